@@ -9,7 +9,7 @@ use openclaw_sessions::{LeaseError, SessionStore, StoreError};
 use openclaw_tools::Pipeline;
 
 use crate::calls::{self, CallSettings};
-use crate::compaction::{self, Need};
+use crate::compaction::{self, ContextBudget};
 use crate::event::Event;
 use crate::hiding;
 use crate::history::{History, Record};
@@ -18,9 +18,9 @@ use crate::limits::Limits;
 use crate::offer::Offers;
 use crate::prompt;
 use crate::repetition::Repetition;
-use crate::stream::{self, Spoken};
+use crate::stream::{self, ModelOutput};
 use crate::tokens;
-use crate::turn::{Answer, Ended, Turn};
+use crate::turn::{Ended, Turn, TurnResult};
 
 /// Maximum number of rejected tools that a turn continues without.
 const MAX_REFUSED: usize = 16;
@@ -65,7 +65,7 @@ pub enum TurnError {
 }
 
 /// The state of a running turn.
-struct Course<'a> {
+struct RunningTurn<'a> {
     agent: &'a Agent,
     turn: &'a Turn,
     history: History,
@@ -87,7 +87,7 @@ impl Agent {
     ///
     /// # Errors
     /// Fails if no model returns an answer or the session cannot be used.
-    pub async fn answer(&self, turn: &Turn) -> Result<Answer, TurnError> {
+    pub async fn answer(&self, turn: &Turn) -> Result<TurnResult, TurnError> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
@@ -105,8 +105,8 @@ impl Agent {
     }
 
     /// The answer for a turn that was cancelled while it waited for its session.
-    fn never_begun(&self) -> Answer {
-        Answer {
+    fn never_begun(&self) -> TurnResult {
+        TurnResult {
             text: String::new(),
             parts: Vec::new(),
             ended: Ended::Cancelled,
@@ -117,13 +117,13 @@ impl Agent {
         }
     }
 
-    async fn answer_alone(&self, turn: &Turn) -> Result<Answer, TurnError> {
+    async fn answer_alone(&self, turn: &Turn) -> Result<TurnResult, TurnError> {
         let store = Arc::clone(&self.store);
         let mut history = History::load(store, turn.session.clone(), turn.run.clone()).await?;
         let message = Message::User { parts: turn.message.clone() };
         let found = called_before(&history);
         history.add(Record { message, calls: Vec::new(), model: None, usage: None }).await?;
-        let course = Course {
+        let course = RunningTurn {
             agent: self,
             turn,
             history,
@@ -139,8 +139,8 @@ impl Agent {
     }
 }
 
-impl Course<'_> {
-    async fn run(mut self) -> Result<Answer, TurnError> {
+impl RunningTurn<'_> {
+    async fn run(mut self) -> Result<TurnResult, TurnError> {
         let limits = self.agent.limits;
         let Agent { id, pipeline, .. } = self.agent;
         let (parallel, fallback) = (limits.parallel_calls, limits.fallback);
@@ -186,11 +186,11 @@ impl Course<'_> {
                 return Ok(self.end(spoken, Ended::GoingInCircles));
             }
         }
-        Ok(self.end(Spoken::default(), Ended::TooManyRounds))
+        Ok(self.end(ModelOutput::default(), Ended::TooManyRounds))
     }
 
     /// Runs one round. Returns the model's output and the tools it was offered.
-    async fn ask(&mut self) -> Result<(Spoken, Offers), TurnError> {
+    async fn ask(&mut self) -> Result<(ModelOutput, Offers), TurnError> {
         let mut is_urgent = false;
         loop {
             let model = Arc::clone(&self.agent.models[self.model]);
@@ -206,7 +206,7 @@ impl Course<'_> {
                 false => Offers::none(),
             };
             let request = self.request(&*model, &offers, is_urgent).await?;
-            let mut spoken = Spoken::default();
+            let mut spoken = ModelOutput::default();
             let (observer, cancel) = (&*self.turn.observer, &self.turn.cancel);
             let heard = stream::listen(&*model, request, observer, cancel, &mut spoken).await;
             self.add_usage(spoken.usage);
@@ -273,14 +273,14 @@ impl Course<'_> {
         let of_system: u64 = system.iter().map(|it| tokens::of_bytes(it.rendered_len())).sum();
         let fixed = of_system + of_tools;
         let window = self.agent.limits.context_tokens.unwrap_or_else(|| model.context_tokens());
-        let need = Need { window, fixed, is_urgent, cancel: &self.turn.cancel };
+        let need = ContextBudget { window, fixed, is_urgent, cancel: &self.turn.cancel };
         let (history, observer) = (&mut self.history, &*self.turn.observer);
         compaction::make_fit(history, model, need, observer).await?;
         let (messages, tools) = (self.history.messages(), offers.tools.clone());
         Ok(Request { system, messages, tools, ..Request::default() })
     }
 
-    async fn keep(&mut self, spoken: &Spoken) -> Result<(), StoreError> {
+    async fn keep(&mut self, spoken: &ModelOutput) -> Result<(), StoreError> {
         let record = Record {
             message: spoken.message(),
             calls: Vec::new(),
@@ -291,7 +291,7 @@ impl Course<'_> {
     }
 
     /// Adds an error result for each call that was requested but never made.
-    async fn close(&mut self, spoken: &Spoken) -> Result<(), StoreError> {
+    async fn close(&mut self, spoken: &ModelOutput) -> Result<(), StoreError> {
         if spoken.tool_uses.is_empty() {
             return Ok(());
         }
@@ -311,8 +311,8 @@ impl Course<'_> {
         self.usage.cached_tokens += usage.cached_tokens;
     }
 
-    fn end(&self, spoken: Spoken, ended: Ended) -> Answer {
-        Answer {
+    fn end(&self, spoken: ModelOutput, ended: Ended) -> TurnResult {
+        TurnResult {
             text: spoken.text,
             parts: spoken.parts,
             ended,

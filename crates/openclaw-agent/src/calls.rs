@@ -10,10 +10,10 @@ use futures_util::StreamExt as _;
 use futures_util::future::BoxFuture;
 use futures_util::stream::FuturesUnordered;
 use openclaw_models::{Part, ToolResult, ToolUse};
-use openclaw_tools::pipeline::{Given, NotMade, Refusal, Resolve, Resolving, unknown};
+use openclaw_tools::pipeline::{Given, Refusal, RefuseCall, Resolve, Resolving, unknown};
 use openclaw_tools::{
-    Answer, Approver, Call, CallContext, CallOptions, Consent, Content, Failure, Fallback, Nobody,
-    Pipeline, Question, Refused, Tool, ToolOutcome, Why,
+    ApprovalAnswer, ApprovalReason, ApprovalRequest, Approver, Call, CallContext, CallOptions,
+    Consent, Content, Failure, Fallback, NoApprover, Pipeline, RefusedBy, Tool, ToolOutcome,
 };
 use tokio::sync::{Semaphore, watch};
 
@@ -22,7 +22,7 @@ use crate::event::{CallEnded, CallProgress, CallStarted, Event};
 use crate::history::CallNote;
 use crate::near::did_you_mean;
 use crate::offer::Offers;
-use crate::repetition::{Again, Repetition};
+use crate::repetition::{Repeat, Repetition};
 use crate::turn::Turn;
 
 /// Maximum calls per round.
@@ -62,7 +62,7 @@ pub(crate) async fn carry_out(
     manner: CallSettings<'_>,
 ) -> Results {
     let again = repetition.count_all(uses);
-    let is_stuck = again.contains(&Again::Stop);
+    let is_stuck = again.contains(&Repeat::Stop);
     let places = Semaphore::new(manner.parallel.max(1));
     let mut done: Vec<Option<ToolOutcome>> = uses.iter().map(|_| None).collect();
     let progress: Vec<Progress> = uses.iter().map(|_| Progress::default()).collect();
@@ -72,7 +72,7 @@ pub(crate) async fn carry_out(
         .zip(&progress)
         .enumerate()
         .map(|(nth, ((call, again), progress))| {
-            let again = if nth < MOST { again } else { Again::TooMany };
+            let again = if nth < MOST { again } else { Repeat::TooMany };
             let places = &places;
             async move {
                 let _place = places.acquire().await;
@@ -125,7 +125,7 @@ struct RequestedCall<'a> {
     turn: &'a Turn,
     offers: &'a Offers,
     call: &'a ToolUse,
-    again: Again,
+    again: Repeat,
     progress: &'a Progress,
 }
 
@@ -155,7 +155,8 @@ impl RequestedCall<'_> {
         let (turn, call) = (self.turn, self.call);
         let found = self.offers.find(&*turn.tools, &call.name);
         // A retried call was reported before.
-        if !self.progress.is_entered.swap(true, Ordering::Relaxed) && self.again != Again::TooMany {
+        if !self.progress.is_entered.swap(true, Ordering::Relaxed) && self.again != Repeat::TooMany
+        {
             turn.observer.see(Event::CallStarted(CallStarted {
                 id: call.id.clone(),
                 name: call.name.clone(),
@@ -163,28 +164,29 @@ impl RequestedCall<'_> {
                 arguments: call.arguments.clone(),
             }));
         }
-        let repeated = |failure, words: String| Refusal::new(failure, words).by(Refused::Repeated);
+        let repeated =
+            |failure, words: String| Refusal::new(failure, words).by(RefusedBy::Repeated);
         match (found, self.again) {
-            (_, Again::Refuse(times)) => Err(repeated(
+            (_, Repeat::Refuse(times)) => Err(repeated(
                 Failure::Denied,
                 format!(
                     "This call was already made {times} times in a row and is not repeated. Use its \
                      result, try something else, or answer."
                 ),
             )),
-            (_, Again::Stop) => {
+            (_, Repeat::Stop) => {
                 Err(repeated(Failure::Denied, "This call was repeated too often.".to_owned()))
             }
-            (_, Again::TooMany) => Err(repeated(
+            (_, Repeat::TooMany) => Err(repeated(
                 Failure::RateLimited,
                 format!("At most {MOST} calls are made per round. Make this one later."),
             )),
-            (None, Again::Go) => {
+            (None, Repeat::Go) => {
                 let near = did_you_mean(&*turn.tools, &call.name);
                 let near = if near.is_empty() { " Use those offered to you." } else { &near };
                 Err(unknown(&call.name, near))
             }
-            (Some(tool), Again::Go) => Ok(tool),
+            (Some(tool), Repeat::Go) => Ok(tool),
         }
     }
 }
@@ -221,8 +223,8 @@ async fn cancelled(
     let mut outcome = if progress.is_entered.load(Ordering::Relaxed) {
         ToolOutcome::failure(WORDS)
     } else {
-        let consent = Consent::Ask { approver: &Nobody, fallback: Fallback::Deny };
-        let never_made = NotMade(|| Refusal::cancelled(WORDS));
+        let consent = Consent::Ask { approver: &NoApprover, fallback: Fallback::Deny };
+        let never_made = RefuseCall(|| Refusal::cancelled(WORDS));
         manner.pipeline.call(&never_made, asked(call), &context(turn, manner, consent)).await
     };
     outcome.details.duration = progress.begun.get().map(Instant::elapsed).unwrap_or_default();
@@ -239,11 +241,12 @@ struct Reporting<'a> {
 }
 
 impl Approver for Reporting<'_> {
-    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, question: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
             let answer = self.turn.approver.ask(question).await;
-            let is_allowed = self.fallback == Fallback::Allow && question.why != Why::Changed;
-            if answer == Answer::Nobody && is_allowed {
+            let is_allowed =
+                self.fallback == Fallback::Allow && question.why != ApprovalReason::Changed;
+            if answer == ApprovalAnswer::Unanswered && is_allowed {
                 let name = &question.tool.name;
                 self.turn.observer.see(Event::Notice(format!(
                     "`{name}` runs without approval: no user answered, and `approval.fallback` is `allow`"

@@ -10,7 +10,7 @@ use openclaw_sessions::{Entry, EntryKind};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::history::Said;
+use crate::history::HistoryMessage;
 
 /// A session note: the messages whose media are no longer shown to models.
 #[derive(Debug, Serialize, Deserialize)]
@@ -21,20 +21,20 @@ struct Note {
 
 /// Messages whose media are hidden tentatively: the originals, by sequence number.
 #[derive(Debug, Default)]
-pub(crate) struct Hiding {
+pub(crate) struct HiddenMedia {
     whole: Vec<(u64, Arc<Message>)>,
 }
 
-impl Hiding {
+impl HiddenMedia {
     /// Hides the media the model has not responded to yet, or else all of it: what it has responded
     /// to, it has accepted before. Returns whether there was anything left to hide.
-    pub(crate) fn hide_more(&mut self, said: &mut [Said]) -> bool {
-        let is_answer = |said: &Said| matches!(&*said.message, Message::Assistant { .. });
+    pub(crate) fn hide_more(&mut self, said: &mut [HistoryMessage]) -> bool {
+        let is_answer = |said: &HistoryMessage| matches!(&*said.message, Message::Assistant { .. });
         let new = said.iter().rposition(is_answer).map_or(0, |at| at + 1);
         self.hide(&mut said[new..]) || self.hide(said)
     }
 
-    fn hide(&mut self, said: &mut [Said]) -> bool {
+    fn hide(&mut self, said: &mut [HistoryMessage]) -> bool {
         let before = self.whole.len();
         for said in said {
             if let (Some(seq), Some(words)) = (said.seq, in_words(&said.message)) {
@@ -45,7 +45,7 @@ impl Hiding {
     }
 
     /// Restores everything, because hiding did not help.
-    pub(crate) fn undo(self, said: &mut [Said]) {
+    pub(crate) fn undo(self, said: &mut [HistoryMessage]) {
         for (seq, message) in self.whole {
             if let Some(said) = said.iter_mut().find(|said| said.seq == Some(seq)) {
                 said.message = message;

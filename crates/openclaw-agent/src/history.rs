@@ -10,7 +10,7 @@ use openclaw_sessions::{
 };
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::hiding::{self, Hiding};
+use crate::hiding::{self, HiddenMedia};
 use crate::tokens;
 
 /// Entries read at first; more are read if the relevant part begins earlier.
@@ -83,7 +83,7 @@ fn stored_summary<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Text
 
 /// A message of the history.
 #[derive(Debug, Clone)]
-pub struct Said {
+pub struct HistoryMessage {
     /// Its sequence number in the session; `None` if it was not stored as a message.
     pub seq: Option<u64>,
     /// The message.
@@ -96,11 +96,11 @@ pub(crate) struct History {
     store: Arc<dyn SessionStore>,
     key: SessionKey,
     run: String,
-    said: Vec<Said>,
+    said: Vec<HistoryMessage>,
     /// What the user wrote before the first message, if that is a summary.
     words: Option<Vec<String>>,
     /// Media that are tentatively hidden from the model.
-    hiding: Hiding,
+    hiding: HiddenMedia,
 }
 
 impl History {
@@ -121,14 +121,14 @@ impl History {
         };
         let words = last_compaction(&entries).map(|compacted| compacted.words);
         let said = mended(since_compaction(&entries));
-        Ok(Self { store, key, run, said, words, hiding: Hiding::default() })
+        Ok(Self { store, key, run, said, words, hiding: HiddenMedia::default() })
     }
 
     pub(crate) fn messages(&self) -> Vec<Arc<Message>> {
         self.said.iter().map(|said| Arc::clone(&said.message)).collect()
     }
 
-    pub(crate) fn said(&self) -> &[Said] {
+    pub(crate) fn said(&self) -> &[HistoryMessage] {
         &self.said
     }
 
@@ -146,7 +146,7 @@ impl History {
         let message = Arc::new(record.message.clone());
         let body = serde_json::to_value(record).unwrap_or_default();
         let seq = self.append(EntryKind::Message, body).await?;
-        self.said.push(Said { seq, message });
+        self.said.push(HistoryMessage { seq, message });
         Ok(())
     }
 
@@ -167,7 +167,7 @@ impl History {
         let kept = kept.to_vec();
         self.append(EntryKind::Compaction, body).await?;
         self.words = Some(words);
-        self.said = std::iter::once(Said { seq: None, message }).chain(kept).collect();
+        self.said = std::iter::once(HistoryMessage { seq: None, message }).chain(kept).collect();
         Ok(())
     }
 
@@ -222,10 +222,10 @@ fn begins_within(entries: &[Entry]) -> bool {
     last_compaction(entries).is_some_and(|compacted| compacted.keep_from >= first)
 }
 
-fn since_compaction(entries: &[Entry]) -> Vec<Said> {
+fn since_compaction(entries: &[Entry]) -> Vec<HistoryMessage> {
     let compacted = last_compaction(entries);
     let from = compacted.as_ref().map_or(0, |compacted| compacted.keep_from);
-    let summary = compacted.map(|compacted| Said {
+    let summary = compacted.map(|compacted| HistoryMessage {
         seq: None,
         message: Arc::new(summary_message(&compacted.summary)),
     });
@@ -238,7 +238,7 @@ fn since_compaction(entries: &[Entry]) -> Vec<Said> {
                 let in_words =
                     hidden.contains(&entry.seq).then(|| hiding::in_words(&message)).flatten();
                 let message = Arc::new(in_words.unwrap_or(message));
-                Some(Said { seq: Some(entry.seq), message })
+                Some(HistoryMessage { seq: Some(entry.seq), message })
             }
             Err(error) => {
                 tracing::warn!(seq = entry.seq, %error, "skipping an unreadable message");
@@ -250,8 +250,8 @@ fn since_compaction(entries: &[Entry]) -> Vec<Said> {
 
 /// Providers reject a call without a result, and a result without a call. Where the process was
 /// terminated in between, this adds a result that says so.
-fn mended(said: Vec<Said>) -> Vec<Said> {
-    let mut mended: Vec<Said> = Vec::with_capacity(said.len());
+fn mended(said: Vec<HistoryMessage>) -> Vec<HistoryMessage> {
+    let mut mended: Vec<HistoryMessage> = Vec::with_capacity(said.len());
     let mut open: Vec<(String, String)> = Vec::new();
     for next in said {
         if let Message::Tool { results } = &*next.message {
@@ -261,7 +261,7 @@ fn mended(said: Vec<Said>) -> Vec<Said> {
             wanted.extend(open.drain(..).map(|(id, name)| interrupted(id, name)));
             if !wanted.is_empty() {
                 let message = Arc::new(Message::Tool { results: wanted });
-                mended.push(Said { message, ..next });
+                mended.push(HistoryMessage { message, ..next });
             }
             continue;
         }
@@ -275,10 +275,10 @@ fn mended(said: Vec<Said>) -> Vec<Said> {
     mended
 }
 
-fn close(open: &mut Vec<(String, String)>, mended: &mut Vec<Said>) {
+fn close(open: &mut Vec<(String, String)>, mended: &mut Vec<HistoryMessage>) {
     if !open.is_empty() {
         let results = open.drain(..).map(|(id, name)| interrupted(id, name)).collect();
-        mended.push(Said { seq: None, message: Arc::new(Message::Tool { results }) });
+        mended.push(HistoryMessage { seq: None, message: Arc::new(Message::Tool { results }) });
     }
 }
 

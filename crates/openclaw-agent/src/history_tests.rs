@@ -7,8 +7,8 @@ use serde_json::json;
 
 use super::*;
 
-fn said(message: Message) -> Said {
-    Said { seq: Some(1), message: Arc::new(message) }
+fn said(message: Message) -> HistoryMessage {
+    HistoryMessage { seq: Some(1), message: Arc::new(message) }
 }
 
 fn calling(ids: &[&str]) -> Message {
@@ -36,7 +36,7 @@ fn results(ids: &[&str]) -> Message {
 }
 
 /// The ids of the results of each message, and whether each is an error.
-fn shape(said: &[Said]) -> Vec<Vec<(String, bool)>> {
+fn shape(said: &[HistoryMessage]) -> Vec<Vec<(String, bool)>> {
     let of = |message: &Message| match message {
         Message::Tool { results } => {
             results.iter().map(|it| (it.id.clone(), it.is_error)).collect()
@@ -95,7 +95,7 @@ fn a_compaction_replaces_earlier_messages_with_its_summary() {
         entry(6, EntryKind::Message, json!({ "nonsense": true })),
         word(7, "four"),
     ];
-    let texts = |said: Vec<Said>| -> Vec<Message> {
+    let texts = |said: Vec<HistoryMessage>| -> Vec<Message> {
         said.into_iter().map(|said| (*said.message).clone()).collect()
     };
     let summary = Message::User { parts: vec![Part::ours("before")] };

@@ -25,8 +25,8 @@ mod turn;
 
 pub use agent::{Agent, TurnError};
 pub use event::{CallEnded, CallProgress, CallStarted, Event, Observer};
-pub use history::{CallNote, Compacted, Record, Said};
+pub use history::{CallNote, Compacted, HistoryMessage, Record};
 pub use limits::Limits;
 pub use near::did_you_mean;
 pub use search::SEARCH_TOOL;
-pub use turn::{Answer, Ended, Turn};
+pub use turn::{Ended, Turn, TurnResult};

@@ -17,7 +17,7 @@ pub(crate) struct Repetition(HashMap<(String, String), u32>);
 
 /// What to do with a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Again {
+pub(crate) enum Repeat {
     /// Execute it.
     Go,
     /// Reject it: it was already made this many times.
@@ -30,20 +30,20 @@ pub(crate) enum Again {
 
 impl Repetition {
     /// Counts the calls of a round.
-    pub(crate) fn count_all(&mut self, calls: &[ToolUse]) -> Vec<Again> {
+    pub(crate) fn count_all(&mut self, calls: &[ToolUse]) -> Vec<Repeat> {
         self.0.retain(|(name, arguments), _| {
             calls.iter().any(|call| call.name == *name && call.arguments == *arguments)
         });
         calls.iter().map(|call| self.count(call)).collect()
     }
 
-    fn count(&mut self, call: &ToolUse) -> Again {
+    fn count(&mut self, call: &ToolUse) -> Repeat {
         let times = self.0.entry((call.name.clone(), call.arguments.clone())).or_default();
         *times += 1;
         match *times {
-            TOO_MUCH.. => Again::Stop,
-            times @ ENOUGH.. => Again::Refuse(times - 1),
-            _ => Again::Go,
+            TOO_MUCH.. => Repeat::Stop,
+            times @ ENOUGH.. => Repeat::Refuse(times - 1),
+            _ => Repeat::Go,
         }
     }
 }
@@ -57,12 +57,12 @@ mod tests {
         let call = ToolUse { id: "1".into(), name: "look".into(), arguments: "{}".into() };
         let mut repetition = Repetition::default();
         let mut round = |call: &ToolUse| repetition.count_all(std::slice::from_ref(call))[0];
-        let seen: Vec<Again> = (0..8).map(|_| round(&call)).collect();
-        assert_eq!(seen[..3], [Again::Go; 3]);
-        assert_eq!(seen[3..7], [3, 4, 5, 6].map(Again::Refuse));
-        assert_eq!(seen[7], Again::Stop);
+        let seen: Vec<Repeat> = (0..8).map(|_| round(&call)).collect();
+        assert_eq!(seen[..3], [Repeat::Go; 3]);
+        assert_eq!(seen[3..7], [3, 4, 5, 6].map(Repeat::Refuse));
+        assert_eq!(seen[7], Repeat::Stop);
         let other = ToolUse { arguments: "{\"a\":1}".into(), ..call.clone() };
-        assert_eq!(round(&other), Again::Go);
-        assert_eq!(round(&call), Again::Go, "another call was made in between");
+        assert_eq!(round(&other), Repeat::Go);
+        assert_eq!(round(&call), Repeat::Go, "another call was made in between");
     }
 }

@@ -10,7 +10,7 @@ use crate::event::{Event, Observer};
 
 /// The model's output so far.
 #[derive(Debug, Default)]
-pub(crate) struct Spoken {
+pub(crate) struct ModelOutput {
     pub(crate) text: String,
     pub(crate) reasoning: Option<Reasoning>,
     pub(crate) tool_uses: Vec<ToolUse>,
@@ -20,7 +20,7 @@ pub(crate) struct Spoken {
     pub(crate) is_cancelled: bool,
 }
 
-impl Spoken {
+impl ModelOutput {
     /// Whether there is no text, tool call or media.
     pub(crate) fn is_empty(&self) -> bool {
         self.text.is_empty() && self.tool_uses.is_empty() && self.parts.is_empty()
@@ -43,7 +43,7 @@ pub(crate) async fn listen(
     request: Request,
     observer: &dyn Observer,
     cancel: &CancellationToken,
-    spoken: &mut Spoken,
+    spoken: &mut ModelOutput,
 ) -> Result<(), ModelError> {
     let mut stream = model.stream(request);
     loop {
@@ -65,7 +65,7 @@ pub(crate) async fn listen(
     }
 }
 
-fn take(chunk: Chunk, observer: &dyn Observer, spoken: &mut Spoken) {
+fn take(chunk: Chunk, observer: &dyn Observer, spoken: &mut ModelOutput) {
     match chunk {
         Chunk::Text(text) => {
             spoken.text.push_str(&text);

@@ -42,7 +42,7 @@ impl fmt::Debug for Turn {
 
 /// The result of a turn.
 #[derive(Debug, Clone)]
-pub struct Answer {
+pub struct TurnResult {
     /// The text of the last message.
     pub text: String,
     /// Its images and audio.

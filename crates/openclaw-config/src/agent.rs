@@ -24,7 +24,7 @@ pub struct AgentConfig {
     pub max_rounds: usize,
     /// How many tool calls may run concurrently.
     pub max_parallel_tools: usize,
-    /// With more tools than this, the model gets a search tool instead of all schemas; `None`: never.
+    /// With more tools than this, the model gets a search tool; `None` always sends all schemas.
     pub tool_search_threshold: Option<usize>,
     /// The context size of the model in tokens, if configured.
     pub context_tokens: Option<u64>,

@@ -1,7 +1,7 @@
 //! Detects likely credentials, and redacts them in text for display.
 //!
-//! They are detected by name (`GITHUB_TOKEN`), by shape (`ghp_…`) and by position (the user info of a
-//! URL, the value after `--token`). When in doubt, text is hidden: the user can look it up in the file.
+//! They are detected by name (`GITHUB_TOKEN`), by shape (`ghp_…`) and by position (the user info of
+//! a URL, the value after `--token`). When in doubt, text is hidden: it can be looked up in the file.
 
 use crate::text::is_reference_word;
 

@@ -169,8 +169,8 @@ impl Config {
     ///
     /// ```
     /// # use std::path::Path;
-    /// # use openclaw_config::{RestartCause, Surroundings, load_text};
-    /// # let load = |text| load_text(Path::new("c"), text, Surroundings { variable: &|_| None, home: None });
+    /// # use openclaw_config::{RestartCause, LoadEnvironment, load_text};
+    /// # let load = |text| load_text(Path::new("c"), text, LoadEnvironment { variable: &|_| None, home: None });
     /// let old = load("{ gateway: { port: 1 } }").config.unwrap();
     /// let new = load("{ gateway: { port: 2 } }").config.unwrap();
     /// assert!(old.diff(&old).is_empty());
@@ -220,13 +220,12 @@ impl Config {
 }
 
 impl McpConfig {
-    /// Returns how each server changed from `self` to `newer`. Only values are compared, not their
-    /// origins.
+    /// Returns how each server changed from `self` to `newer`. Origins are not compared.
     ///
     /// ```
     /// # use std::path::Path;
-    /// # use openclaw_config::{ServerChange, Surroundings, load_text};
-    /// # let load = |text: &str| load_text(Path::new("c"), text, Surroundings { variable: &|_| None, home: None });
+    /// # use openclaw_config::{ServerChange, LoadEnvironment, load_text};
+    /// # let load = |text: &str| load_text(Path::new("c"), text, LoadEnvironment { variable: &|_| None, home: None });
     /// let servers = |text: &str| load(&format!("{{ mcp: {{ servers: {{ {text} }} }} }}")).config.unwrap();
     /// let old = servers("a: { command: 'x' }, b: { command: 'x' }, c: { command: 'x' }");
     /// let new = servers("b: { command: 'y' }, c: { command: 'x', approval: 'never' }, d: { command: 'z' }");

@@ -6,10 +6,10 @@
 //!
 //! ```
 //! use std::path::Path;
-//! use openclaw_config::{Surroundings, load_text};
+//! use openclaw_config::{LoadEnvironment, load_text};
 //!
 //! let text = r#"{ mcp: { servers: { fs: { comand: "npx" } } } }"#;
-//! let surroundings = Surroundings { variable: &|_| None, home: None };
+//! let surroundings = LoadEnvironment { variable: &|_| None, home: None };
 //! let loaded = load_text(Path::new("openclaw.json"), text, surroundings);
 //! assert!(loaded.config.is_none());
 //! let said = loaded.report.render(Default::default());
@@ -53,7 +53,7 @@ pub use diff::{AgentChanges, Change, Changes, RestartCause, ServerChange};
 pub use edit::{Document, EditError};
 pub use files::{Content, ReadFile};
 pub use gateway::{Bind, GatewayConfig};
-pub use load::{Loaded, Surroundings, load, load_text};
+pub use load::{LoadEnvironment, Loaded, load, load_text};
 pub use model::{
     AcpLimits, Config, HeldBack, McpConfig, McpSettings, Origin, Origins, Setting, ToolNaming,
     ToolPolicy,
@@ -67,8 +67,8 @@ pub use render::Style;
 pub use schema::json_schema;
 pub use server::{
     Approval, Args, Connection, HttpFlavour, HttpServer, OAuthSettings, PROGRAM_VARIABLE,
-    ProxySetting, SafeUrl, Sampling, SamplingRule, ServerConfig, StdioServer, TlsSettings,
-    Transport, Treatment,
+    ProxySetting, SafeUrl, Sampling, SamplingRule, ServerConfig, ServerOptions, StdioServer,
+    TlsSettings, Transport,
 };
 pub use source::{Location, ReadError, Sources, Span};
 pub use suggest::nearest;

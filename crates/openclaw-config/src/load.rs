@@ -20,7 +20,7 @@ const EMBEDDED_NAME: &str = "built-in default";
 
 /// The environment that a configuration depends on, besides the file itself.
 #[derive(Clone, Copy)]
-pub struct Surroundings<'a> {
+pub struct LoadEnvironment<'a> {
     /// Looks up environment variables.
     pub variable: &'a dyn Fn(&str) -> Option<String>,
     /// The user's home folder.
@@ -39,14 +39,14 @@ pub struct Loaded {
     pub files: Vec<ReadFile>,
 }
 
-impl std::fmt::Debug for Surroundings<'_> {
+impl std::fmt::Debug for LoadEnvironment<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Surroundings").field("home", &self.home).finish_non_exhaustive()
+        f.debug_struct("LoadEnvironment").field("home", &self.home).finish_non_exhaustive()
     }
 }
 
 /// Loads and checks the file, or the built-in default if the file does not exist.
-pub fn load(file: &Path, surroundings: Surroundings<'_>) -> Loaded {
+pub fn load(file: &Path, surroundings: LoadEnvironment<'_>) -> Loaded {
     let mut sources = Sources::default();
     match read_text(file) {
         Ok(text) => {
@@ -68,7 +68,7 @@ pub fn load(file: &Path, surroundings: Surroundings<'_>) -> Loaded {
 }
 
 /// Like [`load`], but takes the text instead of reading `file`.
-pub fn load_text(file: &Path, text: &str, surroundings: Surroundings<'_>) -> Loaded {
+pub fn load_text(file: &Path, text: &str, surroundings: LoadEnvironment<'_>) -> Loaded {
     let mut sources = Sources::default();
     let id = sources.add(file.display().to_string(), text.to_owned());
     check(ReadFile::with(file, text), true, sources, id, surroundings)
@@ -79,7 +79,7 @@ fn check(
     exists: bool,
     mut sources: Sources,
     id: crate::source::SourceId,
-    surroundings: Surroundings<'_>,
+    surroundings: LoadEnvironment<'_>,
 ) -> Loaded {
     let mut found = Vec::new();
     let tree = match parse(&sources, id) {

@@ -133,7 +133,7 @@ pub struct McpSettings {
 pub struct ToolNaming(String);
 
 impl ToolNaming {
-    /// Validates a template: letters, digits, `_`, `-`, at most one `{server}`, exactly one `{tool}`.
+    /// Validates a template: letters, digits, `_`, `-`, one `{tool}` and at most one `{server}`.
     pub fn new(template: impl Into<String>) -> Option<Self> {
         let template = template.into();
         let rest = template.replacen("{tool}", "", 1);

@@ -22,23 +22,23 @@ pub struct ServerConfig {
     /// How to connect.
     pub connection: Connection,
     /// The settings that do not affect the connection.
-    pub treatment: Treatment,
+    pub treatment: ServerOptions,
 }
 
-/// How to connect to a server. It is the identity of a server: agents with equal connections share a
-/// process or a session, and a change requires a restart (L7, L10).
+/// How to connect to a server. It is the identity of a server: agents with equal connections share
+/// a process or a session, and a change requires a restart (L7, L10).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Connection {
     /// The transport.
     pub transport: Transport,
-    /// Whether the `sampling` capability is advertised. Capabilities are sent once, in the handshake.
+    /// Whether the `sampling` capability is advertised; that happens once, in the handshake.
     pub sampling: bool,
 }
 
-/// The settings of a server that do not affect its connection. A change is applied live: the process,
-/// the connection and calls in flight are kept (L10).
+/// The settings of a server that do not affect its connection. A change is applied live: the
+/// process, the connection and calls in flight are kept (L10).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Treatment {
+pub struct ServerOptions {
     /// The connect timeout. A change takes effect at the next connect.
     pub timeout: Duration,
     /// The timeout of a tool call.

@@ -15,8 +15,8 @@ const BELOW: [&str; 5] = ["plugins", "entries", "mcp-client", "config", "servers
 const ABOVE: [&str; 4] = ["agents", "defaults", "mcp", "servers"];
 
 impl Document {
-    /// Returns every server in the file with its path (`agents.list[0].mcp.servers.x`), lowest layer
-    /// first.
+    /// Returns every server in the file with its path (`agents.list[0].mcp.servers.x`), lowest
+    /// layer first.
     pub fn servers(&self) -> Vec<(String, String)> {
         let mut found = Vec::new();
         for (path, servers) in self.server_tables() {

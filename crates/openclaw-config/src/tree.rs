@@ -48,7 +48,7 @@ impl Node {
 }
 
 impl Member {
-    /// Returns the span to mark in messages: the value, or the key if the value may have many lines.
+    /// Returns the span to mark in messages: the key if the value may have many lines, else the value.
     pub(crate) fn mark(&self) -> Span {
         match self.node.value {
             Value::Array(_) | Value::Object(_) => self.key_at,

@@ -2,8 +2,8 @@
 //!
 //! Only the content of the files counts. Events of the operating system just trigger a check: they
 //! differ between systems and editors, and some get lost. A file may be written in two steps, be
-//! replaced by a rename, be a symlink, or not exist yet, nor its folder: so the folders are watched,
-//! not the files.
+//! replaced by a rename, be a symlink, or not exist yet, nor its folder: so the folders are
+//! watched, not the files.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -20,7 +20,7 @@ use crate::files::ReadFile;
 /// Files are checked after this long without an event, or after [`PATIENCE`] at the latest.
 const QUIET: Duration = Duration::from_millis(200);
 const PATIENCE: Duration = Duration::from_secs(2);
-/// How many symlinks are followed, and how often the set of folders may change while it is resolved.
+/// How many symlinks are followed, and how often folders may change while they are resolved.
 const MAX_LINKS: usize = 40;
 const MAX_ROUNDS: usize = 8;
 
@@ -37,8 +37,8 @@ pub struct WatchError {
 /// Watches the files of a configuration.
 ///
 /// ```no_run
-/// # use openclaw_config::{Surroundings, Watcher, load};
-/// # async fn example(file: &std::path::Path, surroundings: Surroundings<'_>) -> Result<(), openclaw_config::WatchError> {
+/// # use openclaw_config::{LoadEnvironment, Watcher, load};
+/// # async fn example(file: &std::path::Path, surroundings: LoadEnvironment<'_>) -> Result<(), openclaw_config::WatchError> {
 /// let mut loaded = load(file, surroundings);
 /// let mut watcher = Watcher::new(loaded.files.clone())?;
 /// loop {
@@ -97,8 +97,8 @@ impl Watcher {
         self.aim()
     }
 
-    /// Waits until the content of a file differs from when it was last read or reported, and returns
-    /// its path. Creation and removal count as changes. Cancel safe: no change is lost.
+    /// Waits until the content of a file differs from when it was last read or reported, and
+    /// returns its path. Creation and removal count as changes. Cancel safe: no change is lost.
     ///
     /// # Errors
     /// If the operating system cannot watch the files any more.
@@ -144,8 +144,8 @@ impl Watcher {
             heeded.extend(folders.iter().cloned());
             *self.heeded.lock().unwrap_or_else(PoisonError::into_inner) = heeded;
             refused = None;
-            // Watch all of them again: a folder that was removed and recreated is a different one to the
-            // system.
+            // Watch all of them again: a folder that was removed and recreated is a different one
+            // to the system.
             for folder in std::mem::take(&mut self.folders) {
                 drop(self.system.unwatch(&folder));
             }

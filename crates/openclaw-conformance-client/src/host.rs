@@ -3,14 +3,14 @@
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{
-    ElicitationAnswer, Person, Question, QuestionKind, Sampler, SamplingRequest,
+    ElicitationAnswer, Elicitor, Question, QuestionKind, Sampler, SamplingRequest,
 };
 use serde_json::{Map, Value, json};
 
 /// Accepts every elicitation, and fills forms with their defaults; a field without one gets a valid value.
 pub(crate) struct Defaults;
 
-impl Person for Defaults {
+impl Elicitor for Defaults {
     fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
         let answer = match question.wanted {
             QuestionKind::Form(schema) => ElicitationAnswer::Accept(Some(filled(&schema))),

@@ -11,13 +11,13 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_config::{Surroundings as ConfigSurroundings, load_text};
+use openclaw_config::{LoadEnvironment, load_text};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::Folders;
-use openclaw_mcp::server::dial::Surroundings;
+use openclaw_mcp::server::dial::DialContext;
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 
 use host::{Defaults, Echo};
@@ -50,7 +50,7 @@ async fn run(url: &str) -> Result<(), Problem> {
     let scenario = Scenario::new(&name, context.as_deref())?;
 
     let config = serde_json::json!({ "mcp": { "servers": { "suite": { "url": url, "sampling": "always" } } } });
-    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
     let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
     let config = loaded.config.ok_or("invalid server URL")?;
 
@@ -61,7 +61,7 @@ async fn run(url: &str) -> Result<(), Problem> {
         sampler: Some(Arc::new(Echo)),
         roots: std::env::current_dir().into_iter().collect(),
     };
-    let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
+    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
     let (folders, services) = (Folders::default(), CallServices::none());
     let start = StartMode::Eager;
     let setup = Setup { surroundings, folders, services, tries_again: false, start, agent: None };

@@ -9,7 +9,7 @@ use futures_util::TryFutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_protocol::connect::caps;
 use openclaw_protocol::{
-    AskError, ErrorShape, Event, EventReceiver, EventSender, Request, Response, Scope, Surface,
+    ErrorShape, Event, EventReceiver, EventSender, Request, RequestError, Response, Scope, Surface,
 };
 use serde::Serialize;
 use serde_json::value::RawValue;
@@ -246,9 +246,9 @@ impl Drop for CallerSurface {
 }
 
 impl Surface for CallerSurface {
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, AskError>> {
+    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
         let answer = methods::answer(self.asked(), request);
-        Box::pin(answer.map_err(AskError::Refused))
+        Box::pin(answer.map_err(RequestError::Refused))
     }
 
     fn events(&self) -> EventReceiver {

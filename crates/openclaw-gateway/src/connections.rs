@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use openclaw_config::{
-    AgentId, Config, Connection, ServerConfig, ServerName, Severity, Surroundings, Transport,
+    AgentId, Config, Connection, LoadEnvironment, ServerConfig, ServerName, Severity, Transport,
     load_text,
 };
 use openclaw_mcp::server::Server;
@@ -25,10 +25,10 @@ const MAX_ADDRESS: usize = 4_096;
 
 /// How the running servers differ from the configured ones.
 #[derive(Debug, Default)]
-pub(crate) struct Connections(Mutex<BTreeMap<AgentId, OfAgent>>);
+pub(crate) struct Connections(Mutex<BTreeMap<AgentId, AgentConnections>>);
 
 #[derive(Debug, Default)]
-struct OfAgent {
+struct AgentConnections {
     added: BTreeMap<ServerName, ServerConfig>,
     /// Disconnected servers, with the connection at that time: a server with another connection is
     /// a different one.
@@ -76,7 +76,7 @@ impl Connections {
         self.lock().get(agent).is_some_and(|it| it.off.contains_key(name))
     }
 
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentId, OfAgent>> {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentId, AgentConnections>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -96,7 +96,7 @@ impl Gateway {
             let merged = self.connections.applied_to(&active.config);
             let (name, config) = self.planned(agent, url, name, &merged)?;
             self.connections.add(agent, &name, config)?;
-            let unsettled = Unsettled { gateway: self, agent, name: Some(name.clone()) };
+            let unsettled = ConnectGuard { gateway: self, agent, name: Some(name.clone()) };
             self.fleet.apply(&self.connections.applied_to(&active.config));
             (name, unsettled)
         };
@@ -228,13 +228,13 @@ impl Gateway {
 }
 
 /// A new server that is being connected. If the caller stops waiting, the server is removed.
-struct Unsettled<'a> {
+struct ConnectGuard<'a> {
     gateway: &'a Gateway,
     agent: &'a AgentId,
     name: Option<ServerName>,
 }
 
-impl Drop for Unsettled<'_> {
+impl Drop for ConnectGuard<'_> {
     fn drop(&mut self) {
         let (name, gateway) = (self.name.take(), self.gateway.this.upgrade());
         let (Some(name), Some(gateway)) = (name, gateway) else { return };
@@ -251,7 +251,7 @@ fn settings(name: &ServerName, url: &str) -> Result<ServerConfig, Problem> {
     // The URL is literal: no variable is expanded.
     let url = url.trim().replace('$', "$$");
     let text = json!({ "mcp": { "servers": { name.as_str(): { "url": url } } } }).to_string();
-    let surroundings = Surroundings { variable: &|_| None, home: None };
+    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
     let loaded = load_text(Path::new("address"), &text, surroundings);
     let server = loaded.config.and_then(|mut config| {
         let agent = config.agents.first_mut()?;

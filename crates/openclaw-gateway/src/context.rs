@@ -11,7 +11,7 @@ use std::time::Duration;
 use futures_util::future::join_all;
 use openclaw_content::Text;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::server::live::Edition;
+use openclaw_mcp::server::live::ResourceVersion;
 use openclaw_tools::{CallContext, CallOptions, Content, ToolOutcome};
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
@@ -56,7 +56,7 @@ struct Read {
     texts: Vec<Text>,
     at: Instant,
     /// Set if the server sends change notifications.
-    edition: Option<Edition>,
+    edition: Option<ResourceVersion>,
     failed: bool,
 }
 
@@ -78,7 +78,7 @@ impl Context {
 }
 
 impl Read {
-    fn is_fresh(&self, edition: Option<Edition>) -> bool {
+    fn is_fresh(&self, edition: Option<ResourceVersion>) -> bool {
         let age = self.at.elapsed();
         match (self.failed, edition) {
             (true, _) => false,
@@ -190,7 +190,7 @@ async fn read(gateway: &Gateway, agent: &AgentTools, key: &Key) {
     }
 }
 
-fn edition(agent: &AgentTools, key: &Key) -> Option<Edition> {
+fn edition(agent: &AgentTools, key: &Key) -> Option<ResourceVersion> {
     let snapshots = agent.server(&key.server)?.snapshots();
     let attached = snapshots.borrow().connection.clone();
     attached?.edition_of(&key.uri)

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{
-    ElicitationAnswer, PATIENCE, Person, Question, QuestionKind,
+    ElicitationAnswer, Elicitor, PATIENCE, Question, QuestionKind,
 };
 use openclaw_protocol::approvals::ResolvedReason;
 use openclaw_protocol::mcp::elicitation::{
@@ -76,18 +76,18 @@ fn unanswerable(wanted: &QuestionKind) -> Option<&'static str> {
 
 /// The connected clients, as the one person that servers ask.
 #[derive(Debug)]
-pub(crate) struct People {
+pub(crate) struct ElicitationClients {
     pub(crate) callers: Arc<Callers>,
     pub(crate) waiting: Arc<Elicitations>,
 }
 
-impl Person for People {
+impl Elicitor for ElicitationClients {
     fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
         Box::pin(self.ask_callers(question))
     }
 }
 
-impl People {
+impl ElicitationClients {
     async fn ask_callers(&self, question: Question) -> ElicitationAnswer {
         let asked = self.callers.who_answers_for(&question.sessions);
         let trouble = if asked.is_empty() {
@@ -158,7 +158,7 @@ impl People {
 
 /// A pending question. Dropping it closes the question and notifies the clients that were asked.
 struct Pending<'a> {
-    people: &'a People,
+    people: &'a ElicitationClients,
     id: String,
     asked: &'a BTreeSet<u64>,
     reason: ResolvedReason,
@@ -167,7 +167,7 @@ struct Pending<'a> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        let People { callers, waiting } = self.people;
+        let ElicitationClients { callers, waiting } = self.people;
         waiting.close(&self.id);
         let (id, action, reason) = (std::mem::take(&mut self.id), self.action, self.reason);
         let event = ResolvedEvent { id, action, reason };
@@ -188,9 +188,9 @@ mod tests {
 
     const SESSION: &str = "here";
 
-    /// `People` with one caller that can answer.
-    fn people() -> People {
-        let people = People { callers: Arc::default(), waiting: Arc::default() };
+    /// `ElicitationClients` with one caller that can answer.
+    fn people() -> ElicitationClients {
+        let people = ElicitationClients { callers: Arc::default(), waiting: Arc::default() };
         let caller = people.callers.add(Caller {
             client: ClientInfo::default(),
             role: "operator".to_owned(),

@@ -22,14 +22,14 @@ use crate::agents::{ActiveConfig, HostContext};
 use crate::callers::{CallerSurface, Callers};
 use crate::connections::Connections;
 use crate::context::Context;
-use crate::elicitations::{Elicitations, People};
+use crate::elicitations::{ElicitationClients, Elicitations};
 use crate::lent::Lent;
 use crate::question_subjects::QuestionSubjects;
 use crate::questions::Questions;
 use crate::runs::Runs;
 use crate::sampling::{AgentModels, Sampling};
 use crate::setup::{Prepare, Setup, StartError};
-use crate::socket::{Caller, Desk, Endpoint, Greeting};
+use crate::socket::{Caller, CallerService, Endpoint, HelloInfo};
 use crate::store::StoreOnUse;
 
 /// Configuration, servers, agents and sessions, behind the methods of the protocol.
@@ -108,7 +108,8 @@ impl Gateway {
         let mut fleet = fleet;
         if people {
             let (callers, waiting) = (Arc::clone(&callers), Arc::clone(&elicitations));
-            fleet.surroundings.host.person = Some(Arc::new(People { callers, waiting }));
+            fleet.surroundings.host.person =
+                Some(Arc::new(ElicitationClients { callers, waiting }));
         }
         let sampling = Sampling::new(fleet.services.audit.clone());
         let gateway = Arc::new_cyclic(|this: &Weak<Self>| {
@@ -246,7 +247,7 @@ impl Gateway {
     }
 }
 
-impl Desk for Arc<Gateway> {
+impl CallerService for Arc<Gateway> {
     fn open(&self, caller: Caller) -> Result<Arc<dyn Endpoint>, ErrorShape> {
         if self.ending.is_cancelled() {
             return Err(ErrorShape::unavailable("the gateway is stopping"));
@@ -254,10 +255,10 @@ impl Desk for Arc<Gateway> {
         Ok(Arc::new(CallerSurface::new(Arc::clone(self), caller)))
     }
 
-    fn hello(&self, _: &Caller) -> Greeting {
+    fn hello(&self, _: &Caller) -> HelloInfo {
         let active = self.active.load();
         let agent = active.default_agent();
-        Greeting {
+        HelloInfo {
             version: self.version.clone(),
             methods: Method::ALL.iter().map(|method| method.name().to_owned()).collect(),
             events: names::ALL.iter().map(|name| (*name).to_owned()).collect(),

@@ -9,7 +9,9 @@ use openclaw_protocol::approvals::{
     Approval as Asked, ApprovalKind, Decision, ResolvedEvent, ResolvedReason, Severity,
 };
 use openclaw_protocol::{ErrorShape, names};
-use openclaw_tools::{Answer, Approval, Approver, Effect, Question, ToolSpec, Why};
+use openclaw_tools::{
+    Approval, ApprovalAnswer, ApprovalReason, ApprovalRequest, Approver, Effect, ToolSpec,
+};
 use serde_json::Value;
 
 use crate::gateway::{Gateway, now_ms};
@@ -43,26 +45,30 @@ impl Questions {
 
 /// Asks the connected callers, for one turn.
 #[derive(Debug)]
-pub(crate) struct Asker {
+pub(crate) struct CallerApprover {
     pub(crate) gateway: Weak<Gateway>,
     pub(crate) agent: String,
     pub(crate) run: String,
     pub(crate) patience: Duration,
 }
 
-impl Approver for Asker {
-    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+impl Approver for CallerApprover {
+    fn ask<'a>(&'a self, question: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
             match self.gateway.upgrade() {
                 Some(gateway) => self.ask_callers(&gateway, question).await,
-                None => Answer::Nobody,
+                None => ApprovalAnswer::Unanswered,
             }
         })
     }
 }
 
-impl Asker {
-    async fn ask_callers(&self, gateway: &Arc<Gateway>, question: Question<'_>) -> Answer {
+impl CallerApprover {
+    async fn ask_callers(
+        &self,
+        gateway: &Arc<Gateway>,
+        question: ApprovalRequest<'_>,
+    ) -> ApprovalAnswer {
         let asked = self.words(gateway, question);
         let id = asked.id.clone();
         // Register first: the answer may arrive immediately.
@@ -72,7 +78,7 @@ impl Asker {
         let mut pending =
             Pending { gateway, id: &id, reason: ResolvedReason::Cancelled, decision: None };
         if gateway.callers.tell_deciders(names::APPROVAL_REQUESTED, &asked) == 0 {
-            return Answer::Nobody;
+            return ApprovalAnswer::Unanswered;
         }
         let answered = async {
             tokio::select! {
@@ -86,25 +92,25 @@ impl Asker {
             Ok(Ok(decision)) => {
                 (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
                 match decision {
-                    Decision::AllowOnce => Answer::Yes(Approval::Once),
-                    Decision::AllowAlways => Answer::Yes(Approval::Always),
-                    Decision::Deny => Answer::No,
+                    Decision::AllowOnce => ApprovalAnswer::Yes(Approval::Once),
+                    Decision::AllowAlways => ApprovalAnswer::Yes(Approval::Always),
+                    Decision::Deny => ApprovalAnswer::No,
                 }
             }
-            Ok(Err(_)) => Answer::Nobody,
+            Ok(Err(_)) => ApprovalAnswer::Unanswered,
             Err(Left) => {
                 pending.reason = ResolvedReason::Expired;
-                Answer::Nobody
+                ApprovalAnswer::Unanswered
             }
         }
     }
 
-    fn words(&self, gateway: &Gateway, question: Question<'_>) -> Asked {
+    fn words(&self, gateway: &Gateway, question: ApprovalRequest<'_>) -> Asked {
         let number = gateway.questions.number();
         let tool = question.tool;
         let title = match (question.why, tool.effect) {
             // Only a hash of the approved description is kept.
-            (Why::Changed, _) => {
+            (ApprovalReason::Changed, _) => {
                 format!("{} has changed since it was approved; its new description:", tool.label)
             }
             (_, Effect::Destructive) => {
@@ -113,7 +119,7 @@ impl Asker {
             _ => tool.label.clone(),
         };
         let severity = match (question.why, tool.effect) {
-            (Why::Changed, _) | (_, Effect::Destructive) => Severity::Critical,
+            (ApprovalReason::Changed, _) | (_, Effect::Destructive) => Severity::Critical,
             (_, Effect::ReadOnly) => Severity::Info,
             _ => Severity::Warning,
         };
@@ -144,8 +150,8 @@ impl Asker {
 
 /// Describes a tool. A changed tool is described in full, with its parameters, since any of it may
 /// be new.
-fn description(tool: &ToolSpec, why: Why) -> String {
-    if why != Why::Changed {
+fn description(tool: &ToolSpec, why: ApprovalReason) -> String {
+    if why != ApprovalReason::Changed {
         return clean_line(Untrusted::new(&tool.description), DESCRIPTION);
     }
     let parameters = tool.input_schema.get("properties").and_then(Value::as_object);

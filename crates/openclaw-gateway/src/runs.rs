@@ -49,7 +49,7 @@ struct Active {
 }
 
 /// The result of starting a run.
-pub(crate) enum Begun {
+pub(crate) enum RunAdmission {
     /// The run was registered.
     New(Run),
     /// A run with this id was registered before.
@@ -92,31 +92,31 @@ impl Runs {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn begin(gateway: &Arc<Gateway>, id: &str, session: &str) -> Begun {
+    pub(crate) fn begin(gateway: &Arc<Gateway>, id: &str, session: &str) -> RunAdmission {
         let mut table = gateway.runs.lock();
         // Checked under the lock: a gateway that stops sees this run, or no run starts after it
         // looked.
         if gateway.ending.is_cancelled() {
-            return Begun::NotNow("the gateway is stopping");
+            return RunAdmission::NotNow("the gateway is stopping");
         }
         let name = Name { session: session.to_owned(), id: id.to_owned() };
         if let Some(status) = table.over.get(&name) {
-            return Begun::Known(*status);
+            return RunAdmission::Known(*status);
         }
         if table.active.contains_key(&name) {
-            return Begun::Known(SendStatus::InFlight);
+            return RunAdmission::Known(SendStatus::InFlight);
         }
         if table.active.len() >= MAX_RUNS {
-            return Begun::NotNow("too many turns are running; retry later");
+            return RunAdmission::NotNow("too many turns are running; retry later");
         }
         if table.active.keys().filter(|run| run.session == session).count() >= MAX_OF_SESSION {
-            return Begun::NotNow("too many messages are queued in this session");
+            return RunAdmission::NotNow("too many messages are queued in this session");
         }
         let cancel = CancellationToken::new();
         table.active.insert(name, Active { cancel: cancel.clone(), is_over: false });
         let turn = table.turns.get(session).and_then(Weak::upgrade).unwrap_or_default();
         table.turns.insert(session.to_owned(), Arc::downgrade(&turn));
-        Begun::New(Run {
+        RunAdmission::New(Run {
             gateway: Arc::clone(gateway),
             id: id.to_owned(),
             session: session.to_owned(),

@@ -70,7 +70,7 @@ pub struct Running {
 /// `gateway.json`.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Card {
+struct GatewayFile {
     version: u32,
     url: String,
     token: Option<String>,
@@ -139,7 +139,7 @@ impl Claim {
         program_version: &str,
     ) -> io::Result<()> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let card = Card {
+        let card = GatewayFile {
             version: VERSION,
             url: url(address),
             token: token.map(|token| token.expose().to_owned()),
@@ -182,7 +182,7 @@ pub fn find(folder: &Path) -> Option<Running> {
 
 fn read_card(folder: &Path) -> Option<Running> {
     let text = read(&folder.join(CARD)).ok()?;
-    let card: Card = serde_json::from_str(&text).ok()?;
+    let card: GatewayFile = serde_json::from_str(&text).ok()?;
     (card.version == VERSION).then(|| Running {
         url: card.url,
         token: card.token.map(SecretString::from),

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use openclaw_agent::{Answer, Ended, Event, Observer};
+use openclaw_agent::{Ended, Event, Observer, TurnResult};
 use openclaw_models::{Part, Usage};
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, ErrorKind};
 use openclaw_protocol::names;
@@ -140,7 +140,7 @@ impl TurnEvents {
         self.chat(ChatState::Delta { message: None, delta_text, replace: None, usage: None });
     }
 
-    pub(crate) fn answered(&self, answer: &Answer) {
+    pub(crate) fn answered(&self, answer: &TurnResult) {
         let message = message(&answer.text, &answer.parts);
         let (usage, stop) = (usage(answer.usage), answer.ended.name().to_owned());
         let (message, usage, stop_reason) = (Some(message), Some(usage), Some(stop));

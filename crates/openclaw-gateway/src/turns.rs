@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use openclaw_agent::{Agent, Answer, Ended, Observer, Turn, TurnError};
+use openclaw_agent::{Agent, Ended, Observer, Turn, TurnError, TurnResult};
 use openclaw_content::Text;
 use openclaw_models::{Model, ModelError, Part};
 use openclaw_protocol::chat::{ErrorKind, SendStatus};
@@ -16,7 +16,7 @@ use serde_json::json;
 use crate::agents::AgentRuntime;
 use crate::briefing;
 use crate::gateway::{Gateway, now_ms};
-use crate::questions::Asker;
+use crate::questions::CallerApprover;
 use crate::runs::Run;
 use crate::turn_events::TurnEvents;
 
@@ -82,7 +82,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
 
 /// The status for a message that is sent again; `None` stands for a turn that panicked.
 fn status(timed: Option<&Timed>) -> SendStatus {
-    let is_cut_short = |answer: &Option<Answer>| {
+    let is_cut_short = |answer: &Option<TurnResult>| {
         answer.as_ref().is_none_or(|answer| answer.ended == Ended::Cancelled)
     };
     match timed {
@@ -106,7 +106,7 @@ fn kind(error: &TurnError) -> ErrorKind {
 /// The result of a turn, and whether it timed out.
 struct Timed {
     /// `None` if it was cancelled before it started.
-    answer: Result<Option<Answer>, TurnError>,
+    answer: Result<Option<TurnResult>, TurnError>,
     is_late: bool,
 }
 
@@ -136,7 +136,7 @@ async fn answer(
     gateway: &Arc<Gateway>,
     wanted: &TurnRequest,
     turn_events: &Arc<TurnEvents>,
-) -> Result<Option<Answer>, TurnError> {
+) -> Result<Option<TurnResult>, TurnError> {
     let service = &wanted.agent;
     let id = service.config.id.as_str();
     let prepared = tokio::select! {
@@ -163,7 +163,7 @@ async fn answer(
         who: wanted.who.clone(),
         briefing,
         tools: Arc::new(tools),
-        approver: Arc::new(Asker {
+        approver: Arc::new(CallerApprover {
             gateway: Arc::downgrade(gateway),
             agent: id.to_owned(),
             run: wanted.run.id.clone(),

@@ -9,11 +9,13 @@ use std::time::Duration;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use openclaw_mcp::process::guard::{self, Guard, GuardCommand};
-use openclaw_mcp::process::{Launch, Patience, Pipes, Process, SpawnError};
+use openclaw_mcp::process::{Launch, Pipes, Process, ShutdownTimeouts, SpawnError};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
-const IMPATIENT: Patience =
-    Patience { after_close: Duration::from_millis(100), after_term: Duration::from_millis(300) };
+const IMPATIENT: ShutdownTimeouts = ShutdownTimeouts {
+    after_close: Duration::from_millis(100),
+    after_term: Duration::from_millis(300),
+};
 
 fn shell(script: &str) -> Launch {
     let env = BTreeMap::from([("PATH".to_owned(), std::env::var("PATH").unwrap().into())]);
@@ -119,7 +121,9 @@ async fn descendants_started_during_shutdown_are_killed_too() {
     let script = "cat; echo $(setsid sh -c 'sleep 1000 >/dev/null 2>&1 & echo $!')";
     let (process, mut pipes) = start(script);
     let stdin = Some(pipes.stdin);
-    process.shut_down(stdin, Patience { after_close: Duration::from_secs(60), ..IMPATIENT }).await;
+    process
+        .shut_down(stdin, ShutdownTimeouts { after_close: Duration::from_secs(60), ..IMPATIENT })
+        .await;
     let mut line = String::new();
     BufReader::new(&mut pipes.stdout).read_line(&mut line).await.unwrap();
     assert_gone(line.trim().parse().unwrap()).await;

@@ -12,7 +12,7 @@ use openclaw_mcp::server::backoff::{Backoff, RestartLimit};
 use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::supervisor::{
-    Change, Dial, DialError, Live, Snapshot, Supervisor, Trouble,
+    Change, Dial, DialError, Live, ServerError, Snapshot, Supervisor,
 };
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -75,12 +75,12 @@ impl Dial for Scripted {
 }
 
 impl Live for Connection {
-    async fn lost(&self) -> Trouble {
+    async fn lost(&self) -> ServerError {
         match self.life {
             Some(life) => tokio::time::sleep_until(self.born + life).await,
             None => self.closed.notified().await,
         }
-        Trouble::new("it crashed")
+        ServerError::new("it crashed")
     }
 
     async fn close(&self) {
@@ -90,7 +90,7 @@ impl Live for Connection {
 }
 
 fn failed() -> Fate {
-    Err(DialError::Failed(Trouble::new("no such program")))
+    Err(DialError::Failed(ServerError::new("no such program")))
 }
 
 fn lives(seconds: u64) -> Fate {
@@ -117,7 +117,7 @@ async fn a_server_that_crashes_is_restarted_with_growing_delays_and_then_given_u
     let mut snapshots = supervisor.snapshots();
     let last = until(&mut snapshots, ServerState::Failed).await;
     assert_eq!(dial.tried_at(), [0, 1, 3, 7, 15, 31]);
-    assert_eq!(last.last_error, Some(Trouble::new("it crashed")));
+    assert_eq!(last.last_error, Some(ServerError::new("it crashed")));
     assert_eq!(last.restarts, 5);
     assert_eq!(dial.open.load(Ordering::SeqCst), 0);
     supervisor.stop().await;
@@ -142,11 +142,11 @@ async fn the_last_error_is_shown_until_the_server_has_been_healthy_for_a_minute(
         Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
     let mut snapshots = supervisor.snapshots();
     assert_eq!(until(&mut snapshots, ServerState::Ready).await.last_error, None);
-    let crashed = Some(Trouble::new("it crashed"));
+    let crashed = Some(ServerError::new("it crashed"));
     assert_eq!(until(&mut snapshots, ServerState::Restarting).await.last_error, crashed);
     assert_eq!(until(&mut snapshots, ServerState::Connecting).await.last_error, crashed);
     let again = until(&mut snapshots, ServerState::Ready).await;
-    assert_eq!(again.last_error, Some(Trouble::new("no such program")), "the newer one");
+    assert_eq!(again.last_error, Some(ServerError::new("no such program")), "the newer one");
     snapshots.wait_for(|snapshot| snapshot.last_error.is_none()).await.unwrap();
     assert_eq!(dial.start.elapsed().as_secs(), 5 + 1 + 2 + 60);
     assert_eq!(snapshots.borrow().state, ServerState::Ready);
@@ -174,7 +174,7 @@ async fn a_lost_connection_is_not_offered_while_it_is_being_closed() {
 async fn errors_are_shown_on_one_line_and_without_secrets() {
     let redactor = openclaw_secrets::Redactor::new();
     redactor.add(&"hunter22".to_owned().into());
-    let trouble = Trouble {
+    let trouble = ServerError {
         message: "it said:\n\u{1b}key hunter22".to_owned(),
         hint: Some("not hunter22".to_owned()),
         last_lines: vec!["hunter22?".to_owned()],
@@ -269,7 +269,7 @@ async fn a_lazy_server_is_connected_to_when_it_is_used() {
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_needs_a_login_is_not_retried() {
-    let needed = Err(DialError::NeedsAuth(Trouble::new("set `apiKey`")));
+    let needed = Err(DialError::NeedsAuth(ServerError::new("set `apiKey`")));
     let dial = Scripted::new([needed, Ok(None)]);
     let supervisor = Supervisor::start(
         "x".into(),
@@ -280,7 +280,7 @@ async fn a_server_that_needs_a_login_is_not_retried() {
     );
     let mut snapshots = supervisor.snapshots();
     let waiting = until(&mut snapshots, ServerState::NeedsAuth).await;
-    assert_eq!(waiting.last_error, Some(Trouble::new("set `apiKey`")));
+    assert_eq!(waiting.last_error, Some(ServerError::new("set `apiKey`")));
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert_eq!(dial.tried_at(), [0]);
     supervisor.refresh().await;

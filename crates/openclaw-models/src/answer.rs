@@ -16,7 +16,7 @@ use crate::model::{Chunk, StopReason, Usage};
 /// assert_eq!(answer.into_message(), Message::assistant("Hello"));
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Answer {
+pub struct Completion {
     /// The text.
     pub text: String,
     /// The thinking, for display.
@@ -33,7 +33,7 @@ pub struct Answer {
     pub stop_reason: Option<StopReason>,
 }
 
-impl Answer {
+impl Completion {
     /// Adds a chunk.
     pub fn push(&mut self, chunk: Chunk) {
         match chunk {

@@ -30,7 +30,7 @@ mod settings;
 mod stored;
 mod window;
 
-pub use answer::Answer;
+pub use answer::Completion;
 pub use client::http_client;
 pub use error::ModelError;
 pub use message::{Message, Part, Reasoning, Thought, ToolResult, ToolUse};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use openclaw_content::{Source, Text, Untrusted};
 use openclaw_models::{
-    Answer, Message, Model as _, Offline, Part, Request, StopReason, ToolOffer, ToolResult,
+    Completion, Message, Model as _, Offline, Part, Request, StopReason, ToolOffer, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -32,10 +32,10 @@ fn tools() -> Vec<Arc<ToolOffer>> {
     ]
 }
 
-async fn ask(messages: Vec<Message>, tools: Vec<Arc<ToolOffer>>) -> Answer {
+async fn ask(messages: Vec<Message>, tools: Vec<Arc<ToolOffer>>) -> Completion {
     let messages = messages.into_iter().map(Arc::new).collect();
     let request = Request { messages, tools, ..Request::default() };
-    let mut answer = Answer::default();
+    let mut answer = Completion::default();
     let mut chunks = Offline.stream(request);
     while let Some(chunk) = chunks.next().await {
         answer.push(chunk.unwrap());
@@ -94,7 +94,7 @@ fn outside(text: &str) -> Text {
     Text::outside(Untrusted::new(text.to_owned()), Source::mcp_tool("demo", "x")).unwrap()
 }
 
-async fn after(words: &str, results: Vec<ToolResult>) -> Answer {
+async fn after(words: &str, results: Vec<ToolResult>) -> Completion {
     let called = ask(vec![Message::user(words)], tools()).await.into_message();
     ask(vec![Message::user(words), called, Message::Tool { results }], tools()).await
 }
@@ -195,7 +195,7 @@ async fn an_answer_is_truncated_to_its_maximum_length() {
         max_output_tokens: Some(3),
         ..Request::default()
     };
-    let mut answer = Answer::default();
+    let mut answer = Completion::default();
     let mut chunks = Offline.stream(request);
     while let Some(chunk) = chunks.next().await {
         answer.push(chunk.unwrap());

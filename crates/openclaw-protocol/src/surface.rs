@@ -16,7 +16,7 @@ use crate::method::{Method, Request, Response, Rpc};
 /// ties the types of parameters and result together.
 pub trait Surface: Send + Sync + fmt::Debug {
     /// Sends a request and returns the response. In process, nothing is serialized.
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, AskError>>;
+    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>>;
 
     /// Subscribes to later events. They arrive in order; a slow listener is notified of the number
     /// missed.
@@ -25,7 +25,7 @@ pub trait Surface: Send + Sync + fmt::Debug {
 
 /// Why a request failed.
 #[derive(Debug, thiserror::Error)]
-pub enum AskError {
+pub enum RequestError {
     /// The gateway returned an error.
     #[error(transparent)]
     Refused(#[from] ErrorShape),
@@ -55,7 +55,7 @@ pub enum AskError {
     },
 }
 
-impl AskError {
+impl RequestError {
     /// Returns whether the gateway does not know the method.
     #[must_use]
     pub fn is_unknown_method(&self) -> bool {
@@ -96,10 +96,13 @@ impl AskError {
 ///
 /// # Errors
 /// If the gateway returns an error, or parameters or result cannot be serialized or parsed.
-pub async fn ask<R: Rpc>(surface: &dyn Surface, params: R::Params) -> Result<R::Result, AskError> {
+pub async fn ask<R: Rpc>(
+    surface: &dyn Surface,
+    params: R::Params,
+) -> Result<R::Result, RequestError> {
     let response = surface.call(R::request(params)).await?;
     let answered = response.method();
-    R::result(response).ok_or(AskError::OtherMethod { asked: R::METHOD, answered })
+    R::result(response).ok_or(RequestError::OtherMethod { asked: R::METHOD, answered })
 }
 
 /// Parses the parameters of a request, strictly. Absent parameters count as `null` for methods that

@@ -1,19 +1,19 @@
-//! What to look for in a log, so that a credential which stands in the config does not show there.
+//! Determines the parts of a plaintext credential in the config that must be redacted in logs.
 
 use crate::{SecretString, SecretTemplate, TemplatePart};
 
-/// The length in bytes from which on a word of a literal is looked for by itself. It is more than
-/// [`Redactor::MIN_LENGTH`](crate::Redactor::MIN_LENGTH), because nobody said of the single word that
-/// it is secret: `correct horse battery` must not hide every horse of the log.
+/// The minimum length in bytes of a literal word that is redacted on its own. It is more than
+/// [`Redactor::MIN_LENGTH`](crate::Redactor::MIN_LENGTH), because a single word is not necessarily
+/// secret: `correct horse battery` must not hide every `horse` in the log.
 const MIN_WORD: usize = 8;
 
-/// Names of authentication schemes have few letters; a first word of more is a key.
+/// The maximum length of an authentication scheme; a longer first word is a key.
 const MAX_SCHEME: usize = 24;
 
-/// Registered or common schemes whose names are not letters only.
+/// Registered or common schemes whose names contain more than letters.
 const SCHEMES: &[&str] = &["AWS4-HMAC-SHA256", "SCRAM-SHA-1", "SCRAM-SHA-256", "Api-Key"];
 
-/// The words of the literals which are secret even if the rest of the template is not there.
+/// Returns the literal words that are secret even if the references cannot be resolved.
 pub(crate) fn secret_words(template: &SecretTemplate) -> Vec<SecretString> {
     let scheme = scheme(template);
     let literals = template.parts().iter().filter_map(|part| match part {
@@ -27,7 +27,7 @@ pub(crate) fn secret_words(template: &SecretTemplate) -> Vec<SecretString> {
         .collect()
 }
 
-/// What a credential says after its scheme: of `Bearer abc` it is `abc`.
+/// Returns a credential without its scheme: `abc` for `Bearer abc`.
 pub(crate) fn without_scheme(
     template: &SecretTemplate,
     filled: &SecretString,
@@ -36,8 +36,8 @@ pub(crate) fn without_scheme(
     Some(SecretString::from(rest.trim()))
 }
 
-/// The authentication scheme that a header value begins with (RFC 9110, section 11.4): the first of
-/// several words, if it is written out and looks like the name of one.
+/// Returns the authentication scheme of a header value (RFC 9110, section 11.4): the first of
+/// several words, if it is a literal and looks like the name of a scheme.
 fn scheme(template: &SecretTemplate) -> Option<&str> {
     let TemplatePart::Literal(first) = template.parts().first()? else { return None };
     let first = first.expose();

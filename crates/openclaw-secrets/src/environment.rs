@@ -1,10 +1,9 @@
-//! [`Environment`]: the host's variables, read at the edge of the program and handed in.
+//! [`Environment`]: the host's variables, passed in from the edge of the program.
 
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
-/// What every child process gets of the host environment: enough to run, to be understood, and to
-/// reach the network where that takes a proxy or an authority of its own. Nothing that could be a
-/// credential.
+/// The variables that every child process inherits: enough to run, with the right locale, and to
+/// reach the network through a proxy or with a private certificate authority. None is a credential.
 const BASELINE: &[&str] = &[
     "PATH",
     "HOME",
@@ -51,7 +50,7 @@ const BASELINE: &[&str] = &[
 
 type Lookup = dyn Fn(&str) -> Option<String> + Send + Sync;
 
-/// Looks up environment variables. A clone shares the same source.
+/// Looks up environment variables. Clones share the source.
 ///
 /// ```
 /// use openclaw_secrets::Environment;
@@ -66,13 +65,13 @@ pub struct Environment {
 }
 
 impl Environment {
-    /// Variables as `lookup` knows them.
+    /// Creates an environment from a lookup function.
     pub fn new(lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static) -> Self {
         Self { lookup: Arc::new(lookup) }
     }
 
-    /// The environment of a child process (K5): a small baseline, and what was named for it. Tokens
-    /// and model keys of this program are not among it unless somebody named them.
+    /// Returns the environment of a child process (K5): a small baseline plus the variables in
+    /// `named`. Tokens and model keys of this program are not included unless named.
     ///
     /// ```
     /// # use openclaw_secrets::Environment;
@@ -89,12 +88,12 @@ impl Environment {
         names.filter_map(|name| Some((name.to_owned(), self.get(name)?))).collect()
     }
 
-    /// The value of a variable, also if it is empty.
+    /// Returns the value of a variable, even if it is empty.
     pub fn get(&self, name: &str) -> Option<String> {
         (self.lookup)(name)
     }
 
-    /// The value of a variable that says something.
+    /// Returns the value of a variable that is set and not empty.
     #[cfg(any(feature = "aws", feature = "gcp", feature = "vault"))]
     pub(crate) fn get_set(&self, name: &str) -> Option<String> {
         self.get(name).filter(|value| !value.is_empty())

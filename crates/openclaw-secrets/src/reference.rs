@@ -1,22 +1,22 @@
-//! [`SecretRef`]: the name of a secret that lives elsewhere, `secret://PROVIDER/NAME`.
+//! [`SecretRef`]: a reference to a secret in a provider, `secret://PROVIDER/NAME`.
 
 use std::{fmt, str::FromStr};
 
 use crate::{SecretRefError, SecretRefProblem};
 
-/// What every reference begins with.
+/// The prefix of every reference.
 pub const SCHEME: &str = "secret://";
 
-/// Where a secret is kept.
+/// A secret provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Provider {
     /// A variable of the host environment: `secret://env/VARIABLE`.
     Env,
-    /// A file: `secret://file/PATH`. See [`SecretRef`] for how the path is read.
+    /// A file: `secret://file/PATH`. See [`SecretRef`] for the syntax of the path.
     File,
     /// The keychain of the operating system: `secret://keychain/NAME`.
     Keychain,
-    /// What a configured command prints: `secret://exec/NAME`.
+    /// The output of a configured command: `secret://exec/NAME`.
     Exec,
     /// Google Cloud Secret Manager: `secret://gcp/NAME[#VERSION]`.
     Gcp,
@@ -27,11 +27,11 @@ pub enum Provider {
 }
 
 impl Provider {
-    /// Every provider, in the order in which messages list them.
+    /// Every provider, in the order used in messages.
     pub const ALL: [Self; 7] =
         [Self::Env, Self::File, Self::Keychain, Self::Exec, Self::Gcp, Self::Aws, Self::Vault];
 
-    /// The provider as it stands in a reference.
+    /// Returns the provider's name in a reference.
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -49,7 +49,7 @@ impl Provider {
         Self::ALL.into_iter().find(|provider| provider.as_str() == name)
     }
 
-    /// Whether `#` ends the name. A file's name may hold one, so there it means nothing.
+    /// Whether `#` ends the name. File names may contain it, so it has no meaning there.
     fn takes_selector(self) -> bool {
         matches!(self, Self::Gcp | Self::Aws | Self::Vault)
     }
@@ -61,10 +61,10 @@ impl fmt::Display for Provider {
     }
 }
 
-/// A reference to a secret. It is no secret itself: it prints as it was written.
+/// A reference to a secret. It is not secret itself and prints as written.
 ///
-/// Nothing is percent-decoded. A reference holds no white space, so that it can stand inside a longer
-/// text (see [`SecretTemplate`](crate::SecretTemplate)), and no control character.
+/// Nothing is percent-decoded. A reference contains no white space, so that it can be part of a
+/// longer text (see [`SecretTemplate`](crate::SecretTemplate)), and no control characters.
 ///
 /// The path of a `file` reference is relative to the folder of the config file
 /// (`secret://file/keys/github`), absolute with a second slash (`secret://file//run/secrets/token`),
@@ -88,19 +88,19 @@ pub struct SecretRef {
 }
 
 impl SecretRef {
-    /// Where the secret is kept.
+    /// The provider of the secret.
     #[must_use]
     pub fn provider(&self) -> Provider {
         self.provider
     }
 
-    /// The secret's name there: a variable, a path, the name of a command.
+    /// The secret's name at the provider: a variable, a path, the name of a command.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What follows `#`: a version (`gcp`, `aws`) or a field (`vault`).
+    /// The part after `#`: a version (`gcp`, `aws`) or a field (`vault`).
     #[must_use]
     pub fn selector(&self) -> Option<&str> {
         self.selector.as_deref()
@@ -122,7 +122,7 @@ impl FromStr for SecretRef {
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let Some(rest) = text.strip_prefix(SCHEME) else {
-            // Not repeated in the message: a text that is no reference may be the secret itself.
+            // Not quoted in the message: a text that is not a reference may be the secret itself.
             return Err(SecretRefError::new("", 0..text.len(), SecretRefProblem::NotAReference));
         };
         parse(rest).map_err(|problem| SecretRefError::new(text, 0..text.len(), problem))
@@ -133,7 +133,7 @@ fn parse(rest: &str) -> Result<SecretRef, SecretRefProblem> {
     if rest.contains(char::is_whitespace) {
         return Err(SecretRefProblem::WhiteSpace);
     }
-    // A reference is printed as it was written, and this would be an order to the terminal.
+    // A reference is printed as written, and a terminal would interpret control characters.
     if rest.contains(char::is_control) {
         return Err(SecretRefProblem::ControlCharacter);
     }
@@ -163,7 +163,7 @@ fn check_name(provider: Provider, name: &str) -> Result<(), SecretRefProblem> {
         Provider::Gcp => is_gcp_name(name),
         // Names and ARNs: docs.aws.amazon.com/secretsmanager, CreateSecret.
         Provider::Aws => name.chars().all(|c| c.is_ascii_alphanumeric() || "/_+=.@-:!".contains(c)),
-        // A `..` would step out of the secrets engine that the path names.
+        // A `..` would escape the secrets engine that the path names.
         Provider::Vault => {
             name.trim_matches('/').split('/').all(|part| !matches!(part, "" | "." | ".."))
                 && !name.contains('?')
@@ -181,7 +181,7 @@ fn is_gcp_name(name: &str) -> bool {
             && id.len() <= 255
             && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
     };
-    // Old projects carry their domain: `example.com:project`.
+    // Old project ids contain a domain: `example.com:project`.
     let is_project = |id: &str| id.split(['.', ':']).all(is_id);
     match name.split('/').collect::<Vec<_>>()[..] {
         [id] => is_id(id),

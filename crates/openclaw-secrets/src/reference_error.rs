@@ -1,10 +1,10 @@
-//! What can be wrong with a reference, in words for the person who wrote it.
+//! Errors in references, with messages for the user who wrote them.
 
 use std::{fmt, ops::Range};
 
 use crate::{Provider, SCHEME};
 
-/// A reference that cannot be understood.
+/// An invalid reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretRefError {
     reference: String,
@@ -18,35 +18,35 @@ pub struct SecretRefError {
 pub enum SecretRefProblem {
     /// The text does not begin with `secret://`.
     NotAReference,
-    /// `secret://` stands inside a word, where it would be passed on as it is.
+    /// `secret://` inside a word, where it would not be replaced.
     InsideAWord,
-    /// A reference ends at white space.
+    /// The reference contains white space.
     WhiteSpace,
-    /// No name and no version holds a control character.
+    /// The reference contains a control character.
     ControlCharacter,
-    /// There is no such provider.
+    /// The provider does not exist.
     UnknownProvider {
-        /// What was written.
+        /// The provider as written.
         provider: String,
-        /// The provider that was meant, perhaps.
+        /// The most similar provider, if any.
         nearest: Option<Provider>,
     },
-    /// Nothing stands after the provider.
+    /// The name after the provider is missing.
     EmptyName {
         /// The provider.
         provider: Provider,
     },
-    /// No secret of this provider can have such a name.
+    /// The name is not valid for this provider.
     BadName {
         /// The provider.
         provider: Provider,
     },
-    /// Nothing stands after `#`.
+    /// The part after `#` is missing.
     EmptySelector {
         /// The provider.
         provider: Provider,
     },
-    /// No secret of this provider can have such a version.
+    /// The version is not valid for this provider.
     BadVersion {
         /// The provider.
         provider: Provider,
@@ -58,7 +58,7 @@ impl SecretRefError {
         Self { reference: reference.to_owned(), range, problem }
     }
 
-    /// The same error, for a reference that begins at `offset` of a longer text.
+    /// Shifts the range, for a reference that begins at `offset` of a longer text.
     pub(crate) fn at(mut self, offset: usize) -> Self {
         self.range = self.range.start + offset..self.range.end + offset;
         self
@@ -70,7 +70,7 @@ impl SecretRefError {
         &self.problem
     }
 
-    /// Where the reference stands in the text that was parsed, in bytes.
+    /// The byte range of the reference in the parsed text.
     #[must_use]
     pub fn range(&self) -> Range<usize> {
         self.range.clone()
@@ -108,55 +108,55 @@ impl fmt::Display for SecretRefProblem {
                 f,
                 "`{SCHEME}` must begin the value or follow a space; inside a word it is not replaced"
             ),
-            Self::WhiteSpace => f.write_str("a secret reference cannot hold white space"),
+            Self::WhiteSpace => f.write_str("a secret reference cannot contain white space"),
             Self::ControlCharacter => {
-                f.write_str("a secret reference cannot hold a control character")
+                f.write_str("a secret reference cannot contain control characters")
             }
             Self::UnknownProvider { provider, nearest } => {
                 if provider.is_empty() {
-                    write!(f, "the secret provider is missing")?;
+                    write!(f, "missing secret provider")?;
                 } else {
-                    write!(f, "there is no secret provider `{}`", Visible(provider))?;
+                    write!(f, "unknown secret provider `{}`", Visible(provider))?;
                 }
                 match nearest {
                     Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
                     None => {
-                        write!(f, "; known are {}", Provider::ALL.map(Provider::as_str).join(", "))
+                        write!(f, "; known: {}", Provider::ALL.map(Provider::as_str).join(", "))
                     }
                 }
             }
             Self::EmptyName { provider } => {
-                write!(f, "the name of the secret is missing; write {}", form(*provider))
+                write!(f, "missing secret name; write {}", form(*provider))
             }
             Self::BadName { provider } => f.write_str(match provider {
                 Provider::Env => {
-                    "the name of an environment variable holds only letters, digits and `_`, and \
-                     does not begin with a digit"
+                    "an environment variable name may only contain letters, digits and `_`, and \
+                     must not begin with a digit"
                 }
                 Provider::Gcp => {
-                    "the name of a Google Cloud secret holds only letters, digits, `_` and `-`, or \
-                     is a resource name, `projects/PROJECT/secrets/NAME`"
+                    "a Google Cloud secret name may only contain letters, digits, `_` and `-`, or \
+                     must be a resource name, `projects/PROJECT/secrets/NAME`"
                 }
                 Provider::Aws => {
-                    "the name of an AWS secret holds only letters, digits and `/_+=.@-`, or is an \
-                     ARN"
+                    "an AWS secret name may only contain letters, digits and `/_+=.@-`, or must be \
+                     an ARN"
                 }
-                Provider::Vault => "a Vault path has no empty, `.` or `..` part and no `?`",
+                Provider::Vault => "a Vault path must not have empty, `.` or `..` segments or `?`",
                 Provider::File => "the path must name a file",
-                Provider::Keychain | Provider::Exec => "no secret can have this name",
+                Provider::Keychain | Provider::Exec => "invalid secret name",
             }),
             Self::EmptySelector { provider } => {
-                write!(f, "nothing stands after `#`; write {}", form(*provider))
+                write!(f, "nothing follows `#`; write {}", form(*provider))
             }
             Self::BadVersion { provider } => f.write_str(match provider {
                 Provider::Gcp => "the version must be `latest`, a number from 1, or an alias",
-                _ => "the version must be a staging label, as `AWSCURRENT`, or a version id",
+                _ => "the version must be a staging label such as `AWSCURRENT`, or a version id",
             }),
         }
     }
 }
 
-/// Text as written, with control characters made visible: a terminal would obey them.
+/// Escapes control characters, which a terminal would interpret.
 struct Visible<'a>(&'a str);
 
 impl fmt::Display for Visible<'_> {
@@ -168,7 +168,7 @@ impl fmt::Display for Visible<'_> {
     }
 }
 
-/// How a reference of this provider is written.
+/// Returns the syntax of a reference of this provider.
 fn form(provider: Provider) -> &'static str {
     match provider {
         Provider::Env => "`secret://env/VARIABLE`",

@@ -1,4 +1,4 @@
-//! [`Resolver`]: references become values, in parallel, each within its time.
+//! [`Resolver`]: resolves references concurrently, each with a timeout.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -17,13 +17,13 @@ use crate::{
     resolve_error::Failure,
 };
 
-/// How many secrets are fetched at the same time.
+/// How many secrets are fetched concurrently.
 const AT_ONCE: usize = 32;
 
-/// Fetches secrets. A clone shares connections and logins.
+/// Fetches secrets. Clones share connections and logins.
 ///
-/// Whatever it fetches is known to the [`Redactor`] before the caller sees it. Nothing is cached: who
-/// starts a server gets the value of today. Every method can be cancelled by dropping its future.
+/// Every value is added to the [`Redactor`] before it is returned. Nothing is cached: a server gets
+/// the current value when it is started. All methods are cancel safe.
 ///
 /// ```
 /// # use openclaw_secrets::*;
@@ -40,14 +40,14 @@ pub struct Resolver {
     shared: Arc<Shared>,
 }
 
-/// What came of checking one secret. Its value is not here.
+/// The result of checking a secret, without its value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Checked {
-    /// The secret that was asked for.
+    /// The requested secret.
     pub reference: SecretRef,
-    /// How long it took, from when it was asked for; waiting for others does not count.
+    /// How long the fetch took, without the time spent waiting for a free slot.
     pub took: Duration,
-    /// Why it cannot be had, if so.
+    /// Why it could not be resolved, if so.
     pub error: Option<ResolveError>,
 }
 
@@ -58,7 +58,7 @@ struct Shared {
 }
 
 impl Resolver {
-    /// A resolver for these settings. Nothing is contacted before a secret is asked for.
+    /// Creates a resolver. Providers are not contacted before a secret is requested.
     #[must_use]
     pub fn new(settings: Settings, environment: Environment, redactor: Redactor) -> Self {
         let settings = Arc::new(settings);
@@ -74,30 +74,30 @@ impl Resolver {
         Self { shared: Arc::new(Shared { settings, providers, redactor }) }
     }
 
-    /// The filter that knows what was fetched.
+    /// Returns the redactor that all fetched values are added to.
     #[must_use]
     pub fn redactor(&self) -> &Redactor {
         &self.shared.redactor
     }
 
-    /// The value of one secret.
+    /// Resolves one secret.
     ///
     /// # Errors
-    /// If it cannot be had, or not within its time.
+    /// If the provider fails or times out.
     pub async fn resolve(&self, reference: &SecretRef) -> Result<SecretString, ResolveError> {
         let value = self.fetch(reference).await;
         self.shared.redactor.add_all(&value);
         value.map_err(|failure| self.error(reference, failure))
     }
 
-    /// The text of a config string that is no credential as a whole, with its references replaced.
+    /// Replaces the references in a config string that is not a credential as a whole.
     ///
-    /// For an address, an argument, a variable of a server: only the values that are put in become
-    /// known to the redactor. Of `LOG_LEVEL: debug` every `debug` of the log would go otherwise. For
-    /// a setting that is there to hold a credential use [`Resolver::resolve_credential`].
+    /// For URLs, arguments and variables of a server: only the resolved values are added to the
+    /// redactor. Otherwise `LOG_LEVEL: debug` would hide every `debug` in the log. For a setting
+    /// that contains a credential use [`Resolver::resolve_credential`].
     ///
     /// # Errors
-    /// The error of the first reference, in the order of the text, that cannot be had.
+    /// Returns the error of the first reference in the text that cannot be resolved.
     pub async fn resolve_template(
         &self,
         template: &SecretTemplate,
@@ -107,19 +107,18 @@ impl Resolver {
             Some(Ok(value)) => Ok(value.clone()),
             Some(Err(error)) => Err(error.clone()),
             None => {
-                let failure = Failure::new(ResolveErrorKind::Failed, "it was not looked up");
+                let failure = Failure::new(ResolveErrorKind::Failed, "not resolved");
                 Err(self.error(reference, failure))
             }
         })
     }
 
-    /// The text of a config string that is a credential, with its references replaced.
+    /// Replaces the references in a config string that is a credential.
     ///
-    /// For a key, a password, a token, an `Authorization` header: people write them in the clear too,
-    /// or the config has put a `${VARIABLE}` in. So, besides the values of the references, these are
-    /// known to the redactor from then on: the whole text; what stands after the authentication
-    /// scheme, if the first of several words is one (`Bearer` itself is not hidden); and every other
-    /// literal word of at least 8 bytes.
+    /// For keys, passwords, tokens and `Authorization` headers, which users also write in plaintext
+    /// or as a `${VARIABLE}`. So, besides the resolved values, these are added to the redactor: the
+    /// whole text; the text after the authentication scheme, if the first of several words is one
+    /// (`Bearer` itself is not hidden); and every other literal word of at least 8 bytes.
     ///
     /// ```
     /// # use openclaw_secrets::*;
@@ -134,7 +133,7 @@ impl Resolver {
     /// ```
     ///
     /// # Errors
-    /// As [`Resolver::resolve_template`]. Literal words are known to the redactor even so.
+    /// Like [`Resolver::resolve_template`]. Literal words are added to the redactor even then.
     pub async fn resolve_credential(
         &self,
         template: &SecretTemplate,
@@ -146,10 +145,10 @@ impl Resolver {
         Ok(filled)
     }
 
-    /// Whether many secrets can be had, and how long each takes, in the order in which they are given.
+    /// Checks whether secrets resolve, and how long each takes. Results are in the given order.
     ///
-    /// They are fetched side by side, as by [`Resolver::resolve_all`]; a reference that is given
-    /// twice is fetched twice. A value is made known to the redactor and dropped.
+    /// They are fetched concurrently, as by [`Resolver::resolve_all`]; a reference that is given
+    /// twice is fetched twice. Values are added to the redactor and dropped.
     pub async fn check_all(
         &self,
         references: impl IntoIterator<Item = &SecretRef>,
@@ -157,7 +156,7 @@ impl Resolver {
         let references: Vec<SecretRef> = references.into_iter().cloned().collect();
         let mut checked: Vec<(usize, Checked)> = stream::iter(references.into_iter().enumerate())
             .map(|(place, reference)| async move {
-                // Here, and not where the future is made: it waits for its turn first.
+                // Inside the future, so that waiting for a free slot does not count.
                 let start = Instant::now();
                 let value = self.fetch(&reference).await;
                 let took = start.elapsed();
@@ -172,7 +171,7 @@ impl Resolver {
         checked.into_iter().map(|(_, checked)| checked).collect()
     }
 
-    /// The values of many secrets, side by side, each distinct one asked for once.
+    /// Resolves secrets concurrently; each distinct reference is fetched once.
     pub async fn resolve_all(
         &self,
         references: impl IntoIterator<Item = &SecretRef>,
@@ -194,7 +193,7 @@ impl Resolver {
         values.into_iter().map(explain).collect()
     }
 
-    /// A value that the redactor does not know yet.
+    /// Fetches a value without adding it to the redactor.
     async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
         let Some(provider) = self.shared.providers.get(&reference.provider()) else {
             return Err(Failure::new(ResolveErrorKind::NotConfigured, "no such provider"));

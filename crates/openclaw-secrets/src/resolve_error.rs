@@ -1,10 +1,10 @@
-//! Why a secret could not be had: which one, the cause in plain words, and what to do.
+//! Why a secret could not be resolved: the reference, the cause and a hint.
 
 use std::time::Duration;
 
 use crate::{Provider, SecretRef};
 
-/// A secret that could not be had. It never holds a value, a token, or what a command printed.
+/// Why a secret could not be resolved. Never contains a value, a token or a command's output.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{reference}`: {cause}")]
 pub struct ResolveError {
@@ -14,25 +14,25 @@ pub struct ResolveError {
     hint: Option<String>,
 }
 
-/// What a caller can tell apart.
+/// The kind of a [`ResolveError`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ResolveErrorKind {
-    /// The provider is not set up, or not in this build.
+    /// The provider is not configured, or not in this build.
     NotConfigured,
-    /// There is no such secret, version or field.
+    /// The secret, version or field does not exist.
     NotFound,
-    /// The provider refused: wrong credentials or missing rights.
+    /// The provider denied access: invalid credentials or missing permissions.
     Denied,
-    /// The provider did not answer, or could not answer now; trying again may help.
+    /// The provider is unreachable or temporarily unavailable; a retry may help.
     Unreachable,
-    /// It took too long; trying again may help.
+    /// The request timed out; a retry may help.
     TimedOut,
-    /// There is a secret, and it is empty.
+    /// The secret exists, but is empty.
     Empty,
-    /// There is a secret, and it is not UTF-8 text.
+    /// The secret exists, but is not UTF-8 text.
     NotText,
-    /// Something else went wrong.
+    /// Any other failure.
     Failed,
 }
 
@@ -47,26 +47,26 @@ impl ResolveError {
         Self { reference: reference.clone(), kind, cause: redact(&cause), hint }
     }
 
-    /// The secret that was asked for.
+    /// The requested secret.
     #[must_use]
     pub fn reference(&self) -> &SecretRef {
         &self.reference
     }
 
-    /// What happened, for a caller that decides what to do.
+    /// The kind of the error.
     #[must_use]
     pub fn kind(&self) -> ResolveErrorKind {
         self.kind
     }
 
-    /// What a user can do about it, if we know.
+    /// How the user can fix it, if known.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.hint.as_deref()
     }
 }
 
-/// What a provider says; the resolver adds for which secret.
+/// The failure of a provider; the resolver adds the reference.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) kind: ResolveErrorKind,
@@ -79,7 +79,7 @@ impl Failure {
         Self { kind, cause: cause.into(), hint: None }
     }
 
-    /// The same, with advice.
+    /// Sets the hint.
     pub(crate) fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());
         self
@@ -87,8 +87,8 @@ impl Failure {
 
     pub(crate) fn timed_out(provider: Provider, after: Duration) -> Self {
         let hint = match provider {
-            Provider::Env | Provider::File => "check the disk that it is on",
-            Provider::Exec => "run the command in a terminal; it may be waiting for an answer",
+            Provider::Env | Provider::File => "check the disk",
+            Provider::Exec => "run the command in a terminal; it may be waiting for input",
             Provider::Keychain => "unlock the keychain; it may be waiting for a password",
             Provider::Gcp => {
                 "check the network, and log in with `gcloud auth application-default login`"
@@ -96,8 +96,8 @@ impl Failure {
             Provider::Aws => {
                 "check the network, and set up credentials and a region with `aws configure`"
             }
-            Provider::Vault => "check the network and the address of the Vault server",
+            Provider::Vault => "check the network and the Vault address",
         };
-        Self::new(ResolveErrorKind::TimedOut, format!("no answer after {after:?}")).hint(hint)
+        Self::new(ResolveErrorKind::TimedOut, format!("timed out after {after:?}")).hint(hint)
     }
 }

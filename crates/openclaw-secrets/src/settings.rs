@@ -1,21 +1,21 @@
-//! How secrets are fetched: plain data, filled in from the config file by whoever reads it.
+//! How secrets are fetched: plain data, filled in by the config loader.
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::SecretString;
 
-/// How long one secret may take.
+/// The default of [`Settings::timeout`].
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Everything that the providers can be told. Its `Debug` shows no argument of a command, and of an
-/// address no user, password or query.
+/// The settings of all providers. Its `Debug` hides the arguments of commands, and the user,
+/// password and query of URLs.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// How long one secret may take.
+    /// The timeout for one secret.
     pub timeout: Duration,
-    /// The folder that relative paths start from: the one of the config file.
+    /// The base folder of relative paths: that of the config file.
     pub base_dir: PathBuf,
-    /// What `~/` stands for in paths; without it such a path is an error.
+    /// What `~/` expands to in paths; if `None`, such a path is an error.
     pub home: Option<PathBuf>,
     /// The commands that `secret://exec/NAME` may run, by name.
     pub exec: BTreeMap<String, ExecCommand>,
@@ -27,57 +27,57 @@ pub struct Settings {
     pub vault: VaultSettings,
 }
 
-/// A command that prints a secret on its standard output.
+/// A command that prints a secret to its standard output.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct ExecCommand {
-    /// The program: a path, or a name that is looked up in `PATH`. No shell is involved.
+    /// The program: a path, or a name that is looked up in `PATH`. It is not run in a shell.
     pub command: String,
     /// Its arguments.
     pub args: Vec<String>,
-    /// Variables on top of the small baseline that the command gets.
+    /// Variables in addition to the small baseline environment.
     pub env: BTreeMap<String, SecretString>,
-    /// How long it may run, if not [`Settings::timeout`].
+    /// The timeout, if not [`Settings::timeout`].
     pub timeout: Option<Duration>,
 }
 
-/// Google Cloud Secret Manager. Credentials are the application default ones.
+/// Google Cloud Secret Manager, accessed with the application default credentials.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct GcpSettings {
-    /// The project of secrets that are named without one.
+    /// The project for secrets that are named without one.
     pub project: Option<String>,
-    /// Another address than `https://secretmanager.googleapis.com`.
+    /// The URL, if not `https://secretmanager.googleapis.com`.
     pub endpoint: Option<String>,
 }
 
-/// AWS Secrets Manager. Credentials come from the usual chain.
+/// AWS Secrets Manager, accessed with the standard credential chain.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct AwsSettings {
-    /// The region, if not the one of the environment, the profile or the machine.
+    /// The region, if not that of the environment, the profile or the machine.
     pub region: Option<String>,
-    /// The profile of `~/.aws/config`.
+    /// The profile in `~/.aws/config`.
     pub profile: Option<String>,
-    /// Another address than that of the region.
+    /// The URL, if not that of the region.
     pub endpoint: Option<String>,
 }
 
-/// HashiCorp Vault or OpenBao. What is not set here comes from the usual `VAULT_…` variables.
+/// HashiCorp Vault or OpenBao. Most settings fall back to a `VAULT_…` variable.
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct VaultSettings {
-    /// The address (`VAULT_ADDR`).
+    /// The URL of the server (`VAULT_ADDR`).
     pub address: Option<String>,
     /// The namespace (`VAULT_NAMESPACE`).
     pub namespace: Option<String>,
     /// The token (`VAULT_TOKEN`, then `~/.vault-token`).
     pub token: Option<SecretString>,
-    /// The role of an AppRole login (`VAULT_ROLE_ID`).
+    /// The role id of an AppRole login (`VAULT_ROLE_ID`).
     pub role_id: Option<String>,
-    /// The secret of an AppRole login (`VAULT_SECRET_ID`).
+    /// The secret id of an AppRole login (`VAULT_SECRET_ID`).
     pub secret_id: Option<SecretString>,
-    /// Where the AppRole login is mounted; `approle` by default.
+    /// The mount path of the AppRole login; `approle` by default.
     pub approle_mount: Option<String>,
-    /// A certificate authority in PEM form (`VAULT_CACERT`).
+    /// A PEM file of certificate authorities (`VAULT_CACERT`).
     pub ca_file: Option<PathBuf>,
-    /// The version of the key-value engine, if the server is not to be asked.
+    /// The version of the key-value engine; detected if `None`.
     pub kv_version: Option<KvVersion>,
 }
 

@@ -1,6 +1,6 @@
-//! `Debug` for the settings: enough to see what is set, and nothing that may be a credential.
+//! `Debug` for the settings: shows what is set, but nothing that may be a credential.
 //!
-//! Every field is named, so that a new one cannot be forgotten.
+//! Every struct is destructured, so that a new field cannot be forgotten.
 
 use std::fmt;
 
@@ -65,7 +65,7 @@ impl fmt::Debug for VaultSettings {
     }
 }
 
-/// Something of which only is shown that it is there.
+/// A value whose presence is shown, but not its content.
 struct Hidden;
 
 impl fmt::Debug for Hidden {
@@ -74,12 +74,12 @@ impl fmt::Debug for Hidden {
     }
 }
 
-/// A URL of which scheme, host, port and path are shown.
+/// A URL; only scheme, host, port and path are shown.
 struct Address<'a>(&'a str);
 
 impl Address<'_> {
-    /// The parts that may be shown; `None` if the text is not clearly a URL, because then what looks
-    /// like a host may be half of a password.
+    /// Returns the parts that may be shown; `None` if the text is not clearly a URL, because what
+    /// looks like a host may then be part of a password.
     fn parts(&self) -> Option<(&str, &str, &str)> {
         let (scheme, rest) = self.0.split_once("://")?;
         let before_query = rest.split(['?', '#']).next()?;
@@ -89,7 +89,7 @@ impl Address<'_> {
         };
         let host = authority.rsplit('@').next()?;
         let is_host = |c: char| c.is_ascii_alphanumeric() || "-._:[]%".contains(c);
-        // An `@` further on: a password with a `/`, a `?` or a `#` in it, or we cannot tell.
+        // A later `@` may mean a password that contains a `/`, a `?` or a `#`.
         let is_clear = rest[authority.len()..].find('@').is_none()
             && scheme.chars().all(|c| c.is_ascii_alphanumeric())
             && host.chars().all(is_host);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn an_address_that_is_not_clear_is_not_shown_at_all() {
+    fn an_ambiguous_address_is_hidden() {
         for address in [
             "me:hunter22@vault.example",
             "https://me:hunter22/x@vault.example",

@@ -1,14 +1,14 @@
-//! [`SecretTemplate`]: a config string in which secrets may stand.
+//! [`SecretTemplate`]: a config string that may contain secret references.
 
 use std::fmt;
 
 use crate::{REDACTED, SCHEME, SecretRef, SecretRefError, SecretRefProblem, SecretString};
 
-/// A string of the config: plain, a reference, or text with references in it.
+/// A config string: plain text, a reference, or text with references in it.
 ///
 /// A reference begins at the string's start or after white space and ends at white space or the
 /// string's end, as in `"Bearer secret://vault/kv/github#token"`. A `secret://` inside a word is an
-/// error: sent on as it stands it would only puzzle whoever receives it.
+/// error: it would be sent unresolved.
 ///
 /// ```
 /// use openclaw_secrets::SecretTemplate;
@@ -23,20 +23,20 @@ pub struct SecretTemplate {
     parts: Vec<TemplatePart>,
 }
 
-/// A piece of a [`SecretTemplate`].
+/// A part of a [`SecretTemplate`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TemplatePart {
-    /// Text as written. It may be a credential, so it is kept as one.
+    /// Text as written. It may be a credential, so it is treated as one.
     Literal(SecretString),
-    /// A secret that is put here when the template is resolved.
+    /// A secret that is inserted when the template is resolved.
     Reference(SecretRef),
 }
 
 impl SecretTemplate {
-    /// Reads a config string. The error's range is that of the bad reference within `text`.
+    /// Parses a config string. The error's range is that of the invalid reference within `text`.
     ///
     /// # Errors
-    /// If something that begins with `secret://` is not a reference.
+    /// If a `secret://` does not begin a valid reference.
     pub fn parse(text: &str) -> Result<Self, SecretRefError> {
         let mut parts = Vec::new();
         let mut done = 0;
@@ -52,7 +52,7 @@ impl SecretTemplate {
         Ok(Self { parts })
     }
 
-    /// A text in which nothing is a reference, whatever it looks like.
+    /// Creates a template without references, whatever the text looks like.
     #[must_use]
     pub fn literal(text: &str) -> Self {
         let mut parts = Vec::new();
@@ -60,13 +60,13 @@ impl SecretTemplate {
         Self { parts }
     }
 
-    /// Whether the string holds no reference at all: what stands in the config is the value.
+    /// Whether the string contains no references, so that the text in the config is the value.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.references().next().is_none()
     }
 
-    /// The references in the order in which they stand.
+    /// Returns the references in order.
     pub fn references(&self) -> impl Iterator<Item = &SecretRef> {
         self.parts.iter().filter_map(|part| match part {
             TemplatePart::Reference(reference) => Some(reference),
@@ -74,16 +74,16 @@ impl SecretTemplate {
         })
     }
 
-    /// The pieces in order. An empty string has none.
+    /// Returns the parts in order. An empty string has none.
     #[must_use]
     pub fn parts(&self) -> &[TemplatePart] {
         &self.parts
     }
 
-    /// The text with every reference replaced by what `value_of` says, or the first error of it.
+    /// Replaces every reference with the result of `value_of`.
     ///
     /// # Errors
-    /// Whatever `value_of` returns.
+    /// Returns the first error of `value_of`.
     pub fn fill<E>(
         &self,
         mut value_of: impl FnMut(&SecretRef) -> Result<SecretString, E>,
@@ -97,12 +97,12 @@ impl SecretTemplate {
             })
             .collect::<Result<_, E>>()?;
         let values: Vec<&str> = values.iter().map(SecretString::expose).collect();
-        // `concat` measures first: a string that grows would leave copies behind in memory.
+        // `concat` allocates once: a growing string would leave copies behind in memory.
         Ok(SecretString::from(values.concat()))
     }
 }
 
-/// The next `secret://` from `from` on.
+/// Finds the next `secret://` at or after `from`.
 fn find(text: &str, from: usize) -> Result<Option<usize>, SecretRefError> {
     let Some(start) = text[from..].find(SCHEME).map(|at| from + at) else { return Ok(None) };
     let inside_a_word = text[..start].chars().next_back().is_some_and(|c| !c.is_whitespace());
@@ -124,7 +124,7 @@ fn push_literal(parts: &mut Vec<TemplatePart>, text: &str) {
     }
 }
 
-/// References as written; of a literal, only the white space around it.
+/// Shows references as written; literals are redacted, except for surrounding white space.
 impl fmt::Display for SecretTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts.iter().try_for_each(|part| match part {

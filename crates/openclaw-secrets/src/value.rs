@@ -10,8 +10,8 @@ pub const REDACTED: &str = "[REDACTED]";
 
 /// A secret value, plain or resolved.
 ///
-/// It has no `Display` and no `Serialize`, its `Debug` prints `[REDACTED]`, values of equal length are
-/// compared in constant time, and the memory is overwritten on drop.
+/// It has no `Display` and no `Serialize`, its `Debug` prints `[REDACTED]`, values of equal length
+/// are compared in constant time, and the memory is overwritten on drop.
 ///
 /// ```
 /// use openclaw_secrets::SecretString;

@@ -24,7 +24,7 @@ fn at(url: &str) -> Settings {
     Settings { aws, ..settings() }
 }
 
-/// These variables, on a machine that is not one of Amazon's.
+/// These variables, on a machine without instance metadata.
 fn environment(variables: &[(&str, &str)]) -> Environment {
     variables.iter().copied().chain([("AWS_EC2_METADATA_DISABLED", "true")]).collect()
 }
@@ -62,14 +62,14 @@ async fn an_arn_is_looked_up_in_its_own_region() {
     let arn = created["ARN"].as_str().expect("ARN");
     let aws = Asker::new(at(&moto.url), environment(&KEYS[..2]));
     assert_eq!(aws.value(&format!("secret://aws/{arn}")).await, "far-away");
-    // A name alone does not say where.
+    // A name alone does not determine the region.
     let error = aws.error("secret://aws/far").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
     assert_eq!(error.hint(), Some("set `secrets.aws.region` in the config, or `AWS_REGION`"));
 }
 
 #[tokio::test]
-async fn a_profile_of_the_users_files_and_the_endpoint_variable_are_honoured() {
+async fn a_profile_and_the_endpoint_variable_are_used() {
     let home = tempfile::tempdir().expect("home");
     let folder = home.path().join(".aws");
     std::fs::create_dir(&folder).expect("folder");
@@ -87,14 +87,14 @@ async fn a_profile_of_the_users_files_and_the_endpoint_variable_are_honoured() {
 }
 
 #[tokio::test]
-async fn secrets_that_are_not_there_or_on_their_way_out_are_not_found() {
+async fn missing_secrets_and_those_scheduled_for_deletion_are_not_found() {
     let moto = Moto::start(&[]);
     let secret = json!({ "Name": "gone", "SecretString": "x" });
     moto.secrets("eu-west-1", "CreateSecret", &secret).await;
     moto.secrets("eu-west-1", "DeleteSecret", &json!({ "SecretId": "gone" })).await;
     let aws = Asker::new(at(&moto.url), environment(&KEYS));
     for (text, words) in [
-        ("secret://aws/nope", "AWS has no secret `nope`"),
+        ("secret://aws/nope", "secret `nope` or its version not found"),
         ("secret://aws/gone", "may be scheduled for deletion"),
     ] {
         let error = aws.error(text).await;
@@ -104,8 +104,8 @@ async fn secrets_that_are_not_there_or_on_their_way_out_are_not_found() {
 }
 
 #[tokio::test]
-async fn credentials_that_aws_does_not_know_are_denied_and_not_shown() {
-    // From the first request on, moto checks who asks.
+async fn unknown_credentials_are_denied_and_not_quoted() {
+    // moto authenticates from the first request on.
     let moto = Moto::start(&[("INITIAL_NO_AUTH_ACTION_COUNT", "0")]);
     let error = Asker::new(at(&moto.url), environment(&KEYS)).error("secret://aws/x").await;
     assert_eq!(error.kind(), ResolveErrorKind::Denied, "{error}");
@@ -114,7 +114,7 @@ async fn credentials_that_aws_does_not_know_are_denied_and_not_shown() {
 
 #[tokio::test]
 async fn the_signature_is_accepted_by_a_server_that_checks_it() {
-    // As many requests as the administrator sends; from then on, moto checks signatures and rights.
+    // The number of setup requests; after them, moto checks signatures and permissions.
     let moto = Moto::start(&[("INITIAL_NO_AUTH_ACTION_COUNT", "4")]);
     let user = ("UserName", "reader");
     moto.iam(&[("Action", "CreateUser"), user]).await;
@@ -140,7 +140,7 @@ async fn the_signature_is_accepted_by_a_server_that_checks_it() {
 }
 
 #[tokio::test]
-async fn containers_and_instances_have_credentials_of_their_own() {
+async fn containers_and_instances_provide_credentials() {
     let moto = Moto::start(&[]);
     let secret = json!({ "Name": "x", "SecretString": "of-the-machine" });
     moto.secrets("eu-west-1", "CreateSecret", &secret).await;
@@ -172,16 +172,16 @@ async fn containers_and_instances_have_credentials_of_their_own() {
 }
 
 #[tokio::test]
-async fn without_credentials_the_user_is_told_how_to_get_them() {
+async fn missing_credentials_are_reported_with_a_hint() {
     let moto = Moto::start(&[]);
     let error = Asker::new(at(&moto.url), environment(&KEYS[2..])).error("secret://aws/x").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured, "{error}");
-    assert_eq!(error.to_string(), "`secret://aws/x`: there are no AWS credentials");
+    assert_eq!(error.to_string(), "`secret://aws/x`: no AWS credentials found");
     assert!(error.hint().is_some_and(|hint| hint.contains("aws configure")));
 }
 
 #[tokio::test]
-async fn an_endpoint_where_nobody_listens_is_unreachable() {
+async fn an_endpoint_without_a_listener_is_unreachable() {
     let aws = Asker::new(at("http://127.0.0.1:1"), environment(&KEYS));
     let error = aws.error("secret://aws/x").await;
     assert_eq!(error.kind(), ResolveErrorKind::Unreachable, "{error}");

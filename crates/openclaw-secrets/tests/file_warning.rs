@@ -1,5 +1,5 @@
-//! A warning in the log. Alone in its process: `tracing` remembers for the whole process that nobody
-//! listened to an event, so that a test beside this one could silence it.
+//! A warning in the log. Alone in its process: `tracing` caches for the whole process that an event
+//! has no subscriber, so another test could silence it.
 
 #![cfg(all(feature = "resolve", unix))]
 #![allow(clippy::expect_used, clippy::panic, reason = "a failing test may panic")]

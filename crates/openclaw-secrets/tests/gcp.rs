@@ -1,4 +1,4 @@
-//! Google Cloud Secret Manager: all kinds of credentials, names and refusals.
+//! Google Cloud Secret Manager: credentials, names and errors.
 
 #![cfg(feature = "gcp")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a failing test may panic")]
@@ -27,7 +27,7 @@ fn at(server: &Server) -> Settings {
     Settings { gcp, ..settings() }
 }
 
-/// A machine of Google's: credentials and project come from its metadata server.
+/// A Google Cloud machine: credentials and project come from its metadata server.
 fn on_google(server: &Server) -> Asker {
     Asker::new(at(server), environment([("GCE_METADATA_HOST", &server.address)]))
 }
@@ -60,12 +60,12 @@ async fn the_metadata_server_gives_credentials_and_project() {
 }
 
 #[tokio::test]
-async fn the_metadata_server_is_asked_past_the_proxy() {
-    // The proxy is read from the environment of the process, so it takes a process of its own.
+async fn the_metadata_server_is_queried_without_the_proxy() {
+    // The proxy is read from the environment of the process, so the test needs its own process.
     if std::env::var_os("OPENCLAW_TEST_PROXY").is_none() {
-        let this = std::env::current_exe().expect("the test's own program");
+        let this = std::env::current_exe().expect("test executable");
         let mut child = tokio::process::Command::new(this);
-        child.args(["--exact", "the_metadata_server_is_asked_past_the_proxy"]);
+        child.args(["--exact", "the_metadata_server_is_queried_without_the_proxy"]);
         child.env("OPENCLAW_TEST_PROXY", "1").env_remove("NO_PROXY").env_remove("no_proxy");
         for variable in ["HTTP_PROXY", "http_proxy"] {
             child.env(variable, "http://127.0.0.1:1");
@@ -77,13 +77,13 @@ async fn the_metadata_server_is_asked_past_the_proxy() {
     let (server, _) = start().await;
     let gcp = on_google(&server);
     let error = gcp.error("secret://gcp/project").await;
-    // There was a token; the rest goes through the proxy, where nobody is.
+    // The token was fetched; the next request goes through the proxy, which does not exist.
     assert_eq!(gcp.redactor.redact(METADATA_TOKEN), "[REDACTED]", "{error}");
-    assert!(error.to_string().contains("Secret Manager cannot be reached"), "{error}");
+    assert!(error.to_string().contains("cannot reach Google Cloud Secret Manager"), "{error}");
 }
 
 #[tokio::test]
-async fn a_metadata_server_that_says_too_much_is_none() {
+async fn a_metadata_server_with_oversized_responses_is_ignored() {
     let flavoured = || [("Metadata-Flavor", "Google")];
     let router = axum::Router::new().fallback(async move || (flavoured(), "x".repeat(1 << 20)));
     let error = on_google(&Server::start(router).await).error("secret://gcp/digits").await;
@@ -91,7 +91,7 @@ async fn a_metadata_server_that_says_too_much_is_none() {
 }
 
 #[tokio::test]
-async fn a_machine_without_a_service_account_is_told_apart() {
+async fn a_machine_without_a_service_account_gets_its_own_hint() {
     let flavoured = || [("Metadata-Flavor", "Google")];
     let router = axum::Router::new().route("/", axum::routing::get(async move || flavoured()));
     let server = Server::start(router).await;
@@ -135,7 +135,7 @@ async fn the_project_of_the_settings_comes_before_that_of_the_environment() {
 }
 
 #[tokio::test]
-async fn a_user_who_has_logged_in_is_asked_for_a_token_with_the_refresh_token() {
+async fn the_refresh_token_of_a_logged_in_user_is_exchanged() {
     let (server, shared) = start().await;
     let (_folder, gcp) = with_key(&server, &user_key(&server, "1//good-refresh-token"));
     assert_eq!(gcp.value("secret://gcp/project").await, "quota-project");
@@ -170,7 +170,7 @@ async fn the_file_of_gcloud_is_found_where_its_configuration_was_moved_to() {
 }
 
 #[tokio::test]
-async fn a_login_that_has_expired_is_denied_with_advice_until_the_user_logs_in_again() {
+async fn an_expired_login_is_denied_with_a_hint_until_the_user_logs_in_again() {
     let (server, _) = start().await;
     let (folder, gcp) = with_key(&server, &user_key(&server, "1//expired-refresh-token"));
     let error = gcp.error("secret://gcp/digits").await;
@@ -215,15 +215,15 @@ async fn a_service_account_signs_its_own_token() {
 }
 
 #[tokio::test]
-async fn refusals_become_errors_that_say_what_to_do() {
+async fn error_responses_are_converted_by_kind() {
     let (server, _) = start().await;
     let gcp = on_google(&server);
     for (text, kind, words) in [
-        ("secret://gcp/nope", ResolveErrorKind::NotFound, "there is no `projects/"),
+        ("secret://gcp/nope", ResolveErrorKind::NotFound, "/versions/latest` not found"),
         ("secret://gcp/disabled", ResolveErrorKind::NotFound, "is disabled or destroyed"),
-        ("secret://gcp/forbidden", ResolveErrorKind::Denied, "is denied"),
+        ("secret://gcp/forbidden", ResolveErrorKind::Denied, "denied"),
         ("secret://gcp/busy", ResolveErrorKind::Unreachable, "503 (UNAVAILABLE)"),
-        ("secret://gcp/damaged", ResolveErrorKind::Unreachable, "did not arrive whole"),
+        ("secret://gcp/damaged", ResolveErrorKind::Unreachable, "is corrupted"),
         ("secret://gcp/binary", ResolveErrorKind::NotText, "not UTF-8"),
     ] {
         let error = gcp.error(text).await;
@@ -233,7 +233,7 @@ async fn refusals_become_errors_that_say_what_to_do() {
 }
 
 #[tokio::test]
-async fn credentials_that_google_refuses_are_denied_and_not_repeated() {
+async fn rejected_credentials_are_denied_and_not_quoted() {
     let (server, _) = start().await;
     let pair = KeyPair::generate(KeySize::Rsa2048).expect("key pair");
     let der: aws_lc_rs::encoding::Pkcs8V1Der<'_> = pair.as_der().expect("PKCS#8");
@@ -252,12 +252,12 @@ async fn credentials_that_google_refuses_are_denied_and_not_repeated() {
 }
 
 #[tokio::test]
-async fn without_credentials_the_user_is_told_how_to_get_them() {
+async fn missing_credentials_are_reported_with_a_hint() {
     let (server, _) = start().await;
     let elsewhere = environment([("GCE_METADATA_HOST", "127.0.0.1:1")]);
     let error = Asker::new(at(&server), elsewhere).error("secret://gcp/digits").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
-    assert_eq!(error.to_string(), "`secret://gcp/digits`: there are no Google Cloud credentials");
+    assert_eq!(error.to_string(), "`secret://gcp/digits`: no Google Cloud credentials found");
     assert!(error.hint().is_some_and(|hint| hint.contains("GOOGLE_APPLICATION_CREDENTIALS")));
 
     let missing = environment([("GOOGLE_APPLICATION_CREDENTIALS", "/no/such/key.json")]);
@@ -272,5 +272,5 @@ async fn without_credentials_the_user_is_told_how_to_get_them() {
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
     let (_folder, broken) = with_key(&server, &json!({ "type": "service_account" }));
     let error = broken.error("secret://gcp/digits").await;
-    assert!(error.to_string().contains("credentials are not complete"), "{error}");
+    assert!(error.to_string().contains("credentials are incomplete"), "{error}");
 }

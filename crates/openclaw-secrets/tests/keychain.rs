@@ -1,4 +1,4 @@
-//! The keychain. Only its absence can be tested everywhere.
+//! The keychain. Only its absence can be tested on every machine.
 
 #![cfg(all(feature = "keychain", target_os = "linux"))]
 #![allow(clippy::expect_used, clippy::panic, reason = "a failing test may panic")]
@@ -9,9 +9,9 @@ use openclaw_secrets::ResolveErrorKind;
 use support::{Asker, environment, settings};
 
 #[tokio::test]
-async fn where_no_keychain_runs_the_user_is_told_what_to_use_instead() {
+async fn without_a_keychain_the_hint_names_alternatives() {
     if std::env::var_os("DBUS_SESSION_BUS_ADDRESS").is_some() {
-        // A desktop. Its keychain is the user's own, and what is in it is no business of a test.
+        // A desktop: a test must not access the user's own keychain.
         return;
     }
     let error = Asker::new(settings(), environment([])).error("secret://keychain/github").await;

@@ -1,4 +1,4 @@
-//! Secrets of this machine: environment, files, commands; and what they have in common.
+//! Local providers (environment, files, commands), and the resolver in general.
 
 #![cfg(feature = "resolve")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a failing test may panic")]
@@ -67,7 +67,7 @@ async fn a_variable_of_the_environment_is_a_secret() {
 }
 
 #[tokio::test]
-async fn a_variable_that_is_not_set_is_named_with_advice() {
+async fn an_unset_variable_is_reported_with_a_hint() {
     let error = error_of(Settings::default(), "secret://env/NOPE").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotFound);
     assert_eq!(
@@ -88,7 +88,7 @@ async fn a_template_gets_its_values_and_reports_the_first_that_fails() {
     let error = resolver
         .resolve_template(&parse("secret://env/TOKEN secret://env/NOPE secret://env/EMPTY"))
         .await
-        .expect_err("one is missing");
+        .expect_err("a missing variable");
     assert_eq!(error.reference(), &reference("secret://env/NOPE"));
 }
 
@@ -102,7 +102,7 @@ async fn what_was_resolved_is_redacted_from_then_on() {
 }
 
 #[tokio::test]
-async fn a_check_says_in_the_given_order_what_cannot_be_had_and_keeps_no_value() {
+async fn a_check_reports_failures_in_order_and_keeps_no_value() {
     let redactor = Redactor::new();
     let resolver = Resolver::new(Settings::default(), environment(), redactor.clone());
     let references =
@@ -117,18 +117,18 @@ async fn a_check_says_in_the_given_order_what_cannot_be_had_and_keeps_no_value()
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_check_runs_no_more_than_32_at_once_and_counts_the_time_of_each_alone() {
+async fn a_check_fetches_at_most_32_at_once_and_times_each_separately() {
     let mut settings = shell("exec sleep 1000");
     settings.timeout = Duration::from_secs(7);
     let references = vec![reference("secret://exec/script"); 40];
     let start = tokio::time::Instant::now();
     let checked = resolver(settings).check_all(&references).await;
-    // The clock stands still but for the time-outs: the last eight begin after the first 32.
+    // Only timeouts advance the clock: the last eight start after the first 32.
     assert_eq!(start.elapsed().as_secs(), 14);
     assert_eq!(checked.len(), 40);
     for one in checked {
         assert_eq!(one.took.as_secs(), 7);
-        assert_eq!(one.error.expect("time-out").kind(), ResolveErrorKind::TimedOut);
+        assert_eq!(one.error.expect("timeout").kind(), ResolveErrorKind::TimedOut);
     }
 }
 
@@ -148,7 +148,7 @@ async fn a_file_is_found_by_relative_absolute_and_home_path_and_loses_one_line_b
 }
 
 #[tokio::test]
-async fn a_file_that_cannot_be_a_secret_is_refused_with_the_reason() {
+async fn an_unusable_file_is_rejected_with_the_reason() {
     let folder = tempfile::tempdir().expect("folder");
     let write = |name: &str, bytes: &[u8]| fs::write(folder.path().join(name), bytes).expect(name);
     write("binary", b"\xff\xfe hunter22");
@@ -156,7 +156,7 @@ async fn a_file_that_cannot_be_a_secret_is_refused_with_the_reason() {
     write("huge", &vec![b'x'; 1024 * 1024 + 1]);
     fs::create_dir(folder.path().join("folder")).expect("folder");
     for (name, kind, words) in [
-        ("missing", ResolveErrorKind::NotFound, "there is no file"),
+        ("missing", ResolveErrorKind::NotFound, "not found"),
         ("folder", ResolveErrorKind::Failed, "is a folder"),
         ("binary", ResolveErrorKind::NotText, "not UTF-8"),
         ("empty", ResolveErrorKind::Empty, "empty"),
@@ -171,7 +171,7 @@ async fn a_file_that_cannot_be_a_secret_is_refused_with_the_reason() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn a_pipe_is_refused_rather_than_waited_for() {
+async fn a_pipe_is_rejected_instead_of_blocking() {
     let folder = tempfile::tempdir().expect("folder");
     let pipe = folder.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().expect("mkfifo").success());
@@ -206,19 +206,19 @@ async fn a_command_beside_the_config_file_is_run_in_its_folder() {
 }
 
 #[tokio::test]
-async fn a_command_that_fails_says_how_but_not_what_it_printed() {
+async fn a_failed_command_is_reported_without_its_output() {
     let script = "echo hunter22; echo hunter22 >&2; exit 3";
     let error = error_of(shell(script), "secret://exec/script").await;
     assert_eq!(
         error.to_string(),
-        "`secret://exec/script`: the command `sh` ended with exit status: 3"
+        "`secret://exec/script`: the command `sh` failed (exit status: 3)"
     );
-    assert_eq!(error.hint(), Some("run it in a terminal to see what it says"));
+    assert_eq!(error.hint(), Some("run it in a terminal to see its output"));
     assert!(!format!("{error:?}").contains("hunter22"));
 }
 
 #[tokio::test]
-async fn commands_that_do_not_exist_or_print_too_much_are_refused() {
+async fn commands_that_do_not_exist_or_print_too_much_are_rejected() {
     let error = error_of(Settings::default(), "secret://exec/nope").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
     assert_eq!(error.hint(), Some("add `secrets.exec.nope` to the config"));
@@ -227,7 +227,7 @@ async fn commands_that_do_not_exist_or_print_too_much_are_refused() {
     let exec = BTreeMap::from([("gone".to_owned(), exec)]);
     let error = error_of(Settings { exec, ..Settings::default() }, "secret://exec/gone").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
-    assert!(error.to_string().contains("there is no program `no-such-program-here`"), "{error}");
+    assert!(error.to_string().contains("program `no-such-program-here` not found"), "{error}");
 
     let error = error_of(shell("yes hunter22"), "secret://exec/script").await;
     assert!(error.to_string().contains("larger than 1 MiB"), "{error}");
@@ -239,16 +239,16 @@ async fn a_command_that_hangs_is_given_up_after_its_time() {
     settings.exec.get_mut("script").expect("script").timeout = Some(Duration::from_secs(7));
     let error = error_of(settings, "secret://exec/script").await;
     assert_eq!(error.kind(), ResolveErrorKind::TimedOut);
-    assert_eq!(error.to_string(), "`secret://exec/script`: no answer after 7s");
+    assert_eq!(error.to_string(), "`secret://exec/script`: timed out after 7s");
     assert!(error.hint().is_some());
 }
 
-/// Commands, and that none of their processes is left.
+/// Commands leave no processes behind.
 #[cfg(unix)]
 mod processes {
     use super::*;
 
-    /// A script whose grandchild sleeps; its id is in the file.
+    /// A script whose grandchild sleeps; its process id is in the file.
     fn forking(folder: &Path, last: &str) -> Settings {
         let file = folder.join("pid");
         let new = file.with_extension("new");
@@ -271,11 +271,11 @@ mod processes {
     fn is_alive(pid: &str) -> bool {
         let output = std::process::Command::new("ps").args(["-o", "stat=", "-p", pid]).output();
         let output = String::from_utf8(output.expect("ps").stdout).expect("text");
-        // A zombie is dead; that nobody has buried it yet is the business of process 1.
+        // A zombie is dead; reaping it is up to process 1.
         !matches!(output.trim().chars().next(), None | Some('Z'))
     }
 
-    /// Returns when the process is gone; the test hangs, and so fails, if it stays.
+    /// Waits until the process is gone. If it stays, the test hangs and fails.
     async fn gone(pid: &str) {
         while is_alive(pid) {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -295,7 +295,7 @@ mod processes {
     }
 
     #[tokio::test]
-    async fn running_out_of_time_kills_the_command_and_its_children() {
+    async fn a_timeout_kills_the_command_and_its_children() {
         let folder = tempfile::tempdir().expect("folder");
         let resolver = resolver(forking(folder.path(), "wait"));
         let request =
@@ -303,22 +303,22 @@ mod processes {
         let pid = grandchild(folder.path()).await;
         tokio::time::pause();
         tokio::time::advance(Duration::from_secs(61)).await;
-        let error = request.await.expect("task").expect_err("no time left");
+        let error = request.await.expect("task").expect_err("timeout");
         assert_eq!(error.kind(), ResolveErrorKind::TimedOut);
         tokio::time::resume();
         gone(&pid).await;
     }
 
     #[tokio::test]
-    async fn a_child_that_keeps_the_output_open_does_not_keep_the_value_back() {
+    async fn a_child_that_keeps_the_output_open_does_not_delay_the_value() {
         let settings = shell("sleep 1000 & printf hunter; printf '22\\n'");
         assert_eq!(value_of(settings, "secret://exec/script").await, "hunter22");
         let error = error_of(shell("sleep 1000 & echo hunter22; exit 3"), "secret://exec/script");
-        assert!(error.await.to_string().ends_with("ended with exit status: 3"));
+        assert!(error.await.to_string().ends_with("failed (exit status: 3)"));
     }
 
     #[tokio::test]
-    async fn nor_does_one_that_has_left_the_group_of_its_command() {
+    async fn a_child_that_has_left_the_process_group_does_not_delay_the_value() {
         let folder = tempfile::tempdir().expect("folder");
         let pid = folder.path().join("pid");
         let script = format!(
@@ -327,13 +327,13 @@ mod processes {
             pid = pid.display()
         );
         assert_eq!(value_of(shell(&script), "secret://exec/script").await, "hunter22");
-        // Nobody but the test ends it.
+        // Only the test can kill it.
         let pid = fs::read_to_string(pid).expect("pid");
         std::process::Command::new("kill").arg(pid.trim()).status().expect("kill");
     }
 
     #[tokio::test]
-    async fn what_a_command_leaves_running_behind_it_is_ended_too() {
+    async fn background_processes_of_a_command_are_killed() {
         let folder = tempfile::tempdir().expect("folder");
         let settings = forking(folder.path(), "exit 0");
         assert_eq!(value_of(settings, "secret://exec/script").await, "hunter22");
@@ -341,10 +341,10 @@ mod processes {
     }
 }
 
-/// What a build without the cloud says.
+/// The errors of a build without the cloud providers.
 #[cfg(not(any(feature = "aws", feature = "gcp", feature = "vault", feature = "keychain")))]
 #[tokio::test]
-async fn a_provider_that_is_not_in_the_build_says_how_to_get_it() {
+async fn a_provider_that_is_not_in_the_build_has_a_hint() {
     for (text, words, hint) in [
         ("secret://aws/x", "this build has no AWS support", "build with `--features aws`"),
         ("secret://gcp/x", "this build has no Google Cloud support", "build with `--features gcp`"),

@@ -1,4 +1,4 @@
-//! Known values do not get through to a log, whatever they are dressed as.
+//! Known values do not reach a log, in any encoding.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a failing test may panic")]
 
@@ -19,7 +19,7 @@ use tracing_subscriber::fmt::MakeWriter;
 const PEM: &str = "-----BEGIN PRIVATE KEY-----\nMIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSj\n\
                    AgEAAoIBAQC7VJTUt9Us8cKjMzEfYyjiWA4R\nQw==\n-----END PRIVATE KEY-----\n";
 
-/// Values with everything that is awkward to print.
+/// Values that are awkward to print.
 const SECRETS: [&str; 5] = [
     "hunter22",
     "p\"a\\ss/w'rd +%&=?",
@@ -54,7 +54,7 @@ fn redactor_of(secret: &str) -> Redactor {
     redactor
 }
 
-/// A library's type that gives its secret away.
+/// A library type whose `Debug` leaks its secret.
 #[derive(Debug)]
 #[expect(dead_code, reason = "read by Debug")]
 struct Careless {
@@ -63,13 +63,13 @@ struct Careless {
     nested: Option<Box<Careless>>,
 }
 
-/// A library's error that does so too.
+/// A library error that leaks its secret.
 #[derive(Debug)]
 struct Leak(String, Option<Box<Leak>>);
 
 impl fmt::Display for Leak {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the server said: {}", self.0)
+        write!(f, "server error: {}", self.0)
     }
 }
 
@@ -79,7 +79,7 @@ impl Error for Leak {
     }
 }
 
-/// Logs a secret in every way that we know of.
+/// Logs a secret in every known way.
 fn log_everything(secret: &str) {
     let careless = |nested| Careless { password: secret.into(), bytes: secret.into(), nested };
     let careless = careless(Some(Box::new(careless(None))));
@@ -121,7 +121,7 @@ fn log_everything(secret: &str) {
     tracing::info!(%url, "a URL {}", url.as_str().to_lowercase());
 }
 
-/// What must not be in the log: for a secret of several lines, each of them.
+/// What must not be in the log: for a multi-line secret, each line.
 fn tell_tales(secret: &str) -> Vec<String> {
     let pieces = secret.lines().filter(|line| line.len() >= 4 && !line.starts_with("-----"));
     pieces
@@ -174,7 +174,7 @@ fn no_secret_reaches_a_text_log_or_a_json_log_in_any_form() {
 }
 
 #[test]
-fn the_same_log_without_the_filter_would_give_the_secret_away() {
+fn the_same_log_without_the_filter_leaks_the_secret() {
     let log = Log::default();
     let writer = log.clone();
     let subscriber = tracing_subscriber::fmt().with_writer(move || writer.clone()).finish();
@@ -214,7 +214,7 @@ fn a_secret_of_several_lines_is_found_when_they_are_written_one_by_one() {
 }
 
 #[test]
-fn a_line_without_an_end_is_passed_on_in_pieces_that_cut_no_secret() {
+fn a_long_line_is_passed_on_in_pieces_that_split_no_secret() {
     let log = Log::default();
     let mut writer = RedactingWriter::new(redactor_of("hunter22"), log.clone());
     for _ in 0..20_000 {
@@ -228,7 +228,7 @@ fn a_line_without_an_end_is_passed_on_in_pieces_that_cut_no_secret() {
 }
 
 #[test]
-fn bytes_that_are_no_text_pass_through_the_writer() {
+fn bytes_that_are_not_utf_8_pass_through_the_writer() {
     let log = Log::default();
     let redactor = redactor_of("hunter22");
     let make_writer = {
@@ -240,21 +240,21 @@ fn bytes_that_are_no_text_pass_through_the_writer() {
 }
 
 #[test]
-fn nothing_is_changed_or_copied_where_nothing_is_known() {
+fn a_text_without_known_values_is_not_copied() {
     let text = redactor_of("hunter22");
     assert!(matches!(text.redact("nothing here"), std::borrow::Cow::Borrowed(_)));
     assert!(matches!(Redactor::new().redact("hunter22"), std::borrow::Cow::Borrowed(_)));
 }
 
 #[test]
-fn values_too_short_to_be_secret_do_not_shred_the_log() {
+fn values_too_short_to_be_secret_are_not_redacted() {
     let redactor = redactor_of("abc");
     redactor.add(&SecretString::from(""));
     assert_eq!(redactor.redact("abc abcd"), "abc abcd");
 }
 
 #[test]
-fn every_clone_knows_what_one_of_them_was_told_until_it_is_forgotten() {
+fn clones_share_values_until_they_are_forgotten() {
     let redactor = Redactor::new();
     let other = redactor.clone();
     redactor.add(&SecretString::from("hunter22"));
@@ -272,14 +272,14 @@ fn where_two_secrets_overlap_nothing_of_either_remains() {
 }
 
 #[test]
-fn the_beginning_of_a_long_secret_is_hidden_where_the_log_cuts_it_off() {
+fn a_truncated_long_secret_is_redacted() {
     let secret = "0123456789abcdefü".repeat(50);
     let redactor = redactor_of(&secret);
     assert_eq!(redactor.redact(&format!("key {}… (cut)", &secret[..200])), "key [REDACTED]… (cut)");
 }
 
 #[test]
-fn values_that_come_one_by_one_are_all_found() {
+fn values_added_one_by_one_are_all_found() {
     let redactor = Redactor::new();
     let value = |n| format!("value {n} of six hundred");
     for n in 0..600 {
@@ -290,7 +290,7 @@ fn values_that_come_one_by_one_are_all_found() {
 }
 
 #[test]
-fn of_a_file_with_many_lines_only_the_first_are_looked_for_alone() {
+fn only_the_first_lines_of_a_long_file_are_searched_for_individually() {
     let lines: Vec<String> = (0..20_000).map(|n| format!("line {n} of a key file")).collect();
     let secret = lines.join("\n");
     let redactor = redactor_of(&secret);
@@ -309,7 +309,7 @@ fn of_a_file_with_many_lines_only_the_first_are_looked_for_alone() {
 }
 
 #[test]
-fn the_settings_show_no_argument_of_a_command_and_of_an_address_no_user_or_query() {
+fn debug_of_the_settings_hides_arguments_and_url_credentials() {
     let address =
         || Some("https://hunter22:hunter22@example.com/v?key=hunter22#hunter22".to_owned());
     let exec = ExecCommand {
@@ -336,7 +336,7 @@ fn the_settings_show_no_argument_of_a_command_and_of_an_address_no_user_or_query
     }
 }
 
-/// Credentials that stand in the config.
+/// Plaintext credentials in the config.
 #[cfg(feature = "resolve")]
 mod credentials {
     use openclaw_secrets::{Environment, Resolver};
@@ -348,13 +348,13 @@ mod credentials {
         let environment: Environment = [("TOKEN", "t0ken-of-env")].into_iter().collect();
         let resolver = Resolver::new(Settings::default(), environment, redactor.clone());
         let template = SecretTemplate::parse(text).expect("template");
-        // One that fails is of interest too.
+        // Failures are tested, too.
         drop(resolver.resolve_credential(&template).await);
         redactor
     }
 
     #[tokio::test]
-    async fn a_credential_written_in_the_clear_is_redacted_from_then_on() {
+    async fn a_plaintext_credential_is_redacted_from_then_on() {
         let redactor = redactor_after("sk-0123").await;
         assert_eq!(redactor.redact("key=sk-0123"), "key=[REDACTED]");
         let redactor = redactor_after("  sk-0123 ").await;
@@ -375,7 +375,7 @@ mod credentials {
     }
 
     #[tokio::test]
-    async fn of_several_words_the_long_ones_are_secret_and_the_short_ones_are_not() {
+    async fn only_long_literal_words_are_redacted_on_their_own() {
         let redactor = redactor_after("correct horse battery-staple secret://env/TOKEN").await;
         assert_eq!(redactor.redact("a correct horse"), "a correct horse");
         assert_eq!(redactor.redact("battery-staple t0ken-of-env"), "[REDACTED] [REDACTED]");
@@ -383,13 +383,13 @@ mod credentials {
     }
 
     #[tokio::test]
-    async fn what_is_written_in_the_clear_is_redacted_even_if_a_reference_fails() {
+    async fn plaintext_is_redacted_even_if_a_reference_fails() {
         let redactor = redactor_after("Bearer sk-in-the-clear secret://env/NOPE").await;
         assert_eq!(redactor.redact("Bearer sk-in-the-clear"), "Bearer [REDACTED]");
     }
 
     #[tokio::test]
-    async fn of_a_setting_that_is_no_credential_only_the_references_are_hidden() {
+    async fn in_other_settings_only_the_references_are_redacted() {
         let redactor = Redactor::new();
         let environment: Environment = [("TOKEN", "t0ken-of-env")].into_iter().collect();
         let resolver = Resolver::new(Settings::default(), environment, redactor.clone());
@@ -405,7 +405,7 @@ mod properties {
     use super::*;
 
     fn secret() -> impl Strategy<Value = String> {
-        // Brackets could join with those of the marker.
+        // Brackets could merge with those of the marker.
         "[^\\[\\]]{4,60}".prop_filter("worth hiding", |secret| {
             secret.trim().len() >= Redactor::MIN_LENGTH && !REDACTED.contains(secret.as_str())
         })
@@ -443,7 +443,7 @@ mod properties {
             let whole = [&before, secret.as_bytes(), &after].concat();
             let engine = if url_safe { base64_of::URL_SAFE } else { base64_of::STANDARD };
             let text = engine.encode(&whole);
-            // Every character that carries a bit of the secret.
+            // Every character that contains a bit of the secret.
             let first = before.len() * 8 / 6;
             let last = ((before.len() + secret.len()) * 8).div_ceil(6);
             let clean = redactor_of(&secret).redact(&text).into_owned();

@@ -1,4 +1,4 @@
-//! How `secret://` references are read, and what people are told who mistype one.
+//! Parsing of `secret://` references, and the messages for invalid ones.
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a failing test may panic")]
 
@@ -43,24 +43,24 @@ fn every_form_of_a_reference_is_understood_and_prints_as_written() {
 }
 
 #[test]
-fn a_bad_reference_is_explained_to_the_person_who_wrote_it() {
+fn an_invalid_reference_gets_a_helpful_message() {
     assert_eq!(
         message("secret://nope/x"),
-        "`secret://nope/x`: there is no secret provider `nope`; known are env, file, keychain, \
-         exec, gcp, aws, vault"
+        "`secret://nope/x`: unknown secret provider `nope`; known: env, file, keychain, exec, gcp, \
+         aws, vault"
     );
     assert_eq!(
         message("secret://vualt/x"),
-        "`secret://vualt/x`: there is no secret provider `vualt`; did you mean `vault`?"
+        "`secret://vualt/x`: unknown secret provider `vualt`; did you mean `vault`?"
     );
     assert_eq!(
         message("secret://env/"),
-        "`secret://env/`: the name of the secret is missing; write `secret://env/VARIABLE`"
+        "`secret://env/`: missing secret name; write `secret://env/VARIABLE`"
     );
     assert_eq!(
         message("secret://env/MY-TOKEN"),
-        "`secret://env/MY-TOKEN`: the name of an environment variable holds only letters, digits \
-         and `_`, and does not begin with a digit"
+        "`secret://env/MY-TOKEN`: an environment variable name may only contain letters, digits \
+         and `_`, and must not begin with a digit"
     );
     assert_eq!(
         message("secret://gcp/x#0"),
@@ -68,20 +68,19 @@ fn a_bad_reference_is_explained_to_the_person_who_wrote_it() {
     );
     assert_eq!(
         message("secret://vault/kv/x#"),
-        "`secret://vault/kv/x#`: nothing stands after `#`; write `secret://vault/PATH` or \
+        "`secret://vault/kv/x#`: nothing follows `#`; write `secret://vault/PATH` or \
          `secret://vault/PATH#FIELD`"
     );
     assert_eq!(
         message("secret://"),
-        "`secret://`: the secret provider is missing; known are env, file, keychain, exec, gcp, \
-         aws, vault"
+        "`secret://`: missing secret provider; known: env, file, keychain, exec, gcp, aws, vault"
     );
     assert!(message("secret://vault/kv/../sys/raw").contains("`..`"));
     assert!(message("secret://file/folder/").contains("must name a file"));
 }
 
 #[test]
-fn a_control_character_is_refused_wherever_it_stands_and_not_printed() {
+fn a_control_character_is_rejected_everywhere_and_not_printed() {
     for text in [
         "secret://env/A\x1b[31mB",
         "secret://file/a\x1b[31mb",
@@ -102,15 +101,15 @@ fn a_control_character_is_refused_wherever_it_stands_and_not_printed() {
     }
     assert_eq!(
         message("secret://vault/a\x1b[31mb"),
-        "`secret://vault/a\\u{1b}[31mb`: a secret reference cannot hold a control character"
+        "`secret://vault/a\\u{1b}[31mb`: a secret reference cannot contain control characters"
     );
     let error = SecretTemplate::parse("x=secret://env/A\x1b[31m").expect_err("inside a word");
     assert!(!error.to_string().contains(char::is_control), "{error:?}");
 }
 
 #[test]
-fn a_text_that_is_no_reference_is_not_repeated_because_it_may_be_the_secret() {
-    let error = "hunter22".parse::<SecretRef>().expect_err("no reference");
+fn a_text_that_is_not_a_reference_is_not_quoted_because_it_may_be_the_secret() {
+    let error = "hunter22".parse::<SecretRef>().expect_err("not a reference");
     assert_eq!(error.to_string(), "a secret reference begins with `secret://`");
     assert!(!format!("{error:?}").contains("hunter22"));
 }
@@ -146,7 +145,7 @@ fn a_bad_reference_in_a_template_is_located() {
 }
 
 #[test]
-fn a_reference_inside_a_word_is_an_error_rather_than_sent_on() {
+fn a_reference_inside_a_word_is_an_error() {
     let text = "token=secret://env/A";
     let error = SecretTemplate::parse(text).expect_err("inside a word");
     assert_eq!(error.problem(), &SecretRefProblem::InsideAWord);

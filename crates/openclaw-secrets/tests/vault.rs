@@ -1,4 +1,4 @@
-//! Vault: both key-value engines, tokens and AppRole, and what its refusals become.
+//! Vault: both key-value engines, tokens, AppRole and errors.
 
 #![cfg(feature = "vault")]
 #![allow(clippy::expect_used, clippy::panic, reason = "a failing test may panic")]
@@ -45,7 +45,7 @@ async fn a_token_that_may_not_see_the_mounts_still_reads_both_versions() {
 }
 
 #[tokio::test]
-async fn the_version_can_be_set_so_that_nobody_needs_to_be_asked() {
+async fn a_configured_version_is_not_queried() {
     let (server, shared) = start(Behaviour { hide_mounts: true, ..Behaviour::default() }).await;
     for (version, path) in [(KvVersion::V1, "old/github"), (KvVersion::V2, "kv/github")] {
         let vault = VaultSettings {
@@ -80,7 +80,7 @@ async fn without_a_field_the_only_one_or_value_is_taken() {
 }
 
 #[tokio::test]
-async fn a_secret_without_fields_is_said_to_have_none() {
+async fn a_secret_without_fields_is_not_found() {
     let (_server, _, vault) = vault(Behaviour::default()).await;
     for text in ["secret://vault/kv/none", "secret://vault/kv/none#token"] {
         let error = vault.error(text).await;
@@ -90,17 +90,13 @@ async fn a_secret_without_fields_is_said_to_have_none() {
 }
 
 #[tokio::test]
-async fn refusals_become_errors_that_say_what_to_do_and_repeat_nothing() {
+async fn error_responses_are_converted_by_kind() {
     let (_server, _, vault) = vault(Behaviour::default()).await;
     for (text, kind, words) in [
-        ("secret://vault/kv/nope#x", ResolveErrorKind::NotFound, "it does not exist in Vault"),
-        (
-            "secret://vault/kv/deleted#x",
-            ResolveErrorKind::NotFound,
-            "its latest version was deleted",
-        ),
-        ("secret://vault/kv/forbidden#x", ResolveErrorKind::Denied, "does not allow"),
-        ("secret://vault/kv/types#list", ResolveErrorKind::NotText, "not a text"),
+        ("secret://vault/kv/nope#x", ResolveErrorKind::NotFound, "not found in Vault"),
+        ("secret://vault/kv/deleted#x", ResolveErrorKind::NotFound, "latest version deleted"),
+        ("secret://vault/kv/forbidden#x", ResolveErrorKind::Denied, "denied access"),
+        ("secret://vault/kv/types#list", ResolveErrorKind::NotText, "not a string"),
         ("secret://vault/kv/types#empty", ResolveErrorKind::Empty, "empty"),
     ] {
         let error = vault.error(text).await;
@@ -135,7 +131,7 @@ async fn a_sealed_or_absent_server_is_unreachable() {
 }
 
 #[tokio::test]
-async fn what_is_not_configured_is_named() {
+async fn missing_settings_are_reported() {
     let asker = Asker::new(settings(), environment([]));
     let error = asker.error("secret://vault/kv/github").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
@@ -143,18 +139,18 @@ async fn what_is_not_configured_is_named() {
     let variables = environment([("VAULT_ADDR", "http://127.0.0.1:1")]);
     let error = Asker::new(settings(), variables).error("secret://vault/kv/github").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
-    assert!(error.to_string().contains("there is no token for Vault"), "{error}");
+    assert!(error.to_string().contains("no Vault token found"), "{error}");
     let variables = environment([
         ("VAULT_ADDR", "https://127.0.0.1:1"),
         ("VAULT_CACERT", "/nope.pem"),
         ("VAULT_TOKEN", TOKEN),
     ]);
     let error = Asker::new(settings(), variables).error("secret://vault/kv/github").await;
-    assert!(error.to_string().contains("`/nope.pem` holds no readable certificates"), "{error}");
+    assert!(error.to_string().contains("no readable certificates in `/nope.pem`"), "{error}");
 }
 
 #[tokio::test]
-async fn the_file_of_vault_login_is_read_anew_every_time() {
+async fn the_file_of_vault_login_is_read_every_time() {
     let (server, _) = start(Behaviour::default()).await;
     let home = tempfile::tempdir().expect("home");
     let file = home.path().join(".vault-token");
@@ -168,7 +164,7 @@ async fn the_file_of_vault_login_is_read_anew_every_time() {
 }
 
 #[tokio::test]
-async fn a_namespace_is_sent_along() {
+async fn the_namespace_is_sent() {
     let behaviour = Behaviour { namespace: Some("team-a"), ..Behaviour::default() };
     let (server, _) = start(behaviour).await;
     let url = server.url();
@@ -179,7 +175,7 @@ async fn a_namespace_is_sent_along() {
 }
 
 #[tokio::test]
-async fn a_standby_server_sends_us_on_to_the_active_one() {
+async fn a_redirect_from_a_standby_server_is_followed() {
     let (active, _) = start(Behaviour::default()).await;
     let url = active.url();
     let standby = axum::Router::new().fallback(async move |uri: axum::http::Uri| {
@@ -192,7 +188,7 @@ async fn a_standby_server_sends_us_on_to_the_active_one() {
 }
 
 #[tokio::test]
-async fn a_server_with_a_private_certificate_is_trusted_if_the_ca_file_says_so() {
+async fn a_private_certificate_is_trusted_with_a_ca_file() {
     let (router, _) = support::vault::router(Behaviour::default());
     let (server, certificate) = support::tls::start(router).await;
     let address = format!("https://{}", server.address);
@@ -221,7 +217,7 @@ fn app_role(url: &str, secret_id: &str) -> Asker {
 }
 
 #[tokio::test]
-async fn many_secrets_share_one_app_role_login_which_is_renewed_when_refused() {
+async fn many_secrets_share_one_app_role_login_which_is_renewed_when_rejected() {
     let (server, shared) = start(Behaviour::default()).await;
     let asker = app_role(&server.url(), "secret-id-0123456789");
     let references: Vec<_> =
@@ -232,14 +228,14 @@ async fn many_secrets_share_one_app_role_login_which_is_renewed_when_refused() {
     assert_eq!(issued.len(), 1);
     assert_eq!(asker.redactor.redact(&issued[0]), "[REDACTED]");
 
-    // The lease is over: the server takes another token only.
+    // The token has expired: the server accepts only another one.
     shared.lock().expect("behaviour").issued.push("revoked".into());
     assert_eq!(asker.value("secret://vault/kv/github#token").await, "kv2-token");
     assert_eq!(shared.lock().expect("behaviour").issued.len(), 3);
 }
 
 #[tokio::test]
-async fn what_a_policy_forbids_is_no_reason_to_log_in_again() {
+async fn a_denial_by_policy_causes_no_new_login() {
     for narrow_role in [false, true] {
         let behaviour = Behaviour { narrow_role, hide_mounts: true, ..Behaviour::default() };
         let (server, shared) = start(behaviour).await;
@@ -247,14 +243,14 @@ async fn what_a_policy_forbids_is_no_reason_to_log_in_again() {
         for _ in 0..3 {
             let error = asker.error("secret://vault/kv/forbidden").await;
             assert_eq!(error.kind(), ResolveErrorKind::Denied);
-            assert!(error.to_string().contains("does not allow to read this path"), "{error}");
+            assert!(error.to_string().contains("denied access to this path"), "{error}");
         }
         assert_eq!(shared.lock().expect("behaviour").issued.len(), 1);
     }
 }
 
 #[tokio::test]
-async fn a_token_that_may_not_ask_about_itself_is_renewed_when_its_lease_is_over() {
+async fn a_token_without_self_lookup_is_renewed_when_its_lease_has_expired() {
     let behaviour = Behaviour { narrow_role: true, ..Behaviour::default() };
     let (server, shared) = start(behaviour).await;
     let asker = app_role(&server.url(), "secret-id-0123456789");
@@ -269,16 +265,16 @@ async fn a_token_that_may_not_ask_about_itself_is_renewed_when_its_lease_is_over
 }
 
 #[tokio::test]
-async fn a_refused_app_role_login_is_denied() {
+async fn a_rejected_app_role_login_is_denied() {
     let (server, _) = start(Behaviour::default()).await;
     let error = app_role(&server.url(), "wrong-secret-id").error("secret://vault/kv/github").await;
     assert_eq!(error.kind(), ResolveErrorKind::Denied);
-    assert!(error.to_string().contains("refused the AppRole login"), "{error}");
+    assert!(error.to_string().contains("rejected the AppRole login"), "{error}");
 }
 
 #[tokio::test]
 async fn secrets_are_fetched_side_by_side_and_each_distinct_one_once() {
-    // The server answers no one until all eight have asked.
+    // The server responds only after all eight requests have arrived.
     let rendezvous = Some(Arc::new(Barrier::new(8)));
     let (_server, shared, vault) = vault(Behaviour { rendezvous, ..Behaviour::default() }).await;
     let references: Vec<_> =

@@ -6,7 +6,7 @@ use std::str::FromStr;
 /// Identity of a process, unique across hosts, containers and reused process ids. Its text form can
 /// be stored with what the process holds.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Holder {
+pub struct ProcessIdentity {
     /// Scope in which the process id is unique.
     place: String,
     pid: u32,
@@ -14,14 +14,14 @@ pub struct Holder {
     born: u64,
 }
 
-impl Holder {
+impl ProcessIdentity {
     /// Returns the identity of this process; `None` on unsupported systems.
     #[must_use]
     pub fn this() -> Option<Self> {
         let pid = std::process::id();
         match system::look(pid) {
-            Seen::Running { born } => Some(Self { place: system::place()?, pid, born }),
-            Seen::Gone | Seen::Unknown => None,
+            ProcessState::Running { born } => Some(Self { place: system::place()?, pid, born }),
+            ProcessState::Gone | ProcessState::Unknown => None,
         }
     }
 
@@ -33,41 +33,41 @@ impl Holder {
             return false;
         }
         match system::look(self.pid) {
-            Seen::Gone => true,
-            Seen::Running { born } => born != self.born,
-            Seen::Unknown => false,
+            ProcessState::Gone => true,
+            ProcessState::Running { born } => born != self.born,
+            ProcessState::Unknown => false,
         }
     }
 }
 
-impl fmt::Display for Holder {
+impl fmt::Display for ProcessIdentity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { place, pid, born } = self;
         write!(f, "{place} {pid} {born}")
     }
 }
 
-/// The text is not a valid [`Holder`].
+/// The text is not a valid [`ProcessIdentity`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("invalid process identity")]
-pub struct BadHolder;
+pub struct InvalidProcessIdentity;
 
-impl FromStr for Holder {
-    type Err = BadHolder;
+impl FromStr for ProcessIdentity {
+    type Err = InvalidProcessIdentity;
 
-    fn from_str(text: &str) -> Result<Self, BadHolder> {
+    fn from_str(text: &str) -> Result<Self, InvalidProcessIdentity> {
         let words: Vec<&str> = text.split(' ').collect();
-        let [place, pid, born] = words[..] else { return Err(BadHolder) };
+        let [place, pid, born] = words[..] else { return Err(InvalidProcessIdentity) };
         Ok(Self {
             place: place.to_owned(),
-            pid: pid.parse().map_err(|_| BadHolder)?,
-            born: born.parse().map_err(|_| BadHolder)?,
+            pid: pid.parse().map_err(|_| InvalidProcessIdentity)?,
+            born: born.parse().map_err(|_| InvalidProcessIdentity)?,
         })
     }
 }
 
 /// State of the process with a given id.
-enum Seen {
+enum ProcessState {
     Gone,
     Running { born: u64 },
     Unknown,
@@ -79,7 +79,7 @@ mod system {
     use nix::sys::signal::kill;
     use nix::unistd::Pid;
 
-    use super::Seen;
+    use super::ProcessState;
 
     /// The boot id of the host and the PID namespace: each container has its own process ids.
     pub(super) fn place() -> Option<String> {
@@ -89,41 +89,41 @@ mod system {
         (!place.contains(char::is_whitespace)).then_some(place)
     }
 
-    pub(super) fn look(pid: u32) -> Seen {
+    pub(super) fn look(pid: u32) -> ProcessState {
         let Some(number) = i32::try_from(pid).ok().filter(|pid| *pid > 0) else {
-            return Seen::Unknown;
+            return ProcessState::Unknown;
         };
         // Not by `/proc` alone, which may hide processes of other users.
         if kill(Pid::from_raw(number), None) == Err(Errno::ESRCH) {
-            return Seen::Gone;
+            return ProcessState::Gone;
         }
         let line = std::fs::read_to_string(format!("/proc/{pid}/stat"));
-        line.ok().and_then(|line| read(&line)).unwrap_or(Seen::Unknown)
+        line.ok().and_then(|line| read(&line)).unwrap_or(ProcessState::Unknown)
     }
 
     /// Parses `PID (NAME) STATE …`; the 22nd field is the start time. The name may contain
     /// anything, so parsing starts after its closing parenthesis.
-    fn read(line: &str) -> Option<Seen> {
+    fn read(line: &str) -> Option<ProcessState> {
         let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
         // A zombie holds nothing.
         if matches!(fields.next()?, "Z" | "X") {
-            return Some(Seen::Gone);
+            return Some(ProcessState::Gone);
         }
         let born = fields.nth(18)?.parse().ok()?;
-        Some(Seen::Running { born })
+        Some(ProcessState::Running { born })
     }
 }
 
 #[cfg(not(target_os = "linux"))]
 mod system {
-    use super::Seen;
+    use super::ProcessState;
 
     pub(super) fn place() -> Option<String> {
         None
     }
 
-    pub(super) fn look(_pid: u32) -> Seen {
-        Seen::Unknown
+    pub(super) fn look(_pid: u32) -> ProcessState {
+        ProcessState::Unknown
     }
 }
 
@@ -133,27 +133,27 @@ mod tests {
 
     #[test]
     fn a_holder_is_kept_as_text() {
-        let holder = Holder { place: "here/pid:[1]".to_owned(), pid: 12, born: 345 };
+        let holder = ProcessIdentity { place: "here/pid:[1]".to_owned(), pid: 12, born: 345 };
         assert_eq!(holder.to_string().parse(), Ok(holder));
         for bad in ["", "here 1", "here x 1", "here 1 x", "here 1 2 3"] {
-            assert_eq!(bad.parse::<Holder>(), Err(BadHolder), "{bad}");
+            assert_eq!(bad.parse::<ProcessIdentity>(), Err(InvalidProcessIdentity), "{bad}");
         }
     }
 
     #[cfg(target_os = "linux")]
     #[test]
     fn a_process_is_gone_when_it_has_ended_or_its_number_is_another_s() {
-        let us = Holder::this().unwrap();
+        let us = ProcessIdentity::this().unwrap();
         assert!(!us.is_gone());
-        assert!(Holder { born: us.born - 1, ..us.clone() }.is_gone());
+        assert!(ProcessIdentity { born: us.born - 1, ..us.clone() }.is_gone());
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
-        let Seen::Running { born } = system::look(child.id()) else { unreachable!() };
-        let other = Holder { pid: child.id(), born, ..us };
+        let ProcessState::Running { born } = system::look(child.id()) else { unreachable!() };
+        let other = ProcessIdentity { pid: child.id(), born, ..us };
         assert!(!other.is_gone());
         child.kill().unwrap();
         child.wait().unwrap();
         assert!(other.is_gone());
         // Elsewhere, the same id is another process.
-        assert!(!Holder { place: "elsewhere".to_owned(), ..other }.is_gone());
+        assert!(!ProcessIdentity { place: "elsewhere".to_owned(), ..other }.is_gone());
     }
 }

@@ -32,7 +32,7 @@ mod store;
 
 pub use entry::{Entry, EntryKind, NewEntry, ReadFilter};
 pub use error::StoreError;
-pub use holder::{BadHolder, Holder};
+pub use holder::{InvalidProcessIdentity, ProcessIdentity};
 pub use key::{BadSessionKey, MAX_KEY_BYTES, SessionKey};
 pub use lease::{Lease, LeaseError, LeaseKeeper};
 pub use limits::{

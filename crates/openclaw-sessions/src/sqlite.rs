@@ -16,10 +16,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 
 use self::database::Database;
-use self::fault::Fault;
+use self::fault::DatabaseError;
 use crate::entry::{Entry, NewEntry, ReadFilter};
 use crate::error::StoreError;
-use crate::holder::Holder;
+use crate::holder::ProcessIdentity;
 use crate::key::SessionKey;
 use crate::lease::{Lease, LeaseError};
 use crate::limits::{self, MAX_TITLE_BYTES, check_name, check_size};
@@ -54,7 +54,7 @@ pub struct Opened {
 pub struct SqliteStore {
     database: Arc<Database>,
     /// This process, recorded in its leases.
-    holder: Option<Holder>,
+    holder: Option<ProcessIdentity>,
 }
 
 impl SqliteStore {
@@ -80,7 +80,7 @@ impl SqliteStore {
         if let Some(note) = &note {
             tracing::warn!(note, "the session store was damaged");
         }
-        let store = Self { database: Arc::new(database), holder: Holder::this() };
+        let store = Self { database: Arc::new(database), holder: ProcessIdentity::this() };
         Ok(Opened { store, note })
     }
 
@@ -95,7 +95,7 @@ impl SqliteStore {
         self.database.close_idle().await;
     }
 
-    async fn try_open(&self, key: &SessionKey, agent: &str) -> Result<Session, Fault> {
+    async fn try_open(&self, key: &SessionKey, agent: &str) -> Result<Session, DatabaseError> {
         if let Some(session) = self.try_get(key).await? {
             return Ok(session);
         }
@@ -105,21 +105,25 @@ impl SqliteStore {
         made.ok_or_else(|| StoreError::NoSession { key: key.clone() }.into())
     }
 
-    async fn try_get(&self, key: &SessionKey) -> Result<Option<Session>, Fault> {
+    async fn try_get(&self, key: &SessionKey) -> Result<Option<Session>, DatabaseError> {
         let Some(mut reader) = self.database.reader().await? else { return Ok(None) };
         let session = rows::get(&mut reader, key).await?;
         reader.give_back();
         Ok(session)
     }
 
-    async fn try_list(&self, filter: &ListFilter) -> Result<Vec<Session>, Fault> {
+    async fn try_list(&self, filter: &ListFilter) -> Result<Vec<Session>, DatabaseError> {
         let Some(mut reader) = self.database.reader().await? else { return Ok(Vec::new()) };
         let sessions = rows::list(&mut reader, filter).await?;
         reader.give_back();
         Ok(sessions)
     }
 
-    async fn try_append(&self, key: &SessionKey, entries: &[NewEntry]) -> Result<Vec<u64>, Fault> {
+    async fn try_append(
+        &self,
+        key: &SessionKey,
+        entries: &[NewEntry],
+    ) -> Result<Vec<u64>, DatabaseError> {
         let bodies = limits::encode(entries)?;
         let mut writer = self.database.writer().await?;
         let numbers = rows::append(&mut writer, key, entries, bodies).await?;
@@ -127,14 +131,22 @@ impl SqliteStore {
         Ok(numbers)
     }
 
-    async fn try_read(&self, key: &SessionKey, filter: ReadFilter) -> Result<Vec<Entry>, Fault> {
+    async fn try_read(
+        &self,
+        key: &SessionKey,
+        filter: ReadFilter,
+    ) -> Result<Vec<Entry>, DatabaseError> {
         let Some(mut reader) = self.database.reader().await? else { return Ok(Vec::new()) };
         let entries = rows::read(&mut reader, key, filter).await?;
         reader.give_back();
         Ok(entries)
     }
 
-    async fn try_set_title(&self, key: &SessionKey, title: Option<&str>) -> Result<(), Fault> {
+    async fn try_set_title(
+        &self,
+        key: &SessionKey,
+        title: Option<&str>,
+    ) -> Result<(), DatabaseError> {
         check_size("a title", title.map_or(0, str::len), MAX_TITLE_BYTES)?;
         let mut writer = self.database.writer().await?;
         rows::set_title(&mut writer, key, title).await?;
@@ -142,7 +154,11 @@ impl SqliteStore {
         Ok(())
     }
 
-    async fn try_set_model(&self, key: &SessionKey, model: Option<&str>) -> Result<(), Fault> {
+    async fn try_set_model(
+        &self,
+        key: &SessionKey,
+        model: Option<&str>,
+    ) -> Result<(), DatabaseError> {
         check_name("the name of a model", model.unwrap_or_default())?;
         let mut writer = self.database.writer().await?;
         rows::set_model(&mut writer, key, model).await?;
@@ -150,7 +166,7 @@ impl SqliteStore {
         Ok(())
     }
 
-    async fn try_delete(&self, key: &SessionKey) -> Result<bool, Fault> {
+    async fn try_delete(&self, key: &SessionKey) -> Result<bool, DatabaseError> {
         if self.try_get(key).await?.is_none() {
             return Ok(false);
         }
@@ -160,7 +176,7 @@ impl SqliteStore {
         Ok(was_there)
     }
 
-    fn explain(&self, fault: Fault) -> StoreError {
+    fn explain(&self, fault: DatabaseError) -> StoreError {
         self.database.explain(fault)
     }
 }

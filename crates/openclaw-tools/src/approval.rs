@@ -94,31 +94,31 @@ impl<'de> Deserialize<'de> for Fingerprint {
 
 /// Whether a call needs an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ApprovalNeed {
     /// It does not.
     Free,
     /// The user must agree first.
-    Ask(Why),
+    Ask(ApprovalReason),
 }
 
-impl Standing {
+impl ApprovalNeed {
     /// Decides by the tool's rule, its side effects, and what was approved before.
     pub const fn of(rule: ApprovalRule, effect: Effect, pin: Pin) -> Self {
         match (rule, pin) {
-            (_, Pin::Changed) => Self::Ask(Why::Changed),
+            (_, Pin::Changed) => Self::Ask(ApprovalReason::Changed),
             (ApprovalRule::Never, _) | (ApprovalRule::Auto, Pin::Same { for_good: true }) => {
                 Self::Free
             }
-            (ApprovalRule::Always, _) => Self::Ask(Why::EachTime),
+            (ApprovalRule::Always, _) => Self::Ask(ApprovalReason::EachTime),
             (ApprovalRule::Auto, _) if matches!(effect, Effect::ReadOnly) => Self::Free,
-            (ApprovalRule::Auto, _) => Self::Ask(Why::MayChange),
+            (ApprovalRule::Auto, _) => Self::Ask(ApprovalReason::MayChange),
         }
     }
 }
 
 /// Why a call needs an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Why {
+pub enum ApprovalReason {
     /// It may change something, and was not approved permanently.
     MayChange,
     /// The configuration requires an approval for every call.
@@ -127,7 +127,7 @@ pub enum Why {
     Changed,
 }
 
-impl Why {
+impl ApprovalReason {
     /// Returns the stable name used in events and logs.
     pub const fn name(self) -> &'static str {
         match self {
@@ -154,33 +154,33 @@ pub enum Approval {
 
 /// A request for an approval.
 #[derive(Debug, Clone, Copy)]
-pub struct Question<'a> {
+pub struct ApprovalRequest<'a> {
     /// The tool.
     pub tool: &'a ToolSpec,
     /// The arguments of the call.
     pub arguments: &'a RawValue,
     /// Why the approval is needed.
-    pub why: Why,
+    pub why: ApprovalReason,
     /// Session of the call.
     pub session: Option<&'a str>,
 }
 
-/// The answer to a [`Question`].
+/// The answer to a [`ApprovalRequest`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Answer {
+pub enum ApprovalAnswer {
     /// Approved.
     Yes(Approval),
     /// Denied.
     No,
     /// No user was there to answer, or none did in time.
-    Nobody,
+    Unanswered,
 }
 
 /// A channel for asking the user.
 pub trait Approver: Send + Sync + fmt::Debug {
     /// Asks and waits for the answer; the approver sets the timeout. Dropping the future withdraws
     /// the question.
-    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer>;
+    fn ask<'a>(&'a self, question: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer>;
 }
 
 /// What to do with a call that needs an approval when no user can be asked.
@@ -195,11 +195,11 @@ pub enum Fallback {
 
 /// An approver without a user.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Nobody;
+pub struct NoApprover;
 
-impl Approver for Nobody {
-    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
-        Box::pin(std::future::ready(Answer::Nobody))
+impl Approver for NoApprover {
+    fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
+        Box::pin(std::future::ready(ApprovalAnswer::Unanswered))
     }
 }
 
@@ -212,33 +212,33 @@ mod tests {
     #[test]
     fn a_tool_that_only_looks_runs_unasked_unless_every_call_is_asked_about() {
         for pin in NOTHING {
-            let auto = Standing::of(ApprovalRule::Auto, Effect::ReadOnly, pin);
-            assert_eq!(auto, Standing::Free);
-            let never = Standing::of(ApprovalRule::Never, Effect::Destructive, pin);
-            assert_eq!(never, Standing::Free);
+            let auto = ApprovalNeed::of(ApprovalRule::Auto, Effect::ReadOnly, pin);
+            assert_eq!(auto, ApprovalNeed::Free);
+            let never = ApprovalNeed::of(ApprovalRule::Never, Effect::Destructive, pin);
+            assert_eq!(never, ApprovalNeed::Free);
         }
         let free = Pin::Same { for_good: true };
-        let asked = Standing::of(ApprovalRule::Always, Effect::ReadOnly, free);
-        assert_eq!(asked, Standing::Ask(Why::EachTime));
+        let asked = ApprovalNeed::of(ApprovalRule::Always, Effect::ReadOnly, free);
+        assert_eq!(asked, ApprovalNeed::Ask(ApprovalReason::EachTime));
     }
 
     #[test]
     fn what_may_change_something_is_asked_about_until_it_is_approved_for_good() {
         for effect in [Effect::Unknown, Effect::Destructive] {
             for pin in NOTHING {
-                let asked = Standing::of(ApprovalRule::Auto, effect, pin);
-                assert_eq!(asked, Standing::Ask(Why::MayChange));
+                let asked = ApprovalNeed::of(ApprovalRule::Auto, effect, pin);
+                assert_eq!(asked, ApprovalNeed::Ask(ApprovalReason::MayChange));
             }
             let free = Pin::Same { for_good: true };
-            assert_eq!(Standing::of(ApprovalRule::Auto, effect, free), Standing::Free);
+            assert_eq!(ApprovalNeed::of(ApprovalRule::Auto, effect, free), ApprovalNeed::Free);
         }
     }
 
     #[test]
     fn a_changed_tool_is_asked_about_whatever_the_rule() {
         for rule in [ApprovalRule::Auto, ApprovalRule::Always, ApprovalRule::Never] {
-            let asked = Standing::of(rule, Effect::ReadOnly, Pin::Changed);
-            assert_eq!(asked, Standing::Ask(Why::Changed));
+            let asked = ApprovalNeed::of(rule, Effect::ReadOnly, Pin::Changed);
+            assert_eq!(asked, ApprovalNeed::Ask(ApprovalReason::Changed));
         }
     }
 

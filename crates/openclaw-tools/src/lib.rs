@@ -23,12 +23,12 @@ mod source;
 mod spec;
 
 pub use approval::{
-    Answer, Approval, ApprovalRule, Approver, BadFingerprint, Fallback, Fingerprint, Nobody, Pin,
-    Question, Standing, Why,
+    Approval, ApprovalAnswer, ApprovalNeed, ApprovalReason, ApprovalRequest, ApprovalRule,
+    Approver, BadFingerprint, Fallback, Fingerprint, NoApprover, Pin,
 };
 pub use media::{MediaKind, NotPassed, check_media, image_type};
 pub use name::{BadToolName, ToolName};
-pub use outcome::{Blob, Content, Details, Failure, Link, Refused, ToolOutcome};
+pub use outcome::{Blob, Content, Details, Failure, Link, RefusedBy, ToolOutcome};
 pub use pipeline::{Arguments, Call, CallContext, CallOptions, Consent, Pipeline};
 pub use policy::{BadPattern, Decision, Policy, Rules};
 pub use progress::{Progress, Watcher};

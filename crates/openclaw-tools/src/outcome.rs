@@ -60,7 +60,7 @@ pub struct Details {
     /// Why the tool returned no result, if so.
     pub failure: Option<Failure>,
     /// Check that refused the call, if any.
-    pub refused: Option<Refused>,
+    pub refused: Option<RefusedBy>,
     /// Whether the model sees only the beginning of the text.
     pub is_cut: bool,
     /// File with the complete text, if it was truncated.
@@ -98,7 +98,7 @@ pub struct Link {
 
 /// The check of the pipeline that refused a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Refused {
+pub enum RefusedBy {
     /// The tool does not exist.
     UnknownTool,
     /// The policy denies the tool.
@@ -119,7 +119,7 @@ pub enum Refused {
     Repeated,
 }
 
-impl Refused {
+impl RefusedBy {
     /// Returns the stable name used in logs.
     pub const fn name(self) -> &'static str {
         match self {

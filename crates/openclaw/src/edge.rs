@@ -4,8 +4,8 @@ use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use openclaw_config::import::{self, App, Findings, Machine, Platform};
-use openclaw_config::{Config, Loaded, NoHome, PROGRAM_VARIABLE, Paths, Surroundings};
+use openclaw_config::import::{self, App, Findings, Platform, SearchContext};
+use openclaw_config::{Config, LoadEnvironment, Loaded, NoHome, PROGRAM_VARIABLE, Paths};
 use openclaw_mcp::process::guard::GuardCommand;
 use openclaw_secrets::{Environment, Redactor, Resolver};
 
@@ -45,7 +45,7 @@ impl Edge {
         let (file, home) = (file.to_owned(), self.home.clone());
         Arc::new(move || {
             let home = home.as_deref();
-            openclaw_config::load(&file, Surroundings { variable: &config_variable, home })
+            openclaw_config::load(&file, LoadEnvironment { variable: &config_variable, home })
         })
     }
 
@@ -80,7 +80,7 @@ impl Edge {
 
     /// Finds the servers that other programs on this machine have configured.
     pub(crate) fn servers_elsewhere(&self, only: Option<App>) -> std::io::Result<Findings> {
-        let machine = Machine {
+        let machine = SearchContext {
             home: self.home.as_deref(),
             cwd: &std::env::current_dir()?,
             platform: Platform::this(),
@@ -90,8 +90,8 @@ impl Edge {
         Ok(import::find(machine, only))
     }
 
-    pub(crate) fn surroundings(&self) -> Surroundings<'_> {
-        Surroundings { variable: &config_variable, home: self.home.as_deref() }
+    pub(crate) fn surroundings(&self) -> LoadEnvironment<'_> {
+        LoadEnvironment { variable: &config_variable, home: self.home.as_deref() }
     }
 
     /// Returns the command of the guard that kills the servers if this process is killed (L5);

@@ -5,7 +5,7 @@ use std::fmt;
 
 use openclaw_config::{NoHome, Report};
 use openclaw_gateway::mcp::Problem;
-use openclaw_protocol::{AskError, ErrorCode, ErrorShape, detail};
+use openclaw_protocol::{ErrorCode, ErrorShape, RequestError, detail};
 use serde_json::{Map, Value, json};
 
 use crate::exit::Exit;
@@ -166,14 +166,14 @@ impl From<NoHome> for CommandError {
     }
 }
 
-impl From<AskError> for CommandError {
-    fn from(error: AskError) -> Self {
+impl From<RequestError> for CommandError {
+    fn from(error: RequestError) -> Self {
         match error {
-            AskError::Refused(shape) => shape.into(),
-            AskError::Params { .. } | AskError::Answer { .. } | AskError::OtherMethod { .. } => {
-                Self::failed(error.to_string())
-                    .hint("run `openclaw gateway status` to check the version of the gateway")
-            }
+            RequestError::Refused(shape) => shape.into(),
+            RequestError::Params { .. }
+            | RequestError::Answer { .. }
+            | RequestError::OtherMethod { .. } => Self::failed(error.to_string())
+                .hint("run `openclaw gateway status` to check the version of the gateway"),
         }
     }
 }
@@ -245,7 +245,7 @@ mod tests {
             let mut problem = Problem::new(kind, "it is broken").hint("mend it");
             problem.last_lines = vec!["bye".to_owned()];
             let shape = ErrorShape::from(problem.clone());
-            for failure in [failure(problem), failure(AskError::from(shape))] {
+            for failure in [failure(problem), failure(RequestError::from(shape))] {
                 assert_eq!(failure.exit, exit, "{kind:?}");
                 assert_eq!(failure.line(), "it is broken");
                 assert_eq!(failure.hint.as_deref(), Some("mend it"));

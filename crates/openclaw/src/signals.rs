@@ -4,7 +4,7 @@ use std::io;
 
 /// What a signal requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Wish {
+pub(crate) enum SignalAction {
     /// SIGINT or Ctrl-C: cancel the current operation.
     Interrupt,
     /// SIGTERM: exit.
@@ -39,20 +39,20 @@ impl Signals {
     }
 
     /// Waits for the next signal. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Wish {
+    pub(crate) async fn next(&mut self) -> SignalAction {
         #[cfg(unix)]
         {
             let [interrupt, terminate, hangup] = &mut self.signals;
             tokio::select! {
-                _ = interrupt.recv() => Wish::Interrupt,
-                _ = terminate.recv() => Wish::End,
-                _ = hangup.recv() => Wish::HangUp,
+                _ = interrupt.recv() => SignalAction::Interrupt,
+                _ = terminate.recv() => SignalAction::End,
+                _ = hangup.recv() => SignalAction::HangUp,
             }
         }
         #[cfg(windows)]
         {
             self.ctrl_c.recv().await;
-            Wish::Interrupt
+            SignalAction::Interrupt
         }
     }
 }

@@ -4,7 +4,9 @@ use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use openclaw_models::scripted::Turn as Says;
-use openclaw_tools::{Answer, Approval, Approver, Fallback, Question, Standing, Why};
+use openclaw_tools::{
+    Approval, ApprovalAnswer, ApprovalNeed, ApprovalReason, ApprovalRequest, Approver, Fallback,
+};
 use serde_json::json;
 
 use crate::support::{Bench, TestTool, from_outside, text};
@@ -12,12 +14,12 @@ use crate::support::{Bench, TestTool, from_outside, text};
 /// An approver that always gives the same answer.
 #[derive(Debug)]
 struct Person {
-    answer: Answer,
-    asked: Mutex<Vec<Why>>,
+    answer: ApprovalAnswer,
+    asked: Mutex<Vec<ApprovalReason>>,
 }
 
 impl Approver for Person {
-    fn ask<'a>(&'a self, question: Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, question: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
         assert_eq!(question.session, Some("agent:main:test"));
         assert_eq!(question.arguments.get(), r#"{"to":"the sea"}"#);
         self.asked.lock().unwrap().push(question.why);
@@ -26,7 +28,11 @@ impl Approver for Person {
 }
 
 /// Returns how a tool with this reason to ask was called, if it was, and the bench.
-async fn called(why: Why, answer: Answer, fallback: Fallback) -> (Option<Approval>, Bench) {
+async fn called(
+    why: ApprovalReason,
+    answer: ApprovalAnswer,
+    fallback: Fallback,
+) -> (Option<Approval>, Bench) {
     let called = Arc::new(Mutex::new(None));
     let tool = {
         let called = Arc::clone(&called);
@@ -36,7 +42,7 @@ async fn called(why: Why, answer: Answer, fallback: Fallback) -> (Option<Approva
         })
     };
     let says = [Says::calls(&[("push", r#"{"to":"the sea"}"#)]), Says::says("done")];
-    let mut bench = Bench::new(says).await.tool(tool.standing(Standing::Ask(why)));
+    let mut bench = Bench::new(says).await.tool(tool.standing(ApprovalNeed::Ask(why)));
     let person = Arc::new(Person { answer, asked: Mutex::default() });
     bench.approver = Arc::clone(&person) as Arc<dyn Approver>;
     bench.agent.limits.fallback = fallback;
@@ -50,11 +56,12 @@ async fn called(why: Why, answer: Answer, fallback: Fallback) -> (Option<Approva
 async fn an_answer_counts_as_it_was_given_whatever_the_fallback() {
     for fallback in [Fallback::Deny, Fallback::Allow] {
         for approval in [Approval::Once, Approval::Always] {
-            let (made, bench) = called(Why::MayChange, Answer::Yes(approval), fallback).await;
+            let (made, bench) =
+                called(ApprovalReason::MayChange, ApprovalAnswer::Yes(approval), fallback).await;
             assert_eq!(made, Some(approval));
             assert!(text(&bench.results()[0]).contains("pushed"));
         }
-        let (made, bench) = called(Why::MayChange, Answer::No, fallback).await;
+        let (made, bench) = called(ApprovalReason::MayChange, ApprovalAnswer::No, fallback).await;
         assert_eq!(made, None);
         let result = &bench.results()[0];
         assert!(
@@ -67,22 +74,22 @@ async fn an_answer_counts_as_it_was_given_whatever_the_fallback() {
 
 #[tokio::test]
 async fn where_every_call_is_asked_about_an_answer_is_for_one_call() {
-    let always = Answer::Yes(Approval::Always);
-    let (made, _bench) = called(Why::EachTime, always, Fallback::Deny).await;
+    let always = ApprovalAnswer::Yes(Approval::Always);
+    let (made, _bench) = called(ApprovalReason::EachTime, always, Fallback::Deny).await;
     assert_eq!(made, Some(Approval::Once));
 }
 
 #[tokio::test]
 async fn without_an_answer_the_fallback_applies_and_is_reported() {
-    for why in [Why::MayChange, Why::EachTime] {
-        let (made, bench) = called(why, Answer::Nobody, Fallback::Deny).await;
+    for why in [ApprovalReason::MayChange, ApprovalReason::EachTime] {
+        let (made, bench) = called(why, ApprovalAnswer::Unanswered, Fallback::Deny).await;
         assert_eq!(made, None);
         let words = text(&bench.results()[0]);
         assert!(
             words.contains("no user answered") && words.contains("approval.fallback"),
             "{words}"
         );
-        let (made, bench) = called(why, Answer::Nobody, Fallback::Allow).await;
+        let (made, bench) = called(why, ApprovalAnswer::Unanswered, Fallback::Allow).await;
         assert_eq!(made, Some(Approval::Once));
         let notices = bench.notices();
         assert!(notices[0].contains("`push`") && notices[0].contains("approval.fallback"));
@@ -92,11 +99,12 @@ async fn without_an_answer_the_fallback_applies_and_is_reported() {
 #[tokio::test]
 async fn a_changed_tool_is_never_called_without_approval() {
     for fallback in [Fallback::Deny, Fallback::Allow] {
-        let (made, _bench) = called(Why::Changed, Answer::Nobody, fallback).await;
+        let (made, _bench) =
+            called(ApprovalReason::Changed, ApprovalAnswer::Unanswered, fallback).await;
         assert_eq!(made, None, "{fallback:?}");
     }
-    let always = Answer::Yes(Approval::Always);
-    let (made, _bench) = called(Why::Changed, always, Fallback::Deny).await;
+    let always = ApprovalAnswer::Yes(Approval::Always);
+    let (made, _bench) = called(ApprovalReason::Changed, always, Fallback::Deny).await;
     assert_eq!(made, Some(Approval::Always), "it is approved as it is now");
 }
 
@@ -113,7 +121,9 @@ async fn invalid_arguments_are_rejected_before_asking_for_approval() {
     ] {
         let tool = TestTool::saying("push", "pushed").taking(schema.clone());
         let says = [Says::calls(&[("push", arguments)]), Says::says("done")];
-        let mut bench = Bench::new(says).await.tool(tool.standing(Standing::Ask(Why::MayChange)));
+        let mut bench = Bench::new(says)
+            .await
+            .tool(tool.standing(ApprovalNeed::Ask(ApprovalReason::MayChange)));
         bench.agent.limits.fallback = Fallback::Allow;
         assert_eq!(bench.say("push it").await.text, "done");
         let said = text(&bench.results()[0]);

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_agent::{Agent, Answer, Event, Limits, Record, Turn};
+use openclaw_agent::{Agent, Event, Limits, Record, Turn, TurnResult};
 use openclaw_content::{Source, Text, Untrusted, render};
 use openclaw_models::scripted::{Scripted, Turn as Says};
 use openclaw_models::{Message, Model, Part, Request, ToolResult};
@@ -12,9 +12,9 @@ use openclaw_sessions::{EntryKind, ReadFilter, SessionKey, SqliteStore};
 use openclaw_tools::audit::Audit;
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    Approval, ApprovalRule, Approver, Arguments, Content, Details, Effect, Executed, Nobody,
-    Origin, Pin, Pipeline, Standing, Tool, ToolCall, ToolName, ToolOutcome, ToolSource, ToolSpec,
-    Why,
+    Approval, ApprovalNeed, ApprovalReason, ApprovalRule, Approver, Arguments, Content, Details,
+    Effect, Executed, NoApprover, Origin, Pin, Pipeline, Tool, ToolCall, ToolName, ToolOutcome,
+    ToolSource, ToolSpec,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -29,7 +29,7 @@ type Act = dyn Fn(Value, Option<Approval>) -> BoxFuture<'static, ToolOutcome> + 
 pub(crate) struct TestTool {
     spec: ToolSpec,
     validator: OnceLock<LazyValidator>,
-    standing: Standing,
+    standing: ApprovalNeed,
     act: Box<Act>,
 }
 
@@ -48,7 +48,7 @@ impl TestTool {
             effect: Effect::ReadOnly,
         };
         let validator = OnceLock::new();
-        Self { spec, validator, standing: Standing::Free, act: Box::new(act) }
+        Self { spec, validator, standing: ApprovalNeed::Free, act: Box::new(act) }
     }
 
     /// Returns a tool whose result is this text, from outside.
@@ -63,7 +63,7 @@ impl TestTool {
         self
     }
 
-    pub(crate) fn standing(mut self, standing: Standing) -> Self {
+    pub(crate) fn standing(mut self, standing: ApprovalNeed) -> Self {
         self.standing = standing;
         self.spec.effect = Effect::Unknown;
         self
@@ -86,15 +86,17 @@ impl Tool for TestTool {
     }
 
     fn pin(&self, _: tokio::time::Instant) -> Pin {
-        let is_changed = self.standing == Standing::Ask(Why::Changed);
+        let is_changed = self.standing == ApprovalNeed::Ask(ApprovalReason::Changed);
         if is_changed { Pin::Changed } else { Pin::New }
     }
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
         match self.standing {
-            Standing::Free => ApprovalRule::Never,
-            Standing::Ask(Why::EachTime) => ApprovalRule::Always,
-            Standing::Ask(Why::MayChange | Why::Changed) => ApprovalRule::Auto,
+            ApprovalNeed::Free => ApprovalRule::Never,
+            ApprovalNeed::Ask(ApprovalReason::EachTime) => ApprovalRule::Always,
+            ApprovalNeed::Ask(ApprovalReason::MayChange | ApprovalReason::Changed) => {
+                ApprovalRule::Auto
+            }
         }
     }
 
@@ -174,7 +176,7 @@ impl Bench {
             agent,
             model,
             tools: Tools::default(),
-            approver: Arc::new(Nobody),
+            approver: Arc::new(NoApprover),
             seen: Arc::default(),
             _folder: folder,
         }
@@ -201,7 +203,7 @@ impl Bench {
     }
 
     /// Sends a message and waits for the answer.
-    pub(crate) async fn say(&self, words: &str) -> Answer {
+    pub(crate) async fn say(&self, words: &str) -> TurnResult {
         let turn = self.turn(words);
         tokio::time::timeout(LONG, self.agent.answer(&turn)).await.unwrap().unwrap()
     }

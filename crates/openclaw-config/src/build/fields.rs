@@ -173,7 +173,7 @@ impl ServerBuilder<'_, '_> {
         None
     }
 
-    /// Checks the URIs of resources. They are compared with those of the server, so they are not changed.
+    /// Checks the URIs of resources, unchanged: they are compared with those of the server.
     pub(super) fn resources(&mut self, uris: Field<Words>) -> Vec<Expanded> {
         let Some(uris) = uris else { return Vec::new() };
         let origin = self.cx.origin(&uris);

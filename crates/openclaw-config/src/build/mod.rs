@@ -1,5 +1,5 @@
-//! Builds the validated [`Config`] from raw sections: merges layers, checks values, and records where
-//! each comes from.
+//! Builds the validated [`Config`] from raw sections: merges layers, checks values, and records
+//! where each comes from.
 
 mod agents;
 mod fields;

@@ -114,8 +114,8 @@ impl Builder<'_> {
         Some(api)
     }
 
-    /// Parses the URL of a provider. Providers on the local network often have no certificate, so http
-    /// is accepted with a warning.
+    /// Parses the URL of a provider. Providers on the local network often have no certificate, so
+    /// http is accepted with a warning.
     fn model_address(&mut self, text: &Spanned<Text>) -> Option<SafeUrl> {
         let url = self.any_url(text, &mut Unset::Refused)?;
         match url.scheme() {

@@ -11,7 +11,7 @@ use crate::decode::{Field, Spanned};
 use crate::diagnostic::Diagnostic;
 use crate::model::{HeldBack, Origin, Setting};
 use crate::raw::{RawServer, TransportKind};
-use crate::server::{Connection, HttpFlavour, ServerConfig, Transport, Treatment};
+use crate::server::{Connection, HttpFlavour, ServerConfig, ServerOptions, Transport};
 
 use super::values::Builder;
 
@@ -145,8 +145,9 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                 None
             }
         };
-        // Every setting goes into the connection or the treatment; a forgotten one does not compile.
-        let treatment = Treatment {
+        // Every setting is part of the connection or the treatment; a forgotten one is an
+        // unused variable.
+        let treatment = ServerOptions {
             timeout,
             tool_timeout,
             restart_on_crash,

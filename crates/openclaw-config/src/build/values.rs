@@ -207,7 +207,7 @@ impl Builder<'_> {
     fn pattern(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<String> {
         let pattern = self.plain(text, unset)?;
         if let Err(error) = globset::Glob::new(pattern.as_str()) {
-            let help = "`*` stands for any characters, `?` for one, `[ab]` for one of these";
+            let help = "`*` matches any characters, `?` matches one, `[ab]` matches one of these";
             let message = format!("invalid pattern: {}", error.kind());
             self.found.push(text.error(message, "cannot be used").help(help));
             return None;

@@ -1,4 +1,4 @@
-//! Decodes the tree of a file into typed raw sections. Every problem is reported; none stops decoding.
+//! Decodes the tree of a file into typed raw sections. Problems are reported and decoding continues.
 //!
 //! A section is declared once with [`section!`]: its keys, their synonyms, types and documentation.
 //! Decoding, merging and the JSON Schema all come from that declaration.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::{FoundServer, Machine, codex, convert};
+use super::{FoundServer, SearchContext, codex, convert};
 use crate::source::Sources;
 use crate::tree;
 
@@ -81,7 +81,7 @@ impl App {
     }
 
     /// Returns the files that may contain its servers.
-    pub(super) fn places(self, machine: Machine<'_>) -> Vec<Place> {
+    pub(super) fn places(self, machine: SearchContext<'_>) -> Vec<Place> {
         let home = |path: &str| machine.home.map(|home| home.join(path));
         let moved = |variable: &str, usual: &str, file: &str| {
             let folder = variable_path(machine, variable).or_else(|| home(usual));
@@ -123,12 +123,12 @@ impl App {
     }
 }
 
-fn variable_path(machine: Machine<'_>, name: &str) -> Option<PathBuf> {
+fn variable_path(machine: SearchContext<'_>, name: &str) -> Option<PathBuf> {
     (machine.variable)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// Returns the folder where desktop programs keep their settings.
-fn settings_folder(machine: Machine<'_>) -> Option<PathBuf> {
+fn settings_folder(machine: SearchContext<'_>) -> Option<PathBuf> {
     let (variable, usual) = match machine.platform {
         Platform::MacOs => return Some(machine.home?.join("Library/Application Support")),
         Platform::Windows => ("APPDATA", "AppData/Roaming"),
@@ -142,7 +142,7 @@ impl Place {
     pub(super) fn servers(
         &self,
         text: &str,
-        machine: Machine<'_>,
+        machine: SearchContext<'_>,
         problems: &mut Vec<String>,
     ) -> Vec<FoundServer> {
         let parsed = if self.app == App::Codex { codex::parse(text) } else { parse(text) };

@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::apps::Place;
 use super::placeholders::{Context, Dialect, translate};
-use super::{App, FoundServer, Machine, codex};
+use super::{App, FoundServer, SearchContext, codex};
 use crate::name::ServerName;
 
 /// An entry that is being converted.
@@ -23,7 +23,7 @@ pub(super) fn server(
     written_name: &str,
     theirs: &Map<String, Value>,
     project: Option<&Path>,
-    machine: Machine<'_>,
+    machine: SearchContext<'_>,
 ) -> FoundServer {
     let dialect = match place.app {
         App::ClaudeCode => Dialect::Shell,
@@ -129,8 +129,8 @@ impl Conversion<'_> {
         }
     }
 
-    /// Translates the placeholders of a string. Numbers and booleans become strings; anything else is
-    /// kept and rejected by the check.
+    /// Translates the placeholders of a string. Numbers and booleans become strings; anything else
+    /// is kept and rejected by the check.
     fn text(&mut self, value: &Value) -> Value {
         let text = match value {
             Value::String(text) => text.clone(),

@@ -6,13 +6,13 @@ use serde_json::{Value, json};
 
 use super::FoundServer;
 use crate::credential::{safe_address, safe_args};
-use crate::load::{Surroundings, load, load_text};
+use crate::load::{LoadEnvironment, load, load_text};
 use crate::model::{Config, Origin, Setting};
 use crate::name::ServerName;
 
 /// How a found server compares with our configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Standing {
+pub enum ImportStatus {
     /// No server has this name.
     New,
     /// An equal server of this name exists.
@@ -23,9 +23,9 @@ pub enum Standing {
 
 /// The result of checking a found server.
 #[derive(Debug, Clone)]
-pub struct Judgement {
+pub struct ImportCandidate {
     /// How it compares with our configuration.
-    pub standing: Standing,
+    pub standing: ImportStatus,
     /// `stdio`, `http` or `sse`.
     pub transport: &'static str,
     /// Its command line or URL, without credentials.
@@ -40,14 +40,14 @@ pub struct Judgement {
 
 impl FoundServer {
     /// Compares with the configuration in `file`, and checks the entry as if it were in that file.
-    pub fn judge(&self, file: &Path, surroundings: Surroundings<'_>) -> Judgement {
-        // Whether a variable is set does not change the meaning of an entry: an unset one expands to
-        // its name.
+    pub fn judge(&self, file: &Path, surroundings: LoadEnvironment<'_>) -> ImportCandidate {
+        // Whether a variable is set does not change the meaning of an entry: an unset one expands
+        // to its name.
         let named = |name: &str| (surroundings.variable)(name).or_else(|| Some(name.to_owned()));
-        let lenient = Surroundings { variable: &named, ..surroundings };
+        let lenient = LoadEnvironment { variable: &named, ..surroundings };
         let (transport, gist) = outline(&self.entry);
-        let mut judgement = Judgement {
-            standing: Standing::New,
+        let mut judgement = ImportCandidate {
+            standing: ImportStatus::New,
             transport,
             gist,
             settings: Vec::new(),
@@ -77,18 +77,18 @@ impl FoundServer {
     }
 }
 
-fn standing(candidate: &Config, current: Option<&Config>, name: &ServerName) -> Standing {
+fn standing(candidate: &Config, current: Option<&Config>, name: &ServerName) -> ImportStatus {
     // Without a file, the first added server replaces the built-in ones.
     let Some(current) = current.filter(|current| current.file.is_some()) else {
-        return Standing::New;
+        return ImportStatus::New;
     };
     let mut there =
         current.agents.iter().filter_map(|agent| agent.mcp.servers.get(name)).peekable();
     if there.peek().is_none() {
-        return Standing::New;
+        return ImportStatus::New;
     }
     let new = candidate.agents[0].mcp.servers.get(name);
-    if there.any(|server| Some(server) == new) { Standing::Same } else { Standing::Differs }
+    if there.any(|server| Some(server) == new) { ImportStatus::Same } else { ImportStatus::Differs }
 }
 
 /// Returns the transport, and the command line or the URL.

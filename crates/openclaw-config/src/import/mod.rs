@@ -1,8 +1,8 @@
 //! Converts the MCP servers of other programs on this machine into entries for our file (C11).
 //!
-//! Nothing here accesses the machine directly: [`Machine`] determines where to look, and files are
-//! read by the function in it. A file that cannot be read or parsed is reported by name and does not
-//! affect the others.
+//! Nothing here accesses the machine directly: [`SearchContext`] determines where to look, and files are
+//! read by the function in it. A file that cannot be read or parsed is reported by name and does
+//! not affect the others.
 
 mod apps;
 mod codex;
@@ -16,14 +16,14 @@ use std::path::{Path, PathBuf};
 use serde_json::Value;
 
 pub use apps::{App, Platform};
-pub use judge::{Judgement, Standing};
+pub use judge::{ImportCandidate, ImportStatus};
 
 use crate::name::ServerName;
 use crate::source::{ReadError, read_text};
 
 /// The environment of the search.
 #[derive(Clone, Copy)]
-pub struct Machine<'a> {
+pub struct SearchContext<'a> {
     /// The user's home folder.
     pub home: Option<&'a Path>,
     /// The current folder: projects have their own files.
@@ -36,7 +36,7 @@ pub struct Machine<'a> {
     pub read: &'a dyn Fn(&Path) -> Result<String, ReadError>,
 }
 
-impl std::fmt::Debug for Machine<'_> {
+impl std::fmt::Debug for SearchContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Machine").field("platform", &self.platform).finish_non_exhaustive()
     }
@@ -101,7 +101,7 @@ pub struct BrokenFile {
 }
 
 /// Searches for the servers of all programs, or of `only` one.
-pub fn find(machine: Machine<'_>, only: Option<App>) -> Findings {
+pub fn find(machine: SearchContext<'_>, only: Option<App>) -> Findings {
     let mut findings = Findings::default();
     for app in App::ALL.into_iter().filter(|app| only.is_none_or(|only| only == *app)) {
         for place in app.places(machine) {

@@ -1,8 +1,8 @@
 //! Masks credentials in the source lines that messages show.
 //!
-//! A value is shown only where it is known to be harmless: under keys such as `command` or `url`, or
-//! when it is a reference. Everything else, comments included, is masked. This works on tokens, not on
-//! the parsed tree, so that it also applies to files that do not parse.
+//! A value is shown only where it is known to be harmless: under keys such as `command` or `url`,
+//! or when it is a reference. Everything else, comments included, is masked. This works on tokens,
+//! not on the parsed tree, so that it also applies to files that do not parse.
 
 mod tokens;
 
@@ -215,7 +215,7 @@ fn hide(word: &str, start: usize, quoted: bool, block: &mut Block, found: &mut V
     }
 }
 
-/// Whether an unquoted word is a number, `true`, `null` or similar, rather than a string without quotes.
+/// Whether an unquoted word is a number, `true`, `null` or similar, not a string without quotes.
 fn is_plain_literal(word: &str) -> bool {
     let number = word.trim_start_matches(['+', '-']);
     let is_number = number.starts_with(|c: char| c.is_ascii_digit() || c == '.')

@@ -67,8 +67,9 @@ impl Iterator for Tokens<'_> {
 }
 
 impl Tokens<'_> {
-    /// Advances to the end of a string whose opening quote has been read. Like the parser, it accepts
-    /// line breaks; an unclosed string extends to the end of the file, which is then masked.
+    /// Advances to the end of a string whose opening quote has been read. Like the parser, it
+    /// accepts line breaks; an unclosed string extends to the end of the file, which is then
+    /// masked.
     fn string(&mut self, quote: char) -> Range<usize> {
         let start = self.at;
         let mut escaped = false;

@@ -4,7 +4,9 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use openclaw_config::ReadError;
-use openclaw_config::import::{App, Findings, FoundServer, Machine, Platform, Standing, find};
+use openclaw_config::import::{
+    App, Findings, FoundServer, ImportStatus, Platform, SearchContext, find,
+};
 use serde_json::{Value, json};
 
 use crate::support::*;
@@ -27,7 +29,7 @@ fn find_on(platform: Platform, variables: &[(&str, &str)], files: Files<'_>) -> 
         let known = files.iter().find(|(file, _)| Path::new(file) == path);
         known.map(|(_, text)| (*text).to_owned()).ok_or(ReadError::Missing)
     };
-    let machine = Machine {
+    let machine = SearchContext {
         home: Some(Path::new("/home/user")),
         cwd: Path::new("/srv/app"),
         platform,
@@ -249,13 +251,13 @@ fn a_found_server_is_compared_with_the_configuration() {
     let same = judge("same");
     assert_eq!(
         (same.standing, &same.unset_variables[..]),
-        (Standing::Same, &["NOT_SET".to_owned()][..])
+        (ImportStatus::Same, &["NOT_SET".to_owned()][..])
     );
     let other = judge("other");
-    assert_eq!(other.standing, Standing::Differs);
+    assert_eq!(other.standing, ImportStatus::Differs);
     assert_eq!(other.gist, "x --token [REDACTED]");
     assert!(!format!("{other:?}").contains("hunter2"));
-    assert_eq!(judge("my server").standing, Standing::New);
+    assert_eq!(judge("my server").standing, ImportStatus::New);
     assert_eq!(named(&servers, "my server").name.as_ref().unwrap().as_str(), "my-server");
     for refused in ["plain", "🦀", "nothing"] {
         assert_eq!(judge(refused).problems.len(), 1, "{refused}");
@@ -264,5 +266,5 @@ fn a_found_server_is_compared_with_the_configuration() {
     let nowhere = folder.path().join("nowhere.json");
     let demo =
         found("/home/user/.claude.json", r#"{ "mcpServers": { "demo": { "command": "d" } } }"#);
-    assert_eq!(demo[0].judge(&nowhere, surroundings()).standing, Standing::New);
+    assert_eq!(demo[0].judge(&nowhere, surroundings()).standing, ImportStatus::New);
 }

@@ -80,7 +80,7 @@ fn nothing_leaks_in_the_settings_of_a_valid_configuration() {
 
 #[test]
 fn the_value_of_a_variable_is_not_parsed_as_a_reference() {
-    let surroundings = openclaw_config::Surroundings {
+    let surroundings = openclaw_config::LoadEnvironment {
         variable: &|name| (name == "PW").then(|| "secret://sesame/x".to_owned()),
         home: None,
     };

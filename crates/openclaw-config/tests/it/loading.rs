@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::*;
-use openclaw_config::{HttpFlavour, Severity, Surroundings, Transport, load_text};
+use openclaw_config::{HttpFlavour, LoadEnvironment, Severity, Transport, load_text};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -83,7 +83,7 @@ fn the_examples_in_the_documentation_load() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
     let page = std::fs::read_to_string(page).unwrap();
     let examples = page.split("```json5\n").skip(1).filter_map(|rest| rest.split("```").next());
-    let surroundings = Surroundings {
+    let surroundings = LoadEnvironment {
         variable: &|name| (name == "HOME").then(|| "/home/user".to_owned()),
         home: Some(Path::new("/home/user")),
     };
@@ -191,7 +191,11 @@ fn everything_in_an_entry_is_checked_whatever_else_is_wrong_with_it() {
     );
     assert_says(
         &said,
-        &["both `command` and `url`", "a prefix may only contain", "no secret provider `nope`"],
+        &[
+            "both `command` and `url`",
+            "a prefix may only contain",
+            "unknown secret provider `nope`",
+        ],
     );
     let said = bad_server("{ command: '${UNSET}', toolPrefix: 'a b', headers: { 'a b': '' } }");
     assert_says(&said, &["a prefix may only contain", "invalid HTTP header name"]);
@@ -329,10 +333,7 @@ fn an_environment_value_that_is_a_number_is_refused_without_showing_it() {
 #[test]
 fn wrong_references_to_secrets_are_refused() {
     let said = bad_server("{ command: 'a', env: { A: 'secret://nope/x', B: 'secret://env/' } }");
-    assert_says(
-        &said,
-        &["no secret provider `nope`", "the name of the secret is missing", "env.B"],
-    );
+    assert_says(&said, &["unknown secret provider `nope`", "missing secret name", "env.B"]);
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Generates `docs/configuration-reference.md` from the JSON Schema and the defaults of the program,
-//! and checks that the file in the tree is up to date. To update it: `cargo xtask docs`.
+//! Generates `docs/configuration-reference.md` from the JSON Schema and the defaults of the
+//! program, and checks that the file in the tree is up to date. To update it: `cargo xtask docs`.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

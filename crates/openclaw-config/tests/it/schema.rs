@@ -150,8 +150,8 @@ fn program_and_schema_reject_the_same_servers() {
     }
 }
 
-/// What the schema cannot check: it depends on other layers, on variables, or on two keys that may be
-/// in different layers.
+/// What the schema cannot check: it depends on other layers, on variables, or on two keys that may
+/// be in different layers.
 #[test]
 fn the_schema_accepts_what_only_merging_can_tell() {
     for server in [

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use openclaw_config::{Config, Loaded, ServerConfig, Surroundings, load, load_text};
+use openclaw_config::{Config, LoadEnvironment, Loaded, ServerConfig, load, load_text};
 
 /// The environment variables of the tests.
 pub(crate) fn variable(name: &str) -> Option<String> {
@@ -13,8 +13,8 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     }
 }
 
-pub(crate) fn surroundings() -> Surroundings<'static> {
-    Surroundings { variable: &variable, home: Some(Path::new("/home/user")) }
+pub(crate) fn surroundings() -> LoadEnvironment<'static> {
+    LoadEnvironment { variable: &variable, home: Some(Path::new("/home/user")) }
 }
 
 pub(crate) fn read(text: &str) -> Loaded {

@@ -15,7 +15,7 @@ use openclaw_protocol::client;
 use openclaw_sessions::{EntryKind, NewEntry, ReadFilter, SessionKey, SessionStore, SqliteStore};
 use openclaw_tools::audit::Audit;
 use openclaw_tools::schema::Dialect;
-use openclaw_tools::{Nobody, Pipeline};
+use openclaw_tools::{NoApprover, Pipeline};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 
@@ -124,7 +124,7 @@ fn turn(session: &str, tools: &Arc<ServerTools>) -> Turn {
         who: "bench".to_owned(),
         briefing: Vec::new(),
         tools: Arc::clone(tools) as _,
-        approver: Arc::new(Nobody),
+        approver: Arc::new(NoApprover),
         observer: Arc::new(|_: Event| {}),
         cancel: CancellationToken::new(),
     }

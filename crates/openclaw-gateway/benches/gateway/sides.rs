@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load_text};
+use openclaw_config::{LoadEnvironment, Loaded, load_text};
 use openclaw_gateway::serve::{Served, serve};
 use openclaw_gateway::state;
 use openclaw_gateway::{Prepare, Setup};
@@ -16,7 +16,7 @@ use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::Folders;
-use openclaw_mcp::server::dial::Surroundings;
+use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_protocol::Surface;
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, SendParams, SendResult};
@@ -80,7 +80,7 @@ fn setup(folder: &Path) -> Setup {
     };
     let folders =
         Folders { catalogue: Some(folder.join("catalogue")), logs: Some(folder.join("logs")) };
-    let surroundings = Surroundings { resolver, environment: environment.clone(), guard, host };
+    let surroundings = DialContext { resolver, environment: environment.clone(), guard, host };
     Setup {
         config: load(folder).config.unwrap(),
         config_file: folder.join("openclaw.json"),
@@ -116,7 +116,7 @@ fn load(folder: &Path) -> Loaded {
             "rateLimit": 1_000_000,
         } } },
     });
-    let surroundings = ConfigSurroundings { variable: &|_| None, home: Some(folder) };
+    let surroundings = LoadEnvironment { variable: &|_| None, home: Some(folder) };
     load_text(Path::new("openclaw.json"), &config.to_string(), surroundings)
 }
 

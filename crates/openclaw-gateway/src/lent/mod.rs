@@ -40,22 +40,22 @@ pub(crate) struct Lent {
     next: AtomicU64,
 }
 
-type ByLender = BTreeMap<u64, Arc<Vec<Loan>>>;
+type ByLender = BTreeMap<u64, Arc<Vec<LentToolEntry>>>;
 
 /// The agent that tools are provided to.
-pub(crate) struct Borrower<'a> {
+pub(crate) struct ToolRecipient<'a> {
     pub(crate) policy: &'a Policy,
     /// Whether the agent has a tool of its own with this name.
     pub(crate) is_taken: &'a dyn Fn(&str) -> bool,
 }
 
-fn is_allowed(policy: &Policy, loan: &Loan) -> bool {
+fn is_allowed(policy: &Policy, loan: &LentToolEntry) -> bool {
     policy.decide(&loan.spec.name) == Decision::Allowed
 }
 
 /// A tool provided by a client.
 #[derive(Debug)]
-struct Loan {
+struct LentToolEntry {
     spec: ToolSpec,
     validator: LazyValidator,
     timeout: Duration,
@@ -69,13 +69,13 @@ impl Lent {
         session: &str,
         lender: u64,
         tools: &[ExtraTool],
-        of: &Borrower<'_>,
+        of: &ToolRecipient<'_>,
     ) -> Result<Vec<String>, ErrorShape> {
         if tools.len() > MAX_TOOLS {
             let words = format!("{} tools; at most {MAX_TOOLS} are allowed", tools.len());
             return Err(ErrorShape::invalid(words));
         }
-        let loans = tools.iter().map(loan).collect::<Result<Vec<Loan>, ErrorShape>>()?;
+        let loans = tools.iter().map(loan).collect::<Result<Vec<LentToolEntry>, ErrorShape>>()?;
         for (at, name) in loans.iter().map(|loan| &loan.spec.name).enumerate() {
             if loans[..at].iter().any(|loan| loan.spec.name == *name) {
                 return Err(ErrorShape::invalid(format!("duplicate tool `{name}`")));
@@ -156,7 +156,7 @@ impl Lent {
     }
 }
 
-fn loan(tool: &ExtraTool) -> Result<Loan, ErrorShape> {
+fn loan(tool: &ExtraTool) -> Result<LentToolEntry, ErrorShape> {
     let name = ToolName::new(tool.name.as_str())
         .map_err(|error| ErrorShape::invalid(format!("`{}`: {error}", tool.name)))?;
     let empty = || json!({ "type": "object" });
@@ -187,5 +187,5 @@ fn loan(tool: &ExtraTool) -> Result<Loan, ErrorShape> {
         input_schema: Arc::clone(&members),
         effect: if tool.read_only == Some(true) { Effect::ReadOnly } else { Effect::Unknown },
     };
-    Ok(Loan { spec, validator: LazyValidator::new(members), timeout })
+    Ok(LentToolEntry { spec, validator: LazyValidator::new(members), timeout })
 }

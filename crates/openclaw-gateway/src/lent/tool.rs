@@ -15,7 +15,7 @@ use openclaw_tools::{
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Lent, Loan};
+use super::{Lent, LentToolEntry};
 use crate::gateway::Gateway;
 
 /// The client tools of a session.
@@ -40,12 +40,12 @@ pub(super) struct LentTool {
     pub(super) gateway: Weak<Gateway>,
     pub(super) lender: u64,
     pub(super) decision: Decision,
-    pub(super) loans: Arc<Vec<Loan>>,
+    pub(super) loans: Arc<Vec<LentToolEntry>>,
     pub(super) nth: usize,
 }
 
 impl LentTool {
-    fn loan(&self) -> &Loan {
+    fn loan(&self) -> &LentToolEntry {
         &self.loans[self.nth]
     }
 
@@ -61,7 +61,7 @@ impl LentTool {
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .insert(id.clone(), (self.lender, answer));
-        let _under_way = UnderWay { lent, id: &id };
+        let _under_way = PendingInvocation { lent, id: &id };
         let request = InvokeRequestEvent {
             id: id.clone(),
             node_id: self.lender.to_string(),
@@ -86,12 +86,12 @@ impl LentTool {
 }
 
 /// A call in progress. Dropping it unregisters the call.
-struct UnderWay<'a> {
+struct PendingInvocation<'a> {
     lent: &'a Lent,
     id: &'a str,
 }
 
-impl Drop for UnderWay<'_> {
+impl Drop for PendingInvocation<'_> {
     fn drop(&mut self) {
         self.lent.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(self.id);
     }

@@ -21,7 +21,7 @@ use openclaw_protocol::mcp::{AuthAction, AuthResult, RefreshResult, ServersResul
 use serde_json::{Value, json};
 
 use crate::gateway::Gateway;
-use crate::mcp::{self, Patience, Problem, ProblemKind, ToolsWanted};
+use crate::mcp::{self, Problem, ProblemKind, ToolsWanted, WaitFor};
 
 /// How long a listing waits for servers that are connecting.
 const LISTS_WAIT: Duration = Duration::from_secs(5);
@@ -53,7 +53,7 @@ pub(crate) async fn carry_out(
             if let Some(name) = server {
                 gateway.server_of(id, name)?;
             }
-            let patience = Patience::AtMost(LISTS_WAIT);
+            let patience = WaitFor::AtMost(LISTS_WAIT);
             let is_lazy = |server: &Server| server.is_lazy();
             let gathered = mcp::gather(&agent, server.as_deref(), patience, is_lazy).await?;
             Done::Tools(mcp::tools(&agent, &gathered, ToolsWanted::default()))

@@ -16,15 +16,15 @@ use openclaw_protocol::Scope;
 use openclaw_protocol::mcp::{CallParams, Outcome, PromptParams, ReadParams};
 use openclaw_tools::pipeline::{Lookup, Refusal};
 use openclaw_tools::{
-    Call, CallContext, CallOptions, Consent, Failure, Fallback, Fingerprint, Nobody, Refused, Tool,
-    ToolOutcome, Watcher,
+    Call, CallContext, CallOptions, Consent, Failure, Fallback, Fingerprint, NoApprover, RefusedBy,
+    Tool, ToolOutcome, Watcher,
 };
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
 
 use super::arguments::fit_texts;
-use super::gather::{Patience, gather, ready};
+use super::gather::{WaitFor, gather, ready};
 use super::outcome::outcome;
 use super::problem::{Problem, ProblemKind};
 
@@ -40,7 +40,7 @@ const EVERYTHING: CallOptions<'_> =
 
 /// Who makes a call explicitly.
 #[derive(Debug, Clone, Copy)]
-pub struct Hand<'a> {
+pub struct DirectCaller<'a> {
     /// Name for the audit log.
     pub who: &'a str,
     /// Whether the caller may approve calls. Its own calls then count as approved.
@@ -49,11 +49,11 @@ pub struct Hand<'a> {
     pub watcher: Option<&'a Watcher>,
 }
 
-impl<'a> Hand<'a> {
+impl<'a> DirectCaller<'a> {
     fn context(self, agent: &'a AgentTools, options: CallOptions<'a>) -> CallContext<'a> {
         let consent = match self.decides {
             true => Consent::Caller { seen: None, approves_change: false },
-            false => Consent::Ask { approver: &Nobody, fallback: Fallback::Deny },
+            false => Consent::Ask { approver: &NoApprover, fallback: Fallback::Deny },
         };
         let options = CallOptions { watcher: self.watcher, ..options };
         let agent = Some(agent.id().as_str());
@@ -70,7 +70,7 @@ impl<'a> Hand<'a> {
 pub async fn call(
     agent: &AgentTools,
     params: &CallParams,
-    hand: Hand<'_>,
+    hand: DirectCaller<'_>,
 ) -> Result<Outcome, Problem> {
     let CallParams {
         agent_id: _,
@@ -187,8 +187,8 @@ impl Found {
         let tool = self.tool.into_inner().unwrap_or_else(PoisonError::into_inner);
         match (into(self.problem), answer.details.refused, tool) {
             (Some(problem), ..) => Err(problem),
-            (None, Some(Refused::Changed), Some(tool)) => Err(changed(&tool)),
-            (None, Some(Refused::NobodyToAsk), Some(tool)) => {
+            (None, Some(RefusedBy::Changed), Some(tool)) => Err(changed(&tool)),
+            (None, Some(RefusedBy::NobodyToAsk), Some(tool)) => {
                 Err(not_yours(&format!("`{}`", tool.spec.name)))
             }
             _ => Ok(()),
@@ -207,12 +207,12 @@ fn refusal(problem: &Problem) -> Refusal {
         ProblemKind::Unavailable | ProblemKind::NoLogins => refuse(Failure::Unavailable),
         ProblemKind::TimedOut => refuse(Failure::TimedOut),
         ProblemKind::UnknownServer | ProblemKind::UnknownTool => {
-            refuse(Failure::Denied).by(Refused::UnknownTool)
+            refuse(Failure::Denied).by(RefusedBy::UnknownTool)
         }
-        ProblemKind::Unusable => refuse(Failure::Protocol).by(Refused::Unusable),
-        ProblemKind::Invalid => refuse(Failure::InvalidArguments).by(Refused::Schema),
-        ProblemKind::Forbidden => refuse(Failure::Denied).by(Refused::NobodyToAsk),
-        ProblemKind::Changed => refuse(Failure::Denied).by(Refused::Changed),
+        ProblemKind::Unusable => refuse(Failure::Protocol).by(RefusedBy::Unusable),
+        ProblemKind::Invalid => refuse(Failure::InvalidArguments).by(RefusedBy::Schema),
+        ProblemKind::Forbidden => refuse(Failure::Denied).by(RefusedBy::NobodyToAsk),
+        ProblemKind::Changed => refuse(Failure::Denied).by(RefusedBy::Changed),
     }
 }
 
@@ -292,7 +292,7 @@ pub async fn find(
             return Err(Problem::new(ProblemKind::UnknownTool, "missing tool name").hint(hint));
         }
         None => {
-            let patience = Patience::AtMost(SEARCH);
+            let patience = WaitFor::AtMost(SEARCH);
             drop(gather(agent, None, patience, |server| server.is_lazy()).await);
         }
     }
@@ -359,7 +359,7 @@ fn outside(name: &str) -> String {
 pub async fn read(
     agent: &AgentTools,
     params: &ReadParams,
-    hand: Hand<'_>,
+    hand: DirectCaller<'_>,
 ) -> Result<Outcome, Problem> {
     let ReadParams { agent_id: _, server, uri, raw, timeout_ms } = params;
     let time = Time::of(*timeout_ms);
@@ -377,7 +377,7 @@ pub async fn read(
 pub async fn prompt(
     agent: &AgentTools,
     params: &PromptParams,
-    hand: Hand<'_>,
+    hand: DirectCaller<'_>,
 ) -> Result<Outcome, Problem> {
     let PromptParams { agent_id: _, server, name, args, raw, timeout_ms } = params;
     let time = Time::of(*timeout_ms);
@@ -413,7 +413,7 @@ async fn ask<'a>(
     agent: &AgentTools,
     request: &Request,
     given: &RawValue,
-    (time, hand): (&Time, Hand<'_>),
+    (time, hand): (&Time, DirectCaller<'_>),
     prepare: impl Fn() -> BoxFuture<'a, Result<(), Problem>> + Send + Sync,
 ) -> Result<ToolOutcome, Problem> {
     let refused = Mutex::new(None);

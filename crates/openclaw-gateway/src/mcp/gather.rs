@@ -21,7 +21,7 @@ const MOST_NEAR: usize = 3;
 
 /// How long to wait for connecting servers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Patience {
+pub enum WaitFor {
     /// As long as each server's own timeout.
     All,
     /// At most this long if all servers are requested: one that hangs must not delay the others.
@@ -119,7 +119,7 @@ pub(crate) async fn ready<'a>(
 pub async fn gather(
     agent: &AgentTools,
     name: Option<&str>,
-    patience: Patience,
+    patience: WaitFor,
     is_lazy: impl Fn(&Server) -> bool,
 ) -> Result<Gathered, Problem> {
     if let Some(name) = name {
@@ -134,8 +134,8 @@ pub async fn gather(
         }
         let ready = server.ready();
         match patience {
-            Patience::All => ready.await.map(|_| ()),
-            Patience::AtMost(limit) => match timeout(limit, ready).await {
+            WaitFor::All => ready.await.map(|_| ()),
+            WaitFor::AtMost(limit) => match timeout(limit, ready).await {
                 Ok(ready) => ready.map(|_| ()),
                 Err(_) => Err(Unavailable {
                     server: server.name().to_string(),

@@ -12,9 +12,9 @@ mod server_list;
 mod shown;
 
 pub use arguments::fit_texts;
-pub use call::{Hand, call, changed, find, known, prompt, read};
+pub use call::{DirectCaller, call, changed, find, known, prompt, read};
 pub(crate) use gather::unknown;
-pub use gather::{Gathered, Patience, gather, server, unknown_server, words};
+pub use gather::{Gathered, WaitFor, gather, server, unknown_server, words};
 pub use lists::{ToolsWanted, one_tool, prompts, resources, servers, tools};
 pub(crate) use lists::{known_anywhere, servers_as};
 pub use outcome::outcome;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use anstyle::Style;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
-use openclaw_mcp::server::supervisor::Trouble;
+use openclaw_mcp::server::supervisor::ServerError;
 
 use super::shown::{auth, state, telling_line};
 
@@ -107,7 +107,7 @@ fn after_state(status: &ServerStatus, room: usize) -> String {
     [all, fewer].into_iter().find(|text| text.chars().count() <= room).unwrap_or_default()
 }
 
-fn error_lines(error: &Trouble, column: usize, room: usize, bad: Style) -> String {
+fn error_lines(error: &ServerError, column: usize, room: usize, bad: Style) -> String {
     let line = telling_line(&error.last_lines);
     let parts = [("✗", Some(error.message.as_str())), ("|", line), ("→", error.hint.as_deref())];
     let mut text = String::new();

@@ -109,7 +109,7 @@ pub(super) fn telling_line(lines: &[String]) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use openclaw_mcp::server::status::TransportKind;
-    use openclaw_mcp::server::supervisor::Trouble;
+    use openclaw_mcp::server::supervisor::ServerError;
 
     use super::*;
 
@@ -148,7 +148,7 @@ mod tests {
     #[test]
     fn a_server_that_is_retried_is_shown_as_restarting_with_the_cause() {
         let lost = ServerStatus {
-            last_error: Some(Trouble::new("exited with status 1")),
+            last_error: Some(ServerError::new("exited with status 1")),
             ..status(ServerState::Restarting)
         };
         assert_eq!(summary(&lost), "restarting: exited with status 1");

@@ -20,7 +20,7 @@ use super::{RequestContext, attachments};
 use crate::agents::AgentRuntime;
 use crate::commands::{self, Message as Said};
 use crate::gateway::Gateway;
-use crate::runs::{Begun, Run, Runs};
+use crate::runs::{Run, RunAdmission, Runs};
 use crate::turn_events::TurnEvents;
 use crate::turns::{self, TurnRequest};
 
@@ -47,9 +47,9 @@ pub(super) async fn send(
     asked.caller.follow(key.as_str());
     // Before the first await: messages are queued in the order in which they arrive.
     let run = match Runs::begin(gateway, id, key.as_str()) {
-        Begun::New(run) => run,
-        Begun::Known(status) => return Ok(SendResult { run_id: id.to_owned(), status }),
-        Begun::NotNow(words) => return Err(ErrorShape::unavailable(words)),
+        RunAdmission::New(run) => run,
+        RunAdmission::Known(status) => return Ok(SendResult { run_id: id.to_owned(), status }),
+        RunAdmission::NotNow(words) => return Err(ErrorShape::unavailable(words)),
     };
     let service = service(asked, &key, params.agent_id.as_deref()).await?;
     let answer = SendResult { run_id: id.to_owned(), status: SendStatus::Started };

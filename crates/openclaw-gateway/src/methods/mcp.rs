@@ -24,7 +24,7 @@ use tokio::time::sleep;
 use super::RequestContext;
 use crate::callers::Connected;
 use crate::manage;
-use crate::mcp::{self, Gathered, Hand, Patience, Problem, ToolsWanted};
+use crate::mcp::{self, DirectCaller, Gathered, Problem, ToolsWanted, WaitFor};
 
 /// Default and maximum number of log lines.
 const LINES: usize = 100;
@@ -93,8 +93,8 @@ async fn gathered(
     let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
     // Servers that start on use are started for the listing, and waited for.
     let patience = match asked.gateway.fleet.starts_on_use() {
-        true => Patience::All,
-        false => Patience::AtMost(LISTS_WAIT),
+        true => WaitFor::All,
+        false => WaitFor::AtMost(LISTS_WAIT),
     };
     let gathered =
         mcp::gather(&agent, params.server.as_deref(), patience, |it| it.is_lazy()).await?;
@@ -157,7 +157,7 @@ pub(super) async fn call(
     let (watcher, progress) = watch::channel(None);
     let who = asked.caller.name();
     let watcher = params.progress_token.as_ref().map(|_| &watcher);
-    let hand = Hand { watcher, ..hand(asked, &who) };
+    let hand = DirectCaller { watcher, ..hand(asked, &who) };
     let calling = mcp::call(&agent, &params, hand);
     let called = match &params.progress_token {
         Some(token) => telling(asked.caller, token, progress, calling).await,
@@ -229,8 +229,8 @@ fn refused(
     }
 }
 
-fn hand<'a>(asked: &RequestContext<'_>, who: &'a str) -> Hand<'a> {
-    Hand { who, decides: asked.caller.decides(), watcher: None }
+fn hand<'a>(asked: &RequestContext<'_>, who: &'a str) -> DirectCaller<'a> {
+    DirectCaller { who, decides: asked.caller.decides(), watcher: None }
 }
 
 pub(super) fn respond(

@@ -11,7 +11,7 @@ use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::native::Native;
 use openclaw_tools::{
-    Call, CallContext, CallOptions, Consent, Effect, Fallback, Nobody, Refused, ToolSource,
+    Call, CallContext, CallOptions, Consent, Effect, Fallback, NoApprover, RefusedBy, ToolSource,
 };
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
@@ -19,7 +19,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::RequestContext;
 use super::chat::service;
 use super::history::text_part;
-use crate::lent::Borrower;
+use crate::lent::ToolRecipient;
 use crate::manage;
 
 /// Names of built-in tools that may not always be present.
@@ -43,7 +43,7 @@ pub(super) async fn set_extra(
             || catalogue.as_ref().is_some_and(|catalogue| catalogue.get(name).is_some())
             || service.tools.find(name).is_some()
     };
-    let borrower = Borrower { policy: &service.policy, is_taken: &is_taken };
+    let borrower = ToolRecipient { policy: &service.policy, is_taken: &is_taken };
     let tools = asked.gateway.lent.lend(session, lender, &params.tools, &borrower)?;
     Ok(SetExtraToolsResult { ok: true, tools })
 }
@@ -137,7 +137,7 @@ pub(super) async fn invoke(
     }
     let consent = match is_confirmed {
         true => Consent::Caller { seen: None, approves_change: false },
-        false => Consent::Ask { approver: &Nobody, fallback: Fallback::Deny },
+        false => Consent::Ask { approver: &NoApprover, fallback: Fallback::Deny },
     };
     let context = CallContext {
         agent: Some(service.config.id.as_str()),
@@ -150,12 +150,12 @@ pub(super) async fn invoke(
     let call = Call::new(&params.name, &*arguments);
     let outcome = asked.gateway.fleet.pipeline().call(&*service.tools, call, &context).await;
     let refused = outcome.details.refused;
-    if refused == Some(Refused::UnknownTool) {
+    if refused == Some(RefusedBy::UnknownTool) {
         let name: String = params.name.chars().take(64).collect();
         let near = did_you_mean(&*service.tools, &params.name);
         return Err(ErrorShape::invalid(format!("unknown tool `{name}`.{near}")));
     }
-    let requires_approval = matches!(refused, Some(Refused::NobodyToAsk | Refused::Changed));
+    let requires_approval = matches!(refused, Some(RefusedBy::NobodyToAsk | RefusedBy::Changed));
     let text = outcome.text();
     let failure = outcome.details.failure;
     let content: Vec<_> = outcome.texts().map(|it| text_part(it, it.expose())).collect();

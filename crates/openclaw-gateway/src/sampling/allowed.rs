@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use openclaw_config::Transport;
 
-use super::applicant::Applicant;
+use super::applicant::SamplingContext;
 
 /// Servers that the user has allowed permanently: each for one agent, and as long as its entry has
 /// the same command or URL.
@@ -19,7 +19,7 @@ struct Grant {
 }
 
 impl Grant {
-    fn is_for(&self, applicant: &Applicant) -> bool {
+    fn is_for(&self, applicant: &SamplingContext) -> bool {
         self.agent == applicant.agent_id()
             && self.server == applicant.server
             && self.identity == applicant.identity
@@ -27,11 +27,11 @@ impl Grant {
 }
 
 impl Allowed {
-    pub(super) fn contains(&self, applicant: &Applicant) -> bool {
+    pub(super) fn contains(&self, applicant: &SamplingContext) -> bool {
         self.lock().iter().any(|grant| grant.is_for(applicant))
     }
 
-    pub(super) fn add(&self, applicant: &Applicant) {
+    pub(super) fn add(&self, applicant: &SamplingContext) {
         let mut grants = self.lock();
         // A server has one entry at a time: earlier grants are void.
         grants.retain(|it| it.agent != applicant.agent_id() || it.server != applicant.server);

@@ -9,7 +9,7 @@ use crate::agents::AgentRuntime;
 use crate::gateway::Gateway;
 
 /// A server that sends a sampling request, and the agent it is sent for.
-pub(super) struct Applicant {
+pub(super) struct SamplingContext {
     pub(super) server: String,
     pub(super) agent: Arc<AgentRuntime>,
     pub(super) session: Option<String>,
@@ -19,7 +19,7 @@ pub(super) struct Applicant {
     pub(super) identity: Transport,
 }
 
-impl Applicant {
+impl SamplingContext {
     /// Uses the agent of the newest call in progress. The request does not tell which call it
     /// belongs to, so the strictest rule of all calls applies. Outside a call, the first agent that
     /// uses the server is used.

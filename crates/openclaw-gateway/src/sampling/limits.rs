@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use openclaw_mcp::server::limiter::Limiter;
 
-use super::applicant::Applicant;
+use super::applicant::SamplingContext;
 use super::refusal::Refusal;
 
 /// One rate limiter per server and agent.
@@ -20,7 +20,7 @@ struct Limited {
 
 impl Limits {
     /// Counts a request, or rejects it.
-    pub(super) fn check(&self, applicant: &Applicant) -> Result<(), Refusal> {
+    pub(super) fn check(&self, applicant: &SamplingContext) -> Result<(), Refusal> {
         let limit = applicant.sampling.requests_per_minute.get();
         let key = (applicant.agent_id().to_owned(), applicant.server.clone());
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);

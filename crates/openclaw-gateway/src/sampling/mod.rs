@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use crate::gateway::Gateway;
 use allowed::Allowed;
-use applicant::Applicant;
+use applicant::SamplingContext;
 use limits::Limits;
 use params::Params;
 use record::Record;
@@ -72,7 +72,7 @@ async fn answer(
     request: &SamplingRequest,
     record: &mut Record,
 ) -> Result<Value, Refusal> {
-    let applicant = Applicant::find(gateway, request).ok_or(Refusal::NotAllowed)?;
+    let applicant = SamplingContext::find(gateway, request).ok_or(Refusal::NotAllowed)?;
     record.concerns(&applicant);
     let rule = match gateway.sampling.allowed.contains(&applicant) {
         true if applicant.sampling.allow == SamplingRule::Ask => SamplingRule::Always,
@@ -87,7 +87,7 @@ async fn answer(
         // Outside a session, no user expects the question.
         let Some(session) = &applicant.session else { return Err(Refusal::Unasked) };
         if !gateway.callers.has_decider(session) {
-            return Err(Refusal::Nobody);
+            return Err(Refusal::Unanswered);
         }
         permission::ask(gateway, &applicant, &params).await?;
     }

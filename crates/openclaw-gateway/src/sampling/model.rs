@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use openclaw_models::{Answer, Model, ModelError, Request};
+use openclaw_models::{Completion, Model, ModelError, Request};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::applicant::Applicant;
+use super::applicant::SamplingContext;
 use super::params::Params;
 use super::refusal::Refusal;
 use super::{prompt, reply};
@@ -19,7 +19,10 @@ const TIME: Duration = Duration::from_secs(120);
 const MAX_ANSWER: usize = 1024 * 1024;
 
 /// Tries the agent's models: those matching the server's hints first, then the others in order.
-pub(super) async fn complete(applicant: &Applicant, params: &Params) -> Result<Value, Refusal> {
+pub(super) async fn complete(
+    applicant: &SamplingContext,
+    params: &Params,
+) -> Result<Value, Refusal> {
     let asking = async {
         let models = applicant.agent.models.open().await.map_err(|error| {
             tracing::warn!(server = %applicant.server, %error, "no model for sampling");
@@ -56,16 +59,16 @@ fn preferred(models: &[Arc<dyn Model>], hints: &[String]) -> Vec<Arc<dyn Model>>
 }
 
 /// Name of the model that would be tried first.
-pub(super) async fn first(applicant: &Applicant, params: &Params) -> Option<String> {
+pub(super) async fn first(applicant: &SamplingContext, params: &Params) -> Option<String> {
     let models = applicant.agent.models.open().await.ok()?;
     preferred(&models, &params.hints).first().map(|model| model.name().to_owned())
 }
 
 async fn ask(
     model: &dyn Model,
-    applicant: &Applicant,
+    applicant: &SamplingContext,
     params: &Params,
-) -> Result<Answer, ModelError> {
+) -> Result<Completion, ModelError> {
     let max_tokens = params.max_tokens.min(applicant.sampling.max_tokens);
     let request = prompt::request(&applicant.server, params, model, max_tokens)
         .map_err(|error| ModelError::Invalid { message: error.to_string() })?;
@@ -79,9 +82,9 @@ async fn ask(
     }
 }
 
-async fn listen(model: &dyn Model, request: Request) -> Result<Answer, ModelError> {
+async fn listen(model: &dyn Model, request: Request) -> Result<Completion, ModelError> {
     let mut stream = model.stream(request);
-    let mut answer = Answer::default();
+    let mut answer = Completion::default();
     while let Some(chunk) = stream.next().await {
         answer.push(chunk?);
         if answer.text.len() > MAX_ANSWER {

@@ -13,7 +13,7 @@ use openclaw_protocol::names;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use super::applicant::Applicant;
+use super::applicant::SamplingContext;
 use super::params::{CallResult, Params, Piece, Said};
 use super::refusal::Refusal;
 use super::{METHOD, model};
@@ -31,7 +31,7 @@ const RETURN: Duration = Duration::from_secs(5);
 /// Asks the connected approvers. Dropping the future withdraws the question.
 pub(super) async fn ask(
     gateway: &Arc<Gateway>,
-    applicant: &Applicant,
+    applicant: &SamplingContext,
     params: &Params,
 ) -> Result<(), Refusal> {
     let waiting = gateway.questions.list();
@@ -45,7 +45,7 @@ pub(super) async fn ask(
     let answered = gateway.questions.open(id.clone(), asked.clone());
     let mut pending = Pending { gateway, id, reason: ResolvedReason::Cancelled, decision: None };
     if gateway.callers.tell_deciders(names::APPROVAL_REQUESTED, &asked) == 0 {
-        return Err(Refusal::Nobody);
+        return Err(Refusal::Unanswered);
     }
     let answered = async {
         tokio::select! {
@@ -56,9 +56,9 @@ pub(super) async fn ask(
     };
     let Ok(decision) = tokio::time::timeout(patience, answered).await else {
         pending.reason = ResolvedReason::Expired;
-        return Err(Refusal::Nobody);
+        return Err(Refusal::Unanswered);
     };
-    let decision = decision.ok_or(Refusal::Nobody)?;
+    let decision = decision.ok_or(Refusal::Unanswered)?;
     (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
     match decision {
         Decision::AllowOnce => Ok(()),
@@ -72,7 +72,7 @@ pub(super) async fn ask(
 }
 
 /// Answers the server's other pending requests when it was allowed permanently.
-fn others_too(gateway: &Gateway, applicant: &Applicant, answered: &str) {
+fn others_too(gateway: &Gateway, applicant: &SamplingContext, answered: &str) {
     let is_other = |it: &Approval| {
         it.kind == ApprovalKind::Sampling
             && it.id != answered
@@ -88,7 +88,7 @@ fn others_too(gateway: &Gateway, applicant: &Applicant, answered: &str) {
 /// The question, with everything the server wants to send, sanitized.
 async fn question(
     gateway: &Gateway,
-    applicant: &Applicant,
+    applicant: &SamplingContext,
     params: &Params,
     patience: Duration,
 ) -> Approval {
@@ -116,7 +116,7 @@ async fn question(
 }
 
 /// The request for display: `model`, `maxTokens`, `systemPrompt`, `messages`, `tools`.
-async fn shown(applicant: &Applicant, params: &Params) -> Value {
+async fn shown(applicant: &SamplingContext, params: &Params) -> Value {
     let mut room = Room(MAX_SHOWN);
     let mut shown = json!({
         "model": model::first(applicant, params).await,

@@ -7,7 +7,7 @@ use openclaw_tools::audit::{Audit, AuditOutcome, CallRecord};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::applicant::Applicant;
+use super::applicant::SamplingContext;
 use super::refusal::Refusal;
 use super::{METHOD, reply};
 
@@ -39,7 +39,7 @@ impl Record {
     }
 
     /// Sets the agent and the session.
-    pub(super) fn concerns(&mut self, applicant: &Applicant) {
+    pub(super) fn concerns(&mut self, applicant: &SamplingContext) {
         self.agent = Some(applicant.agent_id().to_owned());
         self.session.clone_from(&applicant.session);
     }

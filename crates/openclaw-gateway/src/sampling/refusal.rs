@@ -17,7 +17,7 @@ pub(super) enum Refusal {
     Unasked,
     /// The rule is to ask, and no approver is connected or none answered.
     #[error("sampling needs a user's approval, and no user answered")]
-    Nobody,
+    Unanswered,
     /// The user rejected it.
     #[error("the user rejected the sampling request")]
     Rejected,
@@ -52,7 +52,7 @@ impl Refusal {
         AuditOutcome::Failed(match self {
             Self::NotAllowed
             | Self::Unasked
-            | Self::Nobody
+            | Self::Unanswered
             | Self::Rejected
             | Self::TooManyWait => Failure::Denied,
             Self::RateLimited { .. } => Failure::RateLimited,

@@ -1,7 +1,7 @@
 //! The result of `sampling/createMessage`.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_models::{Answer, Part, StopReason, ToolUse};
+use openclaw_models::{Completion, Part, StopReason, ToolUse};
 use serde_json::{Value, json};
 
 /// Maximum characters of a provider's own stop reason.
@@ -14,12 +14,12 @@ const REASON: usize = 40;
 /// # Errors
 /// Fails if the model refused to answer.
 pub(super) fn result(
-    answer: Answer,
+    answer: Completion,
     model: &str,
     stop_sequences: &[String],
     has_tools: bool,
 ) -> Result<Value, &'static str> {
-    let Answer { mut text, tool_uses, parts, stop_reason, .. } = answer;
+    let Completion { mut text, tool_uses, parts, stop_reason, .. } = answer;
     let is_stopped = cut(&mut text, stop_sequences);
     let stop_reason = match stop_reason {
         _ if is_stopped => "stopSequence".to_owned(),
@@ -98,8 +98,8 @@ fn tool_use(ToolUse { id, name, arguments }: ToolUse) -> Value {
 mod tests {
     use super::*;
 
-    fn said(text: &str, stop: StopReason) -> Answer {
-        Answer { text: text.to_owned(), stop_reason: Some(stop), ..Answer::default() }
+    fn said(text: &str, stop: StopReason) -> Completion {
+        Completion { text: text.to_owned(), stop_reason: Some(stop), ..Completion::default() }
     }
 
     #[test]
@@ -140,7 +140,7 @@ mod tests {
             name: "weather".to_owned(),
             arguments: arguments.to_owned(),
         };
-        let answer = Answer {
+        let answer = Completion {
             tool_uses: vec![call(r#"{"city": "Bern"}"#), call("no json")],
             ..said("Let me see.", StopReason::ToolUse)
         };

@@ -26,7 +26,7 @@ struct Table {
 
 /// A connection that is not authenticated yet. Unregistered when dropped.
 #[derive(Debug)]
-pub(super) struct Stranger {
+pub(super) struct UnauthenticatedConnection {
     admission: Arc<Admission>,
     number: u64,
     leave: CancellationToken,
@@ -34,7 +34,7 @@ pub(super) struct Stranger {
 
 /// An authenticated connection. Unregistered when dropped.
 #[derive(Debug)]
-pub(super) struct Guest(Arc<Admission>);
+pub(super) struct AuthenticatedConnection(Arc<Admission>);
 
 impl Admission {
     pub(super) fn new(most: usize, most_strangers: usize) -> Arc<Self> {
@@ -42,7 +42,7 @@ impl Admission {
     }
 
     /// Registers a new connection. Returns `None` if all places are taken by authenticated ones.
-    pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<Stranger> {
+    pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<UnauthenticatedConnection> {
         let mut table = self.lock();
         let of_address = table.strangers.values().filter(|(other, _)| *other == address).count();
         let must_leave = if of_address >= self.most_strangers {
@@ -60,7 +60,7 @@ impl Admission {
         let (number, leave) = (table.next, CancellationToken::new());
         table.strangers.insert(number, (address, leave.clone()));
         drop(table);
-        Some(Stranger { admission: Arc::clone(self), number, leave })
+        Some(UnauthenticatedConnection { admission: Arc::clone(self), number, leave })
     }
 
     /// Number of authenticated connections.
@@ -73,29 +73,29 @@ impl Admission {
     }
 }
 
-impl Stranger {
+impl UnauthenticatedConnection {
     /// Cancelled when the connection must be closed.
     pub(super) fn leave(&self) -> CancellationToken {
         self.leave.clone()
     }
 
     /// Marks the connection as authenticated. Returns `None` if it was just closed to make room.
-    pub(super) fn let_in(self) -> Option<Guest> {
+    pub(super) fn let_in(self) -> Option<AuthenticatedConnection> {
         let mut table = self.admission.lock();
         table.strangers.remove(&self.number)?;
         table.guests += 1;
         drop(table);
-        Some(Guest(Arc::clone(&self.admission)))
+        Some(AuthenticatedConnection(Arc::clone(&self.admission)))
     }
 }
 
-impl Drop for Stranger {
+impl Drop for UnauthenticatedConnection {
     fn drop(&mut self) {
         self.admission.lock().strangers.remove(&self.number);
     }
 }
 
-impl Drop for Guest {
+impl Drop for AuthenticatedConnection {
     fn drop(&mut self) {
         self.0.lock().guests -= 1;
     }

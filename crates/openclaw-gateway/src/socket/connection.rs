@@ -10,7 +10,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use openclaw_protocol::connect::{CancelParams, CancelResult};
 use openclaw_protocol::frame::{self, Frame};
-use openclaw_protocol::socket::{Broken, Socket};
+use openclaw_protocol::socket::{Socket, SocketError};
 use openclaw_protocol::{
     ErrorShape, Event, EventReceiver, Method, Received, Shutdown, Tick, names, params_of,
 };
@@ -18,7 +18,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::task::{AbortHandle, JoinSet, unconstrained};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
-use super::greeting::now_ms;
+use super::handshake::now_ms;
 use super::listener::Ending;
 use super::{Endpoint, Limits};
 
@@ -47,7 +47,7 @@ pub(super) async fn serve(
     match end {
         End::Stopping => socket.close(1012, "service restart", GOODBYE).await,
         End::NoFrame => socket.close(1008, "invalid frame", GOODBYE).await,
-        End::Broken(broken) => {
+        End::Socket(broken) => {
             tracing::debug!(reason = %broken, "connection closed");
             let code = broken.close_code().unwrap_or(1000);
             socket.close(code, &broken.to_string(), GOODBYE).await;
@@ -72,12 +72,12 @@ struct Connection {
 enum End {
     Stopping,
     NoFrame,
-    Broken(Broken),
+    Socket(SocketError),
 }
 
-impl From<Broken> for End {
-    fn from(broken: Broken) -> Self {
-        Self::Broken(broken)
+impl From<SocketError> for End {
+    fn from(broken: SocketError) -> Self {
+        Self::Socket(broken)
     }
 }
 
@@ -123,7 +123,7 @@ impl Connection {
                     let is_silent = is_reading && self.socket.received_bytes() == received;
                     silent = if is_silent { silent + 1 } else { 0 };
                     if silent > SILENT_TICKS {
-                        return Err(Broken::Lost(std::io::ErrorKind::TimedOut.into()).into());
+                        return Err(SocketError::Lost(std::io::ErrorKind::TimedOut.into()).into());
                     }
                     received = self.socket.received_bytes();
                     self.socket.ping()?;
@@ -166,7 +166,7 @@ impl Connection {
         response(id, method, outcome.as_ref().map(AsRef::as_ref))
     }
 
-    fn tell(&mut self, heard: Received) -> Result<(), Broken> {
+    fn tell(&mut self, heard: Received) -> Result<(), SocketError> {
         match heard {
             Received::Event(event) => self.send(&event),
             // The caller detects the gap in the sequence numbers.
@@ -181,18 +181,18 @@ impl Connection {
         &mut self,
         name: &'static str,
         payload: &impl serde::Serialize,
-    ) -> Result<(), Broken> {
+    ) -> Result<(), SocketError> {
         match Event::new(name, payload) {
             Ok(event) => self.send(&event),
-            Err(error) => Err(Broken::Protocol(error.to_string())),
+            Err(error) => Err(SocketError::Protocol(error.to_string())),
         }
     }
 
-    fn send(&mut self, event: &Event) -> Result<(), Broken> {
+    fn send(&mut self, event: &Event) -> Result<(), SocketError> {
         self.seq += 1;
         match frame::event(&event.event, Some(&event.payload), Some(self.seq)) {
             Ok(text) => self.socket.queue(text),
-            Err(error) => Err(Broken::Protocol(error.to_string())),
+            Err(error) => Err(SocketError::Protocol(error.to_string())),
         }
     }
 

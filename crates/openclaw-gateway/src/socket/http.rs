@@ -13,11 +13,11 @@ use axum::{Json, Router};
 use serde_json::json;
 use tungstenite::handshake::derive_accept_key;
 
-use super::{Desk, origin};
+use super::{CallerService, origin};
 
 /// Information about the connection for the handlers.
 #[derive(Debug, Clone)]
-pub(super) struct Visit {
+pub(super) struct RequestInfo {
     /// The local address of the connection.
     pub(super) local: IpAddr,
     /// Set when the connection becomes a WebSocket.
@@ -25,7 +25,7 @@ pub(super) struct Visit {
 }
 
 /// All routes.
-pub(super) fn router(desk: Arc<dyn Desk>) -> Router {
+pub(super) fn router(desk: Arc<dyn CallerService>) -> Router {
     Router::new()
         .route("/", get(upgrade))
         .route("/ws", get(upgrade))
@@ -36,13 +36,13 @@ pub(super) fn router(desk: Arc<dyn Desk>) -> Router {
         .with_state(desk)
 }
 
-async fn ready(State(desk): State<Arc<dyn Desk>>) -> Response {
+async fn ready(State(desk): State<Arc<dyn CallerService>>) -> Response {
     let is_ready = desk.is_ready();
     let status = if is_ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     (status, Json(json!({ "ready": is_ready }))).into_response()
 }
 
-async fn metadata(State(desk): State<Arc<dyn Desk>>) -> Response {
+async fn metadata(State(desk): State<Arc<dyn CallerService>>) -> Response {
     match desk.client_metadata() {
         Some(metadata) => Json(metadata).into_response(),
         None => StatusCode::NOT_FOUND.into_response(),
@@ -50,7 +50,7 @@ async fn metadata(State(desk): State<Arc<dyn Desk>>) -> Response {
 }
 
 /// The handshake of RFC 6455, section 4.2. A request without an upgrade gets 404.
-async fn upgrade(Extension(visit): Extension<Visit>, headers: HeaderMap) -> Response {
+async fn upgrade(Extension(visit): Extension<RequestInfo>, headers: HeaderMap) -> Response {
     let says = |name: HeaderName, word: &str| {
         let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
         let mut words = values.flat_map(|value| value.split(','));
@@ -75,8 +75,8 @@ async fn upgrade(Extension(visit): Extension<Visit>, headers: HeaderMap) -> Resp
 
 /// Checks host and origin before anything else, and adds the security headers to every response.
 async fn guard(
-    State(desk): State<Arc<dyn Desk>>,
-    Extension(visit): Extension<Visit>,
+    State(desk): State<Arc<dyn CallerService>>,
+    Extension(visit): Extension<RequestInfo>,
     request: Request,
     next: Next,
 ) -> Response {

@@ -19,12 +19,12 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::admission::{Admission, Stranger};
+use super::admission::{Admission, UnauthenticatedConnection};
 use super::attempts::Attempts;
 use super::connection::{self, GOODBYE};
-use super::greeting::{self, Refusal};
-use super::http::{self, Visit};
-use super::{Desk, ListenError, Options};
+use super::handshake::{self, Refusal};
+use super::http::{self, RequestInfo};
+use super::{CallerService, ListenError, Options};
 
 /// Maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
@@ -89,7 +89,7 @@ impl Ending {
 /// State shared by all connections.
 struct Server {
     options: Options,
-    desk: Arc<dyn Desk>,
+    desk: Arc<dyn CallerService>,
     router: Router,
     attempts: Attempts,
     ending: Arc<Ending>,
@@ -125,7 +125,7 @@ impl Bound {
     /// Serves all connections, including those that already wait. Must be called within a Tokio
     /// runtime.
     #[must_use]
-    pub fn serve(self, desk: Arc<dyn Desk>) -> Listening {
+    pub fn serve(self, desk: Arc<dyn CallerService>) -> Listening {
         let Self { address, listener, options } = self;
         let limits = &options.limits;
         let admission = Admission::new(limits.connections, limits.strangers);
@@ -167,7 +167,12 @@ async fn accept(listener: TcpListener, admission: Arc<Admission>, server: Arc<Se
 }
 
 /// Serves one connection.
-async fn serve(stream: TcpStream, remote: SocketAddr, stranger: Stranger, server: Arc<Server>) {
+async fn serve(
+    stream: TcpStream,
+    remote: SocketAddr,
+    stranger: UnauthenticatedConnection,
+    server: Arc<Server>,
+) {
     let limits = &server.options.limits;
     let deadline = Instant::now() + limits.authenticate;
     let leave = stranger.leave();
@@ -197,7 +202,7 @@ async fn serve(stream: TcpStream, remote: SocketAddr, stranger: Stranger, server
 async fn say_no(socket: Socket, refusal: Refusal) {
     match refusal {
         Refusal::Told { code, reason } => socket.close(code, reason, GOODBYE).await,
-        Refusal::Broken(broken) => {
+        Refusal::Socket(broken) => {
             if let Some(code) = broken.close_code() {
                 socket.close(code, &broken.to_string(), GOODBYE).await;
             }
@@ -221,7 +226,7 @@ async fn enter(
     let Options { limits, .. } = &server.options;
     let mut socket = Socket::accepted(stream, read, limits.stranger_message, limits.send);
     let greeting =
-        greeting::greet(&mut socket, remote, &server.options, &server.attempts, &*server.desk);
+        handshake::greet(&mut socket, remote, &server.options, &server.attempts, &*server.desk);
     let greeted = timeout_at(deadline, greeting)
         .await
         .unwrap_or(Err(Refusal::Told { code: 1008, reason: "not authenticated in time" }));
@@ -236,7 +241,7 @@ async fn speak_http(
     router: &Router,
 ) -> Result<Option<(TcpStream, Vec<u8>)>, io::Error> {
     let is_upgraded = Arc::new(AtomicBool::new(false));
-    let visit = Visit { local, is_upgraded: Arc::clone(&is_upgraded) };
+    let visit = RequestInfo { local, is_upgraded: Arc::clone(&is_upgraded) };
     let routes = TowerToHyperService::new(router.clone());
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
         request.extensions_mut().insert(visit.clone());

@@ -3,7 +3,7 @@
 mod admission;
 mod attempts;
 mod connection;
-mod greeting;
+mod handshake;
 mod http;
 mod listener;
 mod origin;
@@ -26,7 +26,7 @@ pub use listener::{Bound, Listening, bind};
 /// Serves the callers of the socket.
 ///
 /// The methods are called while a client waits, and must not block.
-pub trait Desk: Send + Sync + fmt::Debug {
+pub trait CallerService: Send + Sync + fmt::Debug {
     /// Opens a caller's end of the gateway, which is dropped when the caller disconnects.
     ///
     /// # Errors
@@ -34,7 +34,7 @@ pub trait Desk: Send + Sync + fmt::Debug {
     fn open(&self, caller: Caller) -> Result<Arc<dyn Endpoint>, ErrorShape>;
 
     /// The gateway's part of `hello-ok` for a caller.
-    fn hello(&self, caller: &Caller) -> Greeting;
+    fn hello(&self, caller: &Caller) -> HelloInfo;
 
     /// Whether requests can be served.
     fn is_ready(&self) -> bool;
@@ -91,7 +91,7 @@ impl Caller {
 
 /// What a gateway reports about itself.
 #[derive(Debug, Clone, Default)]
-pub struct Greeting {
+pub struct HelloInfo {
     /// Version of the gateway.
     pub version: String,
     /// Names of its methods.

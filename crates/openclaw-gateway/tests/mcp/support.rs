@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load};
-use openclaw_gateway::socket::{Caller, Desk as _, Endpoint};
+use openclaw_config::{LoadEnvironment, Loaded, load};
+use openclaw_gateway::socket::{Caller, CallerService as _, Endpoint};
 use openclaw_gateway::{Gateway, Prepare, Setup};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::Folders;
-use openclaw_mcp::server::dial::Surroundings;
+use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_protocol::client::Options;
 use openclaw_protocol::{ErrorShape, Received};
@@ -69,11 +69,11 @@ impl Place {
         let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
         let file = self.file();
         let load: Arc<dyn Fn() -> Loaded + Send + Sync> =
-            Arc::new(move || load(&file, ConfigSurroundings { variable: &|_| None, home: None }));
+            Arc::new(move || load(&file, LoadEnvironment { variable: &|_| None, home: None }));
         let loaded = load();
         let Some(config) = loaded.config else { panic!("{:?}", loaded.report) };
         let state = self.path().join("state");
-        let surroundings = Surroundings {
+        let surroundings = DialContext {
             resolver,
             environment: environment.clone(),
             guard: Guard::none(),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt as _, StreamExt as _};
 use openclaw_gateway::socket::{
-    Caller, Desk, Endpoint, Greeting, Limits, Listening, Options, bind,
+    Caller, CallerService, Endpoint, HelloInfo, Limits, Listening, Options, bind,
 };
 use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, EventReceiver, EventSender};
@@ -62,7 +62,7 @@ impl TestDesk {
 #[derive(Debug)]
 pub(crate) struct Shared(pub(crate) Arc<TestDesk>);
 
-impl Desk for Shared {
+impl CallerService for Shared {
     fn open(&self, caller: Caller) -> Result<Arc<dyn Endpoint>, ErrorShape> {
         if caller.role == "stranger" {
             return Err(ErrorShape::invalid("no strangers"));
@@ -71,11 +71,11 @@ impl Desk for Shared {
         Ok(Arc::new(TestSurface(Arc::clone(&self.0))))
     }
 
-    fn hello(&self, _caller: &Caller) -> Greeting {
-        Greeting {
+    fn hello(&self, _caller: &Caller) -> HelloInfo {
+        HelloInfo {
             version: "1.2.3".to_owned(),
             methods: vec!["health".to_owned()],
-            ..Greeting::default()
+            ..HelloInfo::default()
         }
     }
 

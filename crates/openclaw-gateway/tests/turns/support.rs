@@ -6,15 +6,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_config::{Loaded, Surroundings as ConfigSurroundings, load};
-use openclaw_gateway::socket::{Caller, Desk as _, Endpoint};
+use openclaw_config::{LoadEnvironment, Loaded, load};
+use openclaw_gateway::socket::{Caller, CallerService as _, Endpoint};
 use openclaw_gateway::{Gateway, Prepare, Setup};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::Folders;
-use openclaw_mcp::server::dial::Surroundings;
+use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_protocol::client::{Client, Options};
 use openclaw_protocol::connect::caps;
@@ -59,7 +59,7 @@ impl Place {
     pub(crate) fn setup(&self) -> Setup {
         let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
         let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-        let surroundings = Surroundings {
+        let surroundings = DialContext {
             resolver,
             environment: environment.clone(),
             guard: Guard::none(),
@@ -67,9 +67,8 @@ impl Place {
         };
         let file = self.config_file();
         let reading = file.clone();
-        let read: Arc<dyn Fn() -> Loaded + Send + Sync> = Arc::new(move || {
-            load(&reading, ConfigSurroundings { variable: &|_| None, home: None })
-        });
+        let read: Arc<dyn Fn() -> Loaded + Send + Sync> =
+            Arc::new(move || load(&reading, LoadEnvironment { variable: &|_| None, home: None }));
         let loaded = read();
         let Some(config) = loaded.config else { panic!("{:?}", loaded.report) };
         let state = self.path().join("state");

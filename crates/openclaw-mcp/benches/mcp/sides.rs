@@ -7,17 +7,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
+use openclaw_config::{Config, LoadEnvironment, load_text};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::{
-    ElicitationAnswer as Elicited, Host, Person, Question as Elicitation,
+    ApprovalRequest as Elicitation, ElicitationAnswer as Elicited, Elicitor, Host,
 };
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::process::{Launch, Pipes, Process};
 use openclaw_mcp::server::Folders;
-use openclaw_mcp::server::dial::Surroundings;
+use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_mcp::wire::json::Json;
 use openclaw_mcp::wire::{self, FastLane, Limits, ToolCall};
@@ -25,7 +25,7 @@ use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::{
-    Answer, Approval, Approver, CallContext, Consent, Fallback, Nobody, Question,
+    Approval, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Consent, Fallback, NoApprover,
 };
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -80,7 +80,7 @@ pub(crate) fn config(servers: &Value) -> Config {
         "mcp": { "servers": servers },
         "tools": { "allow": ["mcp_*"], "deny": ["*_sleep"] },
     });
-    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
     load_text(Path::new("openclaw.json"), &config.to_string(), surroundings).config.unwrap()
 }
 
@@ -88,7 +88,7 @@ pub(crate) fn setup(services: CallServices, folders: Folders) -> Setup {
     let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let (guard, host) = (Guard::none(), Host { person: Some(Arc::new(Absent)), ..Host::default() });
-    let surroundings = Surroundings { resolver, environment, guard, host };
+    let surroundings = DialContext { resolver, environment, guard, host };
     Setup {
         surroundings,
         folders,
@@ -102,7 +102,7 @@ pub(crate) fn setup(services: CallServices, folders: Folders) -> Setup {
 /// A user is present, as in the product, so that the calls in progress are tracked.
 struct Absent;
 
-impl Person for Absent {
+impl Elicitor for Absent {
     fn ask(&self, _: Elicitation) -> BoxFuture<'_, Elicited> {
         Box::pin(std::future::ready(Elicited::Decline))
     }
@@ -133,7 +133,7 @@ impl Bridge {
     /// Calls a tool as an agent does. No approval is requested, because the tool is approved
     /// permanently.
     pub(crate) async fn call(&self, name: &str, arguments: &RawValue) -> usize {
-        let consent = Consent::Ask { approver: &Nobody, fallback: Fallback::Deny };
+        let consent = Consent::Ask { approver: &NoApprover, fallback: Fallback::Deny };
         let (agent, session) = (Some("main"), Some("s"));
         let context = CallContext { agent, session, consent, ..CallContext::by_hand("bench") };
         let outcome = self.tools.call(name, arguments, &context).await;
@@ -155,8 +155,8 @@ impl Bridge {
 struct Agreeable;
 
 impl Approver for Agreeable {
-    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
-        Box::pin(std::future::ready(Answer::Yes(Approval::Always)))
+    fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
+        Box::pin(std::future::ready(ApprovalAnswer::Yes(Approval::Always)))
     }
 }
 

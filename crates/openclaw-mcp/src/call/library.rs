@@ -28,7 +28,7 @@ const COMMANDS: &str = "mcp__{server}__{tool}";
 
 /// An entry of a server's inventory.
 #[derive(Debug, Clone)]
-pub struct Of<T> {
+pub struct ServerEntry<T> {
     /// The name of the server.
     pub server: String,
     /// The entry.
@@ -41,17 +41,17 @@ pub struct PromptCommand {
     /// The name, without the slash.
     pub command: ToolName,
     /// The prompt.
-    pub prompt: Of<ListedPrompt>,
+    pub prompt: ServerEntry<ListedPrompt>,
 }
 
 impl AgentTools {
     /// Returns the resources of all servers.
-    pub fn resources(&self) -> Vec<Of<ListedResource>> {
+    pub fn resources(&self) -> Vec<ServerEntry<ListedResource>> {
         entries(self.members(), |inventory| inventory.resources.clone())
     }
 
     /// Returns the resource templates of all servers.
-    pub fn templates(&self) -> Vec<Of<ListedTemplate>> {
+    pub fn templates(&self) -> Vec<ServerEntry<ListedTemplate>> {
         entries(self.members(), |inventory| inventory.templates.clone())
     }
 
@@ -110,12 +110,15 @@ impl AgentTools {
 }
 
 /// Collects entries of all servers.
-pub(crate) fn entries<T>(members: &[Arc<Member>], of: impl Fn(&Inventory) -> Vec<T>) -> Vec<Of<T>> {
+pub(crate) fn entries<T>(
+    members: &[Arc<Member>],
+    of: impl Fn(&Inventory) -> Vec<T>,
+) -> Vec<ServerEntry<T>> {
     let entries = members.iter().flat_map(|member| {
         let server = &member.server;
         let name = server.name().to_string();
         let entries = of(&server.cache().inventory());
-        entries.into_iter().map(move |entry| Of { server: name.clone(), entry })
+        entries.into_iter().map(move |entry| ServerEntry { server: name.clone(), entry })
     });
     entries.collect()
 }
@@ -327,6 +330,6 @@ async fn ask(
     outcome
 }
 
-fn raw_prompt(of: &Of<ListedPrompt>) -> RawTool<'_> {
+fn raw_prompt(of: &ServerEntry<ListedPrompt>) -> RawTool<'_> {
     RawTool { server: &of.server, prefix: &of.server, tool: &of.entry.name }
 }

@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::call::bridge::CallServices;
-use crate::call::library::{self, Of};
+use crate::call::library::{self, ServerEntry};
 use crate::fleet::agent::AgentTools;
 use crate::fleet::member::Member;
 use crate::fleet::toolset;
@@ -140,12 +140,13 @@ impl ResourceTool {
         };
         let resources = library::entries(&self.members, |it| it.resources.clone());
         let templates = library::entries(&self.members, |it| it.templates.clone());
-        let listed =
-            resources.iter().filter(|of| wanted(&of.server)).map(|Of { server, entry }| {
+        let listed = resources.iter().filter(|of| wanted(&of.server)).map(
+            |ServerEntry { server, entry }| {
                 line(server, &entry.uri, &entry.name, entry.description.as_deref())
-            });
+            },
+        );
         let families = templates.iter().filter(|of| wanted(&of.server));
-        let families = families.map(|Of { server, entry }| {
+        let families = families.map(|ServerEntry { server, entry }| {
             line(server, &entry.uri_template, &entry.name, entry.description.as_deref())
         });
         // An entry that is too long to be listed is too long to be requested.

@@ -12,7 +12,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use crate::wire::json::Json;
-use crate::wire::{CallError, FastLane, Greeting, Limits};
+use crate::wire::{CallError, FastLane, HandshakeResponse, Limits};
 
 /// How long to wait for `server/discover` before `initialize` is sent too.
 pub const PROBE_TIMEOUT: Duration = Duration::from_millis(400);
@@ -48,11 +48,11 @@ struct RpcError {
 
 /// The result of [`greet`].
 #[derive(Debug)]
-pub(crate) struct Greeted {
+pub(crate) struct DetectedEra {
     /// The detected era.
     pub(crate) era: Era,
     /// The response to replay to `rmcp`; `None` if `rmcp` must send the request itself.
-    pub(crate) greeting: Option<Greeting>,
+    pub(crate) response: Option<HandshakeResponse>,
 }
 
 /// Detects the era of a server over a pipe.
@@ -68,13 +68,13 @@ pub(crate) async fn greet(
     client: &ClientConfig,
     offer: ProtocolVersion,
     known: Option<Era>,
-) -> Result<Greeted, CallError> {
+) -> Result<DetectedEra, CallError> {
     let (question, introduction) = (question(client), introduction(client, offer));
     let discover = async { discovered(lane.ask("server/discover", &question, PATIENT).await) };
     let initialize = async {
         let result = lane.ask("initialize", &introduction, PATIENT).await?;
-        let greeting = Some(Greeting { method: "initialize", result });
-        Ok(Greeted { era: Era::Legacy, greeting })
+        let response = Some(HandshakeResponse { method: "initialize", result });
+        Ok(DetectedEra { era: Era::Legacy, response })
     };
     match known {
         Some(Era::Legacy) => match initialize.await {
@@ -90,9 +90,9 @@ pub(crate) async fn greet(
 
 /// Sends `server/discover` and, after a delay, `initialize` too.
 async fn both(
-    discover: impl Future<Output = Result<Option<Greeted>, CallError>>,
-    initialize: impl Future<Output = Result<Greeted, CallError>>,
-) -> Result<Greeted, CallError> {
+    discover: impl Future<Output = Result<Option<DetectedEra>, CallError>>,
+    initialize: impl Future<Output = Result<DetectedEra, CallError>>,
+) -> Result<DetectedEra, CallError> {
     tokio::pin!(discover, initialize);
     match tokio::time::timeout(PROBE_TIMEOUT, &mut discover).await {
         Ok(Ok(Some(greeted))) => return Ok(greeted),
@@ -118,17 +118,17 @@ async fn both(
 }
 
 /// Interprets the response to `server/discover`; `None` for an old server.
-fn discovered(answer: Result<Json, CallError>) -> Result<Option<Greeted>, CallError> {
+fn discovered(answer: Result<Json, CallError>) -> Result<Option<DetectedEra>, CallError> {
     match answer {
         // Some old servers respond to any request with an empty result.
         Ok(result) => {
             let is_modern = serde_json::from_str::<Discovered>(result.get()).is_ok();
-            let greeting = Some(Greeting { method: "server/discover", result });
-            Ok(is_modern.then_some(Greeted { era: Era::Modern, greeting }))
+            let response = Some(HandshakeResponse { method: "server/discover", result });
+            Ok(is_modern.then_some(DetectedEra { era: Era::Modern, response }))
         }
         // `rmcp` handles these errors.
         Err(CallError::Rpc(error)) if is_modern_error(&error) => {
-            Ok(Some(Greeted { era: Era::Modern, greeting: None }))
+            Ok(Some(DetectedEra { era: Era::Modern, response: None }))
         }
         Err(CallError::Rpc(_) | CallError::Unreadable { .. }) => Ok(None),
         Err(error) => Err(error),

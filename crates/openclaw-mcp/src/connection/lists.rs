@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Connection, FarEnd};
+use super::{Connection, RemoteEnd};
 use crate::connection::param_headers;
 use crate::inventory::listing::{
     self, Dropped, ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing,
@@ -22,7 +22,7 @@ impl Connection {
             }
             listed => listed?,
         };
-        let tells_headers = matches!(self.far_end, FarEnd::Remote { .. }) && self.meta.is_some();
+        let tells_headers = matches!(self.far_end, RemoteEnd::Remote { .. }) && self.meta.is_some();
         if tells_headers {
             listing.keep(|tool| match param_headers::of_schema(&tool.input_schema) {
                 Ok(_) => Ok(()),

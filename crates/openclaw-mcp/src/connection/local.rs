@@ -9,14 +9,14 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::connection::client::Client;
-use crate::connection::era::{self, Era, Greeted};
-use crate::connection::{Connection, FarEnd, Leader, Opened};
+use crate::connection::era::{self, DetectedEra, Era};
+use crate::connection::{Connection, Opened, ProcessWatcher, RemoteEnd};
 use crate::process::guard::Guard;
 use crate::process::stderr::Stderr;
 use crate::process::{Launch, Process, SpawnError, exit_words};
 use crate::server::log::ServerLog;
 use crate::wire::http::agreed_version;
-use crate::wire::{self, CallError, Closed, Greeting};
+use crate::wire::{self, CallError, Closed, HandshakeResponse};
 
 /// How long to wait for a server to exit after it closed its output: on a busy machine the exit is
 /// seen long after.
@@ -57,7 +57,7 @@ pub enum ConnectError {
         /// The step that failed.
         step: Step,
         /// Other output of the server.
-        words: Words,
+        words: ServerOutput,
     },
     /// The server did not respond in time.
     #[error("timed out after {} ms during {step}{words}", .after.as_millis())]
@@ -67,7 +67,7 @@ pub enum ConnectError {
         /// The timeout.
         after: Duration,
         /// Other output of the server.
-        words: Words,
+        words: ServerOutput,
     },
     /// The server rejected the handshake, or responded with something invalid.
     #[error("{step} failed: {cause}{words}")]
@@ -77,13 +77,13 @@ pub enum ConnectError {
         /// The cause.
         cause: String,
         /// Other output of the server.
-        words: Words,
+        words: ServerOutput,
     },
 }
 
 impl ConnectError {
     /// Returns the other output of the server; `None` if it never ran.
-    pub(crate) fn words(&self) -> Option<&Words> {
+    pub(crate) fn words(&self) -> Option<&ServerOutput> {
         match self {
             Self::Spawn(_) => None,
             Self::Ended { words, .. }
@@ -96,14 +96,14 @@ impl ConnectError {
 /// Output of a server besides its responses, which usually explains a failed connection. Untrusted:
 /// not for a model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Words {
+pub struct ServerOutput {
     /// The last lines of stderr.
     pub last_lines: Vec<String>,
     /// The first line of stdout that is not a message, sanitized.
     pub printed: Option<String>,
 }
 
-impl std::fmt::Display for Words {
+impl std::fmt::Display for ServerOutput {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match &self.printed {
             Some(line) => {
@@ -118,7 +118,7 @@ impl std::fmt::Display for Words {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
     /// Detecting the protocol era and sending the first request.
-    Greeting,
+    Detecting,
     /// The handshake.
     Initializing,
 }
@@ -126,7 +126,7 @@ pub enum Step {
 impl std::fmt::Display for Step {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
-            Self::Greeting => "startup",
+            Self::Detecting => "startup",
             Self::Initializing => "initialization",
         })
     }
@@ -144,16 +144,16 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
     let (lane, slow) = opened
         .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
 
-    let mut step = Step::Greeting;
+    let mut step = Step::Detecting;
     // Boxed: the future is large and short-lived.
     let mut shaken = Box::pin(async {
         let Plan { client, offer, known_era, .. } = &plan;
         let greeted = era::greet(&lane, client.config(), offer.clone(), *known_era);
-        let Greeted { era, greeting } =
-            greeted.await.map_err(|error| NotShaken::greeted(&error, &plan.log))?;
+        let DetectedEra { era, response } =
+            greeted.await.map_err(|error| FailedHandshake::greeted(&error, &plan.log))?;
         step = Step::Initializing;
-        if let Some(other) = greeting.as_ref().and_then(unknown_version) {
-            return Err(NotShaken::speaks(&other, &plan.log));
+        if let Some(other) = response.as_ref().and_then(unknown_version) {
+            return Err(FailedHandshake::speaks(&other, &plan.log));
         }
         let lifecycle = match era {
             Era::Legacy => ClientLifecycleMode::Initialize,
@@ -162,11 +162,12 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
             },
         };
         let client = client.offering(offer.clone());
-        let rmcp = serve_client_with_lifecycle(client, slow.greeted(greeting), lifecycle).await;
-        let rmcp = rmcp.map_err(|error| NotShaken::initialized(&error, &plan.log))?;
+        let rmcp =
+            serve_client_with_lifecycle(client, slow.with_handshake(response), lifecycle).await;
+        let rmcp = rmcp.map_err(|error| FailedHandshake::initialized(&error, &plan.log))?;
         Ok(Opened { lane: lane.clone(), rmcp, era })
     });
-    let words = |stderr: &Stderr| Words {
+    let words = |stderr: &Stderr| ServerOutput {
         last_lines: stderr.last_lines(),
         printed: lane.first_skipped().map(str::to_owned),
     };
@@ -178,22 +179,22 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         }
         shaken.await
     };
-    let outcome: Result<Result<Opened, NotShaken>, _> = timeout_at(deadline, shaken).await;
+    let outcome: Result<Result<Opened, FailedHandshake>, _> = timeout_at(deadline, shaken).await;
     match outcome {
         Ok(Ok(opened)) => {
             let pid = process.pid();
-            let leader = Mutex::new(Some(Leader::watch(process, lane)));
-            Ok(Connection::new(opened, plan.client, FarEnd::Process { leader, pid, stderr }))
+            let leader = Mutex::new(Some(ProcessWatcher::watch(process, lane)));
+            Ok(Connection::new(opened, plan.client, RemoteEnd::Process { leader, pid, stderr }))
         }
         Err(_) => {
             let words = words(&stderr);
             Err(ConnectError::TimedOut { step, after: plan.timeout, words })
         }
         // The exit may be a consequence of the closed connection.
-        Ok(Err(NotShaken { cause, .. })) if lane.closed() == Some(&Closed::LineTooLong) => {
+        Ok(Err(FailedHandshake { cause, .. })) if lane.closed() == Some(&Closed::LineTooLong) => {
             Err(ConnectError::Refused { step, cause, words: words(&stderr) })
         }
-        Ok(Err(NotShaken { cause, is_answer })) => {
+        Ok(Err(FailedHandshake { cause, is_answer })) => {
             let patience = if lane.closed().is_some() { ENDING } else { MAY_END };
             let ended = timeout(patience, process.ended()).await;
             if let Ok(Ok(status)) = ended {
@@ -212,20 +213,20 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
 
 /// Returns the version that a server selected, if it is unknown. Without a handshake, only a known
 /// version is selected.
-fn unknown_version(greeting: &Greeting) -> Option<String> {
-    let version = agreed_version(&greeting.result).filter(|_| greeting.method == "initialize")?;
+fn unknown_version(response: &HandshakeResponse) -> Option<String> {
+    let version = agreed_version(&response.result).filter(|_| response.method == "initialize")?;
     let is_known = ProtocolVersion::KNOWN_VERSIONS.iter().any(|known| known.as_str() == version);
     (!is_known).then_some(version)
 }
 
 /// Why the handshake failed, as a user-readable message.
-struct NotShaken {
+struct FailedHandshake {
     cause: String,
     /// Whether the cause is a response of the server.
     is_answer: bool,
 }
 
-impl NotShaken {
+impl FailedHandshake {
     /// A failure of the first request.
     fn greeted(error: &CallError, log: &ServerLog) -> Self {
         match error {

@@ -1,13 +1,13 @@
 //! A connection to a server, local or remote: calls, lists, reads.
 
-mod asks_back;
 pub mod client;
 pub mod era;
-mod leader;
+mod input_required;
 mod listen;
 mod lists;
 pub mod local;
 pub mod param_headers;
+mod process_watcher;
 pub mod remote;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,14 +24,14 @@ use tokio::sync::{Mutex, watch};
 use crate::connection::client::Client;
 use crate::connection::era::Era;
 use crate::connection::param_headers::ParamHeader;
-use crate::connection::remote::Flavour;
-use crate::process::Patience;
+use crate::connection::remote::HttpTransport;
+use crate::process::ShutdownTimeouts;
 use crate::process::stderr::Stderr;
 use crate::wire::json::Json;
 use crate::wire::{CallError, FastLane, Limits, ToolCall, Watcher};
-use asks_back::{INPUT_REQUIRED, MAX_ROUNDS};
-pub(crate) use leader::Leader;
+use input_required::{INPUT_REQUIRED, MAX_ROUNDS};
 use listen::Subscribed;
+pub(crate) use process_watcher::ProcessWatcher;
 
 /// Timeout for closing the connection.
 const GOODBYE: Duration = Duration::from_secs(3);
@@ -42,11 +42,11 @@ pub struct Connection {
     lane: FastLane,
     client: Client,
     peer: Peer<RoleClient>,
-    about: About,
+    about: ServerSelfInfo,
     era: Era,
     /// The `_meta` of every request: since 2026-07-28 it replaces the handshake.
     meta: Option<Meta>,
-    far_end: FarEnd,
+    far_end: RemoteEnd,
     /// The subscription to changes, for servers that require one.
     subscribed: Mutex<Subscribed>,
     /// The resources to watch for changes.
@@ -57,7 +57,7 @@ pub struct Connection {
 
 /// What a server reported about itself.
 #[derive(Debug, Clone, Default)]
-pub struct About {
+pub struct ServerSelfInfo {
     /// The negotiated protocol version.
     pub version: Option<String>,
     /// The server program's name and version.
@@ -83,11 +83,11 @@ pub struct Offers {
 
 /// The other end of a connection.
 #[derive(Debug)]
-pub(crate) enum FarEnd {
+pub(crate) enum RemoteEnd {
     /// A local process.
     Process {
         /// The task that watches the process; `None` once it was shut down.
-        leader: Mutex<Option<Leader>>,
+        leader: Mutex<Option<ProcessWatcher>>,
         /// The process id.
         pid: u32,
         /// The reader of the process's standard error.
@@ -96,7 +96,7 @@ pub(crate) enum FarEnd {
     /// A remote service.
     Remote {
         /// The transport.
-        flavour: Flavour,
+        flavour: HttpTransport,
     },
 }
 
@@ -114,24 +114,24 @@ struct Meta {
     /// The members of `object` as text, without braces, which the fast lane puts into a call.
     members: String,
     /// Finds results that may request input. Created once: creation costs more than a search.
-    asks_back: Finder<'static>,
+    input_required: Finder<'static>,
 }
 
 impl Meta {
     fn new(object: Map<String, Value>) -> Self {
         let text = Value::Object(object.clone()).to_string();
         let members = text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned();
-        Self { object, members, asks_back: Finder::new(INPUT_REQUIRED) }
+        Self { object, members, input_required: Finder::new(INPUT_REQUIRED) }
     }
 }
 
 impl Connection {
-    pub(crate) fn new(opened: Opened, client: Client, far_end: FarEnd) -> Self {
+    pub(crate) fn new(opened: Opened, client: Client, far_end: RemoteEnd) -> Self {
         let Opened { lane, rmcp, era } = opened;
         client.speaks_over(&lane);
         let is_modern = era == Era::Modern;
         let meta = is_modern.then(|| Meta::new(era::request_meta(client.config())));
-        let about = rmcp.peer_info().map(|info| About::from(&*info)).unwrap_or_default();
+        let about = rmcp.peer_info().map(|info| ServerSelfInfo::from(&*info)).unwrap_or_default();
         let peer = rmcp.peer().clone();
         let (subscribed, rmcp) = (Mutex::default(), Mutex::new(Some(rmcp)));
         let followed = watch::Sender::default();
@@ -242,7 +242,7 @@ impl Connection {
     }
 
     /// Returns what the server reported about itself.
-    pub fn about(&self) -> &About {
+    pub fn about(&self) -> &ServerSelfInfo {
         &self.about
     }
 
@@ -269,8 +269,8 @@ impl Connection {
     /// Returns the process id of a local server.
     pub fn pid(&self) -> Option<u32> {
         match &self.far_end {
-            FarEnd::Process { pid, .. } => Some(*pid),
-            FarEnd::Remote { .. } => None,
+            RemoteEnd::Process { pid, .. } => Some(*pid),
+            RemoteEnd::Remote { .. } => None,
         }
     }
 
@@ -280,21 +280,21 @@ impl Connection {
     }
 
     /// Returns the transport of a remote server.
-    pub fn flavour(&self) -> Option<Flavour> {
+    pub fn flavour(&self) -> Option<HttpTransport> {
         match &self.far_end {
-            FarEnd::Process { .. } => None,
-            FarEnd::Remote { flavour } => Some(*flavour),
+            RemoteEnd::Process { .. } => None,
+            RemoteEnd::Remote { flavour } => Some(*flavour),
         }
     }
 
     /// Waits until a local server's stderr is closed and returns its last lines. Safe to cancel.
     pub async fn last_words(&self) -> Vec<String> {
         match &self.far_end {
-            FarEnd::Process { stderr, .. } => {
+            RemoteEnd::Process { stderr, .. } => {
                 stderr.settled().await;
                 stderr.last_lines()
             }
-            FarEnd::Remote { .. } => Vec::new(),
+            RemoteEnd::Remote { .. } => Vec::new(),
         }
     }
 
@@ -305,22 +305,22 @@ impl Connection {
 
     /// Closes the connection and terminates a local server (L5). When this returns, nothing is left
     /// running.
-    pub async fn close(&self, patience: Patience) {
+    pub async fn close(&self, patience: ShutdownTimeouts) {
         let Some(mut rmcp) = self.rmcp.lock().await.take() else { return };
         // Closing `rmcp` drops its transport, which closes a local server's input.
         let _ = tokio::time::timeout(GOODBYE, rmcp.close()).await;
         match &self.far_end {
-            FarEnd::Process { leader, .. } => {
+            RemoteEnd::Process { leader, .. } => {
                 if let Some(leader) = leader.lock().await.take() {
                     leader.shut_down(patience).await;
                 }
             }
-            FarEnd::Remote { .. } => {}
+            RemoteEnd::Remote { .. } => {}
         }
     }
 }
 
-impl From<&ServerPeerInfo> for About {
+impl From<&ServerPeerInfo> for ServerSelfInfo {
     fn from(info: &ServerPeerInfo) -> Self {
         let program = info.server_info.as_ref();
         let capabilities = &info.capabilities;

@@ -21,7 +21,7 @@ use crate::fleet::{Start, Tried};
 use crate::inventory::cache::Revision;
 use crate::inventory::{Kind, LeftOut};
 use crate::server::status::{AuthKind, ServerState, ServerStatus, TransportKind};
-use crate::server::supervisor::Trouble;
+use crate::server::supervisor::ServerError;
 use crate::server::{Server, auth, reached_by};
 use crate::store::memory::Memory;
 use crate::store::pins::Unsaved;
@@ -35,7 +35,7 @@ pub struct AgentTools {
     members: Vec<Arc<Member>>,
     servers: Vec<Arc<Server>>,
     /// Servers that are disabled or cannot start.
-    resting: BTreeMap<ServerName, Resting>,
+    resting: BTreeMap<ServerName, RestingReason>,
     revision: Revision,
     catalogue: ArcSwap<Catalogue>,
     /// Held while building the catalogue, so that concurrent callers build it once.
@@ -47,7 +47,7 @@ pub struct AgentTools {
 
 /// Why a server is not running.
 #[derive(Debug)]
-enum Resting {
+enum RestingReason {
     Disabled(Box<ServerConfig>),
     HeldBack(HeldBack),
 }
@@ -222,7 +222,7 @@ impl AgentTools {
     }
 }
 
-impl Resting {
+impl RestingReason {
     fn is_required(&self) -> bool {
         matches!(self, Self::HeldBack(HeldBack { required: true, .. }))
     }
@@ -235,12 +235,12 @@ impl Resting {
             }
             Self::HeldBack(held_back) => {
                 let names = held_back.unset_variables.join(", ");
-                let trouble = Trouble {
+                let trouble = ServerError {
                     message: format!("environment variables are not set: {names}"),
                     hint: Some(
                         "set the variables, or remove them from the server's entry".to_owned(),
                     ),
-                    ..Trouble::default()
+                    ..ServerError::default()
                 };
                 let nothing = String::new();
                 (ServerState::Failed, TransportKind::Stdio, nothing, AuthKind::None, Some(trouble))
@@ -254,19 +254,19 @@ impl Resting {
     }
 }
 
-fn resting(agent: &AgentConfig) -> BTreeMap<ServerName, Resting> {
+fn resting(agent: &AgentConfig) -> BTreeMap<ServerName, RestingReason> {
     let disabled = agent.mcp.servers.iter().filter(|(_, config)| !config.enabled);
-    let disabled =
-        disabled.map(|(name, config)| (name.clone(), Resting::Disabled(Box::new(config.clone()))));
+    let disabled = disabled
+        .map(|(name, config)| (name.clone(), RestingReason::Disabled(Box::new(config.clone()))));
     let held_back = agent.mcp.held_back.iter();
-    let held_back =
-        held_back.map(|(name, held_back)| (name.clone(), Resting::HeldBack(held_back.clone())));
+    let held_back = held_back
+        .map(|(name, held_back)| (name.clone(), RestingReason::HeldBack(held_back.clone())));
     disabled.chain(held_back).collect()
 }
 
 /// Returns the status of an agent's servers without starting any: enabled servers are idle, and
 /// their counts come from the cached inventory.
-pub fn at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStatus> {
+pub fn statuses_at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStatus> {
     let enabled = agent.mcp.servers.iter().filter(|(_, config)| config.enabled);
     let idle = enabled.map(|(name, config)| {
         let (transport, target) = reached_by(&config.connection);

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use openclaw_config::Treatment;
+use openclaw_config::ServerOptions;
 use openclaw_content::Source;
 use openclaw_tools::{Decision, Effect, Fingerprint, Policy, ToolName, ToolSpec};
 use serde_json::{Map, Value};
@@ -78,7 +78,7 @@ impl CatalogueTool {
     }
 
     /// The agent's settings for that server.
-    pub fn treatment(&self) -> &Treatment {
+    pub fn treatment(&self) -> &ServerOptions {
         &self.member.treatment
     }
 

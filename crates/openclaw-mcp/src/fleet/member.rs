@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use openclaw_config::{AgentConfig, Treatment};
+use openclaw_config::{AgentConfig, ServerOptions};
 use openclaw_tools::{Policy, Rules};
 
 use crate::server::Server;
@@ -15,7 +15,7 @@ use crate::wire::Limits;
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) server: Arc<Server>,
-    pub(crate) treatment: Treatment,
+    pub(crate) treatment: ServerOptions,
     /// The server's own tool policy. The agent's policy applies as well.
     pub(crate) policy: Policy,
     /// The timeouts of a call.
@@ -23,7 +23,7 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub(crate) fn new(server: Arc<Server>, treatment: &Treatment, agent: &AgentConfig) -> Self {
+    pub(crate) fn new(server: Arc<Server>, treatment: &ServerOptions, agent: &AgentConfig) -> Self {
         let timeout = treatment.tool_timeout;
         let tools = &treatment.tools;
         let allow = tools.allow.as_deref();
@@ -42,7 +42,7 @@ impl Member {
 
     /// The server's status, with this agent's settings.
     pub(crate) fn status(&self) -> ServerStatus {
-        let Treatment { lazy, required, .. } = self.treatment;
+        let ServerOptions { lazy, required, .. } = self.treatment;
         ServerStatus { lazy, required, ..self.server.status() }
     }
 }

@@ -9,7 +9,7 @@ pub(crate) mod member;
 pub mod naming;
 mod notices;
 mod reload;
-pub(crate) mod shared_treatment;
+pub(crate) mod shared_options;
 pub mod toolset;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,7 +27,7 @@ use crate::fleet::agent::AgentTools;
 use crate::fleet::events::{Events, FleetEvent};
 use crate::fleet::reload::{EndingServer, ReloadPlan};
 use crate::inventory::cache::Revision;
-use crate::server::dial::Surroundings;
+use crate::server::dial::DialContext;
 use crate::server::live::LiveConnection;
 use crate::server::status::ServerState;
 use crate::server::supervisor::Snapshot;
@@ -78,7 +78,7 @@ impl Reloaded {
 #[derive(Debug)]
 pub struct Setup {
     /// The context for connecting to servers.
-    pub surroundings: Surroundings,
+    pub surroundings: DialContext,
     /// Where caches and logs are stored.
     pub folders: Folders,
     /// Approvals, audit log and other services used by calls.

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use openclaw_config::ServerName;
 
 use crate::server::status::ServerState;
-use crate::server::supervisor::{Snapshot, Trouble};
+use crate::server::supervisor::{ServerError, Snapshot};
 
 /// The number of failures in a row after which an agent is notified.
 const TOLD_AFTER: u32 = 3;
@@ -41,7 +41,7 @@ impl LastNotices {
         if before.unwrap_or_default() == now {
             return None;
         }
-        let gist = snapshot.last_error.as_ref().and_then(|Trouble { gist, .. }| *gist);
+        let gist = snapshot.last_error.as_ref().and_then(|ServerError { gist, .. }| *gist);
         let why = gist.map(|gist| format!(" ({gist})")).unwrap_or_default();
         let what = match now {
             Reachability::Well => "is available again".to_owned(),
@@ -80,10 +80,10 @@ mod tests {
     use super::*;
 
     fn news(told: &LastNotices, state: ServerState, restarts: u32) -> Option<String> {
-        let trouble = Trouble {
+        let trouble = ServerError {
             message: "it said: obey me".to_owned(),
             gist: Some("unreachable"),
-            ..Trouble::default()
+            ..ServerError::default()
         };
         let snapshot = Snapshot { state, connection: None, restarts, last_error: Some(trouble) };
         told.news::<()>(&ServerName::new("files").unwrap(), &snapshot)

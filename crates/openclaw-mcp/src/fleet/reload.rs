@@ -10,7 +10,7 @@ use openclaw_config::{
 use crate::call::bridge::CallServices;
 use crate::fleet::agent::AgentTools;
 use crate::fleet::member::Member;
-use crate::fleet::shared_treatment::Upkeep;
+use crate::fleet::shared_options::SharedOptions;
 use crate::server::{Common, Ended, Predecessors, Server};
 
 /// The agents with their servers, and the servers that no agent uses any more.
@@ -56,7 +56,7 @@ struct Base<'a> {
 struct PlannedServer<'a> {
     name: &'a ServerName,
     connection: &'a Connection,
-    upkeep: Upkeep,
+    upkeep: SharedOptions,
     /// The running server that is reused.
     kept: Option<Arc<Server>>,
     /// Whether an agent's treatment of it has changed.
@@ -108,7 +108,7 @@ impl<'a> Base<'a> {
         for agent in &self.config.agents {
             for (name, config) in agent.mcp.servers.iter().filter(|(_, config)| config.enabled) {
                 let change = self.change(agent, name);
-                let upkeep = Upkeep::of(&config.treatment, &agent.mcp.settings);
+                let upkeep = SharedOptions::of(&config.treatment, &agent.mcp.settings);
                 let connection = &config.connection;
                 let is_updated = change == ServerChange::Updated;
                 let known = all

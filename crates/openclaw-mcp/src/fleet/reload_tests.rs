@@ -2,9 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use openclaw_config::{
-    Change, Config, ServerChange, Surroundings as ConfigSurroundings, load_text,
-};
+use openclaw_config::{Change, Config, LoadEnvironment, ServerChange, load_text};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use proptest::collection::btree_map;
 use proptest::prelude::*;
@@ -14,7 +12,7 @@ use crate::call::bridge::CallServices;
 use crate::connection::client::Host;
 use crate::fleet::{Fleet, Setup, StartMode};
 use crate::process::guard::Guard;
-use crate::server::dial::Surroundings;
+use crate::server::dial::DialContext;
 use crate::server::{Folders, Server};
 
 /// An entry: enabled, connection, treatment.
@@ -42,7 +40,7 @@ fn config(agents: &Agents) -> Config {
         json!({ "id": id, "mcp": { "servers": servers } })
     });
     let text = json!({ "agents": { "list": list.collect::<Vec<_>>() } }).to_string();
-    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
     let loaded = load_text(Path::new("openclaw.json"), &text, surroundings);
     loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.report))
 }
@@ -51,7 +49,7 @@ fn setup() -> Setup {
     let environment = Environment::new(|_| None);
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
-    let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
+    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
     Setup {
         surroundings,
         folders: Folders::default(),

@@ -51,14 +51,14 @@ pub async fn launch(
 mod tests {
     use std::path::Path;
 
-    use openclaw_config::{Surroundings, Transport, load_text};
+    use openclaw_config::{LoadEnvironment, Transport, load_text};
     use openclaw_secrets::{Redactor, Settings};
 
     use super::*;
 
     fn server(entry: &str) -> StdioServer {
         let text = format!("{{ mcp: {{ servers: {{ x: {entry} }} }} }}");
-        let surroundings = Surroundings { variable: &|_| None, home: None };
+        let surroundings = LoadEnvironment { variable: &|_| None, home: None };
         let config = load_text(Path::new("openclaw.json"), &text, surroundings).config.unwrap();
         match &config.agents[0].mcp.servers["x"].connection.transport {
             Transport::Stdio(stdio) => stdio.clone(),

@@ -102,14 +102,14 @@ pub enum SpawnError {
 
 /// The timeouts of a shutdown (L5).
 #[derive(Debug, Clone, Copy)]
-pub struct Patience {
+pub struct ShutdownTimeouts {
     /// After stdin was closed.
     pub after_close: Duration,
     /// After SIGTERM.
     pub after_term: Duration,
 }
 
-impl Default for Patience {
+impl Default for ShutdownTimeouts {
     fn default() -> Self {
         Self { after_close: Duration::from_secs(1), after_term: Duration::from_secs(5) }
     }
@@ -214,7 +214,7 @@ impl Process {
 
     /// Stops the process and its descendants: closes stdin (by dropping it) and gives the process
     /// time to exit; then sends SIGTERM, then SIGKILL. When this returns, they are gone.
-    pub async fn shut_down(mut self, stdin: Option<ChildStdin>, patience: Patience) {
+    pub async fn shut_down(mut self, stdin: Option<ChildStdin>, patience: ShutdownTimeouts) {
         // Before the parent exits: afterwards its children are harder to find.
         let mut strays = self.strays().await;
         drop(stdin);

@@ -13,20 +13,22 @@ use tokio::time::timeout;
 
 use crate::connection::client::{Client, Host};
 use crate::connection::era::Era;
-use crate::connection::local::{self, ConnectError, Step, Words};
-use crate::connection::remote::{self, Flavour, Known, Network, RemoteError, RemotePlan};
-use crate::connection::{Connection, FarEnd, Opened};
+use crate::connection::local::{self, ConnectError, ServerOutput, Step};
+use crate::connection::remote::{
+    self, HttpTransport, NegotiatedProtocol, Network, RemoteError, RemotePlan,
+};
+use crate::connection::{Connection, Opened, RemoteEnd};
 use crate::fleet::events::Users;
-use crate::fleet::shared_treatment::Upkeep;
+use crate::fleet::shared_options::SharedOptions;
 use crate::inventory::Inventory;
 use crate::inventory::cache::InventoryCache;
-use crate::process::Patience;
+use crate::process::ShutdownTimeouts;
 use crate::process::guard::Guard;
 use crate::process::launch::launch;
 use crate::server::Ended;
 use crate::server::live::{ListChanges, LiveConnection};
 use crate::server::log::ServerLog;
-use crate::server::supervisor::{Dial, DialError, Trouble};
+use crate::server::supervisor::{Dial, DialError, ServerError};
 use crate::wire::Limits;
 
 /// The timeout of all lists of a server together, unless its own timeout is longer.
@@ -37,7 +39,7 @@ const HANDOVER: Duration = Duration::from_secs(15);
 
 /// The context for connecting to servers.
 #[derive(Debug, Clone)]
-pub struct Surroundings {
+pub struct DialContext {
     /// Resolves secrets.
     pub resolver: Resolver,
     /// The environment of this program.
@@ -54,11 +56,11 @@ pub(crate) struct ServerDial {
     pub(crate) name: String,
     pub(crate) connection: HowToConnect,
     /// The current settings, such as the timeout.
-    pub(crate) upkeep: watch::Receiver<Upkeep>,
+    pub(crate) upkeep: watch::Receiver<SharedOptions>,
     /// The servers that must have stopped first: they may hold a port or a file that this one
     /// needs.
     pub(crate) after: Vec<Ended>,
-    pub(crate) surroundings: Surroundings,
+    pub(crate) surroundings: DialContext,
     /// The agents that use it.
     pub(crate) users: Users,
     /// Limits how many servers connect at the same time (L1).
@@ -68,7 +70,7 @@ pub(crate) struct ServerDial {
     /// The era of the last connection.
     pub(crate) known_era: Option<Era>,
     /// The HTTP transport of the last connection.
-    pub(crate) known_flavour: Option<Flavour>,
+    pub(crate) known_flavour: Option<HttpTransport>,
     /// The protocol version that worked, if not the default one.
     pub(crate) offer: Option<ProtocolVersion>,
     /// Whether the older handshakes were tried.
@@ -103,10 +105,10 @@ impl Dial for ServerDial {
         match Inventory::list(&self.name, &connection, limits).await {
             Ok(inventory) => self.cache.put(inventory),
             Err(error) => {
-                connection.close(Patience::default()).await;
+                connection.close(ShutdownTimeouts::default()).await;
                 let message = format!("listing tools failed: {error}");
                 let gist = Some("listing tools failed");
-                let trouble = Trouble { message, gist, ..Trouble::default() };
+                let trouble = ServerError { message, gist, ..ServerError::default() };
                 return Err(DialError::Failed(trouble));
             }
         }
@@ -141,7 +143,7 @@ impl ServerDial {
     async fn connect(&mut self) -> Result<Connection, DialError> {
         match self.connection.transport.clone() {
             Transport::Stdio(stdio) => {
-                let Surroundings { resolver, environment, .. } = &self.surroundings;
+                let DialContext { resolver, environment, .. } = &self.surroundings;
                 let launch = launch(&stdio, resolver, environment).await;
                 let launch = launch.map_err(|error| DialError::Failed(secret_failed(&error)))?;
                 self.start(launch).await.map_err(|error| DialError::Failed(error.into()))
@@ -160,7 +162,7 @@ impl ServerDial {
 
     /// Connects to a remote server.
     async fn reach(&mut self, config: HttpServer) -> Result<Connection, DialError> {
-        let Surroundings { resolver, environment, host, .. } = &self.surroundings;
+        let DialContext { resolver, environment, host, .. } = &self.surroundings;
         let headers = remote::headers(&config, resolver).await;
         let headers = headers.map_err(|error| DialError::Failed(secret_failed(&error)))?;
         let client = self.client(host);
@@ -171,13 +173,13 @@ impl ServerDial {
             headers,
             network: Network::of(environment),
             client: client.config().clone(),
-            known: known.map(|(era, flavour)| Known { era, flavour }),
+            known: known.map(|(era, flavour)| NegotiatedProtocol { era, flavour }),
             timeout: self.timeout(),
             log: self.log.clone(),
         };
         let opened = remote::open(plan, client.clone()).await?;
         let remote::Opened { lane, rmcp, known, .. } = opened;
-        let far_end = FarEnd::Remote { flavour: known.flavour };
+        let far_end = RemoteEnd::Remote { flavour: known.flavour };
         Ok(Connection::new(Opened { lane, rmcp, era: known.era }, client, far_end))
     }
 
@@ -232,9 +234,9 @@ impl ServerDial {
             }
         }
         Err(first_error.unwrap_or(ConnectError::TimedOut {
-            step: Step::Greeting,
+            step: Step::Detecting,
             after: self.timeout(),
-            words: Words::default(),
+            words: ServerOutput::default(),
         }))
     }
 }
@@ -247,22 +249,22 @@ fn breaks_on_us(error: &ConnectError) -> bool {
     }
 }
 
-fn secret_failed(error: &openclaw_secrets::ResolveError) -> Trouble {
+fn secret_failed(error: &openclaw_secrets::ResolveError) -> ServerError {
     let hint = "run `openclaw secrets check`".to_owned();
     let message = format!("resolving secrets failed: {error}");
     let gist = Some("a secret cannot be resolved");
-    Trouble { message, hint: Some(hint), gist, ..Trouble::default() }
+    ServerError { message, hint: Some(hint), gist, ..ServerError::default() }
 }
 
 impl From<RemoteError> for DialError {
     fn from(error: RemoteError) -> Self {
         let needs_auth = matches!(error, RemoteError::NeedsAuth { .. });
-        let trouble = Trouble::from(error);
+        let trouble = ServerError::from(error);
         if needs_auth { Self::NeedsAuth(trouble) } else { Self::Failed(trouble) }
     }
 }
 
-impl From<RemoteError> for Trouble {
+impl From<RemoteError> for ServerError {
     fn from(error: RemoteError) -> Self {
         let gist = match error {
             RemoteError::Unreachable(_) | RemoteError::Wordless(_) => "unreachable",
@@ -276,7 +278,7 @@ impl From<RemoteError> for Trouble {
             RemoteError::OtherTransport => "wrong transport in its entry",
             RemoteError::WebPage { .. }
             | RemoteError::NoJson { .. }
-            | RemoteError::Unfit(_)
+            | RemoteError::UnusableResponse(_)
             | RemoteError::NotMcp { .. }
             | RemoteError::UnknownVersion { .. }
             | RemoteError::Refused { .. } => "invalid response",
@@ -286,7 +288,7 @@ impl From<RemoteError> for Trouble {
     }
 }
 
-impl From<ConnectError> for Trouble {
+impl From<ConnectError> for ServerError {
     fn from(error: ConnectError) -> Self {
         let message = error.to_string();
         let words = error.words().cloned().unwrap_or_default();

@@ -14,7 +14,7 @@ const MISSED: u32 = 2;
 const ASLEEP: Duration = Duration::from_secs(20);
 
 /// A server whose health is checked.
-pub(crate) trait Patient {
+pub(crate) trait HealthCheck {
     /// Sends a ping.
     fn ping(&self) -> impl Future<Output = Result<(), CallError>> + Send;
 
@@ -32,7 +32,7 @@ pub(crate) trait Patient {
 }
 
 /// Returns the reason once the server is considered dead.
-pub(crate) async fn watch(patient: &impl Patient) -> String {
+pub(crate) async fn watch(patient: &impl HealthCheck) -> String {
     let mut missed = 0;
     loop {
         let (clock, wall) = (Instant::now(), patient.wall_clock());
@@ -92,7 +92,7 @@ mod tests {
         }
     }
 
-    impl Patient for Scripted {
+    impl HealthCheck for Scripted {
         async fn ping(&self) -> Result<(), CallError> {
             let answers = self.pings.fetch_add(1, Ordering::SeqCst) < self.answers;
             if answers { Ok(()) } else { Err((self.then)()) }

@@ -21,21 +21,21 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::connection::remote::{self, Flavour, RemoteError};
+use crate::connection::remote::{self, HttpTransport, RemoteError};
 use crate::fleet::StartMode;
 use crate::fleet::events::{Events, Users};
-use crate::fleet::shared_treatment::Upkeep;
+use crate::fleet::shared_options::SharedOptions;
 use crate::inventory::cache::{InventoryCache, Revision};
 use crate::inventory::{EVERYTHING, Inventory};
 use crate::server::backoff::{Backoff, RestartLimit};
-use crate::server::dial::{ServerDial, Surroundings};
+use crate::server::dial::{DialContext, ServerDial};
 use crate::server::latency::CallStats;
 use crate::server::limiter::Limiter;
 use crate::server::live::LiveConnection;
 use crate::server::log::ServerLog;
 use crate::server::status::ServerState;
 use crate::server::status::{AuthKind, ServerStatus, TransportKind};
-use crate::server::supervisor::{Snapshot, Supervisor, Trouble};
+use crate::server::supervisor::{ServerError, Snapshot, Supervisor};
 use crate::store::memory::{Memory, Remembered};
 
 /// A supervised server. Dropping it stops it.
@@ -47,7 +47,7 @@ pub struct Server {
     pub(crate) stats: CallStats,
     pub(crate) limiter: Limiter,
     /// The settings merged from all agents that use it.
-    upkeep: watch::Sender<Upkeep>,
+    upkeep: watch::Sender<SharedOptions>,
     restart_limit: RestartLimit,
     start: StartMode,
     /// Whether calls are serialized with `turn`.
@@ -63,7 +63,7 @@ pub struct Server {
 /// What all servers of a fleet share.
 #[derive(Debug, Clone)]
 pub(crate) struct Common {
-    pub(crate) surroundings: Surroundings,
+    pub(crate) surroundings: DialContext,
     pub(crate) revision: Revision,
     /// Limits how many servers connect at the same time.
     pub(crate) turns: Arc<Semaphore>,
@@ -106,7 +106,7 @@ pub struct Unavailable {
     /// Its state.
     pub state: ServerState,
     /// The last error.
-    pub trouble: Option<Trouble>,
+    pub trouble: Option<ServerError>,
 }
 
 fn words(state: ServerState) -> &'static str {
@@ -143,7 +143,7 @@ impl Server {
     pub(crate) fn start(
         name: ServerName,
         connection: Connection,
-        upkeep: Upkeep,
+        upkeep: SharedOptions,
         predecessors: Predecessors,
         common: &Common,
     ) -> Self {
@@ -244,7 +244,7 @@ impl Server {
     }
 
     /// Applies other settings without touching the connection or the calls in flight.
-    pub(crate) fn keep(&self, upkeep: Upkeep) {
+    pub(crate) fn keep(&self, upkeep: SharedOptions) {
         self.limiter.set(upkeep.rate_limit.map(std::num::NonZero::get));
         self.restart_limit.set(upkeep.restarts);
         self.one_at_a_time.store(upkeep.one_at_a_time, Ordering::Relaxed);
@@ -354,7 +354,7 @@ impl Server {
         live.list_again(EVERYTHING).await.map_err(|error| Unavailable {
             server: self.name.to_string(),
             state: ServerState::Ready,
-            trouble: Some(Trouble::new(format!("listing failed: {error}"))),
+            trouble: Some(ServerError::new(format!("listing failed: {error}"))),
         })
     }
 
@@ -372,7 +372,7 @@ impl Server {
             return self.supervisor.refresh().await;
         }
         let error = RemoteError::needs_auth(self.name.to_string(), http, challenge);
-        self.supervisor.needs_auth(Trouble::from(error)).await;
+        self.supervisor.needs_auth(ServerError::from(error)).await;
     }
 
     /// Records that a call succeeded.
@@ -411,8 +411,8 @@ impl Server {
         let inventory = self.cache.inventory();
         let (configured, target) = reached_by(&self.connection);
         let transport = match connection.and_then(|connection| connection.flavour()) {
-            Some(Flavour::Streamable) => TransportKind::Http,
-            Some(Flavour::Sse) => TransportKind::Sse,
+            Some(HttpTransport::Streamable) => TransportKind::Http,
+            Some(HttpTransport::Sse) => TransportKind::Sse,
             None => configured,
         };
         let name = self.name.to_string();

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::server::supervisor::Trouble;
+use crate::server::supervisor::ServerError;
 
 /// The status of a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -51,7 +51,7 @@ pub struct ServerStatus {
     /// The 95th percentile of the duration of a call, in milliseconds.
     pub p95_ms: Option<f64>,
     /// The last error.
-    pub last_error: Option<Trouble>,
+    pub last_error: Option<ServerError>,
 }
 
 impl ServerStatus {

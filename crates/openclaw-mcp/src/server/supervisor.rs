@@ -35,7 +35,7 @@ pub struct Snapshot<C> {
     /// The number of restarts in a row.
     pub restarts: u32,
     /// The last error. Cleared after a healthy run and by an explicit reconnect.
-    pub last_error: Option<Trouble>,
+    pub last_error: Option<ServerError>,
 }
 
 impl<C> Clone for Snapshot<C> {
@@ -50,15 +50,15 @@ impl<C> Clone for Snapshot<C> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DialError {
     /// A retry may succeed.
-    Failed(Trouble),
+    Failed(ServerError),
     /// A login is required first.
-    NeedsAuth(Trouble),
+    NeedsAuth(ServerError),
 }
 
 /// Why a server is not available, for users.
 #[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Trouble {
+pub struct ServerError {
     /// The message.
     pub message: String,
     /// What to do about it.
@@ -72,14 +72,14 @@ pub struct Trouble {
     pub gist: Option<&'static str>,
 }
 
-impl Trouble {
+impl ServerError {
     /// Creates one with only a message.
     pub fn new(message: impl Into<String>) -> Self {
         Self { message: message.into(), ..Self::default() }
     }
 
     /// Redacts secrets and sanitizes the message to one line: it may quote the server.
-    fn presentable(self, log: &ServerLog) -> Self {
+    fn sanitized(self, log: &ServerLog) -> Self {
         let Self { message, hint, last_lines, gist } = self;
         let redacted = |text: String| log.redact(&text).into_owned();
         Self {
@@ -99,7 +99,7 @@ pub struct Change<'a> {
     /// The number of restarts in a row.
     pub restarts: u32,
     /// The error, if there is one.
-    pub trouble: Option<&'a Trouble>,
+    pub trouble: Option<&'a ServerError>,
 }
 
 /// How to connect to a server.
@@ -114,7 +114,7 @@ pub trait Dial: Send + 'static {
 /// The part of a connection that the supervisor needs.
 pub trait Live: Send + Sync + 'static {
     /// Waits until the connection is lost and returns the reason. Cancel-safe.
-    fn lost(&self) -> impl Future<Output = Trouble> + Send;
+    fn lost(&self) -> impl Future<Output = ServerError> + Send;
 
     /// Closes it. Calls in flight fail immediately.
     fn close(&self) -> impl Future<Output = ()> + Send;
@@ -127,7 +127,7 @@ enum Command {
     /// Reconnect, whatever the state.
     Refresh,
     /// A call was answered with 401.
-    NeedsAuth(Trouble),
+    NeedsAuth(ServerError),
     /// Stop the server.
     Stop,
 }
@@ -198,7 +198,7 @@ impl<C: Live> Supervisor<C> {
     }
 
     /// Reports that the server requires a login although it was connected.
-    pub async fn needs_auth(&self, trouble: Trouble) {
+    pub async fn needs_auth(&self, trouble: ServerError) {
         let _ = self.commands.send(Command::NeedsAuth(trouble)).await;
     }
 
@@ -246,7 +246,7 @@ struct Machine<D: Dial> {
     /// The last state that was logged.
     logged: ServerState,
     observer: Box<dyn Fn(Change<'_>) + Send>,
-    last_error: Option<Trouble>,
+    last_error: Option<ServerError>,
 }
 
 impl<D: Dial> Machine<D> {
@@ -277,11 +277,11 @@ impl<D: Dial> Machine<D> {
         match dialled {
             Ok(connection) => self.ready(connection).await,
             Err(DialError::NeedsAuth(cause)) => {
-                self.in_trouble(ServerState::NeedsAuth, cause);
+                self.publish_error(ServerState::NeedsAuth, cause);
                 ServerState::NeedsAuth
             }
             Err(DialError::Failed(cause)) => {
-                self.in_trouble(ServerState::Restarting, cause);
+                self.publish_error(ServerState::Restarting, cause);
                 ServerState::Restarting
             }
         }
@@ -299,7 +299,7 @@ impl<D: Dial> Machine<D> {
                     self.backoff.ran_for(since.elapsed());
                     // Published first: closing may take seconds, and the connection must not be
                     // used meanwhile.
-                    self.in_trouble(ServerState::Restarting, cause);
+                    self.publish_error(ServerState::Restarting, cause);
                     connection.close().await;
                     return ServerState::Restarting;
                 }
@@ -307,7 +307,7 @@ impl<D: Dial> Machine<D> {
                     let next = match command {
                         Some(Command::Use) => continue,
                         Some(Command::NeedsAuth(cause)) => {
-                            self.in_trouble(ServerState::NeedsAuth, cause);
+                            self.publish_error(ServerState::NeedsAuth, cause);
                             ServerState::NeedsAuth
                         }
                         Some(Command::Refresh) => {
@@ -332,8 +332,8 @@ impl<D: Dial> Machine<D> {
         }
     }
 
-    fn in_trouble(&mut self, state: ServerState, cause: Trouble) {
-        self.last_error = Some(cause.presentable(&self.log));
+    fn publish_error(&mut self, state: ServerState, cause: ServerError) {
+        self.last_error = Some(cause.sanitized(&self.log));
         self.publish(state, None);
     }
 
@@ -381,7 +381,7 @@ impl<D: Dial> Machine<D> {
         let logged = std::mem::replace(&mut self.logged, state);
         if logged != state {
             match trouble {
-                Some(Trouble { message, .. }) => {
+                Some(ServerError { message, .. }) => {
                     tracing::warn!(%server, ?state, restarts, error = %message);
                     self.log.line(&format!("[openclaw] {state:?}: {message}"));
                 }

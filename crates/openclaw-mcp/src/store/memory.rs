@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::connection::era::Era;
-use crate::connection::remote::{Flavour, userinfo};
+use crate::connection::remote::{HttpTransport, userinfo};
 use crate::inventory::Inventory;
 use openclaw_tools::private;
 
@@ -38,12 +38,12 @@ pub struct KnownProtocol {
     /// Its era.
     pub era: Option<Era>,
     /// The HTTP transport of a remote server.
-    pub flavour: Option<Flavour>,
+    pub flavour: Option<HttpTransport>,
 }
 
 impl KnownProtocol {
     /// Creates one with this era and transport.
-    pub fn new(era: Era, flavour: Option<Flavour>) -> Self {
+    pub fn new(era: Era, flavour: Option<HttpTransport>) -> Self {
         Self { format: FORMAT, era: Some(era), flavour }
     }
 }

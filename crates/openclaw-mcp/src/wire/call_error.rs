@@ -61,7 +61,7 @@ pub enum CallError {
     },
     /// The response is unusable, whatever its content.
     #[error(transparent)]
-    Unfit(#[from] Unfit),
+    UnusableResponse(#[from] UnusableResponse),
     /// The server violated the protocol.
     #[error("{0}")]
     Protocol(String),
@@ -101,7 +101,7 @@ fn quoted(body: &str) -> String {
 
 /// Why a response is unusable, whatever its content.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Unfit {
+pub enum UnusableResponse {
     /// The response is compressed, which is neither requested nor supported.
     #[error("the server compressed its response ({encoding}) without being asked to")]
     Compressed {

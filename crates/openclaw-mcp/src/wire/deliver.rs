@@ -11,7 +11,7 @@ use tokio_util::codec::Decoder as _;
 use super::calls::{CallId, CallReply, Calls, Fault};
 use super::peek::{Line, peek};
 use super::progress;
-use super::skipped::Skipped;
+use super::skipped::SkippedLines;
 use crate::wire::json::{Json, JsonRef};
 
 /// A message for `rmcp`.
@@ -23,7 +23,7 @@ pub(super) trait Waiters: Sync {
     fn with_calls<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T;
 
     /// The log of lines that are not messages.
-    fn skipped(&self) -> &Skipped;
+    fn skipped(&self) -> &SkippedLines;
 
     /// Whether `rmcp` has started to receive. Until then, messages beyond the queue's capacity are
     /// dropped: the response that `rmcp` needs first may be behind them.
@@ -32,7 +32,7 @@ pub(super) trait Waiters: Sync {
 
 /// The receiving side of `rmcp` was dropped.
 #[derive(Debug)]
-pub(super) struct Gone;
+pub(super) struct ReceiverDropped;
 
 /// Routes a message to its receiver. The response to request `wanted` is returned to the caller; an
 /// error without an id is treated as that response.
@@ -41,7 +41,7 @@ pub(super) async fn deliver(
     wanted: Option<u64>,
     waiters: &impl Waiters,
     to_rmcp: &mpsc::Sender<Message>,
-) -> Result<Option<CallReply>, Gone> {
+) -> Result<Option<CallReply>, ReceiverDropped> {
     match peek(line) {
         Line::Answer(id, answer) if Some(id.number()) == wanted => Ok(Some(owned(answer))),
         Line::ToRmcp(id, answer) if Some(id) == wanted => Ok(Some(owned(answer))),
@@ -105,15 +105,15 @@ fn hand_to_waiter(id: CallId, answer: impl FnOnce() -> CallReply, waiters: &impl
 /// Parses a message and passes it to `rmcp`.
 pub(super) async fn hand_over(
     line: &[u8],
-    skipped: &Skipped,
+    skipped: &SkippedLines,
     to_rmcp: &mpsc::Sender<Message>,
-) -> Result<(), Gone> {
+) -> Result<(), ReceiverDropped> {
     let mut bytes = BytesMut::with_capacity(line.len() + 1);
     // The codec would end the message at a line break; in JSON a space is equivalent.
     bytes.extend(line.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
     bytes.extend_from_slice(b"\n");
     match JsonRpcMessageCodec::<Message>::default().decode(&mut bytes) {
-        Ok(Some(message)) => to_rmcp.send(message).await.map_err(|_| Gone),
+        Ok(Some(message)) => to_rmcp.send(message).await.map_err(|_| ReceiverDropped),
         // An unknown notification.
         Ok(None) => Ok(()),
         Err(_) => {

@@ -8,12 +8,12 @@ use super::Closed;
 
 /// Set once; the first reason counts.
 #[derive(Debug, Default)]
-pub(super) struct Ending {
+pub(super) struct CloseReason {
     reason: OnceLock<Closed>,
     came: Notify,
 }
 
-impl Ending {
+impl CloseReason {
     pub(super) fn set(&self, reason: Closed) {
         let _ = self.reason.set(reason);
         self.came.notify_waiters();

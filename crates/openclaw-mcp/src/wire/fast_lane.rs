@@ -58,11 +58,11 @@ pub struct ToolCall<'a> {
 /// The lane for calls. Clones share the connection.
 #[derive(Clone)]
 pub struct FastLane {
-    way: Way,
+    way: Transport,
 }
 
 #[derive(Clone)]
-enum Way {
+enum Transport {
     Pipe(Arc<Queue>),
     Http(Arc<HttpWire>),
 }
@@ -84,10 +84,10 @@ impl Drop for Thinking {
 
 /// A [`FastLane`] that does not keep its connection alive.
 #[derive(Debug)]
-pub(crate) struct WeakLane(WeakWay);
+pub(crate) struct WeakLane(WeakTransport);
 
 #[derive(Debug)]
-enum WeakWay {
+enum WeakTransport {
     Pipe(Weak<Queue>),
     Http(Weak<HttpWire>),
 }
@@ -96,8 +96,8 @@ impl WeakLane {
     /// Returns the lane, if the connection still exists.
     pub(crate) fn upgrade(&self) -> Option<FastLane> {
         let way = match &self.0 {
-            WeakWay::Pipe(queue) => Way::Pipe(queue.upgrade()?),
-            WeakWay::Http(wire) => Way::Http(wire.upgrade()?),
+            WeakTransport::Pipe(queue) => Transport::Pipe(queue.upgrade()?),
+            WeakTransport::Http(wire) => Transport::Http(wire.upgrade()?),
         };
         Some(FastLane { way })
     }
@@ -105,26 +105,26 @@ impl WeakLane {
 
 impl FastLane {
     pub(super) fn over_pipe(queue: Arc<Queue>) -> Self {
-        Self { way: Way::Pipe(queue) }
+        Self { way: Transport::Pipe(queue) }
     }
 
     pub(super) fn over_http(wire: Arc<HttpWire>) -> Self {
-        Self { way: Way::Http(wire) }
+        Self { way: Transport::Http(wire) }
     }
 
     /// Returns the number of pending calls.
     pub fn in_flight(&self) -> usize {
         match &self.way {
-            Way::Pipe(queue) => queue.state().calls.count(),
-            Way::Http(wire) => wire.calls().count(),
+            Transport::Pipe(queue) => queue.state().calls.count(),
+            Transport::Http(wire) => wire.calls().count(),
         }
     }
 
     /// Returns the time since the server last sent something.
     pub fn last_heard(&self) -> Duration {
         match &self.way {
-            Way::Pipe(queue) => queue.heard.age(),
-            Way::Http(wire) => wire.heard.age(),
+            Transport::Pipe(queue) => queue.heard.age(),
+            Transport::Http(wire) => wire.heard.age(),
         }
     }
 
@@ -138,31 +138,31 @@ impl FastLane {
     /// Returns a handle that does not keep the connection alive.
     pub(crate) fn downgrade(&self) -> WeakLane {
         WeakLane(match &self.way {
-            Way::Pipe(queue) => WeakWay::Pipe(Arc::downgrade(queue)),
-            Way::Http(wire) => WeakWay::Http(Arc::downgrade(wire)),
+            Transport::Pipe(queue) => WeakTransport::Pipe(Arc::downgrade(queue)),
+            Transport::Http(wire) => WeakTransport::Http(Arc::downgrade(wire)),
         })
     }
 
     fn with_calls(&self, change: impl FnOnce(&mut Calls)) {
         match &self.way {
-            Way::Pipe(queue) => change(&mut queue.state().calls),
-            Way::Http(wire) => change(&mut wire.calls()),
+            Transport::Pipe(queue) => change(&mut queue.state().calls),
+            Transport::Http(wire) => change(&mut wire.calls()),
         }
     }
 
     /// Returns why the connection is closed, if it is.
     pub fn closed(&self) -> Option<&Closed> {
         match &self.way {
-            Way::Pipe(queue) => queue.closed(),
-            Way::Http(wire) => wire.closed(),
+            Transport::Pipe(queue) => queue.closed(),
+            Transport::Http(wire) => wire.closed(),
         }
     }
 
     /// Waits until the connection is closed and returns the reason. Safe to cancel.
     pub async fn until_closed(&self) -> Closed {
         match &self.way {
-            Way::Pipe(queue) => queue.until_closed().await,
-            Way::Http(wire) => wire.until_closed().await,
+            Transport::Pipe(queue) => queue.until_closed().await,
+            Transport::Http(wire) => wire.until_closed().await,
         }
     }
 
@@ -170,24 +170,24 @@ impl FastLane {
     /// delivered, then the connection closes.
     pub(crate) fn server_ended(&self, status: ExitStatus) {
         match &self.way {
-            Way::Pipe(queue) => queue.server_ended(status),
-            Way::Http(_) => {}
+            Transport::Pipe(queue) => queue.server_ended(status),
+            Transport::Http(_) => {}
         }
     }
 
     /// Returns the first line from a local server that is not a message, sanitized. Untrusted.
     pub(crate) fn first_skipped(&self) -> Option<&str> {
         match &self.way {
-            Way::Pipe(queue) => queue.skipped.first(),
-            Way::Http(_) => None,
+            Transport::Pipe(queue) => queue.skipped.first(),
+            Transport::Http(_) => None,
         }
     }
 
     /// Returns the current session id, if there is one (HTTP, up to 2025-11-25).
     pub fn session_id(&self) -> Option<String> {
         match &self.way {
-            Way::Pipe(_) => None,
-            Way::Http(wire) => wire.session_id(),
+            Transport::Pipe(_) => None,
+            Transport::Http(wire) => wire.session_id(),
         }
     }
 
@@ -214,12 +214,14 @@ impl FastLane {
     ) -> impl Future<Output = Result<Json, CallError>> + Send + 'a {
         async move {
             match &self.way {
-                Way::Pipe(queue) => {
+                Transport::Pipe(queue) => {
                     let frame = |out: &mut Vec<u8>, id| frame::tool_call(out, id, &call);
                     pipe::send(queue, limits, WhenDropped::Cancel, watcher, frame).await
                 }
                 // Boxed: the future is large, and would enlarge that of a call over a pipe.
-                Way::Http(wire) => Box::pin(http::call_tool(wire, &call, limits, watcher)).await,
+                Transport::Http(wire) => {
+                    Box::pin(http::call_tool(wire, &call, limits, watcher)).await
+                }
             }
         }
     }
@@ -256,12 +258,12 @@ impl FastLane {
         when_dropped: WhenDropped,
     ) -> Result<Json, CallError> {
         match &self.way {
-            Way::Pipe(queue) => {
+            Transport::Pipe(queue) => {
                 let frame = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
                 pipe::send(queue, limits, when_dropped, None, frame).await
             }
             // Boxed: large and rare.
-            Way::Http(wire) => Box::pin(http::request(wire, method, params, limits)).await,
+            Transport::Http(wire) => Box::pin(http::request(wire, method, params, limits)).await,
         }
     }
 }

@@ -12,7 +12,7 @@ mod deliver;
 mod ending;
 mod fast_lane;
 mod frame;
-mod greeting;
+mod handshake_response;
 pub(crate) mod http;
 pub mod json;
 mod last_heard;
@@ -26,10 +26,10 @@ mod reader;
 mod skipped;
 mod slow_lane;
 
-pub use call_error::{CallError, ReachProblem, Unfit, Unreachable};
+pub use call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};
 pub(crate) use fast_lane::WeakLane;
 pub use fast_lane::{FastLane, Limits, ToolCall};
-pub(crate) use greeting::Greeting;
+pub(crate) use handshake_response::HandshakeResponse;
 pub use progress::{Progress, Watcher};
 pub use slow_lane::SlowLane;
 
@@ -43,7 +43,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use outlet::Outlet;
 use queue::Queue;
-use skipped::Skipped;
+use skipped::SkippedLines;
 
 /// Maximum number of messages queued for `rmcp`; when the queue is full, reading stops.
 const SLOW_LANE_BOUND: usize = 256;
@@ -91,7 +91,7 @@ pub fn open(
     stdout: ChildStdout,
 ) -> std::io::Result<(FastLane, SlowLane)> {
     let (ends, ended) = oneshot::channel();
-    let skipped = Skipped::from(server, redactor);
+    let skipped = SkippedLines::from(server, redactor);
     let queue = Arc::new(Queue::new(Outlet::new(stdin)?, skipped, ends));
     let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
     let writer = tokio::spawn(Arc::clone(&queue).write());

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::calls::CallId;
-use crate::wire::json::{JsonRef, Walk};
+use crate::wire::json::{JsonCursor, JsonRef};
 
 /// The kind of a line, with what is needed to route it.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ pub(super) fn number(id: &RawValue) -> Option<u64> {
 /// line must be parsed in full.
 fn usual_answer(line: &str) -> Option<(CallId, JsonRef<'_>)> {
     let (mut id, mut result) = (None, None);
-    let mut walk = Walk::over(line);
+    let mut walk = JsonCursor::over(line);
     walk.members(|walk, name| match name {
         "jsonrpc" => walk.string().map(drop),
         "id" if id.is_none() => {

@@ -11,11 +11,11 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use super::calls::Calls;
 use super::deliver::Waiters;
-use super::ending::Ending;
+use super::ending::CloseReason;
 use super::last_heard::LastHeard;
 use super::outlet::Outlet;
 use super::pending_requests::PendingRequests;
-use super::skipped::Skipped;
+use super::skipped::SkippedLines;
 use super::{Closed, ENDS};
 
 /// With more bytes than this in the buffer, nothing is added: the server does not read.
@@ -39,13 +39,13 @@ pub(super) struct Queue {
     room: Notify,
     /// A call has an earlier deadline than the timer.
     due: Notify,
-    ending: Ending,
+    ending: CloseReason,
     /// Notifies the reader that the process has exited.
     ends: Mutex<Option<oneshot::Sender<ExitStatus>>>,
     /// Requests from the server that are not answered yet.
     pub(super) asked: PendingRequests,
     pub(super) heard: LastHeard,
-    pub(super) skipped: Skipped,
+    pub(super) skipped: SkippedLines,
     /// `rmcp` has started to receive.
     pub(super) is_rmcp_there: AtomicBool,
 }
@@ -59,14 +59,18 @@ pub(super) struct State {
 }
 
 impl Queue {
-    pub(super) fn new(outlet: Outlet, skipped: Skipped, ends: oneshot::Sender<ExitStatus>) -> Self {
+    pub(super) fn new(
+        outlet: Outlet,
+        skipped: SkippedLines,
+        ends: oneshot::Sender<ExitStatus>,
+    ) -> Self {
         Self {
             state: Mutex::default(),
             outlet: Mutex::new(Some(Arc::new(outlet))),
             work: Notify::new(),
             room: Notify::new(),
             due: Notify::new(),
-            ending: Ending::default(),
+            ending: CloseReason::default(),
             ends: Mutex::new(Some(ends)),
             asked: PendingRequests::default(),
             heard: LastHeard::default(),
@@ -236,7 +240,7 @@ impl Waiters for Queue {
         act(&mut self.state().calls)
     }
 
-    fn skipped(&self) -> &Skipped {
+    fn skipped(&self) -> &SkippedLines {
         &self.skipped
     }
 
@@ -272,7 +276,7 @@ mod tests {
         let outlet = Outlet::new(echo.stdin.take().unwrap()).unwrap();
         // Waits until the pipe is known to be writable.
         outlet.write(b"").await.unwrap();
-        let skipped = Skipped::from("x", &Redactor::new());
+        let skipped = SkippedLines::from("x", &Redactor::new());
         let queue = Arc::new(Queue::new(outlet, skipped, oneshot::channel().0));
         let mut answers = Vec::new();
         for number in 1..=CROWD + 2 {

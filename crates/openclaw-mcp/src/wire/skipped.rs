@@ -15,14 +15,14 @@ const SHOWN: usize = 160;
 
 /// The skipped lines of one connection.
 #[derive(Debug, Default)]
-pub(super) struct Skipped {
+pub(super) struct SkippedLines {
     server: String,
     redactor: Redactor,
     count: AtomicUsize,
     first: OnceLock<String>,
 }
 
-impl Skipped {
+impl SkippedLines {
     /// Creates an empty record for a server whose secrets `redactor` knows.
     pub(super) fn from(server: &str, redactor: &Redactor) -> Self {
         Self { server: server.to_owned(), redactor: redactor.clone(), ..Self::default() }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn the_first_line_is_kept_clean_and_short_and_blank_ones_are_ignored() {
-        let skipped = Skipped::from("x", &Redactor::new());
+        let skipped = SkippedLines::from("x", &Redactor::new());
         skipped.note(b" \r");
         assert_eq!(skipped.first(), None);
         skipped.note(format!("\u{1b}[31mListening {}", "y".repeat(10_000)).as_bytes());
@@ -79,7 +79,7 @@ mod tests {
         let redactor = Redactor::new();
         redactor.add(&"hunter22-and-more".to_owned().into());
         for before in [SHOWN - 5, READ - 5] {
-            let skipped = Skipped::from("x", &redactor);
+            let skipped = SkippedLines::from("x", &redactor);
             skipped.note(format!("{}hunter22-and-more", "y".repeat(before)).as_bytes());
             let first = skipped.first().unwrap();
             assert!(!first.contains("hunt"), "{first}");

@@ -17,7 +17,7 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Closed;
 use super::deliver::Message;
-use super::greeting::Greeting;
+use super::handshake_response::HandshakeResponse;
 use super::pending_requests::Verdict;
 use super::queue::Queue;
 
@@ -30,7 +30,7 @@ pub struct SlowLane {
     queue: Arc<Queue>,
     from_server: mpsc::Receiver<Message>,
     tasks: [JoinHandle<()>; 3],
-    greeting: Option<Greeting>,
+    handshake: Option<HandshakeResponse>,
     /// The handshake response that `rmcp` receives next.
     answer: Option<Message>,
     /// A request that is not admitted yet, and its deadline.
@@ -45,14 +45,14 @@ impl SlowLane {
         from_server: mpsc::Receiver<Message>,
         tasks: [JoinHandle<()>; 3],
     ) -> Self {
-        let (greeting, answer, held) = (None, None, None);
-        Self { queue, from_server, tasks, greeting, answer, held, is_stuck: false }
+        let (handshake, answer, held) = (None, None, None);
+        Self { queue, from_server, tasks, handshake, answer, held, is_stuck: false }
     }
 
     /// Replays a handshake response when `rmcp` sends the same request, so that the server receives
     /// it only once.
-    pub(crate) fn greeted(mut self, greeting: Option<Greeting>) -> Self {
-        self.greeting = greeting;
+    pub(crate) fn with_handshake(mut self, handshake: Option<HandshakeResponse>) -> Self {
+        self.handshake = handshake;
         self
     }
 
@@ -60,11 +60,11 @@ impl SlowLane {
     fn is_answered(&mut self, message: &TxJsonRpcMessage<RoleClient>) -> bool {
         let JsonRpcMessage::Request(request) = message else { return false };
         let method = request.request.method();
-        let Some(greeting) = self.greeting.take_if(|greeting| greeting.method == method) else {
+        let Some(handshake) = self.handshake.take_if(|handshake| handshake.method == method) else {
             return false;
         };
         let id = serde_json::to_string(&request.id).unwrap_or_default();
-        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, greeting.result);
+        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, handshake.result);
         self.answer = serde_json::from_str(&line).ok();
         self.answer.is_some()
     }

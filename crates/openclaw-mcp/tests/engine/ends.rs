@@ -6,7 +6,7 @@ use std::time::Duration;
 use openclaw_mcp::connection::Connection;
 use openclaw_mcp::connection::local::{self, ConnectError, Plan};
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::process::{Launch, Patience};
+use openclaw_mcp::process::{Launch, ShutdownTimeouts};
 use openclaw_mcp::wire::{CallError, Closed, Limits};
 use openclaw_testkit::{Grandchild, Script, processes};
 
@@ -51,7 +51,7 @@ async fn calls_fail_immediately_with_the_exit_status_even_if_a_child_holds_the_p
         assert_eq!(code_of(&crash.unwrap_err()), Some(3));
         let late = soon(connection.call_tool("echo", &raw("{}"), &[], PATIENT)).await;
         assert_eq!(code_of(&late.unwrap_err()), Some(3));
-        connection.close(Patience::default()).await;
+        connection.close(ShutdownTimeouts::default()).await;
     }
     assert_nothing_left("openclaw-tag-exits").await;
 }
@@ -67,7 +67,7 @@ async fn a_signal_that_kills_a_server_is_reported() {
     assert!(cause.contains("was killed by signal 9"), "{cause}");
     let words = soon(connection.last_words()).await;
     assert!(words.iter().any(|line| line.starts_with("grandchild ")), "{words:?}");
-    connection.close(Patience::default()).await;
+    connection.close(ShutdownTimeouts::default()).await;
     assert!(processes::in_group(pid).is_empty(), "the child is gone too");
     assert_nothing_left("openclaw-tag-signal").await;
 }
@@ -83,7 +83,7 @@ async fn a_response_from_before_the_exit_is_delivered() {
         assert!(answer.unwrap().get().contains(&text));
         let cause = soon(connection.until_closed()).await;
         assert!(cause.contains("exited with status 1"), "{cause}");
-        connection.close(Patience::default()).await;
+        connection.close(ShutdownTimeouts::default()).await;
     }
     assert_nothing_left("openclaw-tag-last-answer").await;
 }

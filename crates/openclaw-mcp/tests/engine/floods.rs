@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::process::{Launch, Patience, Process};
+use openclaw_mcp::process::{Launch, Process, ShutdownTimeouts};
 use openclaw_mcp::wire::json::Json;
 use openclaw_mcp::wire::{self, CallError, Closed, FastLane, Limits, ToolCall};
 use openclaw_testkit::{Script, TestServer};
@@ -83,8 +83,10 @@ impl Flooded {
 
     async fn close(mut self) {
         let _ = self.rmcp.close().await;
-        let hurry =
-            Patience { after_close: Duration::from_millis(50), after_term: Duration::from_secs(5) };
+        let hurry = ShutdownTimeouts {
+            after_close: Duration::from_millis(50),
+            after_term: Duration::from_secs(5),
+        };
         self.process.shut_down(None, hurry).await;
     }
 }

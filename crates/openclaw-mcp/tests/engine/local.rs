@@ -7,7 +7,7 @@ use openclaw_mcp::connection::client::{Client, Host};
 use openclaw_mcp::connection::era::Era;
 use openclaw_mcp::connection::local::{self, ConnectError, Plan, Step};
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::process::{Launch, Patience};
+use openclaw_mcp::process::{Launch, ShutdownTimeouts};
 use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::wire::{CallError, Limits};
 use openclaw_testkit::{Discover, Junk, Script, TestServer, processes};
@@ -55,7 +55,7 @@ async fn a_server_of_every_version_is_connected_to_listed_and_ended() {
         let result =
             connection.call_tool("echo", &raw(r#"{"text":"hello"}"#), &[], LIMITS).await.unwrap();
         assert!(result.get().contains("hello"), "{version}: {result}");
-        connection.close(Patience::default()).await;
+        connection.close(ShutdownTimeouts::default()).await;
     }
     assert_nothing_left("openclaw-tag-versions").await;
 }
@@ -69,8 +69,10 @@ async fn a_server_that_ignores_everything_is_gone_when_its_connection_is_closed(
         .name("openclaw-tag-stubborn");
     let connection = local::open(plan(&script), &Guard::none()).await.unwrap();
     let pid = connection.pid().unwrap();
-    let hurry =
-        Patience { after_close: Duration::from_millis(50), after_term: Duration::from_millis(200) };
+    let hurry = ShutdownTimeouts {
+        after_close: Duration::from_millis(50),
+        after_term: Duration::from_millis(200),
+    };
     connection.close(hurry).await;
     assert!(processes::in_group(pid).is_empty());
     assert_nothing_left("openclaw-tag-stubborn").await;
@@ -116,7 +118,7 @@ async fn a_server_that_never_responds_times_out_and_is_killed() {
         .name("openclaw-tag-silent");
     let plan = Plan { timeout: Duration::from_secs(1), ..plan(&script) };
     let error = local::open(plan, &Guard::none()).await.unwrap_err();
-    assert!(matches!(error, ConnectError::TimedOut { step: Step::Greeting, .. }), "{error:?}");
+    assert!(matches!(error, ConnectError::TimedOut { step: Step::Handshake, .. }), "{error:?}");
     assert_nothing_left("openclaw-tag-silent").await;
 }
 
@@ -156,7 +158,7 @@ async fn a_server_that_is_slow_to_start_and_silent_on_the_probe_is_connected_to(
     let script = Script::new().legacy().discover(Discover::Silence).start_delay_ms(700);
     let connection = local::open(plan(&script), &Guard::none()).await.unwrap();
     assert_eq!(connection.era(), Era::Legacy);
-    connection.close(Patience::default()).await;
+    connection.close(ShutdownTimeouts::default()).await;
 }
 
 #[tokio::test]
@@ -179,7 +181,7 @@ async fn the_era_is_detected_on_the_connection_that_is_then_used() {
         assert_eq!(connection.era(), era, "{script:?}");
         let result = connection.call_tool("echo", &raw(r#"{"text":"hi"}"#), &[], LIMITS).await;
         assert!(result.unwrap().get().contains("hi"), "{script:?}");
-        connection.close(Patience::default()).await;
+        connection.close(ShutdownTimeouts::default()).await;
     }
 }
 
@@ -188,7 +190,7 @@ async fn a_known_era_is_not_detected_again() {
     let script = Script::new().legacy().discover(Discover::Crash);
     let plan = Plan { known_era: Some(Era::Legacy), ..plan(&script) };
     let connection = local::open(plan, &Guard::none()).await.unwrap();
-    connection.close(Patience::default()).await;
+    connection.close(ShutdownTimeouts::default()).await;
 }
 
 #[tokio::test]
@@ -220,7 +222,7 @@ async fn a_server_of_any_era_answers_pings_and_one_that_hangs_does_not() {
         assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
         assert!(connection.last_heard() + grain >= short.timeout, "nothing was received since");
         kill(pid, Signal::SIGCONT).unwrap();
-        connection.close(Patience::default()).await;
+        connection.close(ShutdownTimeouts::default()).await;
     }
     assert_nothing_left("openclaw-tag-ping").await;
 }

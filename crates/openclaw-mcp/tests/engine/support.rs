@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::process::{Launch, Patience, Process};
+use openclaw_mcp::process::{Launch, Process, ShutdownTimeouts};
 use openclaw_mcp::wire::{self, CallError, FastLane, Limits, ToolCall};
 use openclaw_testkit::{Script, TestServer};
 use rmcp::RoleClient;
@@ -62,6 +62,6 @@ impl Connection {
 
     pub(crate) async fn close(mut self) {
         let _ = self.rmcp.close().await;
-        self.process.shut_down(None, Patience::default()).await;
+        self.process.shut_down(None, ShutdownTimeouts::default()).await;
     }
 }

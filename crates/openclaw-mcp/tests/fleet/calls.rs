@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
-use openclaw_mcp::connection::client::{ElicitationAnswer, Person, Question};
+use openclaw_mcp::connection::client::{ElicitationAnswer, Elicitor, Question};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Ask, Recording, Script, Tool};
@@ -256,7 +256,7 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
 /// Accepts every question.
 struct Agreeable;
 
-impl Person for Agreeable {
+impl Elicitor for Agreeable {
     fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
         assert_eq!(question.server, "x");
         async { ElicitationAnswer::Accept(Some(json!({ "answer": "yes" }))) }.boxed()
@@ -286,7 +286,7 @@ async fn an_elicitation_reaches_a_user_or_is_declined_without_one() {
 /// Takes longer to answer than the timeout of a call.
 struct Thoughtful;
 
-impl Person for Thoughtful {
+impl Elicitor for Thoughtful {
     fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
         assert_eq!(question.sessions, ["here"]);
         async {

@@ -4,14 +4,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
+use openclaw_config::{Config, LoadEnvironment, load_text};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::Folders;
-use openclaw_mcp::server::dial::Surroundings;
+use openclaw_mcp::server::dial::DialContext;
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer, processes};
 use openclaw_tools::{CallContext, ToolOutcome};
@@ -35,7 +35,7 @@ pub(crate) fn entry_with(script: &Script, more: Value) -> Value {
 }
 
 pub(crate) fn config(config: &Value) -> Config {
-    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
     let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
     match loaded.config {
         Some(config) => config,
@@ -53,7 +53,7 @@ pub(crate) fn setup() -> Setup {
     let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
-    let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
+    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
     Setup {
         surroundings,
         folders: Folders::default(),

@@ -7,8 +7,8 @@ use openclaw_mcp::fleet::toolset::ServerTools;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Script, Tool};
 use openclaw_tools::{
-    Answer, Approval, Approver, Arguments, Call, CallContext, Consent, Failure, Fallback, Question,
-    Standing, ToolSource, Why, pipeline,
+    Approval, ApprovalAnswer, ApprovalNeed, ApprovalReason, ApprovalRequest, Approver, Arguments,
+    Call, CallContext, Consent, Failure, Fallback, ToolSource, pipeline,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -17,10 +17,10 @@ use crate::support::{entry, servers, setup};
 
 /// Gives the same answer to every question.
 #[derive(Debug)]
-struct Answers(Answer);
+struct Answers(ApprovalAnswer);
 
 impl Approver for Answers {
-    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(std::future::ready(self.0))
     }
 }
@@ -43,7 +43,7 @@ async fn read_only_tools_need_no_approval_and_others_do() {
     assert_eq!(names, ["mcp_resources", "mcp_x_look", "mcp_x_push"]);
     let call = async |name: &str, approval: Option<Approval>| {
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
-        let approver = Answers(approval.map_or(Answer::Nobody, Answer::Yes));
+        let approver = Answers(approval.map_or(ApprovalAnswer::Unanswered, ApprovalAnswer::Yes));
         let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
         let context = CallContext { consent, ..CallContext::by_hand("test") };
         let call = Call::new(name, &*arguments);
@@ -55,9 +55,13 @@ async fn read_only_tools_need_no_approval_and_others_do() {
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
     let nothing = Arguments::new(&nothing);
     let push = || pipeline::standing(&*tools.find("mcp_x_push").unwrap(), &nothing);
-    assert_eq!(push(), Standing::Ask(Why::MayChange), "the approval was for one call");
+    assert_eq!(
+        push(),
+        ApprovalNeed::Ask(ApprovalReason::MayChange),
+        "the approval was for one call"
+    );
     assert_eq!(call("mcp_x_push", Some(Approval::Always)).await, None);
-    assert_eq!(push(), Standing::Free);
+    assert_eq!(push(), ApprovalNeed::Free);
     assert_eq!(call("mcp_x_push", None).await, None);
     assert!(tools.find("mcp_x_nothing").is_none());
     fleet.stop().await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_mcp::inventory::Inventory;
-use openclaw_mcp::process::Patience;
+use openclaw_mcp::process::ShutdownTimeouts;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::wire::{CallError, Limits};
 use openclaw_testkit::{Cursor, Script};
@@ -18,7 +18,7 @@ async fn bad_entries_are_bounded_like_good_ones() {
     assert_eq!((listing.entries.len(), listing.dropped.len()), (0, 100));
     assert_eq!(listing.more_dropped, 19_900);
     assert_eq!(listing.cut, Some("the list has too many entries"));
-    connection.close(Patience::default()).await;
+    connection.close(ShutdownTimeouts::default()).await;
 }
 
 #[tokio::test]
@@ -32,7 +32,7 @@ async fn bad_entries_of_all_pages_count_together() {
     assert_eq!(inventory.left_out.len(), 102);
     assert_eq!(rest.reason, "19900 more are unusable");
     assert_eq!(cut.reason, "the list has too many entries");
-    connection.close(Patience::default()).await;
+    connection.close(ShutdownTimeouts::default()).await;
 }
 
 #[tokio::test]
@@ -42,7 +42,7 @@ async fn all_lists_together_have_a_timeout() {
     let limits = Limits { cap: Duration::from_secs(2), ..LIMITS };
     let listed = Inventory::list("test", &connection, limits).await;
     assert!(matches!(listed, Err(CallError::TimedOut(after)) if after == limits.cap), "{listed:?}");
-    connection.close(Patience::default()).await;
+    connection.close(ShutdownTimeouts::default()).await;
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Lists that deviate from the protocol.
 
-use openclaw_mcp::process::Patience;
+use openclaw_mcp::process::ShutdownTimeouts;
 use openclaw_mcp::wire::CallError;
 use serde_json::json;
 
@@ -13,7 +13,7 @@ async fn an_empty_cursor_ends_the_list() {
     let connection = connect(answering(answers)).await;
     let listing = connection.list_tools(LIMITS).await.unwrap();
     assert_eq!((listing.entries.len(), listing.cut), (1, None));
-    connection.close(Patience::default()).await;
+    connection.close(ShutdownTimeouts::default()).await;
 }
 
 #[tokio::test]
@@ -35,7 +35,7 @@ async fn a_value_that_is_not_a_list_is_an_error_and_null_is_empty() {
     assert!(matches!(resources, Err(CallError::Protocol(_))), "{resources:?}");
     let prompts = connection.list_prompts(LIMITS).await.unwrap();
     assert_eq!((prompts.entries.len(), prompts.cut), (0, None));
-    connection.close(Patience::default()).await;
+    connection.close(ShutdownTimeouts::default()).await;
 }
 
 #[tokio::test]
@@ -49,7 +49,7 @@ async fn a_later_page_that_is_not_a_list_truncates_the_listing() {
     let listing = connection.list_tools(LIMITS).await.unwrap();
     assert_eq!(listing.entries.len(), 1);
     assert_eq!(listing.cut, Some("a page is not a list"));
-    connection.close(Patience::default()).await;
+    connection.close(ShutdownTimeouts::default()).await;
 }
 
 #[tokio::test]
@@ -74,7 +74,7 @@ async fn null_in_a_prompt_counts_as_absent_and_a_bad_prompt_is_named() {
         assert!(dropped.reason.chars().count() <= 200, "{dropped:?}");
         assert!(!dropped.reason.contains(['\u{7}', '\u{202e}']), "{dropped:?}");
     }
-    connection.close(Patience::default()).await;
+    connection.close(ShutdownTimeouts::default()).await;
 }
 
 #[tokio::test]
@@ -89,5 +89,5 @@ async fn an_entry_that_is_not_an_object_is_reported() {
     for dropped in &listing.dropped {
         assert_eq!(dropped.reason, "the entry is not an object");
     }
-    connection.close(Patience::default()).await;
+    connection.close(ShutdownTimeouts::default()).await;
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
+use openclaw_config::{Config, LoadEnvironment, load_text};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::Connection;
 use openclaw_mcp::connection::client::{Client, Host};
@@ -13,7 +13,7 @@ use openclaw_mcp::connection::local::{self, Plan};
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::process::Launch;
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::server::dial::Surroundings;
+use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::server::{Folders, Server};
 use openclaw_mcp::wire::Limits;
@@ -75,7 +75,7 @@ pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
     let environment: Environment = [("PATH", path)].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
-    let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
+    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
     let (folders, services) = (Folders::default(), CallServices::none());
     let setup = Setup {
         surroundings,
@@ -89,7 +89,7 @@ pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
 }
 
 pub(crate) fn load(config: &Value) -> Config {
-    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
     let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
     match loaded.config {
         Some(config) => config,

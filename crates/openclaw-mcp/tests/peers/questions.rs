@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join};
-use openclaw_mcp::connection::client::{ElicitationAnswer, Host, Person, Question, QuestionKind};
+use openclaw_mcp::connection::client::{ElicitationAnswer, Elicitor, Host, Question, QuestionKind};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_testkit::{FastMcp, Peers};
 use serde_json::{Value, json};
@@ -21,7 +21,7 @@ const SHORT: u32 = 15_000;
 #[derive(Default)]
 struct Ada(Mutex<Vec<Question>>);
 
-impl Person for Ada {
+impl Elicitor for Ada {
     fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
         let QuestionKind::Form(schema) = &question.wanted else { panic!("{question:?}") };
         let values = [("name", json!("Ada")), ("age", json!(36)), ("colour", json!("red"))];

@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_config::{Config, Surroundings as ConfigSurroundings, load_text};
+use openclaw_config::{Config, LoadEnvironment, load_text};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::Folders;
-use openclaw_mcp::server::dial::Surroundings;
+use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::live::LiveConnection;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::supervisor::Snapshot;
@@ -98,7 +98,7 @@ pub(crate) struct Expected {
 
 pub(crate) fn servers(servers: &Value) -> Config {
     let text = json!({ "mcp": { "servers": servers, "maxConcurrentServers": 16 } }).to_string();
-    let surroundings = ConfigSurroundings { variable: &|_| None, home: None };
+    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
     let loaded = load_text(Path::new("openclaw.json"), &text, surroundings);
     match loaded.config {
         Some(config) => config,
@@ -111,7 +111,7 @@ pub(crate) fn setup(host: Host) -> Setup {
     let path = std::env::var("PATH").unwrap();
     let environment: Environment = [("PATH", path.as_str())].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let surroundings = Surroundings { resolver, environment, guard: Guard::none(), host };
+    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
     let (folders, services) = (Folders::default(), CallServices::none());
     Setup {
         surroundings,

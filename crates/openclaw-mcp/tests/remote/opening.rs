@@ -4,16 +4,19 @@ use std::time::Duration;
 
 use openclaw_config::HttpFlavour;
 use openclaw_mcp::connection::era::Era;
-use openclaw_mcp::connection::remote::{Flavour, Known, RemoteError, Step};
+use openclaw_mcp::connection::remote::{HttpTransport, NegotiatedProtocol, RemoteError, Step};
 use openclaw_mcp::wire::ReachProblem;
 use openclaw_testkit::{Discover, Fault, On, Script, TestServer};
 use tokio::net::TcpSocket;
 
 use crate::support::{Connection, open, plan, refused};
 
-const MODERN: Known = Known { era: Era::Modern, flavour: Flavour::Streamable };
-const STREAMABLE: Known = Known { era: Era::Legacy, flavour: Flavour::Streamable };
-const SSE: Known = Known { era: Era::Legacy, flavour: Flavour::Sse };
+const MODERN: NegotiatedProtocol =
+    NegotiatedProtocol { era: Era::Modern, flavour: HttpTransport::Streamable };
+const STREAMABLE: NegotiatedProtocol =
+    NegotiatedProtocol { era: Era::Legacy, flavour: HttpTransport::Streamable };
+const SSE: NegotiatedProtocol =
+    NegotiatedProtocol { era: Era::Legacy, flavour: HttpTransport::Sse };
 
 #[tokio::test]
 async fn a_modern_server_is_detected_once_and_used_without_a_handshake() {

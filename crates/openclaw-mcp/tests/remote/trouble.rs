@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openclaw_config::HttpFlavour;
 use openclaw_mcp::connection::remote::RemoteError;
-use openclaw_mcp::wire::{CallError, Limits, Unfit};
+use openclaw_mcp::wire::{CallError, Limits, UnusableResponse};
 use openclaw_testkit::{Fault, On, Script, TestServer};
 
 use crate::support::{Connection, LIMITS, open, plan, refused};
@@ -110,7 +110,7 @@ async fn invalid_responses_fail_only_their_call() {
     let error = failure(Fault::status(200).header("content-type", json).body("{ oops")).await;
     assert!(matches!(&error, CallError::Unreadable { body } if body == "{ oops"), "{error:?}");
     let error = failure(Fault::status(200).header("content-type", json).body("")).await;
-    assert!(matches!(error, CallError::Unfit(Unfit::Empty)), "{error:?}");
+    assert!(matches!(error, CallError::UnusableResponse(UnusableResponse::Empty)), "{error:?}");
     let stream = Fault::status(200).header("content-type", "text/event-stream");
     let error = failure(stream.body(": hello\n\ndata: {\n\n")).await;
     assert!(matches!(error, CallError::Protocol(_)), "{error:?}");
@@ -122,7 +122,9 @@ async fn invalid_responses_fail_only_their_call() {
 async fn a_gzip_bomb_is_not_decompressed() {
     let connection = Connection::open(Script::new().legacy().gzip_bomb_mb(10_000)).await;
     let error = connection.failure().await;
-    let CallError::Unfit(Unfit::Compressed { encoding }) = &error else { panic!("{error:?}") };
+    let CallError::UnusableResponse(UnusableResponse::Compressed { encoding }) = &error else {
+        panic!("{error:?}")
+    };
     assert_eq!(encoding, "gzip");
     connection.close().await;
 }
@@ -134,7 +136,7 @@ async fn an_endless_stream_ends_by_its_size_or_the_timeout() {
     let hour = Duration::from_secs(3_600);
     let patient = Limits { timeout: hour, cap: hour };
     let error = connection.call("echo", r#"{"text":"x"}"#, patient).await.unwrap_err();
-    assert!(matches!(error, CallError::Unfit(Unfit::Endless)), "{error:?}");
+    assert!(matches!(error, CallError::UnusableResponse(UnusableResponse::Endless)), "{error:?}");
     let hurry = Duration::from_millis(20);
     let hurry = Limits { timeout: hurry, cap: hurry };
     let error = connection.call("echo", r#"{"text":"x"}"#, hurry).await.unwrap_err();

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use openclaw_models::{
-    Answer, ApiKind, Chunk, Message, ModelError, ProviderSettings, StopReason, http_client, open,
+    ApiKind, Chunk, Completion, Message, ModelError, ProviderSettings, StopReason, http_client,
+    open,
 };
 use openclaw_secrets::SecretString;
 use serde_json::{Value, json};
@@ -176,7 +177,7 @@ async fn a_server_with_another_protocol_is_reported_as_invalid() {
         let server = Server::start(vec![Reply::stream(page, 9, Ending::Clean)]).await;
         let request = asking(vec![Message::user("hi")]);
         let (answer, error) = collect(&*model(&server, kind, "m"), request).await;
-        assert_eq!(answer, Answer::default());
+        assert_eq!(answer, Completion::default());
         let error = error.unwrap();
         assert!(matches!(error, ModelError::Invalid { .. }), "{kind:?}: {error:?}");
         assert!(error.to_string().contains("baseUrl"), "{kind:?}: {error}");
@@ -215,7 +216,7 @@ async fn a_message_without_an_end_is_aborted() {
         let server = Server::start(vec![Reply::stream(&endless, 1 << 20, Ending::Silent)]).await;
         let request = asking(vec![Message::user("hi")]);
         let (answer, error) = collect(&*model(&server, kind, "m"), request).await;
-        assert_eq!(answer, Answer::default());
+        assert_eq!(answer, Completion::default());
         assert!(matches!(error, Some(ModelError::Invalid { .. })), "{kind:?}: {error:?}");
         server.until_left().await;
     }

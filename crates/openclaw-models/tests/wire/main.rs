@@ -17,7 +17,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use openclaw_content::Text;
 use openclaw_models::{
-    Answer, ApiKind, Message, Model, ModelError, Part, ProviderSettings, Request, ToolOffer,
+    ApiKind, Completion, Message, Model, ModelError, Part, ProviderSettings, Request, ToolOffer,
     ToolResult, ToolUse, http_client, open,
 };
 use openclaw_secrets::SecretString;
@@ -54,8 +54,8 @@ fn asking(messages: Vec<Message>) -> Request {
 }
 
 /// Returns the answer, and the error if there was one.
-async fn collect(model: &dyn Model, request: Request) -> (Answer, Option<ModelError>) {
-    let mut answer = Answer::default();
+async fn collect(model: &dyn Model, request: Request) -> (Completion, Option<ModelError>) {
+    let mut answer = Completion::default();
     let mut chunks = model.stream(request);
     let all = async {
         while let Some(chunk) = chunks.next().await {
@@ -80,7 +80,7 @@ async fn answer_to(
     name: &str,
     text: &str,
     ending: Ending,
-) -> (Answer, Option<ModelError>) {
+) -> (Completion, Option<ModelError>) {
     let mut last = None;
     for size in SIZES {
         let server = Server::start(vec![Reply::stream(text, size, ending)]).await;
@@ -139,7 +139,7 @@ fn conversation() -> Vec<Message> {
     ]
 }
 
-fn calls(answer: &Answer) -> Vec<(&str, &str, &str)> {
+fn calls(answer: &Completion) -> Vec<(&str, &str, &str)> {
     let calls = answer.tool_uses.iter();
     calls.map(|call| (call.id.as_str(), call.name.as_str(), call.arguments.as_str())).collect()
 }

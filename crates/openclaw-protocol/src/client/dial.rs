@@ -14,7 +14,7 @@ use crate::error::{ErrorShape, detail};
 use crate::event::names;
 use crate::frame::{self, Frame};
 use crate::method::Method;
-use crate::socket::{Broken, SendLimits, Socket};
+use crate::socket::{SendLimits, Socket, SocketError};
 
 /// Maximum size of a received message. Gateways send larger messages than they accept.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
@@ -113,7 +113,7 @@ async fn wait_for<T>(
     Err(ConnectError::NoGateway("no handshake".to_owned()))
 }
 
-fn lost(broken: &Broken) -> ConnectError {
+fn lost(broken: &SocketError) -> ConnectError {
     ConnectError::NoGateway(broken.to_string())
 }
 

@@ -19,7 +19,7 @@ use crate::error::{ErrorShape, detail};
 use crate::event::{EventReceiver, EventSender, EventSource};
 use crate::frame;
 use crate::method::{Method, Request, Response};
-use crate::surface::{AskError, Surface};
+use crate::surface::{RequestError, Surface};
 use openclaw_secrets::SecretString;
 
 /// Id of cancel requests, whose responses are ignored.
@@ -229,13 +229,14 @@ impl Drop for OnDrop<'_> {
 }
 
 impl Surface for Client {
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, AskError>> {
+    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
         Box::pin(async move {
             let method = request.method();
-            let params = request.params().map_err(|error| AskError::Params { method, error })?;
+            let params =
+                request.params().map_err(|error| RequestError::Params { method, error })?;
             drop(request);
             let result = self.request(method.name(), Some(params)).await?;
-            Response::read(method, &result).map_err(|error| AskError::Answer { method, error })
+            Response::read(method, &result).map_err(|error| RequestError::Answer { method, error })
         })
     }
 

@@ -11,7 +11,7 @@ use tokio::time::{MissedTickBehavior, interval};
 use super::pending::Pending;
 use crate::event::{Event, EventSender};
 use crate::frame::Frame;
-use crate::socket::{Broken, Socket};
+use crate::socket::{Socket, SocketError};
 
 /// Lower bound for the tick interval that a gateway announces.
 const SHORTEST_TICK: Duration = Duration::from_millis(100);
@@ -46,7 +46,7 @@ async fn serve(
     pending: &Pending,
     events: &EventSender,
     tick: Duration,
-) -> Broken {
+) -> SocketError {
     let mut watch = interval(tick);
     watch.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let (mut received, mut silent) = (0, 0);
@@ -65,7 +65,7 @@ async fn serve(
             _ = watch.tick() => {
                 silent = if socket.received_bytes() == received { silent + 1 } else { 0 };
                 received = socket.received_bytes();
-                if silent >= SILENT_TICKS { Err(Broken::Slow) } else { Ok(()) }
+                if silent >= SILENT_TICKS { Err(SocketError::Slow) } else { Ok(()) }
             }
         };
         if let Err(broken) = happened {

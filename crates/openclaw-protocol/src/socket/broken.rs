@@ -6,7 +6,7 @@ use tungstenite::error::{CapacityError, Error, ProtocolError};
 
 /// Why a WebSocket can no longer be read or written.
 #[derive(Debug, thiserror::Error)]
-pub enum Broken {
+pub enum SocketError {
     /// The peer closed the connection.
     #[error("closed by the peer: {code} {reason}")]
     Closed {
@@ -40,7 +40,7 @@ pub enum Broken {
     Slow,
 }
 
-impl Broken {
+impl SocketError {
     /// Returns the close code to send; `None` if the connection is closed already.
     #[must_use]
     pub fn close_code(&self) -> Option<u16> {
@@ -55,7 +55,7 @@ impl Broken {
     }
 }
 
-impl From<Error> for Broken {
+impl From<Error> for SocketError {
     fn from(error: Error) -> Self {
         match error {
             Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => {

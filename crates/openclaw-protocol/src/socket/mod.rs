@@ -23,7 +23,7 @@ use tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tungstenite::{Message, Utf8Bytes, WebSocket};
 
-pub use self::broken::Broken;
+pub use self::broken::SocketError;
 use self::tcp::Tcp;
 
 /// Fragment size of long messages: after each partial write, tungstenite copies the bytes that are
@@ -130,10 +130,10 @@ impl Socket {
     ///
     /// # Errors
     /// If the queue is full: the peer does not read.
-    pub fn queue(&mut self, text: String) -> Result<(), Broken> {
+    pub fn queue(&mut self, text: String) -> Result<(), SocketError> {
         let waiting = self.queued_bytes + text.len();
         if waiting > self.limits.bytes || self.queue.len() >= self.limits.frames {
-            return Err(Broken::Slow);
+            return Err(SocketError::Slow);
         }
         self.queued_bytes = waiting;
         self.queue.push_back(Bytes::from(text));
@@ -144,7 +144,7 @@ impl Socket {
     ///
     /// # Errors
     /// If the connection is lost.
-    pub fn ping(&mut self) -> Result<(), Broken> {
+    pub fn ping(&mut self) -> Result<(), SocketError> {
         self.is_unflushed = true;
         accepted(self.socket.write(Message::Ping(Bytes::new())))
     }
@@ -166,7 +166,7 @@ impl Socket {
     ///
     /// # Errors
     /// If the connection is closed or broken.
-    pub async fn next(&mut self, reading: bool) -> Result<Option<Utf8Bytes>, Broken> {
+    pub async fn next(&mut self, reading: bool) -> Result<Option<Utf8Bytes>, SocketError> {
         let was_full = self.is_full();
         poll_fn(|cx| match self.poll_write(cx) {
             Poll::Ready(Err(broken)) => Poll::Ready(Err(broken)),
@@ -181,7 +181,7 @@ impl Socket {
     ///
     /// # Errors
     /// If the connection is closed or broken.
-    pub async fn message(&mut self) -> Result<Utf8Bytes, Broken> {
+    pub async fn message(&mut self) -> Result<Utf8Bytes, SocketError> {
         loop {
             if let Some(text) = self.next(true).await? {
                 return Ok(text);
@@ -193,41 +193,41 @@ impl Socket {
     ///
     /// # Errors
     /// If the connection is lost or the peer does not read.
-    pub async fn flush(&mut self) -> Result<(), Broken> {
+    pub async fn flush(&mut self) -> Result<(), SocketError> {
         poll_fn(|cx| self.poll_write(cx)).await
     }
 
-    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Utf8Bytes, Broken>> {
+    fn poll_read(&mut self, cx: &mut Context<'_>) -> Poll<Result<Utf8Bytes, SocketError>> {
         loop {
             match self.socket.read() {
                 Ok(Message::Text(text)) => return Poll::Ready(Ok(text)),
                 Ok(Message::Ping(_) | Message::Pong(_) | Message::Frame(_)) => {}
-                Ok(Message::Binary(_)) => return Poll::Ready(Err(Broken::Binary)),
+                Ok(Message::Binary(_)) => return Poll::Ready(Err(SocketError::Binary)),
                 Ok(Message::Close(frame)) => {
                     // tungstenite has queued the close response.
                     self.is_unflushed = true;
                     let (code, reason) = frame
                         .map(|frame| (frame.code.into(), frame.reason.to_string()))
                         .unwrap_or((1005, String::new()));
-                    return Poll::Ready(Err(Broken::Closed { code, reason }));
+                    return Poll::Ready(Err(SocketError::Closed { code, reason }));
                 }
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                     ready!(self.socket.get_ref().stream.poll_read_ready(cx))
-                        .map_err(Broken::Lost)?;
+                        .map_err(SocketError::Lost)?;
                 }
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
         }
     }
 
-    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    fn poll_write(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SocketError>> {
         loop {
             if self.is_unflushed {
                 match self.socket.flush() {
                     Ok(()) => self.is_unflushed = false,
                     Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                         let written = self.socket.get_ref().stream.poll_write_ready(cx);
-                        if written.map_err(Broken::Lost)?.is_pending() {
+                        if written.map_err(SocketError::Lost)?.is_pending() {
                             return self.poll_stall(cx);
                         }
                         continue;
@@ -244,7 +244,7 @@ impl Socket {
     }
 
     /// Passes as much to tungstenite as one write can take.
-    fn hand_over(&mut self) -> Result<(), Broken> {
+    fn hand_over(&mut self) -> Result<(), SocketError> {
         let mut room = PIECE;
         while let Some(text) = self.queue.front() {
             let rest = text.len() - self.sent_of_first;
@@ -270,7 +270,7 @@ impl Socket {
     }
 
     /// Called while nothing can be written: fails once that lasts too long.
-    fn poll_stall(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
+    fn poll_stall(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), SocketError>> {
         let written = self.socket.get_ref().written;
         let limit = self.limits.stall;
         let stall =
@@ -280,7 +280,7 @@ impl Socket {
             stall.until.as_mut().reset(Instant::now() + limit);
         }
         ready!(stall.until.as_mut().poll(cx));
-        Poll::Ready(Err(Broken::Slow))
+        Poll::Ready(Err(SocketError::Slow))
     }
 
     /// Sends queued messages and a close frame, waiting at most `grace`, and closes the connection.
@@ -288,7 +288,7 @@ impl Socket {
         let _ = timeout(grace, self.say_goodbye(code, reason)).await;
     }
 
-    async fn say_goodbye(&mut self, code: u16, reason: &str) -> Result<(), Broken> {
+    async fn say_goodbye(&mut self, code: u16, reason: &str) -> Result<(), SocketError> {
         self.flush().await?;
         let reason = Utf8Bytes::from(cut(reason, MAX_REASON));
         let frame = CloseFrame { code: CloseCode::from(code), reason };
@@ -296,7 +296,7 @@ impl Socket {
         accepted(self.socket.close(Some(frame)))?;
         self.flush().await?;
         let stream = &mut self.socket.get_mut().stream;
-        stream.shutdown().await.map_err(Broken::Lost)?;
+        stream.shutdown().await.map_err(SocketError::Lost)?;
         // With unread data left, closing resets the TCP connection, and the peer would lose the
         // close frame.
         let mut buffer = vec![0; FIRST_READ];
@@ -326,7 +326,7 @@ fn config(max: usize) -> WebSocketConfig {
 }
 
 /// On `WouldBlock`, tungstenite has accepted the message and sends it with the next flush.
-fn accepted(written: Result<(), Error>) -> Result<(), Broken> {
+fn accepted(written: Result<(), Error>) -> Result<(), SocketError> {
     match written {
         Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => Ok(()),
         // Both sides have sent their close frames.

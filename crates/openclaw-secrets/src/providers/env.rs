@@ -5,7 +5,7 @@ use futures_util::future::BoxFuture;
 use super::{Context, Fetch};
 use crate::{Environment, ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
 
-/// Variables of the environment that was handed in.
+/// Variables of the environment that was passed in.
 pub(super) struct Env {
     environment: Environment,
 }

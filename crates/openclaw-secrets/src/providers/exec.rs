@@ -1,8 +1,8 @@
 //! `secret://exec/NAME`: the output of a configured command.
 //!
 //! The command runs without a shell, with a small environment, in its own process group, which is
-//! killed when the output is complete, on timeout, or when the request is dropped. Its standard error
-//! is discarded: such tools may repeat the secret there.
+//! killed when the output is complete, on timeout, or when the request is dropped. Its standard
+//! error is discarded: such tools may repeat the secret there.
 
 use std::{
     path::Path,
@@ -34,8 +34,7 @@ const PASSWORD_STORES: &[&str] = &[
     "SSH_AUTH_SOCK",
 ];
 
-/// How long to wait for the end of the output after the command has exited. Buffered output is read
-/// immediately.
+/// How long to wait for the end of the output after the command has exited.
 const LEFT_OPEN: Duration = Duration::from_millis(200);
 
 /// The commands in the config.
@@ -62,7 +61,7 @@ impl Exec {
         if !status.success() {
             let cause = format!("the command `{}` failed ({status})", command.command);
             return Err(Failure::new(ResolveErrorKind::Failed, cause)
-                .hint("run it in a terminal to see its error"));
+                .hint("run it in a terminal to see its output"));
         }
         text::value(output)
     }
@@ -128,7 +127,7 @@ impl ProcessGroup {
         };
         let Some(status) = early else { return Ok((self.status().await?, output)) };
         // The output of the command is in the pipe, which closes when its children are killed. If a
-        // child has left the group, the pipe stays open, but buffered output is read before the timeout.
+        // child has left the group, the pipe stays open; buffered output is read before the timeout.
         self.kill();
         let rest = text::read_to_end(&mut stdout, &mut output);
         if let Ok(end) = tokio::time::timeout(LEFT_OPEN, rest).await {
@@ -146,8 +145,8 @@ impl ProcessGroup {
     }
 
     fn kill(&mut self) {
-        // `KillOnDrop` alone kills only the leader. Needed even after the leader has exited, to kill
-        // its background processes. An error means that no process is left.
+        // `KillOnDrop` alone kills only the leader. Needed even after the leader has exited, to
+        // kill its background processes. An error means that no process is left.
         let _ = self.child.start_kill();
     }
 }

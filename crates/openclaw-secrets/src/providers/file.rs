@@ -1,4 +1,4 @@
-//! `secret://file/PATH`: the text of a file, without its last line break.
+//! `secret://file/PATH`: the text of a file, without the final line break.
 
 use std::{io, path::Path, sync::Arc};
 
@@ -7,7 +7,7 @@ use futures_util::future::BoxFuture;
 use super::{Context, Fetch, expand, text};
 use crate::{ResolveErrorKind, SecretRef, SecretString, Settings, resolve_error::Failure};
 
-/// Files of this machine.
+/// Local files.
 pub(super) struct File {
     settings: Arc<Settings>,
 }
@@ -19,7 +19,7 @@ impl File {
 
     async fn read(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
         let path = expand(&self.settings, reference.name())?;
-        // Before it is opened: opening a pipe would wait for someone who writes to it.
+        // Checked before opening: opening a pipe blocks until there is a writer.
         let metadata = tokio::fs::metadata(&path).await.map_err(|e| io_failure(&path, &e))?;
         if !metadata.is_file() {
             let what = if metadata.is_dir() { "is a folder" } else { "is not a regular file" };
@@ -46,16 +46,16 @@ fn io_failure(path: &Path, error: &io::Error) -> Failure {
     let path = path.display();
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            Failure::new(ResolveErrorKind::NotFound, format!("there is no file `{path}`")).hint(
-                "a path is relative to the folder of the config file; an absolute one has two \
+            Failure::new(ResolveErrorKind::NotFound, format!("file `{path}` not found")).hint(
+                "paths are relative to the folder of the config file; an absolute path has two \
                  slashes, as in `secret://file//etc/token`",
             )
         }
         io::ErrorKind::PermissionDenied => {
-            Failure::new(ResolveErrorKind::Denied, format!("`{path}` may not be read"))
-                .hint("give the user that runs OpenClaw the right to read it")
+            Failure::new(ResolveErrorKind::Denied, format!("permission denied: `{path}`"))
+                .hint("make it readable for the user that runs OpenClaw")
         }
-        kind => Failure::new(ResolveErrorKind::Failed, format!("`{path}` cannot be read: {kind}")),
+        kind => Failure::new(ResolveErrorKind::Failed, format!("cannot read `{path}`: {kind}")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! What the providers that speak HTTP have in common.
+//! Helpers shared by the HTTP providers.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -7,44 +7,44 @@ use zeroize::Zeroizing;
 
 use crate::{Redactor, ResolveErrorKind, SecretString, resolve_error::Failure};
 
-/// No answer that holds a secret is larger: the value's own limit, encoded, and something around it.
+/// The maximum size of a response: the size limit of a secret, encoded, plus overhead.
 const MAX_BODY: usize = 2 * 1024 * 1024;
 
-/// How often a request may be sent on to another place.
+/// The maximum number of redirects.
 const MAX_REDIRECTS: usize = 3;
 
-/// A client to which the caller adds what is special about its server.
+/// Creates a client; `adjust` sets what is specific to the server.
 pub(super) fn client(
     adjust: impl FnOnce(ClientBuilder) -> ClientBuilder,
 ) -> Result<Client, Failure> {
-    // The credential travels along (in a header that `reqwest` does not know to be one), so never
-    // from an encrypted connection to an open one.
+    // The credential is sent along (in a header that `reqwest` does not treat as sensitive), so
+    // never redirect from an encrypted to an unencrypted connection.
     let policy = redirect::Policy::custom(|attempt| {
         let was_encrypted = attempt.previous().iter().any(|url| url.scheme() == "https");
         if attempt.previous().len() > MAX_REDIRECTS {
             attempt.error("too many redirects")
         } else if was_encrypted && attempt.url().scheme() != "https" {
-            attempt.error("a redirect to a connection that is not encrypted")
+            attempt.error("redirect to an unencrypted connection")
         } else {
             attempt.follow()
         }
     });
     let builder = Client::builder().redirect(policy).tcp_nodelay(true).no_gzip();
     adjust(builder).build().map_err(|error| {
-        let cause = format!("no HTTPS client can be made: {}", innermost(&error));
+        let cause = format!("cannot create an HTTPS client: {}", innermost(&error));
         Failure::new(ResolveErrorKind::NotConfigured, cause)
-            .hint("install the `ca-certificates` package of the system")
+            .hint("install the system's `ca-certificates` package")
     })
 }
 
-/// Why a request got no answer.
+/// The failure of a request without a response.
 pub(super) fn no_answer(server: &str, error: &reqwest::Error) -> Failure {
-    let cause = format!("{server} cannot be reached: {}", innermost(error));
+    let cause = format!("cannot reach {server}: {}", innermost(error));
     Failure::new(ResolveErrorKind::Unreachable, cause)
-        .hint("check the address, the network, and the proxy settings")
+        .hint("check the URL, the network and the proxy settings")
 }
 
-/// The body of an answer, as JSON; `Null` if it is something else.
+/// Reads the body of a response as JSON; `Null` if it is not JSON.
 pub(super) async fn json_body(
     server: &str,
     response: Response,
@@ -53,7 +53,7 @@ pub(super) async fn json_body(
     Ok(serde_json::from_slice(&body).unwrap_or_default())
 }
 
-/// The body of an answer that has at most `max` bytes.
+/// Reads the body of a response, up to `max` bytes.
 pub(super) async fn body(
     server: &str,
     mut response: Response,
@@ -62,7 +62,7 @@ pub(super) async fn body(
     let mut body = Zeroizing::new(Vec::new());
     while let Some(chunk) = response.chunk().await.map_err(|error| no_answer(server, &error))? {
         if body.len() + chunk.len() > max {
-            let cause = format!("the answer of {server} is too large");
+            let cause = format!("the response of {server} is too large");
             return Err(Failure::new(ResolveErrorKind::Failed, cause));
         }
         body.extend_from_slice(&chunk);
@@ -70,7 +70,7 @@ pub(super) async fn body(
     Ok(body)
 }
 
-/// The last error of a chain: `connection refused`, rather than `error sending request`.
+/// Returns the last error of a chain: `connection refused` rather than `error sending request`.
 fn innermost(error: &reqwest::Error) -> String {
     let mut error: &dyn std::error::Error = error;
     while let Some(source) = error.source() {
@@ -79,7 +79,7 @@ fn innermost(error: &reqwest::Error) -> String {
     error.to_string()
 }
 
-/// The credential that a provider uses at present. The redactor knows it for as long.
+/// The current credential of a provider. It is redacted as long as it is in use.
 pub(super) struct Credential {
     redactor: Redactor,
     value: Mutex<Option<SecretString>>,

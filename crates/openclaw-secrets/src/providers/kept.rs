@@ -1,4 +1,4 @@
-//! A connection that lasts until its credentials are refused.
+//! A connection that is kept until its credentials are rejected.
 
 use std::sync::Arc;
 
@@ -6,10 +6,10 @@ use tokio::sync::Mutex;
 
 use crate::{ResolveErrorKind, resolve_error::Failure};
 
-/// Made when first needed, shared by all requests, and made anew after a refusal: the user may have
-/// logged in again meanwhile, and must not have to start the gateway again for it.
+/// A lazily created connection that all requests share. It is recreated after its credentials were
+/// rejected: the user may have logged in again, and should not have to restart the gateway.
 pub(super) struct Kept<T> {
-    /// Held while connecting, so that requests which come side by side share one connection.
+    /// Locked while connecting, so that concurrent requests share one connection.
     connection: Mutex<Option<Arc<T>>>,
 }
 
@@ -18,7 +18,7 @@ impl<T> Kept<T> {
         Self { connection: Mutex::new(None) }
     }
 
-    /// The connection at hand, or a new one.
+    /// Returns the current connection, or a new one.
     pub(super) async fn get(
         &self,
         connect: impl AsyncFnOnce() -> Result<T, Failure>,
@@ -32,7 +32,7 @@ impl<T> Kept<T> {
         Ok(connection)
     }
 
-    /// Lets go of the connection if it was the credentials that failed.
+    /// Drops the connection if the credentials failed.
     pub(super) async fn check<V>(&self, result: &Result<V, Failure>) {
         let refused = [ResolveErrorKind::Denied, ResolveErrorKind::NotConfigured];
         if result.as_ref().is_err_and(|failure| refused.contains(&failure.kind)) {

@@ -1,4 +1,4 @@
-//! The places that secrets come from, one module each.
+//! The secret providers, one module each.
 
 mod env;
 mod exec;
@@ -30,26 +30,26 @@ use crate::{
     resolve_error::Failure,
 };
 
-/// A place that secrets come from. A call can be cancelled at any time.
+/// A secret provider. Calls are cancel safe.
 pub(crate) trait Fetch: Send + Sync {
-    /// The value of one secret. The time is limited by the caller.
+    /// Fetches a secret. The caller applies the timeout.
     fn fetch<'a>(
         &'a self,
         reference: &'a SecretRef,
     ) -> BoxFuture<'a, Result<SecretString, Failure>>;
 }
 
-/// What providers are made from.
+/// The context of a provider.
 #[derive(Clone)]
 pub(crate) struct Context {
     pub(crate) settings: Arc<Settings>,
     pub(crate) environment: Environment,
-    /// For the credentials that a provider uses itself.
+    /// Redacts the credentials that a provider uses itself.
     #[cfg_attr(not(any(feature = "aws", feature = "gcp", feature = "vault")), expect(dead_code))]
     pub(crate) redactor: Redactor,
 }
 
-/// The provider of this name, or one that says that the build does not have it.
+/// Creates a provider. One that is not in this build returns an error for every secret.
 pub(crate) fn provider(provider: Provider, context: &Context) -> Box<dyn Fetch> {
     match provider {
         Provider::Env => Box::new(env::Env::new(context)),
@@ -73,7 +73,7 @@ pub(crate) fn provider(provider: Provider, context: &Context) -> Box<dyn Fetch> 
     }
 }
 
-/// Stands in for a provider whose cargo feature is off.
+/// Replaces a provider whose cargo feature is disabled.
 #[cfg(not(all(feature = "keychain", feature = "gcp", feature = "aws", feature = "vault")))]
 struct NotBuilt;
 
@@ -99,13 +99,13 @@ impl Fetch for NotBuilt {
     }
 }
 
-/// A path as users write it: `~/` is the home folder, and a relative one starts from `base_dir`.
+/// Resolves a path: `~/` is the home folder, relative paths start from `base_dir`.
 fn expand(settings: &Settings, path: &str) -> Result<PathBuf, Failure> {
     match (path.strip_prefix("~/"), &settings.home) {
         (Some(rest), Some(home)) => Ok(home.join(rest)),
         (Some(_), None) => {
-            Err(Failure::new(ResolveErrorKind::NotConfigured, "the home folder is not known")
-                .hint("write the whole path, or set `HOME`"))
+            Err(Failure::new(ResolveErrorKind::NotConfigured, "`~` cannot be used: no home folder")
+                .hint("use the full path, or set `HOME`"))
         }
         (None, _) => Ok(settings.base_dir.join(Path::new(path))),
     }

@@ -1,4 +1,4 @@
-//! Finding all forms of many values in one pass over the text.
+//! Finds all forms of many values in one pass over the text.
 
 use std::{ops::Range, sync::Arc};
 
@@ -9,20 +9,20 @@ use super::forms::Form;
 /// An automaton over the heads of all forms.
 pub(super) struct Filter {
     heads: AhoCorasick,
-    /// By pattern number.
+    /// Indexed by pattern number.
     forms: Vec<Arc<Form>>,
-    /// Those that have several lines.
+    /// The forms with several lines.
     multi_line: Vec<Arc<Form>>,
     longest: usize,
 }
 
 impl Filter {
-    /// `None` if there is nothing to look for.
+    /// Builds a filter. `None` if there are no forms.
     pub(super) fn new<'a>(forms: impl Iterator<Item = &'a Arc<Form>>) -> Option<Self> {
         let forms: Vec<Arc<Form>> = forms.cloned().collect();
         let longest = forms.iter().map(|form| form.max_extent()).max()?;
-        // Quick to build and small, unlike the DFA that would be chosen for few patterns. Building
-        // fails only beyond two thousand million states, and a head has few.
+        // Fast to build and small, unlike the DFA that would be chosen for few patterns. Building
+        // fails only beyond 2^31 states, and heads are short.
         let heads = AhoCorasick::builder()
             .kind(Some(AhoCorasickKind::ContiguousNFA))
             .build(forms.iter().map(|form| form.head()))
@@ -31,18 +31,18 @@ impl Filter {
         Some(Self { heads, forms, multi_line, longest })
     }
 
-    /// The length of the longest text that can be a value.
+    /// Returns the length of the longest form.
     pub(super) fn longest_form(&self) -> usize {
         self.longest
     }
 
-    /// How much of the end of a text, which is that of a line, may be the beginning of a value that
-    /// has several lines.
+    /// Returns how many bytes at the end of a text, which ends with a line, may begin a multi-line
+    /// value.
     pub(super) fn begun_at_end(&self, text: &[u8]) -> usize {
         self.multi_line.iter().filter_map(|form| form.begun_at_end(text)).max().unwrap_or(0)
     }
 
-    /// Where forms stand.
+    /// Returns the positions of forms in a text.
     fn matches(&self, text: &[u8]) -> impl Iterator<Item = Range<usize>> {
         self.heads.find_overlapping_iter(text).filter_map(|head| {
             let form = self.forms.get(head.pattern().as_usize())?;
@@ -51,10 +51,10 @@ impl Filter {
     }
 }
 
-/// Where forms of any filter stand: sorted, joined where they overlap or touch.
+/// Returns the positions of forms of any filter: sorted, and joined where they overlap or touch.
 ///
-/// Overlapping finds are wanted: if two values share a piece of the text, or one form is part of
-/// another, then nothing of either may remain.
+/// Overlapping matches are needed: if two values share a part of the text, or one form is part of
+/// another, nothing of either may remain.
 pub(super) fn hits(filters: &[Arc<Filter>], text: &[u8]) -> Vec<Range<usize>> {
     let mut hits: Vec<Range<usize>> =
         filters.iter().flat_map(|filter| filter.matches(text)).collect();

@@ -1,4 +1,4 @@
-//! The forms in which a value may appear in a log.
+//! The encodings in which a value may appear in a log.
 
 use std::{collections::BTreeSet, fmt::Write as _, ops::Range, sync::Arc};
 
@@ -10,28 +10,28 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::{Redactor, is_worth_hiding};
 
-/// One way in which a value may be written.
+/// An encoding of a value.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Form {
     text: String,
-    /// Base64 only: the character before the form carries bits of the value too.
+    /// Base64 only: the character before the form contains bits of the value, too.
     takes_one_before: bool,
-    /// Base64 only: so does the one after it.
+    /// Base64 only: the character after the form contains bits of the value, too.
     takes_one_after: bool,
 }
 
-/// How much of a form is searched for. What follows is compared with the text, so that a key file
-/// costs the search no more than a token, and a form of which the log shows only the beginning is
-/// still found. It is more than the fixed text that keys of one kind begin with.
+/// The length of the prefix that is searched for. The rest is compared with the text, so that a key
+/// file costs no more than a token, and a form that is truncated in the log is still found. It is
+/// longer than the fixed prefix that keys of one kind share.
 const HEAD: usize = 64;
 
 impl Form {
-    /// The beginning of the form.
+    /// Returns the prefix that is searched for.
     pub(super) fn head(&self) -> &str {
         &self.text[..self.text.floor_char_boundary(HEAD)]
     }
 
-    /// How many bytes of a text it can take.
+    /// Returns the maximum number of bytes that it covers in a text.
     pub(super) fn max_extent(&self) -> usize {
         self.text.len() + usize::from(self.takes_one_before) + usize::from(self.takes_one_after)
     }
@@ -40,7 +40,7 @@ impl Form {
         self.text.contains('\n')
     }
 
-    /// How many bytes at the end of a text may be the form's first lines.
+    /// Returns how many bytes at the end of a text may be the form's first lines.
     pub(super) fn begun_at_end(&self, text: &[u8]) -> Option<usize> {
         let line_ends = self.text.match_indices('\n').map(|(at, _)| at + 1);
         // A log line is short, and a value may have thousands of lines.
@@ -48,11 +48,11 @@ impl Form {
         line_ends.filter(|end| text.ends_with(&self.text.as_bytes()[..*end])).max()
     }
 
-    /// How far the form reaches in a text in which its head stands at `start`.
+    /// Returns the extent of the form in a text that contains its head at `start`.
     pub(super) fn extent(&self, text: &[u8], start: usize) -> Range<usize> {
         let pairs = text[start..].iter().zip(self.text.as_bytes());
         let agreeing = pairs.take_while(|(theirs, ours)| theirs == ours).count();
-        // Where they part in the middle of a character, that character is not ours.
+        // If they diverge within a character, that character does not belong to the form.
         let agreeing = self.text.floor_char_boundary(agreeing);
         let end = start + agreeing;
         let is_whole = agreeing == self.text.len();
@@ -67,11 +67,11 @@ fn is_base64(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"+/-_".contains(&byte)
 }
 
-/// RFC 3986 and `encodeURIComponent`: what need not be encoded is not.
+/// RFC 3986 and `encodeURIComponent`: only what must be encoded is.
 const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 const JAVASCRIPT: &AsciiSet =
     &COMPONENT.remove(b'!').remove(b'*').remove(b'\'').remove(b'(').remove(b')');
-/// `application/x-www-form-urlencoded`; a space, encoded here, may also be a `+`.
+/// `application/x-www-form-urlencoded`; a space, which is encoded here, may also be a `+`.
 const FORM: &AsciiSet = &COMPONENT.remove(b'*').add(b'~');
 /// The parts of a URL as browsers and the `url` crate write them (URL standard, §1.3).
 const QUERY: &AsciiSet =
@@ -88,12 +88,12 @@ const USERINFO: &AsciiSet = &PATH
     .add(b']')
     .add(b'|');
 
-/// Every form of a value, and of each of its first lines, without the white space around it.
+/// Returns every form of a value, and of each of its first lines without surrounding white space.
 pub(super) fn forms_of(value: &str) -> Vec<Arc<Form>> {
     let mut forms = BTreeSet::new();
     add_forms(value, &mut forms);
     let lines = value.split(['\n', '\r']).map(str::trim).filter(|line| *line != value);
-    // The frame of a PEM file is the same for every key.
+    // The PEM header and footer are the same for every key.
     let lines = lines.filter(|line| is_worth_hiding(line) && !line.starts_with("-----"));
     for line in lines.take(Redactor::MAX_LINES) {
         add_forms(line, &mut forms);
@@ -106,7 +106,7 @@ fn add_forms(value: &str, forms: &mut BTreeSet<Form>) {
         forms.insert(Form { text, takes_one_before: false, takes_one_after: false });
     };
     add(value.to_owned());
-    // Twice, because a JSON log may hold the `Debug` output of a text that is JSON.
+    // Twice, because a JSON log may contain the `Debug` output of JSON text.
     for once in escapes(value) {
         escapes(&once).into_iter().for_each(&mut add);
         add(once);
@@ -130,13 +130,13 @@ fn add_forms(value: &str, forms: &mut BTreeSet<Form>) {
     }
 }
 
-/// The characters that a value puts into a longer base64 text, if `before` bytes (modulo three)
-/// precede it. The characters at both ends which it shares with its neighbours are left out.
+/// Returns the characters of a value within a longer base64 text, if `before` bytes (modulo three)
+/// precede it. The characters at both ends that it shares with its neighbours are omitted.
 fn embedded_base64(engine: &impl base64::Engine, value: &[u8], before: usize) -> Form {
     let mut bytes = vec![0; before];
     bytes.extend_from_slice(value);
     let encoded = engine.encode(&bytes);
-    // A character is six bits: the first that holds nothing of what precedes, and the last whole one.
+    // A character is six bits: from the first without preceding bits to the last complete one.
     let start = (before * 8).div_ceil(6);
     let end = bytes.len() * 8 / 6;
     Form {
@@ -146,7 +146,7 @@ fn embedded_base64(engine: &impl base64::Engine, value: &[u8], before: usize) ->
     }
 }
 
-/// The value inside quotes, as JSON encoders and Rust's `Debug` write it.
+/// Returns the value as it is escaped inside quotes by JSON encoders and Rust's `Debug`.
 fn escapes(value: &str) -> [String; 5] {
     let json = serde_json::Value::from(value).to_string();
     let json = json[1..json.len() - 1].to_owned();
@@ -157,7 +157,7 @@ fn escapes(value: &str) -> [String; 5] {
     [json, slashes, ascii, debug, value.as_bytes().escape_ascii().to_string()]
 }
 
-/// JSON as encoders that emit only ASCII write it, such as Python's.
+/// Escapes JSON to ASCII, as Python's encoder does.
 fn ascii_only(json: &str) -> String {
     let mut text = String::with_capacity(json.len());
     for c in json.chars() {
@@ -173,7 +173,7 @@ fn ascii_only(json: &str) -> String {
     text
 }
 
-/// `%2F` as `%2f`; the rest is as it was.
+/// Converts `%2F` to `%2f`; the rest is unchanged.
 fn lower_case_escapes(encoded: &str) -> String {
     let mut digits = 0_u8;
     let lower = |c: char| {

@@ -1,9 +1,9 @@
-//! The known values, in layers, so that one more of them is cheap.
+//! The known values, in layers, so that adding a value is cheap.
 //!
-//! A filter cannot be added to, only built, and building one over all values for every value that is
-//! resolved took seconds for some hundreds. So a new value makes a small layer of its own, which is
-//! joined with the layer before it once that is not at least twice as large. There are never more
-//! layers than doublings from one value to all, and a value takes part in as few buildings.
+//! A filter cannot be extended, only rebuilt, and rebuilding it over all values for each new one
+//! took seconds for a few hundred values. So a new value gets its own small layer, which is merged
+//! with the previous layer if that is less than twice as large. The number of layers, and of
+//! rebuilds per value, is logarithmic in the number of values.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -12,7 +12,7 @@ use super::{
     forms::{Form, forms_of},
 };
 
-/// All values; the largest layer first.
+/// All values, largest layer first.
 #[derive(Default)]
 pub(super) struct Layers(Vec<Layer>);
 
@@ -23,7 +23,7 @@ struct Layer {
 }
 
 impl Layers {
-    /// Adds values as one layer. Returns whether one of them was new.
+    /// Adds values as one layer. Returns whether any was new.
     pub(super) fn add<'a>(&mut self, values: impl Iterator<Item = &'a str>) -> bool {
         let mut new = BTreeMap::new();
         for value in values {
@@ -53,7 +53,7 @@ impl Layers {
         true
     }
 
-    /// What to search with.
+    /// Returns the filters to search with.
     pub(super) fn filters(&self) -> Vec<Arc<Filter>> {
         self.0.iter().filter_map(|layer| layer.filter.clone()).collect()
     }

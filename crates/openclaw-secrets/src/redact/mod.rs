@@ -1,7 +1,7 @@
-//! The last filter before a log: known values, in whatever form they appear, become `[REDACTED]`.
+//! The last filter before a log: replaces known values, in any encoding, with `[REDACTED]`.
 //!
-//! The types of this crate already keep a value out of `Debug` output and errors. This filter is for
-//! what they cannot reach: a library that logs a header, a server that repeats a token in its error.
+//! The types of this crate already keep values out of `Debug` output and errors. This filter is for
+//! what they cannot cover: a library that logs a header, a server error that repeats a token.
 
 mod filter;
 mod forms;
@@ -23,17 +23,17 @@ use crate::{REDACTED, SecretString};
 
 /// The shared set of values that must not be printed. A clone is a handle to the same set.
 ///
-/// A value is found as it is, as base64 (alone and inside a longer base64 text, as in Basic
+/// A value is found verbatim, as base64 (alone and inside a longer base64 text, as in Basic
 /// authentication), as hex, percent-encoded, escaped as JSON or by Rust's `Debug`, and line by line:
-/// by itself, each of the first [`Redactor::MAX_LINES`] lines is found. What follows them is found
-/// where it follows the beginning of the value.
+/// each of the first [`Redactor::MAX_LINES`] lines is found on its own. Later lines are found only
+/// as a continuation of the value.
 ///
-/// Values shorter than [`Redactor::MIN_LENGTH`] bytes, not counting white space around them, are not
-/// looked for: they would shred every line of the log and hide nothing. Neither are values that are
-/// part of the word `[REDACTED]`.
+/// Values shorter than [`Redactor::MIN_LENGTH`] bytes, without surrounding white space, are
+/// ignored: they would match everywhere in the log and hide nothing. So are values that are part of
+/// the word `[REDACTED]`.
 ///
-/// The search needs the values in the clear: here, other than in [`SecretString`], memory is not
-/// overwritten when a value is forgotten.
+/// The search needs the values in plaintext: unlike in [`SecretString`], memory is not overwritten
+/// when a value is forgotten.
 ///
 /// ```
 /// use openclaw_secrets::{Redactor, SecretString};
@@ -52,42 +52,42 @@ pub struct Redactor {
 struct Shared {
     /// The values. Locked by writers only.
     layers: Mutex<Layers>,
-    /// What readers search with, one after the other; nothing as long as there are no values.
+    /// The filters that readers apply, one after the other; empty if there are no values.
     filters: ArcSwap<Vec<Arc<Filter>>>,
 }
 
 impl Redactor {
-    /// The length in bytes from which on a value is looked for.
+    /// The minimum length of a value, in bytes.
     pub const MIN_LENGTH: usize = 4;
 
-    /// How many lines of a value are looked for by themselves: more than the longest key file has,
-    /// and few enough that a large file costs no more.
+    /// How many lines of a value are searched for on their own: more than the longest key file has,
+    /// and few enough to bound the cost of a large file.
     pub const MAX_LINES: usize = 128;
 
-    /// A filter that knows no value yet and lets everything pass.
+    /// Creates an empty redactor, which changes nothing.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// From now on this value is redacted.
+    /// Adds a value to redact.
     pub fn add(&self, value: &SecretString) {
         self.add_all([value]);
     }
 
-    /// As [`Redactor::add`], at the price of one addition.
+    /// Like [`Redactor::add`], for several values at the cost of one.
     pub fn add_all<'a>(&self, values: impl IntoIterator<Item = &'a SecretString>) {
         let values = values.into_iter().map(SecretString::expose).filter(|v| is_worth_hiding(v));
         self.change(|layers| layers.add(values));
     }
 
-    /// Stops looking for a value that is no longer valid, such as a token that was refreshed: a
-    /// gateway that runs for months must not collect them all.
+    /// Removes a value that is no longer valid, such as a refreshed token: a gateway that runs for
+    /// months must not accumulate them.
     pub fn forget(&self, value: &SecretString) {
         self.change(|layers| layers.remove(value.expose()));
     }
 
-    /// The text with every known value replaced; borrowed if there is none in it.
+    /// Replaces every known value in a text. Borrows the text if there is none.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
         let hits = self.hits(text.as_bytes());
@@ -105,24 +105,24 @@ impl Redactor {
         Cow::Owned(clean)
     }
 
-    /// Where known values stand, in order, without overlaps.
+    /// Returns the positions of known values, in order, without overlaps.
     fn hits(&self, text: &[u8]) -> Vec<Range<usize>> {
         filter::hits(&self.shared.filters.load(), text)
     }
 
-    /// The length of the longest text that can be a value.
+    /// Returns the length of the longest form of a value.
     fn longest_form(&self) -> usize {
         let filters = self.shared.filters.load();
         filters.iter().map(|filter| filter.longest_form()).max().unwrap_or(0)
     }
 
-    /// How much of the end of a line may be the beginning of a value that has several.
+    /// Returns how many bytes at the end of a line may begin a multi-line value.
     fn begun_at_end(&self, text: &[u8]) -> usize {
         let filters = self.shared.filters.load();
         filters.iter().map(|filter| filter.begun_at_end(text)).max().unwrap_or(0)
     }
 
-    /// Changes the set of values and tells the readers if `change` says that it did.
+    /// Applies `change` to the values and publishes them to readers if it returns `true`.
     fn change(&self, change: impl FnOnce(&mut Layers) -> bool) {
         let mut layers = self.shared.layers.lock().unwrap_or_else(PoisonError::into_inner);
         if change(&mut layers) {

@@ -1,4 +1,4 @@
-//! [`RedactingWriter`]: the redactor at the end of a log's way.
+//! [`RedactingWriter`]: redacts a log as it is written.
 
 use std::{
     fmt,
@@ -8,19 +8,20 @@ use std::{
 use super::Redactor;
 use crate::REDACTED;
 
-/// From here on a line is passed on in pieces.
+/// Longer lines are passed on in pieces.
 const LONG_LINE: usize = 64 * 1024;
 
-/// Redacts what is written to it, line by line.
+/// A writer that redacts its input line by line.
 ///
-/// Text is held back until its line is complete (or the value that has begun in it is), or until
-/// `flush` or drop, so that a value which is written in pieces is found too. It is cheap to make, one per log event:
+/// Text is held back until its line is complete (or the value that begins in it), or until `flush`
+/// or drop, so that a value written in pieces is found too. It is cheap to create, one per log
+/// event:
 ///
 /// ```
 /// use openclaw_secrets::{RedactingWriter, Redactor};
 ///
 /// let redactor = Redactor::new();
-/// // What `tracing_subscriber` takes as a `MakeWriter`.
+/// // `tracing_subscriber` accepts it as a `MakeWriter`.
 /// let make_writer = move || RedactingWriter::new(redactor.clone(), std::io::stderr());
 /// # let _ = make_writer;
 /// ```
@@ -31,12 +32,12 @@ pub struct RedactingWriter<W: Write> {
 }
 
 impl<W: Write> RedactingWriter<W> {
-    /// A writer that passes clean text on to `inner`.
+    /// Creates a writer that passes redacted text on to `inner`.
     pub fn new(redactor: Redactor, inner: W) -> Self {
         Self { redactor, inner, held: Vec::new() }
     }
 
-    /// Passes the first `length` bytes that are held on to the inner writer.
+    /// Redacts the first `length` held bytes and passes them on.
     fn pass_on(&mut self, length: usize) -> io::Result<()> {
         let rest = self.held.split_off(length);
         let text = std::mem::replace(&mut self.held, rest);
@@ -52,11 +53,11 @@ impl<W: Write> RedactingWriter<W> {
             done = hit.end;
         }
         clean.extend_from_slice(&text[done..]);
-        // One call: lines of several threads must not mix.
+        // One call: lines of different threads must not interleave.
         self.inner.write_all(&clean)
     }
 
-    /// Passes on what can go when the last `open` bytes may be the beginning of a value.
+    /// Passes on everything except the last `open` bytes, which may begin a value.
     fn pass_on_all_but(&mut self, open: usize) -> io::Result<()> {
         let length = self.held.len().saturating_sub(open);
         let hits = self.redactor.hits(&self.held);
@@ -88,12 +89,12 @@ impl<W: Write> Write for RedactingWriter<W> {
 
 impl<W: Write> Drop for RedactingWriter<W> {
     fn drop(&mut self) {
-        // A log that cannot be written has no one left to tell.
+        // A failure to write the log cannot be reported anywhere.
         let _ = self.flush();
     }
 }
 
-/// Without what is held: it is not redacted yet.
+/// Omits the held text: it is not redacted yet.
 impl<W: Write> fmt::Debug for RedactingWriter<W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("RedactingWriter")

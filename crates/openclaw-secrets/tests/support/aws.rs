@@ -1,4 +1,4 @@
-//! `moto_server`, an emulator of AWS, and what its administrator does.
+//! `moto_server`, an emulator of AWS, and administrative requests to it.
 
 use std::{
     io::{BufRead as _, BufReader},
@@ -15,10 +15,10 @@ pub struct Moto {
 }
 
 impl Moto {
-    /// Starts one; it is killed on drop.
+    /// Starts the emulator; it is killed on drop.
     pub fn start(variables: &[(&str, &str)]) -> Self {
         let program = program();
-        assert!(program.exists(), "there is no {}: run `cargo xtask test`", program.display());
+        assert!(program.exists(), "{} not found: run `cargo xtask test`", program.display());
         let mut process = Command::new(program)
             .args(["-H", "127.0.0.1", "-p", "0"])
             .envs(variables.iter().copied())
@@ -28,17 +28,17 @@ impl Moto {
             .expect("moto_server starts");
         let stderr = process.stderr.take().expect("stderr");
         let mut moto = Self { process, url: String::new() };
-        // It says which port it got when it listens; without a word it has ended, and so do we.
+        // It prints its port when it listens; if it exits before, the test fails.
         let mut lines = BufReader::new(stderr).lines().map_while(Result::ok);
         moto.url = lines
             .find_map(|line| Some(line.split_once("Running on ")?.1.trim().to_owned()))
             .expect("moto_server listens");
-        // The pipe is emptied so that the server never waits for us. The thread ends with it.
+        // Drain the pipe so that the server never blocks on it. The thread ends with the server.
         std::thread::spawn(move || lines.for_each(drop));
         moto
     }
 
-    /// Has the administrator call Secrets Manager in a region.
+    /// Calls Secrets Manager in a region as administrator.
     pub async fn secrets(&self, region: &str, action: &str, arguments: &Value) -> Value {
         let request = reqwest::Client::new()
             .post(&self.url)
@@ -46,12 +46,12 @@ impl Moto {
             .header("Content-Type", "application/x-amz-json-1.1")
             .header("X-Amz-Target", format!("secretsmanager.{action}"))
             .body(arguments.to_string());
-        let response = request.send().await.expect("answer");
+        let response = request.send().await.expect("response");
         assert_eq!(response.status(), 200, "{action} {arguments}");
         response.json().await.expect("JSON")
     }
 
-    /// Has the administrator call IAM, which answers with XML.
+    /// Calls IAM as administrator. The response is XML.
     pub async fn iam(&self, arguments: &[(&str, &str)]) -> String {
         let form: Vec<_> = arguments
             .iter()
@@ -65,7 +65,7 @@ impl Moto {
             .header("Authorization", authorization("us-east-1", "iam"))
             .header("Content-Type", "application/x-www-form-urlencoded")
             .body(form.join("&"));
-        let response = request.send().await.expect("answer");
+        let response = request.send().await.expect("response");
         assert_eq!(response.status(), 200, "{arguments:?}");
         response.text().await.expect("text")
     }
@@ -78,7 +78,7 @@ impl Drop for Moto {
     }
 }
 
-/// Tells the emulator which region and service are meant. It checks a signature only when asked to.
+/// Tells the emulator the region and the service. It checks signatures only if configured to.
 fn authorization(region: &str, service: &str) -> String {
     format!(
         "AWS4-HMAC-SHA256 Credential=admin/20260101/{region}/{service}/aws4_request, \
@@ -86,7 +86,7 @@ fn authorization(region: &str, service: &str) -> String {
     )
 }
 
-/// Where `cargo xtask test` installs the peers of tests.
+/// The path where `cargo xtask test` installs the emulator.
 fn program() -> PathBuf {
     let peers = std::env::var_os("OPENCLAW_PEERS")
         .map(PathBuf::from)

@@ -17,10 +17,10 @@ use super::Server;
 pub const METADATA_TOKEN: &str = "ya29.metadata-token-0123456789";
 pub const USER_TOKEN: &str = "ya29.user-token-0123456789";
 
-/// What the server accepts and has seen.
+/// What the server accepts and has received.
 #[derive(Default)]
 pub struct Seen {
-    /// The bearer of the last request.
+    /// The bearer token of the last request.
     pub bearer: String,
     pub quota_project: Option<String>,
     /// Accepts self-signed tokens; the test checks their signature.

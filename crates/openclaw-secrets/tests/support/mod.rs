@@ -1,4 +1,4 @@
-//! Servers that speak the wire format of the real ones, on loopback, for tests only.
+//! Test servers on loopback with the wire format of the real ones.
 
 #![allow(dead_code, reason = "every test binary uses a part of it")]
 #![allow(unreachable_pub, reason = "shared between test binaries")]
@@ -17,7 +17,7 @@ use std::time::Duration;
 use openclaw_secrets::{Environment, Redactor, ResolveError, Resolver, SecretRef, Settings};
 use tokio::{net::TcpListener, task::JoinHandle};
 
-/// A server that ends with the test.
+/// A server that stops when it is dropped.
 pub struct Server {
     pub address: String,
     task: JoinHandle<()>,
@@ -28,7 +28,7 @@ impl Server {
         Self::listen(router, |listener| listener).await
     }
 
-    /// Starts a server behind what `wrap` makes of its socket.
+    /// Starts a server on the listener that `wrap` returns.
     async fn listen<L>(router: axum::Router, wrap: impl FnOnce(TcpListener) -> L) -> Self
     where
         L: axum::serve::Listener,
@@ -60,12 +60,12 @@ pub fn environment<const N: usize>(variables: [(&str, &str); N]) -> Environment 
     variables.into_iter().collect()
 }
 
-/// Patient, because a busy machine is no failure.
+/// Settings with a long timeout, for busy machines.
 pub fn settings() -> Settings {
     Settings { timeout: Duration::from_secs(60), ..Settings::default() }
 }
 
-/// A resolver and the questions that tests ask it.
+/// A resolver with shortcuts for tests.
 pub struct Asker {
     pub resolver: Resolver,
     pub redactor: Redactor,

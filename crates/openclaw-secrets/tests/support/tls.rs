@@ -1,4 +1,4 @@
-//! A server behind TLS, with a certificate that nobody knows.
+//! A TLS server with a self-signed certificate.
 
 use std::{net::SocketAddr, sync::Arc};
 
@@ -13,7 +13,7 @@ use tokio_rustls::{
 
 use super::Server;
 
-/// The server, and its certificate in PEM form.
+/// Starts the server. Returns it with its certificate in PEM form.
 pub async fn start(router: axum::Router) -> (Server, String) {
     let CertifiedKey { cert, signing_key } =
         rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("certificate");
@@ -41,7 +41,7 @@ impl Listener for TlsListener {
     async fn accept(&mut self) -> (Self::Io, Self::Addr) {
         loop {
             let (stream, address) = Listener::accept(&mut self.listener).await;
-            // A client that does not trust us hangs up.
+            // A client that does not trust the certificate disconnects.
             if let Ok(stream) = self.acceptor.accept(stream).await {
                 return (stream, address);
             }

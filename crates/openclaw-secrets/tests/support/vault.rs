@@ -1,4 +1,4 @@
-//! A Vault server: `kv` (version 2), `old` (version 1), and AppRole, with the answers of the HTTP API.
+//! A Vault server with `kv` (version 2), `old` (version 1) and AppRole, as in the HTTP API.
 
 use std::sync::{Arc, Mutex};
 
@@ -15,18 +15,18 @@ use super::Server;
 
 pub const TOKEN: &str = "hvs.test-token-0123456789";
 
-/// What the server does and what it has seen.
+/// How the server behaves and what it has received.
 #[derive(Default)]
 pub struct Behaviour {
-    /// Refuses to say what is mounted, as to a token with a narrow policy.
+    /// Denies the list of mounts, as for a token with a narrow policy.
     pub hide_mounts: bool,
     pub sealed: bool,
     pub namespace: Option<&'static str>,
-    /// Reads of secrets wait until so many are there.
+    /// Reads of secrets wait for this barrier.
     pub rendezvous: Option<Arc<Barrier>>,
-    /// Logins give tokens without the policy `default`.
+    /// Logins issue tokens without the policy `default`.
     pub narrow_role: bool,
-    /// Tokens that logins gave; the last is valid.
+    /// Tokens issued by logins; the last one is valid.
     pub issued: Vec<String>,
     pub reads: Vec<String>,
 }
@@ -62,7 +62,7 @@ fn data(data: &Value) -> Answer {
     (StatusCode::OK, Json(body))
 }
 
-/// What is the same for every request.
+/// Returns the error that applies to any request, if any.
 fn refusal(behaviour: &Behaviour, headers: &HeaderMap) -> Option<Answer> {
     let header = |name| headers.get(name).and_then(|value| value.to_str().ok());
     let token = header("x-vault-token").unwrap_or_default();
@@ -72,7 +72,7 @@ fn refusal(behaviour: &Behaviour, headers: &HeaderMap) -> Option<Answer> {
     } else if header("x-vault-request") != Some("true") {
         Some(errors(412, &["missing required header"]))
     } else if header("x-vault-namespace") != behaviour.namespace || !is_valid {
-        // The real server does not repeat the token; a careless proxy before it might.
+        // The real server does not echo the token; a careless proxy in front of it might.
         Some(errors(403, &["permission denied", token]))
     } else {
         None

@@ -7,9 +7,9 @@ use std::time::Duration;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteLockingMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
-use super::fault::Fault;
-use super::files::{Files, Identity, Turn, file_error};
-use super::lane::{Borrowed, Lane};
+use super::fault::DatabaseError;
+use super::files::{CreationLock, Files, Identity, file_error};
+use super::lane::{ConnectionPool, PooledConnection};
 use super::schema::{State, bring_up_to_date, inspect};
 use crate::error::StoreError;
 
@@ -30,11 +30,11 @@ pub(super) struct Database {
     files: Files,
     options: SqliteConnectOptions,
     patience: Duration,
-    writing: Lane,
-    reading: Lane,
+    writing: ConnectionPool,
+    reading: ConnectionPool,
     /// Used when the disk has no room for the shared index of the log (`-shm`): the index is kept
     /// in memory then, which locks all other connections out.
-    alone: Lane,
+    alone: ConnectionPool,
     is_alone: AtomicBool,
 }
 
@@ -55,15 +55,16 @@ impl Database {
             .row_buffer_size(ROWS_AHEAD)
             .thread_name(|number| format!("sessions-{number}"))
             .disable_statement_logging();
-        let writing = Lane::new(options.clone(), 1);
-        let reading = Lane::new(options.clone().pragma("query_only", "ON"), READERS);
-        let alone = Lane::alone(options.clone().locking_mode(SqliteLockingMode::Exclusive));
+        let writing = ConnectionPool::new(options.clone(), 1);
+        let reading = ConnectionPool::new(options.clone().pragma("query_only", "ON"), READERS);
+        let alone =
+            ConnectionPool::alone(options.clone().locking_mode(SqliteLockingMode::Exclusive));
         let is_alone = AtomicBool::new(false);
         Ok(Self { files, options, patience, writing, reading, alone, is_alone })
     }
 
     /// Converts a fault for the caller. Damage is recorded for the next start.
-    pub(super) fn explain(&self, fault: Fault) -> StoreError {
+    pub(super) fn explain(&self, fault: DatabaseError) -> StoreError {
         if fault.is_corruption() {
             self.files.suspect();
         }
@@ -71,7 +72,7 @@ impl Database {
     }
 
     /// Checks an existing database. A damaged one is moved aside; returns a note about that.
-    pub(super) async fn examine(&self) -> Result<Option<String>, Fault> {
+    pub(super) async fn examine(&self) -> Result<Option<String>, DatabaseError> {
         self.files.make_private();
         let mut checked = self.check().await;
         if matches!(&checked, Err(fault) if fault.is_no_room_for_index()) {
@@ -98,7 +99,7 @@ impl Database {
 
     /// Checks the database, again if it is replaced during the check: the failure is not its
     /// successor's.
-    async fn check(&self) -> Result<(), Fault> {
+    async fn check(&self) -> Result<(), DatabaseError> {
         let mut looks = 0;
         loop {
             let Some(identity) = self.files.identity()? else { return Ok(()) };
@@ -110,7 +111,7 @@ impl Database {
         }
     }
 
-    async fn check_one(&self, identity: Identity) -> Result<(), Fault> {
+    async fn check_one(&self, identity: Identity) -> Result<(), DatabaseError> {
         let mut writer = self.lane_to_write().borrow(identity).await?;
         match self.check_with(&mut writer).await {
             Ok(()) => writer.give_back(),
@@ -122,7 +123,7 @@ impl Database {
         Ok(())
     }
 
-    async fn check_with(&self, connection: &mut SqliteConnection) -> Result<(), Fault> {
+    async fn check_with(&self, connection: &mut SqliteConnection) -> Result<(), DatabaseError> {
         bring_up_to_date(connection, &self.files).await?;
         let bytes: i64 = sqlx::query_scalar(
             "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
@@ -145,12 +146,12 @@ impl Database {
         Ok(())
     }
 
-    fn lane_to_write(&self) -> &Lane {
+    fn lane_to_write(&self) -> &ConnectionPool {
         if self.is_alone.load(Ordering::Relaxed) { &self.alone } else { &self.writing }
     }
 
     /// Returns a connection for writing. Creates the database if it does not exist.
-    pub(super) async fn writer(&self) -> Result<Borrowed<'_>, Fault> {
+    pub(super) async fn writer(&self) -> Result<PooledConnection<'_>, DatabaseError> {
         let identity = match self.files.identity()? {
             Some(identity) => identity,
             None => self.create().await?,
@@ -163,7 +164,7 @@ impl Database {
     }
 
     /// Returns a connection for reading, or `None` if there is no database.
-    pub(super) async fn reader(&self) -> Result<Option<Borrowed<'_>>, Fault> {
+    pub(super) async fn reader(&self) -> Result<Option<PooledConnection<'_>>, DatabaseError> {
         let Some(identity) = self.files.identity()? else { return Ok(None) };
         if self.is_alone.load(Ordering::Relaxed) {
             return self.writer().await.map(Some);
@@ -177,7 +178,7 @@ impl Database {
 
     /// Creates the database under a temporary name and moves it into place once complete, so that
     /// no process sees it half finished.
-    async fn create(&self) -> Result<Identity, Fault> {
+    async fn create(&self) -> Result<Identity, DatabaseError> {
         self.files.make_folder()?;
         let turn = self.files.take_turn(self.patience).await?;
         if let Some(identity) = self.files.identity()? {
@@ -190,7 +191,7 @@ impl Database {
         })
     }
 
-    async fn create_in_turn(&self, turn: &Turn) -> Result<(), Fault> {
+    async fn create_in_turn(&self, turn: &CreationLock) -> Result<(), DatabaseError> {
         let cannot = |error| file_error("cannot create", self.files.path(), error);
         let workshop = tempfile::Builder::new()
             .prefix(".sessions-")

@@ -11,26 +11,26 @@ const NO_ROOM_FOR_INDEX: i32 = 4874;
 
 /// An internal error.
 #[derive(Debug)]
-pub(super) enum Fault {
+pub(super) enum DatabaseError {
     /// Reported by the database.
     Database(sqlx::Error),
     /// Detected by this crate.
     Store(StoreError),
 }
 
-impl From<sqlx::Error> for Fault {
+impl From<sqlx::Error> for DatabaseError {
     fn from(error: sqlx::Error) -> Self {
         Self::Database(error)
     }
 }
 
-impl From<StoreError> for Fault {
+impl From<StoreError> for DatabaseError {
     fn from(error: StoreError) -> Self {
         Self::Store(error)
     }
 }
 
-impl Fault {
+impl DatabaseError {
     /// Returns whether the database is damaged, or not a database.
     pub(super) fn is_corruption(&self) -> bool {
         match self {

@@ -32,7 +32,7 @@ pub(super) struct Identity(u64, u64);
 
 /// Lock that keeps other processes from creating the database or moving it aside.
 #[derive(Debug)]
-pub(super) struct Turn(#[expect(dead_code, reason = "holds the lock")] fs::File);
+pub(super) struct CreationLock(#[expect(dead_code, reason = "holds the lock")] fs::File);
 
 impl Files {
     /// Locates the database at a path, which need not exist.
@@ -93,7 +93,7 @@ impl Files {
     }
 
     /// Waits until no other process is creating the database or moving it aside.
-    pub(super) async fn take_turn(&self, patience: Duration) -> Result<Turn, StoreError> {
+    pub(super) async fn take_turn(&self, patience: Duration) -> Result<CreationLock, StoreError> {
         let path = self.sibling("-lock");
         let mut options = fs::OpenOptions::new();
         options.write(true).create(true).truncate(false);
@@ -104,7 +104,7 @@ impl Files {
         let deadline = Instant::now() + patience;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Turn(file)),
+                Ok(()) => return Ok(CreationLock(file)),
                 Err(fs::TryLockError::Error(error)) => {
                     return Err(file_error("cannot lock", &self.path, error));
                 }
@@ -120,7 +120,7 @@ impl Files {
     pub(super) fn put_in_place(
         &self,
         made: tempfile::TempPath,
-        _turn: &Turn,
+        _turn: &CreationLock,
     ) -> Result<(), StoreError> {
         // Companions without a database are left over from one that was removed.
         self.move_companions(&self.unused_name("orphaned"))?;
@@ -129,7 +129,7 @@ impl Files {
     }
 
     /// Moves the database and its companions to another name, which is returned.
-    pub(super) fn set_aside(&self, _turn: &Turn) -> Result<PathBuf, StoreError> {
+    pub(super) fn set_aside(&self, _turn: &CreationLock) -> Result<PathBuf, StoreError> {
         let aside = self.unused_name("corrupt");
         self.move_companions(&aside)?;
         fs::rename(&self.path, &aside)

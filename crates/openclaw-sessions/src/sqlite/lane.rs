@@ -9,7 +9,7 @@ use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
-use super::fault::Fault;
+use super::fault::DatabaseError;
 use super::files::Identity;
 
 /// Maximum time to wait for a connection that other tasks of this process use.
@@ -17,7 +17,7 @@ pub(super) const QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A pool of connections, created on demand.
 #[derive(Debug)]
-pub(super) struct Lane {
+pub(super) struct ConnectionPool {
     options: SqliteConnectOptions,
     permits: Semaphore,
     idle: Mutex<Vec<(Identity, SqliteConnection)>>,
@@ -28,15 +28,15 @@ pub(super) struct Lane {
 /// A borrowed connection. Dropping it closes the connection, which aborts its work; only a
 /// connection known to be intact is given back.
 #[derive(Debug)]
-pub(super) struct Borrowed<'a> {
-    lane: &'a Lane,
+pub(super) struct PooledConnection<'a> {
+    lane: &'a ConnectionPool,
     identity: Identity,
     connection: SqliteConnection,
     is_new: bool,
     _permit: SemaphorePermit<'a>,
 }
 
-impl Lane {
+impl ConnectionPool {
     pub(super) fn new(options: SqliteConnectOptions, width: usize) -> Self {
         Self { options, permits: Semaphore::new(width), idle: Mutex::default(), keeps: true }
     }
@@ -49,7 +49,10 @@ impl Lane {
 
     /// Returns a connection to the current file. If the file was replaced, connections to the old
     /// one are closed: their writes would be lost.
-    pub(super) async fn borrow(&self, identity: Identity) -> Result<Borrowed<'_>, Fault> {
+    pub(super) async fn borrow(
+        &self,
+        identity: Identity,
+    ) -> Result<PooledConnection<'_>, DatabaseError> {
         let permit = match timeout(QUEUE_TIMEOUT, self.permits.acquire()).await {
             Ok(Ok(permit)) => permit,
             Ok(Err(_)) | Err(_) => return Err(sqlx::Error::PoolTimedOut.into()),
@@ -64,7 +67,7 @@ impl Lane {
             Some((_, connection)) => connection,
             None => self.options.connect().await?,
         };
-        Ok(Borrowed { lane: self, identity, connection, is_new, _permit: permit })
+        Ok(PooledConnection { lane: self, identity, connection, is_new, _permit: permit })
     }
 
     /// Closes idle connections.
@@ -77,7 +80,7 @@ impl Lane {
     }
 }
 
-impl Borrowed<'_> {
+impl PooledConnection<'_> {
     /// Returns whether the connection was just opened.
     pub(super) fn is_new(&self) -> bool {
         self.is_new
@@ -99,7 +102,7 @@ impl Borrowed<'_> {
     }
 }
 
-impl Deref for Borrowed<'_> {
+impl Deref for PooledConnection<'_> {
     type Target = SqliteConnection;
 
     fn deref(&self) -> &SqliteConnection {
@@ -107,7 +110,7 @@ impl Deref for Borrowed<'_> {
     }
 }
 
-impl DerefMut for Borrowed<'_> {
+impl DerefMut for PooledConnection<'_> {
     fn deref_mut(&mut self) -> &mut SqliteConnection {
         &mut self.connection
     }

@@ -7,10 +7,10 @@ use futures_util::future::BoxFuture;
 use sqlx::SqliteConnection;
 
 use super::database::Database;
-use super::fault::Fault;
+use super::fault::DatabaseError;
 use super::rows::to_micros;
 use crate::error::StoreError;
-use crate::holder::Holder;
+use crate::holder::ProcessIdentity;
 use crate::key::SessionKey;
 use crate::lease::{Lease, LeaseError, LeaseKeeper};
 use crate::limits::{MAX_LEASE, MIN_LEASE, check_name};
@@ -25,7 +25,7 @@ pub(super) struct Owner<'a> {
     /// Name shown to users.
     pub(super) name: &'a str,
     /// The process, where known.
-    pub(super) holder: Option<&'a Holder>,
+    pub(super) holder: Option<&'a ProcessIdentity>,
 }
 
 /// Result of requesting a lease.
@@ -61,12 +61,12 @@ async fn grant_or_free(
     key: &SessionKey,
     owner: Owner<'_>,
     ttl: i64,
-) -> Result<Grant, Fault> {
+) -> Result<Grant, DatabaseError> {
     let mut writer = database.writer().await?;
     let mut granted = grant(&mut writer, key, owner, ttl).await?;
     for _ in 0..TRIES {
         let Grant::Held { by, holder: Some(holder), token, .. } = &granted else { break };
-        if !holder.parse().is_ok_and(|holder: Holder| holder.is_gone()) {
+        if !holder.parse().is_ok_and(|holder: ProcessIdentity| holder.is_gone()) {
             break;
         }
         tracing::info!(session = %key, by, "freeing the lease of an exited process");
@@ -85,7 +85,7 @@ async fn grant(
     key: &SessionKey,
     owner: Owner<'_>,
     ttl: i64,
-) -> Result<Grant, Fault> {
+) -> Result<Grant, DatabaseError> {
     let now = to_micros(SystemTime::now());
     // One round trip, as with entries. Expired leases are deleted. If the clock was set back, the
     // lease of a dead owner must not last that much longer.
@@ -125,7 +125,7 @@ async fn free(
     connection: &mut SqliteConnection,
     key: &SessionKey,
     token: i64,
-) -> Result<(), Fault> {
+) -> Result<(), DatabaseError> {
     let query = sqlx::query("DELETE FROM leases WHERE key = ? AND token = ?");
     query.bind(key.as_str()).bind(token).execute(connection).await?;
     Ok(())
@@ -141,7 +141,7 @@ struct Keeper {
 }
 
 impl Keeper {
-    async fn try_renew(&self) -> Result<bool, Fault> {
+    async fn try_renew(&self) -> Result<bool, DatabaseError> {
         let mut writer = self.database.writer().await?;
         let renewed = sqlx::query("UPDATE leases SET expires_at = ? WHERE key = ? AND token = ?")
             .bind(to_micros(SystemTime::now()).saturating_add(micros(self.ttl)))
@@ -153,7 +153,7 @@ impl Keeper {
         Ok(renewed.rows_affected() > 0)
     }
 
-    async fn try_release(&self) -> Result<(), Fault> {
+    async fn try_release(&self) -> Result<(), DatabaseError> {
         let mut writer = self.database.writer().await?;
         free(&mut writer, &self.key, self.token).await?;
         writer.give_back();

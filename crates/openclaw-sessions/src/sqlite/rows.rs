@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use futures_util::TryStreamExt as _;
 use sqlx::{AssertSqlSafe, SqliteConnection};
 
-use super::fault::Fault;
+use super::fault::DatabaseError;
 use crate::entry::{Entry, EntryKind, NewEntry, ReadFilter};
 use crate::error::StoreError;
 use crate::key::SessionKey;
@@ -20,7 +20,7 @@ pub(super) async fn make(
     connection: &mut SqliteConnection,
     key: &SessionKey,
     agent: &str,
-) -> Result<Option<Session>, Fault> {
+) -> Result<Option<Session>, DatabaseError> {
     let now = to_micros(SystemTime::now());
     let rows: Vec<SessionRow> = sqlx::query_as(
         "INSERT INTO sessions (key, agent, created_at, updated_at) VALUES (?, ?, ?, ?)
@@ -41,7 +41,7 @@ pub(super) async fn make(
 pub(super) async fn get(
     connection: &mut SqliteConnection,
     key: &SessionKey,
-) -> Result<Option<Session>, Fault> {
+) -> Result<Option<Session>, DatabaseError> {
     let row: Option<SessionRow> = sqlx::query_as(
         "SELECT key, agent, title, model, created_at, updated_at, last_seq
          FROM sessions WHERE key = ?",
@@ -55,7 +55,7 @@ pub(super) async fn get(
 pub(super) async fn list(
     connection: &mut SqliteConnection,
     filter: &ListFilter,
-) -> Result<Vec<Session>, Fault> {
+) -> Result<Vec<Session>, DatabaseError> {
     // Two statements, so that each uses its index.
     let query = match &filter.agent {
         None => sqlx::query_as::<_, SessionRow>(
@@ -84,7 +84,7 @@ pub(super) async fn append(
     key: &SessionKey,
     entries: &[NewEntry],
     bodies: Vec<String>,
-) -> Result<Vec<u64>, Fault> {
+) -> Result<Vec<u64>, DatabaseError> {
     let now = to_micros(SystemTime::now());
     let count = to_count(entries.len());
     // One round trip: each one to the connection's thread takes as long as the work there.
@@ -122,7 +122,7 @@ pub(super) async fn read(
     connection: &mut SqliteConnection,
     key: &SessionKey,
     filter: ReadFilter,
-) -> Result<Vec<Entry>, Fault> {
+) -> Result<Vec<Entry>, DatabaseError> {
     let query = sqlx::query_as::<_, EntryRow>(if filter.last {
         "SELECT seq, at, run, kind, body FROM entries
          WHERE session = (SELECT id FROM sessions WHERE key = ?) AND seq >= ?
@@ -156,7 +156,7 @@ pub(super) async fn set_title(
     connection: &mut SqliteConnection,
     key: &SessionKey,
     title: Option<&str>,
-) -> Result<(), Fault> {
+) -> Result<(), DatabaseError> {
     let query = sqlx::query("UPDATE sessions SET title = ? WHERE key = ?");
     let done = query.bind(title).bind(key.as_str()).execute(connection).await?;
     found(key, done.rows_affected())
@@ -166,7 +166,7 @@ pub(super) async fn set_model(
     connection: &mut SqliteConnection,
     key: &SessionKey,
     model: Option<&str>,
-) -> Result<(), Fault> {
+) -> Result<(), DatabaseError> {
     let query = sqlx::query("UPDATE sessions SET model = ? WHERE key = ?");
     let done = query.bind(model).bind(key.as_str()).execute(connection).await?;
     found(key, done.rows_affected())
@@ -175,16 +175,16 @@ pub(super) async fn set_model(
 pub(super) async fn delete(
     connection: &mut SqliteConnection,
     key: &SessionKey,
-) -> Result<bool, Fault> {
+) -> Result<bool, DatabaseError> {
     let query = sqlx::query("DELETE FROM sessions WHERE key = ?");
     Ok(query.bind(key.as_str()).execute(connection).await?.rows_affected() > 0)
 }
 
-fn found(key: &SessionKey, rows: u64) -> Result<(), Fault> {
+fn found(key: &SessionKey, rows: u64) -> Result<(), DatabaseError> {
     if rows == 0 { Err(StoreError::NoSession { key: key.clone() }.into()) } else { Ok(()) }
 }
 
-fn session(row: SessionRow) -> Result<Session, Fault> {
+fn session(row: SessionRow) -> Result<Session, DatabaseError> {
     let (key, agent, title, model, created_at, updated_at, last_seq) = row;
     Ok(Session {
         key: SessionKey::new(key).map_err(undecodable)?,
@@ -197,7 +197,7 @@ fn session(row: SessionRow) -> Result<Session, Fault> {
     })
 }
 
-fn entry((seq, at, run, kind, body): EntryRow) -> Result<Entry, Fault> {
+fn entry((seq, at, run, kind, body): EntryRow) -> Result<Entry, DatabaseError> {
     Ok(Entry {
         seq: u64::try_from(seq).map_err(undecodable)?,
         at: from_micros(at),
@@ -209,8 +209,8 @@ fn entry((seq, at, run, kind, body): EntryRow) -> Result<Entry, Fault> {
 }
 
 /// A row that was not written by this program.
-fn undecodable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Fault {
-    Fault::Database(sqlx::Error::Decode(error.into()))
+fn undecodable(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> DatabaseError {
+    DatabaseError::Database(sqlx::Error::Decode(error.into()))
 }
 
 /// SQLite integers are signed; lengths in memory always fit.

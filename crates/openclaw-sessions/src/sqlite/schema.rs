@@ -2,7 +2,7 @@
 
 use sqlx::{Connection as _, SqliteConnection};
 
-use super::fault::Fault;
+use super::fault::DatabaseError;
 use super::files::Files;
 use crate::error::StoreError;
 
@@ -73,7 +73,7 @@ pub(super) enum State {
 pub(super) async fn inspect(
     connection: &mut SqliteConnection,
     files: &Files,
-) -> Result<State, Fault> {
+) -> Result<State, DatabaseError> {
     let path = || files.path().to_owned();
     let (version, application, objects): (i64, i64, i64) = sqlx::query_as(
         "SELECT (SELECT user_version FROM pragma_user_version),
@@ -98,7 +98,7 @@ pub(super) async fn inspect(
 pub(super) async fn bring_up_to_date(
     connection: &mut SqliteConnection,
     files: &Files,
-) -> Result<(), Fault> {
+) -> Result<(), DatabaseError> {
     let state = inspect(connection, files).await?;
     // Only after it is known to be ours: this changes the file.
     let mode: String =

@@ -9,7 +9,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::Rfc3339;
 use crate::decimal::Decimal;
-use crate::outcome::{Failure, Refused, ToolOutcome};
+use crate::outcome::{Failure, RefusedBy, ToolOutcome};
 
 /// Maximum length of logged arguments, in bytes; longer ones are truncated.
 const MAX_ARGUMENTS: usize = 16 * 1024;
@@ -76,7 +76,7 @@ pub struct CallRecord<'a> {
     /// Outcome.
     pub outcome: AuditOutcome,
     /// Check that refused the call, if any.
-    pub refused: Option<Refused>,
+    pub refused: Option<RefusedBy>,
     /// Duration.
     pub duration: Duration,
     /// Number of characters of text in the result.
@@ -109,7 +109,7 @@ impl CallRecord<'_> {
         member(line, "tool", Some(self.tool));
         member(line, "rawTool", Some(self.raw_tool));
         member(line, "outcome", Some(self.outcome.name()));
-        member(line, "refusedBy", self.refused.map(Refused::name));
+        member(line, "refusedBy", self.refused.map(RefusedBy::name));
         line.push_str(",\"durationMs\":");
         milliseconds(line, self.duration);
         line.push_str(",\"argumentsSha256\":\"");

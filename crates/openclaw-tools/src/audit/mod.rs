@@ -57,14 +57,14 @@ pub struct Audit(Option<Arc<Log>>);
 struct Log {
     queue: mpsc::Sender<Message>,
     writer: Thread,
-    tally: Arc<Tally>,
+    tally: Arc<AuditCounters>,
     with_arguments: bool,
     redactor: Redactor,
 }
 
 /// Counters of lines that are not in the file.
 #[derive(Debug, Default)]
-struct Tally {
+struct AuditCounters {
     /// Recorded, and not written yet.
     waiting: AtomicU64,
     /// Lost, and not recorded in the file yet.
@@ -78,7 +78,7 @@ enum Message {
     Flush(oneshot::Sender<()>),
 }
 
-impl Tally {
+impl AuditCounters {
     /// Returns whether everything recorded is in the file.
     fn is_settled(&self) -> bool {
         let [waiting, lost] = [&self.waiting, &self.lost];
@@ -98,7 +98,7 @@ impl Audit {
     /// If it cannot be opened, or no thread can be spawned.
     pub fn to_file(path: impl Into<PathBuf>, options: AuditOptions) -> io::Result<Self> {
         let (queue, messages) = mpsc::channel(QUEUE);
-        let tally = Arc::new(Tally::default());
+        let tally = Arc::new(AuditCounters::default());
         let shown = options.with_arguments.then(|| options.redactor.clone());
         let writer = Writer::open(path.into(), options.max_bytes, shown, Arc::clone(&tally))?;
         // The thread exits when the last handle is dropped and the queue is empty.

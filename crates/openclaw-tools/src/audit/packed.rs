@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use super::entry::{AuditOutcome, CallRecord};
-use crate::outcome::Refused;
+use crate::outcome::RefusedBy;
 
 /// A call to be logged.
 #[derive(Debug)]
@@ -16,7 +16,7 @@ pub(super) struct Packed {
     has_agent: bool,
     has_session: bool,
     outcome: AuditOutcome,
-    refused: Option<Refused>,
+    refused: Option<RefusedBy>,
     duration: Duration,
     result_chars: usize,
 }
@@ -102,7 +102,7 @@ mod tests {
             raw_tool: "ü",
             arguments: "{\"a\":1}",
             outcome: AuditOutcome::Cancelled,
-            refused: Some(Refused::Limit),
+            refused: Some(RefusedBy::Limit),
             duration: Duration::from_nanos(7),
             result_chars: 9,
         };

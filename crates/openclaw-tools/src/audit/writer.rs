@@ -9,7 +9,7 @@ use std::time::{Duration, SystemTime};
 use openclaw_secrets::Redactor;
 use tokio::sync::mpsc;
 
-use super::{Message, Tally};
+use super::{AuditCounters, Message};
 use crate::appended::Appended;
 use crate::clock::Rfc3339;
 
@@ -24,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Owner of the file.
 pub(super) struct Writer {
     file: Appended,
-    tally: Arc<Tally>,
+    tally: Arc<AuditCounters>,
     /// Lines not written yet, and their number.
     batch: String,
     lines: u64,
@@ -41,7 +41,7 @@ impl Writer {
         path: PathBuf,
         max_bytes: u64,
         shown: Option<Redactor>,
-        tally: Arc<Tally>,
+        tally: Arc<AuditCounters>,
     ) -> io::Result<Self> {
         let mut older = path.clone().into_os_string();
         older.push(".1");

@@ -23,7 +23,7 @@ pub struct NoWorkspace {
 
 /// Why a file is not accessed; the message follows its name.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
+pub(super) enum PathError {
     #[error("is not a valid path")]
     NoPath,
     #[error("is outside of the workspace, or reached through a link that leads outside")]
@@ -48,7 +48,7 @@ pub(super) enum Refused {
     Other(io::Error),
 }
 
-impl From<io::Error> for Refused {
+impl From<io::Error> for PathError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound,
@@ -77,7 +77,7 @@ pub(super) struct Workspace {
 }
 
 /// Excludes all other changes.
-pub(super) type Turn<'a> = MutexGuard<'a, ()>;
+pub(super) type WriteLock<'a> = MutexGuard<'a, ()>;
 
 impl Workspace {
     pub(super) fn open(folder: PathBuf, also_readable: Vec<PathBuf>) -> Result<Self, NoWorkspace> {
@@ -94,13 +94,13 @@ impl Workspace {
     }
 
     /// Opens a file for reading, in the workspace or in another readable folder.
-    pub(super) fn open_file(&self, path: &str) -> Result<(File, Metadata), Refused> {
+    pub(super) fn open_file(&self, path: &str) -> Result<(File, Metadata), PathError> {
         match self.inside(path) {
-            Err(Refused::Outside) => {
+            Err(PathError::Outside) => {
                 let besides = self.also_readable.iter();
                 let found =
                     besides.filter_map(|folder| Some((folder, beneath(path, folder)?))).next();
-                let (folder, path) = found.ok_or(Refused::Outside)?;
+                let (folder, path) = found.ok_or(PathError::Outside)?;
                 regular_file(&Dir::open_ambient_dir(folder, ambient_authority())?, &path)
             }
             path => regular_file(&self.dir, &path?),
@@ -108,12 +108,12 @@ impl Workspace {
     }
 
     /// Opens a folder.
-    pub(super) fn open_folder(&self, path: &str) -> Result<Dir, Refused> {
+    pub(super) fn open_folder(&self, path: &str) -> Result<Dir, PathError> {
         Ok(self.dir.open_dir(self.inside(path)?)?)
     }
 
     /// Waits until no other call changes a file.
-    pub(super) fn turn(&self) -> Turn<'_> {
+    pub(super) fn turn(&self) -> WriteLock<'_> {
         self.writing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -121,22 +121,22 @@ impl Workspace {
     /// a file is followed.
     pub(super) fn replace(
         &self,
-        _turn: &Turn<'_>,
+        _turn: &WriteLock<'_>,
         path: &str,
         content: &[u8],
-    ) -> Result<bool, Refused> {
+    ) -> Result<bool, PathError> {
         let path = self.inside(path)?;
         let target = match self.dir.symlink_metadata(&path) {
             Ok(found) if found.is_symlink() => match self.dir.canonicalize(&path) {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    return Err(Refused::DeadLink);
+                    return Err(PathError::DeadLink);
                 }
                 target => target?,
             },
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error.into()),
             _ => path,
         };
-        let name = target.file_name().ok_or(Refused::Folder)?;
+        let name = target.file_name().ok_or(PathError::Folder)?;
         let parent = match target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             Some(parent) => {
                 self.dir.create_dir_all(parent)?;
@@ -147,13 +147,13 @@ impl Workspace {
         // From here on there is only a name in an open folder: no link is followed.
         let before = match parent.symlink_metadata(name) {
             Ok(found) if found.is_file() => Some(found.permissions()),
-            Ok(found) if found.is_dir() => return Err(Refused::Folder),
-            Ok(_) => return Err(Refused::Special),
+            Ok(found) if found.is_dir() => return Err(PathError::Folder),
+            Ok(_) => return Err(PathError::Special),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => return Err(error.into()),
         };
         if before.as_ref().is_some_and(Permissions::readonly) {
-            return Err(Refused::ReadOnly);
+            return Err(PathError::ReadOnly);
         }
         let was_there = before.is_some();
         let unfinished = unfinished_name()?;
@@ -168,16 +168,16 @@ impl Workspace {
 
     /// Returns the path relative to the workspace. Whether it stays inside is checked when it is
     /// resolved.
-    fn inside(&self, path: &str) -> Result<PathBuf, Refused> {
+    fn inside(&self, path: &str) -> Result<PathBuf, PathError> {
         if path.is_empty() || path.contains('\0') {
-            return Err(Refused::NoPath);
+            return Err(PathError::NoPath);
         }
         let relative = if Path::new(path).is_absolute() {
             beneath(path, &self.folder).or_else(|| beneath(path, &self.real))
         } else {
             Some(PathBuf::from(path))
         };
-        let relative = relative.ok_or(Refused::Outside)?;
+        let relative = relative.ok_or(PathError::Outside)?;
         let is_root = relative.as_os_str().is_empty();
         Ok(if is_root { PathBuf::from(".") } else { relative })
     }
@@ -188,14 +188,14 @@ fn beneath(path: &str, folder: &Path) -> Option<PathBuf> {
     Path::new(path).strip_prefix(folder).ok().map(Path::to_owned)
 }
 
-fn regular_file(dir: &Dir, path: &Path) -> Result<(File, Metadata), Refused> {
+fn regular_file(dir: &Dir, path: &Path) -> Result<(File, Metadata), PathError> {
     // Opening a pipe would block until it has a writer.
     let file = dir.open_with(path, OpenOptions::new().read(true).nonblock(true))?;
     let metadata = file.metadata()?;
     match metadata.file_type() {
         kind if kind.is_file() => Ok((file, metadata)),
-        kind if kind.is_dir() => Err(Refused::Folder),
-        _ => Err(Refused::Special),
+        kind if kind.is_dir() => Err(PathError::Folder),
+        _ => Err(PathError::Special),
     }
 }
 

@@ -14,11 +14,11 @@ mod steps;
 pub use arguments::{Arguments, Given};
 pub use context::{Call, CallContext, CallOptions, Consent};
 pub use refusal::Refusal;
-pub use resolve::{Lookup, NotMade, One, Resolve, Resolving, unknown};
+pub use resolve::{FixedTool, Lookup, RefuseCall, Resolve, Resolving, unknown};
 
 use tokio::time::Instant;
 
-use crate::approval::Standing;
+use crate::approval::ApprovalNeed;
 use crate::audit::Audit;
 use crate::outcome::ToolOutcome;
 use crate::source::{Executed, Tool, ToolCall};
@@ -31,8 +31,8 @@ pub struct Pipeline {
 }
 
 /// Returns whether a call of a tool would need an approval.
-pub fn standing(tool: &dyn Tool, arguments: &Arguments<'_>) -> Standing {
-    Standing::of(tool.rule(arguments), tool.spec().effect, tool.pin(Instant::now()))
+pub fn standing(tool: &dyn Tool, arguments: &Arguments<'_>) -> ApprovalNeed {
+    ApprovalNeed::of(tool.rule(arguments), tool.spec().effect, tool.pin(Instant::now()))
 }
 
 impl Pipeline {

@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use crate::audit::AuditOutcome;
-use crate::outcome::{Failure, Refused, ToolOutcome};
+use crate::outcome::{Failure, RefusedBy, ToolOutcome};
 
 /// A call that is refused before it is executed.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ impl Refusal {
 
     /// Sets the check that refused the call.
     #[must_use]
-    pub fn by(mut self, check: Refused) -> Self {
+    pub fn by(mut self, check: RefusedBy) -> Self {
         self.outcome.details.refused = Some(check);
         self
     }
@@ -54,47 +54,47 @@ impl Refusal {
 
     pub(super) fn policy(by: &str) -> Self {
         let words = format!("The call is denied by the configuration (`{by}`).");
-        Self::new(Failure::Denied, words).by(Refused::Policy)
+        Self::new(Failure::Denied, words).by(RefusedBy::Policy)
     }
 
     pub(super) fn unusable(flaw: &dyn Display) -> Self {
         let words = format!("The tool is unusable: {flaw}.");
-        Self::new(Failure::Protocol, words).by(Refused::Unusable)
+        Self::new(Failure::Protocol, words).by(RefusedBy::Unusable)
     }
 
     pub(super) fn changed() -> Self {
         let words = "The call is denied: the tool's description or schema has changed since it was \
                      approved. The user must review and approve it again.";
-        Self::new(Failure::Denied, words).by(Refused::Changed)
+        Self::new(Failure::Denied, words).by(RefusedBy::Changed)
     }
 
     pub(super) fn declined() -> Self {
         let words = "The user denied this call.";
-        Self::new(Failure::Denied, words).by(Refused::Declined)
+        Self::new(Failure::Denied, words).by(RefusedBy::Declined)
     }
 
     pub(super) fn nobody() -> Self {
         let words = "The call needs the user's approval, and no user answered. The tool was not \
                      called. (See `approval` of its server, and `approval.fallback` of the agent.)";
-        Self::new(Failure::Denied, words).by(Refused::NobodyToAsk)
+        Self::new(Failure::Denied, words).by(RefusedBy::NobodyToAsk)
     }
 
     pub(super) fn misfit(violations: &dyn Display) -> Self {
         let words = format!("Invalid arguments; the tool was not called.\n{violations}");
-        Self::new(Failure::InvalidArguments, words).by(Refused::Schema)
+        Self::new(Failure::InvalidArguments, words).by(RefusedBy::Schema)
     }
 
     pub(super) fn not_json(error: &dyn Display) -> Self {
         let words = format!("The arguments are not valid JSON: {error}. The tool was not called.");
-        Self::new(Failure::InvalidArguments, words).by(Refused::Schema)
+        Self::new(Failure::InvalidArguments, words).by(RefusedBy::Schema)
     }
 
     pub(super) fn no_object() -> Self {
         let words = "The arguments must be a JSON object. The tool was not called.";
-        Self::new(Failure::InvalidArguments, words).by(Refused::Schema)
+        Self::new(Failure::InvalidArguments, words).by(RefusedBy::Schema)
     }
 
     pub(super) fn limit(words: String) -> Self {
-        Self::new(Failure::RateLimited, words).by(Refused::Limit)
+        Self::new(Failure::RateLimited, words).by(RefusedBy::Limit)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use super::refusal::Refusal;
-use crate::outcome::{Failure, Refused};
+use crate::outcome::{Failure, RefusedBy};
 use crate::source::{Tool, ToolSource};
 
 /// Maximum length of an unknown name in messages: models may invent long ones.
@@ -36,14 +36,14 @@ impl<S: ToolSource + ?Sized> Resolve for S {
 pub fn unknown(name: &str, hint: &str) -> Refusal {
     let name: String = name.chars().take(MAX_NAME).filter(char::is_ascii_graphic).collect();
     let words = format!("Unknown tool '{name}'.{hint}");
-    Refusal::new(Failure::Denied, words).by(Refused::UnknownTool)
+    Refusal::new(Failure::Denied, words).by(RefusedBy::UnknownTool)
 }
 
 /// Resolves every name to one tool.
 #[derive(Debug, Clone)]
-pub struct One(pub Arc<dyn Tool>);
+pub struct FixedTool(pub Arc<dyn Tool>);
 
-impl Resolve for One {
+impl Resolve for FixedTool {
     fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
         Resolving::Now(Ok(Arc::clone(&self.0)))
     }
@@ -63,9 +63,9 @@ where
 }
 
 /// Refuses every call: for a call that is refused before it is resolved, but is still logged.
-pub struct NotMade<F>(pub F);
+pub struct RefuseCall<F>(pub F);
 
-impl<F: Fn() -> Refusal + Send + Sync> Resolve for NotMade<F> {
+impl<F: Fn() -> Refusal + Send + Sync> Resolve for RefuseCall<F> {
     fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
         Resolving::Now(Err((self.0)()))
     }

@@ -6,8 +6,10 @@ use tokio::time::Instant;
 use super::arguments::Arguments;
 use super::context::{CallContext, Consent};
 use super::refusal::Refusal;
-use crate::approval::{Answer, Approval, Fallback, Pin, Question, Standing, Why};
-use crate::outcome::Refused;
+use crate::approval::{
+    Approval, ApprovalAnswer, ApprovalNeed, ApprovalReason, ApprovalRequest, Fallback, Pin,
+};
+use crate::outcome::RefusedBy;
 use crate::policy::Decision;
 use crate::schema::Validator;
 use crate::source::Tool;
@@ -54,25 +56,26 @@ pub(super) async fn approval(
         }
         Consent::Ask { approver, fallback } => (approver, fallback),
     };
-    let Standing::Ask(why) = Standing::of(tool.rule(arguments), tool.spec().effect, pin) else {
+    let ApprovalNeed::Ask(why) = ApprovalNeed::of(tool.rule(arguments), tool.spec().effect, pin)
+    else {
         return Ok(Approved::default());
     };
     schema(tool, arguments)?;
     let (spec, arguments) = (tool.spec(), arguments.raw());
-    let question = Question { tool: spec, arguments, why, session: context.session };
+    let question = ApprovalRequest { tool: spec, arguments, why, session: context.session };
     let given = match (approver.ask(question).await, fallback) {
-        (Answer::Yes(Approval::Always), _) if !why.can_last() => Approval::Once,
-        (Answer::Yes(approval), _) => approval,
-        (Answer::No, _) => return Err(Refusal::declined()),
-        (Answer::Nobody, Fallback::Allow) if why != Why::Changed => {
+        (ApprovalAnswer::Yes(Approval::Always), _) if !why.can_last() => Approval::Once,
+        (ApprovalAnswer::Yes(approval), _) => approval,
+        (ApprovalAnswer::No, _) => return Err(Refusal::declined()),
+        (ApprovalAnswer::Unanswered, Fallback::Allow) if why != ApprovalReason::Changed => {
             let name = spec.name.as_str();
             tracing::warn!(tool = name, "no user to approve; allowed by the configuration");
             Approval::Once
         }
-        (Answer::Nobody, _) if why == Why::Changed => {
-            return Err(Refusal::nobody().by(Refused::Changed));
+        (ApprovalAnswer::Unanswered, _) if why == ApprovalReason::Changed => {
+            return Err(Refusal::nobody().by(RefusedBy::Changed));
         }
-        (Answer::Nobody, _) => return Err(Refusal::nobody()),
+        (ApprovalAnswer::Unanswered, _) => return Err(Refusal::nobody()),
     };
     // The user approved the definition that was shown.
     if !tool.is_current() {

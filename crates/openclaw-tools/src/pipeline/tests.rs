@@ -9,11 +9,11 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::approval::{
-    Answer, Approval, ApprovalRule, Approver, Fallback, Fingerprint, Pin, Question,
+    Approval, ApprovalAnswer, ApprovalRequest, ApprovalRule, Approver, Fallback, Fingerprint, Pin,
 };
 use crate::audit::AuditOptions;
 use crate::name::ToolName;
-use crate::outcome::{Content, Details, Failure, Refused};
+use crate::outcome::{Content, Details, Failure, RefusedBy};
 use crate::policy::Decision;
 use crate::schema::LazyValidator;
 use crate::source::{Origin, ToolSource};
@@ -158,22 +158,22 @@ impl ToolSource for Shop {
 }
 
 #[derive(Debug)]
-struct Answers(Answer);
+struct Answers(ApprovalAnswer);
 
 impl Approver for Answers {
-    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(std::future::ready(self.0))
     }
 }
 
-const YES: Answer = Answer::Yes(Approval::Once);
+const YES: ApprovalAnswer = ApprovalAnswer::Yes(Approval::Once);
 
 /// Returns the outcome of a call, and its audit log lines.
 async fn lines_of(
     shop: &Shop,
     name: &str,
     arguments: &str,
-    answer: Answer,
+    answer: ApprovalAnswer,
 ) -> (ToolOutcome, Vec<Value>) {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audit.jsonl");
@@ -198,7 +198,8 @@ async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
     type Change = fn(&mut ScriptedTool);
     /// The tool, its name, the arguments, the user's answer, the outcome, and the check that
     /// refused.
-    type Row = (Change, &'static str, &'static str, Answer, &'static str, Option<Refused>);
+    type Row =
+        (Change, &'static str, &'static str, ApprovalAnswer, &'static str, Option<RefusedBy>);
     let denied: Change = |tool| tool.decision = Decision::Denied { by: "tools.deny".to_owned() };
     let each_time: Change = |tool| tool.rule = ApprovalRule::Always;
     let nothing: Change = |_| {};
@@ -210,32 +211,46 @@ async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
     ];
     let mut table: Vec<Row> = vec![
         (nothing, "push", "{}", YES, "ok", None),
-        (nothing, "pull", "{}", YES, "denied", Some(Refused::UnknownTool)),
-        (denied, "push", "{}", YES, "denied", Some(Refused::Policy)),
+        (nothing, "pull", "{}", YES, "denied", Some(RefusedBy::UnknownTool)),
+        (denied, "push", "{}", YES, "denied", Some(RefusedBy::Policy)),
         (
             |tool| tool.flaw = Some("x".to_owned()),
             "push",
             "{}",
             YES,
             "protocol-error",
-            Some(Refused::Unusable),
+            Some(RefusedBy::Unusable),
         ),
         (each_time, "push", "{}", YES, "ok", None),
-        (each_time, "push", "{}", Answer::No, "denied", Some(Refused::Declined)),
-        (each_time, "push", "{}", Answer::Nobody, "denied", Some(Refused::NobodyToAsk)),
+        (each_time, "push", "{}", ApprovalAnswer::No, "denied", Some(RefusedBy::Declined)),
+        (
+            each_time,
+            "push",
+            "{}",
+            ApprovalAnswer::Unanswered,
+            "denied",
+            Some(RefusedBy::NobodyToAsk),
+        ),
         (
             |tool| tool.pin = Pin::Changed,
             "push",
             "{}",
-            Answer::Nobody,
+            ApprovalAnswer::Unanswered,
             "denied",
-            Some(Refused::Changed),
+            Some(RefusedBy::Changed),
         ),
         (|tool| tool.pin = Pin::Changed, "push", "{}", YES, "ok", None),
-        (nothing, "push", r#"{"to":5}"#, YES, "invalid-arguments", Some(Refused::Schema)),
-        (each_time, "push", r#"{"to":5}"#, Answer::No, "invalid-arguments", Some(Refused::Schema)),
-        (nothing, "push", "{no", YES, "invalid-arguments", Some(Refused::Schema)),
-        (nothing, "push", "[]", YES, "invalid-arguments", Some(Refused::Schema)),
+        (nothing, "push", r#"{"to":5}"#, YES, "invalid-arguments", Some(RefusedBy::Schema)),
+        (
+            each_time,
+            "push",
+            r#"{"to":5}"#,
+            ApprovalAnswer::No,
+            "invalid-arguments",
+            Some(RefusedBy::Schema),
+        ),
+        (nothing, "push", "{no", YES, "invalid-arguments", Some(RefusedBy::Schema)),
+        (nothing, "push", "[]", YES, "invalid-arguments", Some(RefusedBy::Schema)),
         (nothing, "push", r#"{"to":null}"#, YES, "ok", None),
         (
             |tool| tool.limit = Err("later".to_owned()),
@@ -243,7 +258,7 @@ async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
             "{}",
             YES,
             "rate-limited",
-            Some(Refused::Limit),
+            Some(RefusedBy::Limit),
         ),
     ];
     table.extend(fails.map(|(change, outcome)| (change, "push", "{}", YES, outcome, None)));
@@ -254,7 +269,7 @@ async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
         let line = &lines[0];
         assert_eq!(line["outcome"], expected, "{line}");
         assert_eq!(outcome.details.refused, refused, "{line}");
-        assert_eq!(line["refusedBy"].as_str(), refused.map(Refused::name), "{line}");
+        assert_eq!(line["refusedBy"].as_str(), refused.map(RefusedBy::name), "{line}");
         assert_eq!((&line["tool"], &line["agent"]), (&json!(name), &json!("main")));
         if name == "push" {
             assert_eq!((&line["server"], &line["rawTool"]), (&json!("shop"), &json!("push it")));
@@ -299,7 +314,7 @@ async fn a_tool_that_changes_while_the_user_decides_is_not_called() {
         tool.is_current = false;
     });
     let (outcome, _) = lines_of(&shop, "push", "", YES).await;
-    assert_eq!(outcome.details.refused, Some(Refused::Changed));
+    assert_eq!(outcome.details.refused, Some(RefusedBy::Changed));
     assert_eq!(shop.0.executed.load(Ordering::Relaxed), 0);
 }
 
@@ -310,10 +325,10 @@ async fn a_caller_who_decides_approves_by_calling_but_not_what_has_changed() {
     for (pin, seen, approves_change, expected) in [
         (Pin::New, None, false, None),
         (Pin::New, Some(same), false, None),
-        (Pin::New, Some(other), true, Some(Refused::Changed)),
-        (Pin::Changed, None, false, Some(Refused::Changed)),
-        (Pin::Changed, None, true, Some(Refused::Changed)),
-        (Pin::Changed, Some(same), false, Some(Refused::Changed)),
+        (Pin::New, Some(other), true, Some(RefusedBy::Changed)),
+        (Pin::Changed, None, false, Some(RefusedBy::Changed)),
+        (Pin::Changed, None, true, Some(RefusedBy::Changed)),
+        (Pin::Changed, Some(same), false, Some(RefusedBy::Changed)),
         (Pin::Changed, Some(same), true, None),
     ] {
         let shop = Shop::with(|tool| {

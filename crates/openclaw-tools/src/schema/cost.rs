@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use super::Unusable;
 use super::shape::{Reach, for_each_child};
-use super::tidy::{Tidy, join, pointer_of};
+use super::tidy::{NormalizedSchema, join, pointer_of};
 
 /// Maximum length of a chain of schemas for the same value.
 const MAX_CHAIN: usize = 32;
@@ -28,7 +28,7 @@ impl Cost {
     ///
     /// # Errors
     /// If validation might not terminate, or need too much stack.
-    pub(super) fn of(tidy: &Tidy) -> Result<Self, Unusable> {
+    pub(super) fn of(tidy: &NormalizedSchema) -> Result<Self, Unusable> {
         let mut graph = Graph::default();
         graph.add(&tidy.root, String::new());
         graph.link();

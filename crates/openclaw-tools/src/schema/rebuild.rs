@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Number, Value};
 
-use super::tidy::{Tidy, pointer_of, weigh};
+use super::tidy::{NormalizedSchema, pointer_of, weigh};
 
 /// Maximum nesting of schemas; deeper ones accept anything.
 const MAX_NESTING: usize = 40;
@@ -16,7 +16,7 @@ const MAX_WEIGHT: usize = 256 * 1024;
 const TYPES: [&str; 7] = ["null", "boolean", "integer", "number", "string", "array", "object"];
 
 /// Rebuilds the schema.
-pub(super) fn rebuild(tidy: &Tidy) -> Map<String, Value> {
+pub(super) fn rebuild(tidy: &NormalizedSchema) -> Map<String, Value> {
     let mut rebuilder = Rebuilder { root: &tidy.root, following: Vec::new(), weight: 0 };
     match rebuilder.schema(&tidy.root, 0) {
         Value::Object(schema) => schema,

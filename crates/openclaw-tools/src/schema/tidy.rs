@@ -19,7 +19,7 @@ const VALUE_WEIGHT: usize = 4;
 /// A normalized schema: each `$ref` is `#` or `#/…` and refers to a schema in it; it has no `$id`,
 /// no anchors, no comments.
 #[derive(Debug)]
-pub(super) struct Tidy {
+pub(super) struct NormalizedSchema {
     pub(super) root: Value,
     /// The declared draft.
     pub(super) draft: Option<Draft>,
@@ -62,7 +62,7 @@ pub(super) fn weigh_all(schema: &Map<String, Value>) -> Result<(), Unusable> {
 }
 
 /// Normalizes a schema.
-pub(super) fn tidy(schema: &Map<String, Value>) -> Result<Tidy, Unusable> {
+pub(super) fn tidy(schema: &Map<String, Value>) -> Result<NormalizedSchema, Unusable> {
     weigh_all(schema)?;
     let draft = schema.get("$schema").and_then(Value::as_str).and_then(draft_of);
     let mut root = Value::Object(schema.clone());
@@ -96,7 +96,7 @@ pub(super) fn tidy(schema: &Map<String, Value>) -> Result<Tidy, Unusable> {
             schema.insert("$ref".to_owned(), Value::String(fragment(&pointer)));
         }
     });
-    Ok(Tidy { root, draft, dropped_refs })
+    Ok(NormalizedSchema { root, draft, dropped_refs })
 }
 
 /// Collects the pointers and anchors of all schemas.
@@ -186,7 +186,7 @@ mod tests {
 
     use super::*;
 
-    fn tidied(schema: &Value) -> Tidy {
+    fn tidied(schema: &Value) -> NormalizedSchema {
         tidy(schema.as_object().unwrap()).unwrap()
     }
 

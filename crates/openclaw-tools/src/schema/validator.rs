@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::Unusable;
 use super::cost::{Cost, MAX_STEPS};
 use super::shape::for_each_subschema_mut;
-use super::tidy::{Tidy, tidy};
+use super::tidy::{NormalizedSchema, tidy};
 use super::violations::Violations;
 
 /// Maximum memory of a compiled `pattern`, in bytes.
@@ -166,7 +166,7 @@ fn is_any_object(schema: &Map<String, Value>) -> bool {
     schema.get("type").is_some() && schema.iter().all(says_nothing)
 }
 
-fn build(tidy: &Tidy) -> Result<jsonschema::Validator, Unusable> {
+fn build(tidy: &NormalizedSchema) -> Result<jsonschema::Validator, Unusable> {
     let only = tidy.draft.map(|draft| [draft; 1]);
     let all = [Draft::Draft202012, Draft::Draft7, Draft::Draft4];
     let mut first = None;

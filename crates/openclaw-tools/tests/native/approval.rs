@@ -2,15 +2,15 @@
 
 use openclaw_tools::native::{Approvals, Native, NativeTools, Setup};
 use openclaw_tools::{
-    Approval, ApprovalRule, Arguments, Decision, Failure, Policy, Refused, Rules, Standing,
-    ToolSource as _, Why, pipeline,
+    Approval, ApprovalNeed, ApprovalReason, ApprovalRule, Arguments, Decision, Failure, Policy,
+    RefusedBy, Rules, ToolSource as _, pipeline,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
 
 use crate::Bench;
 
-fn standing(bench: &Bench, tool: &str) -> Standing {
+fn standing(bench: &Bench, tool: &str) -> ApprovalNeed {
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
     pipeline::standing(&*bench.tools.find(tool).unwrap(), &Arguments::new(&nothing))
 }
@@ -19,15 +19,15 @@ fn standing(bench: &Bench, tool: &str) -> Standing {
 async fn what_only_looks_is_free_and_the_rest_is_asked_about() {
     let bench = Bench::new();
     for tool in ["read", "list", "web_fetch"] {
-        assert_eq!(standing(&bench, tool), Standing::Free, "{tool}");
+        assert_eq!(standing(&bench, tool), ApprovalNeed::Free, "{tool}");
     }
     for tool in ["write", "edit", "exec"] {
-        assert_eq!(standing(&bench, tool), Standing::Ask(Why::MayChange), "{tool}");
+        assert_eq!(standing(&bench, tool), ApprovalNeed::Ask(ApprovalReason::MayChange), "{tool}");
     }
     let asked = json!({"path": "a.txt", "content": "x"});
     let outcome = bench.call_as("write", asked, None).await;
     assert_eq!(outcome.details.failure, Some(Failure::Denied));
-    assert_eq!(outcome.details.refused, Some(Refused::NobodyToAsk));
+    assert_eq!(outcome.details.refused, Some(RefusedBy::NobodyToAsk));
     assert!(outcome.is_error && outcome.text().contains("needs the user's approval"));
     assert!(!bench.path("a.txt").exists());
     let outcome = bench.call_as("exec", json!({"command": "echo x > b.txt"}), None).await;
@@ -41,26 +41,26 @@ async fn consent_to_one_call_does_not_last_and_consent_for_good_does() {
     let bench = Bench::with(|setup| Setup { approvals: approvals.clone(), ..setup });
     let asked = || json!({"path": "a.txt", "content": "x"});
     assert!(!bench.call_as("write", asked(), Some(Approval::Once)).await.is_error);
-    assert_eq!(standing(&bench, "write"), Standing::Ask(Why::MayChange));
+    assert_eq!(standing(&bench, "write"), ApprovalNeed::Ask(ApprovalReason::MayChange));
     assert!(!bench.call_as("write", asked(), Some(Approval::Always)).await.is_error);
-    assert_eq!(standing(&bench, "write"), Standing::Free);
+    assert_eq!(standing(&bench, "write"), ApprovalNeed::Free);
     assert!(!bench.call_as("write", asked(), None).await.is_error);
-    assert_eq!(standing(&bench, "exec"), Standing::Ask(Why::MayChange));
+    assert_eq!(standing(&bench, "exec"), ApprovalNeed::Ask(ApprovalReason::MayChange));
     approvals.forget("write");
-    assert_eq!(standing(&bench, "write"), Standing::Ask(Why::MayChange));
+    assert_eq!(standing(&bench, "write"), ApprovalNeed::Ask(ApprovalReason::MayChange));
 }
 
 #[tokio::test]
 async fn the_rule_may_be_to_ask_each_time_or_never() {
     let bench = Bench::with(|setup| Setup { approval: ApprovalRule::Always, ..setup });
     let asked = || json!({"path": "."});
-    assert_eq!(standing(&bench, "list"), Standing::Ask(Why::EachTime));
+    assert_eq!(standing(&bench, "list"), ApprovalNeed::Ask(ApprovalReason::EachTime));
     assert!(!bench.call_as("list", asked(), Some(Approval::Always)).await.is_error);
-    assert_eq!(standing(&bench, "list"), Standing::Ask(Why::EachTime));
+    assert_eq!(standing(&bench, "list"), ApprovalNeed::Ask(ApprovalReason::EachTime));
     assert!(bench.call_as("list", asked(), None).await.is_error);
 
     let bench = Bench::with(|setup| Setup { approval: ApprovalRule::Never, ..setup });
-    assert_eq!(standing(&bench, "exec"), Standing::Free);
+    assert_eq!(standing(&bench, "exec"), ApprovalNeed::Free);
 }
 
 #[test]

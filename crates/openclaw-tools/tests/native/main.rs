@@ -17,8 +17,8 @@ use futures_util::future::BoxFuture;
 use openclaw_tools::audit::Audit;
 use openclaw_tools::native::{NativeTools, Setup};
 use openclaw_tools::{
-    Answer, Approval, Approver, Call, CallContext, Consent, Fallback, Pipeline, Question,
-    ToolOutcome,
+    Approval, ApprovalAnswer, ApprovalRequest, Approver, Call, CallContext, Consent, Fallback,
+    Pipeline, ToolOutcome,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -75,7 +75,7 @@ impl Bench {
         approval: Option<Approval>,
     ) -> ToolOutcome {
         let arguments = RawValue::from_string(arguments.to_string()).unwrap();
-        let approver = Answers(approval.map_or(Answer::Nobody, Answer::Yes));
+        let approver = Answers(approval.map_or(ApprovalAnswer::Unanswered, ApprovalAnswer::Yes));
         let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
         let context = CallContext { consent, ..CallContext::by_hand("test") };
         let pipeline = Pipeline::new(Audit::none());
@@ -85,10 +85,10 @@ impl Bench {
 
 /// Answers every question in the same way.
 #[derive(Debug)]
-struct Answers(Answer);
+struct Answers(ApprovalAnswer);
 
 impl Approver for Answers {
-    fn ask<'a>(&'a self, _: Question<'a>) -> BoxFuture<'a, Answer> {
+    fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(std::future::ready(self.0))
     }
 }

@@ -11,9 +11,10 @@ use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::link::{Need, Role, with_link};
-use super::talk::approve::{self, Choice, Request};
+use super::talk::approve::{self, ApprovalPrompt, Choice};
 use super::talk::{
-    Answer, Call, Ending, Lines, Painter, Step, Turn, Whom, Words, settled, whole_stdin,
+    Call, CallFormatter, ChatAgent, Lines, OutgoingMessage, Turn, TurnEvent, TurnOutcome,
+    TurnStatus, settled, whole_stdin,
 };
 use crate::cli::TurnArgs;
 use crate::edge::Edge;
@@ -50,7 +51,7 @@ pub(crate) fn agent(
     let has_person = edge.has_person() && !from_stdin;
     let role = if has_person { Role::Person } else { Role::Script };
     with_link(&Need::Agents(role), flag, edge, output, async |link, signals, output| {
-        let mut once = Once {
+        let mut once = SingleTurn {
             surface: &*link.surface,
             typed: has_person.then(|| None),
             shows_calls: args.verbose || std::io::stderr().is_terminal(),
@@ -63,20 +64,20 @@ pub(crate) fn agent(
 }
 
 /// The state of one turn.
-struct Once<'a> {
+struct SingleTurn<'a> {
     surface: &'a dyn Surface,
     /// The lines typed on stdin, once there was a prompt; `None` if the user cannot be prompted.
     typed: Option<Option<Lines>>,
     shows_calls: bool,
     /// Why the turn was aborted.
-    gave_up: Option<Ending>,
+    gave_up: Option<TurnStatus>,
     /// Whether a tool was always allowed.
     has_allowed: bool,
     /// Events that arrived during a prompt.
-    held: VecDeque<Step>,
+    held: VecDeque<TurnEvent>,
 }
 
-impl Once<'_> {
+impl SingleTurn<'_> {
     async fn run(
         &mut self,
         args: &TurnArgs,
@@ -87,14 +88,14 @@ impl Once<'_> {
         let limit = args.timeout.map(|limit| Duration::from_millis(limit.get()));
         let deadline = Instant::now() + limit.unwrap_or(DAY).min(DAY);
         let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
-        let whom = Whom::find(self.surface, agent, session).await?;
+        let whom = ChatAgent::find(self.surface, agent, session).await?;
         tokio::select! {
             () = settled(self.surface, Some(&whom.agent), SERVERS) => {}
             () = sleep_until(deadline) => {}
             _ = signals.next() => return Err(CommandError::Interrupted),
         }
         let session = session.map_or_else(|| whom.new_session(), |named| whom.session(named));
-        let words = Words {
+        let words = OutgoingMessage {
             session: session.clone(),
             agent: whom.named_for(&session),
             message,
@@ -104,9 +105,9 @@ impl Once<'_> {
         let mut turn = Turn::begin(self.surface, words).await?;
         let answer = self.follow(&mut turn, deadline, signals, output).await;
         let ending = self.gave_up.unwrap_or(answer.ending);
-        let timed_out = limit.filter(|_| ending == Ending::TimedOut);
+        let timed_out = limit.filter(|_| ending == TurnStatus::TimedOut);
         let error = timed_out.map(|limit| format!("timed out after {} ms", limit.as_millis()));
-        let answer = Answer { ending, error: error.or(answer.error.clone()), ..answer };
+        let answer = TurnOutcome { ending, error: error.or(answer.error.clone()), ..answer };
         self.show(&answer, &turn.run, &session, args, output);
         match answer.trouble() {
             Some(trouble) => Err(CommandError::new(ending.exit(), trouble)),
@@ -121,49 +122,49 @@ impl Once<'_> {
         mut deadline: Instant,
         signals: &mut Signals,
         output: &mut Output,
-    ) -> Answer {
+    ) -> TurnOutcome {
         loop {
             tokio::select! {
                 biased;
                 step = next(&mut self.held, turn) => match step {
-                    Step::Over(answer) => {
+                    TurnEvent::Over(answer) => {
                         // The gateway has the same limit, starts counting later, and reports a
                         // timeout as cancelled.
-                        let is_cancelled = answer.ending == Ending::Cancelled;
+                        let is_cancelled = answer.ending == TurnStatus::Cancelled;
                         if is_cancelled && self.gave_up.is_none() && Instant::now() >= deadline {
-                            self.gave_up = Some(Ending::TimedOut);
+                            self.gave_up = Some(TurnStatus::TimedOut);
                         }
                         return *answer;
                     }
-                    Step::Called(_) | Step::Advanced(_) => {}
-                    Step::Returned(call) => self.tell_call(&call, output),
-                    Step::Notice(text) => output.note(&text),
-                    Step::Asked(approval) => self.decide(&approval, turn, signals, output).await,
-                    Step::EndingServer(reason) => output.warning(&format!("the gateway is stopping: \
+                    TurnEvent::Called(_) | TurnEvent::Advanced(_) => {}
+                    TurnEvent::Returned(call) => self.tell_call(&call, output),
+                    TurnEvent::Notice(text) => output.note(&text),
+                    TurnEvent::Asked(approval) => self.decide(&approval, turn, signals, output).await,
+                    TurnEvent::EndingServer(reason) => output.warning(&format!("the gateway is stopping: \
                         {reason}")),
                     // No server elicits here: this client does not announce that capability.
-                    Step::Text(_) | Step::Replaced(_) | Step::Thought => {}
-                    Step::Elicited(_) | Step::Decided(_) => {}
+                    TurnEvent::Text(_) | TurnEvent::Replaced(_) | TurnEvent::Thought => {}
+                    TurnEvent::Elicited(_) | TurnEvent::Decided(_) => {}
                 },
                 _ = signals.next() => {
                     if self.gave_up.is_some() {
-                        return turn.given_up(Ending::Cancelled);
+                        return turn.given_up(TurnStatus::Cancelled);
                     }
-                    self.give_up(Ending::Cancelled, turn).await;
+                    self.give_up(TurnStatus::Cancelled, turn).await;
                     deadline = Instant::now() + GOODBYE;
                 }
                 () = sleep_until(deadline) => {
                     if let Some(ending) = self.gave_up {
                         return turn.given_up(ending);
                     }
-                    self.give_up(Ending::TimedOut, turn).await;
+                    self.give_up(TurnStatus::TimedOut, turn).await;
                     deadline = Instant::now() + GOODBYE;
                 }
             }
         }
     }
 
-    async fn give_up(&mut self, why: Ending, turn: &Turn<'_>) {
+    async fn give_up(&mut self, why: TurnStatus, turn: &Turn<'_>) {
         self.gave_up = Some(why);
         // Errors do not matter: the command exits anyway.
         let _ = timeout(GOODBYE, turn.abort()).await;
@@ -171,7 +172,7 @@ impl Once<'_> {
 
     fn tell_call(&self, call: &Call, output: &mut Output) {
         if self.shows_calls {
-            Painter::call(call).iter().for_each(|line| output.aside(line));
+            CallFormatter::call(call).iter().for_each(|line| output.aside(line));
         }
     }
 
@@ -184,7 +185,7 @@ impl Once<'_> {
         output: &mut Output,
     ) {
         let Self { typed: Some(typed), held, .. } = self else { return };
-        let is_settled = |step: &Step| is_settled(step, &approval.id);
+        let is_settled = |step: &TurnEvent| is_settled(step, &approval.id);
         if held.iter().any(is_settled) {
             return;
         }
@@ -193,7 +194,7 @@ impl Once<'_> {
         if self.has_allowed && !approve::is_open(self.surface, &approval.id).await {
             return;
         }
-        let request = Request::new(approval, output.labelled_width());
+        let request = ApprovalPrompt::new(approval, output.labelled_width());
         let decision = tokio::select! {
             decision = ask(request, typed, output) => Some(decision),
             _ = signals.next() => None,
@@ -210,13 +211,13 @@ impl Once<'_> {
             output.warning(&error.to_string());
         }
         if interrupted {
-            self.give_up(Ending::Cancelled, turn).await;
+            self.give_up(TurnStatus::Cancelled, turn).await;
         }
     }
 
     fn show(
         &self,
-        answer: &Answer,
+        answer: &TurnOutcome,
         run: &str,
         session: &str,
         args: &TurnArgs,
@@ -224,7 +225,7 @@ impl Once<'_> {
     ) {
         if output.json {
             output.value(&json!({
-                "ok": answer.ending == Ending::Done,
+                "ok": answer.ending == TurnStatus::Done,
                 "sessionKey": session,
                 "runId": run,
                 "text": answer.text,
@@ -249,7 +250,7 @@ impl Once<'_> {
 }
 
 /// Returns the next event, first those that arrived during a prompt. Cancel-safe.
-async fn next(held: &mut VecDeque<Step>, turn: &mut Turn<'_>) -> Step {
+async fn next(held: &mut VecDeque<TurnEvent>, turn: &mut Turn<'_>) -> TurnEvent {
     match held.pop_front() {
         Some(step) => step,
         None => turn.next().await,
@@ -258,9 +259,9 @@ async fn next(held: &mut VecDeque<Step>, turn: &mut Turn<'_>) -> Step {
 
 /// Waits until a request is settled; events that arrive meanwhile are kept.
 async fn withdrawn(
-    held: &mut VecDeque<Step>,
+    held: &mut VecDeque<TurnEvent>,
     turn: &mut Turn<'_>,
-    is_settled: impl Fn(&Step) -> bool,
+    is_settled: impl Fn(&TurnEvent) -> bool,
 ) {
     loop {
         held.push_back(turn.next().await);
@@ -271,16 +272,16 @@ async fn withdrawn(
 }
 
 /// Whether a request needs no answer any more: it was decided elsewhere, or the turn is over.
-fn is_settled(step: &Step, id: &str) -> bool {
+fn is_settled(step: &TurnEvent, id: &str) -> bool {
     match step {
-        Step::Decided(decided) => decided == id,
-        Step::Over(_) => true,
+        TurnEvent::Decided(decided) => decided == id,
+        TurnEvent::Over(_) => true,
         _ => false,
     }
 }
 
 /// Prompts on stderr until there is a valid answer. Without one, the call is denied.
-async fn ask(mut request: Request<'_>, typed: &mut Lines, output: &mut Output) -> Decision {
+async fn ask(mut request: ApprovalPrompt<'_>, typed: &mut Lines, output: &mut Output) -> Decision {
     request.lines().iter().for_each(|line| output.aside(line));
     for _ in 0..MAX_TRIES {
         typed.forget();

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 use super::text::{Token, without_needless_escapes};
 use super::{Origin, SOURCE};
-use crate::wire::{CallError, Closed, Unfit};
+use crate::wire::{CallError, Closed, UnusableResponse};
 
 /// The maximum length of a server's error message.
 const MAX_THEIRS: usize = 4_000;
@@ -128,12 +128,12 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
             return failure_with(Failure::InvalidResponse, words, Untrusted::new(&body), origin);
         }
         // The name of the encoding comes from the server.
-        CallError::Unfit(unfit @ Unfit::Compressed { .. }) => {
+        CallError::UnusableResponse(unfit @ UnusableResponse::Compressed { .. }) => {
             let words = format!("{server} sent an invalid response.");
             let how = unfit.to_string();
             return failure_with(Failure::InvalidResponse, words, Untrusted::new(&how), origin);
         }
-        CallError::Unfit(unfit) => {
+        CallError::UnusableResponse(unfit) => {
             (Failure::InvalidResponse, format!("{server} sent an invalid response: {unfit}."))
         }
         // The reason may quote the server.

@@ -98,7 +98,7 @@ pub fn outcome(
     spill: Option<&Spill>,
     duration: Duration,
 ) -> ToolOutcome {
-    let place = Place { source, limits, spill, duration };
+    let place = ResponseContext { source, limits, spill, duration };
     match one_text(raw, &place) {
         Ok(outcome) => outcome,
         Err(raw) => read(raw, &place, |raw, everything| Gathered::of_call(raw, everything)),
@@ -115,7 +115,7 @@ pub fn resource_outcome(
     duration: Duration,
 ) -> ToolOutcome {
     let source = Arc::new(Source::mcp_resource(server, uri));
-    let place = Place { source, limits, spill, duration };
+    let place = ResponseContext { source, limits, spill, duration };
     read(raw, &place, |raw, everything| Gathered::of_resource(raw, everything))
 }
 
@@ -129,7 +129,7 @@ pub fn prompt_outcome(
     duration: Duration,
 ) -> ToolOutcome {
     let source = Arc::new(Source::mcp_prompt(server, prompt));
-    let place = Place { source, limits, spill, duration };
+    let place = ResponseContext { source, limits, spill, duration };
     // Programs need the roles; for a model it is one text.
     let messages = if limits.everything { messages_of(&raw) } else { None };
     let mut outcome = read(raw, &place, |raw, everything| Gathered::of_prompt(raw, everything));
@@ -148,14 +148,14 @@ fn messages_of(raw: &Json) -> Option<Box<RawValue>> {
 }
 
 /// The origin of a response, its limits and the store for long texts.
-struct Place<'a> {
+struct ResponseContext<'a> {
     source: Arc<Source>,
     limits: ResultLimits,
     spill: Option<&'a Spill>,
     duration: Duration,
 }
 
-impl Place<'_> {
+impl ResponseContext<'_> {
     fn origin(&self) -> Origin<'_> {
         Origin::of(&self.source)
     }
@@ -186,7 +186,7 @@ impl Place<'_> {
 }
 
 /// The fast path for a response with a single text; returns other responses unchanged.
-fn one_text(raw: Json, place: &Place<'_>) -> Result<ToolOutcome, Json> {
+fn one_text(raw: Json, place: &ResponseContext<'_>) -> Result<ToolOutcome, Json> {
     let Some((text, is_error)) = raw.one_text() else { return Err(raw) };
     let text = Token::bare(text).decode();
     if !can_be_shown(&text, place) {
@@ -211,7 +211,7 @@ fn most_of(json: &str, part: &str) -> Option<Range<usize>> {
 
 fn read(
     raw: Json,
-    place: &Place<'_>,
+    place: &ResponseContext<'_>,
     gather: for<'r> fn(&'r Json, bool) -> Option<Gathered<'r>>,
 ) -> ToolOutcome {
     let Some(gathered) = gather(&raw, place.limits.everything) else {

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use openclaw_content::{Findings, NoRandomness, Text, Untrusted, inspect};
 use openclaw_tools::{Content, Details, ToolOutcome};
 
-use super::Place;
+use super::ResponseContext;
 use super::gather::{ReadAnswer, Stretch};
 
 /// Builds the outcome of a response.
-pub(super) fn present(answer: ReadAnswer<'_>, place: &Place<'_>) -> ToolOutcome {
+pub(super) fn present(answer: ReadAnswer<'_>, place: &ResponseContext<'_>) -> ToolOutcome {
     let ReadAnswer { stretches, rest } = answer;
     let mut details = place.details();
     let mut content = Vec::with_capacity(2 + rest.media.len());
@@ -48,12 +48,16 @@ pub(super) fn present(answer: ReadAnswer<'_>, place: &Place<'_>) -> ToolOutcome 
 }
 
 /// Whether a text can be shown as is: not blank and not too long.
-pub(super) fn can_be_shown(text: &str, place: &Place<'_>) -> bool {
+pub(super) fn can_be_shown(text: &str, place: &ResponseContext<'_>) -> bool {
     text.len() <= place.limits.max_chars && !text.trim_ascii().is_empty()
 }
 
 /// Builds the outcome of a single text that can be shown as is.
-pub(super) fn present_text(text: String, is_error: bool, place: &Place<'_>) -> ToolOutcome {
+pub(super) fn present_text(
+    text: String,
+    is_error: bool,
+    place: &ResponseContext<'_>,
+) -> ToolOutcome {
     let mut details = place.details();
     details.untrusted = true;
     details.findings = inspect(Untrusted::new(&text), &place.source);
@@ -63,7 +67,7 @@ pub(super) fn present_text(text: String, is_error: bool, place: &Place<'_>) -> T
     }
 }
 
-fn no_boundary(_: &NoRandomness, place: &Place<'_>) -> ToolOutcome {
+fn no_boundary(_: &NoRandomness, place: &ResponseContext<'_>) -> ToolOutcome {
     let words =
         "The result cannot be shown: no random numbers are available for the boundary around it.";
     place.failure(words.to_owned())
@@ -72,7 +76,7 @@ fn no_boundary(_: &NoRandomness, place: &Place<'_>) -> ToolOutcome {
 /// Adds the text, truncated if necessary. Returns the findings in the full text.
 fn fill(
     stretches: Vec<Stretch<'_>>,
-    place: &Place<'_>,
+    place: &ResponseContext<'_>,
     details: &mut Details,
     content: &mut Vec<Content>,
 ) -> Result<Findings, NoRandomness> {
@@ -117,7 +121,7 @@ fn joined<'s>(stretches: &'s [Stretch<'_>]) -> Cow<'s, str> {
 fn label(
     stretches: Vec<Stretch<'_>>,
     end: usize,
-    place: &Place<'_>,
+    place: &ResponseContext<'_>,
     content: &mut Vec<Content>,
 ) -> Result<(), NoRandomness> {
     let mut first: Option<Text> = None;
@@ -142,7 +146,7 @@ fn label(
 }
 
 /// Stores the full text in a file.
-fn keep(text: &str, place: &Place<'_>) -> Option<std::path::PathBuf> {
+fn keep(text: &str, place: &ResponseContext<'_>) -> Option<std::path::PathBuf> {
     let spill = place.spill?;
     let kept = spill.keep(place.origin().server, place.origin().tool, text);
     kept.inspect_err(|error| {

@@ -46,7 +46,7 @@ pub enum ElicitationAnswer {
 }
 
 /// A user who can answer questions.
-pub trait Person: Send + Sync + 'static {
+pub trait Elicitor: Send + Sync + 'static {
     /// Asks the user and returns the answer.
     fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer>;
 }
@@ -88,7 +88,7 @@ pub trait Sampler: Send + Sync + 'static {
 #[derive(Clone, Default)]
 pub struct Host {
     /// The user, if one is available.
-    pub person: Option<Arc<dyn Person>>,
+    pub person: Option<Arc<dyn Elicitor>>,
     /// Answers sampling requests; `None` if no model is configured.
     pub sampler: Option<Arc<dyn Sampler>>,
     /// The folders of the session.

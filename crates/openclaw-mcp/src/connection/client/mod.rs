@@ -11,7 +11,7 @@ mod host;
 mod work;
 
 pub use host::{
-    CallInProgress, ElicitationAnswer, Host, Person, Question, QuestionKind, Sampler,
+    CallInProgress, ElicitationAnswer, Elicitor, Host, Question, QuestionKind, Sampler,
     SamplingRequest,
 };
 
@@ -192,13 +192,13 @@ impl Client {
     }
 
     /// Registers a call of an agent, in a session or without one, until the guard is dropped.
-    pub(crate) fn working_for(&self, agent: &str, session: Option<&str>) -> Option<AtWork> {
+    pub(crate) fn working_for(&self, agent: &str, session: Option<&str>) -> Option<CallGuard> {
         let Host { person, sampler, .. } = &self.shared.host;
         if person.is_none() && sampler.is_none() {
             return None;
         }
         let call = self.shared.work.begin(agent, session);
-        Some(AtWork { shared: Arc::clone(&self.shared), call })
+        Some(CallGuard { shared: Arc::clone(&self.shared), call })
     }
 
     /// Answers the input requests of a result (2026-07-28), by key.
@@ -309,12 +309,12 @@ impl Client {
 
 /// Registers a call as in progress until it is dropped.
 #[derive(Debug)]
-pub(crate) struct AtWork {
+pub(crate) struct CallGuard {
     shared: Arc<Shared>,
     call: u64,
 }
 
-impl Drop for AtWork {
+impl Drop for CallGuard {
     fn drop(&mut self) {
         self.shared.work.end(self.call);
     }
@@ -335,7 +335,7 @@ mod tests {
     /// A user who never answers.
     struct Absent;
 
-    impl Person for Absent {
+    impl Elicitor for Absent {
         fn ask(&self, _question: Question) -> BoxFuture<'_, ElicitationAnswer> {
             Box::pin(std::future::pending())
         }

@@ -28,7 +28,7 @@ struct Calls {
 }
 
 /// The calls in progress when the server sent a request.
-pub(super) struct Occasion {
+pub(super) struct CallsInProgress {
     /// Their sessions.
     pub(super) sessions: Vec<String>,
     /// Their callers, newest first.
@@ -66,11 +66,11 @@ impl Work {
 
     /// Returns the calls in progress. The server does not tell which of them a request belongs to:
     /// it may be any.
-    pub(super) fn now(&self) -> Occasion {
+    pub(super) fn now(&self) -> CallsInProgress {
         let calls = self.calls();
         let sessions: BTreeSet<&String> =
             calls.open.iter().filter_map(|(_, call)| call.session.as_ref()).collect();
-        Occasion {
+        CallsInProgress {
             sessions: sessions.into_iter().cloned().collect(),
             callers: calls.open.iter().rev().map(|(_, call)| (**call).clone()).collect(),
             calls: calls.open.iter().map(|(number, _)| *number).collect(),
@@ -78,7 +78,7 @@ impl Work {
     }
 
     /// Waits until all calls of `occasion` have ended. Without calls, this never returns.
-    pub(super) async fn over(&self, occasion: &Occasion) {
+    pub(super) async fn over(&self, occasion: &CallsInProgress) {
         if occasion.calls.is_empty() {
             return std::future::pending().await;
         }

@@ -9,7 +9,7 @@ use url::{Host, Url};
 
 use super::{RemotePlan, userinfo};
 use crate::connection::local;
-use crate::wire::{CallError, ReachProblem, Unfit, Unreachable};
+use crate::wire::{CallError, ReachProblem, Unreachable, UnusableResponse};
 
 /// The steps of connecting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,7 +108,7 @@ pub enum RemoteError {
     },
     /// The response is unusable, whatever its content.
     #[error("not a valid MCP response: {}", clean(&.0.to_string()))]
-    Unfit(Unfit),
+    UnusableResponse(UnusableResponse),
     /// The response is not that of an MCP server.
     #[error("not a valid MCP response: {cause}")]
     NotMcp {
@@ -159,7 +159,7 @@ impl RemoteError {
             }
             CallError::TimedOut(after) => Self::TimedOut { step, after },
             CallError::Unreadable { body } => Self::NoJson { body: clean(&body) },
-            CallError::Unfit(unfit) => Self::Unfit(unfit),
+            CallError::UnusableResponse(unfit) => Self::UnusableResponse(unfit),
             CallError::Protocol(cause) => Self::NotMcp { cause: clean(&cause) },
             // JSON never begins with `<`.
             CallError::Http { status, body } if body.trim_start().starts_with('<') => {
@@ -242,16 +242,18 @@ impl RemoteError {
             Self::NoJson { .. } => {
                 "check the log of the server, and whether something else answers in its place"
             }
-            Self::Unfit(unfit) => match unfit {
-                Unfit::Compressed { .. } => {
+            Self::UnusableResponse(unfit) => match unfit {
+                UnusableResponse::Compressed { .. } => {
                     "the server, or a proxy in front of it, must not compress responses without \
                      being asked to"
                 }
-                Unfit::RedirectedTooOften { .. } => {
+                UnusableResponse::RedirectedTooOften { .. } => {
                     "check whether a proxy or a login page answers in place of the server"
                 }
-                Unfit::Empty => "check the path in `url`, and the log of the server",
-                Unfit::TooLarge { .. } | Unfit::EventTooLarge { .. } | Unfit::Endless => {
+                UnusableResponse::Empty => "check the path in `url`, and the log of the server",
+                UnusableResponse::TooLarge { .. }
+                | UnusableResponse::EventTooLarge { .. }
+                | UnusableResponse::Endless => {
                     return None;
                 }
             },

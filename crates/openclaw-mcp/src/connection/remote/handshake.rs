@@ -12,10 +12,10 @@ use rmcp::model::ProtocolVersion;
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::{Flavour, Known, RemoteError, RemotePlan, Step};
+use super::{HttpTransport, NegotiatedProtocol, RemoteError, RemotePlan, Step};
 use crate::connection::era::{self, Era};
 use crate::wire::http::{HttpSlowLane, agreed_version};
-use crate::wire::{CallError, Greeting, Limits, ReachProblem};
+use crate::wire::{CallError, HandshakeResponse, Limits, ReachProblem};
 
 /// Timeout of `server/discover`, which the server may not know.
 const PROBE: Duration = Duration::from_secs(2);
@@ -34,10 +34,10 @@ const VERSIONS: [ProtocolVersion; 4] = [
 const METHOD_NOT_FOUND: i64 = -32601;
 
 /// The result of [`meet`].
-pub(super) struct Met {
-    pub(super) known: Known,
+pub(super) struct Negotiated {
+    pub(super) known: NegotiatedProtocol,
     /// The response to replay to `rmcp`; `None` if `rmcp` must send the request itself.
-    pub(super) greeting: Option<Greeting>,
+    pub(super) response: Option<HandshakeResponse>,
 }
 
 /// The protocols to try.
@@ -55,13 +55,13 @@ impl Way {
     fn all(plan: &RemotePlan) -> &'static [Self] {
         match (plan.config.flavour, plan.known) {
             (HttpFlavour::Sse, _) => &[Self::Sse],
-            (_, Some(Known { flavour: Flavour::Sse, .. })) => {
+            (_, Some(NegotiatedProtocol { flavour: HttpTransport::Sse, .. })) => {
                 &[Self::Sse, Self::Modern, Self::Streamable, Self::Sse]
             }
-            (_, Some(Known { era: Era::Legacy, .. })) => {
+            (_, Some(NegotiatedProtocol { era: Era::Legacy, .. })) => {
                 &[Self::Streamable, Self::Modern, Self::Streamable, Self::Sse]
             }
-            (_, Some(Known { era: Era::Modern, .. }) | None) => {
+            (_, Some(NegotiatedProtocol { era: Era::Modern, .. }) | None) => {
                 &[Self::Modern, Self::Streamable, Self::Sse, Self::Modern]
             }
         }
@@ -75,11 +75,15 @@ impl Way {
         }
     }
 
-    fn known(self) -> Known {
+    fn known(self) -> NegotiatedProtocol {
         match self {
-            Self::Modern => Known { era: Era::Modern, flavour: Flavour::Streamable },
-            Self::Streamable => Known { era: Era::Legacy, flavour: Flavour::Streamable },
-            Self::Sse => Known { era: Era::Legacy, flavour: Flavour::Sse },
+            Self::Modern => {
+                NegotiatedProtocol { era: Era::Modern, flavour: HttpTransport::Streamable }
+            }
+            Self::Streamable => {
+                NegotiatedProtocol { era: Era::Legacy, flavour: HttpTransport::Streamable }
+            }
+            Self::Sse => NegotiatedProtocol { era: Era::Legacy, flavour: HttpTransport::Sse },
         }
     }
 }
@@ -89,7 +93,7 @@ pub(super) async fn meet(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
     step: &mut Step,
-) -> Result<Met, RemoteError> {
+) -> Result<Negotiated, RemoteError> {
     let mut failed: Option<(Way, CallError)> = None;
     let mut was_slow = false;
     let ways = Way::all(plan);
@@ -118,7 +122,7 @@ pub(super) async fn meet(
         };
         was_slow |= comes_again && matches!(tried, Err(CallError::TimedOut(_)));
         let error = match tried {
-            Ok(greeting) => return checked(*way, greeting),
+            Ok(response) => return checked(*way, response),
             Err(error) => error,
         };
         tracing::debug!(server = plan.server, %error, step = %way.step(), "attempt failed");
@@ -170,7 +174,7 @@ fn may_be_otherwise(error: &CallError) -> bool {
         CallError::Rpc(_)
         | CallError::Http { .. }
         | CallError::Unreadable { .. }
-        | CallError::Unfit(_)
+        | CallError::UnusableResponse(_)
         | CallError::Protocol(_)
         | CallError::TimedOut(_) => true,
         // Some servers close the connection on unknown requests.
@@ -189,9 +193,9 @@ fn has_opened(way: Way, error: &CallError) -> bool {
 }
 
 /// Rejects an unknown version, which could be misinterpreted.
-fn checked(way: Way, greeting: Option<Greeting>) -> Result<Met, RemoteError> {
+fn checked(way: Way, response: Option<HandshakeResponse>) -> Result<Negotiated, RemoteError> {
     if way != Way::Modern {
-        let result = greeting.as_ref().map(|greeting| &greeting.result);
+        let result = response.as_ref().map(|response| &response.result);
         match result.and_then(agreed_version) {
             Some(version) if VERSIONS.iter().any(|known| known.as_str() == version) => {}
             Some(version) => {
@@ -204,7 +208,7 @@ fn checked(way: Way, greeting: Option<Greeting>) -> Result<Met, RemoteError> {
             }
         }
     }
-    Ok(Met { known: way.known(), greeting })
+    Ok(Negotiated { known: way.known(), response })
 }
 
 #[derive(Deserialize)]
@@ -222,7 +226,7 @@ async fn discover(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
     patience: Duration,
-) -> Result<Option<Greeting>, CallError> {
+) -> Result<Option<HandshakeResponse>, CallError> {
     opening.wire().speak_modern();
     let is_modern = |versions: &[String]| {
         versions.iter().any(|version| version == ProtocolVersion::V_2026_07_28.as_str())
@@ -232,7 +236,7 @@ async fn discover(
     match asked.request("server/discover", &era::question(&plan.client), probe).await {
         Ok(result) => match serde_json::from_str::<era::Discovered>(result.get()) {
             Ok(found) if is_modern(&found.versions) => {
-                Ok(Some(Greeting { method: "server/discover", result }))
+                Ok(Some(HandshakeResponse { method: "server/discover", result }))
             }
             _ => Err(CallError::Protocol(
                 "the server supports none of the known protocol versions".into(),
@@ -256,12 +260,12 @@ async fn discover(
 async fn initialize(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
-) -> Result<Option<Greeting>, CallError> {
+) -> Result<Option<HandshakeResponse>, CallError> {
     opening.wire().speak_legacy();
     let mut first = None;
     for version in VERSIONS {
         match opening.wire().shake_hands(&era::introduction(&plan.client, version)).await {
-            Ok(result) => return Ok(Some(Greeting { method: "initialize", result })),
+            Ok(result) => return Ok(Some(HandshakeResponse { method: "initialize", result })),
             Err(error) if may_like_an_older_version(&error) => first = first.or(Some(error)),
             Err(error) => return Err(first.unwrap_or(error)),
         }
@@ -275,7 +279,7 @@ async fn over_sse(
     plan: &RemotePlan,
     patience: Option<Duration>,
     step: &mut Step,
-) -> Result<Option<Greeting>, CallError> {
+) -> Result<Option<HandshakeResponse>, CallError> {
     // Only this is limited: once the stream is open, the connection depends on it.
     within(patience, opening.wire().open_sse()).await?;
     *step = Step::Initializing;
@@ -287,7 +291,7 @@ async fn over_sse(
         match lane.request("initialize", &era::introduction(&plan.client, version), limits).await {
             Ok(result) => {
                 opening.wire().agreed(&agreed_version(&result).unwrap_or_default());
-                return Ok(Some(Greeting { method: "initialize", result }));
+                return Ok(Some(HandshakeResponse { method: "initialize", result }));
             }
             Err(error) if may_like_an_older_version(&error) => first = first.or(Some(error)),
             Err(error) => return Err(first.unwrap_or(error)),

@@ -42,14 +42,14 @@ pub async fn headers(
 mod tests {
     use std::path::Path;
 
-    use openclaw_config::{Surroundings, Transport, load_text};
+    use openclaw_config::{LoadEnvironment, Transport, load_text};
     use openclaw_secrets::{Environment, Redactor, Settings};
 
     use super::*;
 
     async fn resolved(entry: &str) -> Result<Vec<(String, String)>, ResolveError> {
         let text = format!("{{ mcp: {{ servers: {{ x: {entry} }} }} }}");
-        let surroundings = Surroundings { variable: &|_| None, home: None };
+        let surroundings = LoadEnvironment { variable: &|_| None, home: None };
         let config = load_text(Path::new("openclaw.json"), &text, surroundings).config.unwrap();
         let Transport::Http(server) = &config.agents[0].mcp.servers["x"].connection.transport
         else {

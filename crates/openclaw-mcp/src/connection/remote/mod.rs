@@ -44,7 +44,7 @@ pub struct RemotePlan {
     /// The client configuration that is sent to the server.
     pub client: ClientConfig,
     /// The protocol that was negotiated last time.
-    pub known: Option<Known>,
+    pub known: Option<NegotiatedProtocol>,
     /// Timeout for connecting and the handshake together.
     pub timeout: Duration,
     /// The server's log, which redacts secrets from messages.
@@ -53,17 +53,17 @@ pub struct RemotePlan {
 
 /// The protocol of a server; worth caching.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Known {
+pub struct NegotiatedProtocol {
     /// The protocol era.
     pub era: Era,
     /// The transport.
-    pub flavour: Flavour,
+    pub flavour: HttpTransport,
 }
 
 /// The HTTP transports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Flavour {
+pub enum HttpTransport {
     /// Each response belongs to its POST.
     Streamable,
     /// All responses arrive on one stream (2024-11-05).
@@ -80,7 +80,7 @@ pub struct Opened<H: ClientHandler> {
     /// The negotiated protocol version.
     pub version: Option<String>,
     /// The protocol of the server.
-    pub known: Known,
+    pub known: NegotiatedProtocol,
 }
 
 /// Detects the protocol of a server and performs the handshake. If that fails, nothing is left
@@ -117,8 +117,11 @@ pub async fn open<H: ClientHandler>(
         },
     };
     let (lane, wire) = (opening.fast_lane(), std::sync::Arc::clone(opening.wire()));
-    let served =
-        Box::pin(serve_client_with_lifecycle(handler, opening.greeted(met.greeting), lifecycle));
+    let served = Box::pin(serve_client_with_lifecycle(
+        handler,
+        opening.with_handshake(met.response),
+        lifecycle,
+    ));
     let cause = match timeout_at(deadline, served).await {
         Ok(Ok(rmcp)) => {
             wire.until_listening().await;

@@ -12,12 +12,12 @@ use tokio::time::{Instant, sleep};
 
 use crate::connection::Connection;
 use crate::connection::client::Changes;
-use crate::fleet::shared_treatment::Upkeep;
+use crate::fleet::shared_options::SharedOptions;
 use crate::inventory::cache::InventoryCache;
 use crate::inventory::{EVERYTHING, Update};
-use crate::process::Patience;
-use crate::server::health::{self, Patient};
-use crate::server::supervisor::{Live, Trouble};
+use crate::process::ShutdownTimeouts;
+use crate::server::health::{self, HealthCheck};
+use crate::server::supervisor::{Live, ServerError};
 use crate::store::memory::KnownProtocol;
 use crate::wire::{CallError, Limits};
 
@@ -35,7 +35,7 @@ const SETTLED: Duration = Duration::from_secs(1);
 pub struct LiveConnection {
     connection: Connection,
     cache: Arc<InventoryCache>,
-    upkeep: watch::Receiver<Upkeep>,
+    upkeep: watch::Receiver<SharedOptions>,
     limits: Limits,
     since: Instant,
     is_given_up: AtomicBool,
@@ -47,7 +47,7 @@ pub struct LiveConnection {
 
 /// A version of a resource, for servers that notify about its changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Edition {
+pub struct ResourceVersion {
     /// When the connection was made: versions of another connection are never equal.
     since: Instant,
     changes: u64,
@@ -73,7 +73,7 @@ impl LiveConnection {
     pub(crate) fn new(
         connection: Connection,
         cache: Arc<InventoryCache>,
-        upkeep: watch::Receiver<Upkeep>,
+        upkeep: watch::Receiver<SharedOptions>,
         limits: Limits,
         heard: ListChanges,
     ) -> Self {
@@ -102,9 +102,9 @@ impl LiveConnection {
 
     /// Returns the version of a resource: while it stays the same, so does the resource. `None` if
     /// the server does not notify about changes.
-    pub fn edition_of(&self, uri: &str) -> Option<Edition> {
+    pub fn edition_of(&self, uri: &str) -> Option<ResourceVersion> {
         let changes = self.connection.changes_of(uri)?;
-        Some(Edition { since: self.since, changes })
+        Some(ResourceVersion { since: self.since, changes })
     }
 
     /// The time since it was connected.
@@ -184,7 +184,7 @@ impl LiveConnection {
     }
 }
 
-impl Patient for LiveConnection {
+impl HealthCheck for LiveConnection {
     async fn ping(&self) -> Result<(), CallError> {
         self.connection.ping(PING).await
     }
@@ -206,7 +206,7 @@ async fn sleep_or_never(duration: Option<Duration>) {
 }
 
 impl Live for LiveConnection {
-    async fn lost(&self) -> Trouble {
+    async fn lost(&self) -> ServerError {
         let keep_fresh = async {
             tokio::join!(self.remember_in_time(), self.keep_fresh(), self.connection.listen());
             std::future::pending::<String>().await
@@ -218,12 +218,12 @@ impl Live for LiveConnection {
         };
         let last_lines = self.connection.last_words().await;
         let gist = Some("the connection was lost");
-        Trouble { message, hint: None, last_lines, gist }
+        ServerError { message, hint: None, last_lines, gist }
     }
 
     async fn close(&self) {
         // In parallel: a single command waits for both.
-        let closed = self.connection.close(Patience::default());
+        let closed = self.connection.close(ShutdownTimeouts::default());
         tokio::join!(closed, self.remember_at_last());
     }
 }

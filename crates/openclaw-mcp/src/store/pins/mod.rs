@@ -99,7 +99,7 @@ pub struct Pins {
     /// How long to wait for the lock.
     patience: Duration,
     /// Locked only briefly: every call needs it.
-    known: Mutex<Known>,
+    known: Mutex<NegotiatedProtocol>,
     /// Tasks that save approvals.
     saving: TaskTracker,
     /// The first error since the last check.
@@ -118,7 +118,7 @@ pub struct Unsaved {
 
 /// The approvals as last read from the file.
 #[derive(Debug, Default)]
-struct Known {
+struct NegotiatedProtocol {
     approvals: Approvals,
     /// Approvals that are being saved; they take precedence, and are valid immediately.
     being_saved: Approvals,
@@ -142,7 +142,8 @@ impl Pins {
             Found::Approvals(approvals) => (approvals, None),
             Found::Nonsense => file::set_aside(&path)?,
         };
-        let known = Mutex::new(Known { approvals, stamp, ..Known::default() });
+        let known =
+            Mutex::new(NegotiatedProtocol { approvals, stamp, ..NegotiatedProtocol::default() });
         let unsaved = Mutex::default();
         let saving = TaskTracker::new();
         Ok(Self { path, set_aside, patience: PATIENCE, known, saving, unsaved })
@@ -281,7 +282,7 @@ impl Pins {
         Ok(())
     }
 
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, NegotiatedProtocol> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -291,7 +292,7 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-impl Known {
+impl NegotiatedProtocol {
     fn approved(&self, server: &str, tool: &str) -> Option<&Approved> {
         let being_saved = self.being_saved.get(server).and_then(|tools| tools.get(tool));
         being_saved.or_else(|| self.approvals.get(server)?.get(tool))

@@ -337,7 +337,7 @@ fn approvals_of_an_earlier_version_still_hold() {
 fn a_later_approval_of_the_same_tool_is_valid_until_it_is_saved_itself() {
     let fingerprint = Fingerprint::new([7; 32]);
     let approved = |for_good| Approved { fingerprint, since: 1, for_good };
-    let mut known = Known::default();
+    let mut known = NegotiatedProtocol::default();
     let tools = known.being_saved.entry("git".to_owned()).or_default();
     tools.insert("push".to_owned(), approved(true));
     known.is_done_with("git", "push", &approved(false));

@@ -6,7 +6,7 @@ use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use openclaw_secrets::Redactor;
 
 use super::client::{Body, HttpError};
-use crate::wire::call_error::{CallError, Unfit};
+use crate::wire::call_error::{CallError, UnusableResponse};
 
 /// Maximum size of an error body: enough for a JSON-RPC error.
 pub(super) const MAX_FAILURE: usize = 64 * 1024;
@@ -40,7 +40,7 @@ pub(super) fn refuse_compressed(response: &Response<Body>) -> Result<(), CallErr
     match response.headers().get(CONTENT_ENCODING) {
         Some(encoding) if encoding != "identity" => {
             let encoding = printable(encoding.as_bytes());
-            Err(Unfit::Compressed { encoding }.into())
+            Err(UnusableResponse::Compressed { encoding }.into())
         }
         _ => Ok(()),
     }
@@ -57,7 +57,7 @@ pub(super) async fn whole(
     let mut pieces = BytesMut::new();
     while let Some(piece) = response.chunk().await.map_err(|error| broken(&error))? {
         if body.len() + pieces.len() + piece.len() > bound {
-            return Err(Unfit::TooLarge { mib: bound / 1024 / 1024 }.into());
+            return Err(UnusableResponse::TooLarge { mib: bound / 1024 / 1024 }.into());
         }
         // Most bodies are a single chunk, which is not copied.
         if body.is_empty() && pieces.is_empty() {

@@ -14,7 +14,7 @@ use super::client::Body;
 use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
 use super::stream::{End, Events};
-use crate::wire::call_error::{CallError, ReachProblem, Unfit};
+use crate::wire::call_error::{CallError, ReachProblem, UnusableResponse};
 use crate::wire::calls::{CallReply, Fault};
 use crate::wire::{Closed, MAX_MESSAGE};
 
@@ -120,7 +120,7 @@ impl HttpWire {
     /// Returns the error for a body without a response.
     fn no_answer(&self, body: &[u8]) -> CallError {
         if body.iter().all(u8::is_ascii_whitespace) {
-            return Unfit::Empty.into();
+            return UnusableResponse::Empty.into();
         }
         let shown = shown(body, self.redactor());
         match serde_json::from_slice::<&RawValue>(body) {
@@ -150,7 +150,7 @@ impl HttpWire {
                     }
                     beside += event.data.len();
                     if beside > MAX_BESIDE {
-                        return Err(Unfit::Endless.into());
+                        return Err(UnusableResponse::Endless.into());
                     }
                 }
                 Err(end @ End::Over(_)) if !route.is_modern() && events.last_id().is_some() => {

@@ -43,9 +43,9 @@ use tokio::task::AbortHandle;
 use super::Closed;
 use super::calls::{CallReply, Calls};
 use super::deliver::{Message, Waiters, deliver};
-use super::ending::Ending;
+use super::ending::CloseReason;
 use super::last_heard::LastHeard;
-use super::skipped::Skipped;
+use super::skipped::SkippedLines;
 use route::Route;
 use tasks::Tasks;
 
@@ -68,18 +68,18 @@ pub(crate) struct HttpWire {
     /// The pending requests of `rmcp`, by number.
     requests: Mutex<HashMap<u64, AbortHandle>>,
     tasks: Tasks,
-    ending: Ending,
+    ending: CloseReason,
     pub(super) heard: LastHeard,
     /// The session was deleted on the server, or its deletion has started.
     is_parted: AtomicBool,
-    skipped: Skipped,
+    skipped: SkippedLines,
 }
 
 impl HttpWire {
     fn new(
         client: HttpClient,
         target: Target,
-        skipped: Skipped,
+        skipped: SkippedLines,
         to_rmcp: mpsc::Sender<Message>,
     ) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl HttpWire {
             is_rmcp_there: AtomicBool::new(false),
             requests: Mutex::default(),
             tasks: Tasks::default(),
-            ending: Ending::default(),
+            ending: CloseReason::default(),
             heard: LastHeard::default(),
             is_parted: AtomicBool::new(false),
             skipped,
@@ -154,7 +154,7 @@ impl Waiters for HttpWire {
         act(&mut self.calls())
     }
 
-    fn skipped(&self) -> &Skipped {
+    fn skipped(&self) -> &SkippedLines {
         &self.skipped
     }
 

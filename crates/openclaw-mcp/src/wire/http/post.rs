@@ -14,7 +14,7 @@ use super::client::{Body, HttpError, Target};
 use super::headers::{self, Object, Subject};
 use super::route::{Protocol, Route};
 use super::{HttpWire, reach};
-use crate::wire::call_error::{CallError, Unfit};
+use crate::wire::call_error::{CallError, UnusableResponse};
 use crate::wire::peek::{Line, peek};
 
 /// Maximum number of redirects within the origin.
@@ -147,7 +147,7 @@ impl HttpWire {
                 None => return Ok(response),
             }
         }
-        Err(Unfit::RedirectedTooOften { times: MAX_REDIRECTS }.into())
+        Err(UnusableResponse::RedirectedTooOften { times: MAX_REDIRECTS }.into())
     }
 
     /// Returns the target of a redirect, if the response is one.

@@ -71,7 +71,10 @@ impl HttpWire {
     }
 
     /// Sends `initialize` outside of any session.
-    async fn introduce(self: &Arc<Self>, params: &RawValue) -> Result<(Json, Begun), CallError> {
+    async fn introduce(
+        self: &Arc<Self>,
+        params: &RawValue,
+    ) -> Result<(Json, NewSession), CallError> {
         let (id, _answer) = self.calls().open().ok_or(CallError::Busy)?;
         // Only the number is needed: the response is read here.
         self.calls().close(id);
@@ -89,7 +92,7 @@ impl HttpWire {
             }
         };
         let session = response.headers().get(SESSION).cloned();
-        let begun = Begun { wire: Arc::clone(self), session };
+        let begun = NewSession { wire: Arc::clone(self), session };
         match self.answer(id.number(), &outside, response).await? {
             Some(Ok(result)) => Ok((result, begun)),
             Some(Err(fault)) => Err(fault.into()),
@@ -204,18 +207,18 @@ impl HttpWire {
 
 /// A session that the server has opened. Dropping it without [`keep`](Self::keep) deletes it: its
 /// creator gave up before the handshake was complete.
-struct Begun {
+struct NewSession {
     wire: Arc<HttpWire>,
     session: Option<HeaderValue>,
 }
 
-impl Begun {
+impl NewSession {
     fn keep(mut self) -> Option<HeaderValue> {
         self.session.take()
     }
 }
 
-impl Drop for Begun {
+impl Drop for NewSession {
     fn drop(&mut self) {
         if let Some(session) = self.session.take() {
             let mut route = Route::before_handshake(Protocol::Streamable);

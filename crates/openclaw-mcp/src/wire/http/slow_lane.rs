@@ -24,9 +24,9 @@ use super::post::Outgoing;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::{CallReply, Fault};
 use crate::wire::deliver::{Message, hand_over};
-use crate::wire::greeting::Greeting;
+use crate::wire::handshake_response::HandshakeResponse;
 use crate::wire::peek::number;
-use crate::wire::skipped::Skipped;
+use crate::wire::skipped::SkippedLines;
 use crate::wire::{FastLane, SLOW_LANE_BOUND};
 
 /// Timeout for sending a notification or a response.
@@ -36,7 +36,7 @@ const NOTICE: Duration = Duration::from_secs(30);
 pub(crate) struct HttpSlowLane {
     wire: Arc<HttpWire>,
     from_server: mpsc::Receiver<Message>,
-    greeting: Option<Greeting>,
+    handshake: Option<HandshakeResponse>,
 }
 
 impl HttpSlowLane {
@@ -48,15 +48,15 @@ impl HttpSlowLane {
         target: Target,
     ) -> Self {
         let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
-        let skipped = Skipped::from(server, redactor);
+        let skipped = SkippedLines::from(server, redactor);
         let wire = Arc::new(HttpWire::new(client, target, skipped, to_rmcp));
-        Self { wire, from_server, greeting: None }
+        Self { wire, from_server, handshake: None }
     }
 
     /// Replays a handshake response when `rmcp` sends the same request, so that the server receives
     /// it only once.
-    pub(crate) fn greeted(mut self, greeting: Option<Greeting>) -> Self {
-        self.greeting = greeting;
+    pub(crate) fn with_handshake(mut self, handshake: Option<HandshakeResponse>) -> Self {
+        self.handshake = handshake;
         self
     }
 
@@ -103,14 +103,14 @@ impl Transport<RoleClient> for HttpSlowLane {
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let wire = Arc::clone(&self.wire);
         let line = serde_json::to_vec(&message);
-        let greeting = match &line {
-            Ok(line) if self.greeting.is_some() => {
+        let handshake = match &line {
+            Ok(line) if self.handshake.is_some() => {
                 let method = serde_json::from_slice::<Sent<'_>>(line).ok().and_then(|it| it.method);
-                self.greeting.take_if(|greeting| method.as_deref() == Some(greeting.method))
+                self.handshake.take_if(|handshake| method.as_deref() == Some(handshake.method))
             }
             _ => None,
         };
-        async move { wire.send_for_rmcp(line?, greeting).await }
+        async move { wire.send_for_rmcp(line?, handshake).await }
     }
 
     // Safe to cancel: a message that was not received stays in the channel.
@@ -139,7 +139,7 @@ impl HttpWire {
     async fn send_for_rmcp(
         self: &Arc<Self>,
         line: Vec<u8>,
-        greeting: Option<Greeting>,
+        handshake: Option<HandshakeResponse>,
     ) -> io::Result<()> {
         if let Some(closed) = self.closed() {
             return Err(io::Error::other(closed.clone()));
@@ -147,8 +147,8 @@ impl HttpWire {
         let sent: Sent<'_> = serde_json::from_slice(&line)?;
         match (sent.id.and_then(number), sent.method.as_deref()) {
             (Some(id), Some(_)) => {
-                match greeting {
-                    Some(greeting) => self.answer_rmcp(id, Ok(greeting.result)).await,
+                match handshake {
+                    Some(handshake) => self.answer_rmcp(id, Ok(handshake.result)).await,
                     None => self.ask_for_rmcp(id, line),
                 }
                 Ok(())

@@ -5,7 +5,7 @@ use http::Response;
 use super::client::{Body, HttpError};
 use super::sse::{Event, Parser};
 use crate::wire::MAX_MESSAGE;
-use crate::wire::call_error::{CallError, Unfit};
+use crate::wire::call_error::{CallError, UnusableResponse};
 
 /// An open stream of events.
 #[derive(Debug)]
@@ -84,7 +84,9 @@ impl From<End> for CallError {
             End::Over(Some(_)) => {
                 protocol("the stream was interrupted before the server responded")
             }
-            End::TooLong => Unfit::EventTooLarge { mib: MAX_MESSAGE / 1024 / 1024 }.into(),
+            End::TooLong => {
+                UnusableResponse::EventTooLarge { mib: MAX_MESSAGE / 1024 / 1024 }.into()
+            }
         }
     }
 }

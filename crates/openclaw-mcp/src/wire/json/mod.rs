@@ -76,18 +76,18 @@ impl<'a> JsonRef<'a> {
 impl<'a> From<&'a RawValue> for JsonRef<'a> {
     fn from(raw: &'a RawValue) -> Self {
         let text = raw.get();
-        Self { text, one_text: Walk::over(text).result().and_then(|result| result.one_text) }
+        Self { text, one_text: JsonCursor::over(text).result().and_then(|result| result.one_text) }
     }
 }
 
 /// A cursor over JSON text. Each step returns `None` if the text is invalid or not what was expected.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Walk<'a> {
+pub(crate) struct JsonCursor<'a> {
     json: &'a str,
     at: usize,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> JsonCursor<'a> {
     pub(crate) fn over(json: &'a str) -> Self {
         Self { json, at: 0 }
     }
@@ -271,7 +271,7 @@ mod tests {
     use super::*;
 
     fn is_json(text: &str) -> bool {
-        let mut walk = Walk::over(text);
+        let mut walk = JsonCursor::over(text);
         walk.value().is_some_and(|value| value.get() == text.trim_matches([' ', '\n', '\r', '\t']))
             && walk.is_at_end()
     }

@@ -1,7 +1,7 @@
 //! Detects tool results with a single text part, the most common kind, while their JSON is
 //! validated, which saves a second pass.
 
-use super::{JsonRef, Walk};
+use super::{JsonCursor, JsonRef};
 
 /// The position of the text in a result whose only part is a text.
 #[derive(Debug, Clone, Copy)]
@@ -18,7 +18,7 @@ impl OneText {
     }
 }
 
-impl<'a> Walk<'a> {
+impl<'a> JsonCursor<'a> {
     /// Returns the next value and, if it is a tool result with a single text, the text's position.
     pub(crate) fn result(&mut self) -> Option<JsonRef<'a>> {
         if self.peek()? != b'{' {

@@ -23,11 +23,11 @@ const SESSION: &str = "openclaw";
 /// The region of STS if none is configured.
 const STS_REGION: &str = "us-east-1";
 
-/// The credential chain, in the order of the AWS SDKs: environment, profile, web identity, container,
-/// instance.
+/// The credential chain, in the order of the AWS SDKs: environment, profile, web identity,
+/// container, instance.
 ///
-/// A configured source that fails ends the search: to continue would be to use another identity. (The
-/// library's `DefaultCredentialProvider` is not used because it continues.)
+/// A configured source that fails ends the search: to continue would be to use another identity.
+/// (The library's `DefaultCredentialProvider` is not used because it continues.)
 pub(super) struct Chain {
     profiles: Profiles,
     region: String,

@@ -14,7 +14,7 @@ pub(super) fn code(text: &str) -> Option<&str> {
 pub(super) fn refusal(status: u16, code: Option<&str>, name: &str) -> Failure {
     match code {
         Some("ResourceNotFoundException") => {
-            Failure::new(Kind::NotFound, format!("AWS secret `{name}` or its version not found"))
+            Failure::new(Kind::NotFound, format!("secret `{name}` or its version not found in AWS"))
                 .hint("run `aws secretsmanager list-secrets` to list the secrets of the region")
         }
         Some("InvalidRequestException") => {

@@ -35,13 +35,13 @@ const VARIABLES: [&str; 10] = [
 
 /// The connect timeout.
 const CONNECT: Duration = Duration::from_secs(3);
-/// The timeout of metadata services, which are local. Outside AWS nothing responds at their address,
-/// and a longer timeout would hide the real problem: that there are no credentials.
+/// The timeout of metadata services, which are local. Outside AWS nothing responds at their
+/// address, and a longer timeout would hide the real problem: that there are no credentials.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// Credentials have a few thousand bytes.
 const MAX_BODY: usize = 64 * 1024;
 
-/// Creates a client for AWS services. A signature is valid for one URL, so redirects are not followed.
+/// Creates a client for AWS services. No redirects: a signature is valid for one URL.
 pub(super) fn client() -> Result<Client, Failure> {
     web::client(|builder| builder.redirect(redirect::Policy::none()).connect_timeout(CONNECT))
 }
@@ -127,7 +127,7 @@ impl HttpSend for Http {
         } else if is_next_door(request.url()) {
             &self.next_door
         } else {
-            return Err(Error::config_invalid("refused to send credentials over an unencrypted connection"));
+            return Err(Error::config_invalid("unencrypted connection for credentials"));
         };
         let unreachable = || Error::unexpected("no response").set_retryable(true);
         let response = client.execute(request).await.map_err(|_| unreachable())?;

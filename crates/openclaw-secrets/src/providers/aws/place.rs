@@ -38,7 +38,7 @@ impl Place {
         self.region.as_deref()
     }
 
-    /// Returns the region of a secret. The instance metadata is queried only if no region is configured.
+    /// Returns the region of a secret. Queries the instance metadata only if none is configured.
     pub(super) async fn region_for(
         &self,
         name: &str,

@@ -1,7 +1,7 @@
 //! The profiles of `~/.aws/config` and `~/.aws/credentials`, and how to get credentials from one.
 //!
-//! Not parsed by the signing library, which supports neither roles nor `sso_session` in a profile and
-//! strips quotes and backslashes from commands.
+//! Not parsed by the signing library, which supports neither roles nor `sso_session` in a profile
+//! and strips quotes and backslashes from commands.
 
 use std::{
     collections::BTreeMap,
@@ -76,7 +76,7 @@ impl Profiles {
                 None => return String::new(),
             };
             let content = host::read(&path).await.unwrap_or_else(|failure| {
-                tracing::warn!(path = %path.display(), cause = failure.cause, "cannot read AWS profiles");
+                tracing::warn!(path = %path.display(), cause = failure.cause, "cannot read file");
                 None
             });
             String::from_utf8_lossy(&content.unwrap_or_default()).into_owned()

@@ -82,7 +82,7 @@ fn comments_and_nested_settings_are_ignored() {
     let profiles = Profiles::new(CONFIG, CREDENTIALS, None);
     assert_eq!(profiles.property("region"), Some("eu-west-1"));
     assert_eq!(profiles.property("max_queue_size"), None);
-    assert!(profiles.plan().expect("valid profiles").is_none(), "the default profile has no credentials");
+    assert!(profiles.plan().expect("plan").is_none(), "the default profile has no credentials");
 }
 
 #[test]

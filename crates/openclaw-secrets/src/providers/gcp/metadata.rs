@@ -16,8 +16,8 @@ use crate::{
 
 /// An IP address: resolving `metadata.google.internal` can be slow where it does not exist.
 const HOST: &str = "169.254.169.254";
-/// The server is local. Outside Google Cloud nothing responds at that address, and a full timeout would
-/// hide the real problem: that there are no credentials.
+/// The server is local. Outside Google Cloud nothing responds at that address, and a full timeout
+/// would hide the real problem: that there are no credentials.
 const PATIENCE: Duration = Duration::from_secs(3);
 /// An access token has about 2000 bytes; everything else is shorter.
 const MAX_BODY: usize = 64 * 1024;
@@ -48,7 +48,7 @@ impl Metadata {
         Some(String::from_utf8_lossy(&project).trim().to_owned())
     }
 
-    /// Fetches an access token. Not cached here: the server caches it until shortly before it expires.
+    /// Fetches an access token. The server caches it until shortly before it expires.
     pub(super) async fn token(&self) -> Result<SecretString, Failure> {
         let answer = self.ask(TOKEN).await.unwrap_or_default();
         let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();

@@ -113,13 +113,13 @@ fn payload(body: &Value) -> Result<SecretString, Failure> {
 /// Converts an error response (`google.rpc.Status`).
 fn refusal(status: u16, body: &Value, version: &str) -> Failure {
     use ResolveErrorKind as Kind;
-    let code = body["error"]["status"].as_str().filter(|code| is_code(code)).unwrap_or("no error code");
+    let code = body["error"]["status"].as_str().filter(|code| is_code(code)).unwrap_or("no code");
     match status {
         401 => Failure::new(Kind::Denied, "Google Cloud rejected the credentials")
             .hint("log in again with `gcloud auth application-default login`"),
         403 => Failure::new(Kind::Denied, format!("access to `{version}` denied")).hint(
-            "grant the account the role `roles/secretmanager.secretAccessor`, and enable the Secret \
-             Manager API in the project",
+            "grant the account the role `roles/secretmanager.secretAccessor`, and enable the \
+             Secret Manager API in the project",
         ),
         404 => Failure::new(Kind::NotFound, format!("`{version}` not found"))
             .hint("run `gcloud secrets list` to list the secrets"),

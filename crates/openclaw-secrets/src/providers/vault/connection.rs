@@ -1,4 +1,4 @@
-//! The requests to a Vault server, and what its refusals mean.
+//! Requests to a Vault server, and the conversion of its errors.
 
 use std::path::Path;
 
@@ -17,23 +17,23 @@ use crate::{
 
 const TOKEN: HeaderName = HeaderName::from_static("x-vault-token");
 const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");
-/// An agent may insist on it, as a guard against requests that a browser was tricked into.
+/// A Vault agent may require it, as a protection against request forgery.
 const REQUEST: HeaderName = HeaderName::from_static("x-vault-request");
 
-/// The way to a Vault server.
+/// An authenticated connection to a Vault server.
 pub(super) struct Connection {
     server: Server,
     login: Login,
 }
 
-/// A Vault server, whoever asks.
+/// A Vault server, without authentication.
 pub(super) struct Server {
     client: Client,
     address: Url,
     namespace: Option<HeaderValue>,
 }
 
-/// What a Vault server says.
+/// A response of a Vault server.
 pub(super) struct Reply {
     status: u16,
     body: Value,
@@ -44,7 +44,7 @@ impl Connection {
         Ok(Self { server: Server::new(context).await?, login: Login::new(context)? })
     }
 
-    /// Reads a path of the API. A token that is no longer taken is replaced, once.
+    /// Reads a path of the API. Retries once with a new token if the token is no longer valid.
     pub(super) async fn get(&self, path: &str) -> Result<Reply, Failure> {
         let token = self.login.token(&self.server).await?;
         let reply = self.server.get(path, &token).await?;
@@ -63,20 +63,18 @@ impl Server {
         let variable = |name| context.environment.get_set(name);
         let address =
             settings.address.clone().or_else(|| variable("VAULT_ADDR")).ok_or_else(|| {
-                not_configured("the address of the Vault server is not known")
+                not_configured("no Vault address configured")
                     .hint("set `secrets.vault.address` in the config, or `VAULT_ADDR`")
             })?;
         let address = Url::parse(&address)
             .ok()
             .filter(|url| matches!(url.scheme(), "http" | "https"))
-            .ok_or_else(|| {
-                not_configured("the address of the Vault server is not an http or https URL")
-            })?;
+            .ok_or_else(|| not_configured("the Vault address is not an http or https URL"))?;
         let namespace = settings.namespace.clone().or_else(|| variable("VAULT_NAMESPACE"));
         let namespace = namespace
             .map(HeaderValue::try_from)
             .transpose()
-            .map_err(|_| not_configured("the Vault namespace cannot be sent in a header"))?;
+            .map_err(|_| not_configured("the Vault namespace is not a valid header value"))?;
         let ca_file = match (&settings.ca_file, variable("VAULT_CACERT")) {
             (Some(path), _) => Some(expand(&context.settings, &path.to_string_lossy())?),
             (None, path) => path.map(Into::into),
@@ -94,7 +92,7 @@ impl Server {
 
     pub(super) async fn get(&self, path: &str, token: &SecretString) -> Result<Reply, Failure> {
         let mut token = HeaderValue::try_from(token.expose())
-            .map_err(|_| not_configured("the Vault token holds characters that no token has"))?;
+            .map_err(|_| not_configured("the Vault token contains invalid characters"))?;
         token.set_sensitive(true);
         self.send(self.client.get(self.url(path)?).header(TOKEN, token)).await
     }
@@ -118,7 +116,7 @@ impl Server {
     fn url(&self, path: &str) -> Result<Url, Failure> {
         let mut url = self.address.clone();
         url.path_segments_mut()
-            .map_err(|()| not_configured("the address of the Vault server has no host"))?
+            .map_err(|()| not_configured("the Vault address has no host"))?
             .pop_if_empty()
             .push("v1")
             .extend(path.split('/'));
@@ -135,32 +133,32 @@ impl Reply {
         &self.body
     }
 
-    /// What a refusal means. The server's own words are left out: they may repeat what was sent.
+    /// Converts an error response. The server's messages are omitted: they may echo the request.
     pub(super) fn failure(&self, what: &str) -> Failure {
         use ResolveErrorKind as Kind;
         let status = self.status;
         match status {
-            403 => Failure::new(Kind::Denied, format!("Vault does not allow to read {what}"))
+            403 => Failure::new(Kind::Denied, format!("Vault denied access to {what}"))
                 .hint("check that the token is still valid and that its policy covers the path"),
             429 | 473 => Failure::new(Kind::Unreachable, "Vault is busy or in standby"),
             503 => Failure::new(Kind::Unreachable, "Vault is sealed or under maintenance")
-                .hint("`vault status` tells more"),
+                .hint("run `vault status` for details"),
             500..=599 => {
-                let cause = format!("Vault failed with HTTP status {status}");
+                let cause = format!("Vault returned HTTP {status}");
                 Failure::new(Kind::Unreachable, cause)
             }
-            _ => Failure::new(Kind::Failed, format!("Vault answered with HTTP status {status}")),
+            _ => Failure::new(Kind::Failed, format!("Vault returned HTTP {status}")),
         }
     }
 }
 
-/// The certificate authorities in a PEM file.
+/// Reads the certificate authorities in a PEM file.
 async fn certificates(path: &Path) -> Result<Vec<Certificate>, Failure> {
     let pem = tokio::fs::read(path).await.unwrap_or_default();
     match Certificate::from_pem_bundle(&pem) {
         Ok(roots) if !roots.is_empty() => Ok(roots),
         _ => {
-            let cause = format!("`{}` holds no readable certificates", path.display());
+            let cause = format!("no readable certificates in `{}`", path.display());
             Err(not_configured(cause).hint("it must be a PEM file with CA certificates"))
         }
     }

@@ -1,4 +1,4 @@
-//! Whose token is used: a fixed one, or one that an AppRole login gives.
+//! The Vault token: a fixed one, or one from an AppRole login.
 
 use std::path::PathBuf;
 
@@ -16,10 +16,10 @@ use crate::{
     resolve_error::Failure,
 };
 
-/// The way to a token.
+/// Where the token comes from.
 pub(super) enum Login {
     Token(SecretString),
-    /// What `vault login` left behind. Read every time: people log in anew every day.
+    /// The file written by `vault login`. Read every time: users may log in again at any time.
     File {
         path: PathBuf,
         token: Credential,
@@ -30,26 +30,26 @@ pub(super) enum Login {
 pub(super) struct AppRole {
     mount: String,
     role_id: String,
-    /// A role may do without.
+    /// Optional: a role may not require it.
     secret_id: Option<SecretString>,
     token: Credential,
-    /// Held while logging in: secrets are fetched side by side, and a `secret_id` may be good for
-    /// one login only.
+    /// Locked while logging in: secrets are fetched concurrently, and a `secret_id` may be valid
+    /// for one login only.
     terms: Mutex<Terms>,
 }
 
-/// What the last login said about its token.
+/// The properties of the token from the last login.
 #[derive(Default)]
 struct Terms {
-    /// When the token ends, if it does.
+    /// When the token expires, if it does.
     end: Option<Instant>,
-    /// Whether the token may ask about itself, which the policy `default` allows. Without it, Vault
-    /// refuses the question of a good token just as that of a bad one.
+    /// Whether the token may look itself up, which the policy `default` allows. Without it, Vault
+    /// denies the lookup for valid and invalid tokens alike.
     may_ask: bool,
 }
 
 impl Login {
-    /// What the settings say comes first, then the environment, then the file of `vault login`.
+    /// Takes the token from the settings, then the environment, then the file of `vault login`.
     pub(super) fn new(context: &Context) -> Result<Self, Failure> {
         let settings = &context.settings.vault;
         let variable = |name| context.environment.get_set(name);
@@ -92,7 +92,7 @@ impl Login {
         })
     }
 
-    /// The token to use.
+    /// Returns the token to use.
     pub(super) async fn token(&self, server: &Server) -> Result<SecretString, Failure> {
         match self {
             Self::Token(token) => Ok(token.clone()),
@@ -110,8 +110,8 @@ impl Login {
         }
     }
 
-    /// Another token, after the server has refused a request with this one; `None` if there is no
-    /// other, or if the token is not to blame.
+    /// Returns a new token after the server has denied a request with this one; `None` if there is
+    /// no other, or if the token is still valid.
     pub(super) async fn token_instead_of(
         &self,
         refused: &SecretString,
@@ -130,7 +130,7 @@ impl AppRole {
             return Ok(token);
         }
         let mut terms = self.terms.lock().await;
-        // Someone else may have logged in while we waited.
+        // Another task may have logged in meanwhile.
         match self.token.get() {
             Some(token) => Ok(token),
             None => self.log_in(server, &mut terms).await,
@@ -144,7 +144,7 @@ impl AppRole {
     ) -> Result<Option<SecretString>, Failure> {
         let mut terms = self.terms.lock().await;
         match self.token.get() {
-            // Someone else has logged in meanwhile.
+            // Another task has logged in meanwhile.
             Some(token) if token != *refused => Ok(Some(token)),
             _ if terms.are_over(refused, server).await? => {
                 self.log_in(server, &mut terms).await.map(Some)
@@ -168,9 +168,9 @@ impl AppRole {
                 Ok(token)
             }
             (400 | 401 | 403 | 404, _) => {
-                let cause = "Vault refused the AppRole login";
+                let cause = "Vault rejected the AppRole login";
                 Err(Failure::new(ResolveErrorKind::Denied, cause)
-                    .hint("check the role id, the secret id, and where AppRole is mounted"))
+                    .hint("check the role id, the secret id and the AppRole mount"))
             }
             _ => Err(reply.failure("this path")),
         }
@@ -181,7 +181,7 @@ impl Terms {
     fn new(auth: &Value) -> Self {
         let policies = auth["policies"].as_array();
         Self {
-            // A lease of nothing is one without an end.
+            // A lease duration of 0 means that it does not expire.
             end: auth["lease_duration"]
                 .as_u64()
                 .filter(|seconds| *seconds > 0)
@@ -190,8 +190,8 @@ impl Terms {
         }
     }
 
-    /// Whether a token that was refused is no longer good. If not, a policy refused the request:
-    /// another login would not help, and might use up the `secret_id`.
+    /// Whether a token that was denied is no longer valid. If it is valid, a policy denied the
+    /// request: another login would not help, and might use up the `secret_id`.
     async fn are_over(&self, token: &SecretString, server: &Server) -> Result<bool, Failure> {
         if self.end.is_some_and(|end| end <= Instant::now()) {
             return Ok(true);
@@ -201,6 +201,6 @@ impl Terms {
 }
 
 fn no_token() -> Failure {
-    Failure::new(ResolveErrorKind::NotConfigured, "there is no token for Vault")
+    Failure::new(ResolveErrorKind::NotConfigured, "no Vault token found")
         .hint("run `vault login`, or set `VAULT_TOKEN`, or `VAULT_ROLE_ID` and `VAULT_SECRET_ID`")
 }

@@ -1,7 +1,7 @@
 //! `secret://vault/PATH[#FIELD]`: the key-value engine of HashiCorp Vault or OpenBao.
 //!
-//! `PATH` is what `vault kv get` takes: mount and name, for either version of the engine. Paths as the
-//! HTTP API has them (`secret/data/name`) are understood too.
+//! `PATH` is what `vault kv get` takes: mount and name, for either version of the engine. Paths of
+//! the HTTP API (`secret/data/name`) are accepted too.
 
 mod connection;
 mod login;
@@ -14,13 +14,13 @@ use self::connection::{Connection, Reply};
 use super::{Context, Fetch};
 use crate::{KvVersion, ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
 
-/// One Vault server.
+/// A Vault server.
 pub(super) struct Vault {
     context: Context,
     connection: OnceCell<Connection>,
 }
 
-/// Where a secret lies in the HTTP API.
+/// The location of a secret in the HTTP API.
 struct Place {
     path: String,
     version: KvVersion,
@@ -40,7 +40,7 @@ impl Vault {
             && found.0.status() != 200
         {
             let reply = connection.get(&second.path).await?;
-            // Of two refusals, "denied" says more than "not found".
+            // Of two errors, "denied" is more informative than "not found".
             if reply.status() == 200 || found.0.status() == 404 {
                 found = (reply, second);
             }
@@ -49,7 +49,7 @@ impl Vault {
         field(fields(&reply, &place)?, reference.selector())
     }
 
-    /// Where to look, and where to look next if the server does not say which version it has.
+    /// Returns the location of a secret, and a second one to try if the engine version is unknown.
     async fn places(
         &self,
         connection: &Connection,
@@ -62,7 +62,7 @@ impl Vault {
             Some(KvVersion::V2) => return Ok((version_2(first_part, path), None)),
             None => {}
         }
-        // Open to every token that may read something under the mount, by its default policy.
+        // Allowed by default for every token that may read something under the mount.
         let reply = connection.get(&format!("sys/internal/ui/mounts/{path}")).await?;
         match reply.status() {
             200 => {
@@ -86,22 +86,22 @@ impl Fetch for Vault {
     }
 }
 
-/// `mount/name` becomes `mount/data/name`.
+/// Converts `mount/name` to `mount/data/name`.
 fn version_2(mount: &str, path: &str) -> Place {
     let name = path.strip_prefix(mount).unwrap_or(path).trim_start_matches('/');
     let name = name.strip_prefix("data/").unwrap_or(name);
     Place { path: format!("{mount}/data/{name}"), version: KvVersion::V2 }
 }
 
-/// The fields of the secret that an answer holds.
+/// Returns the fields of the secret in a response.
 fn fields<'a>(reply: &'a Reply, place: &Place) -> Result<&'a Map<String, Value>, Failure> {
     let data = &reply.body()["data"];
     if reply.status() == 404 {
-        // A deleted version is a 404 that still tells about itself.
+        // A deleted version is a 404 that still has metadata.
         let was_deleted = data["metadata"]["deletion_time"].as_str().is_some_and(|t| !t.is_empty());
-        let what = if was_deleted { "its latest version was deleted" } else { "it does not exist" };
+        let what = if was_deleted { "latest version deleted" } else { "not found" };
         return Err(Failure::new(ResolveErrorKind::NotFound, format!("{what} in Vault")).hint(
-            "a path is the mount and the name, as for `vault kv get`: `secret://vault/secret/name`",
+            "write the mount and the name, as for `vault kv get`: `secret://vault/secret/name`",
         ));
     }
     if reply.status() != 200 {
@@ -112,12 +112,12 @@ fn fields<'a>(reply: &'a Reply, place: &Place) -> Result<&'a Map<String, Value>,
         KvVersion::V2 => data["data"].as_object(),
     };
     fields.ok_or_else(|| {
-        let cause = "Vault's answer is not that of a key-value engine";
+        let cause = "the response is not from a key-value engine";
         Failure::new(ResolveErrorKind::Failed, cause)
     })
 }
 
-/// The field that was asked for; without a name the only one, or `value`.
+/// Returns the requested field; without a name, the only field or `value`.
 fn field(fields: &Map<String, Value>, name: Option<&str>) -> Result<SecretString, Failure> {
     if fields.is_empty() {
         return Err(Failure::new(ResolveErrorKind::NotFound, "the secret has no fields"));
@@ -133,15 +133,14 @@ fn field(fields: &Map<String, Value>, name: Option<&str>) -> Result<SecretString
             (_, _, Some(value)) => value,
             _ => {
                 let cause = format!("the secret has several fields: {}", names());
-                return Err(Failure::new(ResolveErrorKind::NotFound, cause).hint(
-                    "name one of them after the path, as in `secret://vault/kv/name#field`",
-                ));
+                return Err(Failure::new(ResolveErrorKind::NotFound, cause)
+                    .hint("select one of them, as in `secret://vault/kv/name#field`"));
             }
         },
     };
     match value {
         Value::String(text) => Ok(SecretString::from(text.as_str())),
         Value::Number(_) | Value::Bool(_) => Ok(SecretString::from(value.to_string())),
-        _ => Err(Failure::new(ResolveErrorKind::NotText, "the field is not a text")),
+        _ => Err(Failure::new(ResolveErrorKind::NotText, "the field is not a string")),
     }
 }

@@ -5,7 +5,7 @@ use std::io::Read as _;
 use serde::Deserialize;
 
 use super::super::reply::{Reply, named};
-use super::super::workspace::{Turn, Workspace};
+use super::super::workspace::{Workspace, WriteLock};
 use super::refused;
 
 /// Maximum size of an edited file, in bytes.
@@ -72,7 +72,7 @@ pub(in super::super) fn edit(workspace: &Workspace, asked: &EditArguments, _: us
 }
 
 /// Reads a file as text. While the turn is held, no other call changes it.
-fn text_of(workspace: &Workspace, path: &str, _turn: &Turn<'_>) -> Result<String, Reply> {
+fn text_of(workspace: &Workspace, path: &str, _turn: &WriteLock<'_>) -> Result<String, Reply> {
     let (file, _) = workspace.open_file(path).map_err(|why| refused(path, &why))?;
     let mut bytes = Vec::new();
     file.take(MAX_EDITED + 1)

@@ -10,14 +10,14 @@ pub(super) use list::list;
 pub(super) use read::read;
 
 use super::reply::{Reply, named};
-use super::workspace::Refused;
+use super::workspace::PathError;
 use crate::outcome::Failure;
 
 /// Converts a refusal to a reply.
-fn refused(path: &str, why: &Refused) -> Reply {
+fn refused(path: &str, why: &PathError) -> Reply {
     let words = format!("{} {why}.", named(path));
     match why {
-        Refused::Outside => Reply::failed(Failure::Denied, words),
+        PathError::Outside => Reply::failed(Failure::Denied, words),
         _ => Reply::error(words),
     }
 }

@@ -5,7 +5,7 @@ use reqwest::Response;
 
 use super::super::reply::{Reply, beginning};
 use super::html;
-use super::rules::Refused;
+use super::rules::FetchError;
 use crate::media::image_type;
 
 /// Maximum number of bytes read.
@@ -18,9 +18,11 @@ pub(super) struct Body {
 }
 
 /// Reads a body up to the limit.
-pub(super) async fn read(mut response: Response) -> Result<Body, Refused> {
+pub(super) async fn read(mut response: Response) -> Result<Body, FetchError> {
     let mut bytes = Vec::new();
-    while let Some(chunk) = response.chunk().await.map_err(|error| Refused::from_client(&error))? {
+    while let Some(chunk) =
+        response.chunk().await.map_err(|error| FetchError::from_client(&error))?
+    {
         let room = MAX_BYTES - bytes.len();
         if chunk.len() > room {
             bytes.extend_from_slice(chunk.get(..room).unwrap_or_default());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::{Certificate, Client, ClientBuilder, Proxy, redirect};
 use url::Url;
 
-use super::rules::Refused;
+use super::rules::FetchError;
 use super::{GuardedResolver, WebSettings};
 
 /// Timeout of connecting.
@@ -50,7 +50,7 @@ impl fmt::Debug for ProxyAddress {
     }
 }
 
-pub(super) async fn make(settings: &WebSettings) -> Result<Client, Refused> {
+pub(super) async fn make(settings: &WebSettings) -> Result<Client, FetchError> {
     let builder = begin(settings)?;
     let made = match &settings.authorities {
         Some(only) => build(builder.tls_certs_only(only.clone())).await,
@@ -60,10 +60,10 @@ pub(super) async fn make(settings: &WebSettings) -> Result<Client, Refused> {
             None => build(begin(settings)?.tls_certs_only(bundled())).await,
         },
     };
-    made.ok_or(Refused::NoClient)
+    made.ok_or(FetchError::NoClient)
 }
 
-fn begin(settings: &WebSettings) -> Result<ClientBuilder, Refused> {
+fn begin(settings: &WebSettings) -> Result<ClientBuilder, FetchError> {
     let proxy = settings.proxy.as_ref();
     let trusted = proxy.and_then(|proxy| proxy.0.host_str()).map(str::to_owned);
     let resolver = GuardedResolver::new(settings.resolver.clone(), settings.allow_private.clone());
@@ -83,7 +83,7 @@ fn begin(settings: &WebSettings) -> Result<ClientBuilder, Refused> {
         .dns_resolver(Arc::new(resolver.trusting(trusted)));
     Ok(match proxy {
         Some(proxy) => {
-            let proxy = Proxy::all(proxy.0.as_str()).map_err(|_| Refused::NoClient)?;
+            let proxy = Proxy::all(proxy.0.as_str()).map_err(|_| FetchError::NoClient)?;
             builder.proxy(proxy)
         }
         None => builder,

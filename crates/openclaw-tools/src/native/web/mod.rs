@@ -27,7 +27,7 @@ use url::Url;
 use super::reply::Reply;
 use crate::address::AllowPrivate;
 use crate::outcome::Failure;
-use rules::{Refused, check};
+use rules::{FetchError, check};
 
 /// Maximum number of redirects.
 const MAX_REDIRECTS: usize = 5;
@@ -110,8 +110,8 @@ impl Web {
         }
     }
 
-    async fn fetch_page(&self, url: &str, max_chars: usize) -> Result<Reply, Refused> {
-        let url = Url::parse(url.trim()).map_err(|_| Refused::NoAddress)?;
+    async fn fetch_page(&self, url: &str, max_chars: usize) -> Result<Reply, FetchError> {
+        let url = Url::parse(url.trim()).map_err(|_| FetchError::NoAddress)?;
         let (url, response) = self.follow(url).await?;
         let status = response.status();
         let is_packed = response
@@ -121,7 +121,7 @@ impl Web {
             .any(|encoding| !encoding.as_bytes().eq_ignore_ascii_case(b"identity"));
         if is_packed {
             // A small body could expand to a huge one.
-            return Err(Refused::Packed);
+            return Err(FetchError::Packed);
         }
         let content_type = response.headers().get(CONTENT_TYPE);
         let content_type =
@@ -136,24 +136,24 @@ impl Web {
     }
 
     /// Returns the response, after following redirects.
-    async fn follow(&self, mut url: Url) -> Result<(Url, Response), Refused> {
+    async fn follow(&self, mut url: Url) -> Result<(Url, Response), FetchError> {
         let settings = &self.settings;
         let client = self.client.get_or_try_init(|| client::make(settings)).await?;
         for _ in 0..=MAX_REDIRECTS {
             check(&url, settings)?;
             let request = client.get(url.clone());
             let request = request.header(ACCEPT, WANTED).header(ACCEPT_ENCODING, "identity");
-            let response = request.send().await.map_err(|error| Refused::from_client(&error))?;
+            let response = request.send().await.map_err(|error| FetchError::from_client(&error))?;
             let target = response.headers().get(LOCATION).filter(|_| is_redirect(&response));
             let Some(target) = target else { return Ok((url, response)) };
             let target = target.to_str().ok().and_then(|target| url.join(target).ok());
-            let target = target.ok_or(Refused::BadRedirect)?;
+            let target = target.ok_or(FetchError::BadRedirect)?;
             if target.scheme() != url.scheme() {
-                return Err(Refused::OtherScheme);
+                return Err(FetchError::OtherScheme);
             }
             url = target;
         }
-        Err(Refused::TooManyRedirects)
+        Err(FetchError::TooManyRedirects)
     }
 }
 

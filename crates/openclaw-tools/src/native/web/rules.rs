@@ -12,7 +12,7 @@ use crate::outcome::Failure;
 
 /// Why a fetch failed.
 #[derive(Debug, thiserror::Error)]
-pub(super) enum Refused {
+pub(super) enum FetchError {
     #[error("not a web URL")]
     NoAddress,
     #[error("only https URLs are allowed")]
@@ -37,7 +37,7 @@ pub(super) enum Refused {
     NoClient,
 }
 
-impl Refused {
+impl FetchError {
     pub(super) fn failure(&self) -> Failure {
         match self {
             Self::NoAddress => Failure::InvalidArguments,
@@ -62,17 +62,17 @@ impl Refused {
 }
 
 /// Checks the URL itself. What a name resolves to is checked by the resolver.
-pub(super) fn check(url: &Url, settings: &WebSettings) -> Result<(), Refused> {
+pub(super) fn check(url: &Url, settings: &WebSettings) -> Result<(), FetchError> {
     let allowed = &settings.allow_private;
-    let host = url.host().ok_or(Refused::NoAddress)?;
+    let host = url.host().ok_or(FetchError::NoAddress)?;
     match url.scheme() {
         "https" => {}
         // Plain HTTP only to this machine, and only if configured.
         "http" if is_this_machine(&host) && is_named(&host, allowed) => {}
-        _ => return Err(Refused::NotHttps),
+        _ => return Err(FetchError::NotHttps),
     }
     if !url.username().is_empty() || url.password().is_some() {
-        return Err(Refused::Credentials);
+        return Err(FetchError::Credentials);
     }
     // An address literal is never resolved, so the resolver does not check it.
     let is_fine = match &host {
@@ -86,7 +86,7 @@ pub(super) fn check(url: &Url, settings: &WebSettings) -> Result<(), Refused> {
             None => true,
         },
     };
-    if is_fine { Ok(()) } else { Err(Refused::NotPublic) }
+    if is_fine { Ok(()) } else { Err(FetchError::NotPublic) }
 }
 
 fn is_this_machine(host: &Host<&str>) -> bool {

@@ -2,7 +2,7 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::agents::{Command, CommandsParams, CommandsResult};
-use openclaw_protocol::{AskError, rpc};
+use openclaw_protocol::{RequestError, rpc};
 
 use super::Chat;
 use crate::commands::link::look;
@@ -35,19 +35,19 @@ pub(super) enum Line<'a> {
     /// A tool to call, and its arguments.
     Call(&'a str, &'a str),
     /// A message for the gateway.
-    Say(Said<'a>),
+    Say(ChatInput<'a>),
 }
 
 /// A message for the gateway.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Said<'a> {
+pub(super) enum ChatInput<'a> {
     /// For the model, unless it is a command.
     Message(&'a str),
     /// For the model, even if it looks like a command.
     Text(&'a str),
 }
 
-impl<'a> Said<'a> {
+impl<'a> ChatInput<'a> {
     /// A second slash, or a space before the first, turns a command into text.
     fn of(line: &'a str) -> Self {
         let said = line.trim();
@@ -67,8 +67,8 @@ impl<'a> Said<'a> {
 
 /// Parses a line, and executes it if it is a command of the chat itself.
 pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Output) -> Line<'l> {
-    let said = Said::of(line);
-    if matches!(said, Said::Text(_)) {
+    let said = ChatInput::of(line);
+    if matches!(said, ChatInput::Text(_)) {
         return Line::Say(said);
     }
     let line = line.trim();
@@ -137,7 +137,7 @@ fn unknown_command(word: &str, theirs: &[String]) -> CommandError {
         .hint(format!("{similar} to send it to the model, type `/{shown}`"))
 }
 
-async fn of_gateway(chat: &Chat<'_>) -> Result<Vec<Command>, AskError> {
+async fn of_gateway(chat: &Chat<'_>) -> Result<Vec<Command>, RequestError> {
     let params = CommandsParams {
         agent_id: Some(chat.whom.agent.clone()),
         include_args: Some(true),
@@ -229,10 +229,10 @@ mod tests {
 
     #[test]
     fn a_second_slash_or_a_leading_space_turns_a_command_into_text() {
-        assert_eq!(Said::of("/help"), Said::Message("/help"));
-        assert_eq!(Said::of("//help me"), Said::Text("/help me"));
-        assert_eq!(Said::of("  /help me\n"), Said::Text("/help me"));
-        assert_eq!(Said::of(" hello"), Said::Message(" hello"));
+        assert_eq!(ChatInput::of("/help"), ChatInput::Message("/help"));
+        assert_eq!(ChatInput::of("//help me"), ChatInput::Text("/help me"));
+        assert_eq!(ChatInput::of("  /help me\n"), ChatInput::Text("/help me"));
+        assert_eq!(ChatInput::of(" hello"), ChatInput::Message(" hello"));
     }
 
     #[test]

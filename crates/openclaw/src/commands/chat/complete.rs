@@ -36,10 +36,10 @@ impl Entry {
 
 /// The words to complete to.
 #[derive(Debug, Default)]
-pub(super) struct Vocabulary(Mutex<Words>);
+pub(super) struct Vocabulary(Mutex<WordList>);
 
 #[derive(Debug, Default)]
-struct Words {
+struct WordList {
     commands: Vec<Entry>,
     servers: Vec<Entry>,
     tools: Vec<Entry>,

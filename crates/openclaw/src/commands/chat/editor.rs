@@ -196,7 +196,7 @@ fn for_messages(history: &Path, vocabulary: Arc<Vocabulary>, give_up: Arc<Atomic
         .with_quick_completions(true)
         .with_menu(ReedlineMenu::EngineCompleter(menu))
         .with_edit_mode(Box::new(Emacs::new(keys)))
-        .with_validator(Box::new(Whole))
+        .with_validator(Box::new(CompleteMessage))
         .use_bracketed_paste(true)
         .with_break_signal(give_up);
     let hinter = || Box::new(DefaultHinter::default().with_min_chars(2));
@@ -221,9 +221,9 @@ fn joined(line: &str) -> String {
 }
 
 /// Accepts a message if it does not end with a backslash and no code block is open.
-struct Whole;
+struct CompleteMessage;
 
-impl Validator for Whole {
+impl Validator for CompleteMessage {
     fn validate(&self, line: &str) -> ValidationResult {
         let fences = line.lines().filter(|line| line.trim_start().starts_with("```")).count();
         if line.ends_with('\\') || fences % 2 == 1 {
@@ -265,7 +265,7 @@ mod tests {
 
     #[test]
     fn a_message_continues_after_a_backslash_or_in_a_code_block() {
-        let is_whole = |line| matches!(Whole.validate(line), ValidationResult::Complete);
+        let is_whole = |line| matches!(CompleteMessage.validate(line), ValidationResult::Complete);
         assert!(is_whole("hello"));
         assert!(!is_whole("hello \\"));
         assert!(!is_whole("look:\n```rust\nfn main() {}"));

@@ -8,21 +8,21 @@ use super::editor::{Ask, Editor, Typed};
 use crate::commands::inquiry::{Inquiry, Next, Responded, respond};
 use crate::commands::talk::View;
 use crate::output::{FAINT, Output};
-use crate::signals::{Signals, Wish};
+use crate::signals::{SignalAction, Signals};
 
 /// The maximum number of times that a form is filled in, if the gateway rejects it.
 const MAX_FORMS: usize = 3;
 
 /// The result of an elicitation.
-pub(super) enum Led {
+pub(super) enum ElicitationResult {
     /// It was answered, or is settled; continue.
     On,
     /// A signal, or Ctrl-C, that cancels the turn or the call.
-    Wish(Wish),
+    Signal(SignalAction),
 }
 
 /// The input and output of the dialogue.
-pub(super) struct Desk<'a> {
+pub(super) struct ElicitationDialogue<'a> {
     pub(super) surface: &'a dyn Surface,
     pub(super) editor: &'a mut Editor,
     pub(super) view: &'a mut View,
@@ -37,33 +37,35 @@ enum LineInput {
     Interrupt,
     /// Ctrl-D.
     End,
-    Wish(Wish),
+    Signal(SignalAction),
     /// No answer is needed any more.
     Settled,
 }
 
-impl Desk<'_> {
+impl ElicitationDialogue<'_> {
     /// Prompts the user for an elicitation. `settled` resolves when no answer is needed any more.
     pub(super) async fn lead(
         &mut self,
         elicitation: &Elicitation,
         settled: impl Future<Output = ()>,
-    ) -> Led {
+    ) -> ElicitationResult {
         let mut settled = std::pin::pin!(settled);
         for _ in 0..MAX_FORMS {
             let inquiry = Inquiry::of(elicitation);
             let (answer, then) = match self.fill_in(inquiry, settled.as_mut()).await {
-                Ok(answer) => (answer, Led::On),
+                Ok(answer) => (answer, ElicitationResult::On),
                 Err(LineInput::Interrupt) => {
-                    (ElicitationAnswer::Cancel, Led::Wish(Wish::Interrupt))
+                    (ElicitationAnswer::Cancel, ElicitationResult::Signal(SignalAction::Interrupt))
                 }
                 // The chat or the turn ends, so the answer is not needed.
-                Err(LineInput::Wish(wish)) => return Led::Wish(wish),
-                Err(LineInput::End | LineInput::Line(_)) => (ElicitationAnswer::Cancel, Led::On),
+                Err(LineInput::Signal(signal)) => return ElicitationResult::Signal(signal),
+                Err(LineInput::End | LineInput::Line(_)) => {
+                    (ElicitationAnswer::Cancel, ElicitationResult::On)
+                }
                 Err(LineInput::Settled) => {
                     let words = format!("{FAINT}the question was withdrawn{FAINT:#}");
                     self.view.line(&words, self.output);
-                    return Led::On;
+                    return ElicitationResult::On;
                 }
             };
             if self.respond(&elicitation.id, answer).await {
@@ -71,7 +73,7 @@ impl Desk<'_> {
             }
         }
         self.respond(&elicitation.id, ElicitationAnswer::Cancel).await;
-        Led::On
+        ElicitationResult::On
     }
 
     /// Prompts for one field after another. The number of fields and of attempts is bounded.
@@ -105,9 +107,9 @@ impl Desk<'_> {
                 Typed::Interrupt => LineInput::Interrupt,
                 Typed::End | Typed::GivenUp | Typed::Failed(_) => LineInput::End,
             },
-            wish = self.signals.next() => {
+            signal = self.signals.next() => {
                 self.editor.give_up().await;
-                LineInput::Wish(wish)
+                LineInput::Signal(signal)
             }
             () = settled => {
                 self.editor.give_up().await;

@@ -4,7 +4,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::summary;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::config::{GetParams, GetResult};
-use openclaw_protocol::{AskError, rpc};
+use openclaw_protocol::{RequestError, rpc};
 
 use super::Chat;
 use crate::commands::link::look;
@@ -39,7 +39,7 @@ fn label(word: &str) -> String {
 }
 
 async fn config(chat: &Chat<'_>) -> Option<String> {
-    let answer: Result<GetResult, AskError> =
+    let answer: Result<GetResult, RequestError> =
         look::<rpc::ConfigGet>(chat.surface, GetParams::default()).await;
     let found = answer.ok()?;
     let path = line(&found.path);

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use super::commands::{self, Line};
 use super::complete::Vocabulary;
 use super::editor::{Ask, Editor, Typed};
-use super::speak::{Spoken, speak};
+use super::speak::{TurnEnd, speak};
 use super::watch::{Change, Watch};
 use super::{Chat, greeting, invoke};
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::fold::fold;
 use crate::output::{FAINT, Output};
-use crate::signals::{Signals, Wish};
+use crate::signals::{SignalAction, Signals};
 
 /// Runs the chat until the user exits.
 pub(super) async fn run(
@@ -41,7 +41,7 @@ pub(super) async fn run(
         };
         output.line("");
         output.flush();
-        if spoken == Spoken::Leave {
+        if spoken == TurnEnd::Leave {
             editor.give_up().await;
             return Err(CommandError::Interrupted);
         }
@@ -78,11 +78,11 @@ async fn next_line(
                             .hint("run `openclaw chat` again; the conversation is kept"));
                     }
                 },
-                wish = signals.next() => {
+                signal = signals.next() => {
                     editor.give_up().await;
-                    return match wish {
-                        Wish::HangUp => Ok(None),
-                        Wish::Interrupt | Wish::End => Err(CommandError::Interrupted),
+                    return match signal {
+                        SignalAction::HangUp => Ok(None),
+                        SignalAction::Interrupt | SignalAction::End => Err(CommandError::Interrupted),
                     };
                 }
             }

@@ -5,17 +5,17 @@ use std::pin::pin;
 use std::time::Instant;
 
 use openclaw_protocol::tools::{InvokeParams, InvokeResult};
-use openclaw_protocol::{AskError, EventReceiver, Received, ask, rpc};
+use openclaw_protocol::{EventReceiver, Received, RequestError, ask, rpc};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Chat;
 use super::editor::Editor;
-use super::elicit::{Desk, Led};
-use super::speak::Spoken;
-use crate::commands::talk::{Call, Concern, Ending, Message, Step, View, fresh_key};
+use super::elicit::{ElicitationDialogue, ElicitationResult};
+use super::speak::TurnEnd;
+use crate::commands::talk::{Call, EventFilter, Message, TurnEvent, TurnStatus, View, fresh_key};
 use crate::output::Output;
-use crate::signals::{Signals, Wish};
+use crate::signals::{SignalAction, Signals};
 
 /// Calls a tool, and shows the result.
 pub(super) async fn invoke(
@@ -25,7 +25,7 @@ pub(super) async fn invoke(
     editor: Option<&mut Editor>,
     signals: &mut Signals,
     output: &mut Output,
-) -> Spoken {
+) -> TurnEnd {
     let args = if args.is_empty() { "{}" } else { args };
     let args: Box<RawValue> = match serde_json::from_str::<Value>(args) {
         Ok(value) if value.is_object() => {
@@ -34,7 +34,7 @@ pub(super) async fn invoke(
         _ => {
             output
                 .warning("the arguments must be a JSON object: `/call TOOL {\"name\": \"value\"}`");
-            return Spoken::Over(Ending::Failed);
+            return TurnEnd::Over(TurnStatus::Failed);
         }
     };
     let params = InvokeParams {
@@ -58,17 +58,17 @@ pub(super) async fn invoke(
     // Subscribed before the call: the server may elicit immediately.
     let events = chat.surface.events();
     let calling = ask::<rpc::ToolsInvoke>(chat.surface, params);
-    let under_way = UnderWay { events, held: VecDeque::new() };
+    let under_way = PendingInvocation { events, held: VecDeque::new() };
     let answer = match under_way.follow(chat, calling, editor, &mut view, signals, output).await {
         Ok(answer) => answer,
-        Err(wish) => {
+        Err(signal) => {
             call.duration_ms = Some(started.elapsed().as_secs_f64() * 1_000.0);
             call.is_error = true;
             call.text = Some("The call was cancelled by the user.".to_owned());
             view.returned(&call, output);
-            return match wish {
-                Wish::Interrupt => Spoken::Over(Ending::Cancelled),
-                Wish::End | Wish::HangUp => Spoken::Leave,
+            return match signal {
+                SignalAction::Interrupt => TurnEnd::Over(TurnStatus::Cancelled),
+                SignalAction::End | SignalAction::HangUp => TurnEnd::Leave,
             };
         }
     };
@@ -86,19 +86,19 @@ pub(super) async fn invoke(
         }
     }
     view.returned(&call, output);
-    Spoken::Over(if call.is_error { Ending::Failed } else { Ending::Done })
+    TurnEnd::Over(if call.is_error { TurnStatus::Failed } else { TurnStatus::Done })
 }
 
-type Answered = Result<InvokeResult, AskError>;
+type Answered = Result<InvokeResult, RequestError>;
 
 /// A running call, during which the server may elicit.
-struct UnderWay {
+struct PendingInvocation {
     events: EventReceiver,
     /// Elicitations and decisions that arrived during a prompt.
-    held: VecDeque<Step>,
+    held: VecDeque<TurnEvent>,
 }
 
-impl UnderWay {
+impl PendingInvocation {
     /// Waits for the result, or returns the signal that interrupted it.
     async fn follow(
         mut self,
@@ -108,23 +108,24 @@ impl UnderWay {
         view: &mut View,
         signals: &mut Signals,
         output: &mut Output,
-    ) -> Result<Answered, Wish> {
+    ) -> Result<Answered, SignalAction> {
         let mut calling = pin!(calling);
         loop {
             let step = match self.held.pop_front() {
                 Some(step) => step,
                 None => tokio::select! {
                     biased;
-                    wish = signals.next() => return Err(wish),
+                    signal = signals.next() => return Err(signal),
                     answer = &mut calling => return Ok(answer),
                     step = next(&mut self.events) => step,
                 },
             };
-            let (Step::Elicited(elicitation), Some(editor)) = (step, editor.as_deref_mut()) else {
+            let (TurnEvent::Elicited(elicitation), Some(editor)) = (step, editor.as_deref_mut())
+            else {
                 continue;
             };
             let is_settled =
-                |step: &Step| matches!(step, Step::Decided(id) if *id == elicitation.id);
+                |step: &TurnEvent| matches!(step, TurnEvent::Decided(id) if *id == elicitation.id);
             if self.held.iter().any(is_settled) {
                 continue;
             }
@@ -142,9 +143,9 @@ impl UnderWay {
                 }
             };
             let surface = chat.surface;
-            let mut desk = Desk { surface, editor, view, signals, output };
-            if let Led::Wish(wish) = desk.lead(&elicitation, settled).await {
-                return Err(wish);
+            let mut desk = ElicitationDialogue { surface, editor, view, signals, output };
+            if let ElicitationResult::Signal(signal) = desk.lead(&elicitation, settled).await {
+                return Err(signal);
             }
             if let Some(answer) = answered {
                 return Ok(answer);
@@ -154,14 +155,14 @@ impl UnderWay {
 }
 
 /// Waits for the next elicitation, or for the decision of one. Cancel-safe.
-async fn next(events: &mut EventReceiver) -> Step {
+async fn next(events: &mut EventReceiver) -> TurnEvent {
     // No run has an empty id: events of turns are ignored.
-    let concern = Concern { run: "", session: "" };
+    let concern = EventFilter { run: "", session: "" };
     loop {
         match events.next().await {
             Some(Received::Event(event)) => {
-                let step = Step::of(&event, concern);
-                if let Some(step @ (Step::Elicited(_) | Step::Decided(_))) = step {
+                let step = TurnEvent::of(&event, concern);
+                if let Some(step @ (TurnEvent::Elicited(_) | TurnEvent::Decided(_))) = step {
                     return step;
                 }
             }

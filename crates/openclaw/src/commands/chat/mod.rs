@@ -17,7 +17,7 @@ use openclaw_protocol::Surface;
 use openclaw_protocol::keys::MAIN;
 
 use super::link::{Need, Role, with_link};
-use super::talk::Whom;
+use super::talk::ChatAgent;
 use crate::cli::ChatArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -28,7 +28,7 @@ struct Chat<'a> {
     surface: &'a dyn Surface,
     /// Whether the gateway is another process.
     is_remote: bool,
-    whom: Whom,
+    whom: ChatAgent,
     session: String,
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn chat(
     with_link(&Need::Agents(role), flag, edge, output, async |link, signals, output| {
         let surface = &*link.surface;
         let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
-        let whom = Whom::find(surface, agent, session).await?;
+        let whom = ChatAgent::find(surface, agent, session).await?;
         let session = whom.session(session.unwrap_or(MAIN));
         let mut chat = Chat { surface, is_remote: link.is_remote(), whom, session };
         if can_edit {

@@ -2,9 +2,9 @@
 //! everything else to stderr.
 
 use super::commands::{self, Line};
-use super::speak::{Spoken, speak};
+use super::speak::{TurnEnd, speak};
 use super::{Chat, invoke};
-use crate::commands::talk::{Ending, Lines};
+use crate::commands::talk::{Lines, TurnStatus};
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -33,11 +33,11 @@ pub(super) async fn run(
             Line::Say(said) => Box::pin(speak(chat, said, None, signals, output)).await,
         };
         match spoken {
-            Spoken::Over(Ending::Done) => {}
+            TurnEnd::Over(TurnStatus::Done) => {}
             // Without the gateway, no further turn is possible.
-            Spoken::Over(Ending::Gone) => return Ok(Exit::Unavailable),
-            Spoken::Over(_) => exit = Exit::Failed,
-            Spoken::Leave => return Err(CommandError::Interrupted),
+            TurnEnd::Over(TurnStatus::Gone) => return Ok(Exit::Unavailable),
+            TurnEnd::Over(_) => exit = Exit::Failed,
+            TurnEnd::Leave => return Err(CommandError::Interrupted),
         }
     }
 }

@@ -9,15 +9,16 @@ use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::time::timeout;
 
 use super::Chat;
-use super::commands::{self, Said};
+use super::commands::{self, ChatInput};
 use super::editor::{Ask, Editor, Typed};
-use super::elicit::{Desk, Led};
-use crate::commands::talk::approve::{self, Choice, Request};
+use super::elicit::{ElicitationDialogue, ElicitationResult};
+use crate::commands::talk::approve::{self, ApprovalPrompt, Choice};
 use crate::commands::talk::{
-    Answer, Call, Ending, Step, Turn, View, Words, is_starting, servers, settled,
+    Call, OutgoingMessage, Turn, TurnEvent, TurnOutcome, TurnStatus, View, is_starting, servers,
+    settled,
 };
 use crate::output::{FAINT, Output};
-use crate::signals::{Signals, Wish};
+use crate::signals::{SignalAction, Signals};
 
 /// How long to wait for servers before a turn starts without them.
 const SERVERS: Duration = Duration::from_secs(20);
@@ -28,9 +29,9 @@ const GOODBYE: Duration = Duration::from_secs(5);
 
 /// The result of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Spoken {
+pub(super) enum TurnEnd {
     /// It is over.
-    Over(Ending),
+    Over(TurnStatus),
     /// The chat must exit.
     Leave,
 }
@@ -38,46 +39,46 @@ pub(super) enum Spoken {
 /// Sends a message, and shows the turn. Without an editor, the user is not prompted.
 pub(super) async fn speak(
     chat: &Chat<'_>,
-    said: Said<'_>,
+    said: ChatInput<'_>,
     editor: Option<&mut Editor>,
     signals: &mut Signals,
     output: &mut Output,
-) -> Spoken {
+) -> TurnEnd {
     let mut view = View::new(editor.is_some());
     if let Some(spoken) = wait_for_servers(chat, &mut view, signals, output).await {
         return spoken;
     }
     // Checked after the servers have started: their prompts are commands.
-    if let Said::Message(message) = said
+    if let ChatInput::Message(message) = said
         && let Some(error) = commands::unknown(chat, message).await
     {
         view.new_line(output);
         output.error(&error);
-        return Spoken::Over(Ending::Failed);
+        return TurnEnd::Over(TurnStatus::Failed);
     }
     view.thinking(output);
-    let words = Words {
+    let words = OutgoingMessage {
         session: chat.session.clone(),
         agent: chat.whom.named_for(&chat.session),
         message: said.text().to_owned(),
-        is_plain: matches!(said, Said::Text(_)),
+        is_plain: matches!(said, ChatInput::Text(_)),
         timeout: None,
     };
     let begun = tokio::select! {
         begun = Turn::begin(chat.surface, words) => begun,
-        wish = signals.next() => return interrupted(wish, &mut view, output),
+        signal = signals.next() => return interrupted(signal, &mut view, output),
     };
     let turn = match begun {
         Ok(turn) => turn,
         Err(error) => {
-            let answer = Answer::refused(&error);
+            let answer = TurnOutcome::refused(&error);
             view.over(&answer, output);
-            return Spoken::Over(answer.ending);
+            return TurnEnd::Over(answer.ending);
         }
     };
     let (held, decided) = (VecDeque::new(), BTreeSet::new());
     let (is_ending, has_allowed) = (false, false);
-    let mut speaker = Speaker { turn, view, editor, held, decided, is_ending, has_allowed };
+    let mut speaker = ChatTurn { turn, view, editor, held, decided, is_ending, has_allowed };
     speaker.follow(chat, signals, output).await
 }
 
@@ -87,7 +88,7 @@ async fn wait_for_servers(
     view: &mut View,
     signals: &mut Signals,
     output: &mut Output,
-) -> Option<Spoken> {
+) -> Option<TurnEnd> {
     let agent = Some(chat.whom.agent.as_str());
     let servers = servers(chat.surface, agent).await.unwrap_or_default();
     let starting = servers.iter().filter(|server| is_starting(server));
@@ -98,28 +99,28 @@ async fn wait_for_servers(
     view.draft(&format!("… waiting for {} (Ctrl-C to skip)", starting.join(", ")), output);
     tokio::select! {
         () = settled(chat.surface, agent, SERVERS) => None,
-        wish = signals.next() => match wish {
-            Wish::Interrupt => None,
-            Wish::End | Wish::HangUp => Some(Spoken::Leave),
+        signal = signals.next() => match signal {
+            SignalAction::Interrupt => None,
+            SignalAction::End | SignalAction::HangUp => Some(TurnEnd::Leave),
         },
     }
 }
 
-fn interrupted(wish: Wish, view: &mut View, output: &mut Output) -> Spoken {
+fn interrupted(signal: SignalAction, view: &mut View, output: &mut Output) -> TurnEnd {
     view.new_line(output);
-    match wish {
-        Wish::Interrupt => Spoken::Over(Ending::Cancelled),
-        Wish::End | Wish::HangUp => Spoken::Leave,
+    match signal {
+        SignalAction::Interrupt => TurnEnd::Over(TurnStatus::Cancelled),
+        SignalAction::End | SignalAction::HangUp => TurnEnd::Leave,
     }
 }
 
 /// A running turn.
-struct Speaker<'a, 'e> {
+struct ChatTurn<'a, 'e> {
     turn: Turn<'a>,
     view: View,
     editor: Option<&'e mut Editor>,
     /// Events that arrived during a prompt.
-    held: VecDeque<Step>,
+    held: VecDeque<TurnEvent>,
     /// The ids of requests that are settled.
     decided: BTreeSet<String>,
     /// Whether the turn was aborted.
@@ -128,21 +129,21 @@ struct Speaker<'a, 'e> {
     has_allowed: bool,
 }
 
-impl Speaker<'_, '_> {
+impl ChatTurn<'_, '_> {
     async fn follow(
         &mut self,
         chat: &Chat<'_>,
         signals: &mut Signals,
         output: &mut Output,
-    ) -> Spoken {
+    ) -> TurnEnd {
         loop {
             let step = match self.held.pop_front() {
                 Some(step) => step,
                 None => tokio::select! {
                     biased;
-                    wish = signals.next() => {
-                        if self.end(wish, output).await {
-                            return Spoken::Leave;
+                    signal = signals.next() => {
+                        if self.end(signal, output).await {
+                            return TurnEnd::Leave;
                         }
                         continue;
                     }
@@ -150,30 +151,30 @@ impl Speaker<'_, '_> {
                 },
             };
             match step {
-                Step::Text(text) => self.view.text(&text, output),
-                Step::Replaced(text) => self.view.replaced(&text, output),
-                Step::Thought => self.view.thinking(output),
-                Step::Called(call) => self.view.called(&call, output),
-                Step::Advanced(call) => self.view.runs(&call, output),
-                Step::Returned(call) => self.view.returned(&call, output),
-                Step::Notice(text) => self.view.notice(&text, output),
-                Step::Asked(approval) => {
+                TurnEvent::Text(text) => self.view.text(&text, output),
+                TurnEvent::Replaced(text) => self.view.replaced(&text, output),
+                TurnEvent::Thought => self.view.thinking(output),
+                TurnEvent::Called(call) => self.view.called(&call, output),
+                TurnEvent::Advanced(call) => self.view.runs(&call, output),
+                TurnEvent::Returned(call) => self.view.returned(&call, output),
+                TurnEvent::Notice(text) => self.view.notice(&text, output),
+                TurnEvent::Asked(approval) => {
                     if self.ask(&approval, chat, signals, output).await {
-                        return Spoken::Leave;
+                        return TurnEnd::Leave;
                     }
                 }
-                Step::Elicited(elicitation) => {
+                TurnEvent::Elicited(elicitation) => {
                     if self.elicited(&elicitation, chat, signals, output).await {
-                        return Spoken::Leave;
+                        return TurnEnd::Leave;
                     }
                 }
-                Step::Decided(id) => drop(self.decided.insert(id)),
-                Step::EndingServer(reason) => {
+                TurnEvent::Decided(id) => drop(self.decided.insert(id)),
+                TurnEvent::EndingServer(reason) => {
                     self.view.notice(&format!("the gateway is stopping: {reason}"), output);
                 }
-                Step::Over(answer) => {
+                TurnEvent::Over(answer) => {
                     self.view.over(&answer, output);
-                    return Spoken::Over(answer.ending);
+                    return TurnEnd::Over(answer.ending);
                 }
             }
         }
@@ -181,8 +182,8 @@ impl Speaker<'_, '_> {
 
     /// Aborts the turn. Returns whether the chat must exit, too: on a signal other than Ctrl-C, or
     /// on a second Ctrl-C.
-    async fn end(&mut self, wish: Wish, output: &mut Output) -> bool {
-        let is_last = wish != Wish::Interrupt || self.is_ending;
+    async fn end(&mut self, signal: SignalAction, output: &mut Output) -> bool {
+        let is_last = signal != SignalAction::Interrupt || self.is_ending;
         if !self.is_ending {
             self.is_ending = true;
             let words = if is_last { "cancelling" } else { "cancelling; Ctrl-C again to exit" };
@@ -208,7 +209,7 @@ impl Speaker<'_, '_> {
         if self.has_allowed && !approve::is_open(chat.surface, &approval.id).await {
             return false;
         }
-        let mut request = Request::new(approval, output.width());
+        let mut request = ApprovalPrompt::new(approval, output.width());
         self.view.lines(&request.lines(), output);
         for _ in 0..MAX_TRIES {
             let decision = match self.answer(&request, &approval.id, signals).await {
@@ -226,12 +227,12 @@ impl Speaker<'_, '_> {
                 },
                 QuestionInput::Typed(Typed::Interrupt) => {
                     self.respond(chat, approval, Decision::Deny, output).await;
-                    return self.end(Wish::Interrupt, output).await;
+                    return self.end(SignalAction::Interrupt, output).await;
                 }
                 QuestionInput::Typed(Typed::End) => Decision::Deny,
                 QuestionInput::Typed(Typed::GivenUp | Typed::Failed(_))
                 | QuestionInput::NotAsked => return false,
-                QuestionInput::Wish(wish) => return self.end(wish, output).await,
+                QuestionInput::Signal(signal) => return self.end(signal, output).await,
             };
             self.respond(chat, approval, decision, output).await;
             return false;
@@ -251,9 +252,9 @@ impl Speaker<'_, '_> {
         let Self { turn, view, editor, held, decided, is_ending, .. } = self;
         let Some(editor) = editor.as_deref_mut() else { return false };
         // It may have been answered elsewhere during another prompt.
-        let is_settled = |step: &Step| match step {
-            Step::Decided(id) => *id == elicitation.id,
-            Step::Over(_) => true,
+        let is_settled = |step: &TurnEvent| match step {
+            TurnEvent::Decided(id) => *id == elicitation.id,
+            TurnEvent::Over(_) => true,
             _ => false,
         };
         let is_old = decided.contains(&elicitation.id) || held.iter().any(is_settled);
@@ -268,10 +269,10 @@ impl Speaker<'_, '_> {
                 }
             }
         };
-        let mut desk = Desk { surface: chat.surface, editor, view, signals, output };
+        let mut desk = ElicitationDialogue { surface: chat.surface, editor, view, signals, output };
         match desk.lead(elicitation, settled).await {
-            Led::On => false,
-            Led::Wish(wish) => self.end(wish, output).await,
+            ElicitationResult::On => false,
+            ElicitationResult::Signal(signal) => self.end(signal, output).await,
         }
     }
 
@@ -279,7 +280,7 @@ impl Speaker<'_, '_> {
     /// the request is decided elsewhere.
     async fn answer(
         &mut self,
-        request: &Request<'_>,
+        request: &ApprovalPrompt<'_>,
         id: &str,
         signals: &mut Signals,
     ) -> QuestionInput {
@@ -289,15 +290,15 @@ impl Speaker<'_, '_> {
             let step = tokio::select! {
                 biased;
                 typed = editor.typed() => return QuestionInput::Typed(typed),
-                wish = signals.next() => {
+                signal = signals.next() => {
                     editor.give_up().await;
-                    return QuestionInput::Wish(wish);
+                    return QuestionInput::Signal(signal);
                 }
                 step = self.turn.next() => step,
             };
             let is_settled = match &step {
-                Step::Decided(decided) => decided == id,
-                Step::Over(_) => true,
+                TurnEvent::Decided(decided) => decided == id,
+                TurnEvent::Over(_) => true,
                 _ => false,
             };
             self.held.push_back(step);
@@ -339,7 +340,7 @@ impl Speaker<'_, '_> {
 /// The result of a prompt for approval.
 enum QuestionInput {
     Typed(Typed),
-    Wish(Wish),
+    Signal(SignalAction),
     /// No answer is needed.
     NotAsked,
 }

@@ -6,7 +6,7 @@ use openclaw_mcp::server::status::ServerStatus;
 use openclaw_protocol::agents::{CommandsParams, CommandsResult};
 use openclaw_protocol::sessions::Row;
 use openclaw_protocol::tools::{CatalogParams, CatalogResult};
-use openclaw_protocol::{AskError, EventReceiver, Received, names, rpc};
+use openclaw_protocol::{EventReceiver, Received, RequestError, names, rpc};
 
 use super::Chat;
 use super::commands::LATEST;
@@ -98,11 +98,11 @@ impl Watch {
             include_args: Some(true),
             ..CommandsParams::default()
         };
-        let commands: Result<CommandsResult, AskError> =
+        let commands: Result<CommandsResult, RequestError> =
             look::<rpc::CommandsList>(chat.surface, params).await;
         let commands = commands.map(|answer| answer.commands).unwrap_or_default();
         let params = CatalogParams { agent_id, include_plugins: Some(true) };
-        let tools: Result<CatalogResult, AskError> =
+        let tools: Result<CatalogResult, RequestError> =
             look::<rpc::ToolsCatalog>(chat.surface, params).await;
         let groups = tools.map(|answer| answer.groups).unwrap_or_default();
         let tools = groups.into_iter().flat_map(|group| group.tools);

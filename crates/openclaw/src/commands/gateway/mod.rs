@@ -11,7 +11,7 @@ use crate::edge::Edge;
 use crate::error::CommandResult;
 use crate::output::Output;
 
-pub(crate) use status::{Agent, Standing, standing};
+pub(crate) use status::{Agent, GatewayState, gateway_state};
 
 /// Runs the subcommand; without one, the gateway.
 pub(crate) fn gateway(

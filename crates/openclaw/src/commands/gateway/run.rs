@@ -9,7 +9,7 @@ use openclaw_gateway::serve::{ServeError, Served, serve};
 use openclaw_gateway::socket::ListenError;
 use openclaw_gateway::state::ClaimError;
 use openclaw_protocol::config::{ReloadParams, ReloadResult};
-use openclaw_protocol::{AskError, rpc};
+use openclaw_protocol::{RequestError, rpc};
 use serde_json::json;
 
 use crate::cli::RunArgs;
@@ -19,7 +19,7 @@ use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, STRONG};
-use crate::signals::{Signals, Wish};
+use crate::signals::{SignalAction, Signals};
 
 pub(super) fn run(
     args: &RunArgs,
@@ -99,10 +99,10 @@ async fn missing(served: &Served) -> Vec<String> {
 async fn attend_signals(served: &Served, signals: &mut Signals, output: &mut Output) {
     loop {
         match signals.next().await {
-            Wish::Interrupt | Wish::End => return,
-            Wish::HangUp => {
+            SignalAction::Interrupt | SignalAction::End => return,
+            SignalAction::HangUp => {
                 let surface = served.gateway.caller(ourselves());
-                let answer: Result<ReloadResult, AskError> =
+                let answer: Result<ReloadResult, RequestError> =
                     look::<rpc::ConfigReload>(&*surface, ReloadParams::default()).await;
                 tell_reload(answer, output);
             }
@@ -110,7 +110,7 @@ async fn attend_signals(served: &Served, signals: &mut Signals, output: &mut Out
     }
 }
 
-fn tell_reload(answer: Result<ReloadResult, AskError>, output: &mut Output) {
+fn tell_reload(answer: Result<ReloadResult, RequestError>, output: &mut Output) {
     match answer {
         Ok(ReloadResult { ok: true, changed, .. }) if changed.is_empty() => {
             output.note("configuration reloaded; nothing has changed");
@@ -132,7 +132,7 @@ fn tell_reload(answer: Result<ReloadResult, AskError>, output: &mut Output) {
 /// Stops the gateway gracefully; a second signal stops it immediately.
 async fn stop(served: Served, grace: Duration, signals: &mut Signals, output: &mut Output) {
     output.note("stopping; press Ctrl-C again to stop immediately");
-    let hurry = async { while signals.next().await == Wish::HangUp {} };
+    let hurry = async { while signals.next().await == SignalAction::HangUp {} };
     tokio::select! {
         () = served.stop(grace) => output.note("stopped"),
         () = hurry => output.note("stopped immediately"),

@@ -21,16 +21,16 @@ use crate::exit::Exit;
 use crate::output::{BAD, GOOD, Output, plural, printable};
 
 /// The state of the gateway of a state folder.
-pub(crate) enum Standing {
+pub(crate) enum GatewayState {
     /// Not running.
-    None,
+    Stopped,
     /// Running, but not responding as expected: the process, the error and a hint.
-    Unwell(Running, String, Option<String>),
-    Well(Box<Well>),
+    Unresponsive(Running, String, Option<String>),
+    Running(Box<RunningGateway>),
 }
 
 /// A gateway that is running and responds.
-pub(crate) struct Well {
+pub(crate) struct RunningGateway {
     pub(crate) running: Running,
     pub(crate) status: StatusResult,
     pub(crate) servers: Vec<ServerStatus>,
@@ -55,13 +55,13 @@ struct Mcp {
 }
 
 /// Finds the gateway of a state folder, and requests its status.
-pub(crate) async fn standing(state: &Path) -> Standing {
-    let Some((running, called)) = find_running(state).await else { return Standing::None };
+pub(crate) async fn gateway_state(folder: &Path) -> GatewayState {
+    let Some((running, called)) = find_running(folder).await else { return GatewayState::Stopped };
     let client = match called {
         Ok(client) => client,
         Err(error) => {
             let hint = advice(&error, &running);
-            return Standing::Unwell(running, error.to_string(), hint);
+            return GatewayState::Unresponsive(running, error.to_string(), hint);
         }
     };
     match look::<rpc::Status>(&client, StatusParams::default()).await {
@@ -70,9 +70,15 @@ pub(crate) async fn standing(state: &Path) -> Standing {
             let servers = each(&mcp.servers);
             let agents = read(status.agents.as_deref());
             let config = client.hello().snapshot.config_path.clone();
-            Standing::Well(Box::new(Well { running, status, servers, agents, config }))
+            GatewayState::Running(Box::new(RunningGateway {
+                running,
+                status,
+                servers,
+                agents,
+                config,
+            }))
         }
-        Err(error) => Standing::Unwell(running, error.to_string(), None),
+        Err(error) => GatewayState::Unresponsive(running, error.to_string(), None),
     }
 }
 
@@ -97,11 +103,11 @@ fn advice(error: &ConnectError, running: &Running) -> Option<String> {
     }
 }
 
-impl Standing {
+impl GatewayState {
     pub(crate) fn to_json(&self) -> Value {
         match self {
-            Self::None => json!({ "running": false }),
-            Self::Unwell(running, error, hint) => json!({
+            Self::Stopped => json!({ "running": false }),
+            Self::Unresponsive(running, error, hint) => json!({
                 "running": true,
                 "ok": false,
                 "url": running.url,
@@ -110,16 +116,16 @@ impl Standing {
                 "error": error,
                 "hint": hint,
             }),
-            Self::Well(well) => json!({
+            Self::Running(gateway) => json!({
                 "running": true,
                 "ok": true,
-                "url": well.running.url,
-                "pid": well.running.pid,
-                "version": well.running.version,
-                "uptimeMs": well.status.uptime_ms,
-                "connections": well.status.connections,
-                "config": well.config,
-                "servers": well.servers.iter().map(|server| {
+                "url": gateway.running.url,
+                "pid": gateway.running.pid,
+                "version": gateway.running.version,
+                "uptimeMs": gateway.status.uptime_ms,
+                "connections": gateway.status.connections,
+                "config": gateway.config,
+                "servers": gateway.servers.iter().map(|server| {
                     json!({ "name": server.name, "state": server.state, "tools": server.tools })
                 }).collect::<Vec<_>>(),
             }),
@@ -129,16 +135,16 @@ impl Standing {
     /// Describes the state in one line.
     pub(crate) fn words(&self) -> String {
         match self {
-            Self::None => "not running; commands run standalone".to_owned(),
-            Self::Unwell(running, error, _) => {
+            Self::Stopped => "not running; commands run standalone".to_owned(),
+            Self::Unresponsive(running, error, _) => {
                 format!("process {} at {} does not respond: {error}", running.pid, running.url)
             }
-            Self::Well(well) => {
-                let Running { url, pid, version, .. } = &well.running;
-                let uptime = well.status.uptime_ms.map(duration_words);
+            Self::Running(gateway) => {
+                let Running { url, pid, version, .. } = &gateway.running;
+                let uptime = gateway.status.uptime_ms.map(duration_words);
                 let uptime = uptime.map(|time| format!(", up for {time}")).unwrap_or_default();
                 // This process is one of the connections.
-                let others = well.status.connections.unwrap_or(1).saturating_sub(1);
+                let others = gateway.status.connections.unwrap_or(1).saturating_sub(1);
                 let others = plural(usize::try_from(others).unwrap_or(usize::MAX), "other client");
                 format!("running at {url} (process {pid}, version {version}{uptime}), {others}")
             }
@@ -148,33 +154,33 @@ impl Standing {
 
 pub(super) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
     let paths = edge.paths(flag)?;
-    let standing = block_on(async { Ok(standing(&paths.state).await) })?;
+    let state = block_on(async { Ok(gateway_state(&paths.state).await) })?;
     if output.json {
-        output.value(&standing.to_json());
+        output.value(&state.to_json());
     }
-    match &standing {
-        Standing::None => {
+    match &state {
+        GatewayState::Stopped => {
             if !output.json {
                 output.line("The gateway is not running. Run `openclaw gateway` to start it.");
             }
             Ok(Exit::Unavailable)
         }
-        Standing::Unwell(_, _, hint) => {
-            let error = CommandError::failed(format!("gateway: {}", standing.words()));
+        GatewayState::Unresponsive(_, _, hint) => {
+            let error = CommandError::failed(format!("gateway: {}", state.words()));
             Err(error.with(|failure| failure.hint.clone_from(hint)))
         }
-        Standing::Well(well) => {
+        GatewayState::Running(gateway) => {
             if !output.json {
-                show(well, &standing.words(), output);
+                show(gateway, &state.words(), output);
             }
             Ok(Exit::Ok)
         }
     }
 }
 
-fn show(well: &Well, words: &str, output: &mut Output) {
+fn show(gateway: &RunningGateway, words: &str, output: &mut Output) {
     output.line(format_args!("{GOOD}✓{GOOD:#} gateway {words}"));
-    for server in &well.servers {
+    for server in &gateway.servers {
         let is_ready = server.state == ServerState::Ready;
         let style = if is_ready || server.state.is_at_rest() { GOOD } else { BAD };
         let mark = if is_ready { "✓" } else { "·" };

@@ -8,7 +8,7 @@ use openclaw_gateway::state;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
-use super::{Standing, standing};
+use super::{GatewayState, gateway_state};
 use crate::commands::block_on;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -40,16 +40,18 @@ pub(super) fn stop(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Com
 
 /// Stops the gateway, and returns its process id; `None` if it is not running.
 async fn end(paths: &Paths, limit: Duration) -> Result<Option<u32>, CommandError> {
-    let pid = match standing(&paths.state).await {
-        Standing::None => return Ok(None),
+    let pid = match gateway_state(&paths.state).await {
+        GatewayState::Stopped => return Ok(None),
         // The signal is sent only to a process that itself reports to be the gateway.
-        Standing::Well(well) if well.status.pid == Some(well.running.pid) => well.running.pid,
-        Standing::Well(well) => {
-            let pid = well.running.pid;
+        GatewayState::Running(gateway) if gateway.status.pid == Some(gateway.running.pid) => {
+            gateway.running.pid
+        }
+        GatewayState::Running(gateway) => {
+            let pid = gateway.running.pid;
             let message = format!("the gateway does not confirm that it is process {pid}");
             return Err(CommandError::failed(message).hint("stop it where it was started"));
         }
-        Standing::Unwell(running, error, _) => {
+        GatewayState::Unresponsive(running, error, _) => {
             let hint = format!("if that process is the gateway, run `kill {}`", running.pid);
             let error = CommandError::failed("the gateway does not respond").cause(error);
             return Err(error.hint(hint));

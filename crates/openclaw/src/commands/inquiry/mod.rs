@@ -8,7 +8,7 @@ use openclaw_mcp::connection::client::{ElicitationAnswer, QuestionKind};
 use openclaw_protocol::mcp::elicitation::{
     Action, Elicitation, QuestionKind as Shown, RespondParams,
 };
-use openclaw_protocol::{AskError, ErrorCode, Surface, rpc};
+use openclaw_protocol::{ErrorCode, RequestError, Surface, rpc};
 use serde_json::{Map, Value};
 
 use self::form::{Field, Filled};
@@ -81,7 +81,7 @@ pub(crate) async fn respond(
     let params = RespondParams { id: id.to_owned(), action, content };
     match look::<rpc::McpElicitationRespond>(surface, params).await {
         Ok(_) => Responded::Done,
-        Err(AskError::Refused(shape)) => match shape.code {
+        Err(RequestError::Refused(shape)) => match shape.code {
             ErrorCode::ApprovalNotFound => Responded::Done,
             ErrorCode::InvalidRequest => Responded::Unfit(shape.to_string()),
             _ => Responded::Failed(shape.to_string()),

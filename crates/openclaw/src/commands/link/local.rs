@@ -10,7 +10,7 @@ use openclaw_gateway::{Gateway, Prepare, Setup};
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::server::dial::Surroundings;
+use openclaw_mcp::server::dial::DialContext;
 use openclaw_protocol::Surface;
 use openclaw_protocol::client::Options;
 use openclaw_protocol::connect::ClientInfo;
@@ -86,7 +86,7 @@ pub(crate) fn setup(
     let environment = edge.environment();
     let resolver =
         Resolver::new(config.secrets.clone(), environment.clone(), edge.redactor.clone());
-    let surroundings = Surroundings {
+    let surroundings = DialContext {
         resolver,
         environment: environment.clone(),
         guard: edge.guard_command().map_or_else(Guard::none, Guard::new),

@@ -12,7 +12,7 @@ use openclaw_config::{Config, Paths};
 use openclaw_gateway::Gateway;
 use openclaw_mcp::fleet::StartMode;
 use openclaw_protocol::connect::caps;
-use openclaw_protocol::{AskError, ErrorShape, Rpc, Scope, Surface, ask, detail};
+use openclaw_protocol::{ErrorShape, RequestError, Rpc, Scope, Surface, ask, detail};
 use tokio::time::timeout;
 
 use super::{block_on, load_config_at, log_warnings};
@@ -20,7 +20,7 @@ use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::signals::{Signals, Wish};
+use crate::signals::{SignalAction, Signals};
 use local::Local;
 pub(crate) use local::{cannot_start, missing_servers, ourselves, setup};
 pub(crate) use remote::find_running;
@@ -132,7 +132,7 @@ impl Link {
     }
 
     /// Sends a short request, with a timeout.
-    pub(crate) async fn look<R: Rpc>(&self, params: R::Params) -> Result<R::Result, AskError> {
+    pub(crate) async fn look<R: Rpc>(&self, params: R::Params) -> Result<R::Result, RequestError> {
         look::<R>(&*self.surface, params).await
     }
 }
@@ -141,7 +141,7 @@ impl Link {
 pub(crate) async fn look<R: Rpc>(
     surface: &dyn Surface,
     params: R::Params,
-) -> Result<R::Result, AskError> {
+) -> Result<R::Result, RequestError> {
     timeout(LOOK, ask::<R>(surface, params)).await.unwrap_or_else(|_| {
         let message = format!("the gateway did not respond to `{}` in time", R::METHOD);
         Err(ErrorShape::unavailable(message).with_detail(detail::TIMED_OUT).into())
@@ -252,5 +252,5 @@ pub(crate) fn with_running(
 }
 
 async fn asked_to_end(signals: &mut Signals) {
-    while signals.next().await == Wish::HangUp {}
+    while signals.next().await == SignalAction::HangUp {}
 }

@@ -5,7 +5,7 @@ use std::path::Path;
 use openclaw_config::{Config, Document, Severity};
 use serde_json::{Map, Value, json};
 
-use super::check::{Check, check};
+use super::check::{ConnectionTest, check};
 use super::server_name;
 use super::write::{NewServer, already_exists, exists, put, tell_added};
 use crate::cli::{AddArgs, TransportArg};
@@ -68,7 +68,7 @@ pub(super) fn add_one(
             "path": path,
             "replaced": replaced,
             "diagnostics": written.report.about(&path).to_json(),
-            "check": check.as_ref().map(Check::to_json),
+            "check": check.as_ref().map(ConnectionTest::to_json),
         }));
     } else if let Some(check) = &check {
         check.show(&server.name, output);

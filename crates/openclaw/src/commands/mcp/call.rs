@@ -4,7 +4,7 @@ use std::path::Path;
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::mcp::{CallParams, ListParams, Tool};
-use openclaw_protocol::{AskError, detail, rpc};
+use openclaw_protocol::{RequestError, detail, rpc};
 use serde_json::value::to_raw_value;
 
 use super::arguments::{self, Given, Sources};
@@ -114,8 +114,8 @@ async fn carry_out(
 }
 
 /// Whether the tool has changed since it was approved.
-fn is_changed(error: &AskError) -> bool {
-    matches!(error, AskError::Refused(shape)
+fn is_changed(error: &RequestError) -> bool {
+    matches!(error, RequestError::Refused(shape)
         if shape.detail().as_deref() == Some(detail::TOOL_CHANGED))
 }
 

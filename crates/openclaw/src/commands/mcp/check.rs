@@ -1,7 +1,7 @@
 //! Tests the connection to a server that was just added.
 
 use openclaw_config::{Config, Paths, ServerName};
-use openclaw_mcp::server::supervisor::Trouble;
+use openclaw_mcp::server::supervisor::ServerError;
 use serde_json::{Value, json};
 
 use super::shell::with_own_servers;
@@ -11,11 +11,11 @@ use crate::output::{BAD, FAINT, GOOD, Output, plural, printable};
 
 /// The result of a connection test.
 #[derive(Debug)]
-pub(super) enum Check {
+pub(super) enum ConnectionTest {
     /// Ready, with the number of tools.
     Ready(usize),
     /// Not available.
-    Failed(Trouble),
+    Failed(ServerError),
 }
 
 /// Tests the connection to a server. Returns `None` if it is disabled or held back. The exit code
@@ -26,7 +26,7 @@ pub(super) fn check(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-) -> (Option<Check>, Exit) {
+) -> (Option<ConnectionTest>, Exit) {
     let is_enabled = |server: &openclaw_config::ServerConfig| server.enabled;
     let has =
         |agent: &&openclaw_config::AgentConfig| agent.mcp.servers.get(name).is_some_and(is_enabled);
@@ -35,10 +35,12 @@ pub(super) fn check(
     let result = with_own_servers(config, agent, paths, edge, output, async |own, _| {
         let Some(server) = own.tools.server(name.as_str()) else { return Ok(Exit::Ok) };
         check = Some(match own.watching(server.ready()).await {
-            Ok(_) => Check::Ready(server.cache().inventory().tools.len()),
+            Ok(_) => ConnectionTest::Ready(server.cache().inventory().tools.len()),
             Err(unavailable) => {
                 let reason = unavailable.reason();
-                Check::Failed(unavailable.trouble.unwrap_or_else(|| Trouble::new(reason)))
+                ConnectionTest::Failed(
+                    unavailable.trouble.unwrap_or_else(|| ServerError::new(reason)),
+                )
             }
         });
         Ok(Exit::Ok)
@@ -51,7 +53,7 @@ pub(super) fn check(
     (check, exit)
 }
 
-impl Check {
+impl ConnectionTest {
     pub(super) fn show(&self, name: &ServerName, output: &mut Output) {
         match self {
             Self::Ready(tools) => {

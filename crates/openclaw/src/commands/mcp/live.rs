@@ -7,7 +7,7 @@ use openclaw_mcp::connection::client::ElicitationAnswer;
 use openclaw_protocol::approvals::{Approval, ApprovalKind, ResolvedEvent as Resolved};
 use openclaw_protocol::mcp::elicitation::{Elicitation, ResolvedEvent};
 use openclaw_protocol::mcp::{CallParams, Outcome, ProgressEvent};
-use openclaw_protocol::{AskError, Event, EventReceiver, Received, ask, names, rpc};
+use openclaw_protocol::{Event, EventReceiver, Received, RequestError, ask, names, rpc};
 use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
@@ -32,7 +32,11 @@ enum CallEvent {
 
 impl Shell<'_> {
     /// Calls a tool. Dropping the future cancels the call.
-    pub(super) async fn call(&self, params: CallParams, what: &str) -> Result<Outcome, AskError> {
+    pub(super) async fn call(
+        &self,
+        params: CallParams,
+        what: &str,
+    ) -> Result<Outcome, RequestError> {
         let is_shown = self.screen.can_draw();
         if !is_shown && self.terminal.is_none() {
             return ask::<rpc::McpCall>(self.surface, params).await;

@@ -7,7 +7,7 @@ use openclaw_config::{AgentConfig, Config, Paths};
 use openclaw_gateway::Gateway;
 use openclaw_mcp::fleet::StartMode;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_protocol::{AskError, Rpc, Surface, ask, detail};
+use openclaw_protocol::{RequestError, Rpc, Surface, ask, detail};
 
 use super::screen::{Screen, Starting};
 use super::terminal::Terminal;
@@ -79,7 +79,7 @@ pub(super) fn with_result<R: Rpc>(
 }
 
 /// Servers in this process, even if a gateway is running.
-pub(super) struct Own<'a> {
+pub(super) struct OwnServers<'a> {
     pub(super) gateway: &'a Arc<Gateway>,
     pub(super) tools: Arc<AgentTools>,
     /// The configuration of the agent.
@@ -88,7 +88,7 @@ pub(super) struct Own<'a> {
     screen: Screen,
 }
 
-impl Own<'_> {
+impl OwnServers<'_> {
     /// Waits for work that starts servers, and shows their state meanwhile.
     pub(super) async fn watching<T>(&self, work: impl Future<Output = T>) -> T {
         let agent = Some(self.config.id.as_str());
@@ -103,7 +103,7 @@ pub(super) fn with_own_servers(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-    work: impl AsyncFnOnce(&Own<'_>, &mut Output) -> CommandResult,
+    work: impl AsyncFnOnce(&OwnServers<'_>, &mut Output) -> CommandResult,
 ) -> CommandResult {
     let servers = Servers {
         agent: Some(agent.id.to_string()),
@@ -119,7 +119,7 @@ pub(super) fn with_own_servers(
         let (Some(gateway), Some(tools)) = (gateway, tools) else {
             return Err(CommandError::failed("agent not found"));
         };
-        let own = Own { gateway, tools, config: agent, surface: &*link.surface, screen };
+        let own = OwnServers { gateway, tools, config: agent, surface: &*link.surface, screen };
         let result = tokio::select! {
             result = work(&own, output) => result,
             _ = signals.next() => Err(CommandError::Interrupted),
@@ -144,7 +144,7 @@ impl Shell<'_> {
         &self,
         params: R::Params,
         server: Option<&str>,
-    ) -> Result<R::Result, AskError> {
+    ) -> Result<R::Result, RequestError> {
         let asked = ask::<R>(self.surface, params);
         self.screen.show_while(self.starting(server), asked).await
     }
@@ -164,8 +164,8 @@ impl Shell<'_> {
 }
 
 /// Converts an error; a timeout gets a hint to use `--timeout`.
-pub(super) fn in_time(error: AskError) -> CommandError {
-    let is_late = matches!(&error, AskError::Refused(shape)
+pub(super) fn in_time(error: RequestError) -> CommandError {
+    let is_late = matches!(&error, RequestError::Refused(shape)
         if shape.detail().as_deref() == Some(detail::TIMED_OUT));
     let error = CommandError::from(error);
     if is_late { error.hint("use `--timeout MS` to allow more time") } else { error }

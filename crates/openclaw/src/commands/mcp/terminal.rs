@@ -11,7 +11,7 @@ use tokio::sync::Mutex;
 use super::screen::Screen;
 use crate::commands::inquiry::{Inquiry, Next, is_yes};
 use crate::commands::talk::Lines;
-use crate::commands::talk::approve::{Choice, Request};
+use crate::commands::talk::approve::{ApprovalPrompt, Choice};
 
 /// The width of a sampling request, and the maximum number of times that it is asked.
 const WIDTH: u16 = 80;
@@ -58,7 +58,7 @@ impl Terminal {
     pub(super) async fn decide(&self, approval: &Approval) -> Decision {
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
-        let mut request = Request::new(approval, WIDTH);
+        let mut request = ApprovalPrompt::new(approval, WIDTH);
         say(&format!("\n{}\n", request.lines().join("\n")));
         for _ in 0..MAX_TRIES {
             let line = answer_to(&format!("  {} ", request.choices()), &mut typed).await;

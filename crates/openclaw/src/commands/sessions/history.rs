@@ -1,7 +1,7 @@
 //! The messages of a conversation, read page by page.
 
 use openclaw_protocol::chat::{HistoryParams, HistoryResult};
-use openclaw_protocol::{AskError, rpc};
+use openclaw_protocol::{RequestError, rpc};
 use serde_json::value::RawValue;
 
 use crate::commands::link::Link;
@@ -17,7 +17,7 @@ pub(super) async fn read(
     key: &str,
     last: Option<u64>,
     media: Media,
-) -> Result<Vec<Box<RawValue>>, AskError> {
+) -> Result<Vec<Box<RawValue>>, RequestError> {
     let wanted = last.unwrap_or(MAX_MESSAGES).min(MAX_MESSAGES);
     // The latest page comes first.
     let mut pages: Vec<Vec<Box<RawValue>>> = Vec::new();

@@ -3,7 +3,7 @@
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::sessions::{ListParams, ListResult, Row, SortBy};
-use openclaw_protocol::{AskError, rpc};
+use openclaw_protocol::{RequestError, rpc};
 use serde_json::json;
 
 use super::ago;
@@ -50,7 +50,7 @@ pub(crate) async fn latest(
     surface: &dyn openclaw_protocol::Surface,
     agent: &str,
     limit: u64,
-) -> Result<Vec<Row>, AskError> {
+) -> Result<Vec<Row>, RequestError> {
     let params = params(Some(agent), limit);
     let answer: ListResult = look::<rpc::SessionsList>(surface, params).await?;
     Ok(answer.sessions)

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::ago;
 use super::list::updated;
-use crate::commands::talk::{Call, Message, Painter, Part};
+use crate::commands::talk::{Call, CallFormatter, Message, Part};
 use crate::output::{FAINT, HINT, Output, STRONG, plural};
 
 /// The maximum length of a key, a role or a type.
@@ -68,5 +68,5 @@ fn show_message(message: &Message, output: &mut Output) {
 fn result(name: &str, text: &str, is_error: bool, output: &mut Output) {
     let call =
         Call { name: name.to_owned(), text: Some(text.to_owned()), is_error, ..Call::default() };
-    Painter::result(&call).iter().for_each(|line| output.line(line));
+    CallFormatter::result(&call).iter().for_each(|line| output.line(line));
 }

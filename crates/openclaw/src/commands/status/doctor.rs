@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::{files, look, show};
 use crate::commands::check::{Check, Finding};
-use crate::commands::gateway::standing;
+use crate::commands::gateway::gateway_state;
 use crate::commands::{block_on, mcp};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, chain};
@@ -17,12 +17,12 @@ use crate::output::{Output, plural};
 pub(crate) fn doctor(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
     let paths = edge.paths(flag)?;
     let loaded = edge.load(&paths.config);
-    let (standing, mut findings) = block_on(async {
-        let standing = standing(&paths.state).await;
-        let mut findings = Box::pin(look(&paths, &loaded, &standing, edge)).await;
+    let (gateway_state, mut findings) = block_on(async {
+        let gateway_state = gateway_state(&paths.state).await;
+        let mut findings = Box::pin(look(&paths, &loaded, &gateway_state, edge)).await;
         findings.push(Finding::new("Conversations", database(&paths).await));
         findings.push(Finding::new("Permissions", permissions(loaded.config.as_ref(), &paths)));
-        Ok((standing, findings))
+        Ok((gateway_state, findings))
     })?;
     if let Some(first) = findings.first_mut() {
         first.checks.extend(diagnostics(&loaded.report));
@@ -32,7 +32,7 @@ pub(crate) fn doctor(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
         findings.retain(|finding| finding.about != "Servers");
         findings.extend(servers(config, &paths, edge, output)?);
     }
-    Ok(show(&findings, &standing, &paths, output))
+    Ok(show(&findings, &gateway_state, &paths, output))
 }
 
 /// Returns the errors and warnings about the configuration.

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 
 use super::block_on;
 use super::check::{Check, Finding};
-use super::gateway::{Standing, standing};
+use super::gateway::{GatewayState, gateway_state};
 use crate::edge::Edge;
 use crate::error::CommandResult;
 use crate::exit::Exit;
@@ -26,23 +26,28 @@ pub(crate) use doctor::doctor;
 pub(crate) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
     let paths = edge.paths(flag)?;
     let loaded = edge.load(&paths.config);
-    let (standing, findings) = block_on(async {
-        let standing = standing(&paths.state).await;
-        let findings = Box::pin(look(&paths, &loaded, &standing, edge)).await;
-        Ok((standing, findings))
+    let (gateway_state, findings) = block_on(async {
+        let gateway_state = gateway_state(&paths.state).await;
+        let findings = Box::pin(look(&paths, &loaded, &gateway_state, edge)).await;
+        Ok((gateway_state, findings))
     })?;
-    Ok(show(&findings, &standing, &paths, output))
+    Ok(show(&findings, &gateway_state, &paths, output))
 }
 
 /// Runs all checks that start no server.
-async fn look(paths: &Paths, loaded: &Loaded, standing: &Standing, edge: &Edge) -> Vec<Finding> {
-    let mut findings = vec![configuration(paths, loaded), gateway(standing, paths)];
+async fn look(
+    paths: &Paths,
+    loaded: &Loaded,
+    gateway_state: &GatewayState,
+    edge: &Edge,
+) -> Vec<Finding> {
+    let mut findings = vec![configuration(paths, loaded), gateway(gateway_state, paths)];
     if let Some(config) = &loaded.config {
         let resolver = edge.resolver(config);
         let checked = resolver.check_all(config.secret_references().keys()).await;
-        findings.push(models(config, paths, standing, edge, &checked).await);
-        let checks = servers::checks(config, standing);
-        let table = servers::table(config, standing, &paths.state);
+        findings.push(models(config, paths, gateway_state, edge, &checked).await);
+        let checks = servers::checks(config, gateway_state);
+        let table = servers::table(config, gateway_state, &paths.state);
         findings.push(Finding::new("Servers", checks).with_servers(table));
         findings.push(Finding::new("Secrets", secrets::checks(&checked, &resolver).await));
     }
@@ -73,24 +78,24 @@ fn configuration(paths: &Paths, loaded: &Loaded) -> Finding {
     Finding::new("Configuration", checks)
 }
 
-fn gateway(standing: &Standing, paths: &Paths) -> Finding {
-    let words = standing.words();
-    let checks = match standing {
-        Standing::None => vec![Check::note(words)],
-        Standing::Unwell(_, _, hint) => vec![Check::bad(words, hint.clone())],
-        Standing::Well(well) => {
+fn gateway(gateway_state: &GatewayState, paths: &Paths) -> Finding {
+    let words = gateway_state.words();
+    let checks = match gateway_state {
+        GatewayState::Stopped => vec![Check::note(words)],
+        GatewayState::Unresponsive(_, _, hint) => vec![Check::bad(words, hint.clone())],
+        GatewayState::Running(gateway) => {
             let mut checks = vec![Check::good(words)];
             let ours = env!("CARGO_PKG_VERSION");
-            if well.running.version != ours {
+            if gateway.running.version != ours {
                 let advice = "restart it: `openclaw gateway stop`, then `openclaw gateway`";
                 let words = format!(
                     "the gateway has version {}, this program {ours}",
-                    well.running.version
+                    gateway.running.version
                 );
                 checks.push(Check::bad(words, Some(advice.to_owned())));
             }
             let whole = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
-            let theirs = well.config.as_deref().map(Path::new);
+            let theirs = gateway.config.as_deref().map(Path::new);
             if let Some(theirs) = theirs.filter(|theirs| whole(theirs) != whole(&paths.config)) {
                 checks.push(Check::note(format!("uses {}", theirs.display())));
             }
@@ -104,12 +109,12 @@ fn gateway(standing: &Standing, paths: &Paths) -> Finding {
 async fn models(
     config: &Config,
     paths: &Paths,
-    standing: &Standing,
+    gateway_state: &GatewayState,
     edge: &Edge,
     secrets: &[Checked],
 ) -> Finding {
-    let agents = match standing {
-        Standing::Well(well) => Ok(well.agents.clone()),
+    let agents = match gateway_state {
+        GatewayState::Running(gateway) => Ok(gateway.agents.clone()),
         _ => inside::agents(config, paths, edge).await,
     };
     let checks = match agents {
@@ -128,7 +133,12 @@ async fn models(
     Finding::new("Models", checks)
 }
 
-fn show(findings: &[Finding], standing: &Standing, paths: &Paths, output: &mut Output) -> Exit {
+fn show(
+    findings: &[Finding],
+    gateway_state: &GatewayState,
+    paths: &Paths,
+    output: &mut Output,
+) -> Exit {
     let problems: Vec<Value> = findings.iter().flat_map(Finding::problems).collect();
     let exit = if problems.is_empty() { Exit::Ok } else { Exit::Failed };
     if output.json {
@@ -138,7 +148,7 @@ fn show(findings: &[Finding], standing: &Standing, paths: &Paths, output: &mut O
             "version": env!("CARGO_PKG_VERSION"),
             "config": paths.config.to_string_lossy(),
             "stateDir": paths.state.to_string_lossy(),
-            "gateway": standing.to_json(),
+            "gateway": gateway_state.to_json(),
             "sections": sections,
             "problems": problems,
         }));

@@ -4,16 +4,16 @@ use std::path::Path;
 
 use openclaw_config::Config;
 use openclaw_gateway::mcp::summary;
-use openclaw_mcp::fleet::agent::at_rest;
+use openclaw_mcp::fleet::agent::statuses_at_rest;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 
 use crate::commands::check::Check;
-use crate::commands::gateway::Standing;
+use crate::commands::gateway::GatewayState;
 use crate::commands::link::keep;
 
-pub(super) fn checks(config: &Config, standing: &Standing) -> Vec<Check> {
-    let mut checks = match standing {
-        Standing::Well(well) => running(&well.servers),
+pub(super) fn checks(config: &Config, gateway_state: &GatewayState) -> Vec<Check> {
+    let mut checks = match gateway_state {
+        GatewayState::Running(gateway) => running(&gateway.servers),
         _ => configured(config),
     };
     for agent in &config.agents {
@@ -31,15 +31,19 @@ pub(super) fn checks(config: &Config, standing: &Standing) -> Vec<Check> {
 }
 
 /// Returns the same servers for the table.
-pub(super) fn table(config: &Config, standing: &Standing, state: &Path) -> Vec<ServerStatus> {
+pub(super) fn table(
+    config: &Config,
+    gateway_state: &GatewayState,
+    state: &Path,
+) -> Vec<ServerStatus> {
     let mut all: Vec<ServerStatus> = Vec::new();
     let mut is_started = false;
-    if let Standing::Well(well) = standing {
+    if let GatewayState::Running(gateway) = gateway_state {
         is_started = true;
-        all.extend(well.servers.iter().cloned());
+        all.extend(gateway.servers.iter().cloned());
     }
     let catalogue = keep::catalogue(state);
-    for status in config.agents.iter().flat_map(|agent| at_rest(agent, &catalogue)) {
+    for status in config.agents.iter().flat_map(|agent| statuses_at_rest(agent, &catalogue)) {
         // A running gateway reports the enabled servers itself.
         let is_its = is_started && status.state == ServerState::Idle;
         let is_known = all.iter().any(|it| it.name == status.name && it.target == status.target);

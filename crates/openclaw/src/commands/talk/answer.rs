@@ -1,7 +1,7 @@
 //! The result of a turn.
 
 use openclaw_protocol::chat::ErrorKind;
-use openclaw_protocol::{AskError, detail};
+use openclaw_protocol::{RequestError, detail};
 use serde_json::{Value, json};
 
 use super::call::Call;
@@ -10,8 +10,8 @@ use crate::exit::Exit;
 
 /// The result of a turn.
 #[derive(Debug, Clone)]
-pub(crate) struct Answer {
-    pub(crate) ending: Ending,
+pub(crate) struct TurnOutcome {
+    pub(crate) ending: TurnStatus,
     /// The content of the last message, as received.
     pub(crate) content: Value,
     /// The text of the content.
@@ -25,7 +25,7 @@ pub(crate) struct Answer {
 
 /// How a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Ending {
+pub(crate) enum TurnStatus {
     /// The answer is complete.
     Done,
     /// The agent stopped early, with a partial answer.
@@ -38,7 +38,7 @@ pub(crate) enum Ending {
     Failed,
 }
 
-impl Ending {
+impl TurnStatus {
     pub(super) fn of_stop(reason: Option<&str>) -> Self {
         match reason {
             Some("cancelled") => Self::Cancelled,
@@ -73,8 +73,8 @@ impl Ending {
     }
 }
 
-impl Answer {
-    pub(super) fn new(ending: Ending, message: Option<&Value>) -> Self {
+impl TurnOutcome {
+    pub(super) fn new(ending: TurnStatus, message: Option<&Value>) -> Self {
         let read = message.and_then(Message::of).unwrap_or_default();
         Self {
             ending,
@@ -88,28 +88,31 @@ impl Answer {
     }
 
     /// A result without content.
-    pub(super) fn bare(ending: Ending) -> Self {
+    pub(super) fn bare(ending: TurnStatus) -> Self {
         Self::new(ending, None)
     }
 
     /// A failure without content.
     pub(super) fn failed(error: String) -> Self {
-        Self { error: Some(error), ..Self::new(Ending::Failed, None) }
+        Self { error: Some(error), ..Self::new(TurnStatus::Failed, None) }
     }
 
     /// A failure of a request to the gateway.
-    pub(crate) fn refused(error: &AskError) -> Self {
-        let is_gone = matches!(error, AskError::Refused(shape)
+    pub(crate) fn refused(error: &RequestError) -> Self {
+        let is_gone = matches!(error, RequestError::Refused(shape)
             if shape.detail().as_deref() == Some(detail::CONNECTION_LOST));
         match is_gone {
-            true => Self::bare(Ending::Gone),
+            true => Self::bare(TurnStatus::Gone),
             false => Self::failed(error.to_string()),
         }
     }
 
     /// Uses the streamed text as the answer if the turn did not complete.
     pub(super) fn or_heard(mut self, heard: &str) -> Self {
-        if self.ending != Ending::Done && self.text.trim().is_empty() && !heard.trim().is_empty() {
+        if self.ending != TurnStatus::Done
+            && self.text.trim().is_empty()
+            && !heard.trim().is_empty()
+        {
             self.text = heard.to_owned();
             self.content = json!([{ "type": "text", "text": heard }]);
         }
@@ -125,7 +128,7 @@ impl Answer {
             Part::Thought(_) => false,
             _ => true,
         };
-        self.ending == Ending::Done
+        self.ending == TurnStatus::Done
             && self.text.trim().is_empty()
             && !parts.iter().any(is_something)
     }
@@ -133,19 +136,19 @@ impl Answer {
     /// Returns why there is no complete answer; `None` if there is one.
     pub(crate) fn trouble(&self) -> Option<String> {
         let words = match (self.ending, self.stop_reason.as_deref()) {
-            (Ending::Done, _) => return None,
-            (Ending::Cancelled, _) => "cancelled",
-            (Ending::TimedOut, _) => "the turn timed out",
-            (Ending::Gone, _) => "the connection to the gateway was lost",
-            (Ending::Short, Some("too-many-rounds")) => {
+            (TurnStatus::Done, _) => return None,
+            (TurnStatus::Cancelled, _) => "cancelled",
+            (TurnStatus::TimedOut, _) => "the turn timed out",
+            (TurnStatus::Gone, _) => "the connection to the gateway was lost",
+            (TurnStatus::Short, Some("too-many-rounds")) => {
                 "the agent stopped: too many model requests in one turn (`maxRounds`)"
             }
-            (Ending::Short, Some("going-in-circles")) => {
+            (TurnStatus::Short, Some("going-in-circles")) => {
                 "the agent stopped: the model repeats the same calls"
             }
-            (Ending::Short, _) => "the answer is cut off: the model's output limit was reached",
-            (Ending::Failed, Some("refused")) => "the model refused to answer",
-            (Ending::Failed, _) => "the turn failed",
+            (TurnStatus::Short, _) => "the answer is cut off: the model's output limit was reached",
+            (TurnStatus::Failed, Some("refused")) => "the model refused to answer",
+            (TurnStatus::Failed, _) => "the turn failed",
         };
         Some(match &self.error {
             Some(error) => error.clone(),

@@ -5,9 +5,9 @@ use openclaw_protocol::approvals::{
     Approval, ApprovalKind, Decision, ListParams, ListResult, RespondParams, RespondResult,
     Severity,
 };
-use openclaw_protocol::{AskError, ErrorCode, Surface, rpc};
+use openclaw_protocol::{ErrorCode, RequestError, Surface, rpc};
 
-use super::arguments::{Arguments, Laid};
+use super::arguments::{ArgumentLines, Arguments};
 use super::sampling::Sampling;
 use crate::commands::link::look;
 use crate::output::{FAINT, STRONG, WARNING};
@@ -27,7 +27,7 @@ pub(crate) enum Choice {
 }
 
 /// An approval request on the screen.
-pub(crate) struct Request<'a> {
+pub(crate) struct ApprovalPrompt<'a> {
     approval: &'a Approval,
     /// Set if a server requests sampling.
     sampling: Option<Sampling>,
@@ -36,7 +36,7 @@ pub(crate) struct Request<'a> {
     wants_all: bool,
 }
 
-impl<'a> Request<'a> {
+impl<'a> ApprovalPrompt<'a> {
     /// Creates the view of a request for a terminal of this width.
     pub(crate) fn new(approval: &'a Approval, width: u16) -> Self {
         let sampling = (approval.kind == ApprovalKind::Sampling).then(|| Sampling::of(approval));
@@ -76,7 +76,7 @@ impl<'a> Request<'a> {
     }
 
     fn with_arguments(&self, head: Vec<String>) -> Vec<String> {
-        let Laid { lines, hidden } = self.laid_out();
+        let ArgumentLines { lines, hidden } = self.laid_out();
         let mut all = head;
         all.extend(lines);
         if hidden > 0 {
@@ -86,7 +86,7 @@ impl<'a> Request<'a> {
         all
     }
 
-    fn laid_out(&self) -> Laid {
+    fn laid_out(&self) -> ArgumentLines {
         self.arguments.laid_out(self.width, self.wants_all)
     }
 
@@ -161,7 +161,8 @@ impl<'a> Request<'a> {
 /// Whether a request is still open. It may be decided elsewhere, or by an "always" for another.
 pub(crate) async fn is_open(surface: &dyn Surface, id: &str) -> bool {
     let params = ListParams::default();
-    let waiting: Result<ListResult, AskError> = look::<rpc::ApprovalsList>(surface, params).await;
+    let waiting: Result<ListResult, RequestError> =
+        look::<rpc::ApprovalsList>(surface, params).await;
     // If that is unknown, the user is prompted.
     waiting.map_or(true, |waiting| waiting.approvals.iter().any(|approval| approval.id == id))
 }
@@ -171,12 +172,12 @@ pub(crate) async fn respond(
     surface: &dyn Surface,
     id: &str,
     decision: Decision,
-) -> Result<(), AskError> {
+) -> Result<(), RequestError> {
     let params = RespondParams { id: id.to_owned(), decision };
-    let answer: Result<RespondResult, AskError> =
+    let answer: Result<RespondResult, RequestError> =
         look::<rpc::ApprovalsRespond>(surface, params).await;
     match answer {
-        Err(AskError::Refused(shape)) if shape.code == ErrorCode::ApprovalNotFound => Ok(()),
+        Err(RequestError::Refused(shape)) if shape.code == ErrorCode::ApprovalNotFound => Ok(()),
         other => other.map(|_| ()),
     }
 }
@@ -208,7 +209,7 @@ mod tests {
     fn only_what_is_offered_can_be_chosen() {
         let decided = |decision| Some(Choice::Decision(decision));
         let all = approval(&[Decision::AllowOnce, Decision::AllowAlways, Decision::Deny]);
-        let all = Request::new(&all, 80);
+        let all = ApprovalPrompt::new(&all, 80);
         assert_eq!(
             all.choices(),
             "[y] once  [a] always for this tool  [n] no  (y, a or n, then Enter)"
@@ -217,17 +218,17 @@ mod tests {
         assert_eq!(all.meaning("always"), decided(Decision::AllowAlways));
         assert_eq!((all.meaning(""), all.meaning("s")), (None, None));
         let once = approval(&[Decision::AllowOnce, Decision::Deny]);
-        let once = Request::new(&once, 80);
+        let once = ApprovalPrompt::new(&once, 80);
         assert_eq!(once.choices(), "[y] once  [n] no  (y or n, then Enter)");
         assert_eq!(once.meaning("a"), None);
         let none = approval(&[]);
-        assert_eq!(Request::new(&none, 80).meaning("n"), decided(Decision::Deny));
+        assert_eq!(ApprovalPrompt::new(&none, 80).meaning("n"), decided(Decision::Deny));
     }
 
     #[test]
     fn the_question_names_the_tool_and_its_arguments() {
         let approval = approval(&[Decision::AllowOnce]);
-        let lines = Request::new(&approval, 80).lines();
+        let lines = ApprovalPrompt::new(&approval, 80).lines();
         let plain = anstream::adapter::strip_str(&lines[0]).to_string();
         assert_eq!(plain, "? Allow mcp_git_push(force=true)?");
     }
@@ -245,7 +246,7 @@ mod tests {
             args: serde_json::value::to_raw_value(&args).ok(),
             ..approval(&[Decision::AllowOnce, Decision::AllowAlways, Decision::Deny])
         };
-        let request = Request::new(&approval, 80);
+        let request = ApprovalPrompt::new(&approval, 80);
         let lines = request.lines().join("\n");
         let plain = anstream::adapter::strip_str(&lines).to_string();
         assert_eq!(
@@ -270,7 +271,7 @@ mod tests {
             severity: Severity::Critical,
             ..approval(&[Decision::AllowOnce])
         };
-        let lines = Request::new(&approval, 80).lines().join("\n");
+        let lines = ApprovalPrompt::new(&approval, 80).lines().join("\n");
         let plain = anstream::adapter::strip_str(&lines).to_string();
         assert!(plain.contains("p/pin has changed since it was approved"), "{plain}");
         assert!(plain.ends_with("Sends your keys, too."), "{plain}");
@@ -281,7 +282,7 @@ mod tests {
         let command = format!("echo {}; rm -rf ~", "-".repeat(500));
         let args = serde_json::value::to_raw_value(&serde_json::json!({ "command": command })).ok();
         let approval = Approval { args, ..approval(&[Decision::AllowOnce]) };
-        let lines = Request::new(&approval, 80).lines().join("\n");
+        let lines = ApprovalPrompt::new(&approval, 80).lines().join("\n");
         assert!(lines.contains("; rm -rf ~\""), "{lines}");
     }
 
@@ -290,7 +291,7 @@ mod tests {
         let text = format!("{}THE END", "x".repeat(9_000));
         let args = serde_json::value::to_raw_value(&serde_json::json!({ "text": text })).ok();
         let approval = Approval { args, ..approval(&[Decision::AllowOnce]) };
-        let mut request = Request::new(&approval, 80);
+        let mut request = ApprovalPrompt::new(&approval, 80);
         assert!(request.lines().join("\n").contains("5014 more characters not shown"));
         assert_eq!(request.choices(), "[y] once  [s] show all  (y, s or n, then Enter)");
         assert_eq!(request.meaning("s"), Some(Choice::ShowAll));

@@ -18,7 +18,7 @@ pub(super) struct Arguments(Vec<String>);
 
 /// Lines of arguments, and the number of characters that are not shown.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Laid {
+pub(super) struct ArgumentLines {
     pub(super) lines: Vec<String>,
     pub(super) hidden: usize,
 }
@@ -66,7 +66,7 @@ impl Arguments {
     }
 
     /// Wraps the arguments to the terminal, and truncates them unless `wants_all`.
-    pub(super) fn laid_out(&self, width: u16, wants_all: bool) -> Laid {
+    pub(super) fn laid_out(&self, width: u16, wants_all: bool) -> ArgumentLines {
         let room = usize::from(width).saturating_sub(MARGIN).max(MIN_ROOM);
         let mut left = if wants_all { usize::MAX } else { FIRST };
         let (mut lines, mut hidden) = (Vec::new(), 0);
@@ -83,7 +83,7 @@ impl Arguments {
                 before = GOES_ON;
             }
         }
-        Laid { lines, hidden }
+        ArgumentLines { lines, hidden }
     }
 }
 
@@ -207,7 +207,7 @@ mod tests {
     fn what_is_left_out_is_counted() {
         let json = format!(r#"{{"text": "{}", "path": "end"}}"#, "x".repeat(5_000));
         let arguments = Arguments::read(&json);
-        let Laid { lines, hidden } = arguments.laid_out(80, false);
+        let ArgumentLines { lines, hidden } = arguments.laid_out(80, false);
         let shown: usize =
             lines.iter().map(|line| line.trim_start_matches([' ', '│']).chars().count()).sum();
         assert_eq!((shown, hidden), (FIRST, 5_000 + "text=\"\"path=\"end\"".len() - FIRST));

@@ -14,15 +14,15 @@ mod turn;
 mod view;
 mod whom;
 
-pub(crate) use answer::{Answer, Ending};
+pub(crate) use answer::{TurnOutcome, TurnStatus};
 pub(crate) use call::Call;
 pub(crate) use lines::{Lines, whole_stdin};
 pub(crate) use parts::{Message, Part};
 pub(crate) use servers::{is_starting, servers, settled};
-pub(crate) use step::{Concern, Step};
-pub(crate) use turn::{Turn, Words};
-pub(crate) use view::{Painter, View};
-pub(crate) use whom::Whom;
+pub(crate) use step::{EventFilter, TurnEvent};
+pub(crate) use turn::{OutgoingMessage, Turn};
+pub(crate) use view::{CallFormatter, View};
+pub(crate) use whom::ChatAgent;
 
 /// Returns a new unique key, for messages and sessions.
 pub(crate) fn fresh_key() -> String {

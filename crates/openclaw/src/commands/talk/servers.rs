@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::mcp::{ServersParams, ServersResult};
-use openclaw_protocol::{AskError, Received, Surface, names, rpc};
+use openclaw_protocol::{Received, RequestError, Surface, names, rpc};
 use tokio::time::{Instant, timeout_at};
 
 use crate::commands::link::look;
@@ -13,7 +13,7 @@ use crate::commands::link::look;
 pub(crate) async fn servers(
     surface: &dyn Surface,
     agent: Option<&str>,
-) -> Result<Vec<ServerStatus>, AskError> {
+) -> Result<Vec<ServerStatus>, RequestError> {
     let params = ServersParams { agent_id: agent.map(ToOwned::to_owned) };
     let answer: ServersResult = look::<rpc::McpServers>(surface, params).await?;
     // An entry that cannot be parsed, from a newer gateway, is skipped.

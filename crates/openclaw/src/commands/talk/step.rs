@@ -8,13 +8,13 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::answer::{Answer, Ending};
+use super::answer::{TurnOutcome, TurnStatus};
 use super::call::Call;
 use super::parts::Message;
 
 /// An event of a turn.
 #[derive(Debug, Clone)]
-pub(crate) enum Step {
+pub(crate) enum TurnEvent {
     /// More of the answer.
     Text(String),
     /// The answer so far, which replaces the earlier text.
@@ -38,20 +38,20 @@ pub(crate) enum Step {
     /// The gateway is stopping.
     EndingServer(String),
     /// The turn is over.
-    Over(Box<Answer>),
+    Over(Box<TurnOutcome>),
 }
 
 /// The run and the session whose events are relevant.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Concern<'a> {
+pub(crate) struct EventFilter<'a> {
     pub(crate) run: &'a str,
     pub(crate) session: &'a str,
 }
 
-impl Step {
+impl TurnEvent {
     /// Converts an event; `None` if it is irrelevant to the turn, or cannot be parsed: a newer
     /// gateway may send unknown events.
-    pub(crate) fn of(event: &Event, concern: Concern<'_>) -> Option<Self> {
+    pub(crate) fn of(event: &Event, concern: EventFilter<'_>) -> Option<Self> {
         match &*event.event {
             names::CHAT => {
                 let chat: ChatEvent = read(event)?;
@@ -89,28 +89,28 @@ fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
     serde_json::from_str(event.payload.get()).ok()
 }
 
-fn of_chat(state: ChatState) -> Option<Step> {
-    let over = |answer| Some(Step::Over(Box::new(answer)));
+fn of_chat(state: ChatState) -> Option<TurnEvent> {
+    let over = |answer| Some(TurnEvent::Over(Box::new(answer)));
     match state {
         ChatState::Status { .. } => None,
         ChatState::Delta { message, replace: Some(true), .. } => {
-            Some(Step::Replaced(Message::of(message.as_ref()?)?.text()))
+            Some(TurnEvent::Replaced(Message::of(message.as_ref()?)?.text()))
         }
         ChatState::Delta { delta_text, .. } => {
-            (!delta_text.is_empty()).then_some(Step::Text(delta_text))
+            (!delta_text.is_empty()).then_some(TurnEvent::Text(delta_text))
         }
         ChatState::Final { message, usage, stop_reason } => {
-            let ending = Ending::of_stop(stop_reason.as_deref());
-            over(Answer { stop_reason, usage, ..Answer::new(ending, message.as_ref()) })
+            let ending = TurnStatus::of_stop(stop_reason.as_deref());
+            over(TurnOutcome { stop_reason, usage, ..TurnOutcome::new(ending, message.as_ref()) })
         }
         ChatState::Aborted { message, error_message, stop_reason } => {
-            let ending = Ending::of_abort(stop_reason.as_deref());
-            let answer = Answer::new(ending, message.as_ref());
-            over(Answer { stop_reason, error: error_message, ..answer })
+            let ending = TurnStatus::of_abort(stop_reason.as_deref());
+            let answer = TurnOutcome::new(ending, message.as_ref());
+            over(TurnOutcome { stop_reason, error: error_message, ..answer })
         }
         ChatState::Error { message, error_message, error_kind, usage, stop_reason, .. } => {
-            let answer = Answer::new(Ending::of_error(error_kind), message.as_ref());
-            over(Answer { stop_reason, usage, error: error_message, ..answer })
+            let answer = TurnOutcome::new(TurnStatus::of_error(error_kind), message.as_ref());
+            over(TurnOutcome { stop_reason, usage, error: error_message, ..answer })
         }
     }
 }
@@ -129,7 +129,7 @@ struct NoticeData {
     text: String,
 }
 
-fn of_agent(event: AgentEvent) -> Option<Step> {
+fn of_agent(event: AgentEvent) -> Option<TurnEvent> {
     fn data<T: DeserializeOwned>(data: Value) -> Option<T> {
         serde_json::from_value(data).ok()
     }
@@ -137,14 +137,14 @@ fn of_agent(event: AgentEvent) -> Option<Step> {
         "tool" => {
             let ToolData { phase, call } = data(event.data)?;
             match phase.as_str() {
-                "start" => Some(Step::Called(call)),
-                "update" => call.progress.is_some().then_some(Step::Advanced(call)),
-                "result" => Some(Step::Returned(call)),
+                "start" => Some(TurnEvent::Called(call)),
+                "update" => call.progress.is_some().then_some(TurnEvent::Advanced(call)),
+                "result" => Some(TurnEvent::Returned(call)),
                 _ => None,
             }
         }
-        "reasoning" => Some(Step::Thought),
-        "notice" => data::<NoticeData>(event.data).map(|notice| Step::Notice(notice.text)),
+        "reasoning" => Some(TurnEvent::Thought),
+        "notice" => data::<NoticeData>(event.data).map(|notice| TurnEvent::Notice(notice.text)),
         _ => None,
     }
 }

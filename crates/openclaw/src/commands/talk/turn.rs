@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use openclaw_protocol::chat::{AbortParams, AbortResult, SendParams, SendResult, SendStatus};
-use openclaw_protocol::{AskError, EventReceiver, Received, Surface, ask, rpc};
+use openclaw_protocol::{EventReceiver, Received, RequestError, Surface, ask, rpc};
 use tokio::time::sleep;
 
-use super::answer::{Answer, Ending};
+use super::answer::{TurnOutcome, TurnStatus};
 use super::call::Call;
 use super::catch_up;
 use super::fresh_key;
-use super::step::{Concern, Step};
+use super::step::{EventFilter, TurnEvent};
 use crate::commands::link::look;
 
 /// The interval of polling for the end of the turn after events were lost.
@@ -22,7 +22,7 @@ const MAX_CALLS: usize = 10_000;
 
 /// A message to send.
 #[derive(Debug, Clone)]
-pub(crate) struct Words {
+pub(crate) struct OutgoingMessage {
     pub(crate) session: String,
     pub(crate) agent: Option<String>,
     pub(crate) message: String,
@@ -46,7 +46,10 @@ pub(crate) struct Turn<'a> {
 
 impl<'a> Turn<'a> {
     /// Sends the message.
-    pub(crate) async fn begin(surface: &'a dyn Surface, words: Words) -> Result<Self, AskError> {
+    pub(crate) async fn begin(
+        surface: &'a dyn Surface,
+        words: OutgoingMessage,
+    ) -> Result<Self, RequestError> {
         // Subscribed before sending, so that no event is missed.
         let events = surface.events();
         let timeout_ms = words.timeout.map(|limit| limit.as_millis());
@@ -64,8 +67,8 @@ impl<'a> Turn<'a> {
         Ok(Self { surface, events, sent, run: run_id, calls, heard, has_gap: false })
     }
 
-    /// Waits for the next event. [`Step::Over`] is the last. Cancel-safe.
-    pub(crate) async fn next(&mut self) -> Step {
+    /// Waits for the next event. [`TurnEvent::Over`] is the last. Cancel-safe.
+    pub(crate) async fn next(&mut self) -> TurnEvent {
         loop {
             let heard = if self.has_gap {
                 tokio::select! {
@@ -81,11 +84,11 @@ impl<'a> Turn<'a> {
                 self.events.next().await
             };
             match heard {
-                None => return self.over(Answer::bare(Ending::Gone)),
+                None => return self.over(TurnOutcome::bare(TurnStatus::Gone)),
                 Some(Received::Lagged(_)) => self.has_gap = true,
                 Some(Received::Event(event)) => {
-                    let concern = Concern { run: &self.run, session: &self.sent.session_key };
-                    if let Some(step) = Step::of(&event, concern) {
+                    let concern = EventFilter { run: &self.run, session: &self.sent.session_key };
+                    if let Some(step) = TurnEvent::of(&event, concern) {
                         return self.noted(step);
                     }
                 }
@@ -94,7 +97,7 @@ impl<'a> Turn<'a> {
     }
 
     /// Asks the gateway to abort the turn. Its end is reported by [`next`](Self::next).
-    pub(crate) async fn abort(&self) -> Result<AbortResult, AskError> {
+    pub(crate) async fn abort(&self) -> Result<AbortResult, RequestError> {
         let params = AbortParams {
             session_key: self.sent.session_key.clone(),
             agent_id: self.sent.agent_id.clone(),
@@ -104,71 +107,72 @@ impl<'a> Turn<'a> {
         look::<rpc::ChatAbort>(self.surface, params).await
     }
 
-    fn noted(&mut self, step: Step) -> Step {
+    fn noted(&mut self, step: TurnEvent) -> TurnEvent {
         match step {
-            Step::Text(text) => {
+            TurnEvent::Text(text) => {
                 if self.heard.len() + text.len() <= MAX_HEARD {
                     self.heard.push_str(&text);
                 }
-                Step::Text(text)
+                TurnEvent::Text(text)
             }
-            Step::Replaced(text) => {
+            TurnEvent::Replaced(text) => {
                 self.heard.clone_from(&text);
-                Step::Replaced(text)
+                TurnEvent::Replaced(text)
             }
-            Step::Called(call) => {
+            TurnEvent::Called(call) => {
                 self.heard.clear();
                 if self.calls.len() < MAX_CALLS {
                     self.calls.push(call.clone());
                 }
-                Step::Called(call)
+                TurnEvent::Called(call)
             }
-            Step::Advanced(call) => {
+            TurnEvent::Advanced(call) => {
                 let known = self.calls.iter().rev().find(|known| known.id == call.id);
-                Step::Advanced(match known {
+                TurnEvent::Advanced(match known {
                     Some(known) => Call { progress: call.progress, ..known.clone() },
                     None => call,
                 })
             }
-            Step::Returned(call) => {
+            TurnEvent::Returned(call) => {
                 let known = self.calls.iter_mut().rev().find(|known| known.id == call.id);
                 match known {
                     Some(known) => {
                         *known = call.ended(known);
-                        Step::Returned(known.clone())
+                        TurnEvent::Returned(known.clone())
                     }
-                    None => Step::Returned(call),
+                    None => TurnEvent::Returned(call),
                 }
             }
-            Step::Over(answer) => self.over(*answer),
+            TurnEvent::Over(answer) => self.over(*answer),
             other => other,
         }
     }
 
     /// Returns the partial answer of a turn whose end is not awaited.
-    pub(crate) fn given_up(&mut self, ending: Ending) -> Answer {
-        self.with_all(Answer::bare(ending))
+    pub(crate) fn given_up(&mut self, ending: TurnStatus) -> TurnOutcome {
+        self.with_all(TurnOutcome::bare(ending))
     }
 
-    fn over(&mut self, answer: Answer) -> Step {
-        Step::Over(Box::new(self.with_all(answer)))
+    fn over(&mut self, answer: TurnOutcome) -> TurnEvent {
+        TurnEvent::Over(Box::new(self.with_all(answer)))
     }
 
-    fn with_all(&mut self, answer: Answer) -> Answer {
+    fn with_all(&mut self, answer: TurnOutcome) -> TurnOutcome {
         let calls = std::mem::take(&mut self.calls);
-        Answer { calls, ..answer.or_heard(&std::mem::take(&mut self.heard)) }
+        TurnOutcome { calls, ..answer.or_heard(&std::mem::take(&mut self.heard)) }
     }
 }
 
 /// Sends the same message again: by its idempotency key it is not run twice, and the response has
 /// the status of the turn.
-async fn recheck(surface: &dyn Surface, sent: &SendParams) -> Option<Answer> {
+async fn recheck(surface: &dyn Surface, sent: &SendParams) -> Option<TurnOutcome> {
     sleep(RECHECK).await;
-    let answer: Result<SendResult, AskError> = look::<rpc::ChatSend>(surface, sent.clone()).await;
+    let answer: Result<SendResult, RequestError> =
+        look::<rpc::ChatSend>(surface, sent.clone()).await;
     match answer {
         Ok(SendResult { status: SendStatus::Started | SendStatus::InFlight, .. }) => None,
         Ok(SendResult { status, .. }) => Some(catch_up::answer(surface, sent, status).await),
-        Err(error) => Some(Answer::refused(&error)),
+        Err(error) => Some(TurnOutcome::refused(&error)),
     }
 }
 

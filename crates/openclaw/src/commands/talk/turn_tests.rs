@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use openclaw_protocol::{ErrorShape, Event, EventSender, Method, Request, Response, names};
+use openclaw_protocol::{ApprovalPrompt, ErrorShape, Event, EventSender, Method, Response, names};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ impl Scripted {
 }
 
 impl Surface for Scripted {
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, AskError>> {
+    fn call(&self, request: ApprovalPrompt) -> BoxFuture<'_, Result<Response, RequestError>> {
         let method = request.method();
         let answer = match method {
             Method::ChatSend => self.send(),
@@ -93,7 +93,7 @@ fn last(text: &str) -> Value {
 }
 
 async fn begin(surface: &Scripted) -> Turn<'_> {
-    let words = Words {
+    let words = OutgoingMessage {
         session: "key".to_owned(),
         agent: None,
         message: "hello".to_owned(),
@@ -103,9 +103,9 @@ async fn begin(surface: &Scripted) -> Turn<'_> {
     Turn::begin(surface, words).await.unwrap()
 }
 
-async fn answer(turn: &mut Turn<'_>) -> Answer {
+async fn answer(turn: &mut Turn<'_>) -> TurnOutcome {
     loop {
-        if let Step::Over(answer) = turn.next().await {
+        if let TurnEvent::Over(answer) = turn.next().await {
             return *answer;
         }
     }
@@ -128,18 +128,22 @@ async fn a_turn_is_followed_to_its_end() {
         ],
     );
     let mut turn = begin(&surface).await;
-    assert!(matches!(turn.next().await, Step::Text(text) if text == "I add. "));
-    assert!(matches!(turn.next().await, Step::Called(call) if call.asked() == "add(a=2)"));
-    let Step::Advanced(call) = turn.next().await else { panic!("expected progress of the call") };
+    assert!(matches!(turn.next().await, TurnEvent::Text(text) if text == "I add. "));
+    assert!(matches!(turn.next().await, TurnEvent::Called(call) if call.asked() == "add(a=2)"));
+    let TurnEvent::Advanced(call) = turn.next().await else {
+        panic!("expected progress of the call")
+    };
     let progress = call.progress.as_ref().map(|progress| progress.words());
     assert_eq!(
         (call.asked().as_str(), progress.as_deref()),
         ("add(a=2)", Some("40%  carrying[2J"))
     );
-    let Step::Returned(call) = turn.next().await else { panic!("expected the result of the call") };
+    let TurnEvent::Returned(call) = turn.next().await else {
+        panic!("expected the result of the call")
+    };
     assert_eq!((call.asked().as_str(), call.result()), ("add(a=2)", "5"));
     let answer = answer(&mut turn).await;
-    assert_eq!((answer.ending, answer.text.as_str()), (Ending::Done, "It is 5."));
+    assert_eq!((answer.ending, answer.text.as_str()), (TurnStatus::Done, "It is 5."));
     assert_eq!(answer.calls.len(), 1);
 }
 
@@ -155,20 +159,20 @@ async fn events_of_other_runs_are_ignored() {
         ],
     );
     let mut turn = begin(&surface).await;
-    assert!(matches!(turn.next().await, Step::Over(answer) if answer.text == "ours"));
+    assert!(matches!(turn.next().await, TurnEvent::Over(answer) if answer.text == "ours"));
 }
 
 #[tokio::test]
 async fn cancellation_and_failure_are_reported() {
     let cases = [
-        (json!({ "state": "aborted", "stopReason": "cancelled" }), Ending::Cancelled),
+        (json!({ "state": "aborted", "stopReason": "cancelled" }), TurnStatus::Cancelled),
         (
             json!({ "state": "error", "errorMessage": "no", "errorKind": "timeout" }),
-            Ending::TimedOut,
+            TurnStatus::TimedOut,
         ),
-        (json!({ "state": "error", "errorMessage": "no" }), Ending::Failed),
-        (json!({ "state": "final", "stopReason": "too-many-rounds" }), Ending::Short),
-        (json!({ "state": "final", "stopReason": "refused" }), Ending::Failed),
+        (json!({ "state": "error", "errorMessage": "no" }), TurnStatus::Failed),
+        (json!({ "state": "final", "stopReason": "too-many-rounds" }), TurnStatus::Short),
+        (json!({ "state": "final", "stopReason": "refused" }), TurnStatus::Failed),
     ];
     for (state, ending) in cases {
         let surface = Scripted::new(64, vec![chat("run", &state)]);
@@ -186,14 +190,14 @@ async fn a_lost_end_is_polled_for() {
     let surface = Scripted::new(2, script);
     *surface.statuses.lock().unwrap() = ["started", "in_flight", "ok"].into();
     let answer = answer(&mut begin(&surface).await).await;
-    assert_eq!((answer.ending, answer.text.as_str()), (Ending::Done, "from the history"));
+    assert_eq!((answer.ending, answer.text.as_str()), (TurnStatus::Done, "from the history"));
 }
 
 #[tokio::test]
 async fn a_lost_connection_ends_the_turn() {
     let surface = Scripted { leaves: true, ..Scripted::new(64, vec![chat("run", &delta("I"))]) };
     let answer = answer(&mut begin(&surface).await).await;
-    assert_eq!((answer.ending, answer.ending.exit()), (Ending::Gone, Exit::Unavailable));
+    assert_eq!((answer.ending, answer.ending.exit()), (TurnStatus::Gone, Exit::Unavailable));
     assert_eq!(answer.trouble().as_deref(), Some("the connection to the gateway was lost"));
     assert_eq!(answer.text, "I", "the streamed text is kept");
 }
@@ -211,7 +215,7 @@ async fn the_streamed_text_of_a_failed_turn_is_its_answer() {
     ];
     let surface = Scripted::new(64, script);
     let answer = answer(&mut begin(&surface).await).await;
-    assert_eq!((answer.ending, answer.text.as_str()), (Ending::Failed, "Half an ans"));
+    assert_eq!((answer.ending, answer.text.as_str()), (TurnStatus::Failed, "Half an ans"));
     assert_eq!(answer.content, json!([{ "type": "text", "text": "Half an ans" }]));
     assert_eq!(answer.trouble().as_deref(), Some("it broke off"));
 }

@@ -4,7 +4,7 @@ use std::io::IsTerminal as _;
 
 use openclaw_content::{Untrusted, clean_line};
 
-use super::answer::{Answer, Ending};
+use super::answer::{TurnOutcome, TurnStatus};
 use super::call::{Call, Shown, cut_result};
 use super::parts::{Message, Part};
 use crate::fold::Flow;
@@ -16,9 +16,9 @@ const NOTICE_CHARS: usize = 400;
 const NAME_CHARS: usize = 80;
 
 /// Formats calls as lines.
-pub(crate) struct Painter;
+pub(crate) struct CallFormatter;
 
-impl Painter {
+impl CallFormatter {
     /// Formats a finished call: its name, arguments and result.
     pub(crate) fn call(call: &Call) -> Vec<String> {
         Self::with_head(call, &call.asked())
@@ -163,7 +163,7 @@ impl View {
 
     pub(crate) fn returned(&mut self, call: &Call, output: &mut Output) {
         self.said.clear();
-        for line in Painter::call(call) {
+        for line in CallFormatter::call(call) {
             self.line(&line, output);
         }
     }
@@ -196,12 +196,12 @@ impl View {
     }
 
     /// Finishes the turn: shows the missing part of the answer, and the error.
-    pub(crate) fn over(&mut self, answer: &Answer, output: &mut Output) {
+    pub(crate) fn over(&mut self, answer: &TurnOutcome, output: &mut Output) {
         self.clear_draft(output);
-        match Unheard::in_turn(&self.said, &self.said_before, answer) {
-            Unheard::Nothing => {}
-            Unheard::Rest(rest) => self.text(rest, output),
-            Unheard::Much(whole) => {
+        match MissingText::in_turn(&self.said, &self.said_before, answer) {
+            MissingText::Nothing => {}
+            MissingText::Rest(rest) => self.text(rest, output),
+            MissingText::Much(whole) => {
                 let words = "(parts of the answer were missed; in full:)";
                 self.note(&format!("{FAINT}{words}{FAINT:#}"), output);
                 self.text(whole, output);
@@ -220,7 +220,7 @@ impl View {
             self.note(&format!("{FAINT}(the model returned an empty answer){FAINT:#}"), output);
         }
         if let Some(trouble) = answer.trouble() {
-            let style = if answer.ending == Ending::Cancelled { FAINT } else { BAD };
+            let style = if answer.ending == TurnStatus::Cancelled { FAINT } else { BAD };
             let trouble = printable(&trouble).into_owned();
             self.note(&format!("{style}✗ {trouble}{style:#}"), output);
         }
@@ -248,7 +248,7 @@ impl View {
 
 /// The part of an answer that was not streamed.
 #[derive(Debug, PartialEq, Eq)]
-enum Unheard<'a> {
+enum MissingText<'a> {
     Nothing,
     /// The end of the answer.
     Rest(&'a str),
@@ -256,11 +256,11 @@ enum Unheard<'a> {
     Much(&'a str),
 }
 
-impl<'a> Unheard<'a> {
+impl<'a> MissingText<'a> {
     /// If a turn ends during a call, its answer is the text before that, which is already shown.
-    fn in_turn(said: &str, said_before: &str, answer: &'a Answer) -> Self {
+    fn in_turn(said: &str, said_before: &str, answer: &'a TurnOutcome) -> Self {
         let is_announced = answer.text.trim_end() == said_before.trim_end();
-        match answer.ending != Ending::Done && said.is_empty() && is_announced {
+        match answer.ending != TurnStatus::Done && said.is_empty() && is_announced {
             true => Self::Nothing,
             false => Self::of(said, &answer.text),
         }
@@ -285,12 +285,13 @@ mod tests {
 
     #[test]
     fn text_before_a_cancelled_call_is_not_shown_twice() {
-        let answer = |ending| Answer { text: "Calling.".to_owned(), ..Answer::bare(ending) };
-        let (cancelled, done) = (answer(Ending::Cancelled), answer(Ending::Done));
-        let unheard = |said, answer| Unheard::in_turn(said, "Calling.\n", answer);
-        assert_eq!(unheard("", &cancelled), Unheard::Nothing);
-        assert_eq!(unheard("", &done), Unheard::Rest("Calling."));
-        assert_eq!(unheard("Call", &cancelled), Unheard::Rest("ing."));
+        let answer =
+            |ending| TurnOutcome { text: "Calling.".to_owned(), ..TurnOutcome::bare(ending) };
+        let (cancelled, done) = (answer(TurnStatus::Cancelled), answer(TurnStatus::Done));
+        let unheard = |said, answer| MissingText::in_turn(said, "Calling.\n", answer);
+        assert_eq!(unheard("", &cancelled), MissingText::Nothing);
+        assert_eq!(unheard("", &done), MissingText::Rest("Calling."));
+        assert_eq!(unheard("Call", &cancelled), MissingText::Rest("ing."));
     }
 
     #[test]
@@ -298,11 +299,15 @@ mod tests {
         for (heard, whole) in
             [("All.", "All."), ("All.\n", "All.\n"), ("All.", "All.\n\n"), ("", " ")]
         {
-            assert_eq!(Unheard::of(heard, whole), Unheard::Nothing, "{heard:?} of {whole:?}");
+            assert_eq!(
+                MissingText::of(heard, whole),
+                MissingText::Nothing,
+                "{heard:?} of {whole:?}"
+            );
         }
-        assert_eq!(Unheard::of("5.", "I add. It is 5.\n"), Unheard::Nothing);
-        assert_eq!(Unheard::of("It ", "It is 5.\n"), Unheard::Rest("is 5."));
-        assert_eq!(Unheard::of("I", "It is 5."), Unheard::Rest("t is 5."));
-        assert_eq!(Unheard::of("something", "else"), Unheard::Much("else"));
+        assert_eq!(MissingText::of("5.", "I add. It is 5.\n"), MissingText::Nothing);
+        assert_eq!(MissingText::of("It ", "It is 5.\n"), MissingText::Rest("is 5."));
+        assert_eq!(MissingText::of("I", "It is 5."), MissingText::Rest("t is 5."));
+        assert_eq!(MissingText::of("something", "else"), MissingText::Much("else"));
     }
 }

@@ -14,7 +14,7 @@ const OFFLINE: &str = "offline";
 
 /// The agent of a chat.
 #[derive(Debug, Clone)]
-pub(crate) struct Whom {
+pub(crate) struct ChatAgent {
     pub(crate) agent: String,
     pub(crate) model: String,
     pub(crate) fallbacks: Vec<String>,
@@ -22,7 +22,7 @@ pub(crate) struct Whom {
     is_asked_for: bool,
 }
 
-impl Whom {
+impl ChatAgent {
     /// Finds the agent that was named, or that of the session, or the default one.
     pub(crate) async fn find(
         surface: &dyn Surface,

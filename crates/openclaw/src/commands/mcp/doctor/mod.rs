@@ -16,7 +16,7 @@ use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_secrets::{Environment, SecretRef};
 use serde_json::{Value, json};
 
-use super::shell::{Own, with_own_servers};
+use super::shell::{OwnServers, with_own_servers};
 use crate::cli::DoctorArgs;
 use crate::commands::check::{Check, Finding, is_well};
 use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
@@ -70,14 +70,18 @@ pub(in crate::commands) fn findings(
 
 async fn examine_all(
     statuses: &[ServerStatus],
-    own: &Own<'_>,
+    own: &OwnServers<'_>,
     environment: &Environment,
 ) -> Vec<Finding> {
     own.watching(join_all(statuses.iter().map(|status| examine(status, own, environment)))).await
 }
 
 /// Checks a server, cheap checks first. It is started only if they found no problem.
-async fn examine(status: &ServerStatus, own: &Own<'_>, environment: &Environment) -> Finding {
+async fn examine(
+    status: &ServerStatus,
+    own: &OwnServers<'_>,
+    environment: &Environment,
+) -> Finding {
     let name = status.name.as_str();
     let checks = match own.tools.server(name) {
         Some(server) => {
@@ -104,7 +108,7 @@ fn resting(status: &ServerStatus) -> Check {
     }
 }
 
-async fn secrets(name: &str, own: &Own<'_>) -> Vec<Check> {
+async fn secrets(name: &str, own: &OwnServers<'_>) -> Vec<Check> {
     let Some(server) = own.config.mcp.servers.get(name) else { return Vec::new() };
     let credentials = server.connection.credentials();
     let references: Vec<&SecretRef> =

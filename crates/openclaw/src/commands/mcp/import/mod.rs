@@ -5,7 +5,7 @@ mod show;
 
 use std::path::Path;
 
-use openclaw_config::import::{App, BrokenFile, FoundServer, Judgement, Standing};
+use openclaw_config::import::{App, BrokenFile, FoundServer, ImportCandidate, ImportStatus};
 use openclaw_config::{Document, Paths};
 use serde_json::Value;
 
@@ -19,7 +19,7 @@ use crate::output::Output;
 /// A server that was found, and whether it can be added.
 struct Candidate {
     found: FoundServer,
-    judgement: Judgement,
+    judgement: ImportCandidate,
 }
 
 impl Candidate {
@@ -29,7 +29,7 @@ impl Candidate {
 
     /// Whether it can be added without replacing anything.
     fn is_new(&self) -> bool {
-        self.is_addable() && self.judgement.standing == Standing::New
+        self.is_addable() && self.judgement.standing == ImportStatus::New
     }
 
     /// Whether both would be added as the same entry.

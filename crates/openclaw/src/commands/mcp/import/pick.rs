@@ -2,7 +2,7 @@
 
 use std::io::{self, BufRead as _, IsTerminal as _, Read as _};
 
-use openclaw_config::import::Standing;
+use openclaw_config::import::ImportStatus;
 
 use super::Candidate;
 use crate::error::{CommandError, Context as _};
@@ -142,7 +142,7 @@ fn is_wanted(
         return Err(CommandError::failed(format!("another server `{name}` already exists"))
             .hint("use `--force` to replace it"));
     }
-    let is_there = candidate.judgement.standing == Standing::Same;
+    let is_there = candidate.judgement.standing == ImportStatus::Same;
     if is_there && !output.json {
         output.line(format_args!("{name} already exists"));
     }
@@ -150,7 +150,7 @@ fn is_wanted(
 }
 
 fn differs(candidate: &Candidate) -> bool {
-    candidate.judgement.standing == Standing::Differs
+    candidate.judgement.standing == ImportStatus::Differs
 }
 
 #[derive(Debug, PartialEq, Eq)]

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use comfy_table::{Attribute, Cell, Color};
-use openclaw_config::import::{BrokenFile, Standing};
+use openclaw_config::import::{BrokenFile, ImportStatus};
 use serde_json::{Map, Value, json};
 
 use super::Candidate;
@@ -54,13 +54,13 @@ fn namesake(candidate: &Candidate, number: usize, candidates: &[Candidate]) -> O
 fn row(candidate: &Candidate, number: usize, namesake: Option<&str>) -> Vec<Cell> {
     let (found, judgement) = (&candidate.found, &candidate.judgement);
     let (standing, colour) = match (candidate.is_addable(), judgement.standing) {
-        (true, Standing::New) if namesake.is_some() => {
+        (true, ImportStatus::New) if namesake.is_some() => {
             (namesake.unwrap_or_default(), Color::Yellow)
         }
         (false, _) => ("cannot be added", Color::Red),
-        (true, Standing::New) => ("new", Color::Green),
-        (true, Standing::Same) => ("already exists", Color::Reset),
-        (true, Standing::Differs) => ("differs", Color::Yellow),
+        (true, ImportStatus::New) => ("new", Color::Green),
+        (true, ImportStatus::Same) => ("already exists", Color::Reset),
+        (true, ImportStatus::Differs) => ("differs", Color::Yellow),
     };
     let texts = [format!("{number:>3}"), found.app.title().to_owned(), found.written_name.clone()];
     let mut row: Vec<Cell> = texts.iter().map(|text| Cell::new(printable(text))).collect();
@@ -119,9 +119,9 @@ pub(super) fn json(candidate: &Candidate) -> Value {
     let settings: Map<String, Value> =
         settings.map(|setting| (setting.key.clone(), setting.value.clone())).collect();
     let standing = match judgement.standing {
-        Standing::New => "new",
-        Standing::Same => "same",
-        Standing::Differs => "differs",
+        ImportStatus::New => "new",
+        ImportStatus::Same => "same",
+        ImportStatus::Differs => "differs",
     };
     json!({
         "app": found.app.title(),

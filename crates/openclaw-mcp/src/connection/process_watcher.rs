@@ -9,17 +9,17 @@
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::process::{Patience, Process};
+use crate::process::{Process, ShutdownTimeouts};
 use crate::wire::FastLane;
 
 /// The task that waits for the process. Dropping this kills the process and its descendants.
 #[derive(Debug)]
-pub(crate) struct Leader {
-    orders: Option<oneshot::Sender<Patience>>,
+pub(crate) struct ProcessWatcher {
+    orders: Option<oneshot::Sender<ShutdownTimeouts>>,
     task: JoinHandle<()>,
 }
 
-impl Leader {
+impl ProcessWatcher {
     /// Starts to watch. When the process exits, the connection of `lane` is closed.
     pub(crate) fn watch(process: Process, lane: FastLane) -> Self {
         let (orders, ordered) = oneshot::channel();
@@ -27,7 +27,7 @@ impl Leader {
     }
 
     /// Terminates the process and its descendants. When this returns, they are gone.
-    pub(crate) async fn shut_down(mut self, patience: Patience) {
+    pub(crate) async fn shut_down(mut self, patience: ShutdownTimeouts) {
         if let Some(orders) = self.orders.take() {
             let _ = orders.send(patience);
         }
@@ -35,13 +35,17 @@ impl Leader {
     }
 }
 
-impl Drop for Leader {
+impl Drop for ProcessWatcher {
     fn drop(&mut self) {
         self.task.abort();
     }
 }
 
-async fn watch(mut process: Process, lane: FastLane, mut ordered: oneshot::Receiver<Patience>) {
+async fn watch(
+    mut process: Process,
+    lane: FastLane,
+    mut ordered: oneshot::Receiver<ShutdownTimeouts>,
+) {
     let orders = tokio::select! {
         orders = &mut ordered => orders,
         // `shut_down` waits for the process again, and gets the same status.

@@ -70,7 +70,7 @@ impl Connection {
 
     /// Parses a result that requests input. Cheap for complete results, which are not parsed.
     pub(super) fn missing<'a>(&self, result: &'a Json) -> Option<InputRequired<'a>> {
-        self.meta.as_ref()?.asks_back.find(result.get().as_bytes())?;
+        self.meta.as_ref()?.input_required.find(result.get().as_bytes())?;
         let parsed: InputRequired<'a> = serde_json::from_str(result.get()).ok()?;
         (*parsed.result_type == *INPUT_REQUIRED).then_some(parsed)
     }

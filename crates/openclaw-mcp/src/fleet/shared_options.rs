@@ -8,11 +8,11 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use openclaw_config::{McpSettings, Treatment};
+use openclaw_config::{McpSettings, ServerOptions};
 
 /// The settings of a server, merged from all agents that use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Upkeep {
+pub(crate) struct SharedOptions {
     /// The connect timeout: the longest of all agents.
     pub(crate) timeout: Duration,
     /// The maximum number of restarts in a row after a crash: the highest of all agents.
@@ -31,12 +31,12 @@ pub(crate) struct Upkeep {
     pub(crate) resources: BTreeSet<String>,
 }
 
-impl Upkeep {
+impl SharedOptions {
     /// The settings of one agent.
-    pub(crate) fn of(treatment: &Treatment, settings: &McpSettings) -> Self {
+    pub(crate) fn of(treatment: &ServerOptions, settings: &McpSettings) -> Self {
         // Destructured exhaustively, so that a new setting does not compile until it is handled
         // here.
-        let Treatment {
+        let ServerOptions {
             timeout,
             restart_on_crash,
             max_restarts,
@@ -112,9 +112,9 @@ fn smaller<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
 mod tests {
     use super::*;
 
-    fn upkeep(patient: bool) -> Upkeep {
+    fn upkeep(patient: bool) -> SharedOptions {
         let number = if patient { 9 } else { 3 };
-        Upkeep {
+        SharedOptions {
             timeout: Duration::from_secs(number),
             restarts: number as u32,
             lazy: patient,
@@ -130,7 +130,7 @@ mod tests {
     fn limits_follow_the_strictest_agent_and_availability_the_most_demanding() {
         let both = upkeep(true).and(upkeep(false));
         assert_eq!(both, upkeep(false).and(upkeep(true)), "the order does not matter");
-        let expected = Upkeep {
+        let expected = SharedOptions {
             timeout: Duration::from_secs(9),
             restarts: 9,
             lazy: false,

@@ -8,7 +8,7 @@ use openclaw_protocol::connect::{
     Challenge, ConnectParams, Features, Granted, HelloKind, HelloOk, Policy, ServerInfo,
 };
 use openclaw_protocol::frame::{self, Frame};
-use openclaw_protocol::socket::{Broken, Socket};
+use openclaw_protocol::socket::{Socket, SocketError};
 use openclaw_protocol::{
     ErrorCode, ErrorShape, Event, Method, PROTOCOL_VERSION, detail, names, params_of,
 };
@@ -17,7 +17,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 
 use super::attempts::Attempts;
-use super::{Caller, Desk, Endpoint, Options};
+use super::{Caller, CallerService, Endpoint, Options};
 
 /// Why a connection is rejected.
 #[derive(Debug)]
@@ -30,12 +30,12 @@ pub(super) enum Refusal {
         reason: &'static str,
     },
     /// The connection is broken, so no error can be sent.
-    Broken(Broken),
+    Socket(SocketError),
 }
 
-impl From<Broken> for Refusal {
-    fn from(broken: Broken) -> Self {
-        Self::Broken(broken)
+impl From<SocketError> for Refusal {
+    fn from(broken: SocketError) -> Self {
+        Self::Socket(broken)
     }
 }
 
@@ -45,7 +45,7 @@ pub(super) async fn greet(
     remote: SocketAddr,
     options: &Options,
     attempts: &Attempts,
-    desk: &dyn Desk,
+    desk: &dyn CallerService,
 ) -> Result<Arc<dyn Endpoint>, Refusal> {
     let connection = random_hex();
     let challenge = Challenge { nonce: random_hex(), ts: now_ms() };
@@ -165,7 +165,7 @@ fn check_token(
 fn welcome(
     caller: Caller,
     options: &Options,
-    desk: &dyn Desk,
+    desk: &dyn CallerService,
 ) -> Result<(Box<RawValue>, Arc<dyn Endpoint>), No> {
     let greeting = desk.hello(&caller);
     let limits = &options.limits;
@@ -201,10 +201,10 @@ fn answer(
     socket: &mut Socket,
     id: &str,
     outcome: Result<&RawValue, &ErrorShape>,
-) -> Result<(), Broken> {
+) -> Result<(), SocketError> {
     match frame::response(id, outcome) {
         Ok(text) => socket.queue(text),
-        Err(error) => Err(Broken::Protocol(error.to_string())),
+        Err(error) => Err(SocketError::Protocol(error.to_string())),
     }
 }
 
