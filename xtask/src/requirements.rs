@@ -1,5 +1,5 @@
-//! Checks that `docs/requirements.md` matches the source: every id cited in a comment has a row, and every
-//! test named in a row exists.
+//! Checks that `docs/requirements.md` matches the source: every id cited in a comment has a row, and
+//! every test named in a row exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -119,8 +119,8 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Returns the ids that the comment of a line cites. A citation is a pair of parentheses that contains only
-/// ids and ranges of ids; other parentheses are ignored.
+/// Returns the ids that the comment of a line cites. A citation is a pair of parentheses that
+/// contains only ids and ranges of ids; other parentheses are ignored.
 fn cited(line: &str) -> Vec<String> {
     let Some((_, comment)) = line.split_once("//") else { return Vec::new() };
     let inside = comment.split('(').skip(1).filter_map(|rest| rest.split_once(')'));

@@ -1,8 +1,8 @@
 //! Delays between retries: [`Exponential`] backoff, and the [`Jitter`] that keeps many clients from
 //! retrying in step.
 //!
-//! Nothing here sleeps, and randomness is passed in: tests use [`Jitter::none`] or [`Jitter::seeded`] and
-//! run in virtual time.
+//! Nothing here sleeps, and randomness is passed in: tests use [`Jitter::none`] or [`Jitter::seeded`]
+//! and run in virtual time.
 //!
 //! ```
 //! # use std::time::Duration;
@@ -52,7 +52,8 @@ impl Jitter {
         (delay - fifth).saturating_add(fifth.saturating_mul(2) / STEPS * step)
     }
 
-    /// Returns a delay between 1 and 1.2 times this one, for a peer's `Retry-After`, which is a minimum.
+    /// Returns a delay between 1 and 1.2 times this one, for a peer's `Retry-After`, which is a
+    /// minimum.
     pub fn after(&mut self, delay: Duration) -> Duration {
         let Some(step) = self.step() else { return delay };
         delay.saturating_add(delay / SPREAD / STEPS * step)

@@ -1,4 +1,5 @@
-//! The host side for the suite's servers: a user who accepts everything, and a model with a fixed answer.
+//! The host side for the suite's servers: a user who accepts everything, and a model with a fixed
+//! answer.
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
@@ -7,7 +8,8 @@ use openclaw_mcp::connection::client::{
 };
 use serde_json::{Map, Value, json};
 
-/// Accepts every elicitation, and fills forms with their defaults; a field without one gets a valid value.
+/// Accepts every elicitation, and fills forms with their defaults; a field without one gets a valid
+/// value.
 pub(crate) struct Defaults;
 
 impl Elicitor for Defaults {

@@ -1,5 +1,5 @@
-//! The client that the official MCP conformance suite runs as `openclaw-conformance-client URL`: runs a
-//! fleet of one server, built with the public API that the product uses, through one scenario.
+//! The client that the official MCP conformance suite runs as `openclaw-conformance-client URL`: runs
+//! a fleet of one server, built with the public API that the product uses, through one scenario.
 
 #![allow(clippy::print_stderr, reason = "the suite logs stderr")]
 

@@ -114,7 +114,8 @@ impl Trie {
         self
     }
 
-    /// The number of matching nodes, and the number of patterns that end in them, summed over the nodes.
+    /// The number of matching nodes, and the number of patterns that end in them, summed over the
+    /// nodes.
     const fn count_matches(&self) -> [usize; 2] {
         let (mut node, mut counts) = (0, [0, 0]);
         while node < self.used {
@@ -127,8 +128,8 @@ impl Trie {
         counts
     }
 
-    /// Writes the patterns that end in a node, longest first, to `written` from index `count` on, as far
-    /// as there is room.
+    /// Writes the patterns that end in a node, longest first, to `written` from index `count` on, as
+    /// far as there is room.
     const fn each_ending(&self, mut node: usize, written: &mut [Pattern], count: &mut usize) {
         while node != 0 {
             let mut nth = 0;

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-/// A kind of suspicious content. Its name ([`Suspicion::name`]) is stable: it appears in logs and results.
+/// A kind of suspicious content. Its name ([`Suspicion::name`]) is stable: it appears in logs and
+/// results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 #[non_exhaustive]
 pub enum Suspicion {

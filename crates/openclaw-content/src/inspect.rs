@@ -10,8 +10,8 @@ use crate::source::Source;
 use crate::text::Text;
 use crate::untrusted::Untrusted;
 
-/// Returns what is suspicious in a text, and logs it as one event at `warn`; a text without findings is
-/// not logged. The text is not changed.
+/// Returns what is suspicious in a text, and logs it as one event at `warn`; a text without findings
+/// is not logged. The text is not changed.
 ///
 /// ```
 /// use openclaw_content::{Source, Suspicion, Untrusted, inspect};

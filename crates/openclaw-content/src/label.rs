@@ -12,12 +12,12 @@ const NAME_CHARS: usize = 64;
 /// Addresses longer than this are truncated.
 const ADDRESS_CHARS: usize = 512;
 
-/// Returns one line of text without invisible and bidirectional control characters, markers and control
-/// tokens, truncated to `max_chars` characters with an ellipsis.
+/// Returns one line of text without invisible and bidirectional control characters, markers and
+/// control tokens, truncated to `max_chars` characters with an ellipsis.
 ///
-/// Use it where a model or a user expects nothing but a short external text: the description of a tool,
-/// a title, an error message. The result cannot leave its line or pretend to be a boundary, but what it
-/// *says* is still untrusted: content must be a [`Text`](crate::Text) instead.
+/// Use it where a model or a user expects nothing but a short external text: the description of a
+/// tool, a title, an error message. The result cannot leave its line or pretend to be a boundary, but
+/// what it *says* is still untrusted: content must be a [`Text`](crate::Text) instead.
 ///
 /// ```
 /// use openclaw_content::{Untrusted, clean_line};
@@ -56,8 +56,8 @@ pub fn clean_line(text: Untrusted<&str>, max_chars: usize) -> String {
     cut(sanitize(Untrusted::new(line.trim_end())).into_text().into_owned(), max_chars)
 }
 
-/// Returns whether [`clean_line`] would return the text unchanged, as far as a cheap check can tell: it
-/// may return `false` for a text that is clean.
+/// Returns whether [`clean_line`] would return the text unchanged, as far as a cheap check can tell:
+/// it may return `false` for a text that is clean.
 ///
 /// ```
 /// use openclaw_content::{Untrusted, is_clean_line};
@@ -72,8 +72,8 @@ pub fn is_clean_line(text: Untrusted<&str>, max_chars: usize) -> bool {
     line.len() <= max_chars && (is_plain_name(line) || is_plain())
 }
 
-/// Reduces a name to one word of letters, digits and the punctuation that occurs in names. A sentence in
-/// place of a name would become part of our own notice.
+/// Reduces a name to one word of letters, digits and the punctuation that occurs in names. A sentence
+/// in place of a name would become part of our own notice.
 pub(crate) fn clean_name(name: &str) -> Cow<'_, str> {
     if is_plain_name(name) {
         return Cow::Borrowed(name);
@@ -106,8 +106,8 @@ pub(crate) fn clean_address(address: &str) -> String {
     clean_word(address, "-_./:@~?#!$&*+,;=%()", ADDRESS_CHARS)
 }
 
-/// Like [`clean_address`], without the parts that may be secret (user and password, query, fragment), for
-/// logs.
+/// Like [`clean_address`], without the parts that may be secret (user and password, query, fragment),
+/// for logs.
 pub(crate) fn clean_place(address: &str) -> String {
     let place = address.split(['?', '#']).next().unwrap_or_default();
     let Some((scheme, rest)) = place.split_once("://") else { return clean_address(place) };

@@ -1,8 +1,8 @@
 //! Text with its origin: it is [ours, the user's, or external](Origin), all the way from the tool that
-//! returned it to the request to a model. External text is [`Untrusted`] until it is a [`Text`] with its
-//! [`Source`]; [`render`] is the one place that wraps it in a boundary, which names the source and marks the
-//! text as data. Look-alikes of the boundary are defused, and control tokens of chat templates are removed.
-//! [`inspect`] finds and logs suspicious content.
+//! returned it to the request to a model. External text is [`Untrusted`] until it is a [`Text`] with
+//! its [`Source`]; [`render`] is the one place that wraps it in a boundary, which names the source
+//! and marks the text as data. Look-alikes of the boundary are defused, and control tokens of chat
+//! templates are removed. [`inspect`] finds and logs suspicious content.
 //!
 //! All sources are handled alike, in time linear in the length of the text, whatever the text.
 

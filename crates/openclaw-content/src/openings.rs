@@ -1,5 +1,5 @@
-//! Which brackets can begin a pattern, by the two characters after them. Markup is full of brackets, so
-//! this is precomputed.
+//! Which brackets can begin a pattern, by the two characters after them. Markup is full of brackets,
+//! so this is precomputed.
 
 use std::sync::LazyLock;
 

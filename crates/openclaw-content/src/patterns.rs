@@ -18,7 +18,8 @@ pub(crate) enum Meaning {
     OpeningBar,
     /// `|>`, with which they end.
     ClosingBar,
-    /// A word that makes a later one suspicious, if the cue that it depends on (if any) came shortly before.
+    /// A word that makes a later one suspicious, if the cue that it depends on (if any) came shortly
+    /// before.
     Cue(Cue, Option<Cue>),
     /// A suspicious phrase, if the cue that it depends on (if any) came shortly before.
     Phrase(Suspicion, Option<Cue>),
@@ -205,8 +206,8 @@ pub(crate) const PATTERNS: &[(&str, Meaning)] = &[
 ];
 
 /// Fragments, at least one of which occurs in every suspicious phrase in plain spelling: lower case,
-/// single blanks. In plain text, the automaton runs only around them, so they should be rare. They have
-/// at least six letters, as the search ([`crate::fragments`]) requires.
+/// single blanks. In plain text, the automaton runs only around them, so they should be rare. They
+/// have at least six letters, as the search ([`crate::fragments`]) requires.
 pub(crate) const RARE_FRAGMENTS: &[&str] = &[
     "untrusted",
     "ignore",
@@ -243,9 +244,9 @@ pub(crate) const RARE_FRAGMENTS: &[&str] = &[
     "inform the user",
 ];
 
-/// Names between `<|` and `|>` that are a control token even with blanks around them; without blanks, any
-/// name is. (`f <| x |> g` is source code.) A name with escaped underscores is one, too; but `<\|x\|>` is
-/// LaTeX.
+/// Names between `<|` and `|>` that are a control token even with blanks around them; without blanks,
+/// any name is. (`f <| x |> g` is source code.) A name with escaped underscores is one, too; but
+/// `<\|x\|>` is LaTeX.
 pub(crate) const BAR_TOKENS: &[&str] = &[
     "system",
     "user",

@@ -46,8 +46,8 @@ impl<'t> Prefilter<'t> {
         prefilter
     }
 
-    /// Returns the next stretch to scan; its end is the earliest place to stop. `from` is where the last
-    /// one ended.
+    /// Returns the next stretch to scan; its end is the earliest place to stop. `from` is where the
+    /// last one ended.
     pub(crate) fn next(&mut self, from: usize) -> Option<Range<usize>> {
         if self.bracket < from {
             self.find_bracket(from);
@@ -127,8 +127,8 @@ impl<'t> Prefilter<'t> {
         }
     }
 
-    /// Finds the next fragment, if it begins before the results of the other searches: the scan may have
-    /// read past later ones by then.
+    /// Finds the next fragment, if it begins before the results of the other searches: the scan may
+    /// have read past later ones by then.
     fn find_fragment(&mut self, from: usize) {
         let limit = self.bracket.min(self.look_alike);
         let end = self.text.len().min(limit + fragments::LONGEST);

@@ -46,13 +46,13 @@ impl<'t> Sanitized<'t> {
     }
 }
 
-/// Sanitizes a text: look-alikes of our boundary and control tokens are replaced by a note. The rest is
-/// unchanged, to the byte.
+/// Sanitizes a text: look-alikes of our boundary and control tokens are replaced by a note. The rest
+/// is unchanged, to the byte.
 ///
 /// Use this to add the boundary ([`Boundary::header`](crate::Boundary::header) and
-/// [`footer`](crate::Boundary::footer)) separately, or to get the findings: they are returned, not logged.
-/// The result must not be sent to a model as it is: it still says what it said, and nothing shows where it
-/// ends. In all other cases, make it a [`Text`](crate::Text).
+/// [`footer`](crate::Boundary::footer)) separately, or to get the findings: they are returned, not
+/// logged. The result must not be sent to a model as it is: it still says what it said, and nothing
+/// shows where it ends. In all other cases, make it a [`Text`](crate::Text).
 ///
 /// ```
 /// use openclaw_content::{Untrusted, sanitize};

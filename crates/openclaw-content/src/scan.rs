@@ -1,8 +1,9 @@
-//! Scans a text in one pass: cuts out spoofed markers and control tokens, and records suspicious content.
+//! Scans a text in one pass: cuts out spoofed markers and control tokens, and records suspicious
+//! content.
 //!
-//! The prefilter selects stretches, the automaton reads them. The automaton never steps back, and leaves a
-//! stretch only in its root state, so each character is read at most once, and no match that straddles two
-//! stretches is lost.
+//! The prefilter selects stretches, the automaton reads them. The automaton never steps back, and
+//! leaves a stretch only in its root state, so each character is read at most once, and no match that
+//! straddles two stretches is lost.
 
 use std::ops::Range;
 
@@ -13,9 +14,9 @@ use crate::patterns::{Cue, Meaning};
 use crate::prefilter::{NEAR, Prefilter};
 use crate::spelling;
 
-/// The replacement of a marker. If the marker were just removed, the text around it could form another one
-/// (`<|im_<|im_start|>start|>`). No pattern begins or ends inside this text, so no new match can arise, and
-/// the model sees that something was removed.
+/// The replacement of a marker. If the marker were just removed, the text around it could form
+/// another one (`<|im_<|im_start|>start|>`). No pattern begins or ends inside this text, so no new
+/// match can arise, and the model sees that something was removed.
 pub(crate) const REMOVED_MARKER: &str = "[removed marker]";
 /// The replacement of a control token.
 pub(crate) const REMOVED_TOKEN: &str = "[removed token]";
@@ -26,8 +27,8 @@ const CUE_REACH: usize = 96;
 /// More than the number of significant characters of the longest pattern; a power of two.
 const REMEMBERED: usize = 64;
 
-/// How far a stretch is extended at most, in bytes, where stretches follow closely: running the prefilter
-/// for each of them would cost more.
+/// How far a stretch is extended at most, in bytes, where stretches follow closely: running the
+/// prefilter for each of them would cost more.
 const LONGEST_STAY: usize = 1024;
 
 /// The cost of a scan, for the test that it is linear.
@@ -115,7 +116,8 @@ impl<'t> Scan<'t> {
         }
     }
 
-    /// Reads from `start` at least to `until`, and on while a match may be in progress; returns the end.
+    /// Reads from `start` at least to `until`, and on while a match may be in progress; returns the
+    /// end.
     fn look(&mut self, start: usize, until: usize) -> usize {
         let mut at = self.read(start, until);
         // The prefilter does not search for the end of a control token.

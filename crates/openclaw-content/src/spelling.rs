@@ -15,7 +15,8 @@ pub(crate) fn is_spelled(span: &str, how: Spelling) -> bool {
     }
 }
 
-/// Whether there are at most this many lower-case ASCII letters, not counting those in HTML references.
+/// Whether there are at most this many lower-case ASCII letters, not counting those in HTML
+/// references.
 fn has_small_letters_at_most(span: &str, most: usize) -> bool {
     span.bytes().filter(u8::is_ascii_lowercase).nth(most).is_none()
         || span.contains('&') && small_letters_outside_references(span) <= most
@@ -41,8 +42,8 @@ fn references_join_words(span: &str) -> bool {
     meant().any(|c| c == '_') || !(has_blank(span) || meant().any(char::is_whitespace))
 }
 
-/// Returns the end of the control token that begins with `text[start..end]` and continues with a number
-/// and a bracket. Its letters must be lower case: `Vec<Unused2>` is source code.
+/// Returns the end of the control token that begins with `text[start..end]` and continues with a
+/// number and a bracket. Its letters must be lower case: `Vec<Unused2>` is source code.
 #[cold]
 #[inline(never)]
 pub(crate) fn end_of_numbered(text: &str, start: usize, end: usize) -> Option<usize> {
@@ -150,14 +151,15 @@ pub(crate) fn begins_line(text: &str, start: usize) -> bool {
 
 /// Whether the URL that continues with `rest` has a query.
 pub(crate) fn address_has_query(rest: &str) -> bool {
-    // A URL has no `[`, but a row of image links does: stopping there, no byte is read for two of them.
+    // A URL has no `[`, but a row of image links does: stopping there, no byte is read for two of
+    // them.
     rest.bytes()
         .take_while(|byte| !matches!(byte, b')' | b'[' | b' ' | b'\n'))
         .any(|byte| byte == b'?')
 }
 
-/// Whether hidden text begins at `at`: a tag character after something else. (After the black flag, tag
-/// characters name a region, and together they are an emoji.)
+/// Whether hidden text begins at `at`: a tag character after something else. (After the black flag,
+/// tag characters name a region, and together they are an emoji.)
 pub(crate) fn begins_hidden_text(text: &str, at: usize) -> bool {
     let is_tag = |c: char| ('\u{E0000}'..='\u{E007F}').contains(&c);
     text[at..].starts_with(is_tag) && !text[..at].ends_with(|c| c == '\u{1F3F4}' || is_tag(c))

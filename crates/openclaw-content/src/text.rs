@@ -31,8 +31,8 @@ pub struct Outside {
     boundary: Boundary,
 }
 
-/// A text with its origin. Everything a model reads is made of these by [`render`], which puts external
-/// text inside its boundary, without look-alikes of it and without control tokens.
+/// A text with its origin. Everything a model reads is made of these by [`render`], which puts
+/// external text inside its boundary, without look-alikes of it and without control tokens.
 ///
 /// ```
 /// use openclaw_content::{Source, Text, Untrusted, render};
@@ -109,7 +109,8 @@ impl Text {
         Ok(Self { text: text.expose(), origin: Origin::Outside(outside) })
     }
 
-    /// Returns another piece of the same external text: adjacent pieces are rendered inside one boundary.
+    /// Returns another piece of the same external text: adjacent pieces are rendered inside one
+    /// boundary.
     #[must_use]
     pub fn continued(&self, text: Untrusted<String>) -> Self {
         Self { text: text.expose(), origin: self.origin.clone() }
@@ -140,8 +141,8 @@ impl Text {
         matches!(self.origin, Origin::Outside(_))
     }
 
-    /// Returns the raw text, for a terminal, a file or a parser. It must never reach a model: use [`render`]
-    /// for that.
+    /// Returns the raw text, for a terminal, a file or a parser. It must never reach a model: use
+    /// [`render`] for that.
     #[must_use]
     pub fn expose(&self) -> &str {
         &self.text
@@ -183,8 +184,8 @@ impl fmt::Debug for Text {
     }
 }
 
-/// Renders texts for a model, in order. This is the one place where boundaries are added. Adjacent pieces of
-/// one external text are joined, so that a marker spread over several of them is found.
+/// Renders texts for a model, in order. This is the one place where boundaries are added. Adjacent
+/// pieces of one external text are joined, so that a marker spread over several of them is found.
 pub fn render<'t>(texts: impl IntoIterator<Item = &'t Text>) -> Vec<String> {
     let mut rendered = Vec::new();
     let mut texts = texts.into_iter().peekable();

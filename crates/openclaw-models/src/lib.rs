@@ -1,8 +1,8 @@
 //! Language models behind one trait: [`Model`].
 //!
 //! [`open`] creates one by name, such as `anthropic/claude-sonnet-4-5`. Each wire format is a module
-//! of `provider/`. The model named `offline` needs no network: it understands simple commands, and calls
-//! tools like any other.
+//! of `provider/`. The model named `offline` needs no network: it understands simple commands, and
+//! calls tools like any other.
 //!
 //! ```
 //! use openclaw_models::{ModelError, open};

@@ -65,8 +65,9 @@ enum Ability {
     Nothing,
 }
 
-/// Returns the model that an agent should use of the Ollama at this address (`http://localhost:11434`): the
-/// first that supports tools, or else the first that can chat. Embedding models do neither.
+/// Returns the model that an agent should use of the Ollama at this address
+/// (`http://localhost:11434`): the first that supports tools, or else the first that can chat.
+/// Embedding models do neither.
 pub async fn find_ollama(base: &str, http: &reqwest::Client) -> LocalOllama {
     let base = base.trim_end_matches('/');
     let Some(listed) = list(base, http).await else { return LocalOllama::Absent };
@@ -120,7 +121,8 @@ impl Tag {
         family.iter().chain(families.iter().flatten()).any(|family| family.contains("bert"))
     }
 
-    /// Guesses the ability from the name where it is not reported: most embedding models have `embed` in it.
+    /// Guesses the ability from the name where it is not reported: most embedding models have `embed`
+    /// in it.
     fn guess(&self) -> Ability {
         if self.name.contains("embed") { Ability::Nothing } else { Ability::Unknown }
     }

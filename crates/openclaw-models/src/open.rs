@@ -9,9 +9,9 @@ use crate::provider::Provider;
 use crate::retry::Retrying;
 use crate::settings::ProviderSettings;
 
-/// Returns the model with this name: `offline`, or a provider's id, a slash, and the provider's name of the
-/// model. The provider is one of those given, or a [known](ProviderSettings::known) one. Transient errors
-/// are retried.
+/// Returns the model with this name: `offline`, or a provider's id, a slash, and the provider's name
+/// of the model. The provider is one of those given, or a [known](ProviderSettings::known) one.
+/// Transient errors are retried.
 ///
 /// The client should set a connect timeout; see [`http_client`](crate::http_client).
 ///

@@ -19,8 +19,8 @@ const MAX_WAIT: Duration = Duration::from_secs(60);
 /// The first delay if the provider requests none. Each further one is twice as long.
 const FIRST_WAIT: Duration = Duration::from_secs(1);
 
-/// A model that retries transient errors: a rate limit, a server error, a failed connection. Once a chunk of
-/// the answer other than thinking was passed on, errors are not retried.
+/// A model that retries transient errors: a rate limit, a server error, a failed connection. Once a
+/// chunk of the answer other than thinking was passed on, errors are not retried.
 #[derive(Debug)]
 pub struct Retrying {
     inner: Arc<dyn Model>,
@@ -40,8 +40,8 @@ impl Retrying {
         self
     }
 
-    /// Streams the answer. Thinking is passed on immediately: if it starts over after a retry, nothing of the
-    /// answer is lost.
+    /// Streams the answer. Thinking is passed on immediately: if it starts over after a retry,
+    /// nothing of the answer is lost.
     fn answer(&self, request: Request) -> impl Stream<Item = Result<Chunk, ModelError>> + Send {
         let begun = self.inner.stream(request.clone());
         let state = Trying {

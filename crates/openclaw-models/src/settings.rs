@@ -68,8 +68,8 @@ impl ProviderSettings {
         }
     }
 
-    /// Returns the settings of a provider that needs no configuration but its key: `anthropic`, `openai`,
-    /// `gemini` (or `google`), `ollama`.
+    /// Returns the settings of a provider that needs no configuration but its key: `anthropic`,
+    /// `openai`, `gemini` (or `google`), `ollama`.
     pub fn known(id: &str) -> Option<Self> {
         let kind = match id {
             "anthropic" => ApiKind::Anthropic,
@@ -81,8 +81,8 @@ impl ProviderSettings {
         Some(Self::new(id, kind))
     }
 
-    /// Returns the environment variable that usually holds the key of a [known](Self::known) provider. The
-    /// caller reads it: this crate does not read the environment.
+    /// Returns the environment variable that usually holds the key of a [known](Self::known)
+    /// provider. The caller reads it: this crate does not read the environment.
     pub fn usual_variable(id: &str) -> Option<&'static str> {
         match id {
             "anthropic" => Some("ANTHROPIC_API_KEY"),

@@ -26,8 +26,8 @@ pub fn children_of(parent: u32) -> Vec<u32> {
     running(|stat| stat.parent == parent)
 }
 
-/// Returns the running processes with this text in their command line, such as the path of a recording, so
-/// that a test finds servers that the program under test has started.
+/// Returns the running processes with this text in their command line, such as the path of a
+/// recording, so that a test finds servers that the program under test has started.
 pub fn mentioning(text: &str) -> Vec<u32> {
     running(|stat| {
         fs::read(format!("/proc/{}/cmdline", stat.pid)).is_ok_and(|line| {

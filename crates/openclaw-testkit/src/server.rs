@@ -86,8 +86,8 @@ impl TestServer {
     }
 }
 
-/// Returns the script as an argument; a long one is passed as a file in the temporary folder, named by the
-/// hash of its content.
+/// Returns the script as an argument; a long one is passed as a file in the temporary folder, named
+/// by the hash of its content.
 fn argument(script: &Script) -> String {
     use std::hash::{DefaultHasher, Hash, Hasher};
     let json = script.to_json();

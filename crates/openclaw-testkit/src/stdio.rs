@@ -1,5 +1,5 @@
-//! The stdio transport: lines in, lines out, on one thread, with one write for all requests that were read
-//! together.
+//! The stdio transport: lines in, lines out, on one thread, with one write for all requests that were
+//! read together.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
@@ -133,7 +133,8 @@ impl Outbox for Pipe {
 }
 
 impl State {
-    /// Writes the buffer and these bytes. Errors are ignored: if the client has exited, stdin reaches EOF.
+    /// Writes the buffer and these bytes. Errors are ignored: if the client has exited, stdin reaches
+    /// EOF.
     fn write(&mut self, bytes: &[u8]) {
         if !self.buffer.is_empty() {
             let _ = self.file.write_all(&self.buffer);

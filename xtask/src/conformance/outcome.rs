@@ -8,8 +8,8 @@ pub(super) struct Outcome {
     pub(super) passed: usize,
     /// Failed checks and warnings, with the suite's reason.
     pub(super) failed: Vec<String>,
-    /// Whether the suite exited by itself with success. In some scenarios it succeeds with a client that
-    /// did nothing at all, and in some it ignores the client's exit status.
+    /// Whether the suite exited by itself with success. In some scenarios it succeeds with a client
+    /// that did nothing at all, and in some it ignores the client's exit status.
     pub(super) suite_is_content: bool,
     pub(super) client_failed: bool,
 }

@@ -1,4 +1,5 @@
-//! Runs the official suite for one scenario at a time: with several, it ignores the client's exit status.
+//! Runs the official suite for one scenario at a time: with several, it ignores the client's exit
+//! status.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,11 +13,11 @@ use crate::shell::{Failure, failed};
 
 /// The suite's timeout for a client.
 const CLIENT_TIME: Duration = Duration::from_secs(30);
-/// Our timeout for the suite. When a client times out, the suite's signal reaches only the shell around the
-/// client, and the suite waits for the client for ever.
+/// Our timeout for the suite. When a client times out, the suite's signal reaches only the shell
+/// around the client, and the suite waits for the client for ever.
 const SUITE_TIME: Duration = Duration::from_secs(45);
-/// The suite's message (in the pinned version) about an exit code other than 0. In scenarios that allow
-/// it, there is no other indication.
+/// The suite's message (in the pinned version) about an exit code other than 0. In scenarios that
+/// allow it, there is no other indication.
 const CLIENT_FAILED: &str = "Client exited with code";
 
 pub(super) struct Suite {
@@ -87,7 +88,8 @@ impl Suite {
     }
 }
 
-/// Runs a command until it exits, or until the timeout: `None` then. Its whole process group is killed.
+/// Runs a command until it exits, or until the timeout: `None` then. Its whole process group is
+/// killed.
 fn in_own_group(command: &mut Command) -> std::io::Result<Option<ExitStatus>> {
     #[cfg(unix)]
     std::os::unix::process::CommandExt::process_group(command, 0);

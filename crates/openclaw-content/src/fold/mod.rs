@@ -210,8 +210,8 @@ fn class_on_page(page: usize, within: usize) -> Class {
     }
 }
 
-/// Returns the length in bytes of the leading run of three-byte characters on page 0: most of a Chinese
-/// or Japanese text. They are skipped by page, without looking up each character.
+/// Returns the length in bytes of the leading run of three-byte characters on page 0: most of a
+/// Chinese or Japanese text. They are skipped by page, without looking up each character.
 pub(crate) fn leading_plain_triples(text: &[u8]) -> usize {
     let page =
         |[lead, second, _]: &[u8; 3]| usize::from(lead & 0x0F) << 6 | usize::from(second & 0x3F);

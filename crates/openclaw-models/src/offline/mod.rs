@@ -1,6 +1,6 @@
 //! The model that needs no network: not a language model, but a stand-in that understands simple
-//! commands. It is deterministic and calls tools for real, so that a first run, a demo and a test exercise
-//! the whole program.
+//! commands. It is deterministic and calls tools for real, so that a first run, a demo and a test
+//! exercise the whole program.
 
 mod pick;
 mod resources;

@@ -54,8 +54,8 @@ fn written(number: f64) -> Value {
     Number::from_f64(number).map_or(Value::Null, Value::Number)
 }
 
-/// Returns arguments with this text in the property with one of these names, or else in the first string
-/// property.
+/// Returns arguments with this text in the property with one of these names, or else in the first
+/// string property.
 pub(super) fn with_text(tool: &ToolOffer, names: &[&str], text: &str) -> Option<String> {
     let takers: Vec<&String> = properties(tool)
         .filter(|(_, about)| is_of_type(about, &["string"]))

@@ -63,7 +63,8 @@ impl Explain {
         if error.is_body() || error.is_decode() {
             return ModelError::Interrupted;
         }
-        // The message of the error itself contains the URL, which may be secret; that of its cause does not.
+        // The message of the error itself contains the URL, which may be secret; that of its cause
+        // does not.
         let mut cause: Option<&dyn std::error::Error> = error.source();
         while let Some(deeper) = cause.and_then(std::error::Error::source) {
             cause = Some(deeper);

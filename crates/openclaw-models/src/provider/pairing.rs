@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use crate::message::{Message, Part, ToolResult, ToolUse};
 
-/// Returns the conversation with a note for every missing result, and without results that belong to no
-/// call.
+/// Returns the conversation with a note for every missing result, and without results that belong to
+/// no call.
 pub(super) fn paired(messages: &[Arc<Message>]) -> Vec<Arc<Message>> {
     let mut paired = Vec::with_capacity(messages.len());
     let mut rest = messages.iter().peekable();

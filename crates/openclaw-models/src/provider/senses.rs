@@ -1,5 +1,5 @@
-//! Which images and audio a provider accepts. One that it does not accept would make it reject the whole
-//! conversation, from then on.
+//! Which images and audio a provider accepts. One that it does not accept would make it reject the
+//! whole conversation, from then on.
 
 use openclaw_content::render;
 
@@ -15,8 +15,8 @@ pub(super) enum Piece<'p> {
     Audio(&'p str, &'p str),
 }
 
-/// Converts parts to a form that the provider accepts: text replaces unsupported media. Texts are rendered
-/// here and nowhere else.
+/// Converts parts to a form that the provider accepts: text replaces unsupported media. Texts are
+/// rendered here and nowhere else.
 pub(super) fn perceive<'p>(
     kind: ApiKind,
     parts: impl IntoIterator<Item = &'p Part>,

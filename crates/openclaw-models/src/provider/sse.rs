@@ -6,7 +6,8 @@ use reqwest::Response;
 
 /// The longest message in bytes. An image is one message.
 const MAX_MESSAGE: usize = 24 << 20;
-/// The longest body in bytes. Most of it is framing: a few letters come in a message of some hundred bytes.
+/// The longest body in bytes. Most of it is framing: a few letters come in a message of some hundred
+/// bytes.
 const MAX_BODY: usize = 128 << 20;
 
 /// How messages are delimited.

@@ -58,7 +58,8 @@ pub(super) fn system(request: &Request) -> Option<String> {
     (!request.system.is_empty()).then(|| render(&request.system).join("\n\n"))
 }
 
-/// Returns the arguments of a call. Every provider requires an object, even if the model did not write one.
+/// Returns the arguments of a call. Every provider requires an object, even if the model did not
+/// write one.
 pub(super) fn arguments(call: &ToolUse) -> Value {
     match serde_json::from_str(&call.arguments) {
         Ok(Value::Object(arguments)) => Value::Object(arguments),
@@ -82,8 +83,8 @@ pub(super) fn words(result: &ToolResult) -> String {
     text
 }
 
-/// Returns a user turn with the parts that are not text, for formats that accept them nowhere else; `words`
-/// names their source.
+/// Returns a user turn with the parts that are not text, for formats that accept them nowhere else;
+/// `words` names their source.
 fn shown<'m>(kind: ApiKind, words: &str, parts: &'m [Part]) -> Option<Turn<'m>> {
     let shown = perceive(kind, parts.iter().filter(|part| part.as_text().is_none()));
     let words = Piece::Text(words.to_owned());

@@ -108,8 +108,8 @@ fn image() -> Part {
     Part::Image { mime_type: "image/png".into(), data: "iVBO".into() }
 }
 
-/// The user sends an image; the model makes two calls, one with arguments that are not JSON; one result is
-/// an image, the other an error.
+/// The user sends an image; the model makes two calls, one with arguments that are not JSON; one
+/// result is an image, the other an error.
 fn conversation() -> Vec<Message> {
     let call = |id: &str, arguments: &str| ToolUse {
         id: id.into(),

@@ -172,8 +172,8 @@ impl Engine {
         }
     }
 
-    /// Like [`ask`](Self::ask), on 2026-07-28: the client retries the call with the requested input, and
-    /// with the state byte for byte.
+    /// Like [`ask`](Self::ask), on 2026-07-28: the client retries the call with the requested input,
+    /// and with the state byte for byte.
     fn require_input(&self, request: &Request<'_>, question: &Question) -> Vec<u8> {
         let rounds = self.script.calls.ask_rounds.max(1);
         let state = |round: u32| format!("round {round} of {rounds}: \"é\\/\u{1f980}\"");

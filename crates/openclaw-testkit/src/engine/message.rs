@@ -48,7 +48,8 @@ pub(crate) struct Params<'a> {
     pub(crate) meta: Meta<'a>,
 }
 
-/// The `_meta` fields that 2026-07-28 requires in every request, and the progress token of all versions.
+/// The `_meta` fields that 2026-07-28 requires in every request, and the progress token of all
+/// versions.
 #[derive(Deserialize, Default)]
 pub(crate) struct Meta<'a> {
     #[serde(borrow, rename = "progressToken")]

@@ -1,7 +1,7 @@
 //! The server behind both transports: a message goes in, messages come out.
 //!
-//! It is blocking: anything that takes time runs on its own thread, so that all other messages are answered
-//! immediately, without a task switch.
+//! It is blocking: anything that takes time runs on its own thread, so that all other messages are
+//! answered immediately, without a task switch.
 
 mod answer;
 mod call;
@@ -89,8 +89,8 @@ impl Engine {
         self.changed.load(Ordering::Relaxed)
     }
 
-    /// Appends a line to the recording, before the response is sent: a client that has received the response
-    /// finds the line there.
+    /// Appends a line to the recording, before the response is sent: a client that has received the
+    /// response finds the line there.
     pub(crate) fn record(&self, line: &[u8]) {
         if let Some(file) = &self.record {
             let mut whole = line.strip_suffix(b"\n").unwrap_or(line).to_vec();

@@ -95,8 +95,8 @@ impl Peers {
         self.script("everything-2024/dist/index.js", &[])
     }
 
-    /// Like [`everything_2024`](Self::everything_2024), over HTTP+SSE. It serves one client, and exits with
-    /// it.
+    /// Like [`everything_2024`](Self::everything_2024), over HTTP+SSE. It serves one client, and
+    /// exits with it.
     ///
     /// # Panics
     /// If it is not installed or does not start.
@@ -134,8 +134,8 @@ impl Peers {
         self.python("mcp-server-time", &["--local-timezone", "UTC"])
     }
 
-    /// `mcp-server-git` for this repository. Python SDK 2; all versions; 12 tools. Takes a second to start,
-    /// and needs `git`.
+    /// `mcp-server-git` for this repository. Python SDK 2; all versions; 12 tools. Takes a second to
+    /// start, and needs `git`.
     ///
     /// # Panics
     /// If it is not installed.

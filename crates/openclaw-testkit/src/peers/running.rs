@@ -64,8 +64,8 @@ impl RunningPeer {
         self.until_it_answers();
     }
 
-    /// Waits for any response. The first response of some servers takes seconds on a busy machine, and a
-    /// client waits only two before it assumes an old server.
+    /// Waits for any response. The first response of some servers takes seconds on a busy machine,
+    /// and a client waits only two before it assumes an old server.
     fn until_it_answers(&self) {
         let body = r#"{"jsonrpc":"2.0","id":0,"method":"server/discover","params":{"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"testkit","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
         let (port, length) = (self.port(), body.len());

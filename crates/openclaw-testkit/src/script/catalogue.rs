@@ -7,8 +7,8 @@ use super::Script;
 
 /// A custom tool, listed as written.
 ///
-/// A tool with the name of a default tool keeps that tool's behaviour; any other returns its `result`, or
-/// its arguments as text.
+/// A tool with the name of a default tool keeps that tool's behaviour; any other returns its
+/// `result`, or its arguments as text.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Tool {
@@ -60,7 +60,8 @@ impl Tool {
     }
 }
 
-/// A tool entry with one oddity; its name is `odd_` and the oddity, unless the name itself is the oddity.
+/// A tool entry with one oddity; its name is `odd_` and the oddity, unless the name itself is the
+/// oddity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Odd {

@@ -1,4 +1,5 @@
-//! The behaviour of a test server: a value that a test builds and that is passed to the server as JSON.
+//! The behaviour of a test server: a value that a test builds and that is passed to the server as
+//! JSON.
 
 mod calls;
 mod catalogue;

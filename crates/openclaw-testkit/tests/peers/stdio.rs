@@ -43,8 +43,8 @@ fn servers_of_the_first_typescript_sdk_have_no_discovery_and_accept_a_handshake_
     }
 }
 
-/// So a host must not send `server/discover` and, after a timeout, `initialize`: a server that was merely
-/// slow to start would reject it.
+/// So a host must not send `server/discover` and, after a timeout, `initialize`: a server that was
+/// merely slow to start would reject it.
 #[test]
 fn servers_of_the_second_python_sdk_are_discovered_and_reject_a_handshake_after_it() {
     let (peers, folder) = (Peers::find(), tempfile::tempdir().unwrap());

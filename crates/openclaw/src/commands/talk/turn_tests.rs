@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
-use openclaw_protocol::{ApprovalPrompt, ErrorShape, Event, EventSender, Method, Response, names};
+use openclaw_protocol::{ErrorShape, Event, EventSender, Method, Request, Response, names};
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -49,7 +49,7 @@ impl Scripted {
 }
 
 impl Surface for Scripted {
-    fn call(&self, request: ApprovalPrompt) -> BoxFuture<'_, Result<Response, RequestError>> {
+    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
         let method = request.method();
         let answer = match method {
             Method::ChatSend => self.send(),
