@@ -19,7 +19,7 @@ Tasks:
   test [ARGS]    Install the test dependencies into target/peers, then run all tests.
                  ARGS go to `cargo test`, as in `cargo xtask test -p openclaw-config`.
   bench [NAME]   Run the benchmarks, and print their ratios to the baselines.
-                 Names: content, call, http, catalogue, fleet, memory, cold
+                 Names: content, call, http, catalogue, fleet, memory, cold, agent, gateway
   conformance [FILTER] [--client COMMAND]
                  Run the official MCP conformance suite against our client (or COMMAND), each
                  scenario alone, and compare with the reference. Keep the machine idle meanwhile.

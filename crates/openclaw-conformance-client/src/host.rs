@@ -4,7 +4,7 @@
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{
-    ElicitationAnswer, Elicitor, Question, QuestionKind, Sampler, SamplingRequest,
+    ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor, Sampler, SamplingRequest,
 };
 use serde_json::{Map, Value, json};
 
@@ -13,10 +13,10 @@ use serde_json::{Map, Value, json};
 pub(crate) struct Defaults;
 
 impl Elicitor for Defaults {
-    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
+    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
         let answer = match question.wanted {
-            QuestionKind::Form(schema) => ElicitationAnswer::Accept(Some(filled(&schema))),
-            QuestionKind::Visit(_) => ElicitationAnswer::Accept(None),
+            ElicitationKind::Form(schema) => ElicitationAnswer::Accept(Some(filled(&schema))),
+            ElicitationKind::Visit(_) => ElicitationAnswer::Accept(None),
         };
         async { answer }.boxed()
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{
-    ElicitationAnswer, Elicitor, PATIENCE, Question, QuestionKind,
+    ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor, PATIENCE,
 };
 use openclaw_protocol::approvals::ResolvedReason;
 use openclaw_protocol::mcp::elicitation::{
@@ -64,10 +64,10 @@ fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<ElicitationAnswer
 }
 
 /// Why no client could answer this question.
-fn unanswerable(wanted: &QuestionKind) -> Option<&'static str> {
+fn unanswerable(wanted: &ElicitationKind) -> Option<&'static str> {
     match wanted {
-        QuestionKind::Visit(url) => (url.len() > MAX_ADDRESS).then_some("its URL is too long"),
-        QuestionKind::Form(schema) => {
+        ElicitationKind::Visit(url) => (url.len() > MAX_ADDRESS).then_some("its URL is too long"),
+        ElicitationKind::Form(schema) => {
             let is_usable = schema.as_object().is_some_and(|it| Validator::look_at(it).is_ok());
             (!is_usable).then_some("its form is invalid")
         }
@@ -82,13 +82,13 @@ pub(crate) struct ElicitationClients {
 }
 
 impl Elicitor for ElicitationClients {
-    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
+    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
         Box::pin(self.ask_callers(question))
     }
 }
 
 impl ElicitationClients {
-    async fn ask_callers(&self, question: Question) -> ElicitationAnswer {
+    async fn ask_callers(&self, question: ElicitationRequest) -> ElicitationAnswer {
         let asked = self.callers.who_answers_for(&question.sessions);
         let trouble = if asked.is_empty() {
             Some("no client can answer")
@@ -137,8 +137,8 @@ impl ElicitationClients {
         }
     }
 
-    fn words(&self, question: Question, patience: Duration) -> Elicitation {
-        let Question { server, sessions, message, wanted } = question;
+    fn words(&self, question: ElicitationRequest, patience: Duration) -> Elicitation {
+        let ElicitationRequest { server, sessions, message, wanted } = question;
         let now = now_ms();
         let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         Elicitation {
@@ -147,8 +147,8 @@ impl ElicitationClients {
             session_keys: sessions,
             message,
             wanted: match wanted {
-                QuestionKind::Form(requested_schema) => Shown::Form { requested_schema },
-                QuestionKind::Visit(url) => Shown::Url { url },
+                ElicitationKind::Form(requested_schema) => Shown::Form { requested_schema },
+                ElicitationKind::Visit(url) => Shown::Url { url },
             },
             created_at_ms: now,
             expires_at_ms: now.saturating_add(patience),
@@ -204,13 +204,13 @@ mod tests {
         people
     }
 
-    fn question(wanted: QuestionKind) -> Question {
+    fn question(wanted: ElicitationKind) -> ElicitationRequest {
         let (server, message) = ("x".to_owned(), "Well?".to_owned());
-        Question { server, sessions: vec![SESSION.to_owned()], message, wanted }
+        ElicitationRequest { server, sessions: vec![SESSION.to_owned()], message, wanted }
     }
 
-    fn form() -> Question {
-        question(QuestionKind::Form(json!({ "type": "object", "properties": {} })))
+    fn form() -> ElicitationRequest {
+        question(ElicitationKind::Form(json!({ "type": "object", "properties": {} })))
     }
 
     #[tokio::test(start_paused = true)]
@@ -226,13 +226,13 @@ mod tests {
         let people = people();
         let forms = [json!([]), json!({ "type": "object", "properties": { "a": { "type": 5 } } })];
         for form in forms {
-            let answer = people.ask(question(QuestionKind::Form(form.clone()))).now_or_never();
+            let answer = people.ask(question(ElicitationKind::Form(form.clone()))).now_or_never();
             assert_eq!(answer, Some(ElicitationAnswer::Decline), "{form}");
         }
         let address = format!("https://x.test/{}", "a".repeat(MAX_ADDRESS));
-        let answer = people.ask(question(QuestionKind::Visit(address))).now_or_never();
+        let answer = people.ask(question(ElicitationKind::Visit(address))).now_or_never();
         assert_eq!(answer, Some(ElicitationAnswer::Decline));
-        let alone = Question { sessions: Vec::new(), ..form() };
+        let alone = ElicitationRequest { sessions: Vec::new(), ..form() };
         assert_eq!(
             people.ask(alone).now_or_never(),
             Some(ElicitationAnswer::Decline),

@@ -109,9 +109,9 @@ async fn results_are_repeated_in_the_answer() {
     let answer = after("add 2 and 3 and then echo hi; list files", results).await;
     assert_eq!(
         answer.text,
-        "The tool `mcp_demo_add` says: 5\n\
-         The tool `mcp_demo_echo` failed: no such server\n\
-         The tool `list` says:\na\n---\nb"
+        "`mcp_demo_add` returned: 5\n\
+         `mcp_demo_echo` failed: no such server\n\
+         `list` returned:\na\n---\nb"
     );
     assert_eq!(answer.stop_reason, Some(StopReason::Done));
     assert!(answer.tool_uses.is_empty());
@@ -145,7 +145,7 @@ async fn a_resource_is_looked_up_before_it_is_read() {
     ];
     let answer = ask(rounds, tools()).await;
     assert!(answer.tool_uses.is_empty());
-    assert_eq!(answer.text, "The tool `mcp_resources` says: Hot.", "the list is not repeated");
+    assert_eq!(answer.text, "`mcp_resources` returned: Hot.", "the list is not repeated");
 
     let answer = after("list resources", vec![listed]).await;
     assert!(answer.tool_uses.is_empty(), "only a listing was requested");

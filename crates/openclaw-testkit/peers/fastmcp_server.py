@@ -19,7 +19,7 @@ server = FastMCP("openclaw-fastmcp", instructions="A server for tests.")
 
 @dataclass
 class Answer:
-    """What the server asks a person for."""
+    """The form of an elicitation."""
 
     name: str
     age: int = 30
@@ -33,7 +33,7 @@ def echo(text: str) -> str:
 
 @server.tool
 async def slow(context: Context, steps: int = 3, milliseconds: int = 20) -> str:
-    """Takes its time, and tells how far it is."""
+    """Takes time, and reports progress."""
     for step in range(steps):
         await context.report_progress(step, steps, f"step {step + 1} of {steps}")
         await asyncio.sleep(milliseconds / 1000)
@@ -43,7 +43,7 @@ async def slow(context: Context, steps: int = 3, milliseconds: int = 20) -> str:
 
 @server.tool
 async def ask(context: Context) -> str:
-    """Asks a person for a name and an age, with a request of its own (up to 2025-11-25)."""
+    """Requests a name and an age from the user, by an elicitation request (up to 2025-11-25)."""
     answer = await context.elicit("Who are you?", Answer)
     if answer.action != "accept":
         return answer.action
@@ -52,7 +52,7 @@ async def ask(context: Context) -> str:
 
 @server.tool
 def ask_by_result(context: Context) -> str | mcp_types.InputRequiredResult:
-    """Asks a person for a colour, by a result that wants input (from 2026-07-28 on)."""
+    """Requests a colour from the user, by an `input_required` result (from 2026-07-28 on)."""
     if context.input_responses is None:
         schema = {"type": "object", "properties": {"colour": {"type": "string"}}}
         params = mcp_types.ElicitRequestFormParams(message="Which colour?", requested_schema=schema)

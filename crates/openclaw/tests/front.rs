@@ -82,8 +82,8 @@ fn each_line_of_a_pipe_is_a_message() {
     let output = child.wait_with_output().unwrap();
     let text = said(&output);
     assert!(text.contains("mcp_demo_add(a=2, b=3) → 5"), "{text}");
-    assert!(text.contains("The tool `mcp_demo_add` says: 5"), "{text}");
-    assert!(text.contains("The tool `mcp_demo_echo` says: hello"), "{text}");
+    assert!(text.contains("`mcp_demo_add` returned: 5"), "{text}");
+    assert!(text.contains("`mcp_demo_echo` returned: hello"), "{text}");
     assert!(!text.contains("never"), "{text}");
     assert_eq!(output.status.code(), Some(0));
 }
@@ -144,7 +144,7 @@ fn a_gateway_serves_front_ends_and_stops_when_asked() {
     assert_eq!((&status["running"], &status["pid"]), (&true.into(), &gateway.0.id().into()));
 
     let answer = run(state.path(), &["agent", "--message", "add 2 and 3"]);
-    assert_eq!(said(&answer), "The tool `mcp_demo_add` says: 5\n");
+    assert_eq!(said(&answer), "`mcp_demo_add` returned: 5\n");
 
     let second = run(state.path(), &["gateway", "run", "--port", "0"]);
     let words = String::from_utf8_lossy(&second.stderr).into_owned();

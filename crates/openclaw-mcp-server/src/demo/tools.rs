@@ -64,13 +64,13 @@ fn usual_pause() -> u32 {
 
 pub(super) fn all() -> Vec<Tool> {
     vec![
-        tool::<Echo>("echo", "Echo", "Says what it is told."),
+        tool::<Echo>("echo", "Echo", "Returns the text."),
         tool::<Add>("add", "Add", "Adds two numbers.").with_output_schema::<Sum>(),
-        tool::<Now>("now", "Clock", "Tells the time, as in 2026-07-28T12:00:00Z."),
+        tool::<Now>("now", "Clock", "Returns the time, as 2026-07-28T12:00:00Z."),
         tool::<Count>(
             "count",
             "Count",
-            "Counts slowly, and says how far it has got. It can be cancelled.",
+            "Counts slowly, with progress. Can be cancelled.",
         ),
     ]
 }

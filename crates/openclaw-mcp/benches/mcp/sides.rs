@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use openclaw_config::{Config, LoadEnvironment, load_text};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::{
-    ApprovalRequest as Elicitation, ElicitationAnswer as Elicited, Elicitor, Host,
+    ElicitationAnswer as Elicited, ElicitationRequest, Elicitor, Host,
 };
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
@@ -103,7 +103,7 @@ pub(crate) fn setup(services: CallServices, folders: Folders) -> Setup {
 struct Absent;
 
 impl Elicitor for Absent {
-    fn ask(&self, _: Elicitation) -> BoxFuture<'_, Elicited> {
+    fn ask(&self, _: ElicitationRequest) -> BoxFuture<'_, Elicited> {
         Box::pin(std::future::ready(Elicited::Decline))
     }
 }

@@ -7,7 +7,7 @@ use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
-use openclaw_mcp::connection::client::{ElicitationAnswer, Elicitor, Question};
+use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationRequest, Elicitor};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Ask, Recording, Script, Tool};
@@ -257,7 +257,7 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
 struct Agreeable;
 
 impl Elicitor for Agreeable {
-    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
+    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
         assert_eq!(question.server, "x");
         async { ElicitationAnswer::Accept(Some(json!({ "answer": "yes" }))) }.boxed()
     }
@@ -287,7 +287,7 @@ async fn an_elicitation_reaches_a_user_or_is_declined_without_one() {
 struct Thoughtful;
 
 impl Elicitor for Thoughtful {
-    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
+    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
         assert_eq!(question.sessions, ["here"]);
         async {
             tokio::time::sleep(Duration::from_secs(5)).await;

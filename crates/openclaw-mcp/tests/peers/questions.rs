@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join};
-use openclaw_mcp::connection::client::{ElicitationAnswer, Elicitor, Host, Question, QuestionKind};
+use openclaw_mcp::connection::client::{
+    ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor, Host,
+};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_testkit::{FastMcp, Peers};
 use serde_json::{Value, json};
@@ -19,11 +21,11 @@ const SHORT: u32 = 15_000;
 
 /// A user who fills in every form alike, and records the questions.
 #[derive(Default)]
-struct Ada(Mutex<Vec<Question>>);
+struct Ada(Mutex<Vec<ElicitationRequest>>);
 
 impl Elicitor for Ada {
-    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer> {
-        let QuestionKind::Form(schema) = &question.wanted else { panic!("{question:?}") };
+    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
+        let ElicitationKind::Form(schema) = &question.wanted else { panic!("{question:?}") };
         let values = [("name", json!("Ada")), ("age", json!(36)), ("colour", json!("red"))];
         let wanted = |name: &str| schema["properties"].get(name).is_some();
         let values: Value = values

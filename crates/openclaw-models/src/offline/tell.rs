@@ -20,16 +20,16 @@ fn told(result: &ToolResult) -> String {
     let ToolResult { name, parts, is_error, .. } = result;
     let texts = parts.iter().map(|part| match part {
         Part::Text(text) => text.expose().trim().to_owned(),
-        Part::Image { mime_type, .. } => format!("(a picture, {mime_type})"),
-        Part::Audio { mime_type, .. } => format!("(a recording, {mime_type})"),
+        Part::Image { mime_type, .. } => format!("(image, {mime_type})"),
+        Part::Audio { mime_type, .. } => format!("(audio, {mime_type})"),
     });
     let words = shortened(&texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"));
-    let says = if *is_error { "failed" } else { "says" };
+    let verb = if *is_error { "failed" } else { "returned" };
     match (words.as_str(), *is_error) {
-        ("", true) => format!("The tool `{name}` failed without a message."),
-        ("", false) => format!("The tool `{name}` finished without output."),
-        (words, _) if words.contains('\n') => format!("The tool `{name}` {says}:\n{words}"),
-        (words, _) => format!("The tool `{name}` {says}: {words}"),
+        ("", true) => format!("`{name}` failed without a message."),
+        ("", false) => format!("`{name}` finished without output."),
+        (words, _) if words.contains('\n') => format!("`{name}` {verb}:\n{words}"),
+        (words, _) => format!("`{name}` {verb}: {words}"),
     }
 }
 

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 /// A question of a server to the user (elicitation).
 #[derive(Debug, Clone, PartialEq)]
-pub struct Question {
+pub struct ElicitationRequest {
     /// The server that asks.
     pub server: String,
     /// The sessions whose calls the server is processing; the question belongs to one of them.
@@ -22,12 +22,12 @@ pub struct Question {
     /// The message, in one line. Untrusted: not for a model.
     pub message: String,
     /// The kind of input.
-    pub wanted: QuestionKind,
+    pub wanted: ElicitationKind,
 }
 
 /// The input that a server requests from the user.
 #[derive(Debug, Clone, PartialEq)]
-pub enum QuestionKind {
+pub enum ElicitationKind {
     /// Values that match this JSON Schema.
     Form(Value),
     /// A visit to a URL, which must be shown in full and not be prefetched.
@@ -48,7 +48,7 @@ pub enum ElicitationAnswer {
 /// A user who can answer questions.
 pub trait Elicitor: Send + Sync + 'static {
     /// Asks the user and returns the answer.
-    fn ask(&self, question: Question) -> BoxFuture<'_, ElicitationAnswer>;
+    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer>;
 }
 
 /// A request from a server for a completion (`sampling/createMessage`).

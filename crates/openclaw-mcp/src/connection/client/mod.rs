@@ -11,8 +11,8 @@ mod host;
 mod work;
 
 pub use host::{
-    CallInProgress, ElicitationAnswer, Elicitor, Host, Question, QuestionKind, Sampler,
-    SamplingRequest,
+    CallInProgress, ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor, Host,
+    Sampler, SamplingRequest,
 };
 
 use std::collections::BTreeMap;
@@ -240,17 +240,17 @@ impl Client {
         };
         let (message, wanted) = match params {
             ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-                (message, QuestionKind::Form(to_json(&requested_schema)))
+                (message, ElicitationKind::Form(to_json(&requested_schema)))
             }
             ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-                (message, QuestionKind::Visit(url))
+                (message, ElicitationKind::Visit(url))
             }
             _ => return ElicitResult::new(ElicitationAction::Decline),
         };
         let message = clean_line(Untrusted::new(&message), LOG_CHARS);
         let (server, occasion) = (self.shared.server.clone(), self.shared.work.now());
         let sessions = occasion.sessions.clone();
-        let question = Question { server, sessions, message, wanted };
+        let question = ElicitationRequest { server, sessions, message, wanted };
         let lane = self.shared.lane.get().and_then(WeakLane::upgrade);
         let _thinking = lane.map(|lane| lane.thinking());
         let answer = tokio::select! {
@@ -336,7 +336,7 @@ mod tests {
     struct Absent;
 
     impl Elicitor for Absent {
-        fn ask(&self, _question: Question) -> BoxFuture<'_, ElicitationAnswer> {
+        fn ask(&self, _question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
             Box::pin(std::future::pending())
         }
     }

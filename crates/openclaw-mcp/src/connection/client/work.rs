@@ -82,7 +82,7 @@ impl Work {
         if occasion.calls.is_empty() {
             return std::future::pending().await;
         }
-        let _question = Question::of(self);
+        let _question = PausedTimeout::of(self);
         loop {
             // Registered before the check: a call that ends after it wakes this task.
             let ended = self.ended.notified();
@@ -100,16 +100,16 @@ impl Work {
 }
 
 /// Counts a request that waits for calls to end.
-struct Question<'a>(&'a Work);
+struct PausedTimeout<'a>(&'a Work);
 
-impl<'a> Question<'a> {
+impl<'a> PausedTimeout<'a> {
     fn of(work: &'a Work) -> Self {
         work.calls().questions += 1;
         Self(work)
     }
 }
 
-impl Drop for Question<'_> {
+impl Drop for PausedTimeout<'_> {
     fn drop(&mut self) {
         self.0.calls().questions -= 1;
     }
