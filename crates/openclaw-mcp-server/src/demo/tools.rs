@@ -67,11 +67,7 @@ pub(super) fn all() -> Vec<Tool> {
         tool::<Echo>("echo", "Echo", "Returns the text."),
         tool::<Add>("add", "Add", "Adds two numbers.").with_output_schema::<Sum>(),
         tool::<Now>("now", "Clock", "Returns the time, as 2026-07-28T12:00:00Z."),
-        tool::<Count>(
-            "count",
-            "Count",
-            "Counts slowly, with progress. Can be cancelled.",
-        ),
+        tool::<Count>("count", "Count", "Counts slowly, with progress. Can be cancelled."),
     ]
 }
 

@@ -4,9 +4,9 @@
 mod form;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::connection::client::{ElicitationAnswer, QuestionKind};
+use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationKind};
 use openclaw_protocol::mcp::elicitation::{
-    Action, Elicitation, QuestionKind as Shown, RespondParams,
+    Action, Elicitation, ElicitationKind as Shown, RespondParams,
 };
 use openclaw_protocol::{ErrorCode, RequestError, Surface, rpc};
 use serde_json::{Map, Value};
@@ -92,11 +92,11 @@ pub(crate) async fn respond(
 
 impl Inquiry {
     /// Creates the dialogue. All texts are untrusted, and are sanitized here.
-    pub(crate) fn new(server: &str, message: &str, wanted: &QuestionKind) -> Self {
+    pub(crate) fn new(server: &str, message: &str, wanted: &ElicitationKind) -> Self {
         let (server, message) = (line(server, NAME_CHARS), line(message, MESSAGE_CHARS));
         let mut introduction = vec![format!("{STRONG}{server}{STRONG:#} asks: {message}")];
         let wanted = match wanted {
-            QuestionKind::Visit(url) => {
+            ElicitationKind::Visit(url) => {
                 introduction.extend([
                     "  It asks you to open this URL in a browser:".to_owned(),
                     String::new(),
@@ -108,7 +108,7 @@ impl Inquiry {
                     yes: ElicitationAnswer::Accept(None),
                 }
             }
-            QuestionKind::Form(schema) => {
+            ElicitationKind::Form(schema) => {
                 let mut fields = Field::all(schema);
                 // Prompted from the end.
                 fields.reverse();
@@ -128,8 +128,8 @@ impl Inquiry {
     /// Creates the dialogue for an elicitation from the gateway.
     pub(crate) fn of(question: &Elicitation) -> Self {
         let wanted = match &question.wanted {
-            Shown::Form { requested_schema } => QuestionKind::Form(requested_schema.clone()),
-            Shown::Url { url } => QuestionKind::Visit(url.clone()),
+            Shown::Form { requested_schema } => ElicitationKind::Form(requested_schema.clone()),
+            Shown::Url { url } => ElicitationKind::Visit(url.clone()),
         };
         Self::new(&question.server, &question.message, &wanted)
     }
@@ -211,7 +211,7 @@ mod tests {
 
     fn form(properties: &Value, required: &Value) -> Inquiry {
         let schema = json!({ "type": "object", "properties": properties, "required": required });
-        Inquiry::new("x", "Who are you?", &QuestionKind::Form(schema))
+        Inquiry::new("x", "Who are you?", &ElicitationKind::Form(schema))
     }
 
     #[test]
@@ -246,7 +246,7 @@ mod tests {
         let nothing = || form(&json!({}), &json!([]));
         assert_eq!(nothing().typed("y"), Next::Done(ElicitationAnswer::Accept(Some(json!({})))));
         assert_eq!(nothing().typed(""), Next::Done(ElicitationAnswer::Decline));
-        let visit = QuestionKind::Visit("https://example.com/?a=1".to_owned());
+        let visit = ElicitationKind::Visit("https://example.com/?a=1".to_owned());
         let mut visit = Inquiry::new("x", "Log in", &visit);
         assert!(visit.introduction().iter().any(|line| line == "    https://example.com/?a=1"));
         assert_eq!(visit.typed("yes"), Next::Done(ElicitationAnswer::Accept(None)));
@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn control_characters_are_removed_and_urls_cannot_be_disguised() {
         let url = "https://good.com\u{202e}\u{200b}/\u{1b}[2J \u{430}";
-        let visit = QuestionKind::Visit(url.to_owned());
+        let visit = ElicitationKind::Visit(url.to_owned());
         let visit = Inquiry::new("x\u{1b}[2J", "Log\nin\u{7}", &visit);
         let shown = anstream::adapter::strip_str(&visit.introduction().join("\n")).to_string();
         assert!(
