@@ -118,7 +118,7 @@ async fn a_server_that_never_responds_times_out_and_is_killed() {
         .name("openclaw-tag-silent");
     let plan = Plan { timeout: Duration::from_secs(1), ..plan(&script) };
     let error = local::open(plan, &Guard::none()).await.unwrap_err();
-    assert!(matches!(error, ConnectError::TimedOut { step: Step::Handshake, .. }), "{error:?}");
+    assert!(matches!(error, ConnectError::TimedOut { step: Step::Detecting, .. }), "{error:?}");
     assert_nothing_left("openclaw-tag-silent").await;
 }
 

@@ -6,7 +6,7 @@ mod form;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationKind};
 use openclaw_protocol::mcp::elicitation::{
-    Action, Elicitation, ElicitationKind as Shown, RespondParams,
+    Action, Elicitation, QuestionKind as Shown, RespondParams,
 };
 use openclaw_protocol::{ErrorCode, RequestError, Surface, rpc};
 use serde_json::{Map, Value};
