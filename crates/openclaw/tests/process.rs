@@ -201,7 +201,7 @@ fn a_client_that_does_not_speak_mcp_is_reported() {
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(1));
     let said = String::from_utf8(output.stderr).unwrap();
-    assert!(said.contains("does not speak MCP"), "{said}");
+    assert!(said.contains("invalid MCP from the client"), "{said}");
 }
 
 /// Kills the process on drop, also if the test fails.

@@ -244,6 +244,6 @@ async fn allowing_a_tool_permanently_answers_its_pending_calls() {
     assert!(person.ask("approvals.respond", late).await.is_err());
     assert_eq!(person.end_of("r2").await["state"], "final");
     let history = person.ask("chat.history", json!({ "sessionKey": other })).await.unwrap();
-    assert!(history.to_string().contains("says: 5"), "{history}");
+    assert!(history.to_string().contains("returned: 5"), "{history}");
     gateway.stop(Duration::ZERO).await;
 }

@@ -23,7 +23,7 @@ fn asking(ask: Ask) -> Place {
 fn shown(place: &Place, answers: &[(&str, &str)]) -> String {
     let mut steps = vec![("› ", CALL)];
     steps.extend(answers);
-    steps.extend([("says:", ""), ("› ", "/exit\r")]);
+    steps.extend([("returned:", ""), ("› ", "/exit\r")]);
     let (exit, shown) = conversation(place, &steps, &["chat"]);
     assert_eq!(exit, 0, "{shown}");
     shown
@@ -67,7 +67,7 @@ fn ctrl_c_at_a_prompt_cancels_the_turn_but_not_the_chat() {
     let steps = [("› ", CALL), ("  name: ", "\u{3}"), ("cancelled", ""), ("› ", "/exit\r")];
     let (exit, shown) = conversation(&place, &steps, &["chat"]);
     assert_eq!(exit, 0, "{shown}");
-    assert!(!shown.contains("says:"), "{shown}");
+    assert!(!shown.contains("returned:"), "{shown}");
 }
 
 #[test]
