@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::commands::{self, Line};
 use super::complete::Vocabulary;
 use super::editor::{Ask, Editor, Typed};
-use super::speak::{TurnEnd, speak};
+use super::turn::{TurnEnd, run_turn};
 use super::watch::{Change, Watch};
 use super::{Chat, greeting, invoke};
 use crate::error::{CommandError, CommandResult};
@@ -36,7 +36,7 @@ pub(super) async fn run(
                 Box::pin(invoke::invoke(chat, tool, args, editor, signals, output)).await
             }
             Line::Say(said) => {
-                Box::pin(speak(chat, said, Some(&mut editor), signals, output)).await
+                Box::pin(run_turn(chat, said, Some(&mut editor), signals, output)).await
             }
         };
         output.line("");

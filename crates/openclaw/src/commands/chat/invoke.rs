@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use super::Chat;
 use super::editor::Editor;
 use super::elicit::{ElicitationDialogue, ElicitationResult};
-use super::speak::TurnEnd;
+use super::turn::TurnEnd;
 use crate::commands::talk::{Call, EventFilter, Message, TurnEvent, TurnStatus, View, fresh_key};
 use crate::output::Output;
 use crate::signals::{SignalAction, Signals};

@@ -8,7 +8,7 @@ mod greeting;
 mod interactive;
 mod invoke;
 mod piped;
-mod speak;
+mod turn;
 mod watch;
 
 use std::path::Path;

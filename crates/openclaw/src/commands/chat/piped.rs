@@ -2,7 +2,7 @@
 //! everything else to stderr.
 
 use super::commands::{self, Line};
-use super::speak::{TurnEnd, speak};
+use super::turn::{TurnEnd, run_turn};
 use super::{Chat, invoke};
 use crate::commands::talk::{Lines, TurnStatus};
 use crate::error::{CommandError, CommandResult, Context as _};
@@ -30,7 +30,7 @@ pub(super) async fn run(
             Line::Call(tool, args) => {
                 Box::pin(invoke::invoke(chat, tool, args, None, signals, output)).await
             }
-            Line::Say(said) => Box::pin(speak(chat, said, None, signals, output)).await,
+            Line::Say(said) => Box::pin(run_turn(chat, said, None, signals, output)).await,
         };
         match spoken {
             TurnEnd::Over(TurnStatus::Done) => {}

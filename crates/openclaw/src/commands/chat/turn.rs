@@ -37,7 +37,7 @@ pub(super) enum TurnEnd {
 }
 
 /// Sends a message, and shows the turn. Without an editor, the user is not prompted.
-pub(super) async fn speak(
+pub(super) async fn run_turn(
     chat: &Chat<'_>,
     said: ChatInput<'_>,
     editor: Option<&mut Editor>,
@@ -78,8 +78,8 @@ pub(super) async fn speak(
     };
     let (held, decided) = (VecDeque::new(), BTreeSet::new());
     let (is_ending, has_allowed) = (false, false);
-    let mut speaker = ChatTurn { turn, view, editor, held, decided, is_ending, has_allowed };
-    speaker.follow(chat, signals, output).await
+    let mut chat_turn = ChatTurn { turn, view, editor, held, decided, is_ending, has_allowed };
+    chat_turn.follow(chat, signals, output).await
 }
 
 /// Waits for starting servers, whose tools would be missing in the turn. Ctrl-C skips the wait.
