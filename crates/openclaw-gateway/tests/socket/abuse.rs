@@ -73,7 +73,7 @@ async fn binary_messages_are_refused_with_a_reason() {
     raw.0.send(Message::binary(vec![1, 2, 3])).await.unwrap();
     let (code, reason) = raw.closed().await;
     assert_eq!(code, 1003);
-    assert!(reason.contains("text"), "{reason}");
+    assert!(reason.contains("binary"), "{reason}");
     desk.until_callers(0).await;
 }
 
