@@ -14,8 +14,8 @@
 //! # Ok::<(), ModelError>(())
 //! ```
 
-mod answer;
 mod client;
+mod completion;
 mod error;
 mod message;
 mod model;
@@ -30,8 +30,8 @@ mod settings;
 mod stored;
 mod window;
 
-pub use answer::Completion;
 pub use client::http_client;
+pub use completion::Completion;
 pub use error::ModelError;
 pub use message::{Message, Part, Reasoning, Thought, ToolResult, ToolUse};
 pub use model::{Chunk, Model, Request, StopReason, ToolOffer, Usage};

@@ -67,9 +67,9 @@ impl RequestError {
 ///
 /// ```
 /// use openclaw_protocol::mcp::{CallParams, Outcome};
-/// use openclaw_protocol::{AskError, Surface, ask, rpc};
+/// use openclaw_protocol::{RequestError, Surface, ask, rpc};
 ///
-/// async fn call(surface: &dyn Surface, tool: String) -> Result<Outcome, AskError> {
+/// async fn call(surface: &dyn Surface, tool: String) -> Result<Outcome, RequestError> {
 ///     ask::<rpc::McpCall>(surface, CallParams { tool, ..CallParams::default() }).await
 /// }
 /// ```
@@ -78,8 +78,8 @@ impl RequestError {
 ///
 /// ```compile_fail,E0308
 /// # use openclaw_protocol::mcp::{CallParams, Outcome};
-/// # use openclaw_protocol::{AskError, Surface, ask, rpc};
-/// async fn call(surface: &dyn Surface, tool: String) -> Result<Outcome, AskError> {
+/// # use openclaw_protocol::{RequestError, Surface, ask, rpc};
+/// async fn call(surface: &dyn Surface, tool: String) -> Result<Outcome, RequestError> {
 ///     ask::<rpc::McpRead>(surface, CallParams { tool, ..CallParams::default() }).await
 /// }
 /// ```
@@ -88,8 +88,8 @@ impl RequestError {
 ///
 /// ```compile_fail,E0308
 /// # use openclaw_protocol::mcp::{CallParams, ToolsResult};
-/// # use openclaw_protocol::{AskError, Surface, ask, rpc};
-/// async fn call(surface: &dyn Surface, tool: String) -> Result<ToolsResult, AskError> {
+/// # use openclaw_protocol::{RequestError, Surface, ask, rpc};
+/// async fn call(surface: &dyn Surface, tool: String) -> Result<ToolsResult, RequestError> {
 ///     ask::<rpc::McpCall>(surface, CallParams { tool, ..CallParams::default() }).await
 /// }
 /// ```

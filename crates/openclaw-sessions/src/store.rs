@@ -55,7 +55,7 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
 
     /// Takes the exclusive right to run in a session, across processes. The session need not exist.
     /// The lease is renewed until it is dropped; it expires `ttl` after its owner died, or
-    /// immediately if the owner's process [is known to be gone](crate::Holder::is_gone).
+    /// immediately if the owner's process [is known to be gone](crate::ProcessIdentity::is_gone).
     fn lease<'a>(
         &'a self,
         key: &'a SessionKey,

@@ -7,6 +7,9 @@ use serde_json::json;
 
 use crate::wire::Client;
 
+/// The longest wait for the server.
+const LONG: Duration = Duration::from_secs(60);
+
 #[test]
 fn a_fault_applies_to_its_requests_and_no_others() {
     let script = Script::new()
@@ -69,10 +72,14 @@ fn a_client_that_goes_away_is_recorded() {
         let server = TestServer::http(&script.record(recording.path()));
         let mut client = Client::of(&server);
         client.initialize();
-        client.leave(&json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {
+        let request = json!({"jsonrpc": "2.0", "id": 77, "method": "tools/call", "params": {
             "name": "sleep", "arguments": {"ms": 60_000}
-        }}));
-        let closed = recording.wait_for(Duration::from_secs(60), |line| line["closed"] == 77);
+        }});
+        client.leave(&request, || {
+            let arrived = recording.wait_for(LONG, |line| line["body"]["id"] == 77);
+            assert!(arrived.is_some());
+        });
+        let closed = recording.wait_for(LONG, |line| line["closed"] == 77);
         assert!(closed.is_some());
         std::fs::remove_file(recording.path()).unwrap();
     }

@@ -114,8 +114,10 @@ impl Client {
         self.request(method, "/mcp", &[], &body.to_string())
     }
 
-    /// Sends a request and disconnects without waiting for the response.
-    pub(crate) fn leave(&self, body: &Value) {
-        drop(self.stream("POST", body));
+    /// Sends a request and disconnects once `arrived` returns, without waiting for the response.
+    pub(crate) fn leave(&self, body: &Value, arrived: impl FnOnce()) {
+        let stream = self.stream("POST", body);
+        arrived();
+        drop(stream);
     }
 }

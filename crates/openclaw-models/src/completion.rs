@@ -6,9 +6,9 @@ use crate::model::{Chunk, StopReason, Usage};
 /// The part of an answer received so far.
 ///
 /// ```
-/// use openclaw_models::{Answer, Chunk, Message, StopReason};
+/// use openclaw_models::{Completion, Chunk, Message, StopReason};
 ///
-/// let mut answer = Answer::default();
+/// let mut answer = Completion::default();
 /// for chunk in [Chunk::Text("Hel".into()), Chunk::Text("lo".into()), Chunk::End(StopReason::Done)] {
 ///     answer.push(chunk);
 /// }
