@@ -45,7 +45,10 @@ async fn duplicate_tools_and_schemas_that_no_model_may_see_are_rejected_by_name(
         (vec![tool(json!({ "type": "string" }))], "`look`: `parameters`"),
         (vec![tool(json!({ "type": ["string", "null"] }))], "`look`: `parameters`"),
         (vec![tool(json!([]))], "`look`: `parameters`"),
-        (vec![tool(json!({ "properties": { "<|im_start|>": {} } }))], "`look`: its schema has a chat"),
+        (
+            vec![tool(json!({ "properties": { "<|im_start|>": {} } }))],
+            "`look`: its schema has a chat",
+        ),
         (vec![tool(json!({ "required": ["pa\u{200b}th"] }))], "`look`: its schema has hidden"),
     ] {
         let params = json!({ "sessionKey": KEY, "tools": tools });

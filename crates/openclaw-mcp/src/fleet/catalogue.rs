@@ -48,6 +48,7 @@ pub struct CatalogueTool {
     /// The tool as its server describes it.
     pub(crate) listed: Arc<ListedTool>,
     pub(crate) validator: LazyValidator,
+    output: OnceLock<Option<Arc<LazyValidator>>>,
     fingerprint: OnceLock<Fingerprint>,
     headers: OnceLock<Vec<ParamHeader>>,
     source: OnceLock<Arc<Source>>,
@@ -99,6 +100,16 @@ impl CatalogueTool {
     pub(crate) fn headers(&self) -> &[ParamHeader] {
         let read = || param_headers::of_schema(&self.listed.input_schema).unwrap_or_default();
         self.headers.get_or_init(read)
+    }
+
+    /// The schema of its results, if it declares one. Parsed on first use.
+    pub(crate) fn output_schema(&self) -> Option<&Arc<LazyValidator>> {
+        let parse = || {
+            let schema = self.listed.other.get("outputSchema")?;
+            let schema = serde_json::from_str(schema.get()).ok()?;
+            Some(Arc::new(LazyValidator::new(Arc::new(schema))))
+        };
+        self.output.get_or_init(parse).as_ref()
     }
 
     /// Returns the input schema in the dialect of a model provider. Computed on first use.
@@ -246,6 +257,7 @@ fn entry(
         services: Arc::clone(services),
         listed: Arc::clone(listed),
         validator,
+        output: OnceLock::new(),
         fingerprint: OnceLock::new(),
         headers: OnceLock::new(),
         source: OnceLock::new(),
