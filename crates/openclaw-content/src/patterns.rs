@@ -13,7 +13,7 @@ pub(crate) enum Meaning {
     /// A control token.
     Token(Spelling),
     /// The beginning of a control token that continues with a number and `>`.
-    NumberedToken,
+    NumberedToken(Spelling),
     /// `<|`, with which most control tokens begin.
     OpeningBar,
     /// `|>`, with which they end.
@@ -42,6 +42,9 @@ pub(crate) enum Spelling {
     OneSmall,
     /// Without blanks: `cat <<SYS >>log` is a shell command.
     Tight,
+    /// In small letters, without blanks and operators: `Vec<ToolCall>`, `impl<'s>` and `Box<S>` are
+    /// source code.
+    Small,
 }
 
 /// Words that are suspicious only together with later ones.
@@ -66,7 +69,7 @@ use Meaning::{
     ClosingBar, Hyphenated, ImageAddress, LineStart, Marker, MarkerWords, NumberedToken,
     OpeningBar, Phrase, Token,
 };
-use Spelling::{Capitals, Free, OneSmall, Tight};
+use Spelling::{Capitals, Free, OneSmall, Small, Tight};
 use Suspicion::{
     Concealment, DestructiveCommand, Exfiltration, InstructionOverride, NewInstructions,
     RoleChange, RoleMarkup, SystemPrompt, ToolCallMarkup,
@@ -112,7 +115,70 @@ pub(crate) const PATTERNS: &[(&str, Meaning)] = &[
     ("<fim_pad>", Token(Free)),
     ("[gMASK]", Token(OneSmall)),
     ("[sMASK]", Token(OneSmall)),
-    ("<unused+", NumberedToken),
+    ("<unused+", NumberedToken(Small)),
+    ("<extra_id_+", NumberedToken(Small)),
+    ("<SPECIAL_+", NumberedToken(Capitals)),
+    // HTML has `<s>`, too; but to a model it is the beginning of a conversation, and `</s>` its end.
+    ("<s>", Token(Small)),
+    ("</s>", Token(Small)),
+    ("<BOS_TOKEN>", Token(Capitals)),
+    ("<EOS_TOKEN>", Token(Capitals)),
+    ("<EOP_TOKEN>", Token(Capitals)),
+    ("<sop>", Token(Small)),
+    ("<eop>", Token(Small)),
+    ("<seed:bos>", Token(Small)),
+    ("<seed:eos>", Token(Small)),
+    ("<think>", Token(Small)),
+    ("</think>", Token(Small)),
+    ("<seed:think>", Token(Small)),
+    ("</seed:think>", Token(Small)),
+    ("[THINK]", Token(Capitals)),
+    ("[/THINK]", Token(Capitals)),
+    ("<tool_call>", Token(Small)),
+    ("</tool_call>", Token(Small)),
+    ("<tool_calls>", Token(Small)),
+    ("</tool_calls>", Token(Small)),
+    ("<TOOLCALL>", Token(Capitals)),
+    ("</TOOLCALL>", Token(Capitals)),
+    ("<seed:tool_call>", Token(Small)),
+    ("</seed:tool_call>", Token(Small)),
+    ("<minimax:tool_call>", Token(Small)),
+    ("</minimax:tool_call>", Token(Small)),
+    ("<function_calls>", Token(Small)),
+    ("</function_calls>", Token(Small)),
+    ("<start_function_call>", Token(Small)),
+    ("<end_function_call>", Token(Small)),
+    ("<arg_key>", Token(Small)),
+    ("</arg_key>", Token(Small)),
+    ("<arg_value>", Token(Small)),
+    ("</arg_value>", Token(Small)),
+    ("<tool_response>", Token(Small)),
+    ("</tool_response>", Token(Small)),
+    ("<TOOL_RESPONSE>", Token(Capitals)),
+    ("</TOOL_RESPONSE>", Token(Capitals)),
+    ("<start_function_response>", Token(Small)),
+    ("<end_function_response>", Token(Small)),
+    ("[TOOL_CONTENT]", Token(Capitals)),
+    ("<start_function_declaration>", Token(Small)),
+    ("<end_function_declaration>", Token(Small)),
+    // With a bar on one side only.
+    ("<|turn>", Token(Tight)),
+    ("<turn|>", Token(Tight)),
+    ("<|channel>", Token(Tight)),
+    ("<channel|>", Token(Tight)),
+    ("<|tool>", Token(Tight)),
+    ("<tool|>", Token(Tight)),
+    ("<|tool_call>", Token(Tight)),
+    ("<tool_call|>", Token(Tight)),
+    ("<|tool_response>", Token(Tight)),
+    ("<tool_response|>", Token(Tight)),
+    ("<|DSML|", Token(Free)),
+    ("</|DSML|", Token(Free)),
+    ("[|system|]", Token(Tight)),
+    ("[|user|]", Token(Tight)),
+    ("[|assistant|]", Token(Tight)),
+    ("[|tool|]", Token(Tight)),
+    ("[|endofturn|]", Token(Tight)),
     // "Ignore all previous instructions": the three parts may have words between them.
     ("ignore", DISMISS),
     ("disregard", DISMISS),
@@ -166,10 +232,8 @@ pub(crate) const PATTERNS: &[(&str, Meaning)] = &[
     ("system:+", LineStart(RoleMarkup)),
     ("assistant:+", LineStart(RoleMarkup)),
     ("human:+", LineStart(RoleMarkup)),
-    ("<tool_call>", Phrase(ToolCallMarkup, None)),
     ("<tool_use>", Phrase(ToolCallMarkup, None)),
     ("<function_call>", Phrase(ToolCallMarkup, None)),
-    ("<function_calls>", Phrase(ToolCallMarkup, None)),
     ("<invoke name", Phrase(ToolCallMarkup, None)),
     ("rm -rf", Hyphenated(DestructiveCommand)),
     ("rm -fr", Hyphenated(DestructiveCommand)),

@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use crate::fold::{self, OTHER};
+use crate::fold;
 use crate::fragments;
 use crate::openings::{OPENINGS, Openings};
 
@@ -114,7 +114,7 @@ impl<'t> Prefilter<'t> {
                 continue;
             }
             let (class, width) = fold::beyond_ascii(self.text, at);
-            if class != OTHER {
+            if fold::is_suspect(class) {
                 break;
             }
             at += width;
@@ -188,7 +188,7 @@ mod tests {
 
     #[test]
     fn ordinary_text_has_nothing_to_scan() {
-        let text = "Plain words, “quoted” — and a 漢字. ".repeat(400);
+        let text = "Plain words, “quoted” — and a 漢字. 一つのデータ ├──┤ ".repeat(400);
         assert_eq!(Prefilter::new(text.as_bytes()).next(0), None);
     }
 

@@ -219,9 +219,9 @@ impl<'t> Scan<'t> {
                     spelling::is_spelled(span(), how)
                         && self.cut(start, end, Suspicion::ControlToken)
                 }
-                Meaning::NumberedToken => {
+                Meaning::NumberedToken(how) => {
                     // The rest of the token is still read, but is not part of any pattern.
-                    spelling::end_of_numbered(self.text, start, end)
+                    spelling::end_of_numbered(self.text, start, end, how)
                         .is_some_and(|end| self.cut(start, end, Suspicion::ControlToken))
                 }
                 Meaning::OpeningBar => {

@@ -2,7 +2,7 @@
 //! source code, nor a suspicious phrase from the middle of a word.
 
 use crate::automaton::classes_of;
-use crate::fold::{self, Class, HIDDEN, SKIP};
+use crate::fold::{self, Class, SKIP};
 use crate::patterns::{BAR_TOKENS, Spelling};
 
 /// Whether a control token has the required spelling.
@@ -12,7 +12,17 @@ pub(crate) fn is_spelled(span: &str, how: Spelling) -> bool {
         Spelling::Capitals => has_small_letters_at_most(span, 0),
         Spelling::OneSmall => has_small_letters_at_most(span, 1),
         Spelling::Tight => !has_blank(span),
+        Spelling::Small => {
+            units(span).all(|(_, unit)| !matches!(unit, [byte] if is_of_code(*byte)))
+        }
     }
+}
+
+/// Whether a token in small letters cannot contain this character.
+fn is_of_code(byte: u8) -> bool {
+    byte.is_ascii_uppercase()
+        || byte.is_ascii_whitespace()
+        || matches!(byte, b'\'' | b'*' | b'.' | b'~' | b'`')
 }
 
 /// Whether there are at most this many lower-case ASCII letters, not counting those in HTML
@@ -43,12 +53,17 @@ fn references_join_words(span: &str) -> bool {
 }
 
 /// Returns the end of the control token that begins with `text[start..end]` and continues with a
-/// number and a bracket. Its letters must be lower case: `Vec<Unused2>` is source code.
+/// number and a bracket. `Vec<Unused2>` is source code.
 #[cold]
 #[inline(never)]
-pub(crate) fn end_of_numbered(text: &str, start: usize, end: usize) -> Option<usize> {
+pub(crate) fn end_of_numbered(
+    text: &str,
+    start: usize,
+    end: usize,
+    how: Spelling,
+) -> Option<usize> {
     const LONGEST_REST: usize = 12;
-    if text[start..end].bytes().any(|byte| byte.is_ascii_uppercase()) {
+    if !is_spelled(&text[start..end], how) {
         return None;
     }
     let (mut at, mut has_digits) = (end, false);
@@ -61,7 +76,7 @@ pub(crate) fn end_of_numbered(text: &str, start: usize, end: usize) -> Option<us
             [byte] => byte.is_ascii_digit(),
             _ => str::from_utf8(unit).is_ok_and(|unit| unit.chars().all(char::is_numeric)),
         };
-        if !is_digit && class != SKIP {
+        if !is_digit && !fold::is_ignored(class) {
             return None;
         }
         has_digits |= is_digit;
@@ -72,7 +87,8 @@ pub(crate) fn end_of_numbered(text: &str, start: usize, end: usize) -> Option<us
 /// Whether the text between `<|` and `|>` is the name of a control token.
 pub(crate) fn is_token_name(name: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_';
-    if name.bytes().all(plain) {
+    // `<|"|>` delimits strings in a tool's result.
+    if name == "\"" || name.bytes().all(plain) {
         return !name.is_empty();
     }
     let is_single = !has_blank(name) && (!name.contains('\\') || name.contains("\\_"));
@@ -94,7 +110,7 @@ fn folded(text: &str) -> impl Iterator<Item = (Class, u8)> + '_ {
             let both = fold::pair(class).map_or([class, SKIP], |both| both);
             both.map(|class| (class, unit[0]))
         })
-        .filter(|(class, _)| *class != SKIP && *class != HIDDEN)
+        .filter(|(class, _)| !fold::is_ignored(*class))
 }
 
 /// Returns the characters and HTML references of a text, each with its class.
@@ -180,6 +196,8 @@ mod tests {
             "im&lowbar;start",
             "user\\",
             "reserved\\_special\\_token\\_12\\",
+            "im\u{2cd}start",
+            "\"",
         ] {
             assert!(is_token_name(name), "{name}");
         }
@@ -208,17 +226,30 @@ mod tests {
     }
 
     #[test]
+    fn a_tag_in_small_letters_is_no_type_of_source_code() {
+        for tag in ["<s>", "&LT;s&gt;", "‹tool_call›", "\\<think\\>", "<tool-call>"] {
+            assert!(is_spelled(tag, Spelling::Small), "{tag}");
+        }
+        for code in ["<S>", "<'s>", "<s*>", "<ToolCall>", "< think >", "<THINK>"] {
+            assert!(!is_spelled(code, Spelling::Small), "{code}");
+        }
+    }
+
+    #[test]
     fn a_numbered_token_ends_with_its_bracket() {
         for (rest, length) in
             [("0>", 2), ("1 2\u{200b}>x", 7), ("99&gt;>", 6), ("１２３›", 12), ("\\_7\\>", 5)]
         {
             let text = format!("<unused{rest}");
-            assert_eq!(end_of_numbered(&text, 0, 7), Some(7 + length), "{text}");
+            let end = end_of_numbered(&text, 0, 7, Spelling::Small);
+            assert_eq!(end, Some(7 + length), "{text}");
         }
         for rest in ["", ">", "x>", "1", "1x>", "1234567890123456>", "variable1>"] {
-            assert_eq!(end_of_numbered(&format!("<unused{rest}"), 0, 7), None, "{rest}");
+            let text = format!("<unused{rest}");
+            assert_eq!(end_of_numbered(&text, 0, 7, Spelling::Small), None, "{rest}");
         }
-        assert_eq!(end_of_numbered("<Unused1>", 0, 7), None);
+        assert_eq!(end_of_numbered("<Unused1>", 0, 7, Spelling::Small), None);
+        assert_eq!(end_of_numbered("<SPECIAL_12>", 0, 9, Spelling::Capitals), Some(12));
     }
 
     #[test]

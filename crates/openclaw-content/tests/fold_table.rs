@@ -12,6 +12,8 @@ const TABLE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/src/fold/table.rs");
 const SKIPPED: char = '_';
 /// Marks characters that occur in no pattern.
 const NOTHING: char = ' ';
+/// Marks lines that join words.
+const LINE: char = '-';
 /// The characters that occur in a marker, a token or a suspicious phrase, besides letters.
 const PUNCTUATION: &str = "<>|[]/:!(";
 
@@ -65,6 +67,8 @@ const ALSO: &[(u32, &str)] = &[
     (0x23D0, "|"),
     (0x2502, "||"),
     (0x2581, "_"),
+    (0x25B6, ">>>>>>"),
+    (0x25C0, "<<<<<<"),
     (0x2758, "|||"),
     (0x276C, "<>"),
     (0x276E, "<>"),
@@ -91,6 +95,64 @@ const ALSO: &[(u32, &str)] = &[
     (0x1F170, "abcdefghijklmnopqrstuvwxyz"),
     (0x1F1E6, "abcdefghijklmnopqrstuvwxyz"),
 ];
+
+/// Lines that can join words like `_` and `-`, unless they fold to one of these anyway.
+const LINES: &[(u32, u32)] = &[
+    (0x00AF, 0x00AF),
+    (0x02C9, 0x02C9),
+    (0x02CD, 0x02CF),
+    (0x02F7, 0x02F7),
+    (0x058A, 0x058A),
+    (0x05BE, 0x05BE),
+    (0x1173, 0x1173),
+    (0x1400, 0x1400),
+    (0x1806, 0x1806),
+    (0x2014, 0x2015),
+    (0x2017, 0x2017),
+    (0x203E, 0x2040),
+    (0x2054, 0x2054),
+    (0x207B, 0x207B),
+    (0x208B, 0x208B),
+    (0x23AF, 0x23AF),
+    (0x23B4, 0x23B5),
+    (0x23BA, 0x23BD),
+    (0x2423, 0x2423),
+    (0x2500, 0x2501),
+    (0x2504, 0x2505),
+    (0x2508, 0x2509),
+    (0x254C, 0x254D),
+    (0x2550, 0x2550),
+    (0x2574, 0x2574),
+    (0x2576, 0x2576),
+    (0x2578, 0x2578),
+    (0x257A, 0x257A),
+    (0x257C, 0x257C),
+    (0x257E, 0x257E),
+    (0x2582, 0x2583),
+    (0x2594, 0x2594),
+    (0x25AC, 0x25AD),
+    (0x2E17, 0x2E17),
+    (0x2E3A, 0x2E3B),
+    (0x2E40, 0x2E40),
+    (0x2E5D, 0x2E5D),
+    (0x2F00, 0x2F00),
+    (0x3030, 0x3030),
+    (0x30A0, 0x30A0),
+    (0x30FC, 0x30FC),
+    (0x3161, 0x3161),
+    (0x4E00, 0x4E00),
+    (0xFE49, 0xFE4C),
+    (0xFE58, 0xFE58),
+    (0xFF70, 0xFF70),
+    (0xFFDA, 0xFFDA),
+    (0xFFE3, 0xFFE3),
+    (0x10EAD, 0x10EAD),
+    (0x1FB76, 0x1FB7B),
+];
+
+fn is_in(ranges: &[(u32, u32)], code: u32) -> bool {
+    ranges.iter().any(|(first, last)| (*first..=*last).contains(&code))
+}
 
 fn also(code: u32) -> Option<char> {
     ALSO.iter().find_map(|(first, run)| {
@@ -120,11 +182,7 @@ fn target(folded: &str) -> Option<char> {
 
 fn fold(c: char) -> char {
     let code = u32::from(c);
-    if IGNORABLE.iter().any(|(first, last)| (*first..=*last).contains(&code))
-        || is_combining_mark(c)
-        || c.is_whitespace()
-        || c.is_control()
-    {
+    if is_in(IGNORABLE, code) || is_combining_mark(c) || c.is_whitespace() || c.is_control() {
         return SKIPPED;
     }
     let itself = c.to_string();
@@ -134,7 +192,7 @@ fn fold(c: char) -> char {
         .or_else(|| target(&looks))
         // Many lower-case Cyrillic and Greek letters have a Latin look-alike only in upper case.
         .or_else(|| target(&skeleton(&itself.to_uppercase()).collect::<String>()))
-        .unwrap_or(NOTHING)
+        .unwrap_or(if is_in(LINES, code) { LINE } else { NOTHING })
 }
 
 fn generate() -> String {
@@ -180,7 +238,7 @@ fn generate() -> String {
     out.push_str(
         "];\n\n\
          /// Runs of characters and what each folds to: a blank occurs in no pattern; capitals \
-         stand for\n/// two characters (`S` st, `I` fi, `J` fl, `L` <<, `G` >>).\n\
+         stand for\n/// two characters (`S` st, `I` fi, `J` fl, `L` <<, `G` >>); `-` is a line that joins words.\n\
          #[rustfmt::skip]\n\
          pub(super) const LOOK_ALIKES: &[(u32, &str)] = &[\n",
     );

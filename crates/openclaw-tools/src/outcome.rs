@@ -57,8 +57,11 @@ pub struct Details {
     pub findings: Findings,
     /// Duration of the call.
     pub duration: Duration,
-    /// Why the tool returned no result, if so.
+    /// Why the tool returned no usable result, if so.
     pub failure: Option<Failure>,
+    /// How the result violates the tool's output schema, for users. The text quotes the source, and
+    /// is sanitized.
+    pub violations: Option<Box<str>>,
     /// Check that refused the call, if any.
     pub refused: Option<RefusedBy>,
     /// Whether the model sees only the beginning of the text.
@@ -136,7 +139,7 @@ impl RefusedBy {
     }
 }
 
-/// Why the tool returned no result.
+/// Why the tool returned no usable result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// The server is unavailable.
@@ -145,7 +148,7 @@ pub enum Failure {
     TimedOut,
     /// The server rejected the request or violated the protocol.
     Protocol,
-    /// The response is not a valid result.
+    /// The response is not a valid result, or not one that the tool declares.
     InvalidResponse,
     /// The call is not allowed.
     Denied,

@@ -27,7 +27,9 @@ const AMPERSAND: Class = 64;
 pub(crate) const HIDDEN: Class = 65;
 /// `\`, which may be a Markdown escape.
 const BACKSLASH: Class = 66;
-const FIRST_PAIR: Class = 67;
+/// A line that can join words like `_` and `-`: ignored in matching, but common in ordinary text.
+const LINE: Class = 67;
+const FIRST_PAIR: Class = 68;
 /// The expansions of the capital letters in the table.
 const PAIRS: [(u8, [u8; 2]); 5] =
     [(b'S', *b"st"), (b'I', *b"fi"), (b'J', *b"fl"), (b'L', *b"<<"), (b'G', *b">>")];
@@ -75,12 +77,27 @@ const fn class_in_table(symbol: u8) -> Class {
         }
         at += 1;
     }
-    if symbol == b' ' { OTHER } else { class_of_ascii(symbol) }
+    match symbol {
+        b' ' => OTHER,
+        b'-' => LINE,
+        _ => class_of_ascii(symbol),
+    }
 }
 
 /// Whether the class is that of a letter.
 pub(crate) fn is_letter(class: Class) -> bool {
     (FIRST_LETTER..FIRST_PUNCTUATION).contains(&class)
+}
+
+/// Whether a character of this class is not part of what is matched.
+pub(crate) fn is_ignored(class: Class) -> bool {
+    matches!(class, SKIP | HIDDEN | LINE)
+}
+
+/// Whether a character of this class, beyond ASCII, may be part of a disguise. A line is no reason
+/// to look closer, as `_` and `-` are not.
+pub(crate) fn is_suspect(class: Class) -> bool {
+    !matches!(class, OTHER | LINE)
 }
 
 /// Whether a character of this class can occur in the middle of a phrase.
@@ -236,7 +253,7 @@ mod tests {
             }
             at += width;
         }
-        found.retain(|class| *class != SKIP && *class != HIDDEN);
+        found.retain(|class| !is_ignored(*class));
         found
     }
 
@@ -258,6 +275,8 @@ mod tests {
             "🅴🆇🆃🅴🆁🅽🅰🅻",
             "e x\tt\u{a0}e\u{3000}r n a l",
             "e\u{e0041}xternal",
+            "e\u{2cd}x‗t‿e⎽r—n─a一lー",
+            "¯e‾xˉterna﹉l￣⸺",
         ] {
             assert_eq!(classes(disguised), classes("external"), "{disguised}");
         }
@@ -291,7 +310,7 @@ mod tests {
 
     #[test]
     fn characters_without_a_look_alike_are_ignored() {
-        for c in "漢字かな“”…—🙂‡".chars() {
+        for c in "漢字かな“”…🙂‡•".chars() {
             assert_eq!(classes(&c.to_string()), [OTHER], "{c}");
         }
     }

@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::inventory::model_schema::ModelSchema;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::sessions::ExtraTool;
 use openclaw_protocol::tools::InvokeResultParams;
@@ -179,12 +180,16 @@ fn loan(tool: &ExtraTool) -> Result<LentToolEntry, ErrorShape> {
         return Err(no_object());
     }
     let members = Arc::new(members);
+    let ModelSchema { schema, hazard } = ModelSchema::of(&members);
+    if let Some(hazard) = hazard {
+        return Err(ErrorShape::invalid(format!("`{name}`: {hazard}")));
+    }
     let timeout = tool.timeout_ms.map_or(USUAL, Duration::from_millis).min(MOST);
     let spec = ToolSpec {
         label: name.to_string(),
         name,
         description: clean_line(Untrusted::new(&tool.description), MAX_DESCRIPTION),
-        input_schema: Arc::clone(&members),
+        input_schema: schema,
         effect: if tool.read_only == Some(true) { Effect::ReadOnly } else { Effect::Unknown },
     };
     Ok(LentToolEntry { spec, validator: LazyValidator::new(members), timeout })

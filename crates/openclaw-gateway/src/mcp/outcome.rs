@@ -49,6 +49,7 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
             findings,
             duration_ms: u64::try_from(details.duration.as_millis()).unwrap_or(u64::MAX),
             failure: details.failure.map(failure),
+            violations: details.violations.map(Into::into),
             is_cut: details.is_cut,
             kept_in: details.kept_in.map(|file| file.to_string_lossy().into_owned()),
             links: links.collect(),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use openclaw_content::{NoRandomness, Source, Text, Untrusted, clean_line};
-use openclaw_mcp::inventory::describe::{clean_schema, hides_something};
+use openclaw_mcp::inventory::model_schema::ModelSchema;
 use openclaw_models::{Message, Model, Part, Request, ToolOffer, ToolResult, ToolUse};
 use openclaw_tools::MediaKind;
 use openclaw_tools::schema::{Dialect, provider_schema};
@@ -173,12 +173,12 @@ fn outside(server: &str, text: Untrusted<&str>) -> Result<Part, NoRandomness> {
     Ok(Part::Text(Text::outside(text, Source::mcp_sampling(server))?))
 }
 
-/// Returns `None` for a tool that the model cannot accept or that hides something.
+/// Returns `None` for a tool that the model cannot accept, or whose schema must not be shown to it.
 fn offer(server: &str, tool: &OfferedTool, dialect: Dialect) -> Option<Arc<ToolOffer>> {
-    let input = clean_schema(&Arc::new(tool.schema.clone()));
-    let fitted = match hides_something(&input) {
-        true => None,
-        false => provider_schema(&input, dialect).ok(),
+    let ModelSchema { schema, hazard } = ModelSchema::of(&Arc::new(tool.schema.clone()));
+    let fitted = match hazard {
+        Some(_) => None,
+        None => provider_schema(&schema, dialect).ok(),
     };
     let Some(fitted) = fitted else {
         tracing::warn!(%server, tool = %tool.name, "tool of a sampling request not offered");

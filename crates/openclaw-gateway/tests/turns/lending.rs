@@ -35,7 +35,7 @@ async fn result(someone: &mut Someone, run: &str) -> Value {
 }
 
 #[tokio::test]
-async fn duplicate_tools_and_schemas_that_are_not_objects_are_rejected_by_name() {
+async fn duplicate_tools_and_schemas_that_no_model_may_see_are_rejected_by_name() {
     let (_place, gateway) = start().await;
     let lender = Someone::new(&gateway);
     let tool =
@@ -45,6 +45,11 @@ async fn duplicate_tools_and_schemas_that_are_not_objects_are_rejected_by_name()
         (vec![tool(json!({ "type": "string" }))], "`look`: `parameters`"),
         (vec![tool(json!({ "type": ["string", "null"] }))], "`look`: `parameters`"),
         (vec![tool(json!([]))], "`look`: `parameters`"),
+        (
+            vec![tool(json!({ "properties": { "<|im_start|>": {} } }))],
+            "`look`: its schema has a chat",
+        ),
+        (vec![tool(json!({ "required": ["pa\u{200b}th"] }))], "`look`: its schema has hidden"),
     ] {
         let params = json!({ "sessionKey": KEY, "tools": tools });
         let error = lender.ask("sessions.setExtraTools", params).await.unwrap_err();

@@ -8,10 +8,12 @@ use std::time::Duration;
 
 use openclaw_content::Source;
 use openclaw_tools::audit::Audit;
+use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{CallOptions, Executed, Failure, Tool as _, ToolCall, ToolOutcome};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
 
+use crate::call::output_schema;
 use crate::call::results::{self, Origin, ResultLimits};
 use crate::call::spill::Spill;
 use crate::connection::client::Changes;
@@ -120,8 +122,7 @@ pub(crate) fn call<'a>(
                 server.was_let_in();
                 let limits = result_limits(call.options, member);
                 let is_short = raw.get().len() < 1_000;
-                let source = Arc::clone(tool.source());
-                let outcome = read_result(&tool.services, raw, source, limits, duration).await;
+                let outcome = read_result(tool, raw, limits, duration).await;
                 if is_short && outcome.is_error && says_unknown_tool(&outcome) {
                     ask_again(live);
                 }
@@ -178,18 +179,42 @@ pub(crate) async fn failed(server: &Server, live: &Arc<LiveConnection>, error: &
 /// Converts a result. A large one is processed on a blocking thread, because it takes long and may
 /// be written to a file.
 async fn read_result(
-    services: &CallServices,
+    tool: &CatalogueTool,
     raw: Json,
-    source: Arc<Source>,
     limits: ResultLimits,
     duration: Duration,
 ) -> ToolOutcome {
+    let source = Arc::clone(tool.source());
+    let (spill, schema) = (tool.services.spill.as_ref(), tool.output_schema());
     if raw.get().len() < LARGE {
-        return results::outcome(raw, source, limits, services.spill.as_deref(), duration);
+        return read_now(
+            raw,
+            source,
+            limits,
+            spill.map(|it| &**it),
+            schema.map(|it| &**it),
+            duration,
+        );
     }
-    let spill = services.spill.clone();
-    let reading = move || results::outcome(raw, source, limits, spill.as_deref(), duration);
-    elsewhere(reading).await
+    let (spill, schema) = (spill.cloned(), schema.cloned());
+    elsewhere(move || read_now(raw, source, limits, spill.as_deref(), schema.as_deref(), duration))
+        .await
+}
+
+fn read_now(
+    raw: Json,
+    source: Arc<Source>,
+    limits: ResultLimits,
+    spill: Option<&Spill>,
+    schema: Option<&LazyValidator>,
+    duration: Duration,
+) -> ToolOutcome {
+    let violation = schema.and_then(|schema| output_schema::check(&raw, schema));
+    let mut outcome = results::outcome(raw, source, limits, spill, duration);
+    if let Some(violation) = violation {
+        violation.report(&mut outcome);
+    }
+    outcome
 }
 
 /// A connection that is ready for a call.

@@ -2,6 +2,7 @@
 
 pub mod bridge;
 pub mod library;
+pub(crate) mod output_schema;
 pub mod resource_tool;
 pub mod results;
 pub mod spill;

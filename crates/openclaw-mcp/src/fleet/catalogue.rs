@@ -9,7 +9,7 @@ use std::sync::{Arc, OnceLock};
 use openclaw_config::ServerOptions;
 use openclaw_content::Source;
 use openclaw_tools::{Decision, Effect, Fingerprint, Policy, ToolName, ToolSpec};
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::call::bridge::CallServices;
 use crate::connection::param_headers::{self, ParamHeader};
@@ -17,6 +17,7 @@ use crate::fleet::member::Member;
 use crate::fleet::naming::{RawTool, names, plain};
 use crate::inventory::describe;
 use crate::inventory::listing::ListedTool;
+use crate::inventory::model_schema::{Hazard, ModelSchema};
 use crate::server::Server;
 use crate::store::pins;
 use openclaw_tools::schema::{Dialect, LazyValidator, Unusable, provider_schema};
@@ -47,6 +48,7 @@ pub struct CatalogueTool {
     /// The tool as its server describes it.
     pub(crate) listed: Arc<ListedTool>,
     pub(crate) validator: LazyValidator,
+    output: OnceLock<Option<Arc<LazyValidator>>>,
     fingerprint: OnceLock<Fingerprint>,
     headers: OnceLock<Vec<ParamHeader>>,
     source: OnceLock<Arc<Source>>,
@@ -60,9 +62,9 @@ pub enum Flaw {
     /// Its schema is unusable.
     #[error(transparent)]
     Schema(#[from] Unusable),
-    /// Its schema has characters that a model would read and a user would not see.
-    #[error("its schema has hidden characters in a name or a value")]
-    HiddenCharacters,
+    /// Its schema must not be shown to a model.
+    #[error(transparent)]
+    Hazard(#[from] Hazard),
 }
 
 impl CatalogueTool {
@@ -98,6 +100,16 @@ impl CatalogueTool {
     pub(crate) fn headers(&self) -> &[ParamHeader] {
         let read = || param_headers::of_schema(&self.listed.input_schema).unwrap_or_default();
         self.headers.get_or_init(read)
+    }
+
+    /// The schema of its results, if it declares one. Parsed on first use.
+    pub(crate) fn output_schema(&self) -> Option<&Arc<LazyValidator>> {
+        let parse = || {
+            let schema = self.listed.other.get("outputSchema")?;
+            let schema = serde_json::from_str(schema.get()).ok()?;
+            Some(Arc::new(LazyValidator::new(Arc::new(schema))))
+        };
+        self.output.get_or_init(parse).as_ref()
     }
 
     /// Returns the input schema in the dialect of a model provider. Computed on first use.
@@ -220,9 +232,13 @@ fn entry(
         Decision::Allowed => member.policy.decide_any(&[name.as_str(), &listed.name], &[known_as]),
         denied @ Decision::Denied { .. } => denied,
     };
-    let schema = describe::clean_schema(&listed.input_schema);
+    let ModelSchema { schema, hazard } = ModelSchema::of(&listed.input_schema);
     let validator = LazyValidator::new(Arc::clone(&listed.input_schema));
-    let flaw = flaw(&validator, &schema);
+    // Only the cheap checks: a catalogue can have thousands of schemas.
+    let flaw = match validator.look_at() {
+        Err(unusable) => Some(Flaw::Schema(unusable)),
+        Ok(()) => hazard.map(Flaw::Hazard),
+    };
     if let Some(reason) = &flaw {
         tracing::warn!(%server, tool = %name, %reason, "tool cannot be used and is not offered");
     }
@@ -241,18 +257,11 @@ fn entry(
         services: Arc::clone(services),
         listed: Arc::clone(listed),
         validator,
+        output: OnceLock::new(),
         fingerprint: OnceLock::new(),
         headers: OnceLock::new(),
         source: OnceLock::new(),
         schemas: Default::default(),
-    }
-}
-
-/// Runs the cheap checks only: a catalogue can have thousands of schemas.
-fn flaw(listed: &LazyValidator, cleaned: &Map<String, Value>) -> Option<Flaw> {
-    match listed.look_at() {
-        Err(unusable) => Some(unusable.into()),
-        Ok(()) => describe::hides_something(cleaned).then_some(Flaw::HiddenCharacters),
     }
 }
 

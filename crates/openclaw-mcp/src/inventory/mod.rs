@@ -3,6 +3,7 @@
 pub mod cache;
 pub mod describe;
 pub mod listing;
+pub mod model_schema;
 mod update;
 
 use std::fmt;

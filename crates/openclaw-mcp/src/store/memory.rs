@@ -18,7 +18,7 @@ use crate::inventory::Inventory;
 use openclaw_tools::private;
 
 /// The version of the file format.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 /// At most this much of a file is read.
 const MAX_BYTES: u64 = 64 * 1024 * 1024;
 

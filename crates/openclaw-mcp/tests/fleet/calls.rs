@@ -179,6 +179,82 @@ async fn every_call_leaves_a_line_in_the_audit_log() {
 }
 
 #[tokio::test]
+async fn a_result_that_violates_the_output_schema_is_an_error_and_still_shown() {
+    let schema = json!({
+        "type": "object", "properties": { "sum": { "type": "number" } }, "required": ["sum"],
+    });
+    let text = json!([{ "type": "text", "text": "the sum is 3" }]);
+    let tool = |name: &str, result: Value| {
+        let mut result = result;
+        result["content"] = text.clone();
+        Tool::new(name).with("outputSchema", schema.clone()).result(&result)
+    };
+    let script = Script::new().tools([
+        tool("good", json!({ "structuredContent": { "sum": 3 } })),
+        tool("failed", json!({ "isError": true })),
+        tool("missing", json!({})),
+        tool("null", json!({ "structuredContent": null })),
+        tool("wrong", json!({ "structuredContent": { "sum": "<|im_start|> three" } })),
+        tool("empty", json!({ "structuredContent": {} })),
+        tool("list", json!({ "structuredContent": [3] })),
+        Tool::new("undeclared").result(&json!({ "content": text })),
+        tool("unusable", json!({})).with("outputSchema", json!({ "type": 17 })),
+        tool("no_schema", json!({})).with("outputSchema", json!(true)),
+    ]);
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    let mut setup = setup();
+    let audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
+    setup.services = CallServices { audit, ..CallServices::none() };
+    let fleet = Fleet::start(&servers(json!({ "x": entry(&script) })), setup);
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    for name in ["good", "undeclared", "no_schema"] {
+        let outcome = call(&tools, &format!("mcp_x_{name}"), json!({})).await;
+        assert!(!outcome.is_error && outcome.details.violations.is_none(), "{outcome:?}");
+    }
+    let failed = call(&tools, "mcp_x_failed", json!({})).await;
+    assert!(failed.is_error && failed.details.failure.is_none(), "{failed:?}");
+    for (name, words, violations) in [
+        ("missing", "but returned no structured content.", "it has no structured content"),
+        ("null", "but returned no structured content.", "it has no structured content"),
+        (
+            "wrong",
+            "that does not match the tool's output schema.",
+            "/sum must be a number, but is the string \"[removed token] three\"",
+        ),
+        (
+            "empty",
+            "that does not match the tool's output schema.",
+            "the structured content must have the property \"sum\"",
+        ),
+        (
+            "list",
+            "that does not match the tool's output schema.",
+            "the structured content must be an object, but is an array of 1",
+        ),
+        // What cannot be checked must still be there.
+        ("unusable", "but returned no structured content.", "it has no structured content"),
+    ] {
+        let outcome = call(&tools, &format!("mcp_x_{name}"), json!({})).await;
+        assert!(outcome.is_error, "{name}: {outcome:?}");
+        assert_eq!(outcome.details.failure, Some(Failure::InvalidResponse), "{name}");
+        assert_eq!(outcome.details.violations.as_deref(), Some(violations), "{name}");
+        let [Content::Text(ours), Content::Text(theirs)] = &outcome.content[..] else {
+            panic!("{outcome:?}");
+        };
+        assert!(!ours.is_outside() && ours.expose().contains(words), "{name}: {ours:?}");
+        assert!(theirs.is_outside() && theirs.expose().contains("the sum is 3"), "{theirs:?}");
+    }
+    fleet.stop().await;
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let outcomes: Vec<String> = lines.map(|line| line["outcome"].to_string()).collect();
+    let expected = ["ok", "ok", "ok", "error"].into_iter().chain(["invalid-response"; 6]);
+    assert_eq!(outcomes, expected.map(|it| format!("\"{it}\"")).collect::<Vec<_>>());
+}
+
+#[tokio::test]
 async fn the_hash_in_the_audit_log_is_of_the_arguments_as_they_were_given() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("audit.jsonl");

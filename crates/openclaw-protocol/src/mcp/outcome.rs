@@ -95,8 +95,11 @@ pub struct Details {
     pub findings: Vec<Finding>,
     /// Duration in milliseconds.
     pub duration_ms: u64,
-    /// Why the server returned no result.
+    /// Why the server returned no usable result.
     pub failure: Option<Failure>,
+    /// How the result, which is included, violates the tool's output schema.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub violations: Option<String>,
     /// Whether the text was truncated.
     pub is_cut: bool,
     /// File that holds the complete text.

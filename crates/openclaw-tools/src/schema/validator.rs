@@ -8,7 +8,7 @@ use super::Unusable;
 use super::cost::{Cost, MAX_STEPS};
 use super::shape::for_each_subschema_mut;
 use super::tidy::{NormalizedSchema, tidy};
-use super::violations::Violations;
+use super::violations::{Subject, Violations};
 
 /// Maximum memory of a compiled `pattern`, in bytes.
 const MAX_PATTERN: usize = 512 * 1024;
@@ -107,18 +107,23 @@ impl Validator {
     /// # Errors
     /// The violations, if they are invalid.
     pub fn check(&self, arguments: &Value) -> Result<(), Violations> {
+        self.check_as(Subject::Arguments, arguments)
+    }
+
+    fn check_as(&self, subject: Subject, value: &Value) -> Result<(), Violations> {
         let Some(Rules { validator, cost }) = &self.rules else {
-            return if arguments.is_object() { Ok(()) } else { Err(Violations::not_an_object()) };
+            let is_object = value.is_object();
+            return if is_object { Ok(()) } else { Err(Violations::not_an_object(subject)) };
         };
-        let (depth, parts) = measure(arguments);
+        let (depth, parts) = measure(value);
         let steps = cost.steps(depth, parts);
-        if steps > MAX_STEPS || validator.is_valid(arguments) {
+        if steps > MAX_STEPS || validator.is_valid(value) {
             return Ok(());
         }
         if steps > STEPS_FOR_ALL_VIOLATIONS {
-            return validator.validate(arguments).map_err(|error| Violations::new([error]));
+            return validator.validate(value).map_err(|error| Violations::new(subject, [error]));
         }
-        Err(Violations::new(validator.iter_errors(arguments)))
+        Err(Violations::new(subject, validator.iter_errors(value)))
     }
 
     /// Validates raw arguments. If every object is valid, nothing is parsed.
@@ -126,14 +131,26 @@ impl Validator {
     /// # Errors
     /// The violations, if they are invalid.
     pub fn check_raw(&self, arguments: &RawValue) -> Result<(), Violations> {
+        self.check_raw_as(Subject::Arguments, arguments)
+    }
+
+    /// Like [`check_raw`](Self::check_raw), for the structured content of a result.
+    ///
+    /// # Errors
+    /// The violations, if it is invalid.
+    pub fn check_result(&self, structured: &RawValue) -> Result<(), Violations> {
+        self.check_raw_as(Subject::Result, structured)
+    }
+
+    fn check_raw_as(&self, subject: Subject, raw: &RawValue) -> Result<(), Violations> {
         // Raw JSON starts with its first token.
         if self.rules.is_none() {
-            let is_object = arguments.get().starts_with('{');
-            return if is_object { Ok(()) } else { Err(Violations::not_an_object()) };
+            let is_object = raw.get().starts_with('{');
+            return if is_object { Ok(()) } else { Err(Violations::not_an_object(subject)) };
         }
-        match serde_json::from_str(arguments.get()) {
-            Ok(arguments) => self.check(&arguments),
-            Err(_) => Err(Violations::unreadable()),
+        match serde_json::from_str(raw.get()) {
+            Ok(value) => self.check_as(subject, &value),
+            Err(_) => Err(Violations::unreadable(subject)),
         }
     }
 }

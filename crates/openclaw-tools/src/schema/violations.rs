@@ -1,4 +1,4 @@
-//! Error messages for invalid arguments, for the model that made them.
+//! Error messages for invalid arguments, for the model that made them, and for invalid results.
 
 use std::fmt;
 
@@ -18,9 +18,27 @@ const MAX_PLACE: usize = 80;
 /// Maximum number of choices listed.
 const MAX_CHOICES: usize = 8;
 
-/// The violations in arguments: at most five lines, each with the path and what was expected, and
-/// the number of further ones. Names and choices come from the schema, which the model knows; they
-/// are sanitized and truncated.
+/// What is validated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Subject {
+    /// The arguments of a call.
+    Arguments,
+    /// The structured content of a result.
+    Result,
+}
+
+impl Subject {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Arguments => "the arguments",
+            Self::Result => "the structured content",
+        }
+    }
+}
+
+/// The violations in a value: at most five lines, each with the path and what was expected, and the
+/// number of further ones. Names and choices come from the schema, which the model knows, or from
+/// the value; they are sanitized and truncated.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Violations {
     lines: Vec<String>,
@@ -40,43 +58,50 @@ impl fmt::Display for Violations {
 }
 
 impl Violations {
-    pub(super) fn new<'e>(errors: impl IntoIterator<Item = ValidationError<'e>>) -> Self {
+    pub(super) fn new<'e>(
+        subject: Subject,
+        errors: impl IntoIterator<Item = ValidationError<'e>>,
+    ) -> Self {
         let mut errors = errors.into_iter();
-        let lines = errors.by_ref().take(MAX_LINES).map(|error| argument_line(&error)).collect();
-        Self { lines, more: errors.count() }
+        let lines = errors.by_ref().take(MAX_LINES).map(|error| line_about(subject, &error));
+        Self { lines: lines.collect(), more: errors.count() }
     }
 
-    pub(super) fn not_an_object() -> Self {
-        Self { lines: vec!["the arguments must be an object".to_owned()], more: 0 }
+    pub(super) fn not_an_object(subject: Subject) -> Self {
+        Self { lines: vec![format!("{} must be an object", subject.name())], more: 0 }
     }
 
-    pub(super) fn unreadable() -> Self {
-        let line = "the arguments are nested too deeply, or not valid JSON";
-        Self { lines: vec![line.to_owned()], more: 0 }
+    pub(super) fn unreadable(subject: Subject) -> Self {
+        let is = match subject {
+            Subject::Arguments => "are",
+            Subject::Result => "is",
+        };
+        let line = format!("{} {is} nested too deeply, or not valid JSON", subject.name());
+        Self { lines: vec![line], more: 0 }
     }
 
     /// Describes what is wrong with a schema: for users rather than models, but in the same format.
     pub(super) fn of_schema(error: &ValidationError<'_>) -> String {
-        line(error)
+        line(Subject::Arguments, error)
     }
 }
 
 /// Like [`line`], except that a missing argument is reported as such.
-fn argument_line(error: &ValidationError<'_>) -> String {
-    match (error.kind(), error.instance_path().as_str()) {
-        (ValidationErrorKind::Required { property }, "") => {
+fn line_about(subject: Subject, error: &ValidationError<'_>) -> String {
+    match (subject, error.kind(), error.instance_path().as_str()) {
+        (Subject::Arguments, ValidationErrorKind::Required { property }, "") => {
             let words = format!("missing argument {}", shown(property));
             clean_line(Untrusted::new(&words), MAX_LINE)
         }
-        _ => line(error),
+        _ => line(subject, error),
     }
 }
 
 /// Formats the path and what is wrong there.
-fn line(error: &ValidationError<'_>) -> String {
+fn line(subject: Subject, error: &ValidationError<'_>) -> String {
     let place = error.instance_path().as_str();
     let place = if place.is_empty() {
-        "the arguments".to_owned()
+        subject.name().to_owned()
     } else {
         clean_line(Untrusted::new(place), MAX_PLACE)
     };

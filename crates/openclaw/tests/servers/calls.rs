@@ -28,6 +28,27 @@ fn exit_codes_say_how_a_call_went() {
 }
 
 #[test]
+fn a_result_that_violates_the_output_schema_is_shown_with_an_error() {
+    let schema = json!({ "type": "object", "properties": { "n": { "type": "integer" } } });
+    let text = json!([{ "type": "text", "text": "about three" }]);
+    let result = json!({ "content": text, "structuredContent": { "n": "three" } });
+    let tool = Tool::new("count").with("outputSchema", schema).result(&result);
+    let place = Place::new(&[("test", &Script::new().tools([tool]))]);
+    let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "count"]);
+    assert_eq!(exit, 1, "{stdout}{stderr}");
+    assert!(stdout.starts_with("about three\n"), "{stdout}");
+    for part in ["the result of test/count violates its output schema", "/n must be a whole number"]
+    {
+        assert!(stderr.contains(part), "{stderr}");
+    }
+    let (exit, stdout, _) = place.said(&["--json", "mcp", "call", "test", "count"]);
+    let said: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!((exit, &said["isError"]), (1, &json!(true)), "{said}");
+    assert_eq!(said["details"]["failure"], "invalid-response", "{said}");
+    assert_eq!(said["structuredContent"], json!({ "n": "three" }), "{said}");
+}
+
+#[test]
 fn a_call_starts_no_other_server() {
     let place = Place::new(&[]);
     let (one, other) = (Script::new(), Script::new().record(place.path("other-record")));

@@ -235,7 +235,7 @@ fn visits_first(visits: &[Visit], message: Option<Token<'_>>, origin: Origin<'_>
 }
 
 /// A server in our own words. Its name comes from the configuration, but is sanitized anyway.
-pub(super) fn named(server: &str) -> String {
+pub(crate) fn named(server: &str) -> String {
     format!("MCP server '{}'", clean_line(Untrusted::new(server), MAX_NAME))
 }
 

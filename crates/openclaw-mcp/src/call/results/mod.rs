@@ -16,6 +16,7 @@ mod structured;
 mod text;
 mod unshown;
 
+pub(crate) use failure::named;
 pub use failure::{call_failed, failure, failure_with};
 
 use std::borrow::Cow;

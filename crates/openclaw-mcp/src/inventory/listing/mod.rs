@@ -3,11 +3,13 @@
 //! Entries are parsed one by one: an invalid one is dropped by name, with the reason, and does not
 //! affect the others (B3).
 
+mod other;
 mod page;
 mod prompts;
 mod resources;
 mod tools;
 
+pub use other::OtherMembers;
 pub use prompts::{ListedArgument, ListedPrompt, prompts};
 pub use resources::{ListedResource, ListedTemplate, resources, templates};
 pub use tools::{Hints, ListedTool, tools};

@@ -1,32 +1,35 @@
 //! The tools that a server lists.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::fmt;
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
+use serde::de::{Error as _, MapAccess, Visitor};
+use serde::ser::SerializeMap as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::other::OtherMembers;
 use super::{Dropped, List, Listing, is_name, pages};
 use crate::wire::{CallError, FastLane, Limits};
 
 /// A tool as its server describes it. Untrusted.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ListedTool {
     /// The server's name for it.
     pub name: String,
     /// Its title for users.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// Its description.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// The JSON Schema of its arguments, an object.
     pub input_schema: Arc<Map<String, Value>>,
-    /// The effects that the server claims. They may be wrong.
-    #[serde(default, rename = "annotations")]
+    /// The effects that the server claims, from `annotations`. They may be wrong.
     pub hints: Hints,
+    /// The other members of the entry.
+    pub other: OtherMembers,
 }
 
 /// The effects of a tool, as claimed by its server.
@@ -41,18 +44,98 @@ pub struct Hints {
     pub destructive_hint: Option<bool>,
 }
 
-/// A tool before its schema is parsed.
+impl<'de> Deserialize<'de> for ListedTool {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(Entry)
+    }
+}
+
+/// Parses an entry in one pass.
+struct Entry;
+
+/// A key of an object: borrowed unless it contains an escape.
+#[derive(Deserialize)]
+struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
+
+impl<'de> Visitor<'de> for Entry {
+    type Value = ListedTool;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a tool")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ListedTool, A::Error> {
+        let (mut name, mut input_schema) = (None, None);
+        let (mut title, mut description) = (None, None);
+        let (mut hints, mut other) = (Hints::default(), OtherMembers::default());
+        while let Some(Key(key)) = map.next_key()? {
+            match &*key {
+                "name" => once("name", &mut name, map.next_value()?)?,
+                "title" => once("title", &mut title, map.next_value::<Option<String>>()?)?,
+                "description" => {
+                    once("description", &mut description, map.next_value::<Option<String>>()?)?;
+                }
+                "inputSchema" => once("inputSchema", &mut input_schema, map.next_value()?)?,
+                _ => {
+                    let value: Box<RawValue> = map.next_value()?;
+                    if key == "annotations" {
+                        let read = serde_json::from_str::<Option<Hints>>(value.get());
+                        hints = read.map_err(A::Error::custom)?.unwrap_or_default();
+                    }
+                    other.add(key.into_owned(), value);
+                }
+            }
+        }
+        Ok(ListedTool {
+            name: name.ok_or_else(|| A::Error::missing_field("name"))?,
+            title: title.flatten(),
+            description: description.flatten(),
+            input_schema: input_schema.ok_or_else(|| A::Error::missing_field("inputSchema"))?,
+            hints,
+            other,
+        })
+    }
+}
+
+/// Sets a member that must not be repeated: which one counts would be a guess.
+fn once<T, E: serde::de::Error>(
+    name: &'static str,
+    member: &mut Option<T>,
+    value: T,
+) -> Result<(), E> {
+    match member.replace(value) {
+        Some(_) => Err(E::duplicate_field(name)),
+        None => Ok(()),
+    }
+}
+
+impl Serialize for ListedTool {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("name", &self.name)?;
+        for (name, text) in [("title", &self.title), ("description", &self.description)] {
+            if let Some(text) = text {
+                map.serialize_entry(name, text)?;
+            }
+        }
+        map.serialize_entry("inputSchema", &self.input_schema)?;
+        // They were too large, but approvals depend on the hints.
+        if self.other.get("annotations").is_none() && self.hints != Hints::default() {
+            map.serialize_entry("annotations", &self.hints)?;
+        }
+        for (name, value) in self.other.iter() {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// The members of an entry that is invalid, to find out why.
 #[derive(Deserialize)]
 struct RawTool<'a> {
     name: String,
-    #[serde(default)]
-    title: Option<String>,
-    #[serde(default)]
-    description: Option<String>,
     #[serde(borrow, rename = "inputSchema", default)]
     input_schema: Option<&'a RawValue>,
-    #[serde(default)]
-    annotations: Option<Hints>,
 }
 
 /// Lists the tools of a server. Of several with the same name the last one counts; the others are
@@ -83,32 +166,29 @@ pub async fn tools(
 }
 
 fn read(raw: &RawValue) -> Result<ListedTool, Dropped> {
-    // The fast path; entries that fail are parsed again for a precise error.
     match serde_json::from_str::<ListedTool>(raw.get()) {
         Ok(tool) if is_name(&tool.name) => Ok(tool),
-        _ => read_closely(raw),
+        Ok(tool) => Err(Dropped::new(&tool.name, NOT_A_NAME)),
+        Err(error) => Err(flaw(raw, &error)),
     }
 }
 
-/// Parses an entry leniently, or returns why it is invalid.
-fn read_closely(raw: &RawValue) -> Result<ListedTool, Dropped> {
-    let tool: RawTool<'_> =
-        serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
-    let refuse = |reason: &str| Dropped::new(&tool.name, reason);
-    if !is_name(&tool.name) {
-        return Err(refuse("the name is empty or too long"));
-    }
-    let Some(schema) = tool.input_schema else { return Err(refuse("no input schema")) };
-    let input_schema = serde_json::from_str::<Value>(schema.get())
-        .map_err(|_| refuse("the input schema is nested too deeply"))?;
-    let Value::Object(input_schema) = input_schema else {
-        return Err(refuse("the input schema is not an object"));
+const NOT_A_NAME: &str = "the name is empty or too long";
+
+/// Returns why an entry is invalid, more precisely than the parser.
+fn flaw(raw: &RawValue, error: &serde_json::Error) -> Dropped {
+    let Ok(tool) = serde_json::from_str::<RawTool<'_>>(raw.get()) else {
+        return Dropped::unreadable(raw, error);
     };
-    Ok(ListedTool {
-        name: tool.name,
-        title: tool.title,
-        description: tool.description,
-        input_schema: Arc::new(input_schema),
-        hints: tool.annotations.unwrap_or_default(),
-    })
+    if !is_name(&tool.name) {
+        return Dropped::new(&tool.name, NOT_A_NAME);
+    }
+    let Some(schema) = tool.input_schema else {
+        return Dropped::new(&tool.name, "no input schema");
+    };
+    match serde_json::from_str::<Value>(schema.get()) {
+        Ok(Value::Object(_)) => Dropped::unreadable(raw, error),
+        Ok(_) => Dropped::new(&tool.name, "the input schema is not an object"),
+        Err(_) => Dropped::new(&tool.name, "the input schema is nested too deeply"),
+    }
 }

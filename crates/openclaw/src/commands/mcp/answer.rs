@@ -23,7 +23,7 @@ pub(super) fn show(
     } else {
         if args.raw {
             output.outside(&texts(outcome).join("\n"));
-        } else if !outcome.is_error && !saved.is_text {
+        } else if has_result(outcome) && !saved.is_text {
             show_parts(outcome, output);
         }
         tell_saved(outcome, &saved, output);
@@ -40,6 +40,11 @@ pub(super) fn show(
         None if shows_text && outcome.is_error => Err(failed(outcome, failure, what)),
         None => Ok(failure),
     }
+}
+
+/// Whether there is a result to show, even if it is not valid.
+fn has_result(outcome: &Outcome) -> bool {
+    !outcome.is_error || outcome.details.violations.is_some()
 }
 
 fn exit(outcome: &Outcome) -> Exit {
@@ -81,12 +86,15 @@ fn show_parts(outcome: &Outcome, output: &mut Output) {
 fn failed(outcome: &Outcome, exit: Exit, what: &str) -> CommandError {
     let text = texts(outcome).join("\n");
     let text = text.trim_end();
+    let server = outcome.details.server.as_deref().unwrap_or("SERVER");
+    if let Some(violations) = &outcome.details.violations {
+        return CommandError::new(exit, format!("the result of {what} violates its output schema"))
+            .cause(violations)
+            .hint(format!("report this to the authors of `{server}`"));
+    }
     match outcome.details.failure {
-        Some(Failure::InvalidArguments) => {
-            let server = outcome.details.server.as_deref().unwrap_or("SERVER");
-            CommandError::new(exit, text)
-                .hint(format!("run `openclaw mcp tools {server} --schema` to see the arguments"))
-        }
+        Some(Failure::InvalidArguments) => CommandError::new(exit, text)
+            .hint(format!("run `openclaw mcp tools {server} --schema` to see the arguments")),
         Some(Failure::TimedOut) => {
             CommandError::new(exit, text).hint("use `--timeout MS` to allow more time")
         }
@@ -178,7 +186,7 @@ fn save_parts(outcome: &Outcome, args: &ShowArgs) -> SavedParts {
         for it in binaries(outcome) {
             parts.add(save(folder, &stem, it.mime_type, it.data));
         }
-    } else if let Some(file) = args.output.as_deref().filter(|_| !outcome.is_error) {
+    } else if let Some(file) = args.output.as_deref().filter(|_| has_result(outcome)) {
         let all: Vec<Binary<'_>> = binaries(outcome).collect();
         match &all[..] {
             [] => {

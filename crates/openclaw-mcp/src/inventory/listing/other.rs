@@ -1,0 +1,62 @@
+//! The members of an entry that are kept as the server wrote them: for users, and for members that
+//! are parsed only when they are needed.
+
+use serde_json::value::RawValue;
+
+/// The maximum size of the other members of an entry together, in bytes.
+const MAX_BYTES: usize = 256 * 1024;
+/// The maximum number of other members of an entry.
+const MAX_MEMBERS: usize = 100;
+
+/// The other members of an entry, up to a limit.
+#[derive(Debug, Clone, Default)]
+pub struct OtherMembers {
+    members: Vec<(String, Box<RawValue>)>,
+    bytes: usize,
+    omitted: usize,
+}
+
+impl OtherMembers {
+    /// Adds a member, unless it exceeds the limit. Of several with the same name the last one
+    /// counts.
+    pub(super) fn add(&mut self, name: String, value: Box<RawValue>) {
+        if let Some(at) = self.members.iter().position(|(other, _)| *other == name) {
+            let (name, value) = self.members.remove(at);
+            self.bytes -= size(&name, &value);
+        }
+        let size = size(&name, &value);
+        if self.bytes + size > MAX_BYTES || self.members.len() == MAX_MEMBERS {
+            self.omitted += 1;
+            return;
+        }
+        self.bytes += size;
+        self.members.push((name, value));
+    }
+
+    /// Returns a member.
+    pub fn get(&self, name: &str) -> Option<&RawValue> {
+        self.iter().find(|(other, _)| *other == name).map(|(_, value)| value)
+    }
+
+    /// The members, in the server's order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &RawValue)> {
+        self.members.iter().map(|(name, value)| (name.as_str(), &**value))
+    }
+
+    /// The number of members that exceed the limit.
+    pub fn omitted(&self) -> usize {
+        self.omitted
+    }
+}
+
+fn size(name: &str, value: &RawValue) -> usize {
+    name.len() + value.get().len()
+}
+
+impl PartialEq for OtherMembers {
+    fn eq(&self, other: &Self) -> bool {
+        let mut pairs = self.iter().zip(other.iter());
+        self.members.len() == other.members.len()
+            && pairs.all(|((a, one), (b, two))| a == b && one.get() == two.get())
+    }
+}
