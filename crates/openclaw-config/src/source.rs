@@ -165,10 +165,12 @@ pub(crate) fn read_text(path: &Path) -> Result<String, ReadError> {
         return Err(ReadError::Folder);
     }
     // Standard input and the shell's `<(…)` are there.
-    if !metadata.is_file() && !path.starts_with("/dev") && !path.starts_with("/proc") {
+    let may_be_special = path.starts_with("/dev") || path.starts_with("/proc");
+    if !metadata.is_file() && !may_be_special {
         return Err(ReadError::Special);
     }
-    let file = File::open(path).map_err(failed)?;
+    let file = if may_be_special { File::open(path) } else { openclaw_files::open(path) };
+    let file = file.map_err(failed)?;
     if metadata.len() > MAX_FILE_BYTES {
         return Err(ReadError::TooLarge);
     }

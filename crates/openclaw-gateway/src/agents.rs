@@ -12,7 +12,6 @@ use openclaw_mcp::process::guard::Guard;
 use openclaw_secrets::{Environment, Resolver};
 use openclaw_tools::address::AllowPrivate;
 use openclaw_tools::native::{self, Native, NativeTools};
-use openclaw_tools::private;
 use openclaw_tools::{Fallback, NoTools, Policy, Rules, ToolSource, Toolbox};
 
 use crate::gateway::Gateway;
@@ -182,7 +181,7 @@ fn native_tools(
     if !wanted.web_fetch.enabled {
         enabled.remove(&Native::WebFetch);
     }
-    private::make_folder(workspace)?;
+    openclaw_files::make_folder(workspace)?;
     let private: Vec<String> =
         wanted.web_fetch.allow_private.iter().map(ToString::to_string).collect();
     let mut setup = native::Setup {

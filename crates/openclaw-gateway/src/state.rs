@@ -6,13 +6,12 @@
 //! - `gateway-token` is created at the first start and reused later.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use openclaw_secrets::SecretString;
-use openclaw_tools::private;
 use serde::{Deserialize, Serialize};
 
 const LOCK: &str = "gateway.lock";
@@ -88,10 +87,8 @@ impl Claim {
     pub fn take(folder: &Path) -> Result<Self, ClaimError> {
         let path = folder.join(LOCK);
         let failed = |error| ClaimError::File { path: path.clone(), error };
-        private::make_folder(folder).map_err(failed)?;
-        let mut options = private::options();
-        let lock = options.create(true).truncate(false).write(true).read(true).open(&path);
-        let lock = lock.map_err(failed)?;
+        openclaw_files::make_folder(folder).map_err(failed)?;
+        let lock = openclaw_files::open_lock(&path).map_err(failed)?;
         for _ in 0..TRIES {
             match lock.try_lock() {
                 Ok(()) => return Ok(Self { folder: folder.to_owned(), _lock: lock }),
@@ -108,7 +105,7 @@ impl Claim {
     /// Fails if it cannot be read or written, or no random numbers are available.
     pub fn token(&self) -> io::Result<SecretString> {
         let path = self.folder.join(TOKEN);
-        match read(&path) {
+        match openclaw_files::read_text(&path, MAX_FILE) {
             Ok(text) if !text.trim().is_empty() => {
                 make_private(&path)?;
                 Ok(SecretString::from(text.trim().to_owned()))
@@ -171,7 +168,7 @@ impl Drop for Claim {
 #[must_use]
 pub fn find(folder: &Path) -> Option<Running> {
     let running = read_card(folder)?;
-    let lock = File::open(folder.join(LOCK)).ok()?;
+    let lock = openclaw_files::open(&folder.join(LOCK)).ok()?;
     match lock.try_lock_shared() {
         // The lock is free: the file was left by a gateway that was killed.
         Ok(()) => None,
@@ -181,7 +178,7 @@ pub fn find(folder: &Path) -> Option<Running> {
 }
 
 fn read_card(folder: &Path) -> Option<Running> {
-    let text = read(&folder.join(CARD)).ok()?;
+    let text = openclaw_files::read_text(&folder.join(CARD), MAX_FILE).ok()?;
     let card: GatewayFile = serde_json::from_str(&text).ok()?;
     (card.version == VERSION).then(|| Running {
         url: card.url,
@@ -189,12 +186,6 @@ fn read_card(folder: &Path) -> Option<Running> {
         pid: card.pid,
         version: card.program_version,
     })
-}
-
-fn read(path: &Path) -> io::Result<String> {
-    let mut text = String::new();
-    File::open(path)?.take(MAX_FILE).read_to_string(&mut text)?;
-    Ok(text)
 }
 
 /// The URL to connect to; localhost if the gateway listens on all interfaces.

@@ -9,8 +9,6 @@ use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use crate::private;
-
 /// Polling interval for a lock held by another process.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Maximum number of rotations by other processes before one write.
@@ -138,18 +136,11 @@ fn is_same(one: &Metadata, other: &Metadata) -> bool {
 }
 
 fn open(path: &Path) -> io::Result<(File, u64)> {
-    let mut options = private::options();
+    let mut options = openclaw_files::private();
     // Some systems cannot lock a file opened for appending only.
     options.read(true).append(true).create(true);
-    // Opening a pipe would block until it has a reader.
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::custom_flags(&mut options, nix::libc::O_NONBLOCK);
-    let file = options.open(path)?;
+    let file = openclaw_files::open_with(path, &mut options)?;
     let about = file.metadata()?;
-    if !about.is_file() {
-        let message = format!("{} is not a regular file", path.display());
-        return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
-    }
     // An existing file may be accessible to other users.
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;

@@ -16,7 +16,6 @@ pub mod native;
 mod outcome;
 pub mod pipeline;
 mod policy;
-pub mod private;
 mod progress;
 pub mod schema;
 mod source;

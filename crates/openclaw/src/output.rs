@@ -99,7 +99,15 @@ impl Output {
     /// Writes a value as JSON.
     pub(crate) fn value(&mut self, value: &Value) {
         self.has_result = true;
-        self.line(format_args!("{value:#}"));
+        self.document(&format!("{value:#}"));
+    }
+
+    /// Writes a JSON document that others may follow, such as an error.
+    pub(crate) fn document(&mut self, json: &str) {
+        match io::stdout().is_terminal() {
+            true => self.line(harmless_json(json)),
+            false => self.passed(&format!("{json}\n")),
+        }
     }
 
     /// Writes data as JSON. Raw JSON in it is kept unchanged.
@@ -112,10 +120,7 @@ impl Output {
             }
         };
         self.has_result = true;
-        match io::stdout().is_terminal() {
-            true => self.line(text),
-            false => self.passed(&format!("{text}\n")),
-        }
+        self.document(&text);
     }
 
     /// Writes untrusted text and a final line break; on a terminal, it is sanitized.
@@ -267,6 +272,26 @@ pub(crate) fn printable(text: &str) -> Cow<'_, str> {
     text.chars().map(escape).collect::<String>().into()
 }
 
+/// Escapes DEL, C1 controls and bidirectional formatting characters in JSON, which contains them
+/// only in strings. Serializers escape the other controls.
+fn harmless_json(json: &str) -> Cow<'_, str> {
+    let commands = |c: char| {
+        matches!(c, '\u{7f}'..='\u{9f}' | '\u{61c}' | '\u{200e}' | '\u{200f}'
+            | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    if !json.contains(commands) {
+        return json.into();
+    }
+    let mut text = String::with_capacity(json.len() + 64);
+    for c in json.chars() {
+        match commands(c) {
+            true => text.push_str(&format!("\\u{:04x}", u32::from(c))),
+            false => text.push(c),
+        }
+    }
+    text.into()
+}
+
 /// Sanitizes text of a model, or a piece of it, like [`printable`], but keeps tabs.
 pub(crate) fn said(text: &str) -> String {
     // A `\r\n` may be split between two pieces, so every `\r` is removed.
@@ -405,6 +430,18 @@ mod tests {
     #[test]
     fn control_characters_in_model_text_are_escaped() {
         assert_eq!(said("a\r\n\tb\u{202e}c\u{1b}[2J"), "a\n\tb\\u{202e}c\\u{1b}[2J");
+    }
+
+    #[test]
+    fn json_for_a_terminal_has_no_control_characters_and_the_same_values() {
+        let value =
+            serde_json::json!({ "a\u{9b}": "\u{7f}\u{85}é\u{202e}\u{2066}\u{200f}\u{1b}[2J" });
+        for json in [value.to_string(), format!("{value:#}")] {
+            let shown = harmless_json(&json);
+            assert!(shown.contains(r"\u009b") && shown.contains(r"\u007f\u0085é\u202e"), "{shown}");
+            assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown}");
+            assert_eq!(serde_json::from_str::<Value>(&shown).unwrap(), value);
+        }
     }
 
     #[test]

@@ -13,8 +13,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
-use openclaw_tools::private;
-
 /// The suffix of our files.
 const ENDING: &str = ".result.txt";
 /// The prefix of temporary files.
@@ -65,7 +63,7 @@ impl Spill {
     /// If it cannot be created or read, or is a symbolic link.
     pub fn open(folder: impl Into<PathBuf>, limits: SpillLimits) -> io::Result<Self> {
         let folder = folder.into();
-        private::make_folder(&folder)?;
+        openclaw_files::make_folder(&folder)?;
         if !fs::symlink_metadata(&folder)?.is_dir() {
             return Err(io::Error::new(
                 io::ErrorKind::NotADirectory,

@@ -1,6 +1,5 @@
 //! Finds out why an existing program is "not found": its interpreter is missing.
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +12,7 @@ const FIRST_LINE: u64 = 256;
 /// endings, the CR is part of its name.
 pub fn missing_interpreter(program: &Path, cwd: Option<&Path>) -> Option<String> {
     let mut beginning = Vec::new();
-    File::open(program).ok()?.take(FIRST_LINE).read_to_end(&mut beginning).ok()?;
+    openclaw_files::open(program).ok()?.take(FIRST_LINE).read_to_end(&mut beginning).ok()?;
     let line = beginning.strip_prefix(b"#!")?.split(|byte| *byte == b'\n').next()?;
     let words = line.split(|byte| matches!(byte, b' ' | b'\t'));
     let interpreter = String::from_utf8_lossy(words.into_iter().find(|word| !word.is_empty())?);

@@ -13,7 +13,6 @@ use openclaw_secrets::Redactor;
 
 use openclaw_tools::appended::Appended;
 use openclaw_tools::clock::Rfc3339;
-use openclaw_tools::private;
 
 /// A file that would grow beyond this is rotated.
 const MAX_BYTES: u64 = 1024 * 1024;
@@ -139,7 +138,7 @@ impl Follower {
 
     fn read_on(&mut self) -> std::io::Result<()> {
         if self.file.is_none() {
-            self.file = match File::open(&self.path) {
+            self.file = match openclaw_files::open(&self.path) {
                 Ok(file) => Some((file, 0)),
                 Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
                 Err(error) => return Err(error),
@@ -166,7 +165,7 @@ impl State {
 
 fn open(path: &Path) -> std::io::Result<Appended> {
     if let Some(folder) = path.parent() {
-        private::make_folder(folder)?;
+        openclaw_files::make_folder(folder)?;
     }
     Appended::open(path.to_owned(), older(path), MAX_BYTES, PATIENCE)
 }

@@ -4,7 +4,6 @@
 //! A file has two lines: the protocol and the inventory. Usually only the first, short one is
 //! needed.
 
-use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -15,7 +14,6 @@ use sha2::{Digest as _, Sha256};
 use crate::connection::era::Era;
 use crate::connection::remote::{HttpTransport, userinfo};
 use crate::inventory::Inventory;
-use openclaw_tools::private;
 
 /// The version of the file format.
 const FORMAT: u32 = 3;
@@ -100,7 +98,7 @@ impl Memory {
 
     /// Parses the first line of the file, and returns a reader for the rest.
     fn open(&self) -> Option<(KnownProtocol, impl std::io::Read)> {
-        let file = fs::File::open(self.file.as_ref()?).ok()?;
+        let file = openclaw_files::open(self.file.as_ref()?).ok()?;
         let mut file = BufReader::with_capacity(512, file.take(MAX_BYTES));
         let mut line = String::new();
         file.read_line(&mut line).ok()?;
@@ -112,7 +110,7 @@ impl Memory {
     pub fn keep(&self, manner: KnownProtocol, inventory: &Inventory) {
         let Some(file) = &self.file else { return };
         let now = written_down(manner, inventory);
-        if fs::read(file).is_ok_and(|known| known == now) {
+        if openclaw_files::read(file, MAX_BYTES).is_ok_and(|known| known == now) {
             return;
         }
         if let Err(error) = write(file, &now) {
@@ -132,7 +130,7 @@ fn written_down(manner: KnownProtocol, inventory: &Inventory) -> Vec<u8> {
 /// Writes to a temporary file and renames it, so that a partial file is never read.
 fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
-    private::make_folder(folder)?;
+    openclaw_files::make_folder(folder)?;
     let mut draft = tempfile::NamedTempFile::new_in(folder)?;
     draft.write_all(bytes)?;
     draft.persist(file).map_err(|error| error.error)?;

@@ -27,7 +27,7 @@ impl File {
             return Err(Failure::new(ResolveErrorKind::Failed, cause));
         }
         warn_if_readable_by_others(&path, &metadata);
-        let file = tokio::fs::File::open(&path).await.map_err(|e| io_failure(&path, &e))?;
+        let file = text::open(&path).await.map_err(|e| io_failure(&path, &e))?;
         let expected = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
         text::read_value(file, expected).await
     }

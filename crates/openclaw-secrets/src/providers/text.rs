@@ -1,5 +1,7 @@
 //! Reads the bytes of a file or a command as a value.
 
+use std::{io, path::Path};
+
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use zeroize::Zeroizing;
 
@@ -18,6 +20,21 @@ pub(super) async fn read_value(
     let mut bytes = buffer(expected);
     read_to_end(source, &mut bytes).await?;
     value(bytes)
+}
+
+/// Opens a file without blocking a task: it must be a regular file.
+pub(super) async fn open(path: &Path) -> io::Result<tokio::fs::File> {
+    let path = path.to_owned();
+    let opening = tokio::task::spawn_blocking(move || openclaw_files::open(&path));
+    opening.await.map_err(io::Error::other).flatten().map(tokio::fs::File::from_std)
+}
+
+/// Reads a file of at most 1 MiB.
+pub(super) async fn read_file(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
+    let path = path.to_owned();
+    let max = MAX_SIZE as u64;
+    let reading = tokio::task::spawn_blocking(move || openclaw_files::read(&path, max));
+    reading.await.map_err(io::Error::other).flatten().map(Zeroizing::new)
 }
 
 /// Creates a buffer for this many bytes, plus one to detect a larger source.

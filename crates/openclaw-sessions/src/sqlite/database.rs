@@ -73,6 +73,7 @@ impl Database {
 
     /// Checks an existing database. A damaged one is moved aside; returns a note about that.
     pub(super) async fn examine(&self) -> Result<Option<String>, DatabaseError> {
+        self.files.check_companions()?;
         self.files.make_private();
         let mut checked = self.check().await;
         if matches!(&checked, Err(fault) if fault.is_no_room_for_index()) {

@@ -55,8 +55,11 @@ impl Files {
     /// Returns the identity of the current file, if it exists.
     pub(super) fn identity(&self) -> Result<Option<Identity>, StoreError> {
         match fs::metadata(&self.path) {
-            Ok(found) if found.is_dir() => {
-                let error = io::Error::from(io::ErrorKind::IsADirectory);
+            Ok(found) if !found.is_file() => {
+                let error = match found.is_dir() {
+                    true => io::ErrorKind::IsADirectory.into(),
+                    false => not_regular(),
+                };
                 Err(file_error("cannot keep sessions in", &self.path, error))
             }
             Ok(found) => Ok(Some(identity_of(&found))),
@@ -68,14 +71,19 @@ impl Files {
     /// Creates the directory, private to the user.
     pub(super) fn make_folder(&self) -> Result<&Path, StoreError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
-        let mut builder = fs::DirBuilder::new();
-        builder.recursive(true);
-        #[cfg(unix)]
-        std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-        builder
-            .create(folder)
+        openclaw_files::make_folder(folder)
             .map_err(|error| file_error("cannot create the directory", folder, error))?;
         Ok(folder)
+    }
+
+    /// Checks that SQLite will not block on a pipe that has the name of one of its files.
+    pub(super) fn check_companions(&self) -> Result<(), StoreError> {
+        for path in self.companions() {
+            if fs::metadata(&path).is_ok_and(|found| !found.is_file()) {
+                return Err(file_error("cannot use", &path, not_regular()));
+            }
+        }
+        Ok(())
     }
 
     /// Removes access to the files for all other users.
@@ -95,18 +103,14 @@ impl Files {
     /// Waits until no other process is creating the database or moving it aside.
     pub(super) async fn take_turn(&self, patience: Duration) -> Result<CreationLock, StoreError> {
         let path = self.sibling("-lock");
-        let mut options = fs::OpenOptions::new();
-        options.write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let file =
-            options.open(&path).map_err(|error| file_error("cannot lock", &self.path, error))?;
+        let cannot = |error| file_error("cannot lock", &path, error);
+        let file = openclaw_files::open_lock(&path).map_err(cannot)?;
         let deadline = Instant::now() + patience;
         loop {
             match file.try_lock() {
                 Ok(()) => return Ok(CreationLock(file)),
                 Err(fs::TryLockError::Error(error)) => {
-                    return Err(file_error("cannot lock", &self.path, error));
+                    return Err(cannot(error));
                 }
                 Err(fs::TryLockError::WouldBlock) if Instant::now() >= deadline => {
                     return Err(StoreError::Locked { path, waited: patience });
@@ -140,7 +144,9 @@ impl Files {
 
     /// Records that damage was found, so that the next start checks the whole database.
     pub(super) fn suspect(&self) {
-        if let Err(error) = fs::write(self.sibling("-suspect"), "") {
+        let mut options = openclaw_files::private();
+        options.append(true).create(true);
+        if let Err(error) = openclaw_files::open_with(&self.sibling("-suspect"), &mut options) {
             tracing::warn!(file = %self.path.display(), %error, "cannot record the damage");
         }
     }
@@ -187,6 +193,10 @@ fn with_suffix(path: &Path, suffix: &str) -> PathBuf {
     let mut name = OsString::from(path);
     name.push(suffix);
     name.into()
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
 }
 
 /// Classifies an I/O error on a file.

@@ -9,6 +9,7 @@ mod chat;
 mod doctor;
 mod endings;
 mod sampling;
+mod state_files;
 mod support;
 mod terminal;
 mod with_gateway;

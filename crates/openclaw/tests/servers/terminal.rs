@@ -20,6 +20,20 @@ fn control_characters_on_a_servers_stderr_are_escaped() {
 }
 
 #[test]
+fn json_of_a_server_is_escaped_on_a_terminal_and_unchanged_in_a_pipe() {
+    let text = "a\u{9b}2J\u{7f}\u{202e}b\u{200f}\u{2069}é";
+    let place = Place::new(&[("test", &Script::new())]);
+    let args = ["--json", "mcp", "call", "test", "echo", &format!("text={text}")];
+    let (exit, shown) = at_a_terminal(&place, "never asked", "", &args);
+    assert_eq!(exit, 0, "{shown:?}");
+    assert!(shown.contains(r"a\u009b2J\u007f\u202eb\u200f\u2069é"), "{shown:?}");
+    let is_raw = |c: char| c != 'é' && !c.is_ascii() || c == '\u{7f}';
+    assert!(!shown.contains(is_raw), "{shown:?}");
+    let (exit, stdout, _) = place.said(&args);
+    assert!(exit == 0 && stdout.contains(text), "{stdout:?}");
+}
+
+#[test]
 fn a_server_cannot_write_to_the_terminal() {
     let place = Place::new(&[]);
     let (program, args) = TestServer::stdio(&Script::new());

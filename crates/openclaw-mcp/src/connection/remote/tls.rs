@@ -146,11 +146,9 @@ async fn identity(settings: &TlsSettings) -> Result<Option<Identity>, RemoteErro
 
 async fn read(setting: &str, file: &Path) -> Result<Vec<u8>, RemoteError> {
     let failed = |error: std::io::Error| bad(setting, format!("{}: {error}", file.display()));
-    let size = tokio::fs::metadata(file).await.map_err(failed)?.len();
-    if size > MAX_PEM {
-        return Err(bad(setting, format!("{} is too large", file.display())));
-    }
-    tokio::fs::read(file).await.map_err(failed)
+    let path = file.to_owned();
+    let reading = tokio::task::spawn_blocking(move || openclaw_files::read(&path, MAX_PEM));
+    reading.await.map_err(std::io::Error::other).flatten().map_err(failed)
 }
 
 /// Accepts every certificate, for `tls.verify: false`.

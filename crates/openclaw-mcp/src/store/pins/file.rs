@@ -1,20 +1,16 @@
 //! The file of approvals: read, replaced atomically, and locked for changes.
 
-use std::fs::TryLockError;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
 use super::{Approvals, PATIENCE};
-use openclaw_tools::private;
 
 const VERSION: u32 = 1;
 /// A larger file is invalid.
 const MAX_FILE: u64 = 32 * 1024 * 1024;
-/// The interval between two attempts to lock.
-const PAUSE: Duration = Duration::from_millis(5);
 /// The name prefix of temporary files.
 const UNFINISHED: &str = ".pins-";
 /// Older temporary files were abandoned.
@@ -50,24 +46,9 @@ impl Stamp {
 /// Locks the file for changes until the returned value is dropped. Blocks for at most `patience`.
 pub(super) fn take_turn(path: &Path, patience: Duration) -> io::Result<std::fs::File> {
     if let Some(folder) = path.parent() {
-        private::make_folder(folder)?;
+        openclaw_files::make_folder(folder)?;
     }
-    let mut options = private::options();
-    options.write(true).create(true).truncate(false);
-    let lock = path.with_extension("lock");
-    let file = options.open(&lock)?;
-    let started = Instant::now();
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(file),
-            Err(TryLockError::Error(error)) => return Err(error),
-            Err(TryLockError::WouldBlock) if started.elapsed() >= patience => {
-                let message = format!("another process has locked {}", lock.display());
-                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
-            }
-            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
-        }
-    }
+    openclaw_files::lock(&path.with_extension("lock"), patience)
 }
 
 pub(super) enum Found {
@@ -76,18 +57,14 @@ pub(super) enum Found {
 }
 
 pub(super) fn read(path: &Path) -> io::Result<Found> {
-    let file = match std::fs::File::open(path) {
-        Ok(file) => file,
+    let text = match openclaw_files::read(path, MAX_FILE) {
+        Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             return Ok(Found::Approvals(Approvals::default()));
         }
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => return Ok(Found::Nonsense),
         Err(error) => return Err(error),
     };
-    let mut text = Vec::new();
-    file.take(MAX_FILE + 1).read_to_end(&mut text)?;
-    if text.len() as u64 > MAX_FILE {
-        return Ok(Found::Nonsense);
-    }
     // A power cut during the first write may leave an empty file.
     if text.is_empty() {
         return Ok(Found::Approvals(Approvals::default()));

@@ -93,7 +93,7 @@ impl FileRead for Files {
 
 /// Reads a file of at most 1 MiB. `None` if it does not exist.
 pub(super) async fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
-    let file = match tokio::fs::File::open(path).await {
+    let file = match text::open(path).await {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {

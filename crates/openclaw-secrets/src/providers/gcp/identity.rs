@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::metadata::Metadata;
 use crate::{
     ResolveErrorKind, SecretString,
-    providers::{Context, http::Credential},
+    providers::{Context, http::Credential, text},
     resolve_error::Failure,
 };
 
@@ -118,11 +118,8 @@ async fn load_key(context: &Context) -> Result<Option<Value>, Failure> {
         Failure::new(ResolveErrorKind::NotConfigured, cause)
             .hint("check `GOOGLE_APPLICATION_CREDENTIALS`")
     };
-    match tokio::fs::read(&path).await {
-        Ok(json) => {
-            let json = zeroize::Zeroizing::new(json);
-            serde_json::from_slice(&json).map(Some).map_err(|_| bad("is not JSON"))
-        }
+    match text::read_file(&path).await {
+        Ok(json) => serde_json::from_slice(&json).map(Some).map_err(|_| bad("is not JSON")),
         Err(error) if error.kind() == std::io::ErrorKind::NotFound && !is_named => Ok(None),
         Err(error) => Err(bad(&format!("cannot be read: {}", error.kind()))),
     }

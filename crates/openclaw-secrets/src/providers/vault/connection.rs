@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::login::Login;
 use crate::{
     ResolveErrorKind, SecretString,
-    providers::{Context, expand, http},
+    providers::{Context, expand, http, text},
     resolve_error::Failure,
 };
 
@@ -154,7 +154,7 @@ impl Reply {
 
 /// Reads the certificate authorities in a PEM file.
 async fn certificates(path: &Path) -> Result<Vec<Certificate>, Failure> {
-    let pem = tokio::fs::read(path).await.unwrap_or_default();
+    let pem = text::read_file(path).await.unwrap_or_default();
     match Certificate::from_pem_bundle(&pem) {
         Ok(roots) if !roots.is_empty() => Ok(roots),
         _ => {

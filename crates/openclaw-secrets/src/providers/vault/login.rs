@@ -7,12 +7,11 @@ use tokio::{
     sync::Mutex,
     time::{Duration, Instant},
 };
-use zeroize::Zeroizing;
 
 use super::connection::Server;
 use crate::{
     ResolveErrorKind, SecretString,
-    providers::{Context, http::Credential},
+    providers::{Context, http::Credential, text},
     resolve_error::Failure,
 };
 
@@ -97,12 +96,12 @@ impl Login {
         match self {
             Self::Token(token) => Ok(token.clone()),
             Self::File { path, token } => {
-                let text = tokio::fs::read_to_string(path).await.map(Zeroizing::new);
-                let text = text.map_err(|_| no_token())?;
-                if text.trim().is_empty() {
+                let bytes = text::read_file(path).await.map_err(|_| no_token())?;
+                let text = std::str::from_utf8(&bytes).map_err(|_| no_token())?.trim();
+                if text.is_empty() {
                     return Err(no_token());
                 }
-                let new = SecretString::from(text.trim());
+                let new = SecretString::from(text);
                 token.set(new.clone());
                 Ok(new)
             }

@@ -9,7 +9,6 @@ use std::sync::mpsc as blocking;
 use std::time::Duration;
 
 use crossterm::event;
-use openclaw_tools::private;
 use reedline::{
     ColumnarMenu, DefaultHinter, EditCommand, Emacs, ExternalPrinter, FileBackedHistory, KeyCode,
     KeyModifiers, MenuBuilder as _, Prompt, PromptEditMode, PromptHistorySearch, Reedline,
@@ -212,7 +211,8 @@ fn for_messages(history: &Path, vocabulary: Arc<Vocabulary>, give_up: Arc<Atomic
 
 /// Creates the history file, readable only by the user.
 fn private_file(file: &Path) -> Option<()> {
-    private::options().create(true).append(true).open(file).ok().map(drop)
+    let mut options = openclaw_files::private();
+    openclaw_files::open_with(file, options.create(true).append(true)).ok().map(drop)
 }
 
 /// Removes the backslashes of line continuations.

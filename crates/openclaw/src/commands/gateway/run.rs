@@ -63,15 +63,13 @@ fn tell(served: &Served, paths: &Paths, output: &mut Output) {
     served.gateway.notes().iter().for_each(|note| output.warning(note));
     if output.json {
         // Not `value`: an error may follow, as a second document.
-        output.line(format_args!(
-            "{:#}",
-            json!({
-                "ok": true,
-                "url": format!("ws://{address}"),
-                "pid": std::process::id(),
-                "stateDir": paths.state.to_string_lossy(),
-            })
-        ));
+        let started = json!({
+            "ok": true,
+            "url": format!("ws://{address}"),
+            "pid": std::process::id(),
+            "stateDir": paths.state.to_string_lossy(),
+        });
+        output.document(&format!("{started:#}"));
     } else {
         let state = paths.state.display();
         output.line(format_args!(

@@ -10,7 +10,6 @@ use openclaw_mcp::server::Folders;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_secrets::Redactor;
 use openclaw_tools::audit::{Audit, AuditOptions};
-use openclaw_tools::private;
 
 use crate::error::CommandError;
 use crate::output::Output;
@@ -57,15 +56,18 @@ pub(crate) fn services(
     if !answers {
         return Ok(services);
     }
-    if let Err(error) = private::make_folder(&logs(state)) {
+    if let Err(error) = openclaw_files::make_folder(&logs(state)) {
         let state = state.display();
         output.warning(&format!("cannot write to {state}: {error}"));
         return Ok(services);
     }
     let options = AuditOptions { redactor: redactor.clone(), ..AuditOptions::default() };
-    match Audit::to_file(logs(state).join("audit.jsonl"), options) {
+    let file = logs(state).join("audit.jsonl");
+    match Audit::to_file(&file, options) {
         Ok(audit) => services.audit = audit,
-        Err(error) => output.warning(&format!("cannot write the audit log: {error}")),
+        Err(error) => {
+            output.warning(&format!("cannot write the audit log {}: {error}", file.display()));
+        }
     }
     Ok(services)
 }

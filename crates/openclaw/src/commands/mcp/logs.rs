@@ -81,7 +81,7 @@ fn show_added(
     while !output.has_failed() {
         for line in &lines {
             match output.json {
-                true => output.line(json!({ "server": name, "line": line })),
+                true => output.document(&json!({ "server": name, "line": line }).to_string()),
                 false => output.line(printable(line)),
             }
         }

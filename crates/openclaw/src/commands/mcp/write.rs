@@ -1,14 +1,18 @@
 //! Changes the file for `add`, `remove`, `connect` and `import`: the result is validated first, and
 //! not written if it has errors (C10).
 
+use std::time::Duration;
+
 use openclaw_config::{Config, Document, EditError, Paths, Report, ServerConfig, ServerName};
-use openclaw_tools::private;
 use serde_json::Value;
 
 use super::find;
 use crate::edge::Edge;
 use crate::error::CommandError;
 use crate::output::{FAINT, GOOD, Output};
+
+/// How long to wait for another command that changes the file.
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A server to write to the file.
 pub(super) struct NewServer {
@@ -38,12 +42,8 @@ pub(super) fn put(
 
 /// Locks the file against other commands until dropped. Without the lock, the last write wins.
 pub(super) fn take_turn(paths: &Paths) -> Option<std::fs::File> {
-    private::make_folder(&paths.state).ok()?;
-    let mut options = private::options();
-    options.write(true).create(true).truncate(false);
-    let file = options.open(paths.state.join("config.lock")).ok()?;
-    file.lock().ok()?;
-    Some(file)
+    openclaw_files::make_folder(&paths.state).ok()?;
+    openclaw_files::lock(&paths.state.join("config.lock"), PATIENCE).ok()
 }
 
 /// Opens the file; a missing one is empty.

@@ -1,0 +1,228 @@
+//! Opens the program's own files: private to the user, without blocking, regular files only.
+//!
+//! Opening a pipe blocks until its other end is opened, in a system call that no signal handler of
+//! an async runtime interrupts. Reading a device may never end. So every file of the state
+//! directory is opened here.
+
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+/// Polling interval for a lock held by another process.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Creates a directory and its parents, private to the user. Existing directories are left
+/// unchanged.
+///
+/// # Errors
+/// If it cannot be created.
+pub fn make_folder(folder: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(folder)
+}
+
+/// Returns options that create files private to the user, for [`open_with`].
+pub fn private() -> OpenOptions {
+    #[allow(unused_mut, reason = "only Unix modifies it")]
+    let mut options = OpenOptions::new();
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+/// Opens a file for reading.
+///
+/// # Errors
+/// If it cannot be opened, or is not a regular file.
+pub fn open(path: &Path) -> io::Result<File> {
+    open_with(path, OpenOptions::new().read(true))
+}
+
+/// Opens a file with these options.
+///
+/// # Errors
+/// If it cannot be opened, or is not a regular file.
+pub fn open_with(path: &Path, options: &mut OpenOptions) -> io::Result<File> {
+    // A terminal must not become the controlling one.
+    #[cfg(unix)]
+    set_flags(options, nix::libc::O_NONBLOCK | nix::libc::O_NOCTTY);
+    open_regular(path, options)
+}
+
+/// Opens or creates a lock file, private to the user. It is not followed if it is a symbolic link:
+/// a link to a missing file would create that.
+///
+/// # Errors
+/// If it cannot be opened, or is not a regular file.
+pub fn open_lock(path: &Path) -> io::Result<File> {
+    let mut options = private();
+    options.read(true).write(true).create(true).truncate(false);
+    #[cfg(unix)]
+    {
+        use nix::libc::{O_NOCTTY, O_NOFOLLOW, O_NONBLOCK};
+        set_flags(&mut options, O_NONBLOCK | O_NOCTTY | O_NOFOLLOW);
+    }
+    open_regular(path, &options)
+}
+
+/// Opens or creates a lock file and locks it until the returned value is dropped. Blocks for at
+/// most `patience`.
+///
+/// # Errors
+/// If it cannot be opened or locked. The kind is `TimedOut` if another process holds the lock.
+pub fn lock(path: &Path, patience: Duration) -> io::Result<File> {
+    let file = open_lock(path)?;
+    let started = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::Error(error)) => return Err(error),
+            Err(TryLockError::WouldBlock) if started.elapsed() >= patience => {
+                let message = format!("another process has locked {}", path.display());
+                return Err(io::Error::new(io::ErrorKind::TimedOut, message));
+            }
+            Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
+        }
+    }
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+/// If it cannot be read, or is not a regular file. The kind is `FileTooLarge` if it has more than
+/// `max_bytes` bytes.
+pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
+    let file = open(path)?;
+    let length = file.metadata()?.len();
+    let too_large = || {
+        let message = format!("larger than {max_bytes} bytes");
+        Err(io::Error::new(io::ErrorKind::FileTooLarge, message))
+    };
+    if length > max_bytes {
+        return too_large();
+    }
+    let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default() + 1);
+    // It may grow meanwhile.
+    file.take(max_bytes.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > max_bytes {
+        return too_large();
+    }
+    Ok(bytes)
+}
+
+/// Like [`read`], for text.
+///
+/// # Errors
+/// Like [`read`]. The kind is `InvalidData` if it is not UTF-8.
+pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
+    let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text");
+    String::from_utf8(read(path, max_bytes)?).map_err(not_text)
+}
+
+#[cfg(unix)]
+fn set_flags(options: &mut OpenOptions, flags: i32) {
+    std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
+}
+
+fn open_regular(path: &Path, options: &OpenOptions) -> io::Result<File> {
+    let file = options.open(path).map_err(explain)?;
+    if !file.metadata()?.is_file() {
+        return Err(not_regular());
+    }
+    Ok(file)
+}
+
+/// Replaces the messages of the operating system for sockets, pipes without a reader, and links.
+fn explain(error: io::Error) -> io::Error {
+    #[cfg(unix)]
+    match error.raw_os_error() {
+        Some(nix::libc::ENXIO | nix::libc::EOPNOTSUPP) => return not_regular(),
+        Some(nix::libc::ELOOP) => {
+            return io::Error::new(io::ErrorKind::InvalidInput, "a symbolic link");
+        }
+        _ => {}
+    }
+    error
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "not a regular file")
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Paths to a pipe, a socket and a folder. The socket is removed when the listener is dropped.
+    fn special(folder: &Path) -> ([std::path::PathBuf; 3], std::os::unix::net::UnixListener) {
+        let [pipe, socket, inner] = ["pipe", "socket", "folder"].map(|name| folder.join(name));
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+        std::fs::create_dir(&inner).unwrap();
+        ([pipe, socket, inner], listener)
+    }
+
+    #[test]
+    fn what_is_not_a_regular_file_is_rejected_without_blocking() {
+        let folder = tempfile::tempdir().unwrap();
+        let (paths, _listener) = special(folder.path());
+        for path in &paths {
+            for result in [
+                read(path, 10).map(drop),
+                open(path).map(drop),
+                open_lock(path).map(drop),
+                lock(path, Duration::ZERO).map(drop),
+                open_with(path, private().append(true).create(true)).map(drop),
+                open_with(path, private().read(true).append(true).create(true)).map(drop),
+            ] {
+                let error = result.unwrap_err();
+                let is_folder = error.kind() == io::ErrorKind::IsADirectory;
+                assert!(
+                    is_folder || error.to_string() == "not a regular file",
+                    "{path:?}: {error}"
+                );
+            }
+        }
+        assert!(open(Path::new("/dev/null")).is_err());
+    }
+
+    #[test]
+    fn a_link_is_followed_to_a_regular_file_but_not_for_a_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        let [link, target] = ["link", "target"].map(|name| folder.path().join(name));
+        std::os::unix::fs::symlink(&target, &link).unwrap();
+        assert_eq!(open_lock(&link).unwrap_err().to_string(), "a symbolic link");
+        assert!(!target.exists());
+        std::fs::write(&target, "text").unwrap();
+        assert_eq!(read_text(&link, 4).unwrap(), "text");
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_its_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "12345").unwrap();
+        assert_eq!(read(&path, 5).unwrap(), b"12345");
+        assert_eq!(read(&path, 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
+        std::fs::write(&path, b"\xff").unwrap();
+        assert_eq!(read_text(&path, 4).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_held_lock_times_out_and_a_new_lock_file_is_private() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("lock");
+        let held = lock(&path, Duration::ZERO).unwrap();
+        assert_eq!(held.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        let error = lock(&path, Duration::ZERO).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(held);
+        assert!(lock(&path, Duration::ZERO).is_ok());
+    }
+}

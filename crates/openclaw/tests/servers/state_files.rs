@@ -1,0 +1,129 @@
+//! A pipe in place of a state file: every command rejects or ignores it, and none waits for its
+//! other end.
+
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
+use nix::unistd::{Pid, mkfifo};
+use openclaw_testkit::{Script, processes};
+use serde_json::{Value, json};
+
+use crate::support::{LONG, Place, conversation};
+
+const CALL: [&str; 5] = ["mcp", "call", "x", "echo", "text=hi"];
+
+/// A place with a server, which has been called.
+fn place() -> Place {
+    let place = Place::new(&[("x", &Script::new())]);
+    let file = place.path("openclaw.json");
+    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    config["agents"] = json!({ "defaults": { "model": "offline" } });
+    std::fs::write(file, config.to_string()).unwrap();
+    assert_eq!(place.said(&CALL).0, 0);
+    assert_eq!(place.said(&["agent", "--message", "hi"]).0, 0);
+    place
+}
+
+/// Replaces a file with a pipe.
+fn put_pipe(path: &Path) {
+    let _ = std::fs::remove_file(path);
+    mkfifo(path, Mode::S_IRUSR | Mode::S_IWUSR).unwrap();
+}
+
+/// Runs a command, which must end by itself.
+fn ended(place: &Place, args: &[&str]) -> Output {
+    let mut command = place.command(args);
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let pid = child.id();
+    let output = std::thread::spawn(move || child.wait_with_output().unwrap());
+    let left = || if output.is_finished() { Vec::new() } else { vec![pid] };
+    let is_stuck = !processes::wait_until_none(LONG, left).is_empty();
+    if is_stuck {
+        kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
+    }
+    let output = output.join().unwrap();
+    assert!(!is_stuck, "{args:?} did not end");
+    output
+}
+
+/// Runs a command, and returns its exit code and stderr.
+fn said(place: &Place, args: &[&str]) -> (i32, String) {
+    let output = ended(place, args);
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+fn cached_listing(place: &Place) -> PathBuf {
+    let entries = std::fs::read_dir(place.path("mcp/catalogue")).unwrap();
+    entries.map(|entry| entry.unwrap().path()).next().unwrap()
+}
+
+#[test]
+fn required_state_files_that_are_pipes_are_errors() {
+    let place = place();
+    for (file, args) in [
+        ("mcp/pins.json", &CALL[..]),
+        ("mcp/pins.json", &["agent", "--message", "hi"]),
+        ("mcp/pins.json", &["gateway", "run", "--port", "0"]),
+        ("sessions.db", &["sessions", "list"]),
+        ("sessions.db", &["agent", "--message", "hi"]),
+        ("sessions.db-wal", &["sessions", "list"]),
+        ("sessions.db-shm", &["sessions", "list"]),
+        ("gateway.lock", &["gateway", "run", "--port", "0"]),
+        ("gateway-token", &["gateway", "run", "--port", "0"]),
+        ("logs/mcp-x.log", &["mcp", "logs", "x"]),
+        ("logs/mcp-x.log.1", &["mcp", "logs", "x"]),
+    ] {
+        let path = place.path(file);
+        let before = std::fs::read(&path).ok();
+        put_pipe(&path);
+        let (exit, stderr) = said(&place, args);
+        assert_ne!(exit, 0, "{file}: {args:?}");
+        assert!(stderr.contains("not a regular file"), "{file}: {args:?}: {stderr}");
+        std::fs::remove_file(&path).unwrap();
+        if let Some(bytes) = before {
+            std::fs::write(&path, bytes).unwrap();
+        }
+    }
+}
+
+#[test]
+fn optional_state_files_that_are_pipes_are_ignored() {
+    let place = place();
+    let listing = cached_listing(&place);
+    let listing = listing.strip_prefix(place.folder.path()).unwrap().to_str().unwrap();
+    for (file, args) in [
+        (listing, &CALL[..]),
+        (listing, &["mcp", "tools"]),
+        ("logs/mcp-x.log", &CALL),
+        ("logs/audit.jsonl", &CALL),
+        ("gateway.json", &CALL),
+        ("gateway.json", &["status"]),
+    ] {
+        put_pipe(&place.path(file));
+        let (exit, stderr) = said(&place, args);
+        assert_eq!(exit, 0, "{file}: {args:?}: {stderr}");
+        std::fs::remove_file(place.path(file)).unwrap();
+    }
+    // The address of a gateway is read before its lock.
+    let card = json!({ "version": 1, "url": "ws://127.0.0.1:1", "token": null, "pid": 1,
+        "startedAtMs": 0, "programVersion": "0" });
+    std::fs::write(place.path("gateway.json"), card.to_string()).unwrap();
+    put_pipe(&place.path("gateway.lock"));
+    assert_eq!(said(&place, &CALL).0, 0);
+    // An approval is valid even if it cannot be saved.
+    std::fs::remove_file(place.path("mcp/pins.json")).unwrap();
+    put_pipe(&place.path("mcp/pins.lock"));
+    assert_eq!(said(&place, &CALL).0, 0);
+    put_pipe(&place.path("config.lock"));
+    assert_eq!(said(&place, &["mcp", "remove", "x"]).0, 0);
+}
+
+#[test]
+fn a_chat_works_without_its_history_if_that_is_a_pipe() {
+    let place = place();
+    put_pipe(&place.path("chat-history"));
+    let (exit, shown) = conversation(&place, &[("› ", "/exit\r")], &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+}
