@@ -6,6 +6,7 @@
 
 #![expect(deprecated, reason = "older servers still ask for roots and sampling, and still log")]
 
+mod elicitation;
 mod handler;
 mod host;
 mod work;
@@ -23,8 +24,7 @@ use std::time::Duration;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_secrets::Redactor;
 use rmcp::model::{
-    ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ListRootsResult,
-    ProtocolVersion, Root,
+    ClientConfig, ElicitResult, ElicitationAction, ListRootsResult, ProtocolVersion, Root,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
@@ -32,6 +32,7 @@ use tokio::time::timeout;
 
 use crate::fleet::events::Users;
 use crate::wire::{FastLane, WeakLane};
+use elicitation::Elicitation;
 use work::Work;
 
 /// Timeout for an answer of the user, or of the sampler including a user that it asks.
@@ -217,9 +218,7 @@ impl Client {
             let params = request.get_mut("params").map(Value::take).unwrap_or_default();
             let answer = match request.get("method").and_then(Value::as_str) {
                 Some("elicitation/create") => {
-                    let params = serde_json::from_value(params)
-                        .map_err(|_| "an input that cannot be parsed".to_owned())?;
-                    to_json(&self.elicit(params).await)
+                    to_json(&self.elicit(Elicitation::parse(params)?).await)
                 }
                 Some("roots/list") => to_json(&self.roots()),
                 Some("sampling/createMessage") => self
@@ -233,20 +232,12 @@ impl Client {
         Ok(answers)
     }
 
-    async fn elicit(&self, params: ElicitRequestParams) -> ElicitResult {
+    async fn elicit(&self, asked: Elicitation) -> ElicitResult {
         let Some(person) = &self.shared.host.person else {
             tracing::info!(server = %self.shared.server, "declined an elicitation: no user");
             return ElicitResult::new(ElicitationAction::Decline);
         };
-        let (message, wanted) = match params {
-            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-                (message, ElicitationKind::Form(to_json(&requested_schema)))
-            }
-            ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-                (message, ElicitationKind::Visit(url))
-            }
-            _ => return ElicitResult::new(ElicitationAction::Decline),
-        };
+        let Elicitation { message, wanted } = asked;
         let message = clean_line(Untrusted::new(&message), LOG_CHARS);
         let (server, occasion) = (self.shared.server.clone(), self.shared.work.now());
         let sessions = occasion.sessions.clone();
