@@ -67,7 +67,7 @@ pub use render::Style;
 pub use schema::json_schema;
 pub use server::{
     Approval, Args, Connection, HttpFlavour, HttpServer, OAuthSettings, PROGRAM_VARIABLE,
-    ProxySetting, SafeUrl, Sampling, SamplingRule, ServerConfig, ServerOptions, StdioServer,
+    ProxySetting, Roots, SafeUrl, Sampling, SamplingRule, ServerConfig, ServerOptions, StdioServer,
     TlsSettings, Transport,
 };
 pub use source::{Location, ReadError, Sources, Span};

@@ -33,6 +33,18 @@ pub struct Connection {
     pub transport: Transport,
     /// Whether the `sampling` capability is advertised; that happens once, in the handshake.
     pub sampling: bool,
+    /// What the server learns about the agent's folder, also in the handshake.
+    pub roots: Roots,
+}
+
+/// What a server learns about the folder of the agents that use it (`roots/list`). Agents with
+/// different folders do not share a connection: a server may allow access to every root it knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Roots {
+    /// Nothing: the `roots` capability is not advertised.
+    Hidden,
+    /// The agent's workspace; `None` for the default one.
+    Workspace(Option<PathBuf>),
 }
 
 /// The settings of a server that do not affect its connection. A change is applied live: the

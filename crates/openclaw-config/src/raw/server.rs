@@ -65,6 +65,9 @@ section! {
         /// Whether the server may use the agent's model: `never`, `ask` (the user, each time; same
         /// as `true`), `always`, or an object with limits.
         sampling: SamplingSetting = "sampling",
+        /// Whether the server is told the agent's workspace (`roots`). By default only a `workspace`
+        /// that is configured. Some servers then use it instead of the folders in `args`.
+        roots: bool = "roots",
         /// TLS settings.
         tls: RawTls = "tls",
         /// The proxy for this server: a URL, or `none`.

@@ -156,6 +156,7 @@ impl ServerDial {
     fn client(&self, host: &Host) -> Client {
         Client::new(&self.name, host.clone())
             .with_sampling(self.connection.sampling)
+            .with_roots(&self.connection.roots)
             .used_by(&self.users)
             .without_secrets(self.log.redactor())
     }

@@ -354,6 +354,32 @@ async fn waiting_for_the_user_extends_the_timeout_up_to_the_cap() {
 }
 
 #[tokio::test]
+async fn roots_name_the_workspace_of_the_agent_that_calls_and_are_an_error_where_it_has_none() {
+    for script in [Script::new().legacy(), Script::new().modern()] {
+        let server = entry(&script.ask(Ask::Roots));
+        let fleet = start(&config(&json!({
+            "mcp": { "servers": { "x": server } },
+            "agents": { "list": [
+                { "id": "one", "workspace": "/work one" },
+                { "id": "two", "workspace": "/two" },
+                { "id": "none" },
+            ] },
+        })));
+        fleet.tried().await;
+        for (agent, named) in [("one", "file:///work%20one/"), ("two", "file:///two/")] {
+            let tools = fleet.agent(agent).unwrap();
+            let said = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await.rendered();
+            assert!(said.contains(&format!(r#""uri":"{named}""#)), "{said}");
+            assert_eq!(said.matches(r#""uri""#).count(), 1, "{said}");
+        }
+        let tools = fleet.agent("none").unwrap();
+        let said = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await.rendered();
+        assert!(!said.contains("uri") && !said.contains("[]"), "{said}");
+        fleet.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn sampling_is_declined_and_roots_are_answered() {
     for ask in [Ask::Sampling, Ask::Roots] {
         let script = Script::new().legacy().ask(ask).name("openclaw-tag-fleet-asks");

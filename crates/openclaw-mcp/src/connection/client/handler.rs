@@ -60,7 +60,8 @@ impl ClientHandler for Client {
         &self,
         _context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        Ok(self.roots())
+        let undeclared = || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "roots/list", None);
+        self.roots().ok_or_else(undeclared)
     }
 
     async fn create_message(
