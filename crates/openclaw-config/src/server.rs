@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::credential;
 use crate::model::ToolPolicy;
-pub use crate::raw::{Approval, SamplingRule};
+pub use crate::raw::{Approval, LogLevel, SamplingRule};
 use crate::text::Expanded;
 
 /// An MCP server that can be started.
@@ -79,6 +79,8 @@ pub struct ServerOptions {
     pub resources: Vec<Expanded>,
     /// Whether and how much it may use the agent's model.
     pub sampling: Sampling,
+    /// The level of its log messages; `None` lets the server decide.
+    pub log_level: Option<LogLevel>,
 }
 
 /// Whether and how much a server may use the agent's model (`sampling/createMessage`).

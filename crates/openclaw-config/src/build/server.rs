@@ -90,6 +90,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             resources,
             sampling,
             roots,
+            log_level,
             tls,
             proxy,
             // Moved elsewhere by `normalise`.
@@ -137,6 +138,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         let resources = self.resources(resources);
         let sampling = self.sampling(sampling);
         let roots = self.flag("roots", roots, self.has_workspace);
+        let log_level = self.log_level(log_level);
 
         let transport = match (&given.command, &given.url) {
             (Some(_), None) => local.map(Transport::Stdio),
@@ -167,6 +169,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             required,
             resources,
             sampling,
+            log_level,
         };
         let config = transport.map(|transport| ServerConfig {
             enabled,

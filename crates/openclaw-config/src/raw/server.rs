@@ -68,6 +68,8 @@ section! {
         /// Whether the server is told the agent's workspace (`roots`). By default only a `workspace`
         /// that is configured. Some servers then use it instead of the folders in `args`.
         roots: bool = "roots",
+        /// The level from which on the server sends log messages. If not given, the server decides.
+        log_level: LogLevel = "logLevel",
         /// TLS settings.
         tls: RawTls = "tls",
         /// The proxy for this server: a URL, or `none`.
@@ -178,6 +180,28 @@ choice! {
         Always = "always",
         /// None.
         Never = "never",
+    }
+}
+
+choice! {
+    /// The level of a server's log messages, most verbose first.
+    pub enum LogLevel {
+        /// Everything.
+        Debug = "debug",
+        /// General information.
+        Info = "info",
+        /// Significant events.
+        Notice = "notice",
+        /// Warnings.
+        Warning = "warning" | "warn",
+        /// Errors.
+        Error = "error",
+        /// Failures of a component.
+        Critical = "critical",
+        /// Failures that need action at once.
+        Alert = "alert",
+        /// The server is unusable.
+        Emergency = "emergency",
     }
 }
 

@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
-use openclaw_config::Roots;
+use openclaw_config::{LogLevel, Roots};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_secrets::Redactor;
 use rmcp::model::{
@@ -76,6 +76,8 @@ pub struct Client {
     offers_sampling: bool,
     /// The folder of these agents, if the server may know it.
     root: Option<Url>,
+    /// The level of the server's log messages.
+    log_level: Option<LogLevel>,
     shared: Arc<Shared>,
 }
 
@@ -108,7 +110,8 @@ impl Client {
         let (work, lane, updates) = (Work::default(), OnceLock::new(), Mutex::default());
         let shared = Arc::new(Shared { server, host, work, lane, changes, updates });
         let (redactor, users) = (Redactor::new(), Users::default());
-        Self { config, redactor, users, offers_sampling: false, root: None, shared }
+        let (offers_sampling, root, log_level) = (false, None, None);
+        Self { config, redactor, users, offers_sampling, root, log_level, shared }
     }
 
     /// Sets whether sampling is declared to the server.
@@ -127,6 +130,22 @@ impl Client {
         };
         self.root = folder.and_then(|folder| Url::from_directory_path(folder).ok());
         self.declared()
+    }
+
+    /// Sets the level of the server's log messages.
+    #[must_use]
+    pub(crate) fn with_log_level(mut self, level: Option<LogLevel>) -> Self {
+        self.log_level = level;
+        self
+    }
+
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.log_level
+    }
+
+    /// The name of the server.
+    pub(crate) fn server(&self) -> &str {
+        &self.shared.server
     }
 
     fn declared(mut self) -> Self {
