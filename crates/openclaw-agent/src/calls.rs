@@ -308,7 +308,9 @@ fn suspicions(outcome: &ToolOutcome) -> Vec<String> {
 
 fn result(call: &ToolUse, outcome: ToolOutcome) -> ToolResult {
     let parts = outcome.content.into_iter().map(|part| match part {
-        Content::Text(text) | Content::Placeholder(text) => Part::Text(text),
+        Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => {
+            Part::Text(text)
+        }
         Content::Image { mime_type, data } => Part::Image { mime_type, data },
         Content::Audio { mime_type, data } => Part::Audio { mime_type, data },
     });

@@ -66,8 +66,8 @@ pub use raw::{ApprovalFallback, ModelApi, TransportKind};
 pub use render::Style;
 pub use schema::json_schema;
 pub use server::{
-    Approval, Args, Connection, HttpFlavour, HttpServer, OAuthSettings, PROGRAM_VARIABLE,
-    ProxySetting, SafeUrl, Sampling, SamplingRule, ServerConfig, ServerOptions, StdioServer,
+    Approval, Args, Connection, HttpFlavour, HttpServer, LogLevel, OAuthSettings, PROGRAM_VARIABLE,
+    ProxySetting, Roots, SafeUrl, Sampling, SamplingRule, ServerConfig, ServerOptions, StdioServer,
     TlsSettings, Transport,
 };
 pub use source::{Location, ReadError, Sources, Span};

@@ -11,7 +11,7 @@ use url::Url;
 
 use crate::credential;
 use crate::model::ToolPolicy;
-pub use crate::raw::{Approval, SamplingRule};
+pub use crate::raw::{Approval, LogLevel, SamplingRule};
 use crate::text::Expanded;
 
 /// An MCP server that can be started.
@@ -33,6 +33,18 @@ pub struct Connection {
     pub transport: Transport,
     /// Whether the `sampling` capability is advertised; that happens once, in the handshake.
     pub sampling: bool,
+    /// What the server learns about the agent's folder, also in the handshake.
+    pub roots: Roots,
+}
+
+/// What a server learns about the folder of the agents that use it (`roots/list`). Agents with
+/// different folders do not share a connection: a server may allow access to every root it knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Roots {
+    /// Nothing: the `roots` capability is not advertised.
+    Hidden,
+    /// The agent's workspace; `None` for the default one.
+    Workspace(Option<PathBuf>),
 }
 
 /// The settings of a server that do not affect its connection. A change is applied live: the
@@ -67,6 +79,8 @@ pub struct ServerOptions {
     pub resources: Vec<Expanded>,
     /// Whether and how much it may use the agent's model.
     pub sampling: Sampling,
+    /// The level of its log messages; `None` lets the server decide.
+    pub log_level: Option<LogLevel>,
 }
 
 /// Whether and how much a server may use the agent's model (`sampling/createMessage`).

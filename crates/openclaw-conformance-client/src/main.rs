@@ -49,7 +49,7 @@ async fn run(url: &str) -> Result<(), Problem> {
     let context = variable("MCP_CONFORMANCE_CONTEXT");
     let scenario = Scenario::new(&name, context.as_deref())?;
 
-    let config = serde_json::json!({ "mcp": { "servers": { "suite": { "url": url, "sampling": "always" } } } });
+    let config = serde_json::json!({ "mcp": { "servers": { "suite": { "url": url, "sampling": "always", "roots": true } } } });
     let surroundings = LoadEnvironment { variable: &|_| None, home: None };
     let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
     let config = loaded.config.ok_or("invalid server URL")?;
@@ -59,7 +59,7 @@ async fn run(url: &str) -> Result<(), Problem> {
     let host = Host {
         person: Some(Arc::new(Defaults)),
         sampler: Some(Arc::new(Echo)),
-        roots: std::env::current_dir().into_iter().collect(),
+        workspace: std::env::current_dir().ok(),
     };
     let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
     let (folders, services) = (Folders::default(), CallServices::none());

@@ -29,6 +29,13 @@ pub(crate) struct HostContext {
     pub(crate) guard: Guard,
 }
 
+impl HostContext {
+    /// The workspace of agents that have none of their own.
+    pub(crate) fn default_workspace(&self) -> PathBuf {
+        self.state.join("workspace")
+    }
+}
+
 /// The active configuration and its agents.
 #[derive(Debug)]
 pub struct ActiveConfig {
@@ -108,7 +115,7 @@ impl AgentRuntime {
         gateway: &Weak<Gateway>,
     ) -> Self {
         let named = agent.workspace.clone();
-        let workspace = named.unwrap_or_else(|| host_context.state.join("workspace"));
+        let workspace = named.unwrap_or_else(|| host_context.default_workspace());
         let native: Arc<dyn ToolSource> =
             match native_tools(agent, config, &workspace, host_context) {
                 Ok(tools) => Arc::new(tools),

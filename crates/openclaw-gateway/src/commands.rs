@@ -61,7 +61,9 @@ pub(crate) async fn interpret(
     );
     let mut parts = vec![Part::ours(lead)];
     parts.extend(outcome.content.into_iter().map(|part| match part {
-        Content::Text(text) | Content::Placeholder(text) => Part::Text(text),
+        Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => {
+            Part::Text(text)
+        }
         Content::Image { mime_type, data } => Part::Image { mime_type, data },
         Content::Audio { mime_type, data } => Part::Audio { mime_type, data },
     }));

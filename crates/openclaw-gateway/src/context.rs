@@ -199,7 +199,7 @@ fn edition(agent: &AgentTools, key: &Key) -> Option<ResourceVersion> {
 /// Images and audio do not belong in a prompt.
 fn texts(outcome: ToolOutcome) -> Vec<Text> {
     let texts = outcome.content.into_iter().filter_map(|part| match part {
-        Content::Text(text) | Content::Placeholder(text) => Some(text),
+        Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => Some(text),
         Content::Image { .. } | Content::Audio { .. } => None,
     });
     texts.collect()

@@ -104,8 +104,10 @@ impl Gateway {
             guard: fleet.surroundings.guard.clone(),
         };
         let logs = fleet.folders.logs.clone();
+        let workspace = Some(host_context.default_workspace());
         let (callers, elicitations) = (Arc::<Callers>::default(), Arc::<Elicitations>::default());
         let mut fleet = fleet;
+        fleet.surroundings.host.workspace = workspace;
         if people {
             let (callers, waiting) = (Arc::clone(&callers), Arc::clone(&elicitations));
             fleet.surroundings.host.person =

@@ -6,7 +6,7 @@
 pub mod elicitation;
 mod outcome;
 
-pub use outcome::{Details, Failure, Finding, Link, Outcome, Part};
+pub use outcome::{Audience, Details, Failure, Finding, Link, Outcome, Part};
 
 use std::collections::BTreeMap;
 

@@ -14,6 +14,8 @@ pub enum Content {
     Text(Text),
     /// A description of content that is not shown, such as a file that no model accepts.
     Placeholder(Text),
+    /// Text that the source addresses to the model only: front ends do not show it as text.
+    ForModel(Text),
     /// An untrusted image in base64.
     Image {
         /// Media type.
@@ -34,7 +36,7 @@ pub enum Content {
 /// are moved often, so large parts are boxed.
 #[derive(Debug, Clone)]
 pub struct ToolOutcome {
-    /// What the model sees.
+    /// What the model sees; content for the user only is in the details.
     pub content: Vec<Content>,
     /// Whether the tool failed.
     pub is_error: bool,
@@ -75,6 +77,8 @@ pub struct Details {
     pub structured: Option<Box<RawValue>>,
     /// Binary content that no model accepts. Empty unless requested.
     pub blobs: Vec<Blob>,
+    /// Untrusted content that the source addresses to the user only: never for a model.
+    pub for_user: Vec<Content>,
 }
 
 /// Untrusted binary content that no model accepts.
@@ -180,9 +184,16 @@ impl ToolOutcome {
         Self { content, is_error: true, details: Box::default() }
     }
 
-    /// Returns all text, for users and programs.
+    /// Returns the text for users and programs: without what is for the model only, and with what
+    /// is for the user only.
     pub fn text(&self) -> String {
-        let texts: Vec<&str> = self.texts().map(Text::expose).collect();
+        let parts = self.content.iter().chain(&self.details.for_user);
+        let texts: Vec<&str> = parts
+            .filter_map(|part| match part {
+                Content::Text(text) | Content::Placeholder(text) => Some(text.expose()),
+                Content::ForModel(_) | Content::Image { .. } | Content::Audio { .. } => None,
+            })
+            .collect();
         texts.join("\n")
     }
 
@@ -191,10 +202,12 @@ impl ToolOutcome {
         render(self.texts()).join("\n")
     }
 
-    /// Returns the texts in order.
+    /// Returns the texts for the model, in order.
     pub fn texts(&self) -> impl Iterator<Item = &Text> {
         self.content.iter().filter_map(|part| match part {
-            Content::Text(text) | Content::Placeholder(text) => Some(text),
+            Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => {
+                Some(text)
+            }
             Content::Image { .. } | Content::Audio { .. } => None,
         })
     }

@@ -14,6 +14,7 @@ use crate::raw::{
     ApprovalFallback, ModelApi, ModelSetting, RawAgent, RawAgents, RawApproval, RawMcp,
     RawModelChoice, Words,
 };
+use crate::server::Roots;
 use crate::text::{Expanded, Text};
 
 use super::values::{Builder, Unset};
@@ -90,9 +91,15 @@ impl Builder<'_> {
     }
 
     fn agent(&mut self, id: AgentId, mut agent: RawAgent, common: &Common<'_>) -> AgentConfig {
-        let mcp = self.mcp(agent.mcp.take(), common.mcp_enabled);
+        let has_workspace = agent.workspace.is_some();
+        let mut mcp = self.mcp(agent.mcp.take(), common.mcp_enabled, has_workspace);
         let traits = self.traits(agent, common.providers);
         let Traits { model, workspace, system_prompt, tools, approval, noted, .. } = traits;
+        for server in mcp.servers.values_mut() {
+            if let Roots::Workspace(folder) = &mut server.connection.roots {
+                folder.clone_from(&workspace);
+            }
+        }
         AgentConfig {
             id,
             model,

@@ -14,7 +14,9 @@ use crate::credential::{
 };
 use crate::decode::{Field, Spanned, Table, Whole};
 use crate::model::{Origin, Setting, ToolPolicy};
-use crate::raw::{Approval, RawSampling, RawServerTools, SamplingRule, SamplingSetting, Words};
+use crate::raw::{
+    Approval, LogLevel, RawSampling, RawServerTools, SamplingRule, SamplingSetting, Words,
+};
 use crate::server::{Args, SafeUrl, Sampling};
 use crate::text::{Expanded, Text, is_variable_name};
 
@@ -202,6 +204,13 @@ impl ServerBuilder<'_, '_> {
 
     pub(super) fn approval(&mut self, field: Field<Approval>) -> Approval {
         self.cx.take(&mut self.settings, "approval", field, Approval::Auto, |it| json!(it.as_str()))
+    }
+
+    pub(super) fn log_level(&mut self, field: Field<LogLevel>) -> Option<LogLevel> {
+        let field = field?;
+        let origin = self.cx.origin(&field);
+        self.note("logLevel", json!(field.value.as_str()), origin);
+        Some(field.value)
     }
 
     /// Limits are recorded only if sampling is allowed.

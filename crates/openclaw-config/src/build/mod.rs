@@ -104,8 +104,9 @@ impl Builder<'_> {
         Some(mcp)
     }
 
-    /// Builds the MCP configuration of an agent from its merged layers.
-    fn mcp(&mut self, merged: Field<RawMcp>, enabled: bool) -> McpConfig {
+    /// Builds the MCP configuration of an agent from its merged layers. The workspace is filled in
+    /// afterwards.
+    fn mcp(&mut self, merged: Field<RawMcp>, enabled: bool, has_workspace: bool) -> McpConfig {
         let RawMcp {
             servers,
             tool_discovery_interval,
@@ -144,7 +145,7 @@ impl Builder<'_> {
             plaintext_credentials: BTreeSet::new(),
             origins: Origins { settings: noted, servers: BTreeMap::new() },
         };
-        self.servers(servers, &mut mcp);
+        self.servers(servers, has_workspace, &mut mcp);
         if !enabled {
             mcp.servers.clear();
             mcp.held_back.clear();
@@ -154,14 +155,14 @@ impl Builder<'_> {
         mcp
     }
 
-    fn servers(&mut self, servers: Field<Servers>, mcp: &mut McpConfig) {
+    fn servers(&mut self, servers: Field<Servers>, has_workspace: bool, mcp: &mut McpConfig) {
         let Servers { by_name, damaged } = servers.map(|it| it.value).unwrap_or_default();
         let names: Vec<String> = by_name.0.keys().cloned().collect();
         let siblings = Siblings { names: &names, damaged: &damaged };
         for (name, entry) in by_name.0 {
             // An invalid name was reported by the decoder.
             let known_name = ServerName::new(name.as_str());
-            let mut builder = ServerBuilder::new(self, &name);
+            let mut builder = ServerBuilder::new(self, &name, has_workspace);
             let built = builder.build(entry, &siblings);
             let Ok(server_name) = known_name else { continue };
             let settings = std::mem::take(&mut builder.settings);

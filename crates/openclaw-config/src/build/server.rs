@@ -11,7 +11,7 @@ use crate::decode::{Field, Spanned};
 use crate::diagnostic::Diagnostic;
 use crate::model::{HeldBack, Origin, Setting};
 use crate::raw::{RawServer, TransportKind};
-use crate::server::{Connection, HttpFlavour, ServerConfig, ServerOptions, Transport};
+use crate::server::{Connection, HttpFlavour, Roots, ServerConfig, ServerOptions, Transport};
 
 use super::values::Builder;
 
@@ -35,6 +35,8 @@ pub(crate) enum Built {
 pub(crate) struct ServerBuilder<'b, 'a> {
     pub(super) cx: &'b mut Builder<'a>,
     pub(super) name: &'b str,
+    /// Whether a workspace is configured for the agent.
+    has_workspace: bool,
     /// Unset variables.
     pub(super) unset: Vec<Spanned<String>>,
     /// The settings recorded so far.
@@ -46,10 +48,11 @@ pub(crate) struct ServerBuilder<'b, 'a> {
 }
 
 impl<'b, 'a> ServerBuilder<'b, 'a> {
-    pub(crate) fn new(cx: &'b mut Builder<'a>, name: &'b str) -> Self {
+    pub(crate) fn new(cx: &'b mut Builder<'a>, name: &'b str, has_workspace: bool) -> Self {
         Self {
             cx,
             name,
+            has_workspace,
             unset: Vec::new(),
             settings: Vec::new(),
             plaintext: None,
@@ -86,6 +89,8 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             required,
             resources,
             sampling,
+            roots,
+            log_level,
             tls,
             proxy,
             // Moved elsewhere by `normalise`.
@@ -132,6 +137,8 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         let required = self.flag("required", required, false);
         let resources = self.resources(resources);
         let sampling = self.sampling(sampling);
+        let roots = self.flag("roots", roots, self.has_workspace);
+        let log_level = self.log_level(log_level);
 
         let transport = match (&given.command, &given.url) {
             (Some(_), None) => local.map(Transport::Stdio),
@@ -162,10 +169,15 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             required,
             resources,
             sampling,
+            log_level,
         };
         let config = transport.map(|transport| ServerConfig {
             enabled,
-            connection: Connection { transport, sampling: sampling.is_offered() },
+            connection: Connection {
+                transport,
+                sampling: sampling.is_offered(),
+                roots: if roots { Roots::Workspace(None) } else { Roots::Hidden },
+            },
             treatment,
         });
         self.finish(config, enabled, required)

@@ -28,7 +28,7 @@ pub(crate) use models::{ApiSetting, RawModels, RawProvider};
 pub use sampling::SamplingRule;
 pub(crate) use sampling::{RawSampling, SamplingSetting};
 pub(crate) use secrets::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
-pub use server::{Approval, TransportKind};
+pub use server::{Approval, LogLevel, TransportKind};
 pub(crate) use server::{
     AuthSetting, RawAuth, RawNodeOAuth, RawNodeToolFilter, RawServer, RawServerTools, RawTls,
 };

@@ -65,6 +65,11 @@ section! {
         /// Whether the server may use the agent's model: `never`, `ask` (the user, each time; same
         /// as `true`), `always`, or an object with limits.
         sampling: SamplingSetting = "sampling",
+        /// Whether the server is told the agent's workspace (`roots`). By default only a `workspace`
+        /// that is configured. Some servers then use it instead of the folders in `args`.
+        roots: bool = "roots",
+        /// The level from which on the server sends log messages. If not given, the server decides.
+        log_level: LogLevel = "logLevel",
         /// TLS settings.
         tls: RawTls = "tls",
         /// The proxy for this server: a URL, or `none`.
@@ -175,6 +180,28 @@ choice! {
         Always = "always",
         /// None.
         Never = "never",
+    }
+}
+
+choice! {
+    /// The level of a server's log messages, most verbose first.
+    pub enum LogLevel {
+        /// Everything.
+        Debug = "debug",
+        /// General information.
+        Info = "info",
+        /// Significant events.
+        Notice = "notice",
+        /// Warnings.
+        Warning = "warning" | "warn",
+        /// Errors.
+        Error = "error",
+        /// Failures of a component.
+        Critical = "critical",
+        /// Failures that need action at once.
+        Alert = "alert",
+        /// The server is unusable.
+        Emergency = "emergency",
     }
 }
 

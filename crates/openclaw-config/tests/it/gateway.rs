@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_config::{Bind, Change, RestartCause, SamplingRule, ServerChange};
+use openclaw_config::{Bind, Change, RestartCause, Roots, SamplingRule, ServerChange};
 
 use crate::support::*;
 
@@ -114,6 +114,26 @@ fn resources_and_sampling_of_a_server() {
     }
     let config = good("{ mcp: { servers: { x: { command: 'a', resources: ['memo:${NOPE}'] } } } }");
     assert_eq!(config.agents[0].mcp.held_back["x"].unset_variables, ["NOPE"]);
+}
+
+#[test]
+fn roots_are_the_configured_workspace_of_each_agent() {
+    let config = good(
+        "{ mcp: { servers: { x: { command: 'a' }, y: { command: 'a', roots: false },
+                             z: { command: 'a', roots: true } } },
+           agents: { list: [{ id: 'one', workspace: '/one' }, { id: 'two', workspace: '/two' },
+                            { id: 'three' }] } }",
+    );
+    let roots =
+        |agent: usize, name: &str| config.agents[agent].mcp.servers[name].connection.roots.clone();
+    let workspace = |folder: &str| Roots::Workspace(Some(folder.into()));
+    for (agent, folder) in [(0, "/one"), (1, "/two")] {
+        assert_eq!(roots(agent, "x"), workspace(folder));
+        assert_eq!(roots(agent, "y"), Roots::Hidden);
+        assert_eq!(roots(agent, "z"), workspace(folder));
+    }
+    assert_eq!(roots(2, "x"), Roots::Hidden, "the default workspace is not announced");
+    assert_eq!(roots(2, "z"), Roots::Workspace(None));
 }
 
 #[test]

@@ -35,6 +35,7 @@ fn good_servers() -> Vec<Value> {
         json!({ "url": "https://x", "toolFilter": { "include": ["a"], "exclude": ["b"] }, "sslVerify": true }),
         json!({ "command": "a", "resources": ["file:///x", "memo:1"], "sampling": true }),
         json!({ "command": "a", "sampling": "always" }),
+        json!({ "command": "a", "roots": true, "logLevel": "warning" }),
         json!({ "command": "a", "sampling": { "allow": "ask", "maxTokens": 1000, "requestsPerMinute": 1 } }),
     ]
 }
@@ -94,6 +95,7 @@ fn bad_servers() -> Vec<Value> {
         json!({ "command": "a", "resources": ["notes"] }),
         json!({ "command": "a", "resources": "file:///x" }),
         json!({ "command": "a", "sampling": "yes" }),
+        json!({ "command": "a", "logLevel": "loud" }),
         json!({ "command": "a", "sampling": { "allow": true } }),
         json!({ "command": "a", "sampling": { "maxTokens": 0 } }),
     ]

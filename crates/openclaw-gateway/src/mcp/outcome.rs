@@ -1,7 +1,7 @@
 //! Converts results of servers to the protocol.
 
 use openclaw_content::{Text, render};
-use openclaw_protocol::mcp::{Details, Failure, Finding, Link, Outcome, Part};
+use openclaw_protocol::mcp::{Audience, Details, Failure, Finding, Link, Outcome, Part};
 use openclaw_tools::{self as tools, Content, ToolOutcome};
 
 /// Converts an outcome: texts first, then other content. Content from outside is marked; with `raw`
@@ -10,10 +10,12 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
     let rendered = raw.then(|| rendered(&outcome));
     let ToolOutcome { content, is_error, details } = outcome;
     let (mut texts, mut media) = (Vec::new(), Vec::new());
-    for part in content {
+    let for_user = details.for_user.into_iter().map(|part| (part, Some(Audience::User)));
+    for (part, audience) in content.into_iter().map(|part| (part, None)).chain(for_user) {
         match part {
-            Content::Text(text) => texts.push(told(text, false)),
-            Content::Placeholder(text) => texts.push(told(text, true)),
+            Content::Text(text) => texts.push(told(text, false, audience)),
+            Content::Placeholder(text) => texts.push(told(text, true, audience)),
+            Content::ForModel(text) => texts.push(told(text, false, Some(Audience::Assistant))),
             Content::Image { mime_type, data } => {
                 media.push(Part::Image { mime_type, file: None, data: Some(data) });
             }
@@ -58,9 +60,9 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
     }
 }
 
-fn told(text: Text, placeholder: bool) -> Part {
+fn told(text: Text, placeholder: bool, audience: Option<Audience>) -> Part {
     let untrusted = text.is_outside();
-    Part::Text { text: text.into_exposed(), untrusted, placeholder }
+    Part::Text { text: text.into_exposed(), untrusted, placeholder, audience }
 }
 
 /// The texts as a model reads them; adjacent texts from the same origin are joined.
@@ -71,6 +73,7 @@ fn rendered(outcome: &ToolOutcome) -> Vec<Part> {
         text: render(run.iter().copied()).join("\n"),
         untrusted: run.first().is_some_and(|text| text.is_outside()),
         placeholder: false,
+        audience: None,
     };
     runs.map(part).collect()
 }

@@ -214,7 +214,12 @@ async fn over_the_socket_a_call_gives_the_same() {
         CallParams { tool: "mcp_a_echo".to_owned(), args: Some(args), ..CallParams::default() };
     let asking = ask_typed::<rpc::McpCall>(&client, params);
     let outcome = timeout(LONG, asking).await.unwrap().unwrap();
-    let expected = Part::Text { text: "héllo".to_owned(), untrusted: true, placeholder: false };
+    let expected = Part::Text {
+        text: "héllo".to_owned(),
+        untrusted: true,
+        placeholder: false,
+        audience: None,
+    };
     assert_eq!(outcome.content, [expected]);
     assert_eq!(outcome.details.server.as_deref(), Some("a"));
     drop(client);

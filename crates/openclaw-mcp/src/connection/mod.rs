@@ -6,6 +6,7 @@ mod input_required;
 mod listen;
 mod lists;
 pub mod local;
+mod logging;
 pub mod param_headers;
 mod process_watcher;
 pub mod remote;
@@ -14,6 +15,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use memchr::memmem::Finder;
+use openclaw_config::LogLevel;
 use rmcp::RoleClient;
 use rmcp::model::ServerPeerInfo;
 use rmcp::service::{Peer, RunningService};
@@ -51,6 +53,8 @@ pub struct Connection {
     subscribed: Mutex<Subscribed>,
     /// The resources to watch for changes.
     followed: watch::Sender<BTreeSet<String>>,
+    /// The level that the server was told, before 2026-07-28.
+    log_level: Mutex<Option<LogLevel>>,
     /// `None` once the connection is closed.
     rmcp: Mutex<Option<RunningService<RoleClient, Client>>>,
 }
@@ -79,6 +83,8 @@ pub struct Offers {
     pub resource_updates: bool,
     /// Prompts.
     pub prompts: bool,
+    /// Log messages.
+    pub logging: bool,
 }
 
 /// The other end of a connection.
@@ -129,13 +135,28 @@ impl Connection {
     pub(crate) fn new(opened: Opened, client: Client, far_end: RemoteEnd) -> Self {
         let Opened { lane, rmcp, era } = opened;
         client.speaks_over(&lane);
-        let is_modern = era == Era::Modern;
-        let meta = is_modern.then(|| Meta::new(era::request_meta(client.config())));
         let about = rmcp.peer_info().map(|info| ServerSelfInfo::from(&*info)).unwrap_or_default();
+        let meta = (era == Era::Modern).then(|| {
+            let mut meta = era::request_meta(client.config());
+            logging::request(&mut meta, client.log_level(), about.offers);
+            Meta::new(meta)
+        });
         let peer = rmcp.peer().clone();
         let (subscribed, rmcp) = (Mutex::default(), Mutex::new(Some(rmcp)));
-        let followed = watch::Sender::default();
-        Self { lane, client, peer, about, era, meta, far_end, subscribed, followed, rmcp }
+        let (followed, log_level) = (watch::Sender::default(), Mutex::default());
+        Self {
+            lane,
+            client,
+            peer,
+            about,
+            era,
+            meta,
+            far_end,
+            subscribed,
+            followed,
+            log_level,
+            rmcp,
+        }
     }
 
     /// Calls a tool on the fast lane. If the server requests input (T11), the call is repeated with
@@ -336,6 +357,7 @@ impl From<&ServerPeerInfo> for ServerSelfInfo {
                     .as_ref()
                     .is_some_and(|resources| resources.subscribe == Some(true)),
                 prompts: capabilities.prompts.is_some(),
+                logging: capabilities.logging.is_some(),
             },
         }
     }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::num::NonZeroU32;
 use std::time::Duration;
 
-use openclaw_config::{McpSettings, ServerOptions};
+use openclaw_config::{LogLevel, McpSettings, ServerOptions};
 
 /// The settings of a server, merged from all agents that use it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -29,6 +29,8 @@ pub(crate) struct SharedOptions {
     pub(crate) one_at_a_time: bool,
     /// The resources to subscribe to: those of all agents.
     pub(crate) resources: BTreeSet<String>,
+    /// The level of its log messages: the most verbose one.
+    pub(crate) log_level: Option<LogLevel>,
 }
 
 impl SharedOptions {
@@ -45,6 +47,7 @@ impl SharedOptions {
             rate_limit,
             supports_parallel_tool_calls,
             resources,
+            log_level,
             // Per agent.
             tool_timeout: _,
             tool_prefix: _,
@@ -71,6 +74,7 @@ impl SharedOptions {
             rate_limit: *rate_limit,
             one_at_a_time: !supports_parallel_tool_calls,
             resources: resources.iter().map(|uri| uri.as_str().to_owned()).collect(),
+            log_level: *log_level,
         }
     }
 
@@ -85,6 +89,7 @@ impl SharedOptions {
             rate_limit,
             one_at_a_time,
             mut resources,
+            log_level,
         } = other;
         resources.extend(self.resources);
         Self {
@@ -96,6 +101,10 @@ impl SharedOptions {
             rate_limit: smaller(self.rate_limit, rate_limit),
             one_at_a_time: self.one_at_a_time || one_at_a_time,
             resources,
+            log_level: [self.log_level, log_level]
+                .into_iter()
+                .flatten()
+                .min_by_key(|level| *level as u8),
         }
     }
 }
@@ -123,6 +132,7 @@ mod tests {
             rate_limit: NonZeroU32::new(if patient { 0 } else { 5 }),
             one_at_a_time: patient,
             resources: BTreeSet::from([format!("memo:{number}")]),
+            log_level: Some(if patient { LogLevel::Error } else { LogLevel::Info }),
         }
     }
 
@@ -139,6 +149,7 @@ mod tests {
             rate_limit: NonZeroU32::new(5),
             one_at_a_time: true,
             resources: ["memo:3", "memo:9"].map(str::to_owned).into(),
+            log_level: Some(LogLevel::Info),
         };
         assert_eq!(both, expected);
     }

@@ -102,7 +102,11 @@ impl Dial for ServerDial {
             connection.subscribe_to_nothing().await;
         }
         let heard = ListChanges::so_far(&connection);
-        match Inventory::list(&self.name, &connection, limits).await {
+        let (listed, ()) = tokio::join!(
+            Inventory::list(&self.name, &connection, limits),
+            connection.set_log_level(connection.client().log_level()),
+        );
+        match listed {
             Ok(inventory) => self.cache.put(inventory),
             Err(error) => {
                 connection.close(ShutdownTimeouts::default()).await;
@@ -156,6 +160,8 @@ impl ServerDial {
     fn client(&self, host: &Host) -> Client {
         Client::new(&self.name, host.clone())
             .with_sampling(self.connection.sampling)
+            .with_roots(&self.connection.roots)
+            .with_log_level(self.upkeep.borrow().log_level)
             .used_by(&self.users)
             .without_secrets(self.log.redactor())
     }

@@ -1,13 +1,15 @@
 //! Calls through the bridge (B4–B8, B10, B11, B13, T7, T11, N3).
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
-use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationRequest, Elicitor};
+use openclaw_mcp::connection::client::{
+    ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor,
+};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Ask, Recording, Script, Tool};
@@ -359,6 +361,41 @@ async fn an_elicitation_reaches_a_user_or_is_declined_without_one() {
     }
 }
 
+/// Accepts visits to URLs, and records them.
+#[derive(Default)]
+struct Visitor(Mutex<Vec<ElicitationKind>>);
+
+impl Elicitor for Visitor {
+    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
+        self.0.lock().unwrap().push(question.wanted);
+        async { ElicitationAnswer::Accept(None) }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_url_elicitation_reaches_the_user_in_every_version_also_without_an_id() {
+    let url = "https://example.com/login?state=1";
+    let without_id = json!({ "mode": "url", "message": "Please log in", "url": url });
+    for script in [Script::new().legacy(), Script::new().modern()] {
+        let script = script.tools([Tool::new("ask"), Tool::new("echo")]);
+        let fixed = script.clone().ask(Ask::ElicitationUrl);
+        let config = servers(json!({ "x": entry(&script), "y": entry(&fixed) }));
+        let person = Arc::new(Visitor::default());
+        let mut setup = setup();
+        setup.surroundings.host.person = Some(person.clone());
+        let fleet = Fleet::start(&config, setup);
+        fleet.tried().await;
+        let ask = json!({ "method": "elicitation/create", "params": without_id });
+        for (tool, arguments) in [("mcp_x_ask", ask), ("mcp_y_echo", json!({ "text": "a" }))] {
+            let outcome = call(&tools(&fleet), tool, arguments).await;
+            assert!(outcome.rendered().contains(r#""action":"accept""#), "{outcome:?}");
+        }
+        let visit = ElicitationKind::Visit(url.to_owned());
+        assert_eq!(*person.0.lock().unwrap(), [visit.clone(), visit]);
+        fleet.stop().await;
+    }
+}
+
 /// Takes longer to answer than the timeout of a call.
 struct Thoughtful;
 
@@ -388,6 +425,32 @@ async fn waiting_for_the_user_extends_the_timeout_up_to_the_cap() {
         let outcome = call_in(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" }), &context).await;
         assert_eq!(outcome.details.failure, expected, "{outcome:?}");
         assert_eq!(outcome.rendered().contains("Ada"), expected.is_none(), "{outcome:?}");
+        fleet.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn roots_name_the_workspace_of_the_agent_that_calls_and_are_an_error_where_it_has_none() {
+    for script in [Script::new().legacy(), Script::new().modern()] {
+        let server = entry(&script.ask(Ask::Roots));
+        let fleet = start(&config(&json!({
+            "mcp": { "servers": { "x": server } },
+            "agents": { "list": [
+                { "id": "one", "workspace": "/work one" },
+                { "id": "two", "workspace": "/two" },
+                { "id": "none" },
+            ] },
+        })));
+        fleet.tried().await;
+        for (agent, named) in [("one", "file:///work%20one/"), ("two", "file:///two/")] {
+            let tools = fleet.agent(agent).unwrap();
+            let said = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await.rendered();
+            assert!(said.contains(&format!(r#""uri":"{named}""#)), "{said}");
+            assert_eq!(said.matches(r#""uri""#).count(), 1, "{said}");
+        }
+        let tools = fleet.agent("none").unwrap();
+        let said = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await.rendered();
+        assert!(!said.contains("uri") && !said.contains("[]"), "{said}");
         fleet.stop().await;
     }
 }

@@ -9,7 +9,7 @@ use openclaw_config::{Approval, Config, ServerChange};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::status::ServerState;
-use openclaw_testkit::{Script, TestServer, Tool, processes};
+use openclaw_testkit::{Recording, Script, TestServer, Tool, processes};
 use openclaw_tools::Failure;
 use serde_json::{Value, json};
 
@@ -33,6 +33,61 @@ async fn until_called(tools: &AgentTools, server: &str) {
         }
     };
     tokio::time::timeout(Duration::from_secs(30), called).await.unwrap();
+}
+
+/// The levels that a server was told.
+fn levels(recording: &Recording) -> Vec<Value> {
+    let told = recording.of_method("logging/setLevel");
+    told.into_iter().map(|mut message| message["params"]["level"].take()).collect()
+}
+
+#[tokio::test]
+async fn the_configured_log_level_is_set_at_every_connect_and_when_it_changes() {
+    let folder = tempfile::tempdir().unwrap();
+    let recording = Recording::at(folder.path().join("legacy"));
+    let script = Script::new().legacy().record(recording.path());
+    let with =
+        |level: &str| servers(json!({ "x": entry_with(&script, json!({ "logLevel": level })) }));
+    let fleet = start(&with("warning"));
+    fleet.tried().await;
+    assert_eq!(levels(&recording), ["warning"]);
+
+    assert_eq!(change(&fleet, &with("debug"), "x"), ServerChange::Updated);
+    let (heard, wanted) = (recording.clone(), json!({ "level": "debug" }));
+    let told = tokio::task::spawn_blocking(move || {
+        heard.wait_for(Duration::from_secs(60), |line| line["params"] == wanted)
+    });
+    assert!(told.await.unwrap().is_some(), "{:?}", levels(&recording));
+
+    let gone = call(&tools(&fleet), "mcp_x_crash", json!({})).await;
+    assert!(gone.is_error, "{gone:?}");
+    let (heard, count) = (recording.clone(), 3);
+    let told = tokio::task::spawn_blocking(move || {
+        heard.wait_for(Duration::from_secs(60), |_| levels(&heard).len() == count)
+    });
+    assert!(told.await.unwrap().is_some());
+    assert_eq!(levels(&recording), ["warning", "debug", "debug"]);
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn the_configured_log_level_is_part_of_every_request_since_2026_07_28_and_of_none_without() {
+    for level in [Some("notice"), None] {
+        let folder = tempfile::tempdir().unwrap();
+        let recording = Recording::at(folder.path().join("modern"));
+        let script = Script::new().modern().record(recording.path());
+        let more = level.map_or(json!({}), |level| json!({ "logLevel": level }));
+        let fleet = start(&servers(json!({ "x": entry_with(&script, more) })));
+        fleet.tried().await;
+        call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
+        for method in ["tools/list", "tools/call"] {
+            let request = recording.of_method(method).remove(0);
+            let told = &request["params"]["_meta"]["io.modelcontextprotocol/logLevel"];
+            assert_eq!(told.as_str(), level, "{request}");
+        }
+        assert_eq!(levels(&recording), Vec::<Value>::new());
+        fleet.stop().await;
+    }
 }
 
 #[tokio::test]
@@ -61,6 +116,7 @@ async fn a_server_that_is_treated_differently_keeps_its_process_and_the_call_in_
         json!({ "supportsParallelToolCalls": false }),
         json!({ "required": true }),
         json!({ "resources": ["test://a"] }),
+        json!({ "logLevel": "error" }),
     ] {
         let config = servers(json!({ "x": entry_with(&script, treatment.clone()) }));
         assert_eq!(change(&fleet, &config, "x"), ServerChange::Updated, "{treatment}");

@@ -85,13 +85,17 @@ async fn node_servers_elicit_request_roots_and_report_changes_and_progress() {
     let (named, given) = (yard.folder("named"), yard.folder("given"));
     let mut local = yard.entry("local", &peers.everything());
     local["toolTimeout"] = json!(SHORT);
+    let mut files = yard.entry("files", &peers.filesystem(&named));
+    local["roots"] = json!(true);
+    files["roots"] = json!(true);
     let config = servers(&json!({
         "local": local,
-        "remote": { "url": remote.url(), "timeout": 120_000, "toolTimeout": SHORT },
-        "files": yard.entry("files", &peers.filesystem(&named)),
+        "remote": { "url": remote.url(), "timeout": 120_000, "toolTimeout": SHORT, "roots": true },
+        "files": files,
     }));
     let person = Arc::new(Ada::default());
-    let host = Host { person: Some(person.clone()), roots: vec![given.clone()], ..Host::default() };
+    let workspace = Some(given.clone());
+    let host = Host { person: Some(person.clone()), workspace, ..Host::default() };
     let (fleet, tools) = ready(&config, setup(host)).await;
 
     let given = given.to_str().unwrap();

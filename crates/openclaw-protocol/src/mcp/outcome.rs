@@ -38,6 +38,9 @@ pub enum Part {
         /// requested.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         placeholder: bool,
+        /// Whom the source addresses it to, if not everyone.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        audience: Option<Audience>,
     },
     /// An image.
     Image {
@@ -75,6 +78,16 @@ pub enum Part {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<String>,
     },
+}
+
+/// Whom a part of a result is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Audience {
+    /// The user: no model has seen it.
+    User,
+    /// The model.
+    Assistant,
 }
 
 /// Details of a result.

@@ -129,8 +129,10 @@ impl Engine {
     }
 
     fn question(&self, request: &Request<'_>) -> Option<Question> {
-        let of =
-            |ask: Ask| Question { method: ask.method().into(), params: ask.params().to_string() };
+        let of = |ask: Ask| {
+            let params = ask.params(request.modern).to_string();
+            Question { method: ask.method().into(), params }
+        };
         if request.name() != "ask" {
             return self.script.calls.ask.map(of);
         }

@@ -33,7 +33,8 @@ impl Ask {
         }
     }
 
-    pub(crate) fn params(self) -> Value {
+    /// The parameters; `modern` for 2026-07-28.
+    pub(crate) fn params(self, modern: bool) -> Value {
         match self {
             Self::Ping | Self::Roots => json!({}),
             Self::Sampling => json!({
@@ -47,6 +48,11 @@ impl Ask {
                     "properties": {"name": {"type": "string"}},
                     "required": ["name"]
                 }
+            }),
+            Self::ElicitationUrl if modern => json!({
+                "mode": "url",
+                "message": "Please log in",
+                "url": "https://example.com/login?state=1"
             }),
             Self::ElicitationUrl => json!({
                 "mode": "url",

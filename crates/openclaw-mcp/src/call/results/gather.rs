@@ -8,7 +8,7 @@ use openclaw_tools::{Blob, Content, Link, MediaKind, check_media};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::parts::{Bounded, CallResult, Message, Part, PromptResult, ReadResult};
+use super::parts::{Audience, Bounded, CallResult, Message, Part, PromptResult, ReadResult};
 use super::repeats::Repeats;
 use super::structured::ShownContent;
 use super::text::{Token, without_needless_escapes};
@@ -30,6 +30,8 @@ enum Piece<'a> {
     Placeholder(String),
     /// JSON.
     Json(Cow<'a, str>),
+    /// A piece of a part for the model only.
+    ForModel(Box<Self>),
 }
 
 /// The content of a response.
@@ -46,6 +48,9 @@ pub(super) struct Gathered<'a> {
 #[derive(Default)]
 pub(super) struct Rest {
     pub(super) media: Vec<Content>,
+    /// The texts of parts for the user only, and their images and audio.
+    pub(super) user_texts: Vec<String>,
+    pub(super) user_media: Vec<Content>,
     pub(super) links: Vec<Link>,
     pub(super) structured: Option<Box<RawValue>>,
     pub(super) blobs: Vec<Blob>,
@@ -63,20 +68,31 @@ pub(super) struct ReadAnswer<'a> {
 /// A run of consecutive pieces, joined.
 pub(super) struct Stretch<'a> {
     pub(super) text: Cow<'a, str>,
-    /// Whether it is a placeholder for a part that is not shown.
-    pub(super) is_placeholder: bool,
+    pub(super) kind: StretchKind,
+}
+
+/// What a stretch stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum StretchKind {
+    /// Text for everyone.
+    Text,
+    /// A part that is not shown.
+    Placeholder,
+    /// Text for the model only.
+    ForModel,
 }
 
 impl<'a> ReadAnswer<'a> {
     /// A response with a single text.
     pub(super) fn of_text(text: String, rest: Rest) -> ReadAnswer<'static> {
-        let stretch = Stretch { text: Cow::Owned(text), is_placeholder: false };
+        let stretch = Stretch { text: Cow::Owned(text), kind: StretchKind::Text };
         ReadAnswer { stretches: vec![stretch], rest }
     }
 
     /// The range of the text within the raw JSON, if it is one piece and at least half of it.
     pub(super) fn only_part_of(&self, json: &str) -> Option<Range<usize>> {
-        let [Stretch { text: Cow::Borrowed(text), is_placeholder: false }] = *self.stretches else {
+        let [Stretch { text: Cow::Borrowed(text), kind: StretchKind::Text }] = *self.stretches
+        else {
             return None;
         };
         super::most_of(json, text)
@@ -88,10 +104,10 @@ impl<'a> ReadAnswer<'a> {
         if self.stretches.iter().any(|stretch| matches!(stretch.text, Cow::Borrowed(_))) {
             return Err(self);
         }
-        let owned = self.stretches.into_iter().map(|Stretch { text, is_placeholder }| Stretch {
-            text: Cow::Owned(text.into_owned()),
-            is_placeholder,
-        });
+        let owned = self
+            .stretches
+            .into_iter()
+            .map(|Stretch { text, kind }| Stretch { text: Cow::Owned(text.into_owned()), kind });
         Ok(ReadAnswer { stretches: owned.collect(), rest: self.rest })
     }
 }
@@ -176,7 +192,11 @@ impl<'a> Gathered<'a> {
 
     fn part(&mut self, part: Option<Part<'a>>) {
         match &part {
-            Some(part) => self.readable(part),
+            Some(part) => match part.audience() {
+                Audience::Everyone => self.readable(part),
+                Audience::User => self.for_user(part),
+                Audience::Model => self.for_model(part),
+            },
             None => self.unreadable(),
         }
         if let Some(parts) = &mut self.parts {
@@ -206,6 +226,26 @@ impl<'a> Gathered<'a> {
         }
     }
 
+    /// Reads a part that the model must not see.
+    fn for_user(&mut self, part: &Part<'a>) {
+        let (pieces, media) = (self.pieces.len(), self.rest.media.len());
+        self.readable(part);
+        let pieces = self.pieces.split_off(pieces);
+        if !pieces.is_empty() {
+            self.rest.user_texts.push(join(&pieces));
+        }
+        let media = self.rest.media.split_off(media);
+        self.rest.user_media.extend(media);
+    }
+
+    /// Reads a part that is not shown to users.
+    fn for_model(&mut self, part: &Part<'a>) {
+        let first = self.pieces.len();
+        self.readable(part);
+        let pieces = self.pieces.split_off(first);
+        self.pieces.extend(pieces.into_iter().map(|piece| Piece::ForModel(Box::new(piece))));
+    }
+
     fn unreadable(&mut self) {
         self.describe("[a part that cannot be parsed]".to_owned());
     }
@@ -221,7 +261,7 @@ impl<'a> Gathered<'a> {
     fn media(&mut self, kind: MediaKind, mime_type: Option<Token<'a>>, data: Option<Token<'a>>) {
         let declared = mime_type.map(Token::decode).unwrap_or_default();
         let decoded = data.map(Token::decode).unwrap_or_default();
-        let checked = match self.rest.media.len() {
+        let checked = match self.rest.media.len() + self.rest.user_media.len() {
             ..MAX_MEDIA => check_media(kind, &declared, &decoded, kind.max_bytes())
                 .map_err(|why| why.to_string()),
             _ => Err("too many".to_owned()),
@@ -292,11 +332,7 @@ impl<'a> Gathered<'a> {
     /// Shows structured content unless the parts contain the same. Binary data of a part is not
     /// repeated.
     fn structured(&mut self, structured: &'a RawValue) {
-        let theirs = self.pieces.iter().filter_map(|piece| match piece {
-            Piece::Theirs(text) => Some(*text),
-            Piece::Described(_) | Piece::Placeholder(_) | Piece::Json(_) => None,
-        });
-        let texts: Vec<Token<'a>> = theirs.collect();
+        let texts: Vec<Token<'a>> = self.pieces.iter().filter_map(Piece::token).collect();
         let parts = self.parts.take().unwrap_or_default();
         let repeats = Repeats::of(&parts);
         let short = repeats.taken_out(structured.get());
@@ -321,14 +357,16 @@ impl<'a> Gathered<'a> {
 
     /// Joins the text. It is borrowed if it is a single piece without escapes.
     pub(super) fn into_answer(mut self) -> ReadAnswer<'a> {
-        let is_placeholder = |piece: &Piece<'_>| matches!(piece, Piece::Placeholder(_));
         let stretches = match self.pieces.as_mut_slice() {
             [] => Vec::new(),
-            [only] => vec![Stretch { is_placeholder: is_placeholder(only), text: only.take() }],
+            [only] => vec![Stretch { kind: only.kind(), text: only.take() }],
             pieces => {
-                let runs = pieces.chunk_by_mut(|a, b| !is_placeholder(a) && !is_placeholder(b));
+                let is_one_run = |a: &Piece<'_>, b: &Piece<'_>| {
+                    a.kind() == b.kind() && a.kind() != StretchKind::Placeholder
+                };
+                let runs = pieces.chunk_by_mut(is_one_run);
                 let stretch = |run: &mut [Piece<'a>]| Stretch {
-                    is_placeholder: run.first().is_some_and(is_placeholder),
+                    kind: run.first().map_or(StretchKind::Text, Piece::kind),
                     text: match run {
                         [only] => only.take(),
                         several => Cow::Owned(join(several)),
@@ -348,26 +386,55 @@ impl<'a> Piece<'a> {
             Self::Theirs(token) => token.decode(),
             Self::Described(words) | Self::Placeholder(words) => Cow::Owned(std::mem::take(words)),
             Self::Json(json) => std::mem::take(json),
+            Self::ForModel(piece) => piece.take(),
+        }
+    }
+
+    /// The string in the raw JSON, if it is one.
+    fn token(&self) -> Option<Token<'a>> {
+        match self {
+            Self::Theirs(token) => Some(*token),
+            Self::Described(_) | Self::Placeholder(_) | Self::Json(_) => None,
+            Self::ForModel(piece) => piece.token(),
+        }
+    }
+
+    fn kind(&self) -> StretchKind {
+        match self {
+            Self::Theirs(_) | Self::Described(_) | Self::Json(_) => StretchKind::Text,
+            Self::Placeholder(_) => StretchKind::Placeholder,
+            Self::ForModel(_) => StretchKind::ForModel,
+        }
+    }
+
+    /// The maximum length of its text, in bytes.
+    fn max_len(&self) -> usize {
+        match self {
+            Self::Theirs(token) => token.max_len(),
+            Self::Described(words) | Self::Placeholder(words) => words.len(),
+            Self::Json(json) => json.len(),
+            Self::ForModel(piece) => piece.max_len(),
+        }
+    }
+
+    fn append_to(&self, text: &mut String) {
+        match self {
+            Self::Theirs(token) => token.decode_into(text),
+            Self::Described(words) | Self::Placeholder(words) => text.push_str(words),
+            Self::Json(json) => text.push_str(json),
+            Self::ForModel(piece) => piece.append_to(text),
         }
     }
 }
 
 fn join(pieces: &[Piece<'_>]) -> String {
-    let length = pieces.iter().map(|piece| match piece {
-        Piece::Theirs(token) => token.max_len() + 1,
-        Piece::Described(words) | Piece::Placeholder(words) => words.len() + 1,
-        Piece::Json(json) => json.len() + 1,
-    });
+    let length = pieces.iter().map(|piece| piece.max_len() + 1);
     let mut text = String::with_capacity(length.sum());
     for (at, piece) in pieces.iter().enumerate() {
         if at > 0 {
             text.push('\n');
         }
-        match piece {
-            Piece::Theirs(token) => token.decode_into(&mut text),
-            Piece::Described(words) | Piece::Placeholder(words) => text.push_str(words),
-            Piece::Json(json) => text.push_str(json),
-        }
+        piece.append_to(&mut text);
     }
     text
 }

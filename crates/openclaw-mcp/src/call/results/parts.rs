@@ -116,6 +116,19 @@ pub(super) struct Part<'a> {
     description: Option<&'a RawValue>,
     #[serde(borrow, default)]
     resource: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    annotations: Option<&'a RawValue>,
+}
+
+/// Whom a part is for (`annotations.audience`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Audience {
+    /// The user and the model.
+    Everyone,
+    /// The user only.
+    User,
+    /// The model only.
+    Model,
 }
 
 macro_rules! texts {
@@ -149,6 +162,27 @@ impl<'a> Part<'a> {
             "title" => self.title(),
             "description" => self.description(),
             _ => None,
+        }
+    }
+
+    /// Whom it is for. Other values than `user` and `assistant` are ignored, and so is a list with
+    /// neither.
+    pub(super) fn audience(&self) -> Audience {
+        #[derive(Deserialize)]
+        struct Annotations<'a> {
+            #[serde(borrow)]
+            audience: Bounded<&'a RawValue>,
+        }
+        let annotations = self.annotations.map(|raw| serde_json::from_str(raw.get()));
+        let Some(Ok(Annotations { audience })) = annotations else { return Audience::Everyone };
+        let names = |role: &str| {
+            let mut listed = audience.items.iter().filter_map(|raw| Token::of(raw));
+            listed.any(|listed| listed.decode() == role)
+        };
+        match (names("user"), names("assistant")) {
+            (true, false) => Audience::User,
+            (false, true) => Audience::Model,
+            _ => Audience::Everyone,
         }
     }
 

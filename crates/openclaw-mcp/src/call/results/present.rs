@@ -7,11 +7,11 @@ use openclaw_content::{Findings, NoRandomness, Text, Untrusted, inspect};
 use openclaw_tools::{Content, Details, ToolOutcome};
 
 use super::ResponseContext;
-use super::gather::{ReadAnswer, Stretch};
+use super::gather::{ReadAnswer, Rest, Stretch, StretchKind};
 
 /// Builds the outcome of a response.
 pub(super) fn present(answer: ReadAnswer<'_>, place: &ResponseContext<'_>) -> ToolOutcome {
-    let ReadAnswer { stretches, rest } = answer;
+    let ReadAnswer { stretches, mut rest } = answer;
     let mut details = place.details();
     let mut content = Vec::with_capacity(2 + rest.media.len());
     if stretches.iter().any(|stretch| !stretch.text.trim_ascii().is_empty()) {
@@ -21,6 +21,7 @@ pub(super) fn present(answer: ReadAnswer<'_>, place: &ResponseContext<'_>) -> To
             Err(error) => return no_boundary(&error, place),
         }
     }
+    let for_user = for_user(&mut rest, place);
     if rest.more > 0 {
         let more = rest.more;
         content.push(ours(format!("{more} more parts of the result are not shown.")));
@@ -34,6 +35,16 @@ pub(super) fn present(answer: ReadAnswer<'_>, place: &ResponseContext<'_>) -> To
         )));
         content.extend(rest.media);
     }
+    match for_user {
+        Ok(for_user) if for_user.is_empty() => {}
+        Ok(for_user) => {
+            details.untrusted = true;
+            details.for_user = for_user;
+            content
+                .push(ours("A part of the result is for the user only; it is shown to the user."));
+        }
+        Err(error) => return no_boundary(&error, place),
+    }
     if content.is_empty() {
         content.push(ours(if rest.is_error {
             "The call failed without an error message."
@@ -45,6 +56,22 @@ pub(super) fn present(answer: ReadAnswer<'_>, place: &ResponseContext<'_>) -> To
     details.structured = rest.structured;
     details.blobs = rest.blobs;
     ToolOutcome { content, is_error: rest.is_error, details }
+}
+
+/// Takes what is for the user only. Text beyond the limit is dropped.
+fn for_user(rest: &mut Rest, place: &ResponseContext<'_>) -> Result<Vec<Content>, NoRandomness> {
+    let mut content = Vec::new();
+    let mut text = std::mem::take(&mut rest.user_texts).join("\n");
+    if !text.trim_ascii().is_empty() {
+        if let Some(end) = cut_at(&text, place.limits.max_chars) {
+            text.truncate(end);
+            text.push('…');
+        }
+        let text = Text::outside(Untrusted::new(text), Arc::clone(&place.source))?;
+        content.push(Content::Text(text));
+    }
+    content.append(&mut rest.user_media);
+    Ok(content)
 }
 
 /// Whether a text can be shown as is: not blank and not too long.
@@ -126,7 +153,7 @@ fn label(
 ) -> Result<(), NoRandomness> {
     let mut first: Option<Text> = None;
     let mut left = end;
-    for Stretch { text, is_placeholder } in stretches {
+    for Stretch { text, kind } in stretches {
         if left == 0 {
             break;
         }
@@ -140,7 +167,11 @@ fn label(
             None => Text::outside(text, Arc::clone(&place.source))?,
         };
         first.get_or_insert_with(|| text.map(|_| String::new()));
-        content.push(if is_placeholder { Content::Placeholder(text) } else { Content::Text(text) });
+        content.push(match kind {
+            StretchKind::Text => Content::Text(text),
+            StretchKind::Placeholder => Content::Placeholder(text),
+            StretchKind::ForModel => Content::ForModel(text),
+        });
     }
     Ok(())
 }

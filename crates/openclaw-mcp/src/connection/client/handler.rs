@@ -2,15 +2,32 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{
-    ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ErrorCode, ErrorData, ListRootsResult, LoggingLevel,
-    LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
+    ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ErrorCode, ErrorData, ListRootsResult,
+    LoggingLevel, LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
 
+use super::elicitation::Elicitation;
 use super::{Client, LOG_CHARS, to_json};
+
+impl Client {
+    async fn answer_elicitation(
+        &self,
+        params: Value,
+        context: &RequestContext<RoleClient>,
+    ) -> Result<ElicitResult, ErrorData> {
+        let asked = Elicitation::parse(params)
+            .map_err(|problem| ErrorData::invalid_params(problem, None))?;
+        // The server cancelled the request, so the user's answer is no longer needed.
+        tokio::select! {
+            answer = self.elicit(asked) => Ok(answer),
+            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+        }
+    }
+}
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
@@ -22,18 +39,29 @@ impl ClientHandler for Client {
         request: ElicitRequestParams,
         context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        // The server cancelled the request, so the user's answer is no longer needed.
-        tokio::select! {
-            answer = self.elicit(request) => Ok(answer),
-            () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
+        self.answer_elicitation(to_json(&request), &context).await
+    }
+
+    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        let CustomRequest { method, params, .. } = request;
+        if method != "elicitation/create" {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
         }
+        let answer = self.answer_elicitation(params.unwrap_or_default(), &context).await?;
+        Ok(CustomResult::new(to_json(&answer)))
     }
 
     async fn list_roots(
         &self,
         _context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        Ok(self.roots())
+        let undeclared = || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "roots/list", None);
+        self.roots().ok_or_else(undeclared)
     }
 
     async fn create_message(

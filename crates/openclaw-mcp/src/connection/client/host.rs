@@ -91,8 +91,8 @@ pub struct Host {
     pub person: Option<Arc<dyn Elicitor>>,
     /// Answers sampling requests; `None` if no model is configured.
     pub sampler: Option<Arc<dyn Sampler>>,
-    /// The folders of the session.
-    pub roots: Vec<PathBuf>,
+    /// The workspace of agents that have none of their own.
+    pub workspace: Option<PathBuf>,
 }
 
 impl std::fmt::Debug for Host {
@@ -100,16 +100,16 @@ impl std::fmt::Debug for Host {
         let (person, sampler) = (self.person.is_some(), self.sampler.is_some());
         let mut shown = f.debug_struct("Host");
         shown.field("person", &person).field("sampler", &sampler);
-        shown.field("roots", &self.roots).finish()
+        shown.field("workspace", &self.workspace).finish()
     }
 }
 
 impl Host {
-    /// Returns the client configuration for a server; sampling is declared only if it is offered.
-    pub(crate) fn config(&self, offers_sampling: bool) -> ClientConfig {
+    /// Returns the client configuration for a server; sampling and roots are declared only if they
+    /// are offered.
+    pub(crate) fn config(&self, offers_sampling: bool, offers_roots: bool) -> ClientConfig {
         let mut capabilities = ClientCapabilities::default();
-        // An empty list of roots is still an answer: a server may drop its own folders for it.
-        if !self.roots.is_empty() {
+        if offers_roots {
             capabilities.roots = Some(RootsCapabilities::default());
         }
         if self.person.is_some() {

@@ -1,11 +1,12 @@
 //! Requests from a server, and their answers (T10, T11).
 //!
-//! Elicitations are passed to the user, or declined if there is none; roots are the session's
-//! folders; sampling requests are passed to the sampler. Log messages of a server go to the log
+//! Elicitations are passed to the user, or declined if there is none; the root is the agent's
+//! workspace, if the server may know it; sampling requests are passed to the sampler. Log messages of a server go to the log
 //! only. Changes of lists are counted for the owner of the lists.
 
 #![expect(deprecated, reason = "older servers still ask for roots and sampling, and still log")]
 
+mod elicitation;
 mod handler;
 mod host;
 mod work;
@@ -16,22 +17,23 @@ pub use host::{
 };
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
+use openclaw_config::{LogLevel, Roots};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_secrets::Redactor;
 use rmcp::model::{
-    ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ListRootsResult,
-    ProtocolVersion, Root,
+    ClientConfig, ElicitResult, ElicitationAction, ListRootsResult, ProtocolVersion, Root,
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::time::timeout;
+use url::Url;
 
 use crate::fleet::events::Users;
 use crate::wire::{FastLane, WeakLane};
+use elicitation::Elicitation;
 use work::Work;
 
 /// Timeout for an answer of the user, or of the sampler including a user that it asks.
@@ -70,6 +72,12 @@ pub struct Client {
     redactor: Redactor,
     /// The agents that use the server.
     users: Users,
+    /// Whether sampling is declared.
+    offers_sampling: bool,
+    /// The folder of these agents, if the server may know it.
+    root: Option<Url>,
+    /// The level of the server's log messages.
+    log_level: Option<LogLevel>,
     shared: Arc<Shared>,
 }
 
@@ -95,19 +103,53 @@ struct Followed {
 }
 
 impl Client {
-    /// Creates our side for a server; sampling is not declared to it.
+    /// Creates our side for a server; neither sampling nor roots are declared to it.
     pub fn new(server: &str, host: Host) -> Self {
-        let (server, config) = (server.to_owned(), host.config(false));
+        let (server, config) = (server.to_owned(), host.config(false, false));
         let changes = watch::Sender::new(Changes::default());
         let (work, lane, updates) = (Work::default(), OnceLock::new(), Mutex::default());
         let shared = Arc::new(Shared { server, host, work, lane, changes, updates });
-        Self { config, redactor: Redactor::new(), users: Users::default(), shared }
+        let (redactor, users) = (Redactor::new(), Users::default());
+        let (offers_sampling, root, log_level) = (false, None, None);
+        Self { config, redactor, users, offers_sampling, root, log_level, shared }
     }
 
     /// Sets whether sampling is declared to the server.
     #[must_use]
     pub fn with_sampling(mut self, is_offered: bool) -> Self {
-        self.config = self.shared.host.config(is_offered);
+        self.offers_sampling = is_offered;
+        self.declared()
+    }
+
+    /// Sets what the server learns about the agents' folder.
+    #[must_use]
+    pub fn with_roots(mut self, roots: &Roots) -> Self {
+        let folder = match roots {
+            Roots::Hidden => None,
+            Roots::Workspace(own) => own.as_ref().or(self.shared.host.workspace.as_ref()),
+        };
+        self.root = folder.and_then(|folder| Url::from_directory_path(folder).ok());
+        self.declared()
+    }
+
+    /// Sets the level of the server's log messages.
+    #[must_use]
+    pub(crate) fn with_log_level(mut self, level: Option<LogLevel>) -> Self {
+        self.log_level = level;
+        self
+    }
+
+    pub(crate) fn log_level(&self) -> Option<LogLevel> {
+        self.log_level
+    }
+
+    /// The name of the server.
+    pub(crate) fn server(&self) -> &str {
+        &self.shared.server
+    }
+
+    fn declared(mut self) -> Self {
+        self.config = self.shared.host.config(self.offers_sampling, self.root.is_some());
         self
     }
 
@@ -217,11 +259,11 @@ impl Client {
             let params = request.get_mut("params").map(Value::take).unwrap_or_default();
             let answer = match request.get("method").and_then(Value::as_str) {
                 Some("elicitation/create") => {
-                    let params = serde_json::from_value(params)
-                        .map_err(|_| "an input that cannot be parsed".to_owned())?;
-                    to_json(&self.elicit(params).await)
+                    to_json(&self.elicit(Elicitation::parse(params)?).await)
                 }
-                Some("roots/list") => to_json(&self.roots()),
+                Some("roots/list") => {
+                    to_json(&self.roots().ok_or("roots, which are not offered to it")?)
+                }
                 Some("sampling/createMessage") => self
                     .sample(params)
                     .await
@@ -233,20 +275,12 @@ impl Client {
         Ok(answers)
     }
 
-    async fn elicit(&self, params: ElicitRequestParams) -> ElicitResult {
+    async fn elicit(&self, asked: Elicitation) -> ElicitResult {
         let Some(person) = &self.shared.host.person else {
             tracing::info!(server = %self.shared.server, "declined an elicitation: no user");
             return ElicitResult::new(ElicitationAction::Decline);
         };
-        let (message, wanted) = match params {
-            ElicitRequestParams::FormElicitationParams { message, requested_schema, .. } => {
-                (message, ElicitationKind::Form(to_json(&requested_schema)))
-            }
-            ElicitRequestParams::UrlElicitationParams { message, url, .. } => {
-                (message, ElicitationKind::Visit(url))
-            }
-            _ => return ElicitResult::new(ElicitationAction::Decline),
-        };
+        let Elicitation { message, wanted } = asked;
         let message = clean_line(Untrusted::new(&message), LOG_CHARS);
         let (server, occasion) = (self.shared.server.clone(), self.shared.work.now());
         let sessions = occasion.sessions.clone();
@@ -299,11 +333,11 @@ impl Client {
         }
     }
 
-    fn roots(&self) -> ListRootsResult {
-        let address = |folder: &PathBuf| {
-            url::Url::from_directory_path(folder).ok().map(|url| Root::new(url.to_string()))
-        };
-        ListRootsResult::new(self.shared.host.roots.iter().filter_map(address).collect())
+    /// Returns the roots; `None` if they are not declared. Never an empty list, for which a server
+    /// may drop its own folders.
+    fn roots(&self) -> Option<ListRootsResult> {
+        let root = Root::new(self.root.as_ref()?.to_string()).with_name("workspace");
+        Some(ListRootsResult::new(vec![root]))
     }
 }
 

@@ -151,8 +151,9 @@ impl LiveConnection {
                 }
                 () = sleep_or_never(every) => EVERYTHING,
                 Ok(()) = upkeep.changed() => {
-                    let resources = upkeep.borrow().resources.clone();
+                    let SharedOptions { resources, log_level, .. } = upkeep.borrow().clone();
                     self.connection.follow_these(resources).await;
+                    self.connection.set_log_level(log_level).await;
                     continue;
                 }
             };

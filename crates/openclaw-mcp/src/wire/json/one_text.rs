@@ -68,7 +68,9 @@ impl<'a> JsonCursor<'a> {
                 text = Some((end - inside.len(), end));
                 Some(())
             }
-            "annotations" | "_meta" => walk.value().map(drop),
+            // A part for the user or the model only is read in full.
+            "annotations" => walk.value().filter(|it| !it.get().contains("audience")).map(drop),
+            "_meta" => walk.value().map(drop),
             _ => None,
         })?;
         self.take(b']')?;
@@ -117,6 +119,7 @@ mod tests {
             r#"{"content":[{"type":"text","text":null}]}"#,
             r#"{"content":[{"type":"text"}]}"#,
             r#"{"content":[{"type":"image","text":"a"}]}"#,
+            r#"{"content":[{"type":"text","text":"a","annotations":{"audience":["user"]}}]}"#,
             r#"{"content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}"#,
             r#"{"content":[{"type":"text","text":"a","text":"b"}]}"#,
             r#"{"content":[{"type":"text","text":"a","data":"b"}]}"#,

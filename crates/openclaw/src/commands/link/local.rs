@@ -90,8 +90,7 @@ pub(crate) fn setup(
         resolver,
         environment: environment.clone(),
         guard: edge.guard_command().map_or_else(Guard::none, Guard::new),
-        // The gateway forwards elicitations to connected clients. The current folder is not
-        // announced as a root: some servers would give up their own folders for it.
+        // The gateway forwards elicitations to connected clients.
         host: Host::default(),
     };
     let folders = keep::folders(&paths.state);

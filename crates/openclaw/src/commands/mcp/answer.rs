@@ -1,6 +1,6 @@
 //! Shows the result of a request: text or JSON on stdout, notes about it on stderr.
 
-use openclaw_protocol::mcp::{Details, Failure, Outcome, Part};
+use openclaw_protocol::mcp::{Audience, Details, Failure, Outcome, Part};
 use serde::Serialize;
 
 use super::save::{self, Saved, is_whole, save, save_as, save_text};
@@ -76,10 +76,18 @@ fn show_parts(outcome: &Outcome, output: &mut Output) {
         match part {
             // The blob that it stands for is reported separately.
             Part::Text { placeholder: true, .. } if has_blobs => {}
+            Part::Text { audience: Some(Audience::Assistant), .. } => {}
             Part::Text { text, untrusted: true, .. } => output.outside(text),
             Part::Text { text, untrusted: false, .. } => output.note(text),
             Part::Image { .. } | Part::Audio { .. } | Part::Blob { .. } => {}
         }
+    }
+    let is_for_model =
+        |part: &&Part| matches!(part, Part::Text { audience: Some(Audience::Assistant), .. });
+    let hidden = outcome.content.iter().filter(is_for_model).count();
+    if hidden > 0 {
+        let texts = if hidden == 1 { "1 text" } else { &*format!("{hidden} texts") };
+        output.note(&format!("{texts} for the model only; use `--raw` to see all texts"));
     }
 }
 
