@@ -7,13 +7,24 @@ use tracing_subscriber::filter::{FilterExt, LevelFilter, Targets};
 use tracing_subscriber::prelude::*;
 
 use crate::cli::{GlobalArgs, LogFormat};
+use crate::log_writer::LogWriter;
 
 /// Starts logging at the level of the command line or `OPENCLAW_LOG`, or else at the `usual` one.
-pub(crate) fn start(args: &GlobalArgs, usual: &str, redactor: &Redactor) -> Result<(), String> {
+/// The returned writer has to be finished before the program exits.
+pub(crate) fn start(
+    args: &GlobalArgs,
+    usual: &str,
+    redactor: &Redactor,
+) -> Result<LogWriter, String> {
     let level = levels(args.log_level.as_deref().unwrap_or(usual))?;
     let level = FilterExt::and(level, quiet());
     let redactor = redactor.clone();
-    let writer = move || RedactingWriter::new(redactor.clone(), stderr());
+    let log = LogWriter::new(match args.log_format {
+        LogFormat::Json => dropped_as_json,
+        LogFormat::Human => dropped,
+    });
+    let lines = log.clone();
+    let writer = move || RedactingWriter::new(redactor.clone(), lines.clone());
     let registry = tracing_subscriber::registry();
     match args.log_format {
         LogFormat::Json => {
@@ -26,17 +37,29 @@ pub(crate) fn start(args: &GlobalArgs, usual: &str, redactor: &Redactor) -> Resu
             registry.with(layer.with_writer(writer).with_filter(level)).init();
         }
     }
-    Ok(())
+    Ok(log)
+}
+
+fn dropped(lines: u64) -> String {
+    format!("WARN openclaw: {lines} log lines were dropped: stderr is read too slowly\n")
+}
+
+fn dropped_as_json(lines: u64) -> String {
+    let message = "log lines were dropped: stderr is read too slowly";
+    let line = serde_json::json!({ "level": "WARN", "message": message, "lines": lines });
+    format!("{line}\n")
 }
 
 /// Caps the levels of libraries: at debug and trace they log URLs with passwords and whole messages;
-/// `rmcp` logs authorization codes at debug.
+/// `rmcp` logs authorization codes at debug. `notify` logs every event of a watched folder: if the
+/// log is written to that folder, each line would cause the next one.
 fn quiet() -> Targets {
     let loud = ["hyper", "hyper_util", "reqwest", "rustls", "h2"];
     Targets::new()
         .with_default(LevelFilter::TRACE)
         .with_targets(loud.map(|target| (target, LevelFilter::INFO)))
         .with_target("rmcp", LevelFilter::WARN)
+        .with_target("notify", LevelFilter::WARN)
 }
 
 /// Parses a level, or levels per module: `info,openclaw_mcp=debug`.

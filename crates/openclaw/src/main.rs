@@ -7,10 +7,13 @@ mod edge;
 mod error;
 mod exit;
 mod fold;
+mod log_writer;
 mod logging;
 mod output;
 mod signals;
 mod typed_ahead;
+
+use std::time::Duration;
 
 use clap::Parser as _;
 use openclaw_secrets::Redactor;
@@ -20,6 +23,9 @@ use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::Output;
+
+/// How long the last log lines may take to be written.
+const LAST_LINES: Duration = Duration::from_secs(1);
 
 fn main() -> std::process::ExitCode {
     // Checked first: a guard is started for every process with servers, and needs nothing else.
@@ -50,11 +56,13 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(cli: &Cli, redactor: Redactor, output: &mut Output) -> CommandResult {
-    logging::start(&cli.global, cli.usual_log_level(), &redactor).map_err(|error| {
+    let log = logging::start(&cli.global, cli.usual_log_level(), &redactor).map_err(|error| {
         CommandError::usage(error)
             .hint("use error, warn, info, debug, trace or off; per module: info,openclaw_mcp=debug")
     })?;
-    commands::run(cli, &Edge::of_this_process(redactor), output)
+    let result = commands::run(cli, &Edge::of_this_process(redactor), output);
+    log.finish(LAST_LINES);
+    result
 }
 
 /// Prints an error of `clap`, as JSON with `--json`, or the help.

@@ -8,6 +8,7 @@ mod calls;
 mod chat;
 mod doctor;
 mod endings;
+mod logging;
 mod sampling;
 mod state_files;
 mod support;

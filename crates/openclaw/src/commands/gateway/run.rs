@@ -11,15 +11,21 @@ use openclaw_gateway::state::ClaimError;
 use openclaw_protocol::config::{ReloadParams, ReloadResult};
 use openclaw_protocol::{RequestError, rpc};
 use serde_json::json;
+use tokio::time::timeout;
 
 use crate::cli::RunArgs;
-use crate::commands::link::{Need, Role, cannot_start, look, missing_servers, ourselves, setup};
+use crate::commands::link::{
+    Need, Role, asked_to_end, cannot_start, look, missing_servers, ourselves, setup,
+};
 use crate::commands::{LoadedConfig, load_config, log_warnings};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, STRONG};
-use crate::signals::{SignalAction, Signals};
+use crate::signals::{SignalAction, Signals, end_after};
+
+/// How long a note may take to be written.
+const NOTE: Duration = Duration::from_millis(500);
 
 pub(super) fn run(
     args: &RunArgs,
@@ -54,7 +60,7 @@ async fn attend(
         missing = missing(&served) => Err(missing_servers(&missing)),
     };
     let grace = served.gateway.config().config.gateway.shutdown_grace;
-    stop(served, grace, &mut signals, output).await;
+    stop(served, grace, &mut signals, output.json).await;
     result
 }
 
@@ -100,8 +106,10 @@ async fn attend_signals(served: &Served, signals: &mut Signals, output: &mut Out
             SignalAction::Interrupt | SignalAction::End => return,
             SignalAction::HangUp => {
                 let surface = served.gateway.caller(ourselves());
-                let answer: Result<ReloadResult, RequestError> =
-                    look::<rpc::ConfigReload>(&*surface, ReloadParams::default()).await;
+                let answer = tokio::select! {
+                    answer = look::<rpc::ConfigReload>(&*surface, ReloadParams::default()) => answer,
+                    () = asked_to_end(signals) => return,
+                };
                 tell_reload(answer, output);
             }
         }
@@ -128,13 +136,24 @@ fn tell_reload(answer: Result<ReloadResult, RequestError>, output: &mut Output) 
 }
 
 /// Stops the gateway gracefully; a second signal stops it immediately.
-async fn stop(served: Served, grace: Duration, signals: &mut Signals, output: &mut Output) {
-    output.note("stopping; press Ctrl-C again to stop immediately");
-    let hurry = async { while signals.next().await == SignalAction::HangUp {} };
-    tokio::select! {
-        () = served.stop(grace) => output.note("stopped"),
-        () = hurry => output.note("stopped immediately"),
-    }
+async fn stop(served: Served, grace: Duration, signals: &mut Signals, json: bool) {
+    end_after(grace);
+    let stop = async {
+        note(json, "stopping; press Ctrl-C again to stop immediately").await;
+        served.stop(grace).await;
+    };
+    let how = tokio::select! {
+        () = stop => "stopped",
+        () = asked_to_end(signals) => "stopped immediately",
+    };
+    note(json, how).await;
+}
+
+/// Writes a note to stderr, and gives up soon: the reader may be stuck, which must not keep the
+/// gateway from stopping.
+async fn note(json: bool, text: &'static str) {
+    let writing = tokio::task::spawn_blocking(move || Output::new(json).note(text));
+    let _ = timeout(NOTE, writing).await;
 }
 
 impl From<ServeError> for CommandError {

@@ -20,7 +20,7 @@ use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
-use crate::signals::{SignalAction, Signals};
+use crate::signals::{SignalAction, Signals, end_after};
 use local::Local;
 pub(crate) use local::{cannot_start, missing_servers, ourselves, setup};
 pub(crate) use remote::find_running;
@@ -207,6 +207,9 @@ async fn standalone(
     let link = local.link();
     let result = work(&link, signals, output).await;
     drop(link);
+    if matches!(result, Err(CommandError::Interrupted)) {
+        end_after(GRACE);
+    }
     // A further signal skips the graceful stop, and the servers are killed.
     tokio::select! {
         () = local.stop(GRACE) => {}
@@ -251,6 +254,7 @@ pub(crate) fn with_running(
     })
 }
 
-async fn asked_to_end(signals: &mut Signals) {
+/// Waits for a signal to end.
+pub(crate) async fn asked_to_end(signals: &mut Signals) {
     while signals.next().await == SignalAction::HangUp {}
 }

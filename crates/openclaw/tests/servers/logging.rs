@@ -1,0 +1,93 @@
+//! Logs must not disturb the program: neither a log that is watched, nor one that nobody reads.
+
+use std::fs;
+use std::io::{PipeReader, PipeWriter, Write as _, pipe};
+use std::process::{Child, ExitStatus, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use openclaw_testkit::{Script, processes};
+use serde_json::json;
+
+use crate::support::{LONG, Place};
+
+/// Killed on drop.
+struct Gateway(Child);
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(place: &Place, stdout: impl Into<Stdio>, stderr: impl Into<Stdio>) -> Gateway {
+    let mut command = place.command(&["gateway", "run", "--port", "0"]);
+    command.env("OPENCLAW_LOG", "trace").stdout(stdout).stderr(stderr);
+    Gateway(command.spawn().unwrap())
+}
+
+fn wait_for(what: &str, is_there: impl Fn() -> bool) {
+    let is_missing = || if is_there() { Vec::new() } else { vec![0] };
+    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "{what}");
+}
+
+/// Saves a configuration with one more server, and waits until the gateway has applied it.
+fn reload(place: &Place) {
+    place.configure(&[("a", &Script::new()), ("b", &Script::new())]);
+    wait_for("the gateway never reloaded", || {
+        let (code, _, _) = place.said(&["mcp", "call", "b", "count"]);
+        code == 0
+    });
+}
+
+/// Sends SIGTERM, and returns the status.
+fn end(gateway: &mut Gateway) -> ExitStatus {
+    let pid = gateway.0.id();
+    kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGTERM).unwrap();
+    let is_running = || if processes::is_alive(pid) { vec![pid] } else { Vec::new() };
+    assert!(processes::wait_until_none(LONG, is_running).is_empty(), "SIGTERM had no effect");
+    gateway.0.wait().unwrap()
+}
+
+/// A pipe that is full and never read: a write to it blocks.
+fn full_pipe() -> (PipeReader, PipeWriter) {
+    let (reader, mut writer) = pipe().unwrap();
+    let size = nix::fcntl::fcntl(&writer, nix::fcntl::FcntlArg::F_GETPIPE_SZ).unwrap();
+    writer.write_all(&vec![b'x'; size.try_into().unwrap()]).unwrap();
+    (reader, writer)
+}
+
+#[test]
+fn a_log_in_the_watched_folder_does_not_feed_itself() {
+    let place = Place::new(&[("a", &Script::new())]);
+    let log = place.path("gateway.log");
+    let mut gateway = start(&place, Stdio::null(), fs::File::create(&log).unwrap());
+    wait_for("the gateway never listened", || place.path("gateway.json").exists());
+    reload(&place);
+    assert!(end(&mut gateway).success());
+    let text = fs::read_to_string(&log).unwrap();
+    assert!(text.contains("configuration reloaded"), "{text}");
+    assert!(!text.contains("notify::"), "the watcher logs: {} bytes", text.len());
+}
+
+#[test]
+fn a_log_that_is_not_read_does_not_stop_the_gateway() {
+    let place = Place::new(&[("a", &Script::new())]);
+    let (_reader, stderr) = full_pipe();
+    let mut gateway = start(&place, Stdio::null(), stderr);
+    wait_for("the gateway never listened", || place.path("gateway.json").exists());
+    reload(&place);
+    assert!(end(&mut gateway).success());
+}
+
+#[test]
+fn a_signal_ends_a_program_that_hangs() {
+    let place = Place::new(&[]);
+    fs::write(place.path("openclaw.json"), json!({}).to_string()).unwrap();
+    // It hangs while it writes its address to stdout, before it can handle a signal.
+    let (_reader, stdout) = full_pipe();
+    let mut gateway = start(&place, stdout, Stdio::null());
+    wait_for("the gateway never listened", || place.path("gateway.json").exists());
+    assert_eq!(end(&mut gateway).code(), Some(143));
+}
