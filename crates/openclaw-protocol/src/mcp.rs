@@ -11,8 +11,8 @@ pub use outcome::{Audience, Details, Failure, Finding, Link, Outcome, Part};
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use crate::config::Issue;
 
@@ -209,7 +209,7 @@ pub struct ListParams {
     /// For tools: whether to include the input schema.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<bool>,
-    /// For tools: whether to return definitions unprocessed, as the server sent them.
+    /// For tools: whether to return complete definitions, unprocessed, as the server sent them.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
 }
@@ -255,6 +255,41 @@ pub struct Tool {
     /// Input schema, if requested.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub input_schema: Option<Value>,
+    /// The rest of its definition, if requested.
+    #[serde(flatten)]
+    pub rest: DefinitionRest,
+}
+
+/// What else a server says about a tool, as the server sent it. Untrusted.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DefinitionRest {
+    /// Annotations, such as hints about its effects.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub annotations: Option<Value>,
+    /// Schema of its structured results.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// Icons.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub icons: Option<Value>,
+    /// How it is executed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub execution: Option<Value>,
+    /// Metadata.
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Value>,
+    /// Members that the protocol does not define.
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub other: Map<String, Value>,
+    /// Number of members that are too large to be kept.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub omitted_members: usize,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 /// Side effects of a tool.

@@ -146,6 +146,9 @@ fn a_usage_error_is_json_with_json() {
     let (code, stdout, _) =
         ended(openclaw(place.path(), &["stauts", "--", "--json"]).output().unwrap());
     assert_eq!((code, stdout.as_str()), (2, ""));
+    let args = ["gateway", "--port", "1", "status"];
+    let (code, _, stderr) = ended(openclaw(place.path(), &args).output().unwrap());
+    assert!(code == 2 && stderr.contains("`--port` and `--bind` must not be"), "{stderr}");
     let (code, stdout, stderr) =
         ended(openclaw(place.path(), &["--json", "--help"]).output().unwrap());
     assert_eq!((code, stderr.as_str()), (0, ""));

@@ -8,10 +8,12 @@ use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::describe;
+use openclaw_mcp::inventory::listing::ListedTool;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::mcp::{
-    Effect, LeftOut, PromptsResult, ResourcesResult, ServersResult, Tool, ToolsResult,
+    DefinitionRest, Effect, LeftOut, PromptsResult, ResourcesResult, ServersResult, Tool,
+    ToolsResult,
 };
 use openclaw_tools::{self as tools, Decision};
 use serde::Serialize;
@@ -47,8 +49,7 @@ pub(crate) fn servers_as(agent: &AgentTools, statuses: &[ServerStatus]) -> Serve
 pub struct ToolsWanted {
     /// Include the input schema.
     pub schema: bool,
-    /// Include titles, descriptions and schemas as the server sends them, instead of sanitized and
-    /// truncated as for a model.
+    /// Include everything as the server sends it, instead of sanitized and truncated as for a model.
     pub raw: bool,
 }
 
@@ -97,8 +98,32 @@ fn tool(tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
         changed: tool.is_changed(),
         fingerprint: tool.fingerprint().to_string(),
         unusable: tool.flaw().map(ToString::to_string),
-        input_schema: wanted.schema.then(schema),
+        input_schema: (wanted.schema || wanted.raw).then(schema),
+        rest: if wanted.raw { rest(listed) } else { DefinitionRest::default() },
     }
+}
+
+/// The members of a definition that we do not interpret, or only in part.
+fn rest(listed: &ListedTool) -> DefinitionRest {
+    let omitted_members = listed.other.omitted();
+    let mut rest = DefinitionRest { omitted_members, ..DefinitionRest::default() };
+    for (name, value) in listed.other.iter() {
+        // What is nested too deeply is shown as text.
+        let value = serde_json::from_str(value.get()).unwrap_or_else(|_| value.get().into());
+        let known = match name {
+            "annotations" => &mut rest.annotations,
+            "outputSchema" => &mut rest.output_schema,
+            "icons" => &mut rest.icons,
+            "execution" => &mut rest.execution,
+            "_meta" => &mut rest.meta,
+            _ => {
+                rest.other.insert(name.to_owned(), value);
+                continue;
+            }
+        };
+        *known = Some(value);
+    }
+    rest
 }
 
 /// The tools that a server lists but that cannot be used.

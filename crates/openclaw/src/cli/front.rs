@@ -124,9 +124,7 @@ pub(crate) enum ExportFormat {
 }
 
 #[derive(Debug, Args)]
-#[command(
-    args_conflicts_with_subcommands = true,
-    after_help = "Examples:
+#[command(after_help = "Examples:
   openclaw gateway
   openclaw gateway run --port 18800
   openclaw gateway status
@@ -136,8 +134,7 @@ It runs until SIGTERM or Ctrl-C; running turns then get a short time to finish. 
 stops it immediately. SIGHUP reloads the configuration.
 
 Exit codes of `run`: 0 stopped, 1 failed to start, 3 a gateway is already running, the port is in use, or a \
-required server is not ready, 78 the configuration has errors."
-)]
+required server is not ready, 78 the configuration has errors.")]
 pub(crate) struct GatewayArgs {
     #[command(subcommand)]
     pub(crate) command: Option<GatewayCommand>,
@@ -179,6 +176,14 @@ pub(crate) struct RunArgs {
     /// The address to listen on, or `loopback`, `lan`, `all` [default: `gateway.bind`]
     #[arg(long, value_name = "ADDRESS", value_parser = bind)]
     pub(crate) bind: Option<Bind>,
+}
+
+impl RunArgs {
+    /// Whether any of the options is given.
+    pub(crate) fn are_given(&self) -> bool {
+        let Self { port, bind } = self;
+        port.is_some() || bind.is_some()
+    }
 }
 
 /// Parses an address as in `gateway.bind`.

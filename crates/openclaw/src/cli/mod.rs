@@ -250,6 +250,78 @@ mod tests {
         command.get_subcommands().for_each(|inner| for_each(inner, look));
     }
 
+    /// A command line of each command.
+    const LINES: &[&str] = &[
+        "chat",
+        "agent --message=x",
+        "sessions list",
+        "sessions show x",
+        "sessions delete x",
+        "sessions export x",
+        "gateway",
+        "gateway run --port=0",
+        "gateway status",
+        "gateway stop",
+        "status",
+        "doctor",
+        "mcp servers",
+        "mcp tools x --schema --raw",
+        "mcp call x y a=1 --raw --save=x",
+        "mcp resources",
+        "mcp read x y",
+        "mcp prompts",
+        "mcp prompt x y",
+        "mcp doctor",
+        "mcp status x",
+        "mcp logs x",
+        "mcp refresh",
+        "mcp reload",
+        "mcp list",
+        "mcp add x --url=y",
+        "mcp remove x",
+        "mcp connect x",
+        "mcp import --dry-run",
+        "config validate",
+        "config show",
+        "config schema",
+        "config path",
+        "secrets check",
+        "demo-server",
+        "completions bash",
+    ];
+
+    /// The names of all commands without subcommands, each with those that it is in.
+    fn leaves(command: &clap::Command, before: &str, found: &mut Vec<String>) {
+        for inner in command.get_subcommands() {
+            let path = format!("{before}{} ", inner.get_name());
+            if inner.has_subcommands() {
+                leaves(inner, &path, found);
+            } else {
+                found.push(path);
+            }
+        }
+    }
+
+    #[test]
+    fn json_is_accepted_before_and_after_every_subcommand() {
+        let mut commands = Vec::new();
+        leaves(&Cli::command(), "", &mut commands);
+        for command in commands {
+            let is_tried = LINES.iter().any(|line| format!("{line} ").starts_with(&command));
+            assert!(is_tried, "{command}");
+        }
+        for words in LINES.iter().map(|line| line.split(' ').collect::<Vec<_>>()) {
+            for at in 0..=words.len() {
+                let (before, after) = words.split_at(at);
+                let line = [&["openclaw"], before, &["--json"], after].concat();
+                match Cli::try_parse_from(&line) {
+                    Ok(cli) => assert!(cli.global.json, "{line:?}"),
+                    Err(error) => panic!("{line:?}: {error}"),
+                }
+            }
+        }
+    }
+
     /// On a narrow terminal, an explicit line break leaves a short line inside a paragraph.
     #[test]
     fn paragraphs_of_help_have_no_line_breaks() {

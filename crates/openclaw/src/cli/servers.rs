@@ -61,8 +61,8 @@ pub(crate) struct ToolsArgs {
     /// Show the JSON Schema of each tool's arguments
     #[arg(long)]
     pub(crate) schema: bool,
-    /// With --json, show titles, descriptions and schemas as the servers sent them, in full
-    #[arg(long, requires = "json")]
+    /// With --json, show everything that the servers say about their tools, as they sent it
+    #[arg(long)]
     pub(crate) raw: bool,
     #[command(flatten)]
     pub(crate) context: ContextArgs,

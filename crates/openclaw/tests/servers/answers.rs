@@ -233,7 +233,47 @@ fn tool_descriptions_are_truncated_unless_raw() {
     assert!(exit == 0 && bounded.len() < 5_000, "{}", bounded.len());
     let (exit, all, _) = place.said(&["mcp", "tools", "--json", "--raw"]);
     assert!(exit == 0 && all.len() > 1_000_000, "{}", all.len());
-    assert_eq!(place.said(&["mcp", "tools", "--raw"]).0, 2);
+    let (exit, _, stderr) = place.said(&["mcp", "tools", "--raw"]);
+    assert!(exit == 2 && stderr.contains("`--raw` requires `--json`"), "{stderr}");
+}
+
+#[test]
+fn raw_tools_have_everything_that_the_server_says() {
+    let schema = json!({ "type": "object", "properties": { "n": { "format": "odd" } } });
+    let members = [
+        ("title", json!("Count")),
+        ("inputSchema", schema.clone()),
+        ("outputSchema", schema.clone()),
+        ("annotations", json!({ "readOnlyHint": true, "audience": ["user"] })),
+        ("icons", json!([{ "src": "https://example.org/a.png", "sizes": ["48x48"] }])),
+        ("execution", json!({ "taskSupport": "optional" })),
+        ("_meta", json!({ "example.org/version": 2 })),
+    ];
+    let tool = members
+        .iter()
+        .fold(Tool::new("count"), |tool, (name, value)| tool.with(name, value.clone()));
+    let tool = tool.with("x-cost", json!(0.5)).with("fingerprint", json!("forged"));
+    let large = Tool::new("large").with("icons", json!([{ "src": "x".repeat(300_000) }]));
+    let place = Place::new(&[("test", &Script::new().tools([tool, large]))]);
+    for args in [
+        ["mcp", "tools", "--json", "--raw"],
+        ["--json", "mcp", "tools", "--raw"],
+        ["mcp", "--json", "tools", "--raw"],
+        ["mcp", "tools", "--raw", "--json"],
+    ] {
+        let (exit, stdout, stderr) = place.said(&args);
+        assert_eq!(exit, 0, "{args:?}: {stderr}");
+        let said: Value = serde_json::from_str(&stdout).unwrap();
+        let count = &said["tools"][0];
+        for (name, value) in &members {
+            assert_eq!(count[name], *value, "{name}: {count}");
+        }
+        assert_eq!(count["other"], json!({ "x-cost": 0.5, "fingerprint": "forged" }));
+        assert_ne!(count["fingerprint"], "forged");
+        assert_eq!(said["tools"][1]["omittedMembers"], 1, "{}", said["tools"][1]);
+    }
+    let (_, stdout, _) = place.said(&["--json", "mcp", "tools"]);
+    assert!(!stdout.contains("icons") && !stdout.contains("x-cost"), "{stdout}");
 }
 
 #[test]

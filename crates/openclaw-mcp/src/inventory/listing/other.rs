@@ -43,7 +43,7 @@ impl OtherMembers {
         self.members.iter().map(|(name, value)| (name.as_str(), &**value))
     }
 
-    /// The number of members that exceed the limit.
+    /// The number of members that exceed the limit. Not cached: unknown until the server is connected.
     pub fn omitted(&self) -> usize {
         self.omitted
     }
@@ -56,7 +56,32 @@ fn size(name: &str, value: &RawValue) -> usize {
 impl PartialEq for OtherMembers {
     fn eq(&self, other: &Self) -> bool {
         let mut pairs = self.iter().zip(other.iter());
-        self.members.len() == other.members.len()
+        (self.members.len(), self.omitted) == (other.members.len(), other.omitted)
             && pairs.all(|((a, one), (b, two))| a == b && one.get() == two.get())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn raw(json: &str) -> Box<RawValue> {
+        RawValue::from_string(json.to_owned()).unwrap()
+    }
+
+    #[test]
+    fn members_are_kept_up_to_a_size_and_a_number() {
+        let mut other = OtherMembers::default();
+        other.add("large".to_owned(), raw(&format!("\"{}\"", "x".repeat(MAX_BYTES))));
+        assert_eq!((other.get("large").is_none(), other.omitted()), (true, 1));
+        let half = format!("\"{}\"", "x".repeat(MAX_BYTES / 2 + 1));
+        for value in [&half, &half, "1"] {
+            other.add("same".to_owned(), raw(value));
+        }
+        assert_eq!(other.get("same").map(RawValue::get), Some("1"), "the last one counts");
+        for number in 0..2 * MAX_MEMBERS {
+            other.add(number.to_string(), raw("null"));
+        }
+        assert_eq!((other.iter().count(), other.omitted()), (MAX_MEMBERS, 2 + MAX_MEMBERS));
     }
 }

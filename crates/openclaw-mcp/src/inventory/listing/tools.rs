@@ -192,3 +192,56 @@ fn flaw(raw: &RawValue, error: &serde_json::Error) -> Dropped {
         Err(_) => Dropped::new(&tool.name, "the input schema is nested too deeply"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_text(json: &str) -> Result<ListedTool, String> {
+        let raw = RawValue::from_string(json.to_owned()).unwrap();
+        read(&raw).map_err(|dropped| dropped.reason)
+    }
+
+    #[test]
+    fn an_entry_is_cached_with_all_its_members() {
+        let long = "x".repeat(300_000);
+        for json in [
+            r#"{"name":"a","inputSchema":{}}"#.to_owned(),
+            r#"{"name":"a","title":"A","description":"b","inputSchema":{"type":"object"},
+                "annotations":{"readOnlyHint":true,"x":[1.50]},"icons":[],"y":null}"#
+                .to_owned(),
+            r#"{"name":"a","title":null,"inputSchema":{},"annotations":null}"#.to_owned(),
+            format!(
+                r#"{{"name":"a","inputSchema":{{}},"annotations":{{"destructiveHint":true,"x":"{long}"}}}}"#
+            ),
+        ] {
+            let listed = read_text(&json).unwrap();
+            let cached = serde_json::to_vec(&listed).unwrap();
+            let recalled: ListedTool = serde_json::from_reader(&cached[..]).unwrap();
+            assert_eq!(recalled.hints, listed.hints);
+            let is_whole = listed.other.omitted() == 0;
+            assert_eq!(recalled == listed, is_whole, "{listed:?}");
+        }
+        let listed = read_text(r#"{"name":"a","inputSchema":{},"icons":[1.50]}"#).unwrap();
+        assert_eq!(listed.other.get("icons").map(RawValue::get), Some("[1.50]"));
+    }
+
+    #[test]
+    fn a_repeated_or_misshapen_member_makes_an_entry_invalid() {
+        for (json, reason) in [
+            (r#"{"name":"a","name":"b","inputSchema":{}}"#, "duplicate field `name`"),
+            (r#"{"name":"a","inputSchema":{},"inputSchema":{}}"#, "duplicate field `inputSchema`"),
+            (r#"{"name":"a","inputSchema":{},"title":5}"#, "invalid type: integer `5`"),
+            (
+                r#"{"name":"a","inputSchema":{},"annotations":{"readOnlyHint":"yes"}}"#,
+                "invalid type",
+            ),
+            (r#"{"name":"","inputSchema":{}}"#, NOT_A_NAME),
+            (r#"{"name":"a"}"#, "no input schema"),
+            (r#"{"name":"a","inputSchema":true}"#, "the input schema is not an object"),
+        ] {
+            let said = read_text(json).unwrap_err();
+            assert!(said.contains(reason), "{json}: {said}");
+        }
+    }
+}

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use crate::cli::{GatewayArgs, GatewayCommand};
 use crate::edge::Edge;
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
 
 pub(crate) use status::{Agent, GatewayState, gateway_state};
@@ -20,6 +20,11 @@ pub(crate) fn gateway(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
+    // `clap` could check this only for all options, also for global ones.
+    if args.command.is_some() && args.run.are_given() {
+        let message = "`--port` and `--bind` must not be given before a subcommand";
+        return Err(CommandError::usage(message).hint("use `openclaw gateway run --port PORT`"));
+    }
     match &args.command {
         None => run::run(&args.run, flag, edge, output),
         Some(GatewayCommand::Run(args)) => run::run(args, flag, edge, output),

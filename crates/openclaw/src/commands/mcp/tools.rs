@@ -11,7 +11,7 @@ use openclaw_protocol::rpc;
 use super::shell::with_result;
 use crate::cli::ToolsArgs;
 use crate::edge::Edge;
-use crate::error::CommandResult;
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{BAD, Column, FAINT, Output, STRONG, cut, fit, lines_of, plural, printable};
 
@@ -28,6 +28,10 @@ pub(super) fn tools(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
+    // `clap` cannot check this: it does not see a `--json` before the subcommand.
+    if args.raw && !output.json {
+        return Err(CommandError::usage("`--raw` requires `--json`").hint("add `--json`"));
+    }
     let params = ListParams {
         agent_id: args.context.agent.clone(),
         server: args.server.clone(),
