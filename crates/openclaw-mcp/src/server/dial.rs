@@ -157,7 +157,6 @@ impl ServerDial {
         Client::new(&self.name, host.clone())
             .with_sampling(self.connection.sampling)
             .used_by(&self.users)
-            .without_secrets(self.log.redactor())
     }
 
     /// Connects to a remote server.

@@ -21,7 +21,6 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_secrets::Redactor;
 use rmcp::model::{
     ClientConfig, ElicitRequestParams, ElicitResult, ElicitationAction, ListRootsResult,
     ProtocolVersion, Root,
@@ -67,7 +66,6 @@ impl Changes {
 #[derive(Debug, Clone)]
 pub struct Client {
     config: ClientConfig,
-    redactor: Redactor,
     /// The agents that use the server.
     users: Users,
     shared: Arc<Shared>,
@@ -101,7 +99,7 @@ impl Client {
         let changes = watch::Sender::new(Changes::default());
         let (work, lane, updates) = (Work::default(), OnceLock::new(), Mutex::default());
         let shared = Arc::new(Shared { server, host, work, lane, changes, updates });
-        Self { config, redactor: Redactor::new(), users: Users::default(), shared }
+        Self { config, users: Users::default(), shared }
     }
 
     /// Sets whether sampling is declared to the server.
@@ -115,13 +113,6 @@ impl Client {
     #[must_use]
     pub(crate) fn used_by(mut self, users: &Users) -> Self {
         self.users = users.clone();
-        self
-    }
-
-    /// Sets the redactor for what the server logs.
-    #[must_use]
-    pub fn without_secrets(mut self, redactor: &Redactor) -> Self {
-        self.redactor = redactor.clone();
         self
     }
 
