@@ -29,13 +29,13 @@ pub(crate) fn start(args: &GlobalArgs, usual: &str, redactor: &Redactor) -> Resu
     Ok(())
 }
 
-/// Caps the levels of libraries: at debug and trace they log URLs with passwords and whole messages;
-/// `rmcp` logs authorization codes at debug.
+/// Caps the levels of all libraries: at debug and trace they log URLs with passwords and whole
+/// messages, such as `tungstenite` the handshake with the token; `rmcp` logs authorization codes at
+/// debug.
 fn quiet() -> Targets {
-    let loud = ["hyper", "hyper_util", "reqwest", "rustls", "h2"];
     Targets::new()
-        .with_default(LevelFilter::TRACE)
-        .with_targets(loud.map(|target| (target, LevelFilter::INFO)))
+        .with_default(LevelFilter::INFO)
+        .with_target("openclaw", LevelFilter::TRACE)
         .with_target("rmcp", LevelFilter::WARN)
 }
 
