@@ -7,6 +7,9 @@ use crate::text::is_reference_word;
 
 /// Replaces a credential in displayed text.
 pub(crate) use openclaw_secrets::REDACTED;
+use openclaw_secrets::SecretString;
+use percent_encoding::percent_decode_str;
+use url::Url;
 
 /// Words in the names of credentials.
 const TELLING_WORDS: &[&str] = &[
@@ -65,6 +68,10 @@ const TELLING_PREFIXES: &[&str] = &[
     "dop_v1_",
     "shpat_",
 ];
+
+/// The minimum length in bytes of a value that is redacted in logs, if only its place suggests that
+/// it is a credential.
+const MIN_WORD: usize = 8;
 
 /// Options whose value is an assignment or a header, as in `-e NAME=value`.
 const CARRIERS: &[&str] = &["-e", "--env", "-H", "--header"];
@@ -126,6 +133,42 @@ pub(crate) fn address_credentials(text: &str) -> impl Iterator<Item = std::ops::
     let values: Vec<_> =
         values.filter(hidden).filter(|range| !is_reference_word(&text[range.clone()])).collect();
     user.into_iter().chain(values)
+}
+
+/// Returns the credentials in a URL, as written and decoded, to be registered with a redactor: the
+/// password, or the user name without one, and the values of the query. Values of fewer than eight
+/// bytes are left out if their names are harmless, as in `?mode=fast`.
+pub fn url_credentials(url: &str) -> Vec<SecretString> {
+    let Ok(url) = Url::parse(url) else { return Vec::new() };
+    let password = url.password().filter(|password| !password.is_empty());
+    let mut found = vec![password.unwrap_or(url.username()).to_owned()];
+    for pair in url.query().unwrap_or_default().split('&') {
+        let (name, value) = pair.split_once('=').unwrap_or(("", pair));
+        if value.len() >= MIN_WORD || is_credential_name(name) {
+            found.push(value.to_owned());
+        }
+    }
+    // In a query, a plus is a space.
+    let plain = |text: &String| percent_decode_str(text).decode_utf8_lossy().into_owned();
+    let decoded: Vec<String> = found.iter().map(plain).collect();
+    let spaced = decoded.iter().map(|text| text.replace('+', " "));
+    let all = found.iter().cloned().chain(spaced).chain(decoded.iter().cloned());
+    all.filter(|text| !text.is_empty()).map(SecretString::from).collect()
+}
+
+/// Returns the credentials in the arguments of a command, to be registered with a redactor. Short
+/// ones are left out: `-e LEVEL=debug` must not hide every `debug`.
+pub(crate) fn arg_credentials<'a>(args: impl IntoIterator<Item = &'a str>) -> Vec<SecretString> {
+    let mut filter = ArgFilter::default();
+    let mut found = Vec::new();
+    for arg in args {
+        let Some(from) = filter.hidden_from(arg) else { continue };
+        let in_urls = [arg, arg.split_once('=').map_or("", |(_, value)| value)];
+        found.extend(in_urls.into_iter().flat_map(url_credentials));
+        let words = arg[from..].split_whitespace().chain([arg[from..].trim()]);
+        found.extend(words.filter(|word| word.len() >= MIN_WORD).map(SecretString::from));
+    }
+    found
 }
 
 /// Redacts the credentials in a URL.
@@ -237,6 +280,32 @@ mod tests {
         for name in ["LOG_LEVEL", "Accept", "PORT", "command", "MONKEY", "AUTHOR", "keyboard", ""] {
             assert!(!is_credential_name(name), "{name}");
         }
+    }
+
+    #[test]
+    fn credentials_of_urls_and_arguments_are_found_as_written_and_decoded() {
+        let exposed = |found: Vec<SecretString>| -> Vec<String> {
+            found.iter().map(|it| it.expose().to_owned()).collect()
+        };
+        let found = exposed(url_credentials("https://me:p%40ss@h/x?key=k1&mode=fast&x=12345678"));
+        for expected in ["p%40ss", "p@ss", "k1", "12345678"] {
+            assert!(found.iter().any(|it| it == expected), "{expected}: {found:?}");
+        }
+        assert!(!found.iter().any(|it| it == "me" || it == "fast"), "{found:?}");
+        assert_eq!(exposed(url_credentials("https://ghp_token@h/"))[0], "ghp_token");
+        assert!(url_credentials("https://h/x").is_empty());
+        let found = exposed(arg_credentials([
+            "--token",
+            "sesame-open",
+            "-e",
+            "LEVEL=debug",
+            "--header=Authorization: Bearer abcdefgh",
+            "postgres://u:db-password@h/db",
+        ]));
+        for expected in ["sesame-open", "abcdefgh", "db-password"] {
+            assert!(found.iter().any(|it| it == expected), "{expected}: {found:?}");
+        }
+        assert!(!found.iter().any(|it| it == "debug"), "{found:?}");
     }
 
     #[test]

@@ -47,7 +47,7 @@ mod tree;
 mod watch;
 
 pub use agent::{AgentConfig, ApprovalSettings, ModelChoice, ModelName};
-pub use credential::{is_credential_name, looks_like_credential};
+pub use credential::{is_credential_name, looks_like_credential, url_credentials};
 pub use diagnostic::{Diagnostic, Report, Severity};
 pub use diff::{AgentChanges, Change, Changes, RestartCause, ServerChange};
 pub use edit::{Document, EditError};

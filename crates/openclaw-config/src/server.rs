@@ -6,7 +6,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use openclaw_secrets::SecretTemplate;
+use openclaw_secrets::{SecretString, SecretTemplate};
 use url::Url;
 
 use crate::credential;
@@ -186,6 +186,11 @@ impl Args {
         self.0.iter().map(Expanded::as_str)
     }
 
+    /// Returns the credentials in them, to be registered with a redactor.
+    pub fn credentials(&self) -> Vec<SecretString> {
+        credential::arg_credentials(self.iter())
+    }
+
     /// Returns the arguments with credentials redacted.
     pub fn shown(&self) -> Vec<String> {
         credential::safe_args(self.0.iter().map(Expanded::written))
@@ -289,6 +294,11 @@ impl SafeUrl {
     /// Whether `written` parses to the same URL.
     pub fn is(&self, written: &str) -> bool {
         Url::parse(written.trim()).is_ok_and(|url| url == self.url)
+    }
+
+    /// Returns the credentials in it, to be registered with a redactor.
+    pub fn credentials(&self) -> Vec<SecretString> {
+        credential::url_credentials(self.url.as_str())
     }
 
     /// Returns the URL itself. Do not display it.

@@ -156,7 +156,10 @@ impl Models {
         let mut settings = match configured {
             Some((_, provider)) => {
                 let mut settings = ProviderSettings::new(id, kind(provider.api));
-                settings.base_url = provider.base_url.as_ref().map(|url| url.expose().to_string());
+                if let Some(url) = &provider.base_url {
+                    self.resolver.redactor().add_all(&url.credentials());
+                    settings.base_url = Some(url.expose().to_string());
+                }
                 settings
             }
             None => match ProviderSettings::known(id) {

@@ -53,13 +53,13 @@ pub async fn serve(
 ) -> Result<Served, ServeError> {
     let claim = Claim::take(&setup.state)?;
     let settings = setup.config.gateway.clone();
+    let resolver = &setup.fleet.surroundings.resolver;
     let token = match &settings.token {
         Some(template) => {
-            let resolver = &setup.fleet.surroundings.resolver;
             let token = resolver.resolve_credential(template).await;
             token.map_err(|error| ServeError::Token(error.to_string()))?
         }
-        None => claim.token()?,
+        None => claim.token(resolver.redactor())?,
     };
     let options = Options {
         bind: bind.unwrap_or_else(|| settings.bind.ip()),

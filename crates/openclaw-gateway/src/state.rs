@@ -11,7 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use openclaw_secrets::SecretString;
+use openclaw_secrets::{Redactor, SecretString};
 use serde::{Deserialize, Serialize};
 
 const LOCK: &str = "gateway.lock";
@@ -58,7 +58,7 @@ fn whom(running: Option<&Running>) -> String {
 pub struct Running {
     /// Its WebSocket URL.
     pub url: String,
-    /// The token that clients authenticate with.
+    /// The token that clients authenticate with. [`find`] does not register it with a redactor.
     pub token: Option<SecretString>,
     /// Its process id.
     pub pid: u32,
@@ -99,11 +99,18 @@ impl Claim {
         Err(ClaimError::Taken(read_card(folder).map(Box::new)))
     }
 
-    /// Returns the token of this directory, and creates it if there is none.
+    /// Returns the token of this directory, and creates it if there is none. It is registered with
+    /// the redactor.
     ///
     /// # Errors
     /// Fails if it cannot be read or written, or no random numbers are available.
-    pub fn token(&self) -> io::Result<SecretString> {
+    pub fn token(&self, redactor: &Redactor) -> io::Result<SecretString> {
+        let token = self.read_or_make_token()?;
+        redactor.add(&token);
+        Ok(token)
+    }
+
+    fn read_or_make_token(&self) -> io::Result<SecretString> {
         let path = self.folder.join(TOKEN);
         match openclaw_files::read_text(&path, MAX_FILE) {
             Ok(text) if !text.trim().is_empty() => {

@@ -4,13 +4,15 @@
 
 use std::fs;
 
+use openclaw_secrets::Redactor;
+
 use super::{CARD, Claim, ClaimError, LOCK, TOKEN, find};
 
 const ADDRESS: &str = "127.0.0.1:18789";
 
 fn published(folder: &std::path::Path) -> Claim {
     let claim = Claim::take(folder).unwrap();
-    let token = claim.token().unwrap();
+    let token = claim.token(&Redactor::new()).unwrap();
     claim.publish(ADDRESS.parse().unwrap(), Some(&token), "1.2.3").unwrap();
     claim
 }
@@ -23,7 +25,7 @@ fn a_running_gateway_is_found_with_its_token_and_a_stopped_one_is_not() {
     let running = find(folder.path()).unwrap();
     assert_eq!(running.url, "ws://127.0.0.1:18789");
     assert_eq!((running.pid, running.version.as_str()), (std::process::id(), "1.2.3"));
-    assert_eq!(running.token.unwrap(), claim.token().unwrap());
+    assert_eq!(running.token.unwrap(), claim.token(&Redactor::new()).unwrap());
     drop(claim);
     assert!(find(folder.path()).is_none());
     assert!(!folder.path().join(CARD).exists());
@@ -58,10 +60,12 @@ fn what_a_killed_gateway_left_behind_is_not_believed() {
 #[test]
 fn the_token_is_made_once_and_kept() {
     let folder = tempfile::tempdir().unwrap();
-    let first = Claim::take(folder.path()).unwrap().token().unwrap();
+    let first = Claim::take(folder.path()).unwrap().token(&Redactor::new()).unwrap();
     assert_eq!(first.expose().len(), 64);
-    let again = Claim::take(folder.path()).unwrap().token().unwrap();
+    let redactor = Redactor::new();
+    let again = Claim::take(folder.path()).unwrap().token(&redactor).unwrap();
     assert_eq!(first, again);
+    assert_eq!(redactor.redact(again.expose()), "[REDACTED]");
 }
 
 #[test]

@@ -5,12 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_config::import::{self, App, Findings, Platform, SearchContext};
-use openclaw_config::{Config, LoadEnvironment, Loaded, NoHome, PROGRAM_VARIABLE, Paths};
+use openclaw_config::{
+    Config, LoadEnvironment, Loaded, NoHome, PROGRAM_VARIABLE, Paths, url_credentials,
+};
 use openclaw_mcp::process::guard::GuardCommand;
 use openclaw_secrets::{Environment, Redactor, Resolver};
 
 /// As the first argument, runs the program as the guard for another process's servers.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
+
+/// Variables with the URL of a proxy, in upper or lower case. They may contain a password, and are
+/// read by libraries, too.
+const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
 /// The environment of this process.
 pub(crate) struct Edge {
@@ -20,6 +26,11 @@ pub(crate) struct Edge {
 
 impl Edge {
     pub(crate) fn of_this_process(redactor: Redactor) -> Self {
+        let proxies = PROXIES.iter().flat_map(|name| [(*name).to_owned(), name.to_lowercase()]);
+        let addresses = proxies.filter_map(|name| variable(&name)).map(|address| {
+            if address.contains("://") { address } else { format!("http://{address}") }
+        });
+        redactor.add_all(&addresses.flat_map(|url| url_credentials(&url)).collect::<Vec<_>>());
         Self { redactor, home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()) }
     }
 

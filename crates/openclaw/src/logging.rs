@@ -50,14 +50,14 @@ fn dropped_as_json(lines: u64) -> String {
     format!("{line}\n")
 }
 
-/// Caps the levels of libraries: at debug and trace they log URLs with passwords and whole messages;
-/// `rmcp` logs authorization codes at debug. `notify` logs every event of a watched folder: if the
-/// log is written to that folder, each line would cause the next one.
+/// Caps the levels of all libraries: at debug and trace they log URLs with passwords and whole
+/// messages, such as `tungstenite` the handshake with the token; `rmcp` logs authorization codes at
+/// debug. `notify` logs every event of a watched folder: if the log is written to that folder, each
+/// line would cause the next one.
 fn quiet() -> Targets {
-    let loud = ["hyper", "hyper_util", "reqwest", "rustls", "h2"];
     Targets::new()
-        .with_default(LevelFilter::TRACE)
-        .with_targets(loud.map(|target| (target, LevelFilter::INFO)))
+        .with_default(LevelFilter::INFO)
+        .with_target("openclaw", LevelFilter::TRACE)
         .with_target("rmcp", LevelFilter::WARN)
         .with_target("notify", LevelFilter::WARN)
 }

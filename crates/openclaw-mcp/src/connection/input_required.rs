@@ -8,8 +8,8 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::Connection;
-use crate::wire::CallError;
 use crate::wire::json::Json;
+use crate::wire::{CallError, redacted};
 
 /// Maximum number of input rounds per request.
 pub(super) const MAX_ROUNDS: usize = 10;
@@ -50,7 +50,10 @@ impl Answers {
 impl Connection {
     /// Collects the input for a repeated request; `None` if the result is complete.
     pub(super) async fn answers(&self, result: &Json) -> Result<Option<Answers>, CallError> {
-        let Some(missing) = self.missing(result) else { return Ok(None) };
+        let Some(mut missing) = self.missing(result) else { return Ok(None) };
+        for request in missing.input_requests.values_mut() {
+            redacted::request(request, self.lane.redactor());
+        }
         let state = missing.request_state.map(ToOwned::to_owned);
         let responses = Box::pin(self.client.fulfil(missing.input_requests)).await;
         let responses = responses.map_err(CallError::AskedFor)?;

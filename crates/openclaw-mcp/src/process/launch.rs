@@ -39,6 +39,7 @@ pub async fn launch(
         Ok((name.clone(), resolver.resolve_credential(template).await?))
     });
     env.extend(try_join_all(own).await?);
+    resolver.redactor().add_all(&server.args.credentials());
     Ok(Launch {
         program: server.command.as_str().to_owned(),
         args: server.args.iter().map(str::to_owned).collect(),

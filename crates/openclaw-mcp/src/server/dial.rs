@@ -163,7 +163,6 @@ impl ServerDial {
             .with_roots(&self.connection.roots)
             .with_log_level(self.upkeep.borrow().log_level)
             .used_by(&self.users)
-            .without_secrets(self.log.redactor())
     }
 
     /// Connects to a remote server.

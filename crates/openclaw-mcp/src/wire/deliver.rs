@@ -1,6 +1,7 @@
 //! Routes each message to its receiver: a call of the fast lane, or `rmcp`.
 
 use bytes::BytesMut;
+use openclaw_secrets::Redactor;
 use rmcp::RoleClient;
 use rmcp::service::RxJsonRpcMessage;
 use rmcp::transport::async_rw::JsonRpcMessageCodec;
@@ -10,8 +11,8 @@ use tokio_util::codec::Decoder as _;
 
 use super::calls::{CallId, CallReply, Calls, Fault};
 use super::peek::{Line, peek};
-use super::progress;
 use super::skipped::SkippedLines;
+use super::{progress, redacted};
 use crate::wire::json::{Json, JsonRef};
 
 /// A message for `rmcp`.
@@ -42,13 +43,16 @@ pub(super) async fn deliver(
     waiters: &impl Waiters,
     to_rmcp: &mpsc::Sender<Message>,
 ) -> Result<Option<CallReply>, ReceiverDropped> {
+    let redactor = waiters.skipped().redactor();
     match peek(line) {
-        Line::Answer(id, answer) if Some(id.number()) == wanted => Ok(Some(owned(answer))),
-        Line::ToRmcp(id, answer) if Some(id) == wanted => Ok(Some(owned(answer))),
+        Line::Answer(id, answer) if Some(id.number()) == wanted => {
+            Ok(Some(owned(answer, redactor)))
+        }
+        Line::ToRmcp(id, answer) if Some(id) == wanted => Ok(Some(owned(answer, redactor))),
         Line::Unreadable(id) if Some(id.number()) == wanted => Ok(Some(Err(Fault::Unreadable))),
-        Line::Nameless(error) if wanted.is_some() => Ok(Some(Err(Fault::Error(error.to_owned())))),
+        Line::Nameless(error) if wanted.is_some() => Ok(Some(owned(Err(error), redactor))),
         Line::Answer(id, answer) => {
-            hand_to_waiter(id, || owned(answer), waiters);
+            hand_to_waiter(id, || owned(answer, redactor), waiters);
             Ok(None)
         }
         Line::Unreadable(id) => {
@@ -57,7 +61,7 @@ pub(super) async fn deliver(
         }
         Line::Progress(id) => {
             if let Some(watcher) = waiters.with_calls(|calls| calls.progressed(id)) {
-                progress::tell(&watcher, line);
+                progress::tell(&watcher, line, redactor);
             }
             Ok(None)
         }
@@ -91,8 +95,10 @@ pub(super) async fn deliver(
     }
 }
 
-fn owned(answer: Result<JsonRef<'_>, &RawValue>) -> CallReply {
-    answer.map(Json::from).map_err(|error| Fault::Error(error.to_owned()))
+/// Copies a response. Secrets are redacted in errors; whether a result is content is known to the
+/// caller.
+fn owned(answer: Result<JsonRef<'_>, &RawValue>, redactor: &Redactor) -> CallReply {
+    answer.map(Json::from).map_err(|error| Fault::Error(redacted::error(error, redactor)))
 }
 
 fn hand_to_waiter(id: CallId, answer: impl FnOnce() -> CallReply, waiters: &impl Waiters) {
@@ -102,15 +108,20 @@ fn hand_to_waiter(id: CallId, answer: impl FnOnce() -> CallReply, waiters: &impl
     }
 }
 
-/// Parses a message and passes it to `rmcp`.
+/// Parses a message, redacts its secrets and passes it to `rmcp`.
 pub(super) async fn hand_over(
     line: &[u8],
     skipped: &SkippedLines,
     to_rmcp: &mpsc::Sender<Message>,
 ) -> Result<(), ReceiverDropped> {
-    let mut bytes = BytesMut::with_capacity(line.len() + 1);
+    let Ok(text) = std::str::from_utf8(line) else {
+        skipped.note(line);
+        return Ok(());
+    };
+    let text = redacted::message(text, skipped.redactor());
+    let mut bytes = BytesMut::with_capacity(text.len() + 1);
     // The codec would end the message at a line break; in JSON a space is equivalent.
-    bytes.extend(line.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
+    bytes.extend(text.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }));
     bytes.extend_from_slice(b"\n");
     match JsonRpcMessageCodec::<Message>::default().decode(&mut bytes) {
         Ok(Some(message)) => to_rmcp.send(message).await.map_err(|_| ReceiverDropped),

@@ -4,6 +4,7 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use openclaw_secrets::Redactor;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
@@ -13,7 +14,7 @@ use super::http::{self, HttpWire};
 use super::pipe::WhenDropped;
 use super::progress::Watcher;
 use super::queue::Queue;
-use super::{Closed, frame, pipe};
+use super::{Closed, frame, pipe, redacted};
 use crate::connection::param_headers::ParamHeader;
 use crate::wire::json::Json;
 
@@ -143,6 +144,14 @@ impl FastLane {
         })
     }
 
+    /// Returns the redactor of the server's secrets.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        match &self.way {
+            Transport::Pipe(queue) => queue.skipped.redactor(),
+            Transport::Http(wire) => wire.redactor(),
+        }
+    }
+
     fn with_calls(&self, change: impl FnOnce(&mut Calls)) {
         match &self.way {
             Transport::Pipe(queue) => change(&mut queue.state().calls),
@@ -223,6 +232,7 @@ impl FastLane {
                     Box::pin(http::call_tool(wire, &call, limits, watcher)).await
                 }
             }
+            .map(|result| redacted::result(result, self.redactor()))
         }
     }
 

@@ -23,6 +23,7 @@ mod pipe;
 mod progress;
 mod queue;
 mod reader;
+pub(crate) mod redacted;
 mod skipped;
 mod slow_lane;
 

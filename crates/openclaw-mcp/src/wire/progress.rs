@@ -1,6 +1,7 @@
 //! Progress reports of a server about a pending call.
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_secrets::Redactor;
 pub use openclaw_tools::{Progress, Watcher};
 use serde::Deserialize;
 
@@ -8,9 +9,10 @@ use serde::Deserialize;
 const MESSAGE_CHARS: usize = 200;
 
 /// Parses a progress notification.
-fn read(line: &[u8]) -> Option<Progress> {
+fn read(line: &[u8], redactor: &Redactor) -> Option<Progress> {
     let Notification { params } = serde_json::from_slice(line).ok()?;
-    let message = params.message.map(|text| clean_line(Untrusted::new(&text), MESSAGE_CHARS));
+    let clean = |text: String| clean_line(Untrusted::new(&redactor.redact(&text)), MESSAGE_CHARS);
+    let message = params.message.map(clean);
     let message = message.filter(|text| !text.is_empty());
     Some(Progress { done: params.progress, total: params.total, message })
 }
@@ -30,8 +32,8 @@ struct Params {
 }
 
 /// Sends the progress in a notification to the watcher.
-pub(super) fn tell(watcher: &Watcher, line: &[u8]) {
-    if let Some(progress) = read(line) {
+pub(super) fn tell(watcher: &Watcher, line: &[u8], redactor: &Redactor) {
+    if let Some(progress) = read(line, redactor) {
         watcher.send_replace(Some(progress));
     }
 }
@@ -41,7 +43,9 @@ mod tests {
     use super::*;
 
     fn read(params: &str) -> Option<Progress> {
-        super::read(format!(r#"{{"method":"x","params":{params}}}"#).as_bytes())
+        let redactor = Redactor::new();
+        redactor.add(&"hunter22".into());
+        super::read(format!(r#"{{"method":"x","params":{params}}}"#).as_bytes(), &redactor)
     }
 
     #[test]
@@ -51,6 +55,8 @@ mod tests {
         let message = progress.message.unwrap();
         assert!(message.starts_with("a b") && !message.contains(char::is_control), "{message:?}");
         assert!(read(r#"{"progress":"x"}"#).is_none());
+        let progress = read(r#"{"progress":1,"message":"with hunter22"}"#).unwrap();
+        assert_eq!(progress.message.unwrap(), "with [REDACTED]");
     }
 
     #[test]

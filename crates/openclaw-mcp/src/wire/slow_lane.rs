@@ -20,6 +20,7 @@ use super::deliver::Message;
 use super::handshake_response::HandshakeResponse;
 use super::pending_requests::Verdict;
 use super::queue::Queue;
+use super::redacted;
 
 /// How long a request waits while too many others are pending. Meanwhile no other message is
 /// received, and eventually reading stops; a request that the user must answer can take minutes.
@@ -65,6 +66,7 @@ impl SlowLane {
         };
         let id = serde_json::to_string(&request.id).unwrap_or_default();
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, handshake.result);
+        let line = redacted::message(&line, self.queue.skipped.redactor());
         self.answer = serde_json::from_str(&line).ok();
         self.answer.is_some()
     }

@@ -27,7 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use openclaw_secrets::Redactor;
+use openclaw_secrets::{Redactor, SecretString};
 use openclaw_tools::schema::Dialect;
 use serde_json::Value;
 use url::Url;
@@ -85,6 +85,9 @@ impl Provider {
         let redactor = Redactor::new();
         redactor.add_all(&settings.api_key);
         redactor.add_all(settings.headers.iter().map(|(_, value)| value));
+        let in_url = address.query_pairs().map(|(_, value)| value.into_owned());
+        let in_url = in_url.chain(address.password().map(str::to_owned)).map(SecretString::from);
+        redactor.add_all(&in_url.collect::<Vec<_>>());
         let (name, model) = (name.to_owned(), model.to_owned());
         let has_no_tools = AtomicBool::new(false);
         Ok(Self { name, model, settings, address, http, redactor, has_no_tools })

@@ -87,6 +87,12 @@ impl Redactor {
         self.change(|layers| layers.remove(value.expose()));
     }
 
+    /// Returns whether there are no values: nothing is redacted.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.shared.filters.load().is_empty()
+    }
+
     /// Replaces every known value in a text. Borrows the text if there is none.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {

@@ -5,6 +5,7 @@
 
 mod answers;
 mod calls;
+mod canaries;
 mod chat;
 mod doctor;
 mod endings;

@@ -89,9 +89,7 @@ impl ClientHandler for Client {
             Value::String(text) => text,
             other => other.to_string(),
         };
-        // Secrets are redacted before truncation: the log's own redaction would miss a truncated
-        // one.
-        let text = clean_line(Untrusted::new(&self.redactor.redact(&text)), LOG_CHARS);
+        let text = clean_line(Untrusted::new(&text), LOG_CHARS);
         match params.level {
             LoggingLevel::Debug => tracing::debug!(%server, "log: {text}"),
             LoggingLevel::Info | LoggingLevel::Notice => tracing::info!(%server, "log: {text}"),

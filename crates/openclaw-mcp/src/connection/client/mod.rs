@@ -22,7 +22,6 @@ use std::time::Duration;
 
 use openclaw_config::{LogLevel, Roots};
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_secrets::Redactor;
 use rmcp::model::{
     ClientConfig, ElicitResult, ElicitationAction, ListRootsResult, ProtocolVersion, Root,
 };
@@ -69,7 +68,6 @@ impl Changes {
 #[derive(Debug, Clone)]
 pub struct Client {
     config: ClientConfig,
-    redactor: Redactor,
     /// The agents that use the server.
     users: Users,
     /// Whether sampling is declared.
@@ -109,9 +107,8 @@ impl Client {
         let changes = watch::Sender::new(Changes::default());
         let (work, lane, updates) = (Work::default(), OnceLock::new(), Mutex::default());
         let shared = Arc::new(Shared { server, host, work, lane, changes, updates });
-        let (redactor, users) = (Redactor::new(), Users::default());
         let (offers_sampling, root, log_level) = (false, None, None);
-        Self { config, redactor, users, offers_sampling, root, log_level, shared }
+        Self { config, users: Users::default(), offers_sampling, root, log_level, shared }
     }
 
     /// Sets whether sampling is declared to the server.
@@ -157,13 +154,6 @@ impl Client {
     #[must_use]
     pub(crate) fn used_by(mut self, users: &Users) -> Self {
         self.users = users.clone();
-        self
-    }
-
-    /// Sets the redactor for what the server logs.
-    #[must_use]
-    pub fn without_secrets(mut self, redactor: &Redactor) -> Self {
-        self.redactor = redactor.clone();
         self
     }
 

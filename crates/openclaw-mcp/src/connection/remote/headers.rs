@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures_util::future::try_join_all;
-use openclaw_config::HttpServer;
+use openclaw_config::{HttpServer, ProxySetting};
 use openclaw_secrets::{ResolveError, Resolver, SecretString};
 
 use super::userinfo;
@@ -32,6 +32,11 @@ pub async fn headers(
     }
     let url = server.url.expose();
     userinfo::hide(url, resolver.redactor());
+    resolver.redactor().add_all(&server.url.credentials());
+    if let ProxySetting::Url(proxy) = &server.proxy {
+        userinfo::hide(proxy.expose(), resolver.redactor());
+        resolver.redactor().add_all(&proxy.credentials());
+    }
     if userinfo::counts(server) {
         headers.insert("Authorization".to_owned(), userinfo::basic(url));
     }

@@ -23,7 +23,7 @@ use serde_json::{Map, Value};
 
 use page::Page;
 
-use crate::wire::{CallError, FastLane, Limits};
+use crate::wire::{CallError, FastLane, Limits, redacted};
 
 /// The maximum number of pages.
 const MAX_PAGES: usize = 1_000;
@@ -141,7 +141,8 @@ async fn pages<T>(
             listing.cut = Some("the list is too large");
             return Ok(listing);
         }
-        let page = match Page::read(answer.get(), list.key, MAX_ENTRIES - looked_at) {
+        let answer = redacted::message(answer.get(), lane.redactor());
+        let page = match Page::read(&answer, list.key, MAX_ENTRIES - looked_at) {
             Ok(page) => page,
             Err(error) if number == 0 => return Err(no_list(&list, &error)),
             Err(_) => {

@@ -133,7 +133,7 @@ impl HttpWire {
     }
 
     /// Returns the redactor of the server's secrets.
-    fn redactor(&self) -> &Redactor {
+    pub(super) fn redactor(&self) -> &Redactor {
         self.skipped.redactor()
     }
 

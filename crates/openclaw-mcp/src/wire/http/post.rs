@@ -16,6 +16,7 @@ use super::route::{Protocol, Route};
 use super::{HttpWire, reach};
 use crate::wire::call_error::{CallError, UnusableResponse};
 use crate::wire::peek::{Line, peek};
+use crate::wire::redacted;
 
 /// Maximum number of redirects within the origin.
 const MAX_REDIRECTS: usize = 5;
@@ -167,16 +168,20 @@ impl HttpWire {
             return Err(no_address());
         };
         if target.origin() != self.target.url.origin() {
-            return Err(CallError::Redirected { to: origin(&target) });
+            return Err(self.redirected(&origin(&target)));
         }
         // Only these two keep the method; others would turn the POST into a GET.
         let keeps =
             matches!(status, StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT);
         if method == Method::POST && !keeps {
-            return Err(CallError::Redirected { to: without_query(&target) });
+            return Err(self.redirected(&without_query(&target)));
         }
         let target = self.client.target(target).ok_or_else(no_address)?;
         Ok(Some(target))
+    }
+
+    fn redirected(&self, to: &str) -> CallError {
+        CallError::Redirected { to: self.redactor().redact(to).into_owned() }
     }
 
     /// Converts a response with an error status.
@@ -184,7 +189,7 @@ impl HttpWire {
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let challenge = header(WWW_AUTHENTICATE).filter(|it| it.len() <= MAX_CHALLENGE);
-        let challenge = challenge.map(str::to_owned);
+        let challenge = challenge.map(|text| self.redactor().redact(text).into_owned());
         let retry_after = header(RETRY_AFTER).and_then(until);
         let error = match status {
             StatusCode::UNAUTHORIZED => CallError::NeedsAuth { challenge },
@@ -198,7 +203,9 @@ impl HttpWire {
                 return match peek(&body) {
                     Line::Answer(_, Err(error))
                     | Line::ToRmcp(_, Err(error))
-                    | Line::Nameless(error) => CallError::Rpc(error.to_owned()),
+                    | Line::Nameless(error) => {
+                        CallError::Rpc(redacted::error(error, self.redactor()))
+                    }
                     _ => CallError::Http {
                         status: status.as_u16(),
                         body: shown(&body, self.redactor()),

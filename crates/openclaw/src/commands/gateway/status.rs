@@ -55,8 +55,10 @@ struct Mcp {
 }
 
 /// Finds the gateway of a state folder, and requests its status.
-pub(crate) async fn gateway_state(folder: &Path) -> GatewayState {
-    let Some((running, called)) = find_running(folder).await else { return GatewayState::Stopped };
+pub(crate) async fn gateway_state(folder: &Path, edge: &Edge) -> GatewayState {
+    let Some((running, called)) = find_running(folder, edge).await else {
+        return GatewayState::Stopped;
+    };
     let client = match called {
         Ok(client) => client,
         Err(error) => {
@@ -154,7 +156,7 @@ impl GatewayState {
 
 pub(super) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
     let paths = edge.paths(flag)?;
-    let state = block_on(async { Ok(gateway_state(&paths.state).await) })?;
+    let state = block_on(async { Ok(gateway_state(&paths.state, edge).await) })?;
     if output.json {
         output.value(&state.to_json());
     }

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::Paths;
-use openclaw_gateway::state;
 use serde_json::json;
 use tokio::time::{Instant, sleep};
 
 use super::{GatewayState, gateway_state};
 use crate::commands::block_on;
+use crate::commands::link::running;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
@@ -26,7 +26,7 @@ pub(super) fn stop(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Com
     let paths = edge.paths(flag)?;
     let config = edge.load(&paths.config).config;
     let grace = config.map_or(USUAL_GRACE, |config| config.gateway.shutdown_grace);
-    let stopped = block_on(end(&paths, grace + MARGIN))?;
+    let stopped = block_on(end(&paths, grace + MARGIN, edge))?;
     match (stopped, output.json) {
         (Some(pid), true) => output.value(&json!({ "ok": true, "stopped": true, "pid": pid })),
         (Some(pid), false) => {
@@ -39,8 +39,8 @@ pub(super) fn stop(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> Com
 }
 
 /// Stops the gateway, and returns its process id; `None` if it is not running.
-async fn end(paths: &Paths, limit: Duration) -> Result<Option<u32>, CommandError> {
-    let pid = match gateway_state(&paths.state).await {
+async fn end(paths: &Paths, limit: Duration, edge: &Edge) -> Result<Option<u32>, CommandError> {
+    let pid = match gateway_state(&paths.state, edge).await {
         GatewayState::Stopped => return Ok(None),
         // The signal is sent only to a process that itself reports to be the gateway.
         GatewayState::Running(gateway) if gateway.status.pid == Some(gateway.running.pid) => {
@@ -61,7 +61,7 @@ async fn end(paths: &Paths, limit: Duration) -> Result<Option<u32>, CommandError
         CommandError::failed(format!("cannot send a signal to process {pid}")).cause(cause)
     })?;
     let deadline = Instant::now() + limit;
-    while state::find(&paths.state).is_some_and(|running| running.pid == pid) {
+    while running(&paths.state, edge).is_some_and(|running| running.pid == pid) {
         if Instant::now() > deadline {
             let seconds = limit.as_secs();
             let message = format!("the gateway (process {pid}) is still running after {seconds} s");

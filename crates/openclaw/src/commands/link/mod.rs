@@ -23,7 +23,7 @@ use crate::output::Output;
 use crate::signals::{SignalAction, Signals, end_after};
 use local::Local;
 pub(crate) use local::{cannot_start, missing_servers, ourselves, setup};
-pub(crate) use remote::find_running;
+pub(crate) use remote::{find_running, running};
 
 /// The timeout of a short request.
 const LOOK: Duration = Duration::from_secs(30);
@@ -184,7 +184,7 @@ async fn attend(
 ) -> CommandResult {
     // Before any process is spawned: from here on, a signal must not leave one behind.
     let mut signals = Signals::listen().context("cannot start")?;
-    if let Some(client) = remote::find(paths, need, output).await {
+    if let Some(client) = remote::find(paths, need, edge, output).await {
         let link = Link { surface: Arc::new(client), local: None };
         return work(&link, &mut signals, output).await;
     }
@@ -244,7 +244,7 @@ pub(crate) fn with_running(
     let paths = edge.paths(flag)?;
     block_on(async {
         let mut signals = Signals::listen().context("cannot start")?;
-        let Some(client) = remote::find(&paths, &Need::Records, output).await else {
+        let Some(client) = remote::find(&paths, &Need::Records, edge, output).await else {
             return Ok(None);
         };
         tokio::select! {

@@ -9,6 +9,7 @@ use openclaw_protocol::client::{Client, ConnectError, Options};
 use openclaw_protocol::connect::ClientInfo;
 
 use super::Need;
+use crate::edge::Edge;
 use crate::output::Output;
 
 /// The timeout for connecting to a gateway on this machine, whose process is known to run.
@@ -16,8 +17,13 @@ const CONNECT: Duration = Duration::from_secs(5);
 
 /// Connects to the gateway that runs on the same state folder with the same configuration file. If
 /// one is running but not used, prints a note with the reason.
-pub(super) async fn find(paths: &Paths, need: &Need, output: &mut Output) -> Option<Client> {
-    let running = state::find(&paths.state)?;
+pub(super) async fn find(
+    paths: &Paths,
+    need: &Need,
+    edge: &Edge,
+    output: &mut Output,
+) -> Option<Client> {
+    let running = running(&paths.state, edge)?;
     match usable(&running, paths, need).await {
         Ok(client) => Some(client),
         Err(why) => {
@@ -59,9 +65,19 @@ async fn call(running: &Running, need: &Need) -> Result<Client, ConnectError> {
     .await
 }
 
-/// Finds the gateway of a state folder, and tries to connect to it.
-pub(crate) async fn find_running(state: &Path) -> Option<(Running, Result<Client, ConnectError>)> {
+/// Finds the gateway of a state folder. Its token is registered with the redactor.
+pub(crate) fn running(state: &Path, edge: &Edge) -> Option<Running> {
     let running = state::find(state)?;
+    edge.redactor.add_all(&running.token);
+    Some(running)
+}
+
+/// Finds the gateway of a state folder, and tries to connect to it.
+pub(crate) async fn find_running(
+    state: &Path,
+    edge: &Edge,
+) -> Option<(Running, Result<Client, ConnectError>)> {
+    let running = running(state, edge)?;
     let called = call(&running, &Need::Records).await;
     Some((running, called))
 }

@@ -18,7 +18,7 @@ pub(crate) fn doctor(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
     let paths = edge.paths(flag)?;
     let loaded = edge.load(&paths.config);
     let (gateway_state, mut findings) = block_on(async {
-        let gateway_state = gateway_state(&paths.state).await;
+        let gateway_state = gateway_state(&paths.state, edge).await;
         let mut findings = Box::pin(look(&paths, &loaded, &gateway_state, edge)).await;
         findings.push(Finding::new("Conversations", database(&paths).await));
         findings.push(Finding::new("Permissions", permissions(loaded.config.as_ref(), &paths)));

@@ -27,7 +27,7 @@ pub(crate) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
     let paths = edge.paths(flag)?;
     let loaded = edge.load(&paths.config);
     let (gateway_state, findings) = block_on(async {
-        let gateway_state = gateway_state(&paths.state).await;
+        let gateway_state = gateway_state(&paths.state, edge).await;
         let findings = Box::pin(look(&paths, &loaded, &gateway_state, edge)).await;
         Ok((gateway_state, findings))
     })?;

@@ -1,0 +1,373 @@
+//! Every command at trace level, with a canary in every place where a credential can be, and
+//! servers that echo all of them: none appears in any output, log or state file.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command};
+use std::thread;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use openclaw_testkit::{HttpServer, RpcError, Script, TestServer, Tool, processes};
+use serde_json::{Value, json};
+
+use crate::support::{LONG, Place};
+
+/// Part of every canary.
+const MARK: &str = "zq7canary";
+
+fn canary(place: &str) -> String {
+    format!("{MARK}-{place}-5up3r")
+}
+
+/// The credentials that a local server is started with.
+fn of_local_server() -> String {
+    ["env", "ref", "file", "arg", "inherited"].map(canary).join(" ")
+}
+
+/// A server that echoes its credentials everywhere.
+fn echoing(credentials: &str) -> Script {
+    let tool = Tool::new("broken").description(format!("Uses {credentials}")).schema(json!({
+        "type": "object",
+        "properties": {
+            "x": { "type": "string", "description": credentials, "default": credentials },
+        },
+    }));
+    let data = Some(json!({ credentials: [credentials] }));
+    Script::new()
+        .name(credentials)
+        .instructions(credentials)
+        .tools([tool, Tool::new("echo")])
+        .log_notifications()
+        .call_error(RpcError { data, ..RpcError::new(-1, credentials) })
+}
+
+/// An HTTP server that rejects every request, and echoes it.
+fn echo_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || reject(stream));
+        }
+    });
+    port
+}
+
+fn reject(mut stream: TcpStream) {
+    let mut request = Vec::new();
+    let mut piece = [0; 4096];
+    while !request.windows(4).any(|end| end == b"\r\n\r\n") {
+        match stream.read(&mut piece) {
+            Ok(length) if length > 0 => request.extend_from_slice(&piece[..length]),
+            _ => return,
+        }
+    }
+    let request = String::from_utf8_lossy(&request);
+    let (kind, body) = match request.starts_with("POST /v1") {
+        true => ("application/json", json!({ "error": { "message": request } }).to_string()),
+        false => ("text/plain", format!("Cannot {request}")),
+    };
+    let _ = write!(
+        stream,
+        "HTTP/1.1 400 Bad Request\r\ncontent-type: {kind}\r\nconnection: close\r\n\
+         content-length: {}\r\n\r\n{body}",
+        body.len()
+    );
+}
+
+struct Scene {
+    place: Place,
+    _remote: HttpServer,
+    port: u16,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let place = Place::new(&[]);
+        let local = echoing(&of_local_server()).stderr_line(of_local_server());
+        let failing = Script::new().exit_at_start(3).stderr_line(of_local_server());
+        let key = canary("key");
+        let remote = TestServer::http(&echoing(&key).bearer(&*key, None));
+        let port = echo_server();
+        fs::write(place.path("secret.txt"), canary("file")).unwrap();
+        let scene = Self { place, _remote: remote, port };
+        scene.configure(&local, &failing);
+        scene
+    }
+
+    fn configure(&self, script: &Script, failing: &Script) {
+        let port = self.port;
+        let stdio = |script: &Script, file: &str| {
+            let file = self.place.path(file);
+            fs::write(&file, script.to_json()).unwrap();
+            // The first two arguments are dropped.
+            let mut words = vec!["-c".to_owned(), "shift 2; exec \"$@\"".to_owned()];
+            words.extend(["sh".to_owned(), "--token".to_owned(), canary("arg")]);
+            words.push(TestServer::program().to_str().unwrap().to_owned());
+            words.extend(["stdio".to_owned(), "--script".to_owned()]);
+            words.push(file.to_str().unwrap().to_owned());
+            json!({
+                "command": "sh",
+                "args": words,
+                "env": {
+                    "API_TOKEN": canary("env"),
+                    "REFERENCE": "secret://env/CANARY_REF",
+                    "FILE": "secret://file/secret.txt",
+                },
+                "inheritEnv": ["INHERITED_TOKEN"],
+                "approval": "never",
+            })
+        };
+        let query = format!("api_key={}&q={}", canary("query"), canary("query"));
+        let config = json!({
+            "gateway": { "auth": { "token": "${GATEWAY_CANARY}" } },
+            "agents": {
+                "defaults": { "model": "mine/model" },
+                "list": [
+                    { "id": "main" },
+                    { "id": "second", "model": "offline" },
+                    { "id": "third", "model": "anthropic/claude-sonnet-4-5" },
+                ],
+            },
+            "models": { "providers": { "mine": {
+                "api": "openai",
+                "baseUrl": format!(
+                    "http://user:{}@127.0.0.1:{port}/v1?key={}",
+                    canary("model-password"),
+                    canary("model-query")
+                ),
+                "apiKey": canary("model-key"),
+                "headers": { "X-Key": canary("model-header") },
+            } } },
+            "mcp": { "servers": {
+                "local": stdio(script, "echoing.script"),
+                "failing": stdio(failing, "failing.script"),
+                "remote": { "url": self._remote.url(), "apiKey": canary("key") },
+                "echoing": {
+                    "url": format!("http://user:{}@127.0.0.1:{port}/mcp?{query}", canary("password")),
+                    "headers": { "X-Api-Key": format!("Key {}", canary("header")) },
+                },
+                "proxied": {
+                    "url": "https://mcp.example.invalid/mcp",
+                    "proxy": format!("http://user:{}@127.0.0.1:{port}", canary("proxy")),
+                },
+                "by-environment": { "url": "https://mcp.example.invalid/mcp" },
+            } },
+        });
+        fs::write(self.place.path("openclaw.json"), config.to_string()).unwrap();
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = self.place.command(&["--log-level", "trace"]);
+        let proxy = format!("http://user:{}@127.0.0.1:{}", canary("env-proxy"), self.port);
+        command
+            .args(args)
+            .env("GATEWAY_CANARY", canary("gateway"))
+            .env("CANARY_REF", canary("ref"))
+            .env("INHERITED_TOKEN", canary("inherited"))
+            .env("ANTHROPIC_API_KEY", canary("anthropic"))
+            .env("OPENAI_API_KEY", canary("openai"))
+            .env("GEMINI_API_KEY", canary("gemini"))
+            .env("HTTPS_PROXY", &proxy)
+            .env("ALL_PROXY", proxy.trim_start_matches("http://"));
+        command
+    }
+
+    /// Runs a command, checks its output, and returns it.
+    fn check(&self, args: &[&str]) -> String {
+        let output = self.command(args).output().unwrap();
+        let said = [&*output.stdout, b"\n", &*output.stderr].concat();
+        assert_clean(&said, &format!("{args:?}"));
+        String::from_utf8_lossy(&said).into_owned()
+    }
+
+    /// Checks all files but those whose purpose is to hold credentials.
+    fn check_files(&self) {
+        let mut holders = vec!["openclaw.json", "gateway-token", "gateway.json", "secret.txt"];
+        holders.extend(["echoing.script", "failing.script"]);
+        let mut folders = vec![self.place.folder.path().to_owned()];
+        while let Some(folder) = folders.pop() {
+            for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if path.is_dir() {
+                    folders.push(path);
+                } else if !holders.iter().any(|name| path.ends_with(name)) {
+                    assert_clean(&fs::read(&path).unwrap(), &path.display().to_string());
+                }
+            }
+        }
+    }
+}
+
+/// Asserts that a text contains no canary, plain or in base64.
+fn assert_clean(text: &[u8], what: &str) {
+    let in_base64 = (0..3).map(|before| {
+        let encoded = BASE64_STANDARD.encode(format!("{}{MARK}xx", &"..."[..before]));
+        encoded[4..encoded.len() - 4].to_owned()
+    });
+    for mark in in_base64.chain([MARK.to_owned()]) {
+        let found = text.windows(mark.len()).position(|part| part == mark.as_bytes());
+        if let Some(at) = found {
+            let from = at.saturating_sub(300);
+            let around = String::from_utf8_lossy(&text[from..text.len().min(at + 100)]);
+            panic!("{what} contains a canary: …{around}…");
+        }
+    }
+}
+
+/// All commands of the program without subcommands, from its help.
+fn all_commands(prefix: &[String]) -> BTreeSet<String> {
+    let program = env!("CARGO_BIN_EXE_openclaw");
+    let help = Command::new(program).args(prefix).arg("--help").output().unwrap().stdout;
+    let help = String::from_utf8(help).unwrap();
+    let Some((_, list)) = help.split_once("Commands:\n") else {
+        return BTreeSet::from([prefix.join(" ")]);
+    };
+    let lines = list.lines().take_while(|line| !line.is_empty());
+    let names = lines
+        .filter(|line| !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next());
+    let names = names.filter(|name| *name != "help");
+    names.flat_map(|name| all_commands(&[prefix, &[name.to_owned()]].concat())).collect()
+}
+
+/// The commands to run, and those that need a running gateway.
+const ALONE: &[&[&str]] = &[
+    &["config", "validate"],
+    &["config", "show"],
+    &["--json", "config", "show"],
+    &["config", "path"],
+    &["config", "schema"],
+    &["secrets", "check"],
+    &["completions", "bash"],
+    &["status"],
+    &["--json", "doctor"],
+    &["mcp", "servers"],
+    &["--log-format", "json", "mcp", "servers"],
+    &["--json", "mcp", "tools"],
+    &["mcp", "tools", "--schema"],
+    &["mcp", "call", "local", "broken"],
+    &["--json", "mcp", "call", "remote", "broken"],
+    &["mcp", "call", "echoing", "x"],
+    &["mcp", "call", "local", "fail", "text=x"],
+    &["mcp", "resources"],
+    &["mcp", "read", "local", "test://none"],
+    &["mcp", "prompts"],
+    &["mcp", "prompt", "local", "none"],
+    &["mcp", "doctor"],
+    &["--json", "mcp", "status", "local"],
+    &["mcp", "status", "echoing"],
+    &["mcp", "status", "proxied"],
+    &["mcp", "logs", "local"],
+    &["mcp", "logs", "failing"],
+    &["mcp", "refresh"],
+    &["mcp", "reload"],
+    &["mcp", "list"],
+    &["mcp", "import", "--dry-run"],
+    &["agent", "--message", "hi"],
+    &["agent", "--agent", "third", "--message", "hi"],
+    &["agent", "--agent", "second", "--message", "/call mcp_local_broken {}"],
+    &["sessions", "list"],
+    &["sessions", "show", "agent:second:main"],
+    &["sessions", "export", "agent:second:main"],
+    &["demo-server"],
+    &["chat"],
+];
+const WITH_GATEWAY: &[&[&str]] = &[
+    &["gateway", "status"],
+    &["--json", "status"],
+    &["mcp", "servers"],
+    &["--json", "mcp", "status", "local"],
+    &["mcp", "call", "local", "broken"],
+    &["agent", "--message", "hi"],
+    &["sessions", "list"],
+    &["sessions", "delete", "agent:main:main"],
+    &["mcp", "reload"],
+    &["gateway", "stop"],
+];
+
+/// A gateway, killed if the test fails.
+struct Gateway(Child);
+
+impl Gateway {
+    fn wait(&mut self) {
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a gateway whose log goes to a file.
+fn gateway(scene: &Scene, log: &Path) -> Gateway {
+    let mut command = scene.command(&["gateway", "run", "--port", "0"]);
+    let file = fs::File::create(log).unwrap();
+    let child = Gateway(command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap());
+    let card: PathBuf = scene.place.path("gateway.json");
+    let is_missing = || if card.exists() { Vec::new() } else { vec![0] };
+    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
+    child
+}
+
+#[test]
+fn no_credential_appears_in_the_output_of_any_command_or_in_its_files() {
+    let scene = Scene::new();
+    let mut seen = String::new();
+    for args in ALONE {
+        seen.push_str(&scene.check(args));
+    }
+    // The servers and the model have echoed their credentials.
+    for expected in ["HTTP 400: Cannot POST /mcp?api_key=[REDACTED]&q=[REDACTED]", "[data] {"] {
+        assert!(seen.contains(expected), "{expected}");
+    }
+    scene.check_files();
+
+    let mut running = gateway(&scene, &scene.place.path("gateway.log"));
+    for args in WITH_GATEWAY {
+        scene.check(args);
+    }
+    running.wait();
+    scene.check_files();
+
+    let (env, header) = (format!("T={}", canary("added")), format!("X-Key: {}", canary("added")));
+    let url = format!("http://u:{}@127.0.0.1:{}/x?key={}", canary("a"), scene.port, canary("b"));
+    scene.check(&["mcp", "add", "one", "--env", &env, "--", "false", "--token", &canary("added")]);
+    scene.check(&["mcp", "add", "two", "--url", &url, "--header", &header]);
+    scene.check(&["mcp", "connect", &url, "--name", "three"]);
+    scene.check(&["mcp", "remove", "one"]);
+    scene.check_files();
+
+    let mut covered: BTreeSet<String> =
+        ["mcp add", "mcp connect", "mcp remove", "gateway run"].map(str::to_owned).into();
+    for args in ALONE.iter().chain(WITH_GATEWAY) {
+        let words: Vec<&str> = args.iter().copied().filter(|word| *word != "--json").collect();
+        covered.extend((1..=words.len().min(2)).map(|length| words[..length].join(" ")));
+    }
+    let missing: Vec<String> = all_commands(&[]).difference(&covered).cloned().collect();
+    assert_eq!(missing, Vec::<String>::new(), "add these commands to this test");
+}
+
+#[test]
+fn a_generated_gateway_token_appears_nowhere() {
+    let scene = Scene::new();
+    let file = scene.place.path("openclaw.json");
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    config["gateway"] = json!({});
+    fs::write(&file, config.to_string()).unwrap();
+    let log = scene.place.path("gateway.log");
+    let mut running = gateway(&scene, &log);
+    let token = fs::read_to_string(scene.place.path("gateway-token")).unwrap();
+    for args in WITH_GATEWAY {
+        let said = scene.check(args);
+        assert!(!said.contains(token.trim()), "{args:?}: {said}");
+    }
+    running.wait();
+    assert!(!fs::read_to_string(&log).unwrap().contains(token.trim()));
+}
