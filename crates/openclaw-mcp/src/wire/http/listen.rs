@@ -114,8 +114,8 @@ impl HttpWire {
                     self.deliver(&event.data, None).await?;
                 }
                 Ok(_) => {}
-                Err(End::Over(_)) => return Ok(heard),
-                Err(End::TooLong) => return Err(Closed::LineTooLong),
+                Err(End::Over | End::Broken(_)) => return Ok(heard),
+                Err(End::TooLong | End::Endless) => return Err(Closed::LineTooLong),
             }
         }
     }
