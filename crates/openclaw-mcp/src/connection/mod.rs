@@ -51,6 +51,8 @@ pub struct Connection {
     subscribed: Mutex<Subscribed>,
     /// The resources to watch for changes.
     followed: watch::Sender<BTreeSet<String>>,
+    /// Interruptions since the connection was opened, for servers that have them.
+    interruptions: Option<watch::Receiver<u64>>,
     /// `None` once the connection is closed.
     rmcp: Mutex<Option<RunningService<RoleClient, Client>>>,
 }
@@ -134,8 +136,20 @@ impl Connection {
         let about = rmcp.peer_info().map(|info| ServerSelfInfo::from(&*info)).unwrap_or_default();
         let peer = rmcp.peer().clone();
         let (subscribed, rmcp) = (Mutex::default(), Mutex::new(Some(rmcp)));
-        let followed = watch::Sender::default();
-        Self { lane, client, peer, about, era, meta, far_end, subscribed, followed, rmcp }
+        let (followed, interruptions) = (watch::Sender::default(), lane.interruptions());
+        Self {
+            lane,
+            client,
+            peer,
+            about,
+            era,
+            meta,
+            far_end,
+            subscribed,
+            followed,
+            interruptions,
+            rmcp,
+        }
     }
 
     /// Calls a tool on the fast lane. If the server requests input (T11), the call is repeated with

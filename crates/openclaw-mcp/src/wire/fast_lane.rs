@@ -5,6 +5,7 @@ use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::call_error::CallError;
@@ -188,6 +189,22 @@ impl FastLane {
         match &self.way {
             Transport::Pipe(_) => None,
             Transport::Http(wire) => wire.session_id(),
+        }
+    }
+
+    /// Subscribes to interruptions after which the server's own messages may have been missed, and
+    /// what the session held is gone (HTTP, up to 2025-11-25).
+    pub(crate) fn interruptions(&self) -> Option<watch::Receiver<u64>> {
+        match &self.way {
+            Transport::Pipe(_) => None,
+            Transport::Http(wire) => Some(wire.interruptions()),
+        }
+    }
+
+    /// Waits until messages that a remote server initiates can be received, but not for long.
+    pub(crate) async fn until_listening(&self) {
+        if let Transport::Http(wire) = &self.way {
+            wire.until_listening().await;
         }
     }
 

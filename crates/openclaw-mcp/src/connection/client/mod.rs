@@ -53,6 +53,13 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// Counts a change of every list.
+    pub(crate) fn count_all(&mut self) {
+        self.tools += 1;
+        self.resources += 1;
+        self.prompts += 1;
+    }
+
     /// Returns the changes since an earlier count.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {

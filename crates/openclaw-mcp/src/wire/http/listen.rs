@@ -70,7 +70,13 @@ impl HttpWire {
                 Ok(response) => {
                     out_of_reach = 0;
                     match &mut events {
-                        Some(events) => events.go_on(response),
+                        Some(events) => {
+                            // Without an id, the server cannot repeat what it sent meanwhile.
+                            if last_id.is_none() {
+                                self.interrupted();
+                            }
+                            events.go_on(response);
+                        }
                         None => events = Some(Events::new(response)),
                     }
                     if let Some(events) = &mut events {

@@ -57,6 +57,11 @@ pub(crate) struct HttpWire {
     route: watch::Sender<Arc<Route>>,
     /// The parameters of the accepted `initialize`, for renewing the session.
     introduction: OnceLock<Bytes>,
+    /// The protocol version of that handshake.
+    agreed_on: OnceLock<String>,
+    /// How often messages that the server initiated may have been missed: the session was renewed,
+    /// or its stream was opened again.
+    interruptions: watch::Sender<u64>,
     /// Whether it is known if the server offers a stream of its own.
     has_stream_settled: watch::Sender<bool>,
     /// Held by the task that renews the session.
@@ -87,6 +92,8 @@ impl HttpWire {
             target,
             route: watch::Sender::new(Arc::new(Route::modern())),
             introduction: OnceLock::new(),
+            agreed_on: OnceLock::new(),
+            interruptions: watch::Sender::new(0),
             has_stream_settled: watch::Sender::new(false),
             renewal: tokio::sync::Mutex::default(),
             calls: Mutex::default(),
@@ -124,6 +131,15 @@ impl HttpWire {
 
     pub(super) fn session_id(&self) -> Option<String> {
         self.route().session.as_ref()?.to_str().ok().map(str::to_owned)
+    }
+
+    /// Subscribes to interruptions of what the server initiates.
+    pub(super) fn interruptions(&self) -> watch::Receiver<u64> {
+        self.interruptions.subscribe()
+    }
+
+    fn interrupted(&self) {
+        self.interruptions.send_modify(|count| *count += 1);
     }
 
     /// Closes the connection: pending calls fail. The first reason counts.
