@@ -14,6 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use memchr::memmem::Finder;
+use openclaw_content::{Untrusted, clean_line};
 use rmcp::RoleClient;
 use rmcp::model::ServerPeerInfo;
 use rmcp::service::{Peer, RunningService};
@@ -33,6 +34,9 @@ use input_required::{INPUT_REQUIRED, MAX_ROUNDS};
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
 
+/// Maximum length of a program's name and version, and of instructions, in characters.
+const MAX_PROGRAM: usize = 200;
+const MAX_INSTRUCTIONS: usize = 64 * 1024;
 /// Timeout for closing the connection.
 const GOODBYE: Duration = Duration::from_secs(3);
 
@@ -340,8 +344,15 @@ impl From<&ServerPeerInfo> for ServerSelfInfo {
         let capabilities = &info.capabilities;
         Self {
             version: Some(info.protocol_version.to_string()),
-            program: program.map(|program| format!("{} {}", program.name, program.version)),
-            instructions: info.instructions.clone(),
+            program: program.map(|program| {
+                let program = format!("{} {}", program.name, program.version);
+                clean_line(Untrusted::new(&program), MAX_PROGRAM)
+            }),
+            instructions: info.instructions.as_ref().map(|text| {
+                let end =
+                    text.char_indices().nth(MAX_INSTRUCTIONS).map_or(text.len(), |(at, _)| at);
+                text[..end].to_owned()
+            }),
             offers: Offers {
                 tools: capabilities.tools.is_some(),
                 resources: capabilities.resources.is_some(),

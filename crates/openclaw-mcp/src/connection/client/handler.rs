@@ -2,15 +2,20 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{
-    ClientConfig, CreateMessageRequestParams, CreateMessageResult, ElicitRequestParams,
-    ElicitResult, ElicitationAction, ErrorCode, ErrorData, ListRootsResult, LoggingLevel,
-    LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
+    ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ErrorCode, ErrorData, ListRootsResult,
+    LoggingLevel, LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::{Client, LOG_CHARS, to_json};
+use crate::wire::{MAX_PARSED, TOO_LARGE};
+
+/// Maximum length of an unknown method that is quoted, in characters.
+const METHOD_CHARS: usize = 100;
 
 impl ClientHandler for Client {
     fn get_info(&self) -> ClientConfig {
@@ -57,6 +62,11 @@ impl ClientHandler for Client {
         _context: NotificationContext<RoleClient>,
     ) {
         let server = &self.shared.server;
+        match self.shared.logs.check(Instant::now()) {
+            None => return,
+            Some(0) => {}
+            Some(omitted) => tracing::warn!(%server, omitted, "log messages were omitted"),
+        }
         let text = match params.data {
             Value::String(text) => text,
             other => other.to_string(),
@@ -69,6 +79,19 @@ impl ClientHandler for Client {
             LoggingLevel::Info | LoggingLevel::Notice => tracing::info!(%server, "log: {text}"),
             _ => tracing::warn!(%server, "log: {text}"),
         }
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method == TOO_LARGE {
+            let message = format!("the request is larger than {} MiB", MAX_PARSED / 1024 / 1024);
+            return Err(ErrorData::invalid_request(message, None));
+        }
+        let method = clean_line(Untrusted::new(&request.method), METHOD_CHARS);
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
     }
 
     async fn on_resource_updated(

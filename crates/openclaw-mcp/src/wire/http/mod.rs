@@ -37,17 +37,23 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use openclaw_secrets::Redactor;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 
 use super::Closed;
 use super::calls::{CallReply, Calls};
-use super::deliver::{Message, Waiters, deliver};
+use super::deliver::{Waiters, deliver};
 use super::ending::CloseReason;
+use super::inbox::ToRmcp;
 use super::last_heard::LastHeard;
+use super::pending_requests::PendingRequests;
 use super::skipped::SkippedLines;
 use route::Route;
 use tasks::Tasks;
+
+/// Maximum number of simultaneous POSTs that expect no response: each is a connection, and a server
+/// decides how many responses it requests from us, and how long it takes to accept them.
+const MAX_NOTICES: usize = 16;
 
 /// The state that both lanes of a connection share.
 pub(crate) struct HttpWire {
@@ -67,7 +73,11 @@ pub(crate) struct HttpWire {
     /// Held by the task that renews the session.
     renewal: tokio::sync::Mutex<()>,
     calls: Mutex<Calls>,
-    to_rmcp: mpsc::Sender<Message>,
+    to_rmcp: ToRmcp,
+    /// Requests from the server that are not answered yet.
+    asked: PendingRequests,
+    /// Limits the POSTs that expect no response.
+    notices: Semaphore,
     /// `rmcp` has started to receive.
     is_rmcp_there: AtomicBool,
     /// The pending requests of `rmcp`, by number.
@@ -81,12 +91,7 @@ pub(crate) struct HttpWire {
 }
 
 impl HttpWire {
-    fn new(
-        client: HttpClient,
-        target: Target,
-        skipped: SkippedLines,
-        to_rmcp: mpsc::Sender<Message>,
-    ) -> Self {
+    fn new(client: HttpClient, target: Target, skipped: SkippedLines, to_rmcp: ToRmcp) -> Self {
         Self {
             client,
             target,
@@ -98,6 +103,8 @@ impl HttpWire {
             renewal: tokio::sync::Mutex::default(),
             calls: Mutex::default(),
             to_rmcp,
+            asked: PendingRequests::default(),
+            notices: Semaphore::new(MAX_NOTICES),
             is_rmcp_there: AtomicBool::new(false),
             requests: Mutex::default(),
             tasks: Tasks::default(),
