@@ -25,6 +25,8 @@ const MARGIN: Duration = Duration::from_secs(5);
 
 /// Maximum number of pending questions.
 const MAX_WAITING: usize = 32;
+/// Maximum size of a form, in bytes: it is kept, and sent to every client that may answer.
+const MAX_FORM: usize = 64 * 1024;
 /// Maximum length of a URL to visit, in bytes.
 const MAX_ADDRESS: usize = 16 * 1024;
 
@@ -67,6 +69,9 @@ fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<ElicitationAnswer
 fn unanswerable(wanted: &ElicitationKind) -> Option<&'static str> {
     match wanted {
         ElicitationKind::Visit(url) => (url.len() > MAX_ADDRESS).then_some("its URL is too long"),
+        ElicitationKind::Form(schema) if schema.to_string().len() > MAX_FORM => {
+            Some("its form is too large")
+        }
         ElicitationKind::Form(schema) => {
             let is_usable = schema.as_object().is_some_and(|it| Validator::look_at(it).is_ok());
             (!is_usable).then_some("its form is invalid")
@@ -224,7 +229,11 @@ mod tests {
     #[tokio::test]
     async fn an_unanswerable_question_is_declined_immediately() {
         let people = people();
-        let forms = [json!([]), json!({ "type": "object", "properties": { "a": { "type": 5 } } })];
+        let forms = [
+            json!([]),
+            json!({ "type": "object", "properties": { "a": { "type": 5 } } }),
+            json!({ "type": "object", "description": "x".repeat(MAX_FORM) }),
+        ];
         for form in forms {
             let answer = people.ask(question(ElicitationKind::Form(form.clone()))).now_or_never();
             assert_eq!(answer, Some(ElicitationAnswer::Decline), "{form}");

@@ -25,8 +25,8 @@ pub use peers::{FastMcp, Peer, Peers, RunningPeer};
 pub use processes::KillGroup;
 pub use recording::Recording;
 pub use script::{
-    Answer, Ask, CallScript, CatalogueScript, Cursor, Discover, DropStream, Fault, Grandchild,
-    HttpScript, Junk, Odd, On, ProcessScript, ProtocolScript, RpcError, Script, StdoutScript, Tool,
-    VERSIONS,
+    Answer, Ask, CallScript, CatalogueScript, Cursor, Discover, DropStream, Endless, Fault,
+    Grandchild, HttpScript, Junk, Odd, On, ProcessScript, ProtocolScript, RequestFlood, RpcError,
+    Script, StdoutScript, Tool, VERSIONS,
 };
 pub use server::{HttpServer, TestServer};

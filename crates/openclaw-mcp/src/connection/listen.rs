@@ -12,6 +12,7 @@ use serde_json::value::to_raw_value;
 use tokio::time::timeout;
 
 use super::Connection;
+use crate::connection::client::Changes;
 use crate::connection::era::Era;
 use crate::wire::Limits;
 
@@ -120,11 +121,31 @@ impl Connection {
         self.client.follow(resources.unwrap_or_default());
     }
 
-    /// Processes changes until the server ends the stream. A broken stream is requested again.
+    /// Processes changes, and makes up for those that were missed.
     pub(crate) async fn listen(&self) {
-        if self.era != Era::Modern {
-            return;
+        match self.era {
+            Era::Legacy => self.restore().await,
+            Era::Modern => self.listen_to_stream().await,
         }
+    }
+
+    /// Restores what a session held whenever it was renewed, and reads again what may have changed
+    /// while nothing could be received. The log level is never set, and roots are sent on request.
+    async fn restore(&self) {
+        let Some(mut interruptions) = self.interruptions.clone() else { return };
+        while interruptions.changed().await.is_ok() {
+            interruptions.borrow_and_update();
+            self.client.follow_nothing();
+            // Otherwise the first notifications would be missed.
+            self.lane.until_listening().await;
+            let resources = self.followed.borrow().clone();
+            self.subscribe_to_each(resources).await;
+            self.client.changed(Changes::count_all);
+        }
+    }
+
+    /// Processes changes until the server ends the stream. A broken stream is requested again.
+    async fn listen_to_stream(&self) {
         let mut subscribed = match std::mem::take(&mut *self.subscribed.lock().await) {
             Subscribed::Open(subscription) => Some(*subscription),
             Subscribed::NotYet => None,
@@ -145,11 +166,7 @@ impl Connection {
                 Ok(subscription) => {
                     if has_missed {
                         self.follow(&subscription);
-                        self.client.changed(|changes| {
-                            changes.tools += 1;
-                            changes.resources += 1;
-                            changes.prompts += 1;
-                        });
+                        self.client.changed(Changes::count_all);
                     }
                     is_offered = true;
                     let heard = tokio::select! {

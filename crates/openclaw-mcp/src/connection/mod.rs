@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use memchr::memmem::Finder;
 use openclaw_config::LogLevel;
+use openclaw_content::{Untrusted, clean_line};
 use rmcp::RoleClient;
 use rmcp::model::ServerPeerInfo;
 use rmcp::service::{Peer, RunningService};
@@ -35,6 +36,9 @@ use input_required::{INPUT_REQUIRED, MAX_ROUNDS};
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
 
+/// Maximum length of a program's name and version, and of instructions, in characters.
+const MAX_PROGRAM: usize = 200;
+const MAX_INSTRUCTIONS: usize = 64 * 1024;
 /// Timeout for closing the connection.
 const GOODBYE: Duration = Duration::from_secs(3);
 
@@ -55,6 +59,8 @@ pub struct Connection {
     followed: watch::Sender<BTreeSet<String>>,
     /// The level that the server was told, before 2026-07-28.
     log_level: Mutex<Option<LogLevel>>,
+    /// Interruptions since the connection was opened, for servers that have them.
+    interruptions: Option<watch::Receiver<u64>>,
     /// `None` once the connection is closed.
     rmcp: Mutex<Option<RunningService<RoleClient, Client>>>,
 }
@@ -144,6 +150,7 @@ impl Connection {
         let peer = rmcp.peer().clone();
         let (subscribed, rmcp) = (Mutex::default(), Mutex::new(Some(rmcp)));
         let (followed, log_level) = (watch::Sender::default(), Mutex::default());
+        let interruptions = lane.interruptions();
         Self {
             lane,
             client,
@@ -155,6 +162,7 @@ impl Connection {
             subscribed,
             followed,
             log_level,
+            interruptions,
             rmcp,
         }
     }
@@ -347,8 +355,15 @@ impl From<&ServerPeerInfo> for ServerSelfInfo {
         let capabilities = &info.capabilities;
         Self {
             version: Some(info.protocol_version.to_string()),
-            program: program.map(|program| format!("{} {}", program.name, program.version)),
-            instructions: info.instructions.clone(),
+            program: program.map(|program| {
+                let program = format!("{} {}", program.name, program.version);
+                clean_line(Untrusted::new(&program), MAX_PROGRAM)
+            }),
+            instructions: info.instructions.as_ref().map(|text| {
+                let end =
+                    text.char_indices().nth(MAX_INSTRUCTIONS).map_or(text.len(), |(at, _)| at);
+                text[..end].to_owned()
+            }),
             offers: Offers {
                 tools: capabilities.tools.is_some(),
                 resources: capabilities.resources.is_some(),

@@ -1,22 +1,14 @@
 //! Routes each message to its receiver: a call of the fast lane, or `rmcp`.
 
-use bytes::BytesMut;
 use openclaw_secrets::Redactor;
-use rmcp::RoleClient;
-use rmcp::service::RxJsonRpcMessage;
-use rmcp::transport::async_rw::JsonRpcMessageCodec;
 use serde_json::value::RawValue;
-use tokio::sync::mpsc;
-use tokio_util::codec::Decoder as _;
 
 use super::calls::{CallId, CallReply, Calls, Fault};
+use super::inbox::{ReceiverDropped, ToRmcp, WhenFull};
 use super::peek::{Line, peek};
 use super::skipped::SkippedLines;
 use super::{progress, redacted};
 use crate::wire::json::{Json, JsonRef};
-
-/// A message for `rmcp`.
-pub(super) type Message = RxJsonRpcMessage<RoleClient>;
 
 /// Access to the pending calls of a connection.
 pub(super) trait Waiters: Sync {
@@ -31,17 +23,13 @@ pub(super) trait Waiters: Sync {
     fn is_rmcp_there(&self) -> bool;
 }
 
-/// The receiving side of `rmcp` was dropped.
-#[derive(Debug)]
-pub(super) struct ReceiverDropped;
-
 /// Routes a message to its receiver. The response to request `wanted` is returned to the caller; an
 /// error without an id is treated as that response.
 pub(super) async fn deliver(
     line: &[u8],
     wanted: Option<u64>,
     waiters: &impl Waiters,
-    to_rmcp: &mpsc::Sender<Message>,
+    to_rmcp: &ToRmcp,
 ) -> Result<Option<CallReply>, ReceiverDropped> {
     let redactor = waiters.skipped().redactor();
     match peek(line) {
@@ -65,14 +53,9 @@ pub(super) async fn deliver(
             }
             Ok(None)
         }
-        Line::ToRmcp(..) | Line::Nameless(_) | Line::Other
-            if !waiters.is_rmcp_there() && to_rmcp.capacity() == 0 =>
-        {
-            waiters.skipped().note(line);
-            Ok(None)
-        }
         Line::ToRmcp(..) | Line::Nameless(_) | Line::Other => {
-            hand_over(line, waiters.skipped(), to_rmcp).await.map(|()| None)
+            let when_full = if waiters.is_rmcp_there() { WhenFull::Wait } else { WhenFull::Drop };
+            to_rmcp.send(line, when_full, waiters.skipped()).await.map(|()| None)
         }
         Line::Batch(messages) => {
             let mut found = None;
@@ -105,31 +88,5 @@ fn hand_to_waiter(id: CallId, answer: impl FnOnce() -> CallReply, waiters: &impl
     // There may be no waiter: the call timed out, or the server responded twice.
     if let Some(Some(waiter)) = waiters.with_calls(|calls| calls.close(id)) {
         let _ = waiter.send(answer());
-    }
-}
-
-/// Parses a message, redacts its secrets and passes it to `rmcp`.
-pub(super) async fn hand_over(
-    line: &[u8],
-    skipped: &SkippedLines,
-    to_rmcp: &mpsc::Sender<Message>,
-) -> Result<(), ReceiverDropped> {
-    let Ok(text) = std::str::from_utf8(line) else {
-        skipped.note(line);
-        return Ok(());
-    };
-    let text = redacted::message(text, skipped.redactor());
-    let mut bytes = BytesMut::with_capacity(text.len() + 1);
-    // The codec would end the message at a line break; in JSON a space is equivalent.
-    bytes.extend(text.bytes().map(|byte| if byte == b'\n' { b' ' } else { byte }));
-    bytes.extend_from_slice(b"\n");
-    match JsonRpcMessageCodec::<Message>::default().decode(&mut bytes) {
-        Ok(Some(message)) => to_rmcp.send(message).await.map_err(|_| ReceiverDropped),
-        // An unknown notification.
-        Ok(None) => Ok(()),
-        Err(_) => {
-            skipped.note(line);
-            Ok(())
-        }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use openclaw_secrets::Redactor;
 use serde_json::value::RawValue;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::call_error::CallError;
@@ -197,6 +198,22 @@ impl FastLane {
         match &self.way {
             Transport::Pipe(_) => None,
             Transport::Http(wire) => wire.session_id(),
+        }
+    }
+
+    /// Subscribes to interruptions after which the server's own messages may have been missed, and
+    /// what the session held is gone (HTTP, up to 2025-11-25).
+    pub(crate) fn interruptions(&self) -> Option<watch::Receiver<u64>> {
+        match &self.way {
+            Transport::Pipe(_) => None,
+            Transport::Http(wire) => Some(wire.interruptions()),
+        }
+    }
+
+    /// Waits until messages that a remote server initiates can be received, but not for long.
+    pub(crate) async fn until_listening(&self) {
+        if let Transport::Http(wire) = &self.way {
+            wire.until_listening().await;
         }
     }
 

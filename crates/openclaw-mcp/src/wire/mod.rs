@@ -14,6 +14,7 @@ mod fast_lane;
 mod frame;
 mod handshake_response;
 pub(crate) mod http;
+mod inbox;
 pub mod json;
 mod last_heard;
 mod outlet;
@@ -31,6 +32,7 @@ pub use call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};
 pub(crate) use fast_lane::WeakLane;
 pub use fast_lane::{FastLane, Limits, ToolCall};
 pub(crate) use handshake_response::HandshakeResponse;
+pub(crate) use inbox::{MAX_PARSED, TOO_LARGE};
 pub use progress::{Progress, Watcher};
 pub use slow_lane::SlowLane;
 
@@ -40,14 +42,12 @@ use std::time::Duration;
 
 use openclaw_secrets::Redactor;
 use tokio::process::{ChildStdin, ChildStdout};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 
 use outlet::Outlet;
 use queue::Queue;
 use skipped::SkippedLines;
 
-/// Maximum number of messages queued for `rmcp`; when the queue is full, reading stops.
-const SLOW_LANE_BOUND: usize = 256;
 /// Maximum size of a message, in bytes.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
 /// How long to wait for a process to exit after it closed a pipe, so that its exit status can be
@@ -69,6 +69,9 @@ pub enum Closed {
     /// The server does not read its input, and the write buffer is full.
     #[error("the server does not read its input")]
     Unread,
+    /// The server keeps sending requests faster than it accepts the responses.
+    #[error("the server sends requests faster than it accepts the responses")]
+    Flooded,
     /// The server sent a line that exceeds the message size limit.
     #[error("the server sent a line longer than {} MiB", MAX_MESSAGE / 1024 / 1024)]
     LineTooLong,
@@ -94,7 +97,7 @@ pub fn open(
     let (ends, ended) = oneshot::channel();
     let skipped = SkippedLines::from(server, redactor);
     let queue = Arc::new(Queue::new(Outlet::new(stdin)?, skipped, ends));
-    let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
+    let (to_rmcp, from_server) = inbox::channel();
     let writer = tokio::spawn(Arc::clone(&queue).write());
     let reader = tokio::spawn(reader::read(stdout, Arc::clone(&queue), to_rmcp, ended));
     let time_keeper = tokio::spawn(Arc::clone(&queue).keep_time());

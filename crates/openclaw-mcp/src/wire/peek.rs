@@ -1,12 +1,17 @@
 //! Classifies a message without parsing more of it than necessary.
 
 use std::borrow::Cow;
+use std::fmt;
 
-use serde::Deserialize;
+use serde::de::{Error as _, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use super::calls::CallId;
 use crate::wire::json::{JsonCursor, JsonRef};
+
+/// Maximum number of messages in a batch: of two bytes each, a line could hold millions.
+const MAX_BATCH: usize = 1_000;
 
 /// The kind of a line, with what is needed to route it.
 #[derive(Debug)]
@@ -48,6 +53,36 @@ struct Envelope<'a> {
 struct Progress<'a> {
     #[serde(borrow, rename = "progressToken")]
     token: &'a RawValue,
+}
+
+/// The messages of a batch.
+struct Batch<'a>(Vec<&'a RawValue>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Batch<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_seq(BatchVisitor).map(Batch)
+    }
+}
+
+struct BatchVisitor;
+
+impl<'de> Visitor<'de> for BatchVisitor {
+    type Value = Vec<&'de RawValue>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "at most {MAX_BATCH} messages")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut batch: A) -> Result<Self::Value, A::Error> {
+        let mut messages = Vec::new();
+        while let Some(message) = batch.next_element()? {
+            if messages.len() == MAX_BATCH {
+                return Err(A::Error::invalid_length(MAX_BATCH + 1, &self));
+            }
+            messages.push(message);
+        }
+        Ok(messages)
+    }
 }
 
 fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(
@@ -101,7 +136,8 @@ fn usual_answer(line: &str) -> Option<(CallId, JsonRef<'_>)> {
 pub(super) fn peek(line: &[u8]) -> Line<'_> {
     let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
     if first == Some(&b'[') {
-        return serde_json::from_slice(line).map_or(Line::Garbage, Line::Batch);
+        return serde_json::from_slice(line)
+            .map_or(Line::Garbage, |Batch(batch)| Line::Batch(batch));
     }
     // A cheap check first: some servers print a lot.
     if memchr::memchr(b'{', line).is_none() {
@@ -201,5 +237,8 @@ mod tests {
             assert!(matches!(peek(garbage.as_bytes()), Line::Garbage), "{garbage:?}");
         }
         assert!(matches!(peek(&[0xff, 0xfe]), Line::Garbage));
+        let batch = |messages: usize| format!("[1{}]", ",1".repeat(messages - 1));
+        assert!(matches!(peek(batch(MAX_BATCH).as_bytes()), Line::Batch(_)));
+        assert!(matches!(peek(batch(MAX_BATCH + 1).as_bytes()), Line::Garbage), "too many");
     }
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::deliver::{Message, deliver};
+use super::deliver::deliver;
+use super::inbox::ToRmcp;
 use super::queue::{Queue, broken};
 use super::{Closed, ENDS, MAX_MESSAGE};
 
@@ -37,7 +38,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 pub(super) async fn read(
     mut output: impl AsyncRead + Unpin,
     queue: Arc<Queue>,
-    to_rmcp: mpsc::Sender<Message>,
+    to_rmcp: ToRmcp,
     mut ended: oneshot::Receiver<ExitStatus>,
 ) {
     let mut lines = Lines::new(Arc::clone(&queue), to_rmcp);
@@ -72,7 +73,7 @@ pub(super) async fn read(
 /// Output that was read but not delivered yet.
 struct Lines {
     queue: Arc<Queue>,
-    to_rmcp: mpsc::Sender<Message>,
+    to_rmcp: ToRmcp,
     buffer: Vec<u8>,
     /// Offset of the first undelivered byte.
     start: usize,
@@ -81,7 +82,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(queue: Arc<Queue>, to_rmcp: mpsc::Sender<Message>) -> Self {
+    fn new(queue: Arc<Queue>, to_rmcp: ToRmcp) -> Self {
         let mut lines = Self { queue, to_rmcp, buffer: Vec::new(), start: 0, searched: 0 };
         lines.begin_anew();
         lines

@@ -6,9 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{
-    ClientNotification, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerNotification,
-};
+use rmcp::model::{ClientNotification, ErrorCode, ErrorData, JsonRpcMessage};
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
@@ -16,11 +14,10 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::Closed;
-use super::deliver::Message;
 use super::handshake_response::HandshakeResponse;
-use super::pending_requests::Verdict;
+use super::inbox::{Message, Queued};
+use super::pending_requests::{HeldRequest, Verdict, answers};
 use super::queue::Queue;
-use super::redacted;
 
 /// How long a request waits while too many others are pending. Meanwhile no other message is
 /// received, and eventually reading stops; a request that the user must answer can take minutes.
@@ -29,13 +26,13 @@ const BUSY: Duration = Duration::from_secs(1);
 /// The transport of `rmcp`. It owns the connection: dropping it closes both lanes.
 pub struct SlowLane {
     queue: Arc<Queue>,
-    from_server: mpsc::Receiver<Message>,
+    from_server: mpsc::Receiver<Queued>,
     tasks: [JoinHandle<()>; 3],
     handshake: Option<HandshakeResponse>,
     /// The handshake response that `rmcp` receives next.
     answer: Option<Message>,
     /// A request that is not admitted yet, and its deadline.
-    held: Option<(RequestId, Message, Instant)>,
+    held: Option<(HeldRequest, Instant)>,
     /// The last request reached its deadline.
     is_stuck: bool,
 }
@@ -43,7 +40,7 @@ pub struct SlowLane {
 impl SlowLane {
     pub(super) fn new(
         queue: Arc<Queue>,
-        from_server: mpsc::Receiver<Message>,
+        from_server: mpsc::Receiver<Queued>,
         tasks: [JoinHandle<()>; 3],
     ) -> Self {
         let (handshake, answer, held) = (None, None, None);
@@ -57,41 +54,28 @@ impl SlowLane {
         self
     }
 
-    /// Returns whether `message` is the handshake request that the server has already answered.
-    fn is_answered(&mut self, message: &TxJsonRpcMessage<RoleClient>) -> bool {
-        let JsonRpcMessage::Request(request) = message else { return false };
-        let method = request.request.method();
-        let Some(handshake) = self.handshake.take_if(|handshake| handshake.method == method) else {
-            return false;
-        };
-        let id = serde_json::to_string(&request.id).unwrap_or_default();
-        let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{}}}"#, handshake.result);
-        let line = redacted::message(&line, self.queue.skipped.redactor());
-        self.answer = serde_json::from_str(&line).ok();
-        self.answer.is_some()
-    }
-
     /// Returns the held request once it is admitted. `rmcp` spawns a task for each request, which
     /// blocks while the server does not read. Safe to cancel.
     async fn admit(&mut self) -> Option<Message> {
-        let (id, _, until) = self.held.as_ref()?;
+        let (HeldRequest { id, bytes, .. }, until) = self.held.as_ref()?;
         // There must be room for its response. If there is none for too long, the writer closes the
         // connection.
         if self.queue.room().await.is_err() {
             self.held = None;
             return None;
         }
-        match self.queue.asked.take(id) {
+        match self.queue.asked.take(id, *bytes) {
             Verdict::Taken => {
                 self.is_stuck = false;
-                self.held.take().map(|(_, request, _)| request)
+                self.held.take().map(|(held, _)| held.request)
             }
             Verdict::Twice => {
                 self.held = None;
                 None
             }
             Verdict::TooMany => {
-                if self.is_stuck || timeout_at(*until, self.queue.asked.room()).await.is_err() {
+                let room = self.queue.asked.room(*bytes);
+                if self.is_stuck || timeout_at(*until, room).await.is_err() {
                     let words = "too many pending requests";
                     let error = ErrorData::new(ErrorCode(-32000), words, None);
                     let refusal = JsonRpcMessage::error(error, Some(id.clone()));
@@ -114,27 +98,8 @@ fn push(queue: &Queue, message: &TxJsonRpcMessage<RoleClient>) -> serde_json::Re
     Ok(())
 }
 
-/// Returns the id of the server's request that a message answers.
-fn answers(message: &TxJsonRpcMessage<RoleClient>) -> Option<&RequestId> {
-    match message {
-        JsonRpcMessage::Response(response) => Some(&response.id),
-        JsonRpcMessage::Error(error) => error.id.as_ref(),
-        _ => None,
-    }
-}
-
-/// Returns the id of the request that a notification cancels.
-fn cancels(notification: &ServerNotification) -> Option<&RequestId> {
-    match notification {
-        ServerNotification::CancelledNotification(cancelled) => {
-            cancelled.params.request_id.as_ref()
-        }
-        _ => None,
-    }
-}
-
 /// Returns whether a message completes the handshake.
-fn is_initialized(message: &TxJsonRpcMessage<RoleClient>) -> bool {
+pub(super) fn is_initialized(message: &TxJsonRpcMessage<RoleClient>) -> bool {
     let JsonRpcMessage::Notification(notification) = message else { return false };
     matches!(notification.notification, ClientNotification::InitializedNotification(_))
 }
@@ -152,10 +117,17 @@ impl Transport<RoleClient> for SlowLane {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let is_answered = self.is_answered(&message);
+        let replayed = HandshakeResponse::replay(&mut self.handshake, &message, self.queue.skipped.redactor());
+        let is_answered = replayed.is_some();
+        if is_answered {
+            self.answer = replayed;
+        }
         if is_initialized(&message) {
             // `rmcp` ignores requests that arrived before.
             self.queue.asked.forget();
+        }
+        if let Some(id) = answers(&message) {
+            self.queue.asked.answering(id);
         }
         let queue = Arc::clone(&self.queue);
         async move {
@@ -184,18 +156,9 @@ impl Transport<RoleClient> for SlowLane {
                     None => continue,
                 }
             }
-            let message = self.from_server.recv().await?;
-            match &message {
-                JsonRpcMessage::Request(request) => {
-                    self.held = Some((request.id.clone(), message, Instant::now() + BUSY));
-                }
-                JsonRpcMessage::Notification(notification) => {
-                    if let Some(id) = cancels(&notification.notification) {
-                        self.queue.asked.answered(id);
-                    }
-                    return Some(message);
-                }
-                _ => return Some(message),
+            match HeldRequest::unless_other(self.from_server.recv().await?, &self.queue.asked) {
+                Ok(held) => self.held = Some((held, Instant::now() + BUSY)),
+                Err(message) => return Some(message),
             }
         }
     }

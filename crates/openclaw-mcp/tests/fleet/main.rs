@@ -9,5 +9,6 @@ mod lifecycle;
 mod reload;
 mod remote;
 mod secrets;
+mod subscriptions;
 mod support;
 mod toolset;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_mcp::server::status::ServerState;
-use openclaw_testkit::{Fault, On, Recording, Script, TestServer, Tool};
+use openclaw_testkit::{DropStream, Fault, On, Recording, Script, TestServer, Tool};
+use openclaw_tools::Failure;
 use serde_json::json;
 
 use crate::support::{call, entry as entry_of, servers, start, tools};
@@ -50,6 +51,18 @@ async fn in_a_new_session_the_lists_are_read_again() {
         };
         tokio::time::timeout(Duration::from_secs(60), listed).await.unwrap();
     }
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_is_cut_during_a_call_counts_as_unavailable() {
+    let cut = DropStream { abrupt: true, ids: false, ..DropStream::default() };
+    let server = TestServer::http(&Script::new().legacy().drop_stream(cut));
+    let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
+    fleet.tried().await;
+    let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
+    assert_eq!(outcome.details.failure, Some(Failure::Unavailable), "{}", outcome.text());
+    assert_eq!(outcome.text(), "MCP server 'x' is not available: connection lost.");
     fleet.stop().await;
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod calls;
+mod floods;
 mod network;
 mod opening;
 mod sessions;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use openclaw_mcp::wire::{CallError, Closed};
+use openclaw_mcp::wire::{CallError, Closed, ReachProblem};
 use openclaw_testkit::{DropStream, Fault, On, Recording, Script, TestServer};
 
 use crate::support::{Connection, LIMITS, open, plan};
@@ -71,6 +71,24 @@ async fn a_stream_that_cannot_be_resumed_fails_its_call() {
     assert!(error.to_string().contains("cannot be resumed"), "{error:?}");
     assert_eq!(connection.lane().closed(), None, "the connection is not affected");
     connection.close().await;
+}
+
+#[tokio::test]
+async fn a_connection_that_is_cut_before_the_response_is_reported_as_lost() {
+    let cut = DropStream { abrupt: true, resumable: false, ..DropStream::default() };
+    let without_ids = DropStream { ids: false, ..cut.clone() };
+    for script in [
+        Script::new().legacy().drop_stream(without_ids),
+        Script::new().legacy().drop_stream(cut.clone()).retry_ms(20),
+        Script::new().modern().drop_stream(cut),
+    ] {
+        let connection = Connection::open(script).await;
+        let error = connection.call("sleep", r#"{"ms":300}"#, LIMITS).await.unwrap_err();
+        let CallError::Unreachable(unreachable) = &error else { panic!("{error:?}") };
+        assert_eq!(unreachable.problem, ReachProblem::Broken, "{error}");
+        assert!(error.to_string().starts_with("connection lost: "), "{error}");
+        connection.close().await;
+    }
 }
 
 #[tokio::test]

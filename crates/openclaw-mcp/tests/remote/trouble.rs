@@ -5,7 +5,7 @@ use std::time::Duration;
 use openclaw_config::HttpFlavour;
 use openclaw_mcp::connection::remote::RemoteError;
 use openclaw_mcp::wire::{CallError, Limits, UnusableResponse};
-use openclaw_testkit::{Fault, On, Script, TestServer};
+use openclaw_testkit::{Endless, Fault, On, Script, TestServer};
 
 use crate::support::{Connection, LIMITS, open, plan, refused};
 
@@ -131,7 +131,8 @@ async fn a_gzip_bomb_is_not_decompressed() {
 
 #[tokio::test]
 async fn an_endless_stream_ends_by_its_size_or_the_timeout() {
-    let connection = Connection::open(Script::new().legacy().endless_stream()).await;
+    let connection =
+        Connection::open(Script::new().legacy().endless_stream(Endless::Notifications)).await;
     // This many small events take minutes on a busy machine.
     let hour = Duration::from_secs(3_600);
     let patient = Limits { timeout: hour, cap: hour };

@@ -37,6 +37,10 @@ impl Engine {
             "resources/list" | "resources/templates/list" if catalogue.resources => {
                 others(method, "", &Value::Null).unwrap_or_default()
             }
+            "resources/subscribe" if catalogue.subscriptions && !request.modern => {
+                session.subscribe(params.uri.as_ref().map_or("", |uri| &uri.0));
+                return Ok(Some(Vec::new()));
+            }
             "resources/read" if catalogue.resources => {
                 let uri = params.uri.as_ref().map_or("", |uri| &uri.0);
                 // 2026-07-28 has replaced -32002 by -32602.

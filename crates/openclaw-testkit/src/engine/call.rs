@@ -253,6 +253,9 @@ impl Engine {
                 out.send(line.clone());
             }
         }
+        if self.script.catalogue.subscriptions {
+            self.update_resources();
+        }
         if knobs.list_changed_after == Some(number) {
             self.change();
         }

@@ -111,6 +111,9 @@ impl Engine {
         let mut capabilities = json!({"tools": {"listChanged": true}, "logging": {}});
         if self.script.catalogue.resources {
             capabilities["resources"] = json!({});
+            if self.script.catalogue.subscriptions {
+                capabilities["resources"]["subscribe"] = json!(true);
+            }
         }
         if self.script.catalogue.prompts {
             capabilities["prompts"] = json!({});

@@ -58,7 +58,9 @@ impl Engine {
         Ok(Arc::new(Self {
             catalogue: Catalogue::new(&script),
             grandchild,
-            plain: script.calls.is_plain() && !script.process.stderr_per_call,
+            plain: script.calls.is_plain()
+                && !script.process.stderr_per_call
+                && !script.catalogue.subscriptions,
             modern: script.protocol.is_modern(),
             calls: AtomicU64::new(0),
             questions: AtomicU64::new(0),
@@ -223,6 +225,18 @@ impl Engine {
         let sessions: Vec<_> = lock(&self.sessions).iter().filter_map(Weak::upgrade).collect();
         for session in sessions {
             session.tell(|listener| message(&session, listener));
+        }
+    }
+
+    /// Notifies all listeners that the resources they subscribed to have changed.
+    fn update_resources(&self) {
+        let sessions: Vec<_> = lock(&self.sessions).iter().filter_map(Weak::upgrade).collect();
+        for session in sessions {
+            for uri in session.subscribed() {
+                let params = serde_json::json!({ "uri": uri });
+                let message = notification("notifications/resources/updated", &params);
+                session.tell(|_| Some(message.clone()));
+            }
         }
     }
 

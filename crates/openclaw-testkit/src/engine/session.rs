@@ -1,6 +1,6 @@
 //! The state of one client: the handshake, calls in progress, pending requests to the client.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
 use std::time::{Duration, Instant};
@@ -34,6 +34,8 @@ pub(crate) struct Listener {
 pub(crate) struct Session {
     initialized: AtomicBool,
     listeners: Mutex<Vec<Listener>>,
+    /// The URIs of subscribed resources.
+    subscribed: Mutex<BTreeSet<String>>,
     questions: Mutex<HashMap<String, mpsc::Sender<Vec<u8>>>>,
     running: Mutex<HashMap<String, Arc<Cancel>>>,
 }
@@ -60,6 +62,16 @@ impl Session {
                 listener.out.send(message);
             }
         }
+    }
+
+    /// Subscribes to a resource.
+    pub(crate) fn subscribe(&self, uri: &str) {
+        lock(&self.subscribed).insert(uri.to_owned());
+    }
+
+    /// Returns the URIs of subscribed resources.
+    pub(crate) fn subscribed(&self) -> Vec<String> {
+        lock(&self.subscribed).iter().cloned().collect()
     }
 
     /// Begins a call that can be cancelled; `id` is JSON.

@@ -13,8 +13,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::time::Sleep;
 
 use super::{Server, never};
-use crate::engine::{Outbox, lock};
-use crate::script::DropStream;
+use crate::engine::{Outbox, Session, lock};
+use crate::script::{DropStream, HttpScript};
 
 /// Any body.
 pub(super) type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, std::io::Error>;
@@ -88,6 +88,8 @@ pub(super) struct EventBody {
     pub(super) stream: Option<String>,
     number: usize,
     cut: Option<Cut>,
+    /// The client that is flooded with requests, once it is initialized.
+    flood: Option<Arc<Session>>,
     /// When to break the connection; hyper needs some time to write the data before.
     breaks: Option<Pin<Box<Sleep>>>,
 }
@@ -100,7 +102,15 @@ pub(super) struct Cut {
 
 impl EventBody {
     pub(super) fn new(messages: UnboundedReceiver<Vec<u8>>) -> Self {
-        Self { messages, first: VecDeque::new(), stream: None, number: 0, cut: None, breaks: None }
+        Self {
+            messages,
+            first: VecDeque::new(),
+            stream: None,
+            number: 0,
+            cut: None,
+            flood: None,
+            breaks: None,
+        }
     }
 
     /// Sends this raw event first.
@@ -120,6 +130,12 @@ impl EventBody {
 
     pub(super) fn cut(mut self, cut: Option<Cut>) -> Self {
         self.cut = cut;
+        self
+    }
+
+    /// Floods the client with requests, if the script says so.
+    pub(super) fn flood(mut self, http: &HttpScript, session: &Arc<Session>) -> Self {
+        self.flood = http.request_flood.map(|_| Arc::clone(session));
         self
     }
 
@@ -154,6 +170,7 @@ impl EventBody {
                 stream: self.stream.clone(),
                 number: self.number,
                 cut: None,
+                flood: None,
                 breaks: None,
             };
             lock(&cut.server.parked).insert(stream, rest);
@@ -185,7 +202,14 @@ impl hyper::body::Body for EventBody {
             ready!(breaks.as_mut().poll(context));
             return Poll::Ready(Some(Err(std::io::Error::other("dropped, as asked"))));
         }
-        let message = ready!(self.messages.poll_recv(context));
+        let message = self.messages.poll_recv(context);
+        let floods = self.flood.as_ref().is_some_and(|session| session.is_initialized());
+        if message.is_pending() && floods {
+            let number = self.number;
+            let ping = format!(r#"{{"jsonrpc":"2.0","id":"f{number}","method":"ping"}}"#);
+            return Poll::Ready(Some(Ok(Frame::data(self.event(ping.as_bytes())))));
+        }
+        let message = ready!(message);
         Poll::Ready(message.map(|message| Ok(Frame::data(self.event(&message)))))
     }
 }

@@ -22,8 +22,8 @@ use serde_json::{Value, json};
 use tokio::net::{TcpListener, TcpStream};
 
 use crate::command::HttpOptions;
-use crate::engine::{Engine, Session, lock};
-use crate::script::Script;
+use crate::engine::{self, Engine, Session, lock};
+use crate::script::{RequestFlood, Script};
 use bodies::{Body, EventBody, status, text};
 
 /// A response; `None` closes the connection without one.
@@ -156,7 +156,7 @@ impl Server {
         let only_legacy = self.engine.script.http.legacy_only;
         Some(match (exchange.method.as_str(), exchange.path.as_str()) {
             ("GET", "/sse") => self.open_legacy(),
-            ("POST", "/messages") => self.legacy_message(exchange),
+            ("POST", "/messages") => self.legacy_message(exchange).await,
             ("GET", "/mcp") if only_legacy => self.open_legacy(),
             (_, "/mcp") if only_legacy => status(405),
             ("POST", "/mcp") => self.post(exchange).await,
@@ -165,6 +165,14 @@ impl Server {
             (_, "/mcp" | "/sse" | "/messages") => status(405),
             _ => text(404, "text/plain", "not found"),
         })
+    }
+
+    /// Never returns for a response of the client, if the script says so.
+    async fn stall(&self, message: &engine::Incoming<'_>) {
+        let stalls = self.engine.script.http.request_flood == Some(RequestFlood::Stalling);
+        if stalls && message.method.is_none() {
+            std::future::pending::<()>().await;
+        }
     }
 
     fn session(&self, id: &str) -> Option<Arc<Session>> {

@@ -12,7 +12,7 @@ use tokio::sync::mpsc::UnboundedReceiver;
 use super::bodies::{Body, Cut, EventBody, Pieces, channel, events, set_header, status, text};
 use super::{Exchange, Server, gzip};
 use crate::engine::{Incoming, Listener, Session, error, lock, notification, params};
-use crate::script::{Answer, RpcError, is_modern};
+use crate::script::{Answer, Endless, RpcError, is_modern};
 
 const JSON: &str = "application/json";
 const SESSION: &str = "mcp-session-id";
@@ -83,6 +83,7 @@ impl Server {
             }
         };
         if !batch && (message.id.is_none() || message.method.is_none()) {
+            self.stall(&message).await;
             let (out, _) = channel();
             self.engine.handle(&session, body, &out);
             return status(202);
@@ -92,8 +93,8 @@ impl Server {
             if let Some(megabytes) = script.http.gzip_bomb_mb {
                 return gzip::bomb(megabytes);
             }
-            if script.http.endless_stream {
-                return endless();
+            if let Some(of) = script.http.endless_stream {
+                return endless(of);
             }
         }
         // A subscription has no response, and a batch has several: both are always streams.
@@ -145,7 +146,7 @@ impl Server {
             first = Some(message);
         }
         let mut stream = EventBody::new(messages);
-        if http.drop_stream.is_some() || http.retry_ms.is_some() {
+        if http.drop_stream.as_ref().is_some_and(|drop| drop.ids) || http.retry_ms.is_some() {
             stream = stream.numbered(self.new_id("stream"), http.retry_ms);
         }
         let cut = http.drop_stream.clone().filter(|_| call);
@@ -179,7 +180,7 @@ impl Server {
         };
         let (out, messages) = channel();
         session.listen(Listener { out, subscription: None });
-        let stream = EventBody::new(messages).first(": open\n\n");
+        let stream = EventBody::new(messages).first(": open\n\n").flood(http, &session);
         events(match http.retry_ms {
             Some(ms) => stream.first(format!("retry: {ms}\n\n")),
             None => stream,
@@ -230,12 +231,21 @@ fn problem(code: u16, id: &str, rpc: i64, message: &str) -> Response<Body> {
     text(code, JSON, error(id, &RpcError::new(rpc, message)))
 }
 
-/// An endless stream of notifications.
-fn endless() -> Response<Body> {
-    let data = serde_json::json!({"level": "info", "data": "x".repeat(1000)});
-    let message = notification("notifications/message", &data);
-    let event = [b"event: message\ndata: ".as_slice(), &message, b"\n\n"].concat();
-    let event = Bytes::from(event);
+/// An endless stream.
+fn endless(of: Endless) -> Response<Body> {
+    let event = |message: &[u8]| [b"event: message\ndata: ".as_slice(), message, b"\n\n"].concat();
+    let event = Bytes::from(match of {
+        Endless::Notifications => {
+            let data = serde_json::json!({"level": "info", "data": "x".repeat(1000)});
+            event(&notification("notifications/message", &data))
+        }
+        Endless::Comments => format!(": {}\n\n", "x".repeat(1000)).into_bytes(),
+        Endless::ForeignAnswers => {
+            // In the range of ids that the client uses.
+            let answer: &[u8] = br#"{"jsonrpc":"2.0","id":1125899906842624,"result":{}}"#;
+            event(answer).repeat(5_000)
+        }
+    });
     events(Pieces(move || Some(event.clone())))
 }
 

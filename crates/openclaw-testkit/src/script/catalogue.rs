@@ -161,6 +161,8 @@ pub struct CatalogueScript {
     pub resources: bool,
     /// Whether there are prompts.
     pub prompts: bool,
+    /// Resources can be subscribed to; every call changes all of them.
+    pub subscriptions: bool,
     /// `ttlMs` of cacheable results (2026-07-28).
     pub ttl_ms: u64,
 }
@@ -177,6 +179,7 @@ impl Default for CatalogueScript {
             list_delay_ms: 0,
             resources: true,
             prompts: true,
+            subscriptions: false,
             ttl_ms: 0,
         }
     }
@@ -235,6 +238,12 @@ impl Script {
     pub fn tools_only(mut self) -> Self {
         self.catalogue.resources = false;
         self.catalogue.prompts = false;
+        self
+    }
+
+    /// Lets resources be subscribed to; every call changes all of them.
+    pub fn subscriptions(mut self) -> Self {
+        self.catalogue.subscriptions = true;
         self
     }
 

@@ -104,12 +104,36 @@ pub struct DropStream {
     pub resumable: bool,
     /// The connection is aborted instead of closed properly.
     pub abrupt: bool,
+    /// Events have ids; without them, there is nothing to resume from.
+    pub ids: bool,
 }
 
 impl Default for DropStream {
     fn default() -> Self {
-        Self { after_events: 0, resumable: true, abrupt: false }
+        Self { after_events: 0, resumable: true, abrupt: false, ids: true }
     }
+}
+
+/// What an endless stream consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Endless {
+    /// Log notifications.
+    Notifications,
+    /// Comments, which are not events.
+    Comments,
+    /// Responses to calls that the client never made.
+    ForeignAnswers,
+}
+
+/// Requests to the client without end, on the stream of the server's own messages.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RequestFlood {
+    /// The client's responses are accepted.
+    Accepting,
+    /// The POSTs of the client's responses are never answered.
+    Stalling,
 }
 
 /// Status codes, sessions and streams.
@@ -134,8 +158,10 @@ pub struct HttpScript {
     pub faults: Vec<Fault>,
     /// Calls are answered with gzip that decompresses to this many megabytes.
     pub gzip_bomb_mb: Option<u64>,
-    /// Calls are answered with an endless SSE stream of notifications, without a response.
-    pub endless_stream: bool,
+    /// Calls are answered with an endless SSE stream, without a response.
+    pub endless_stream: Option<Endless>,
+    /// The client is flooded with requests.
+    pub request_flood: Option<RequestFlood>,
     /// SSE streams of calls end early.
     pub drop_stream: Option<DropStream>,
     /// `retry:` of SSE streams, in milliseconds.
@@ -160,7 +186,8 @@ impl Default for HttpScript {
             challenge: None,
             faults: Vec::new(),
             gzip_bomb_mb: None,
-            endless_stream: false,
+            endless_stream: None,
+            request_flood: None,
             drop_stream: None,
             retry_ms: None,
             legacy_only: false,
@@ -226,8 +253,14 @@ impl Script {
     }
 
     /// Answers calls with a stream that never ends.
-    pub fn endless_stream(mut self) -> Self {
-        self.http.endless_stream = true;
+    pub fn endless_stream(mut self, of: Endless) -> Self {
+        self.http.endless_stream = Some(of);
+        self
+    }
+
+    /// Floods the client with requests as soon as it is initialized.
+    pub fn request_flood(mut self, flood: RequestFlood) -> Self {
+        self.http.request_flood = Some(flood);
         self
     }
 

@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 pub use calls::{Ask, CallScript, RpcError};
 pub use catalogue::{CatalogueScript, Cursor, Odd, Tool};
-pub use http::{Answer, DropStream, Fault, HttpScript, On};
+pub use http::{Answer, DropStream, Endless, Fault, HttpScript, On, RequestFlood};
 pub use process::{Grandchild, ProcessScript};
 pub(crate) use protocol::is_modern;
 pub use protocol::{Discover, ProtocolScript, VERSIONS};

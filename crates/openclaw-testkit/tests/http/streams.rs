@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use openclaw_testkit::{DropStream, Script, TestServer};
+use openclaw_testkit::{DropStream, Endless, Script, TestServer};
 use serde_json::{Value, json};
 
 use crate::wire::Client;
@@ -72,7 +72,7 @@ fn a_changed_list_is_announced_on_the_get_stream() {
 
 #[test]
 fn an_endless_stream_does_not_end() {
-    let server = TestServer::http(&Script::new().endless_stream());
+    let server = TestServer::http(&Script::new().endless_stream(Endless::Notifications));
     let mut client = Client::of(&server);
     client.initialize();
     let call =

@@ -9,9 +9,14 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
+use tokio::time::Instant;
 
 use super::elicitation::Elicitation;
 use super::{Client, LOG_CHARS, to_json};
+use crate::wire::{MAX_PARSED, TOO_LARGE};
+
+/// Maximum length of an unknown method that is quoted, in characters.
+const METHOD_CHARS: usize = 100;
 
 impl Client {
     async fn answer_elicitation(
@@ -49,11 +54,21 @@ impl ClientHandler for Client {
         context: RequestContext<RoleClient>,
     ) -> Result<CustomResult, ErrorData> {
         let CustomRequest { method, params, .. } = request;
-        if method != "elicitation/create" {
-            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+        match method.as_str() {
+            "elicitation/create" => {
+                let answer = self.answer_elicitation(params.unwrap_or_default(), &context).await?;
+                Ok(CustomResult::new(to_json(&answer)))
+            }
+            TOO_LARGE => {
+                let limit = MAX_PARSED / 1024 / 1024;
+                let message = format!("the request is larger than {limit} MiB");
+                Err(ErrorData::invalid_request(message, None))
+            }
+            _ => {
+                let method = clean_line(Untrusted::new(&method), METHOD_CHARS);
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+            }
         }
-        let answer = self.answer_elicitation(params.unwrap_or_default(), &context).await?;
-        Ok(CustomResult::new(to_json(&answer)))
     }
 
     async fn list_roots(
@@ -85,6 +100,11 @@ impl ClientHandler for Client {
         _context: NotificationContext<RoleClient>,
     ) {
         let server = &self.shared.server;
+        match self.shared.logs.check(Instant::now()) {
+            None => return,
+            Some(0) => {}
+            Some(omitted) => tracing::warn!(%server, omitted, "log messages were omitted"),
+        }
         let text = match params.data {
             Value::String(text) => text,
             other => other.to_string(),

@@ -17,6 +17,7 @@ pub use host::{
 };
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -27,10 +28,11 @@ use rmcp::model::{
 };
 use serde_json::{Value, json};
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use url::Url;
 
 use crate::fleet::events::Users;
+use crate::server::limiter::Limiter;
 use crate::wire::{FastLane, WeakLane};
 use elicitation::Elicitation;
 use work::Work;
@@ -41,6 +43,8 @@ pub const PATIENCE: Duration = Duration::from_secs(5 * 60);
 const AT_ONCE: usize = 10;
 /// Maximum length of a log or question message, in characters.
 const LOG_CHARS: usize = 2_000;
+/// Maximum number of log messages of a server per minute; further ones are only counted.
+const LOGS_PER_MINUTE: u32 = 600;
 
 /// How often a server reported a change of each list.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -54,6 +58,13 @@ pub struct Changes {
 }
 
 impl Changes {
+    /// Counts a change of every list.
+    pub(crate) fn count_all(&mut self) {
+        self.tools += 1;
+        self.resources += 1;
+        self.prompts += 1;
+    }
+
     /// Returns the changes since an earlier count.
     pub(crate) fn since(self, earlier: Self) -> Self {
         Self {
@@ -88,8 +99,36 @@ struct Shared {
     /// The connection to the server, once there is one.
     lane: OnceLock<WeakLane>,
     changes: watch::Sender<Changes>,
+    logs: LogLimit,
     /// The watched resources, with the number of changes.
     updates: Mutex<BTreeMap<String, Followed>>,
+}
+
+/// Limits the log messages of a server.
+#[derive(Debug)]
+struct LogLimit {
+    limiter: Limiter,
+    /// How many were not logged.
+    omitted: AtomicU64,
+}
+
+impl Default for LogLimit {
+    fn default() -> Self {
+        Self { limiter: Limiter::new(Some(LOGS_PER_MINUTE)), omitted: AtomicU64::new(0) }
+    }
+}
+
+impl LogLimit {
+    /// Returns how many messages were omitted before this one; `None` if it is to be omitted, too.
+    fn check(&self, now: Instant) -> Option<u64> {
+        match self.limiter.check(now) {
+            Ok(()) => Some(self.omitted.swap(0, Ordering::Relaxed)),
+            Err(_) => {
+                self.omitted.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+        }
+    }
 }
 
 /// A watched resource.
@@ -106,7 +145,8 @@ impl Client {
         let (server, config) = (server.to_owned(), host.config(false, false));
         let changes = watch::Sender::new(Changes::default());
         let (work, lane, updates) = (Work::default(), OnceLock::new(), Mutex::default());
-        let shared = Arc::new(Shared { server, host, work, lane, changes, updates });
+        let logs = LogLimit::default();
+        let shared = Arc::new(Shared { server, host, work, lane, changes, logs, updates });
         let (offers_sampling, root, log_level) = (false, None, None);
         Self { config, users: Users::default(), offers_sampling, root, log_level, shared }
     }
@@ -461,6 +501,14 @@ mod tests {
         assert!(sampling(&nowhere).is_none(), "no model is configured");
         let error = nowhere.fulfil(super::tests::sampling(&json!({}))).await.unwrap_err();
         assert!(error.contains("not available"), "{error}");
+    }
+
+    #[test]
+    fn log_messages_are_limited_and_the_omitted_ones_are_counted() {
+        let (logs, now) = (LogLimit::default(), Instant::now());
+        let logged = (0..10_000).filter(|_| logs.check(now).is_some()).count();
+        assert_eq!(logged, usize::try_from(LOGS_PER_MINUTE).unwrap());
+        assert_eq!(logs.check(now + Duration::from_secs(60)), Some(10_000 - logged as u64));
     }
 
     #[tokio::test]

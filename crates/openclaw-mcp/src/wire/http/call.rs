@@ -1,10 +1,12 @@
 //! A call over HTTP.
 
-use std::pin::pin;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 
 use serde_json::value::RawValue;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, Sleep, sleep};
 
 use super::HttpWire;
 use super::headers::{Object, Subject};
@@ -71,7 +73,14 @@ async fn send(
     let mut patience = pin!(sleep(limits.timeout));
     let outcome = loop {
         tokio::select! {
+            // The timeout first: a server that sends without a pause always has something to read.
             biased;
+            () = due(&mut patience) => {
+                let progress = wire.calls().last_progress(id);
+                let left = limits.left(started, progress, Instant::now());
+                let left = left.ok_or_else(|| CallError::TimedOut(started.elapsed()))?;
+                patience.set(sleep(left));
+            }
             exchanged = &mut exchange, if !is_posted => match exchanged {
                 Ok(Some(answer)) => break Ok(answer),
                 // The response will arrive on the open stream.
@@ -81,16 +90,20 @@ async fn send(
             answer = &mut elsewhere => break answer.map_err(|_| {
                 wire.closed().cloned().unwrap_or(Closed::ByUs).into()
             }),
-            () = &mut patience => {
-                let progress = wire.calls().last_progress(id);
-                let left = limits.left(started, progress, Instant::now());
-                let left = left.ok_or_else(|| CallError::TimedOut(started.elapsed()))?;
-                patience.set(sleep(left));
-            }
         }
     };
     call.is_over = true;
     Ok(outcome??)
+}
+
+/// Waits for a deadline. Unlike the timer alone, this does not depend on whether the runtime has
+/// looked at its timers since, which a busy one does only now and then.
+async fn due(timer: &mut Pin<&mut Sleep>) {
+    poll_fn(|context| match Instant::now() >= timer.deadline() {
+        true => Poll::Ready(()),
+        false => timer.as_mut().poll(context),
+    })
+    .await;
 }
 
 /// A pending call. Dropping it before it is over cancels it on the server: since 2026-07-28 by
@@ -111,5 +124,25 @@ impl Drop for Call<'_> {
         frame::cancelled(&mut body, self.id.number());
         let wire = Arc::clone(self.wire);
         self.wire.tasks.spawn(async move { wire.notify_cancelled(body).await });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_deadline_is_seen_before_the_runtime_looks_at_its_timers() {
+        let mut timer = pin!(sleep(Duration::from_millis(1)));
+        assert!(timer.as_mut().now_or_never().is_none());
+        // Blocks the only thread, as a poll that does not return does.
+        std::thread::sleep(Duration::from_millis(5));
+        assert!(due(&mut timer).now_or_never().is_some());
+        let mut later = pin!(sleep(Duration::from_secs(600)));
+        assert!(due(&mut later).now_or_never().is_none());
     }
 }

@@ -16,6 +16,7 @@ use http_body_util::{BodyExt as _, Full};
 use hyper::body::{Body as _, Incoming};
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper::rt::{Read, Write};
+use tokio::task::coop::consume_budget;
 use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use url::{Position, Url};
@@ -241,6 +242,8 @@ impl Body {
 
     /// Returns the next chunk; `None` at the end. Safe to cancel.
     pub(super) async fn chunk(&mut self) -> Result<Option<Bytes>, HttpError> {
+        // Other tasks, and the timeout of the caller, get their turn, however fast a server sends.
+        consume_budget().await;
         while let Some(frame) = self.incoming.frame().await {
             let frame = frame.map_err(HttpError::Broken)?;
             self.settle();

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use http::{Response, StatusCode};
 use openclaw_backoff::Jitter;
+use openclaw_content::{Untrusted, clean_line};
 use serde_json::value::RawValue;
 use tokio::time::{sleep, timeout};
 
@@ -14,11 +15,11 @@ use super::client::Body;
 use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
 use super::stream::{End, Events};
-use crate::wire::call_error::{CallError, ReachProblem, UnusableResponse};
+use crate::wire::call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};
 use crate::wire::calls::{CallReply, Fault};
 use crate::wire::{Closed, MAX_MESSAGE};
 
-/// Maximum number of bytes on a stream before the response.
+/// Maximum number of bytes on a stream before the response, comments included.
 const MAX_BESIDE: usize = 64 * 1024 * 1024;
 /// Maximum number of consecutive resumptions without a new event.
 const FRUITLESS: u32 = 5;
@@ -100,7 +101,10 @@ impl HttpWire {
             return Ok(None);
         }
         match body::form(&response) {
-            Form::Events => self.streamed(id, route, Events::new(response)).await.map(Some),
+            Form::Events => {
+                let events = Events::new(response).at_most(MAX_BESIDE);
+                self.streamed(id, route, events).await.map(Some)
+            }
             Form::Json => {
                 let body = whole(response, MAX_MESSAGE, self.broken()).await?;
                 match self.deliver(&body, Some(id)).await? {
@@ -136,7 +140,7 @@ impl HttpWire {
         route: &Route,
         mut events: Events,
     ) -> Result<CallReply, CallError> {
-        let (mut beside, mut fruitless) = (0, 0);
+        let mut fruitless = 0;
         loop {
             let last_id = events.last_id().map(str::to_owned);
             match events.next().await {
@@ -148,23 +152,21 @@ impl HttpWire {
                         self.let_go(events);
                         return Ok(answer);
                     }
-                    beside += event.data.len();
-                    if beside > MAX_BESIDE {
-                        return Err(UnusableResponse::Endless.into());
-                    }
                 }
-                Err(end @ End::Over(_)) if !route.is_modern() && events.last_id().is_some() => {
+                Err(End::Over | End::Broken(_))
+                    if !route.is_modern() && events.last_id().is_some() =>
+                {
                     if events.last_id() != last_id.as_deref() {
                         fruitless = 0;
                     }
                     if fruitless == FRUITLESS {
-                        return Err(end.into());
+                        return Err(lost("it cannot be resumed"));
                     }
                     sleep(Jitter::random().after(pause(events.retry(), fruitless))).await;
                     fruitless += 1;
                     Box::pin(self.resume(route, &mut events)).await?;
                 }
-                Err(end) => return Err(end.into()),
+                Err(end) => return Err(end.before_response(self.broken())),
             }
         }
     }
@@ -177,9 +179,7 @@ impl HttpWire {
                 Ok(())
             }
             Err(CallError::Unreachable(_)) => Ok(()),
-            Err(error) => Err(CallError::Protocol(format!(
-                "the stream was interrupted before the response, and cannot be resumed: {error}"
-            ))),
+            Err(error) => Err(lost(&format!("it cannot be resumed: {error}"))),
         }
     }
 
@@ -193,6 +193,13 @@ impl HttpWire {
             });
         }
     }
+}
+
+/// The error for a stream that ended before the response, and cannot be resumed.
+fn lost(why: &str) -> CallError {
+    let cause = format!("the stream was interrupted before the response, and {why}");
+    let cause = clean_line(Untrusted::new(&cause), 300);
+    Unreachable { problem: ReachProblem::Broken, cause }.into()
 }
 
 #[cfg(test)]

@@ -70,7 +70,13 @@ impl HttpWire {
                 Ok(response) => {
                     out_of_reach = 0;
                     match &mut events {
-                        Some(events) => events.go_on(response),
+                        Some(events) => {
+                            // Without an id, the server cannot repeat what it sent meanwhile.
+                            if last_id.is_none() {
+                                self.interrupted();
+                            }
+                            events.go_on(response);
+                        }
                         None => events = Some(Events::new(response)),
                     }
                     if let Some(events) = &mut events {
@@ -114,8 +120,8 @@ impl HttpWire {
                     self.deliver(&event.data, None).await?;
                 }
                 Ok(_) => {}
-                Err(End::Over(_)) => return Ok(heard),
-                Err(End::TooLong) => return Err(Closed::LineTooLong),
+                Err(End::Over | End::Broken(_)) => return Ok(heard),
+                Err(End::TooLong | End::Endless) => return Err(Closed::LineTooLong),
             }
         }
     }

@@ -37,17 +37,23 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
 use openclaw_secrets::Redactor;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
 
 use super::Closed;
 use super::calls::{CallReply, Calls};
-use super::deliver::{Message, Waiters, deliver};
+use super::deliver::{Waiters, deliver};
 use super::ending::CloseReason;
+use super::inbox::ToRmcp;
 use super::last_heard::LastHeard;
+use super::pending_requests::PendingRequests;
 use super::skipped::SkippedLines;
 use route::Route;
 use tasks::Tasks;
+
+/// Maximum number of simultaneous POSTs that expect no response: each is a connection, and a server
+/// decides how many responses it requests from us, and how long it takes to accept them.
+const MAX_NOTICES: usize = 16;
 
 /// The state that both lanes of a connection share.
 pub(crate) struct HttpWire {
@@ -57,12 +63,21 @@ pub(crate) struct HttpWire {
     route: watch::Sender<Arc<Route>>,
     /// The parameters of the accepted `initialize`, for renewing the session.
     introduction: OnceLock<Bytes>,
+    /// The protocol version of that handshake.
+    agreed_on: OnceLock<String>,
+    /// How often messages that the server initiated may have been missed: the session was renewed,
+    /// or its stream was opened again.
+    interruptions: watch::Sender<u64>,
     /// Whether it is known if the server offers a stream of its own.
     has_stream_settled: watch::Sender<bool>,
     /// Held by the task that renews the session.
     renewal: tokio::sync::Mutex<()>,
     calls: Mutex<Calls>,
-    to_rmcp: mpsc::Sender<Message>,
+    to_rmcp: ToRmcp,
+    /// Requests from the server that are not answered yet.
+    asked: PendingRequests,
+    /// Limits the POSTs that expect no response.
+    notices: Semaphore,
     /// `rmcp` has started to receive.
     is_rmcp_there: AtomicBool,
     /// The pending requests of `rmcp`, by number.
@@ -76,21 +91,20 @@ pub(crate) struct HttpWire {
 }
 
 impl HttpWire {
-    fn new(
-        client: HttpClient,
-        target: Target,
-        skipped: SkippedLines,
-        to_rmcp: mpsc::Sender<Message>,
-    ) -> Self {
+    fn new(client: HttpClient, target: Target, skipped: SkippedLines, to_rmcp: ToRmcp) -> Self {
         Self {
             client,
             target,
             route: watch::Sender::new(Arc::new(Route::modern())),
             introduction: OnceLock::new(),
+            agreed_on: OnceLock::new(),
+            interruptions: watch::Sender::new(0),
             has_stream_settled: watch::Sender::new(false),
             renewal: tokio::sync::Mutex::default(),
             calls: Mutex::default(),
             to_rmcp,
+            asked: PendingRequests::default(),
+            notices: Semaphore::new(MAX_NOTICES),
             is_rmcp_there: AtomicBool::new(false),
             requests: Mutex::default(),
             tasks: Tasks::default(),
@@ -124,6 +138,15 @@ impl HttpWire {
 
     pub(super) fn session_id(&self) -> Option<String> {
         self.route().session.as_ref()?.to_str().ok().map(str::to_owned)
+    }
+
+    /// Subscribes to interruptions of what the server initiates.
+    pub(super) fn interruptions(&self) -> watch::Receiver<u64> {
+        self.interruptions.subscribe()
+    }
+
+    fn interrupted(&self) {
+        self.interruptions.send_modify(|count| *count += 1);
     }
 
     /// Closes the connection: pending calls fail. The first reason counts.

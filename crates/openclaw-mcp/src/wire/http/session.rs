@@ -16,10 +16,11 @@ use super::headers::{Object, SESSION, Subject};
 use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
 use crate::wire::call_error::CallError;
-use crate::wire::deliver::hand_over;
 use crate::wire::json::Json;
 use crate::wire::{Closed, frame};
 
+/// Maximum length of a session id: it is sent with every request.
+const MAX_SESSION_ID: usize = 8 * 1024;
 /// Timeout for renewing a session.
 const RENEWAL: Duration = Duration::from_secs(30);
 /// Timeout for deleting a session.
@@ -61,6 +62,7 @@ impl HttpWire {
         let session = begun.keep();
         self.route.send_modify(|route| *route = Arc::new(route.after_handshake(session, &version)));
         let _ = self.introduction.set(Bytes::copy_from_slice(params.get().as_bytes()));
+        let _ = self.agreed_on.set(version);
         Ok(result)
     }
 
@@ -92,6 +94,13 @@ impl HttpWire {
             }
         };
         let session = response.headers().get(SESSION).cloned();
+        if let Some(length) =
+            session.as_ref().map(HeaderValue::len).filter(|it| *it > MAX_SESSION_ID)
+        {
+            return Err(CallError::Protocol(format!(
+                "the server sent a session id of {length} bytes (at most {MAX_SESSION_ID} are allowed)"
+            )));
+        }
         let begun = NewSession { wire: Arc::clone(self), session };
         match self.answer(id.number(), &outside, response).await? {
             Some(Ok(result)) => Ok((result, begun)),
@@ -132,6 +141,10 @@ impl HttpWire {
         })?;
         let (result, begun) = self.introduce(&params).await?;
         let version = agreed_version(&result).unwrap_or_default();
+        if self.agreed_on.get() != Some(&version) {
+            let version = clean_line(Untrusted::new(&version), 40);
+            return Err(CallError::Protocol(format!("it now speaks version `{version}`")));
+        }
         let route = Arc::new(self.route().after_handshake(begun.session.clone(), &version));
         let subject = Subject { method: "notifications/initialized", object: Object::None };
         let message = Outgoing { subject, body: Bytes::from_static(INITIALIZED) };
@@ -139,8 +152,10 @@ impl HttpWire {
             Ok(_) => {
                 // Only now: the session must not be used before it is initialized.
                 begun.keep();
+                // Each session has its own stream.
+                self.has_stream_settled.send_replace(false);
                 self.route.send_replace(route);
-                self.tell_of_changes();
+                self.interrupted();
                 tracing::info!("session lost by the server; opened a new one");
                 Ok(())
             }
@@ -149,22 +164,6 @@ impl HttpWire {
                 Err(CallError::Protocol("the server drops new sessions immediately".to_owned()))
             }
         }
-    }
-
-    /// Notifies `rmcp` that the lists have changed, as if by the server: in a new session they may
-    /// differ, and notifications in between were missed.
-    fn tell_of_changes(self: &Arc<Self>) {
-        let wire = Arc::clone(self);
-        // Not awaited: `rmcp` may be the one that waits for the session.
-        self.tasks.spawn(async move {
-            for list in ["tools", "resources", "prompts"] {
-                let method = format!("notifications/{list}/list_changed");
-                let line = format!(r#"{{"jsonrpc":"2.0","method":"{method}"}}"#);
-                if hand_over(line.as_bytes(), &wire.skipped, &wire.to_rmcp).await.is_err() {
-                    return;
-                }
-            }
-        });
     }
 
     /// Closes the connection: pending calls fail, tasks are aborted, and the session is deleted.

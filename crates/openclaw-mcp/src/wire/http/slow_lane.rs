@@ -14,7 +14,7 @@ use serde::Deserialize;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::HttpWire;
 use super::body::{MAX_FAILURE, beginning};
@@ -23,20 +23,30 @@ use super::headers::{Object, Subject};
 use super::post::Outgoing;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::{CallReply, Fault};
-use crate::wire::deliver::{Message, hand_over};
 use crate::wire::handshake_response::HandshakeResponse;
+use crate::wire::inbox::{self, Message, Queued, WhenFull};
 use crate::wire::peek::number;
+use crate::wire::pending_requests::{HeldRequest, Verdict, answers};
 use crate::wire::skipped::SkippedLines;
-use crate::wire::{FastLane, SLOW_LANE_BOUND};
+use crate::wire::slow_lane::is_initialized;
+use crate::wire::{Closed, FastLane};
 
 /// Timeout for sending a notification or a response.
 const NOTICE: Duration = Duration::from_secs(30);
+/// How long the limit of pending requests may stay reached before the connection is closed.
+const FLOOD: Duration = Duration::from_secs(15);
 
 /// The transport of `rmcp`. It owns the connection: dropping it closes both lanes.
 pub(crate) struct HttpSlowLane {
     wire: Arc<HttpWire>,
-    from_server: mpsc::Receiver<Message>,
+    from_server: mpsc::Receiver<Queued>,
     handshake: Option<HandshakeResponse>,
+    /// The handshake response that `rmcp` receives next.
+    answer: Option<Message>,
+    /// A request that is not admitted yet.
+    held: Option<HeldRequest>,
+    /// Since when there have been too many pending requests.
+    flooded: Option<Instant>,
 }
 
 impl HttpSlowLane {
@@ -47,10 +57,11 @@ impl HttpSlowLane {
         client: HttpClient,
         target: Target,
     ) -> Self {
-        let (to_rmcp, from_server) = mpsc::channel(SLOW_LANE_BOUND);
+        let (to_rmcp, from_server) = inbox::channel();
         let skipped = SkippedLines::from(server, redactor);
         let wire = Arc::new(HttpWire::new(client, target, skipped, to_rmcp));
-        Self { wire, from_server, handshake: None }
+        let (handshake, answer, held) = (None, None, None);
+        Self { wire, from_server, handshake, answer, held, flooded: None }
     }
 
     /// Replays a handshake response when `rmcp` sends the same request, so that the server receives
@@ -63,6 +74,48 @@ impl HttpSlowLane {
     /// Returns the state that both lanes share.
     pub(crate) fn wire(&self) -> &Arc<HttpWire> {
         &self.wire
+    }
+
+    /// Returns the held request once it is admitted. Until then nothing else is received, so that
+    /// the streams are not read either. A server that does not get out of this state is
+    /// disconnected. Safe to cancel.
+    async fn admit(&mut self) -> Option<Message> {
+        let HeldRequest { id, bytes, .. } = self.held.as_ref()?;
+        let asked = &self.wire.asked;
+        match asked.take(id, *bytes) {
+            Verdict::Taken => {
+                if asked.is_calm() {
+                    self.flooded = None;
+                }
+                return self.held.take().map(|held| held.request);
+            }
+            Verdict::Twice => self.held = None,
+            Verdict::TooMany => {
+                let until = *self.flooded.get_or_insert_with(Instant::now) + FLOOD;
+                // Checked before waiting: a server that accepts some responses makes room all the
+                // time.
+                if Instant::now() >= until || timeout_at(until, asked.room(*bytes)).await.is_err() {
+                    self.held = None;
+                    self.wire.close(Closed::Flooded);
+                }
+            }
+        }
+        None
+    }
+
+    async fn next(&mut self) -> Option<Message> {
+        loop {
+            if self.held.is_some() {
+                match self.admit().await {
+                    Some(request) => return Some(request),
+                    None => continue,
+                }
+            }
+            match HeldRequest::unless_other(self.from_server.recv().await?, &self.wire.asked) {
+                Ok(held) => self.held = Some(held),
+                Err(message) => return Some(message),
+            }
+        }
     }
 
     /// Returns the lane for calls.
@@ -102,24 +155,46 @@ impl Transport<RoleClient> for HttpSlowLane {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let wire = Arc::clone(&self.wire);
+        let replayed = HandshakeResponse::replay(&mut self.handshake, &message, self.wire.redactor());
+        let is_answered = replayed.is_some();
+        if is_answered {
+            self.answer = replayed;
+        }
+        if is_initialized(&message) {
+            // `rmcp` ignores requests that arrived before.
+            wire.asked.forget();
+        }
+        let answered = answers(&message).cloned();
+        if let Some(id) = &answered {
+            wire.asked.answering(id);
+        }
         let line = serde_json::to_vec(&message);
-        let handshake = match &line {
-            Ok(line) if self.handshake.is_some() => {
-                let method = serde_json::from_slice::<Sent<'_>>(line).ok().and_then(|it| it.method);
-                self.handshake.take_if(|handshake| method.as_deref() == Some(handshake.method))
+        async move {
+            if is_answered {
+                return Ok(());
             }
-            _ => None,
-        };
-        async move { wire.send_for_rmcp(line?, handshake).await }
+            let sent = match line {
+                Ok(line) => wire.send_for_rmcp(line).await,
+                Err(error) => Err(error.into()),
+            };
+            if let Some(id) = &answered {
+                wire.asked.answered(id);
+            }
+            sent
+        }
     }
 
     // Safe to cancel: a message that was not received stays in the channel.
     async fn receive(&mut self) -> Option<Message> {
         self.wire.is_rmcp_there.store(true, Ordering::Relaxed);
+        if let Some(answer) = self.answer.take() {
+            return Some(answer);
+        }
+        let wire = Arc::clone(&self.wire);
         tokio::select! {
             biased;
-            message = self.from_server.recv() => message,
-            _ = self.wire.until_closed() => None,
+            _ = wire.until_closed() => None,
+            message = self.next() => message,
         }
     }
 
@@ -136,21 +211,14 @@ impl Drop for HttpSlowLane {
 }
 
 impl HttpWire {
-    async fn send_for_rmcp(
-        self: &Arc<Self>,
-        line: Vec<u8>,
-        handshake: Option<HandshakeResponse>,
-    ) -> io::Result<()> {
+    async fn send_for_rmcp(self: &Arc<Self>, line: Vec<u8>) -> io::Result<()> {
         if let Some(closed) = self.closed() {
             return Err(io::Error::other(closed.clone()));
         }
         let sent: Sent<'_> = serde_json::from_slice(&line)?;
         match (sent.id.and_then(number), sent.method.as_deref()) {
             (Some(id), Some(_)) => {
-                match handshake {
-                    Some(handshake) => self.answer_rmcp(id, Ok(handshake.result)).await,
-                    None => self.ask_for_rmcp(id, line),
-                }
+                self.ask_for_rmcp(id, line);
                 Ok(())
             }
             (_, method) => {
@@ -214,7 +282,7 @@ impl HttpWire {
         };
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":{content}}}"#);
         // If `rmcp` is gone, so is its request.
-        let _ = hand_over(line.as_bytes(), &self.skipped, &self.to_rmcp).await;
+        let _ = self.to_rmcp.send(line.as_bytes(), WhenFull::Wait, &self.skipped).await;
     }
 
     /// Sends a message without waiting for a JSON-RPC response.
@@ -222,12 +290,18 @@ impl HttpWire {
         let subject = Subject { method, object: Object::None };
         let message = Outgoing { subject, body: bytes::Bytes::copy_from_slice(line) };
         let posted = timeout(NOTICE, async {
+            // The semaphore is never closed.
+            let _turn = self.notices.acquire().await;
             let (_, response) = self.post_in_session(&message).await?;
             // Read, so that the connection can be reused.
             beginning(response, MAX_FAILURE).await;
             Ok(())
         });
-        posted.await.unwrap_or(Err(CallError::TimedOut(NOTICE)))
+        tokio::select! {
+            biased;
+            closed = self.until_closed() => Err(closed.into()),
+            posted = posted => posted.unwrap_or(Err(CallError::TimedOut(NOTICE))),
+        }
     }
 
     /// Sends a cancellation to the server.

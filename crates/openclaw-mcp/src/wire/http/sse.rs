@@ -7,6 +7,9 @@ const LONGEST_RETRY: Duration = Duration::from_secs(300);
 /// A longer id is ignored: it would have to fit into a header.
 const LONGEST_ID: usize = 4 * 1024;
 
+/// A longer event name is truncated.
+const LONGEST_NAME: usize = 64;
+
 /// An event with data.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Event {
@@ -57,6 +60,11 @@ impl Parser {
             last_id: None,
             retry: None,
         }
+    }
+
+    /// Returns the number of bytes of the current event, which is not complete yet.
+    pub(super) fn unfinished(&self) -> usize {
+        self.rest.len() - self.start + self.data.len()
     }
 
     /// Adds received bytes. Their events are returned by [`Self::next`].
@@ -114,7 +122,11 @@ impl Parser {
                 }
                 self.data.extend_from_slice(value);
             }
-            b"event" => self.name = String::from_utf8_lossy(value).into_owned(),
+            b"event" => {
+                // The known names are short; the rest of a longer one does not matter.
+                let value = &value[..value.len().min(LONGEST_NAME)];
+                self.name = String::from_utf8_lossy(value).into_owned();
+            }
             b"id" if value.len() <= LONGEST_ID && !value.contains(&0) => {
                 self.id = String::from_utf8(value.to_vec()).ok();
             }

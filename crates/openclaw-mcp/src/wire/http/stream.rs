@@ -1,44 +1,77 @@
 //! The event stream of a response.
 
 use http::Response;
+use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
+use tokio::task::coop::consume_budget;
 
 use super::client::{Body, HttpError};
 use super::sse::{Event, Parser};
 use crate::wire::MAX_MESSAGE;
-use crate::wire::call_error::{CallError, UnusableResponse};
+use crate::wire::call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};
 
 /// An open stream of events.
 #[derive(Debug)]
 pub(super) struct Events {
     body: Body,
     parser: Parser,
+    /// Bytes received so far, over all responses.
+    received: usize,
+    /// Maximum number of bytes besides the current event.
+    most_beside: usize,
+    /// Whether the end of the body is marked: otherwise it cannot be told from a lost connection.
+    is_delimited: bool,
 }
 
 /// Why there is no further event.
 #[derive(Debug)]
 pub(super) enum End {
-    /// The stream ended, or the connection broke.
-    Over(Option<HttpError>),
+    /// The server ended the stream.
+    Over,
+    /// The connection broke, or was closed without an end mark.
+    Broken(Option<HttpError>),
     /// An event is too long.
     TooLong,
+    /// The limit of bytes besides the current event is exceeded.
+    Endless,
 }
 
 impl Events {
     pub(super) fn new(response: Response<Body>) -> Self {
+        let headers = response.headers();
+        let is_delimited =
+            headers.contains_key(TRANSFER_ENCODING) || headers.contains_key(CONTENT_LENGTH);
         // Besides the data, an event has a few other lines.
-        Self { body: response.into_body(), parser: Parser::new(MAX_MESSAGE + 64 * 1024) }
+        let parser = Parser::new(MAX_MESSAGE + 64 * 1024);
+        let most_beside = usize::MAX;
+        Self { body: response.into_body(), parser, received: 0, most_beside, is_delimited }
+    }
+
+    /// Limits the number of bytes besides the current event, comments included. Without a limit,
+    /// the stream may be endless.
+    pub(super) fn at_most(mut self, bytes: usize) -> Self {
+        self.most_beside = bytes;
+        self
     }
 
     /// Returns the next event. Safe to cancel: received bytes are kept.
     pub(super) async fn next(&mut self) -> Result<Event, End> {
+        // A chunk may contain thousands of events.
+        consume_budget().await;
         loop {
             if let Some(event) = self.parser.next() {
                 return Ok(event);
             }
+            if self.received.saturating_sub(self.parser.unfinished()) > self.most_beside {
+                return Err(End::Endless);
+            }
             match self.body.chunk().await {
-                Ok(Some(piece)) => self.parser.feed(&piece).map_err(|_| End::TooLong)?,
-                Ok(None) => return Err(End::Over(None)),
-                Err(error) => return Err(End::Over(Some(error))),
+                Ok(Some(piece)) => {
+                    self.received = self.received.saturating_add(piece.len());
+                    self.parser.feed(&piece).map_err(|_| End::TooLong)?;
+                }
+                Ok(None) if self.is_delimited => return Err(End::Over),
+                Ok(None) => return Err(End::Broken(None)),
+                Err(error) => return Err(End::Broken(Some(error))),
             }
         }
     }
@@ -46,8 +79,10 @@ impl Events {
     /// Continues with another response where this one ended.
     pub(super) fn go_on(&mut self, response: Response<Body>) {
         let (last_id, retry) = (self.parser.last_id.take(), self.parser.retry);
-        *self = Self::new(response);
+        let (received, most_beside) = (self.received, self.most_beside);
+        *self = Self::new(response).at_most(most_beside);
         (self.parser.last_id, self.parser.retry) = (last_id, retry);
+        self.received = received;
     }
 
     pub(super) fn last_id(&self) -> Option<&str> {
@@ -76,17 +111,103 @@ impl Events {
     }
 }
 
-impl From<End> for CallError {
-    fn from(end: End) -> Self {
-        let protocol = |how: &str| Self::Protocol(how.to_owned());
-        match end {
-            End::Over(None) => protocol("the server closed the stream before it responded"),
-            End::Over(Some(_)) => {
-                protocol("the stream was interrupted before the server responded")
+impl End {
+    /// Converts the end of a stream before the response, given how an error of the connection is
+    /// described.
+    pub(super) fn before_response(self, broken: impl Fn(&HttpError) -> CallError) -> CallError {
+        match self {
+            Self::Over => {
+                CallError::Protocol("the server closed the stream before it responded".to_owned())
             }
-            End::TooLong => {
+            Self::Broken(Some(error)) => broken(&error),
+            Self::Broken(None) => Unreachable {
+                problem: ReachProblem::Broken,
+                cause: "the server closed it before it responded".to_owned(),
+            }
+            .into(),
+            Self::Endless => UnusableResponse::Endless.into(),
+            Self::TooLong => {
                 UnusableResponse::EventTooLarge { mib: MAX_MESSAGE / 1024 / 1024 }.into()
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+    use futures_util::FutureExt as _;
+    use http::{HeaderMap, Method};
+    use hyper_util::rt::TokioIo;
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, DuplexStream, duplex};
+    use url::Url;
+
+    use super::*;
+    use crate::wire::http::{HttpClient, Reach, Stream};
+
+    /// Returns the events of a server that responds with these headers and this body, and closes
+    /// the connection.
+    async fn events(headers: &str, body: &str) -> Events {
+        let (ours, mut theirs) = duplex(1024 * 1024);
+        let answer = format!("HTTP/1.1 200 OK\r\n{headers}\r\n{body}");
+        tokio::spawn(async move {
+            let mut request = [0; 1024];
+            let _ = theirs.read(&mut request).await;
+            let _ = theirs.write_all(answer.as_bytes()).await;
+        });
+        let ours: Mutex<Option<DuplexStream>> = Mutex::new(Some(ours));
+        let connect = move || {
+            let stream = ours.lock().unwrap().take().unwrap();
+            async { Ok(Box::new(TokioIo::new(stream)) as Box<dyn Stream>) }.boxed()
+        };
+        let client = HttpClient::new(Reach {
+            connect: Box::new(connect),
+            connect_timeout: Duration::from_secs(60),
+            is_proxied: false,
+            forwarded: None,
+            headers: HeaderMap::new(),
+        });
+        let target = client.target(Url::parse("http://localhost/").unwrap()).unwrap();
+        let sent = client.send(Method::GET, &target, HeaderMap::new(), Bytes::new());
+        Events::new(sent.await.unwrap())
+    }
+
+    #[tokio::test]
+    async fn reading_yields_although_there_are_more_events() {
+        let mut events = events("", &"data:x\n\n".repeat(10_000)).await;
+        events.next().await.unwrap();
+        // Starts with a fresh budget.
+        tokio::task::yield_now().await;
+        let mut read = 0;
+        let reading = async {
+            while events.next().await.is_ok() {
+                read += 1;
+            }
+        };
+        assert!(reading.now_or_never().is_none());
+        assert!((1..200).contains(&read), "{read} events in one poll");
+    }
+
+    #[tokio::test]
+    async fn an_end_is_told_from_a_lost_connection() {
+        let event = "data: x\n\n";
+        let length = format!("content-length: {}\r\n", event.len());
+        let mut whole = events(&length, event).await;
+        whole.next().await.unwrap();
+        assert!(matches!(whole.next().await, Err(End::Over)));
+        for headers in ["", "content-length: 1000\r\n"] {
+            let mut cut = events(headers, event).await;
+            cut.next().await.unwrap();
+            assert!(matches!(cut.next().await, Err(End::Broken(_))), "{headers}");
+        }
+    }
+
+    #[tokio::test]
+    async fn comments_count_as_part_of_the_stream() {
+        let mut events = events("", &": x\n\n".repeat(1_000)).await.at_most(1_000);
+        assert!(matches!(events.next().await, Err(End::Endless)));
     }
 }
