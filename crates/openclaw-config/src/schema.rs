@@ -119,6 +119,11 @@ pub(crate) fn bind(schema: &mut Value) {
     schema["pattern"] = json!(format!(r"\$|^({words}|{four}|{six})$"));
 }
 
+/// Where the gateway runs.
+pub(crate) fn gateway_mode(schema: &mut Value) {
+    schema["pattern"] = json!(r"\$|^local$");
+}
+
 /// How the gateway authenticates clients.
 pub(crate) fn auth_mode(schema: &mut Value) {
     schema["pattern"] = json!(r"\$|^token$");

@@ -200,8 +200,7 @@ fn native_tools(
     };
     setup.exec.timeout = wanted.exec.timeout;
     setup.exec.environment = host_context.environment.for_child([]).into_iter().collect();
-    let guard = host_context.guard.clone();
-    setup.exec.watch = Some(Arc::new(move |group| Box::new(guard.watch_group(group))));
+    setup.exec.guard = host_context.guard.clone();
     setup.web.max_chars = wanted.web_fetch.max_chars;
     setup.web.timeout = wanted.web_fetch.timeout;
     setup.web.allow_private = AllowPrivate::new(private.iter().map(String::as_str))?;

@@ -138,8 +138,8 @@ async fn the_guard_finds_descendants_that_have_left_their_group() {
     let launch = shell(LEAVES_EVERYTHING);
     let (process, mut pipes) = Process::spawn(&launch, &guard).unwrap();
     let stray = printed_pid(&mut pipes).await;
-    // Feeds the guard with what the program sends.
-    let told = until_written(&heard, 1).await;
+    // Feeds the guard with what the program sends: that a process will be started, and that it was.
+    let told = until_written(&heard, 2).await;
     tokio::task::spawn_blocking(move || guard::serve(told.as_bytes())).await.unwrap();
     assert_gone(stray).await;
     process.shut_down(None, IMPATIENT).await;
@@ -151,14 +151,15 @@ async fn a_killed_guard_is_replaced_by_one_that_is_sent_all_groups() {
     let heard = folder.path().join("heard");
     let guard = noting_guard(&heard);
     let (first, first_pipes) = Process::spawn(&shell("cat"), &guard).unwrap();
-    until_written(&heard, 1).await;
+    until_written(&heard, 2).await;
     let pid = std::fs::read_to_string(heard.with_extension("pid")).unwrap();
     let pid: i32 = pid.trim().parse().unwrap();
     kill(Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL).unwrap();
     assert_gone(pid).await;
     std::fs::remove_file(&heard).unwrap();
     let (second, second_pipes) = Process::spawn(&shell("cat"), &guard).unwrap();
-    let told = until_written(&heard, 2).await;
+    // The first process, and the second before and after it was started.
+    let told = until_written(&heard, 3).await;
     for process in [&first, &second] {
         assert!(told.contains(&format!("+{} ", process.pid())), "{told}");
     }
@@ -196,6 +197,23 @@ async fn the_guard_ends_what_a_killed_program_left_behind() {
     tokio::task::spawn_blocking(move || guard::serve(heard.as_bytes())).await.unwrap();
     assert_gone(watched).await;
     assert!(is_alive(spared));
+}
+
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn the_guard_ends_a_process_that_was_announced_but_not_registered() {
+    let folder = tempfile::tempdir().unwrap();
+    let heard = folder.path().join("heard");
+    let guard = noting_guard(&heard);
+    let (process, mut pipes) = Process::spawn(&shell("echo $$; exec sleep 1000"), &guard).unwrap();
+    let pid = printed_pid(&mut pipes).await;
+    // As if the program had been killed just after it started the process.
+    let told = until_written(&heard, 2).await;
+    let announced = told.lines().next().unwrap().to_owned();
+    assert!(announced.starts_with('?'), "{told}");
+    tokio::task::spawn_blocking(move || guard::serve(announced.as_bytes())).await.unwrap();
+    assert_gone(pid).await;
+    process.shut_down(None, IMPATIENT).await;
 }
 
 #[tokio::test]

@@ -23,8 +23,17 @@ impl Builder<'_> {
         gateway: Field<RawGateway>,
         noted: &mut Vec<Setting>,
     ) -> (GatewayConfig, ToolPolicy) {
-        let RawGateway { port, bind, auth, public_url, allowed_origins, shutdown_grace, tools } =
-            gateway.map(|it| it.value).unwrap_or_default();
+        let RawGateway {
+            mode,
+            port,
+            bind,
+            auth,
+            public_url,
+            allowed_origins,
+            shutdown_grace,
+            tools,
+        } = gateway.map(|it| it.value).unwrap_or_default();
+        self.gateway_mode(mode, noted);
         let RawGatewayAuth { mode, token } = auth.map(|it| it.value).unwrap_or_default();
         let port = self.count(noted, "gateway.port", port, DEFAULT_PORT);
         let bind = self.bind(bind, noted);
@@ -66,6 +75,21 @@ impl Builder<'_> {
             bind
         });
         bind.unwrap_or(Bind::Loopback)
+    }
+
+    /// Only `local` exists; `remote` must not be ignored: the commands would start servers here
+    /// instead of using the remote gateway.
+    fn gateway_mode(&mut self, mode: Field<Text>, noted: &mut Vec<Setting>) {
+        self.noted_text("gateway.mode", mode, noted, |cx, text| {
+            let mode = cx.filled(text, &mut Unset::Refused)?;
+            if mode.as_str() != "local" {
+                let message =
+                    "only `local` is supported: a gateway on another machine cannot be used";
+                let help = "leave `mode` out, and run `openclaw` on the machine of that gateway";
+                cx.found.push(text.error(message, "not supported").help(help));
+            }
+            Some(())
+        });
     }
 
     /// Only `token` exists; the setting is checked so that no operator relies on another mode.

@@ -9,6 +9,8 @@ use crate::text::Text;
 section! {
     /// The gateway.
     struct RawGateway("the gateway", Leave) {
+        /// Where the gateway runs; only `local` is supported.
+        mode: Text = "mode" => schema::gateway_mode,
         /// The port to listen on (18789); 0 picks a free one.
         port: Whole<0, 65535> = "port",
         /// The interface to listen on: `loopback` (this machine only), `lan` or `all` (all

@@ -50,6 +50,8 @@ fn bind_takes_words_and_ip_addresses() {
 #[test]
 fn invalid_gateway_settings_are_reported() {
     for (wrong, said) in [
+        ("{ mode: 'remote', remote: { url: 'wss://x' } }", "only `local` is supported"),
+        ("{ mode: 'both' }", "only `local` is supported"),
         ("{ auth: { mode: 'none' } }", "only `token` is supported"),
         ("{ auth: { mode: 'password', password: 'x' } }", "only `token` is supported"),
         ("{ auth: { token: ' ' } }", "this must not be empty"),

@@ -1,18 +1,25 @@
-//! The open connections. Unauthenticated connections are closed to make room for newer ones: of the
-//! same address, or of any address when the limit is reached. So silent clients cannot keep others
-//! out.
+//! The open connections. Unauthenticated connections are closed to make room for newer ones: first
+//! those that have not sent a request, then the oldest; of the same address, or of the address with
+//! the most of them when there is no room for any. So neither silent clients nor a flood of
+//! connections keep others out: there is room for enough that a client can authenticate before its
+//! turn to be closed comes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
 
+use super::Limits;
+
 /// The open connections.
 #[derive(Debug)]
 pub(super) struct Admission {
-    most: usize,
-    most_strangers: usize,
+    /// Maximum number of authenticated connections.
+    guests: usize,
+    /// Maximum number of unauthenticated connections, and of those per address.
+    strangers: usize,
+    strangers_per_address: usize,
     table: Mutex<Table>,
 }
 
@@ -21,7 +28,41 @@ struct Table {
     next: u64,
     guests: usize,
     /// Oldest first.
-    strangers: BTreeMap<u64, (IpAddr, CancellationToken)>,
+    strangers: BTreeMap<u64, Stranger>,
+    /// How many of them each address has.
+    of_address: HashMap<IpAddr, usize>,
+}
+
+#[derive(Debug)]
+struct Stranger {
+    address: IpAddr,
+    /// Whether it has become a WebSocket.
+    is_upgraded: bool,
+    leave: CancellationToken,
+}
+
+impl Table {
+    fn remove(&mut self, number: u64) -> Option<Stranger> {
+        let stranger = self.strangers.remove(&number)?;
+        if let Some(count) = self.of_address.get_mut(&stranger.address) {
+            *count -= 1;
+            if *count == 0 {
+                self.of_address.remove(&stranger.address);
+            }
+        }
+        Some(stranger)
+    }
+
+    /// Closes one connection of this address.
+    fn make_room(&mut self, address: IpAddr) {
+        let of_address = || self.strangers.iter().filter(|(_, it)| it.address == address);
+        let is_silent = |it: &(&u64, &Stranger)| !it.1.is_upgraded;
+        let first = of_address().find(is_silent).or_else(|| of_address().next());
+        let number = first.map(|(number, _)| *number);
+        if let Some(stranger) = number.and_then(|number| self.remove(number)) {
+            stranger.leave.cancel();
+        }
+    }
 }
 
 /// A connection that is not authenticated yet. Unregistered when dropped.
@@ -37,28 +78,34 @@ pub(super) struct UnauthenticatedConnection {
 pub(super) struct AuthenticatedConnection(Arc<Admission>);
 
 impl Admission {
-    pub(super) fn new(most: usize, most_strangers: usize) -> Arc<Self> {
-        Arc::new(Self { most, most_strangers, table: Mutex::default() })
+    pub(super) fn new(limits: &Limits) -> Arc<Self> {
+        Arc::new(Self {
+            guests: limits.connections,
+            strangers: limits.strangers,
+            strangers_per_address: limits.strangers_per_address,
+            table: Mutex::default(),
+        })
     }
 
-    /// Registers a new connection. Returns `None` if all places are taken by authenticated ones.
+    /// Registers a new connection. Returns `None` if the maximum number is authenticated.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<UnauthenticatedConnection> {
         let mut table = self.lock();
-        let of_address = table.strangers.values().filter(|(other, _)| *other == address).count();
-        let must_leave = if of_address >= self.most_strangers {
-            table.strangers.iter().find(|(_, (other, _))| *other == address).map(|(it, _)| *it)
-        } else if table.guests + table.strangers.len() >= self.most {
-            // If there is none to close, all are authenticated.
-            Some(*table.strangers.keys().next()?)
-        } else {
-            None
-        };
-        if let Some((_, leave)) = must_leave.and_then(|number| table.strangers.remove(&number)) {
-            leave.cancel();
+        if table.guests >= self.guests {
+            return None;
+        }
+        if table.of_address.get(&address).is_some_and(|count| *count >= self.strangers_per_address)
+        {
+            table.make_room(address);
+        } else if table.strangers.len() >= self.strangers {
+            let most = table.of_address.iter().max_by_key(|(_, count)| **count);
+            let most = most.map(|(address, _)| *address)?;
+            table.make_room(most);
         }
         table.next += 1;
         let (number, leave) = (table.next, CancellationToken::new());
-        table.strangers.insert(number, (address, leave.clone()));
+        let stranger = Stranger { address, is_upgraded: false, leave: leave.clone() };
+        table.strangers.insert(number, stranger);
+        *table.of_address.entry(address).or_default() += 1;
         drop(table);
         Some(UnauthenticatedConnection { admission: Arc::clone(self), number, leave })
     }
@@ -79,10 +126,21 @@ impl UnauthenticatedConnection {
         self.leave.clone()
     }
 
-    /// Marks the connection as authenticated. Returns `None` if it was just closed to make room.
+    /// Marks the connection as a WebSocket.
+    pub(super) fn upgraded(&self) {
+        if let Some(stranger) = self.admission.lock().strangers.get_mut(&self.number) {
+            stranger.is_upgraded = true;
+        }
+    }
+
+    /// Marks the connection as authenticated. Returns `None` if it was just closed to make room, or
+    /// if too many are authenticated.
     pub(super) fn let_in(self) -> Option<AuthenticatedConnection> {
         let mut table = self.admission.lock();
-        table.strangers.remove(&self.number)?;
+        table.remove(self.number)?;
+        if table.guests >= self.admission.guests {
+            return None;
+        }
         table.guests += 1;
         drop(table);
         Some(AuthenticatedConnection(Arc::clone(&self.admission)))
@@ -91,7 +149,7 @@ impl UnauthenticatedConnection {
 
 impl Drop for UnauthenticatedConnection {
     fn drop(&mut self) {
-        self.admission.lock().strangers.remove(&self.number);
+        self.admission.lock().remove(self.number);
     }
 }
 
@@ -105,29 +163,56 @@ impl Drop for AuthenticatedConnection {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-    use super::{Admission, IpAddr};
+    use std::sync::Arc;
+
+    use super::{Admission, IpAddr, Limits};
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
     const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 
+    fn admission(connections: usize, strangers: usize, per_address: usize) -> Arc<Admission> {
+        let strangers_per_address = per_address;
+        let limits = Limits { connections, strangers, strangers_per_address, ..Limits::default() };
+        Admission::new(&limits)
+    }
+
     #[test]
     fn the_oldest_stranger_of_an_address_gives_way_to_the_next() {
-        let admission = Admission::new(10, 2);
+        let admission = admission(10, 10, 2);
         let strangers = [HERE, THERE, HERE, HERE].map(|it| admission.enter(it).unwrap());
         let gone = strangers.each_ref().map(|it| it.leave().is_cancelled());
         assert_eq!(gone, [true, false, false, false]);
     }
 
     #[test]
-    fn guests_stay_and_strangers_give_way_when_the_house_is_full() {
-        let admission = Admission::new(2, 2);
+    fn a_stranger_that_sends_nothing_gives_way_before_one_that_sends_a_request() {
+        let admission = admission(10, 10, 2);
+        let [first, second] = [HERE, HERE].map(|it| admission.enter(it).unwrap());
+        first.upgraded();
+        let third = admission.enter(HERE).unwrap();
+        assert!(second.leave().is_cancelled() && !first.leave().is_cancelled());
+        third.upgraded();
+        let fourth = admission.enter(HERE).unwrap();
+        assert!(first.leave().is_cancelled() && !fourth.leave().is_cancelled());
+    }
+
+    #[test]
+    fn the_address_with_the_most_strangers_gives_way_when_the_house_is_full() {
+        let admission = admission(10, 3, 3);
+        let strangers = [THERE, HERE, HERE, THERE].map(|it| admission.enter(it).unwrap());
+        let gone = strangers.each_ref().map(|it| it.leave().is_cancelled());
+        assert_eq!(gone, [false, true, false, false]);
+        drop(strangers);
+        assert!(admission.lock().of_address.is_empty());
+    }
+
+    #[test]
+    fn guests_stay_and_no_more_than_the_maximum_get_in() {
+        let admission = admission(2, 2, 2);
         let guest = admission.enter(HERE).unwrap().let_in().unwrap();
-        let silent = admission.enter(HERE).unwrap();
-        let second = admission.enter(THERE).unwrap();
-        assert!(silent.leave().is_cancelled());
-        assert!(silent.let_in().is_none(), "it was closed");
+        let [second, third] = [HERE, THERE].map(|it| admission.enter(it).unwrap());
         let second = second.let_in().unwrap();
-        assert!(admission.enter(HERE).is_none(), "only two fit");
+        assert!(third.let_in().is_none() && admission.enter(HERE).is_none(), "only two fit");
         drop((guest, second));
         assert_eq!(admission.guests(), 0);
         assert!(admission.enter(HERE).is_some());

@@ -82,7 +82,8 @@ async fn guard(
 ) -> Response {
     // Read for every request: the configuration may have changed.
     let allowed = desk.allowed_origins();
-    let mut response = if origin::is_allowed(request.headers(), visit.local, &allowed) {
+    let (target, headers) = (request.uri(), request.headers());
+    let mut response = if origin::is_allowed(target, headers, visit.local, &allowed) {
         next.run(request).await
     } else {
         StatusCode::FORBIDDEN.into_response()

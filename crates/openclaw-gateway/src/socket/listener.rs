@@ -24,7 +24,7 @@ use super::attempts::Attempts;
 use super::connection::{self, GOODBYE};
 use super::handshake::{self, Refusal};
 use super::http::{self, RequestInfo};
-use super::{CallerService, ListenError, Options};
+use super::{CallerService, ListenError, MIN_REMOTE_TOKEN, Options};
 
 /// Maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
@@ -107,11 +107,14 @@ pub struct Bound {
 /// Binds the address.
 ///
 /// # Errors
-/// Fails if the address cannot be bound, or is not loopback and there is no token.
+/// Fails if the address cannot be bound, or is not loopback and there is no token, or a short one.
 pub async fn bind(options: Options) -> Result<Bound, ListenError> {
-    let has_token = options.token.as_ref().is_some_and(|token| !token.is_empty());
-    if !has_token && !options.bind.to_canonical().is_loopback() {
-        return Err(ListenError::NeedsToken(options.bind));
+    if !options.bind.to_canonical().is_loopback() {
+        match options.token.as_ref().map_or(0, |token| token.expose().chars().count()) {
+            0 => return Err(ListenError::NeedsToken(options.bind)),
+            1..MIN_REMOTE_TOKEN => return Err(ListenError::ShortToken(options.bind)),
+            _ => {}
+        }
     }
     let wanted = SocketAddr::new(options.bind, options.port);
     let bound = TcpListener::bind(wanted).await;
@@ -128,7 +131,7 @@ impl Bound {
     pub fn serve(self, desk: Arc<dyn CallerService>) -> Listening {
         let Self { address, listener, options } = self;
         let limits = &options.limits;
-        let admission = Admission::new(limits.connections, limits.strangers);
+        let admission = Admission::new(limits);
         let ending = Arc::new(Ending::default());
         let server = Arc::new(Server {
             router: http::router(Arc::clone(&desk)),
@@ -176,7 +179,7 @@ async fn serve(
     let limits = &server.options.limits;
     let deadline = Instant::now() + limits.authenticate;
     let leave = stranger.leave();
-    let entering = enter(stream, remote, deadline, &server);
+    let entering = enter(stream, remote, deadline, &stranger, &server);
     let entered = tokio::select! {
         () = leave.cancelled() => return,
         () = server.ending.begun() => return,
@@ -218,11 +221,13 @@ async fn enter(
     stream: TcpStream,
     remote: SocketAddr,
     deadline: Instant,
+    stranger: &UnauthenticatedConnection,
     server: &Server,
 ) -> Option<(Socket, Greeted)> {
     let local = stream.set_nodelay(true).and_then(|()| stream.local_addr()).ok()?.ip();
     let upgraded = timeout_at(deadline, speak_http(stream, local, &server.router)).await;
     let (stream, read) = upgraded.ok()?.ok()??;
+    stranger.upgraded();
     let Options { limits, .. } = &server.options;
     let mut socket = Socket::accepted(stream, read, limits.stranger_message, limits.send);
     let greeting =

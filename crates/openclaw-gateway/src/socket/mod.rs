@@ -104,6 +104,9 @@ pub struct HelloInfo {
     pub snapshot: Snapshot,
 }
 
+/// Minimum length of the token if other machines can connect, in characters.
+pub const MIN_REMOTE_TOKEN: usize = 16;
+
 /// Options for listening.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -126,10 +129,12 @@ pub struct Limits {
     pub message: usize,
     /// Timeout for authentication, from the first byte on.
     pub authenticate: Duration,
-    /// Maximum number of connections.
+    /// Maximum number of authenticated connections.
     pub connections: usize,
-    /// Maximum number of unauthenticated connections per address.
+    /// Maximum number of unauthenticated connections.
     pub strangers: usize,
+    /// Maximum number of unauthenticated connections per address.
+    pub strangers_per_address: usize,
     /// Maximum number of concurrent requests per caller; more wait in its socket.
     pub requests: usize,
     /// Limits on data buffered for a caller that does not read.
@@ -149,7 +154,9 @@ impl Default for Limits {
             message: 25 * 1024 * 1024,
             authenticate: Duration::from_secs(10),
             connections: 256,
-            strangers: 64,
+            // Together with the above, this fits the usual limit of 1,024 open files.
+            strangers: 512,
+            strangers_per_address: 384,
             requests: 64,
             send: SendLimits {
                 bytes: 50 * 1024 * 1024,
@@ -170,6 +177,11 @@ pub enum ListenError {
     /// Other machines can connect, and there is no token.
     #[error("other machines can reach {0}: a token is required")]
     NeedsToken(IpAddr),
+    /// Other machines can connect, and the token can be guessed.
+    #[error(
+        "other machines can reach {0}: the token must have at least {MIN_REMOTE_TOKEN} characters"
+    )]
+    ShortToken(IpAddr),
     /// The address cannot be bound.
     #[error("cannot listen on {address}: {error}")]
     Bind {

@@ -7,12 +7,13 @@ use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, header};
 
 /// Whether the host is ours and the origin is allowed.
-pub(super) fn is_allowed(headers: &HeaderMap, local: IpAddr, allowed: &[String]) -> bool {
-    let mut hosts = headers.get_all(header::HOST).iter();
-    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
-    let Some(host) = host.to_str().ok().and_then(|host| host.parse::<Authority>().ok()) else {
-        return false;
-    };
+pub(super) fn is_allowed(
+    target: &Uri,
+    headers: &HeaderMap,
+    local: IpAddr,
+    allowed: &[String],
+) -> bool {
+    let Some(host) = host(target, headers) else { return false };
     let is_ours = names_machine(&host, local) || allowed.iter().any(|origin| is_of(origin, &host));
     let mut origins = headers.get_all(header::ORIGIN).iter();
     let is_welcome = match (origins.next(), origins.next()) {
@@ -24,6 +25,17 @@ pub(super) fn is_allowed(headers: &HeaderMap, local: IpAddr, allowed: &[String])
         (Some(_), Some(_)) => false,
     };
     is_ours && is_welcome
+}
+
+/// The host that the client addresses, if it is unambiguous. An absolute target names one, too, and
+/// takes precedence (RFC 9112, section 3.2.2): it must be the same. A user is never part of `Host`
+/// (RFC 9110, section 7.2).
+fn host(target: &Uri, headers: &HeaderMap) -> Option<Authority> {
+    let mut hosts = headers.get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return None };
+    let host = host.to_str().ok().filter(|host| !host.contains('@'))?.parse::<Authority>().ok()?;
+    let is_same = |named: &Authority| named.as_str().eq_ignore_ascii_case(host.as_str());
+    target.authority().is_none_or(is_same).then_some(host)
 }
 
 /// Whether the host is loopback, or the local address of the connection.
@@ -69,16 +81,21 @@ fn is_of(origin: &str, host: &Authority) -> bool {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-    use super::{HeaderMap, IpAddr, header, is_allowed};
+    use super::{HeaderMap, IpAddr, Uri, header, is_allowed};
 
     fn verdict(host: &str, origin: Option<&str>) -> bool {
+        verdict_on("/ws", host, origin)
+    }
+
+    fn verdict_on(target: &str, host: &str, origin: Option<&str>) -> bool {
+        let target: Uri = target.parse().unwrap();
         let mut headers = HeaderMap::new();
         headers.insert(header::HOST, host.parse().unwrap());
         if let Some(origin) = origin {
             headers.insert(header::ORIGIN, origin.parse().unwrap());
         }
         let local: IpAddr = "192.0.2.7".parse().unwrap();
-        is_allowed(&headers, local, &["https://example.com".to_owned()])
+        is_allowed(&target, &headers, local, &["https://example.com".to_owned()])
     }
 
     #[test]
@@ -95,6 +112,23 @@ mod tests {
         {
             assert!(!verdict(host, None), "{host}");
         }
+        for host in ["user@localhost", "user:password@127.0.0.1:80", "evil.example@localhost"] {
+            assert!(!verdict(host, None), "{host}");
+        }
+    }
+
+    #[test]
+    fn an_absolute_target_must_name_the_same_host() {
+        assert!(verdict_on("http://localhost:1/ws", "LOCALHOST:1", None));
+        for target in [
+            "http://evil.example/ws",
+            "http://localhost:2/ws",
+            "http://user@localhost:1/ws",
+            "http://127.0.0.1:1/ws",
+        ] {
+            assert!(!verdict_on(target, "localhost:1", None), "{target}");
+        }
+        assert!(!verdict_on("http://evil.example/", "evil.example", None));
     }
 
     #[test]

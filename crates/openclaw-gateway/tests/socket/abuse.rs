@@ -35,16 +35,16 @@ async fn a_thousand_silent_sockets_do_not_lock_out_others() {
 
 /// A limit of 1,024 open files would fail the test, not the server.
 #[cfg(unix)]
-fn raise_file_limit() {
+pub(crate) fn raise_file_limit() {
     use nix::sys::resource::{Resource, getrlimit, setrlimit};
     let (_, hard) = getrlimit(Resource::RLIMIT_NOFILE).unwrap();
     setrlimit(Resource::RLIMIT_NOFILE, hard, hard).unwrap();
 }
 
 #[cfg(not(unix))]
-fn raise_file_limit() {}
+pub(crate) fn raise_file_limit() {}
 
-fn upgrade(port: u16) -> Vec<u8> {
+pub(crate) fn upgrade(port: u16) -> Vec<u8> {
     format!(
         "GET / HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
          Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"

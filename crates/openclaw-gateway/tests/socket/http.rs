@@ -1,9 +1,10 @@
 //! Plain HTTP.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 
-use openclaw_gateway::socket::Limits;
+use openclaw_gateway::socket::{Limits, ListenError, Options, bind};
+use openclaw_secrets::SecretString;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -67,6 +68,7 @@ async fn other_names_and_other_pages_are_forbidden_on_every_path() {
             "",
             "Host: evil.example\r\n",
             "Host: localhost\r\nHost: localhost\r\n",
+            "Host: user@localhost\r\n",
             "Host: localhost\r\nOrigin: http://evil.example\r\n",
             "Host: localhost\r\nOrigin: null\r\n",
         ] {
@@ -74,8 +76,34 @@ async fn other_names_and_other_pages_are_forbidden_on_every_path() {
             assert_eq!(status(server.address, path, &headers).await, 403, "{path} {headers}");
         }
     }
+    for (target, expected) in
+        [("http://evil.example/healthz", 403), ("http://localhost/healthz", 200)]
+    {
+        assert_eq!(status(server.address, target, HERE).await, expected, "{target}");
+    }
     let headers = "Host: localhost\r\nOrigin: https://example.com\r\n";
     assert_eq!(status(server.address, "/healthz", headers).await, 200);
+}
+
+#[tokio::test]
+async fn other_machines_are_served_only_with_a_token_that_cannot_be_guessed() {
+    let everywhere = |token: Option<&str>| Options {
+        bind: Ipv4Addr::UNSPECIFIED.into(),
+        port: 0,
+        token: token.map(|token| SecretString::from(token.to_owned())),
+        limits: Limits::default(),
+    };
+    for token in [None, Some("")] {
+        let refused = bind(everywhere(token)).await.unwrap_err();
+        assert!(matches!(refused, ListenError::NeedsToken(_)), "{refused}");
+    }
+    for token in ["x", "fifteen-letters"] {
+        let refused = bind(everywhere(Some(token))).await.unwrap_err();
+        assert!(matches!(refused, ListenError::ShortToken(_)), "{refused}");
+    }
+    bind(everywhere(Some("sixteen--letters"))).await.unwrap();
+    let here = Options { bind: Ipv4Addr::LOCALHOST.into(), ..everywhere(Some("x")) };
+    bind(here).await.unwrap();
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 mod abuse;
 mod bounds;
 mod client;
+mod flood;
 mod handshake;
 mod http;
 mod support;

@@ -1,40 +1,25 @@
 //! The process of a local server: in its own process group, owned by one value, and killed when
 //! that value is dropped.
 
-#[cfg(unix)]
-mod descendants;
-pub mod guard;
 mod interpreter;
 pub mod launch;
-#[cfg(unix)]
-pub(crate) mod snapshot;
 pub mod stderr;
 
 pub use interpreter::missing_interpreter;
+pub use openclaw_process::guard;
 
 use std::collections::BTreeMap;
-#[cfg(unix)]
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
-#[cfg(unix)]
-use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use nix::fcntl::{FcntlArg, fcntl};
+use openclaw_process::{Family, Guard};
 use openclaw_secrets::SecretString;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep, timeout};
-
-#[cfg(unix)]
-use crate::process::descendants::{Lineage, Mark, Possible};
-#[cfg(unix)]
-use crate::process::guard::Entry;
-use crate::process::guard::Guard;
-#[cfg(unix)]
-use crate::process::snapshot::{Found, SharedSnapshot, VARIABLE};
 
 /// The size of the stdout pipe. The kernel limits a user to some hundreds of pipes of this size;
 /// further ones stay smaller.
@@ -131,17 +116,11 @@ pub struct Pipes {
 pub struct Process {
     child: Box<dyn ChildWrapper>,
     pid: u32,
-    /// Identifies descendants that have left the group.
-    #[cfg(unix)]
-    lineage: Lineage,
-    /// Finds them.
-    #[cfg(unix)]
-    census: Arc<SharedSnapshot>,
+    /// Finds descendants that have left the group, and has the guard kill them if this program is
+    /// killed.
+    family: Family,
     /// Whether the process and its descendants are gone.
     is_gone: bool,
-    /// The registration with the guard, which kills the group if this program is killed.
-    #[cfg(unix)]
-    _entry: Entry,
 }
 
 impl Process {
@@ -149,15 +128,12 @@ impl Process {
     ///
     /// # Errors
     /// If the program does not exist or cannot be executed.
-    #[cfg_attr(not(unix), allow(unused_variables, reason = "a job object needs no guard"))]
     pub fn spawn(launch: &Launch, guard: &Guard) -> Result<(Self, Pipes), SpawnError> {
         let mut command = Command::new(&launch.program);
         command.args(&launch.args).env_clear();
         command.envs(launch.env.iter().map(|(name, value)| (name, value.expose())));
-        #[cfg(unix)]
-        let mark = Mark::fresh();
-        #[cfg(unix)]
-        command.envs(mark.value().map(|value| (VARIABLE, value)));
+        let planned = guard.plan();
+        command.envs(planned.variable());
         if let Some(cwd) = &launch.cwd {
             command.current_dir(cwd);
         }
@@ -169,23 +145,10 @@ impl Process {
         command.wrap(process_wrap::tokio::JobObject);
         // Lets the runtime reap the leader if this value is dropped first.
         command.wrap(KillOnDrop);
-        guard.prepare();
         let mut child = command.spawn().map_err(|cause| spawn_error(launch, cause))?;
         let pid = child.id().unwrap_or_default();
         let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
-        #[cfg(unix)]
-        let lineage = Lineage::of(pid, mark);
-        let process = Self {
-            child,
-            pid,
-            #[cfg(unix)]
-            _entry: guard.watch(&lineage),
-            #[cfg(unix)]
-            lineage,
-            #[cfg(unix)]
-            census: guard.census(),
-            is_gone: false,
-        };
+        let process = Self { child, pid, family: planned.started(pid), is_gone: false };
         let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
             let cause = std::io::Error::other("no pipes");
             return Err(SpawnError::Other { program: launch.program.clone(), cause });
@@ -216,11 +179,11 @@ impl Process {
     /// time to exit; then sends SIGTERM, then SIGKILL. When this returns, they are gone.
     pub async fn shut_down(mut self, stdin: Option<ChildStdin>, patience: ShutdownTimeouts) {
         // Before the parent exits: afterwards its children are harder to find.
-        let mut strays = self.strays().await;
+        let mut strays = self.family.strays().await;
         drop(stdin);
         let has_ended = timeout(patience.after_close, self.ended()).await.is_ok();
-        self.look_again(&mut strays).await;
-        if has_ended && !self.group_lives() && !strays.live() {
+        self.family.look_again(&mut strays).await;
+        if has_ended && !self.family.group_lives() && !strays.live() {
             self.is_gone = true;
             return;
         }
@@ -229,46 +192,15 @@ impl Process {
         let deadline = Instant::now() + patience.after_term;
         let _ = timeout(patience.after_term, self.ended()).await;
         // Descendants are not our children, so they can only be polled.
-        while (self.group_lives() || strays.live()) && Instant::now() < deadline {
+        while (self.family.group_lives() || strays.live()) && Instant::now() < deadline {
             sleep(Duration::from_millis(10)).await;
         }
         let _ = self.child.start_kill();
         let _ = self.ended().await;
-        self.look_again(&mut strays).await;
+        self.family.look_again(&mut strays).await;
         strays.kill();
         self.is_gone = true;
     }
-
-    /// Finds the descendants that are running. Unless the server has just started, this reads all
-    /// processes; servers that stop at the same time share one snapshot.
-    #[cfg(unix)]
-    async fn strays(&self) -> Strays {
-        let last = self.lineage.last_number();
-        let found = match self.lineage.possible(last) {
-            Possible::None => BTreeSet::new(),
-            Possible::Few => self.lineage.descendants(),
-            Possible::Many => self.lineage.descendants_among(&*self.census.now().await),
-        };
-        Strays { found, last }
-    }
-
-    /// Adds descendants that were started since, if any process was started at all.
-    #[cfg(unix)]
-    async fn look_again(&self, strays: &mut Strays) {
-        let last = self.lineage.last_number();
-        if last.is_none() || last != strays.last {
-            strays.found.append(&mut self.strays().await.found);
-        }
-    }
-
-    // Processes cannot leave the job object.
-    #[cfg(not(unix))]
-    async fn strays(&self) -> Strays {
-        Strays
-    }
-
-    #[cfg(not(unix))]
-    async fn look_again(&self, _: &mut Strays) {}
 
     #[cfg(unix)]
     fn ask_to_end(&self) {
@@ -278,17 +210,6 @@ impl Process {
     // A Windows process without a window cannot be asked to exit.
     #[cfg(not(unix))]
     fn ask_to_end(&self) {}
-
-    #[cfg(unix)]
-    fn group_lives(&self) -> bool {
-        crate::process::guard::group_lives(self.pid)
-    }
-
-    // The job object kills all processes immediately; there is nothing to poll.
-    #[cfg(not(unix))]
-    fn group_lives(&self) -> bool {
-        false
-    }
 }
 
 impl Drop for Process {
@@ -296,51 +217,11 @@ impl Drop for Process {
         if self.is_gone {
             return;
         }
-        #[cfg(unix)]
-        let strays = Strays { found: self.lineage.descendants(), last: None };
+        let strays = self.family.strays_now();
         // `KillOnDrop` alone kills only the leader. An error means that the group is already gone.
         let _ = self.child.start_kill();
-        #[cfg(unix)]
         strays.kill();
     }
-}
-
-/// Descendants, which may have left the group.
-#[cfg(unix)]
-struct Strays {
-    found: BTreeSet<Found>,
-    /// The last pid that was assigned before the search.
-    last: Option<u32>,
-}
-
-#[cfg(unix)]
-impl Strays {
-    fn live(&self) -> bool {
-        self.found.iter().any(|found| found.lives())
-    }
-
-    fn ask_to_end(&self) {
-        self.found.iter().for_each(|found| found.signal(nix::sys::signal::Signal::SIGTERM));
-    }
-
-    fn kill(&self) {
-        self.found.iter().for_each(|found| found.signal(nix::sys::signal::Signal::SIGKILL));
-    }
-}
-
-/// Always empty: processes cannot leave a job object.
-#[cfg(not(unix))]
-struct Strays;
-
-#[cfg(not(unix))]
-impl Strays {
-    fn live(&self) -> bool {
-        false
-    }
-
-    fn ask_to_end(&self) {}
-
-    fn kill(&self) {}
 }
 
 /// Puts a command into its own process group. If this program has a terminal, the command also gets

@@ -13,7 +13,7 @@ mod web;
 mod workspace;
 
 pub use approvals::Approvals;
-pub use exec::{ExecSettings, Watch};
+pub use exec::ExecSettings;
 pub use kind::Native;
 pub use web::{BadProxy, GuardedResolver, NotPublic, ProxyAddress, WebSettings};
 pub use workspace::NoWorkspace;

@@ -68,8 +68,9 @@ async fn the_environment_is_the_baseline_and_there_is_no_input() {
     let inner = text.split_once("[stdout]\n").unwrap().1.split_once("\n<<<END").unwrap().0;
     for line in inner.lines() {
         let name = line.split('=').next().unwrap();
-        // The others are set by the shell.
-        assert!(["PATH", "PWD", "OLDPWD", "SHLVL", "_"].contains(&name), "{line}");
+        // One identifies the descendants, the others are set by the shell.
+        let expected = ["PATH", "PWD", "OLDPWD", "SHLVL", "_", "OPENCLAW_PROCESS_RUN"];
+        assert!(expected.contains(&name), "{line}");
     }
 }
 
@@ -134,28 +135,47 @@ async fn dropping_the_call_ends_the_command() {
     in_time(ended).await.unwrap();
 }
 
-#[tokio::test]
-async fn a_watchdog_is_notified_of_process_groups() {
-    use std::sync::Arc;
-    use std::sync::atomic::{AtomicI32, Ordering};
+/// Commands that start a process in its own session, whose parent has exited or has another
+/// environment.
+#[cfg(target_os = "linux")]
+const ESCAPES: [&str; 2] = [
+    "setsid sh -c '(echo started; exec sleep 1000) > pipe &'",
+    "setsid env -i sh -c '(echo started; exec sleep 1000) > pipe'",
+];
 
-    struct Held(Arc<AtomicI32>);
-    impl Drop for Held {
-        fn drop(&mut self) {
-            self.0.fetch_sub(1, Ordering::SeqCst);
+#[tokio::test]
+#[cfg(target_os = "linux")]
+async fn what_has_left_the_process_group_is_ended_too() {
+    for escape in ESCAPES {
+        // After the end of the command, after a time-out, and when the call is dropped. The first
+        // command waits until its descendant runs, with the same environment.
+        let bench = bench();
+        let (_, ended) = pipe(&bench);
+        let held = hold(&bench).await;
+        let command = format!("{escape} & sleep 1000");
+        let asked = json!({"command": command, "timeout_ms": 5_000});
+        let outcome = bench.call("exec", asked).await;
+        assert_eq!(outcome.details.failure, Some(Failure::TimedOut));
+        assert!(outcome.rendered().contains("with all processes that it had started"));
+        drop(held);
+        in_time(ended).await.unwrap();
+
+        let bench = self::bench();
+        let (started, ended) = pipe(&bench);
+        let arguments = json!({"command": format!("{escape} & wait; sleep 1000")});
+        tokio::select! {
+            outcome = bench.call("exec", arguments) => panic!("{}", outcome.text()),
+            started = in_time(started) => started.unwrap(),
         }
+        in_time(ended).await.unwrap();
     }
-    let (running, all) = (Arc::new(AtomicI32::new(0)), Arc::new(AtomicI32::new(0)));
-    let bench = Bench::with(|setup| {
-        let (running, all) = (Arc::clone(&running), Arc::clone(&all));
-        let watch = move |group: u32| {
-            assert_ne!(group, 0);
-            running.fetch_add(1, Ordering::SeqCst);
-            all.fetch_add(1, Ordering::SeqCst);
-            Box::new(Held(Arc::clone(&running))) as Box<dyn std::any::Any + Send + Sync>
-        };
-        Setup { exec: ExecSettings { watch: Some(Arc::new(watch)), ..setup.exec }, ..setup }
-    });
-    bench.call("exec", json!({"command": "true"})).await;
-    assert_eq!((running.load(Ordering::SeqCst), all.load(Ordering::SeqCst)), (0, 1));
+    let bench = bench();
+    let (_, ended) = pipe(&bench);
+    let held = hold(&bench).await;
+    let command = "mkfifo ready; setsid sh -c '(echo started; echo > ready; exec sleep 1000) > pipe &'; \
+                   cat ready";
+    let outcome = bench.call("exec", json!({"command": command})).await;
+    assert!(!outcome.is_error, "{}", outcome.rendered());
+    drop(held);
+    in_time(ended).await.unwrap();
 }

@@ -4,10 +4,12 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::path::Path;
 use std::process::{Child, Stdio};
+use std::time::Instant;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use openclaw_testkit::{Script, processes};
+use serde_json::json;
 
 use crate::support::{LONG, Place};
 
@@ -61,40 +63,61 @@ fn a_killed_program_leaves_no_server_behind() {
 }
 
 #[test]
+fn a_program_killed_while_it_starts_a_server_leaves_none_behind() {
+    let place = Place::new(&[]);
+    let tag = place.folder.path().to_str().unwrap().to_owned();
+    // It ignores that its stdin is closed.
+    let server = json!({ "command": "sh", "args": ["-c", "while :; do sleep 1000; done", tag] });
+    let config = json!({ "mcp": { "servers": { "test": server } } });
+    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    for args in [&["mcp", "call", "test", "count"][..], &["gateway", "run", "--port", "0"]] {
+        for _ in 0..10 {
+            let mut child =
+                place.command(args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+            let deadline = Instant::now() + LONG;
+            while processes::mentioning(&tag).is_empty() {
+                assert!(Instant::now() < deadline, "{args:?}: the server never started");
+            }
+            signal(&child, Signal::SIGKILL);
+            child.wait().unwrap();
+            place.assert_nothing_left();
+        }
+    }
+}
+
+#[test]
 fn a_killed_program_leaves_no_command_behind() {
     let place = Place::new(&[]);
-    let config = serde_json::json!({
+    let config = json!({
         "agents": { "defaults": { "approval": { "fallback": "allow" }, "model": "offline" } },
     });
     fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
-    let began = place.path("began");
-    let command = format!("echo $$ > '{}'; sleep 600; true", began.display());
-    let call = format!("/call exec {}", serde_json::json!({ "command": command }));
+    let (began, stray) = (place.path("began"), place.path("stray"));
+    // One process stays in the group of the command, one leaves it.
+    let command = format!(
+        "setsid sh -c 'echo $$ > \"{}\"; exec sleep 600' & echo $$ > '{}'; sleep 600; true",
+        stray.display(),
+        began.display()
+    );
+    let call = format!("/call exec {}", json!({ "command": command }));
     let mut child = place
         .command(&["agent", "--message", &call])
         .stdout(Stdio::null())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
-    let group = || fs::read_to_string(&began).ok().and_then(|text| text.trim().parse::<u32>().ok());
-    let runs = || if group().is_some() { Vec::new() } else { vec![0] };
+    let pid = |file| fs::read_to_string(file).ok().and_then(|it| it.trim().parse::<u32>().ok());
+    let (group, stray) = (|| pid(&began), || pid(&stray));
+    let runs = || if group().is_some() && stray().is_some() { Vec::new() } else { vec![0] };
     assert!(processes::wait_until_none(LONG, runs).is_empty(), "the command never ran");
-    // The guard starts later. Once it sleeps, it has read the line that registers the command.
-    let waits = |pid: &u32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-        stat.contains(") S ")
-    };
-    let is_watched = || match processes::children_of(child.id()) {
-        children if children.len() > 1 && children.iter().all(waits) => Vec::new(),
-        _ => vec![0],
-    };
-    assert!(processes::wait_until_none(LONG, is_watched).is_empty(), "the guard never started");
-    let group = group().unwrap();
-    assert!(!processes::in_group(group).is_empty());
+    let (group, stray) = (group().unwrap(), stray().unwrap());
+    assert!(!processes::in_group(group).is_empty() && processes::is_alive(stray));
     signal(&child, Signal::SIGKILL);
     child.wait().unwrap();
     let left = processes::wait_until_none(LONG, || processes::in_group(group));
     assert_eq!(left, Vec::<u32>::new());
+    let is_alive = || if processes::is_alive(stray) { vec![stray] } else { Vec::new() };
+    assert_eq!(processes::wait_until_none(LONG, is_alive), Vec::<u32>::new());
 }
 
 #[test]

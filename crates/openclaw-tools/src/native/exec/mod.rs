@@ -4,14 +4,13 @@
 mod output;
 mod process;
 
-use std::any::Any;
 use std::fmt;
 use std::path::PathBuf;
 use std::process::ExitStatus;
-use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::Source;
+use openclaw_process::Guard;
 use serde::Deserialize;
 use tokio::time::timeout;
 
@@ -20,13 +19,9 @@ use crate::outcome::Failure;
 use output::{Output, drain};
 use process::{Pipes, Process};
 
-/// How long to wait for output after the command has exited and its process group was killed: only
-/// a process that left the group can still hold the pipes.
+/// How long to wait for output after the command has exited and its descendants were killed: only a
+/// process that escaped can still hold the pipes.
 const STRAGGLERS: Duration = Duration::from_secs(2);
-
-/// Called with the id of each process group; the returned guard is dropped when the group is gone.
-/// Lets a watchdog kill the group if this process itself is killed.
-pub type Watch = Arc<dyn Fn(u32) -> Box<dyn Any + Send + Sync> + Send + Sync>;
 
 /// Settings for running commands.
 #[derive(Clone)]
@@ -37,8 +32,8 @@ pub struct ExecSettings {
     pub max_timeout: Duration,
     /// Complete environment of commands. It should not contain secrets.
     pub environment: Vec<(String, String)>,
-    /// Watchdog for running process groups.
-    pub watch: Option<Watch>,
+    /// Kills running commands if this process itself is killed.
+    pub guard: Guard,
 }
 
 impl Default for ExecSettings {
@@ -47,7 +42,7 @@ impl Default for ExecSettings {
             timeout: Duration::from_secs(120),
             max_timeout: Duration::from_secs(600),
             environment: Vec::new(),
-            watch: None,
+            guard: Guard::none(),
         }
     }
 }
@@ -85,14 +80,13 @@ impl Exec {
     /// started.
     pub(super) async fn run(&self, asked: Arguments, max_chars: usize) -> Reply {
         let Self { settings, folder } = self;
-        let spawned = Process::spawn(&asked.command, folder, &settings.environment);
+        let spawned = Process::spawn(&asked.command, folder, settings);
         let (mut process, pipes) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
                 return Reply::error(format!("Cannot start the command: {}.", error.kind()));
             }
         };
-        let _watched = settings.watch.as_ref().map(|watch| watch(process.group()));
         let limit = asked.timeout_ms.map_or(settings.timeout, Duration::from_millis);
         let limit = limit.min(settings.max_timeout);
         let (mut out, mut err) = (Output::default(), Output::default());
@@ -104,7 +98,7 @@ impl Exec {
             Ok(Err(_)) => Reply::error("The exit status of the command is not available."),
             Err(_) => {
                 let words = format!(
-                    "The command timed out after {} ms. It was killed, with all its child processes.",
+                    "The command timed out after {} ms. It was killed, with all processes that it had started.",
                     limit.as_millis()
                 );
                 Reply::failed(Failure::TimedOut, words)
@@ -126,7 +120,7 @@ async fn follow(
     tokio::select! {
         status = process.ended() => {
             // Background processes would hold the pipes indefinitely.
-            process.kill();
+            process.kill().await;
             let _ = timeout(STRAGGLERS, reading).await;
             status
         }

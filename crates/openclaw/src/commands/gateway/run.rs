@@ -172,6 +172,8 @@ impl From<ServeError> for CommandError {
             }
             ServeError::Listen(ListenError::Bind { .. }) => Self::failed(error.to_string())
                 .hint("use `--bind ADDRESS` and `--port PORT` to listen elsewhere"),
+            ServeError::Listen(ListenError::ShortToken(_)) => Self::failed(error.to_string())
+                .hint("remove `gateway.auth.token`, and one is generated; or set a longer one"),
             ServeError::Token(_) => {
                 Self::failed(error.to_string()).hint("run `openclaw secrets check`")
             }

@@ -13,8 +13,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use tokio::sync::Mutex;
 
-/// The environment variable that identifies the run of a server. All its descendants inherit it.
-pub(crate) const VARIABLE: &str = "OPENCLAW_SERVER_RUN";
+/// The environment variable that identifies the run of a child process. All its descendants inherit it.
+pub(crate) const VARIABLE: &str = "OPENCLAW_PROCESS_RUN";
 
 /// How often, and at which interval, the environment of a process is read again during `exec`.
 const EXEC_TRIES: u32 = 100;
@@ -61,7 +61,7 @@ impl Found {
 pub(crate) struct Running {
     pub(crate) found: Found,
     pub(crate) parent: u32,
-    /// The server run that it comes from, if the variable is set and readable.
+    /// The run that it comes from, if the variable is set and readable.
     pub(crate) run: Option<String>,
 }
 
@@ -296,8 +296,8 @@ mod tests {
 
     #[test]
     fn the_variable_must_match_exactly_and_not_be_empty() {
-        assert_eq!(run_in(b"A=1\0OPENCLAW_SERVER_RUN=ab\0").unwrap(), "ab");
-        assert_eq!(run_in(b"OPENCLAW_SERVER_RUNS=ab\0X_OPENCLAW_SERVER_RUN=ab"), None);
-        assert_eq!(run_in(b"OPENCLAW_SERVER_RUN=\0"), None);
+        assert_eq!(run_in(b"A=1\0OPENCLAW_PROCESS_RUN=ab\0").unwrap(), "ab");
+        assert_eq!(run_in(b"OPENCLAW_PROCESS_RUNS=ab\0X_OPENCLAW_PROCESS_RUN=ab"), None);
+        assert_eq!(run_in(b"OPENCLAW_PROCESS_RUN=\0"), None);
     }
 }

@@ -1,8 +1,8 @@
-//! Finds all descendants of a server's process, also outside its process group (L5).
+//! Finds all descendants of a child process, also outside its process group (L5).
 //!
 //! A process leaves its group by `setsid`, and its parent by outliving it. So descendants are found
 //! in two ways: by their parents, and by an environment variable that they inherit and that
-//! identifies the run of the server. A process that deliberately escapes both is not found. All of
+//! identifies the run of the child. A process that deliberately escapes both is not found. All of
 //! this is read from `/proc`; without it, only the process group is known.
 
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use crate::process::snapshot::{Found, Processes, Running, last_number};
+use crate::snapshot::{Found, Processes, Running, last_number};
 
 /// Within this time pids do not wrap around, however many are assigned.
 const BRIEF: Duration = Duration::from_secs(2);
@@ -20,7 +20,7 @@ const BRIEF: Duration = Duration::from_secs(2);
 /// Up to this many candidates are read one by one.
 const FEW: u32 = 32;
 
-/// The origin of a server's processes: its first process, and the mark that they inherit.
+/// The origin of processes: their first process, and the mark that they inherit.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Lineage {
     leader: u32,
@@ -42,11 +42,6 @@ impl Mark {
         Self(filled.map_or_else(|_| String::new(), |()| hex(&random)))
     }
 
-    /// The mark of a process that was started without one.
-    pub(crate) fn none() -> Self {
-        Self(String::new())
-    }
-
     /// The value of the variable, if there is one.
     pub(crate) fn value(&self) -> Option<&str> {
         Some(self.0.as_str()).filter(|value| !value.is_empty())
@@ -62,6 +57,15 @@ impl Lineage {
     pub(crate) fn of(leader: u32, mark: Mark) -> Self {
         let born = Found::of(leader).map_or(0, |found| found.born);
         Self { leader, born, started: Some(Instant::now()), mark }
+    }
+
+    /// The lineage of a process of which only the mark is known.
+    pub(crate) fn marked(mark: String) -> Self {
+        Self { leader: 0, born: 0, started: None, mark: Mark(mark) }
+    }
+
+    pub(crate) fn mark(&self) -> &str {
+        &self.mark.0
     }
 
     /// The pid of the first process, which is also the id of its group.

@@ -1,0 +1,50 @@
+//! Floods of unauthenticated connections: a caller can authenticate in the middle of one.
+
+use std::net::SocketAddr;
+
+use openclaw_gateway::socket::Limits;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use crate::abuse::{raise_file_limit, upgrade};
+use crate::support::{LONG, Raw, TOKEN, connect_params, start};
+
+/// Waits until the server has accepted all earlier connections: it accepts them in order.
+async fn all_accepted(address: SocketAddr) {
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(&upgrade(address.port())).await.unwrap();
+    let mut first = [0; 12];
+    timeout(LONG, stream.read_exact(&mut first)).await.unwrap().unwrap();
+    assert_eq!(&first, b"HTTP/1.1 101");
+}
+
+#[tokio::test]
+async fn a_caller_can_authenticate_while_hundreds_of_others_connect() {
+    raise_file_limit();
+    let (server, _desk) = start(Limits::default()).await;
+    let address = server.address;
+    let mut caller = Raw::dial(address).await;
+    let mut strangers = Vec::new();
+    for _ in 0..300 {
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(&upgrade(address.port())).await.unwrap();
+        strangers.push(stream);
+    }
+    all_accepted(address).await;
+    caller.ask("connect", connect_params(TOKEN)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_caller_can_authenticate_while_any_number_of_silent_others_connect() {
+    raise_file_limit();
+    let (server, _desk) = start(Limits::default()).await;
+    let address = server.address;
+    let mut caller = Raw::dial(address).await;
+    let mut strangers = Vec::new();
+    for _ in 0..1_500 {
+        strangers.push(TcpStream::connect(address).await.unwrap());
+    }
+    all_accepted(address).await;
+    caller.ask("connect", connect_params(TOKEN)).await.unwrap();
+}

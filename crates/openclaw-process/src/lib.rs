@@ -1,0 +1,18 @@
+//! Child processes and their descendants, so that none is left behind: neither when a child is
+//! ended, nor when this program is killed (L5).
+//!
+//! A child is announced with [`Guard::plan`] before it is started, and registered with
+//! [`Planned::started`] afterwards. The returned [`Family`] finds the descendants that have left
+//! the process group. MCP servers and the commands of the `exec` tool are both started this way.
+
+mod family;
+pub mod guard;
+#[cfg(unix)]
+mod lineage;
+#[cfg(unix)]
+mod serve;
+#[cfg(unix)]
+mod snapshot;
+
+pub use family::{Family, Strays};
+pub use guard::{Guard, GuardCommand, Planned};
