@@ -85,6 +85,8 @@ pub struct Offers {
     pub prompts: bool,
     /// Log messages.
     pub logging: bool,
+    /// Completion of arguments.
+    pub completions: bool,
 }
 
 /// The other end of a connection.
@@ -358,6 +360,7 @@ impl From<&ServerPeerInfo> for ServerSelfInfo {
                     .is_some_and(|resources| resources.subscribe == Some(true)),
                 prompts: capabilities.prompts.is_some(),
                 logging: capabilities.logging.is_some(),
+                completions: capabilities.completions.is_some(),
             },
         }
     }

@@ -114,6 +114,7 @@ impl Engine {
         }
         if self.script.catalogue.prompts {
             capabilities["prompts"] = json!({});
+            capabilities["completions"] = json!({});
         }
         capabilities
     }
