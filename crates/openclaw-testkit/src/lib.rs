@@ -26,7 +26,7 @@ pub use processes::KillGroup;
 pub use recording::Recording;
 pub use script::{
     Answer, Ask, CallScript, CatalogueScript, Cursor, Discover, DropStream, Fault, Grandchild,
-    HttpScript, Junk, Odd, On, ProcessScript, ProtocolScript, RpcError, Script, StdoutScript, Tool,
-    VERSIONS,
+    HttpScript, Junk, Odd, On, ProcessScript, ProtocolScript, RpcError, Script, StdoutScript,
+    TaskScript, Tool, VERSIONS,
 };
 pub use server::{HttpServer, TestServer};

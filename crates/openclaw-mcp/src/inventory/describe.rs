@@ -225,6 +225,7 @@ mod tests {
             description: description.map(str::to_owned),
             input_schema: Arc::default(),
             hints: crate::inventory::listing::Hints::default(),
+            execution: crate::inventory::listing::Execution::default(),
         }
     }
 

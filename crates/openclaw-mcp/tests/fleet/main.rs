@@ -10,4 +10,5 @@ mod reload;
 mod remote;
 mod secrets;
 mod support;
+mod tasks;
 mod toolset;

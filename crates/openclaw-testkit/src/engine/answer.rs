@@ -58,6 +58,9 @@ impl Engine {
                     .ok_or_else(|| RpcError::new(-32602, "Unknown prompt or missing argument"))?;
                 return Ok(Some(members));
             }
+            "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel" => {
+                return self.about_task(method, request).map(Some);
+            }
             "completion/complete" if catalogue.prompts => {
                 return complete(params.argument).map(Some);
             }

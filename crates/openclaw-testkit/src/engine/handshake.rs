@@ -116,6 +116,10 @@ impl Engine {
             capabilities["prompts"] = json!({});
             capabilities["completions"] = json!({});
         }
+        if self.script.calls.task.is_some() {
+            capabilities["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
+            capabilities["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
+        }
         capabilities
     }
 }

@@ -10,7 +10,7 @@ mod tools;
 
 pub use prompts::{ListedArgument, ListedPrompt, prompts};
 pub use resources::{ListedResource, ListedTemplate, resources, templates};
-pub use tools::{Hints, ListedTool, tools};
+pub use tools::{Execution, Hints, ListedTool, TaskSupport, tools};
 
 use std::collections::BTreeSet;
 

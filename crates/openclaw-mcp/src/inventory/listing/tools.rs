@@ -27,6 +27,39 @@ pub struct ListedTool {
     /// The effects that the server claims. They may be wrong.
     #[serde(default, rename = "annotations")]
     pub hints: Hints,
+    /// How it can be called.
+    #[serde(default, skip_serializing_if = "Execution::is_default")]
+    pub execution: Execution,
+}
+
+/// How a tool can be called.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Execution {
+    /// Whether as a task.
+    pub task_support: TaskSupport,
+}
+
+impl Execution {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Whether a tool can be called as a task (2025-11-25).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskSupport {
+    /// No.
+    #[default]
+    Forbidden,
+    /// Yes, but it is called without.
+    Optional,
+    /// It can only be called as one.
+    Required,
+    /// Of a later version.
+    #[serde(other)]
+    Other,
 }
 
 /// The effects of a tool, as claimed by its server.
@@ -53,6 +86,8 @@ struct RawTool<'a> {
     input_schema: Option<&'a RawValue>,
     #[serde(default)]
     annotations: Option<Hints>,
+    #[serde(borrow, default)]
+    execution: Option<&'a RawValue>,
 }
 
 /// Lists the tools of a server. Of several with the same name the last one counts; the others are
@@ -110,5 +145,9 @@ fn read_closely(raw: &RawValue) -> Result<ListedTool, Dropped> {
         description: tool.description,
         input_schema: Arc::new(input_schema),
         hints: tool.annotations.unwrap_or_default(),
+        execution: tool
+            .execution
+            .and_then(|raw| serde_json::from_str(raw.get()).ok())
+            .unwrap_or_default(),
     })
 }
