@@ -447,6 +447,41 @@ pub struct PromptParams {
     pub timeout_ms: Option<u64>,
 }
 
+/// Parameters of `mcp.complete`, which completes an argument of a prompt or resource template.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct CompleteParams {
+    /// Agent id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Server name; if absent, `of` is the name of a prompt's command.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// Prompt name or URI template.
+    pub of: String,
+    /// Argument name.
+    pub argument: String,
+    /// What was typed of its value.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// Values of other arguments.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub args: Option<BTreeMap<String, String>>,
+}
+
+/// Result of `mcp.complete`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CompleteResult {
+    /// Values, best first, each one printable line. Untrusted: not for a model.
+    pub values: Vec<String>,
+    /// How many values there are, if known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub total: Option<u64>,
+    /// Whether there are more than these.
+    pub has_more: bool,
+}
+
 /// Parameters of `mcp.logs`: a server's stderr output and lifecycle events.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -191,6 +191,7 @@ methods! {
     McpRead "mcp.read" Write (mcp::ReadParams) -> mcp::Outcome,
     McpPrompts "mcp.prompts" Read (mcp::ListParams) -> mcp::PromptsResult,
     McpPrompt "mcp.prompt" Write (mcp::PromptParams) -> mcp::Outcome,
+    McpComplete "mcp.complete" Write (mcp::CompleteParams) -> mcp::CompleteResult,
     McpLogs "mcp.logs" Read (mcp::LogsParams) -> mcp::LogsResult,
     McpElicitationRespond "mcp.elicitation.respond" Approvals (mcp::elicitation::RespondParams) -> mcp::elicitation::RespondResult,
     ConfigGet "config.get" Read (config::GetParams) -> config::GetResult,

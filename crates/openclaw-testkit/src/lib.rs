@@ -27,6 +27,6 @@ pub use recording::Recording;
 pub use script::{
     Answer, Ask, CallScript, CatalogueScript, Cursor, Discover, DropStream, Endless, Fault,
     Grandchild, HttpScript, Junk, Odd, On, ProcessScript, ProtocolScript, RequestFlood, RpcError,
-    Script, StdoutScript, Tool, VERSIONS,
+    Script, StdoutScript, TaskScript, Tool, VERSIONS,
 };
 pub use server::{HttpServer, TestServer};

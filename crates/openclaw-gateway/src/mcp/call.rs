@@ -348,7 +348,7 @@ pub fn changed(tool: &CatalogueTool) -> Problem {
     Problem::new(ProblemKind::Changed, message).hint(hint)
 }
 
-fn outside(name: &str) -> String {
+pub(super) fn outside(name: &str) -> String {
     clean_line(Untrusted::new(name), NAME_CHARS)
 }
 
@@ -399,7 +399,7 @@ pub async fn prompt(
     Ok(outcome)
 }
 
-fn unknown_prompt(server: &str, name: &str, known: &[&str]) -> Problem {
+pub(super) fn unknown_prompt(server: &str, name: &str, known: &[&str]) -> Problem {
     let hint = match openclaw_config::nearest(name, known) {
         Some(similar) => format!("did you mean `{}`?", outside(similar)),
         None => format!("run `openclaw mcp prompts {server}` to list its prompts"),

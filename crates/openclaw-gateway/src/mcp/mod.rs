@@ -3,6 +3,7 @@
 
 mod arguments;
 mod call;
+mod complete;
 mod gather;
 mod lists;
 mod outcome;
@@ -13,6 +14,7 @@ mod shown;
 
 pub use arguments::fit_texts;
 pub use call::{DirectCaller, call, changed, find, known, prompt, read};
+pub use complete::complete;
 pub(crate) use gather::unknown;
 pub use gather::{Gathered, WaitFor, gather, server, unknown_server, words};
 pub use lists::{ToolsWanted, one_tool, prompts, resources, servers, tools};

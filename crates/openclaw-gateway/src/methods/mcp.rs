@@ -10,10 +10,10 @@ use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_mcp::wire::Progress;
 use openclaw_protocol::mcp::elicitation::{RespondParams, RespondResult};
 use openclaw_protocol::mcp::{
-    AuthParams, AuthResult, CallParams, ConnectParams, ListParams, LogsParams, LogsResult, Outcome,
-    ProgressEvent, PromptParams, PromptsResult, ReadParams, RefreshParams, RefreshResult,
-    ReloadResult, ResourcesResult, ServerParams, ServerResult, ServersParams, ServersResult,
-    ToolsResult,
+    AuthParams, AuthResult, CallParams, CompleteParams, CompleteResult, ConnectParams, ListParams,
+    LogsParams, LogsResult, Outcome, ProgressEvent, PromptParams, PromptsResult, ReadParams,
+    RefreshParams, RefreshResult, ReloadResult, ResourcesResult, ServerParams, ServerResult,
+    ServersParams, ServersResult, ToolsResult,
 };
 use openclaw_protocol::{ErrorShape, names};
 use serde_json::value::{RawValue, to_raw_value};
@@ -213,6 +213,15 @@ pub(super) async fn prompt(
     let who = asked.caller.name();
     let prompt = mcp::prompt(&agent, &params, hand(asked, &who)).await;
     prompt.map_err(|problem| refused(asked, &id, Some(&params.server), problem))
+}
+
+pub(super) async fn complete(
+    asked: &RequestContext<'_>,
+    params: CompleteParams,
+) -> Result<CompleteResult, ErrorShape> {
+    let (id, agent) = of(asked, params.agent_id.as_deref())?;
+    let completed = mcp::complete(&agent, &params).await;
+    completed.map_err(|problem| refused(asked, &id, params.server.as_deref(), problem))
 }
 
 /// Why a call was not made. A missing server is detected inside the call, so that it is in the

@@ -152,6 +152,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::McpRead(it) => Response::McpRead(mcp::read(asked, it).await?),
         Request::McpPrompts(it) => Response::McpPrompts(mcp::prompts(asked, it).await?),
         Request::McpPrompt(it) => Response::McpPrompt(mcp::prompt(asked, it).await?),
+        Request::McpComplete(it) => Response::McpComplete(mcp::complete(asked, it).await?),
         Request::McpLogs(it) => Response::McpLogs(mcp::logs(asked, it).await?),
         Request::McpElicitationRespond(it) => {
             Response::McpElicitationRespond(mcp::respond(asked, it)?)

@@ -84,6 +84,37 @@ async fn resources_and_prompts_are_listed_read_and_filled_in() {
 }
 
 #[tokio::test]
+async fn arguments_of_prompts_and_templates_are_completed() {
+    let silent = Script::new().capabilities(json!({ "tools": {}, "prompts": {} }));
+    let servers = json!({ "a": entry(&Script::new()), "old": entry(&Script::new().legacy()), "b": entry(&silent) });
+    let place = Place::new(&config(&servers));
+    let gateway = place.start().await;
+    let me = anybody(&gateway);
+    for (server, of) in [("a", "greet"), ("old", "greet"), ("a", "test://echo/{text}")] {
+        let argument = if of == "greet" { "name" } else { "text" };
+        let params = json!({ "server": server, "of": of, "argument": argument, "value": "A" });
+        let found = ask(&me, "mcp.complete", params).await;
+        // A value with an escape sequence is not offered.
+        assert_eq!(found["values"], json!(["Ada", "Alan", "Anna Maria"]), "{found}");
+        assert_eq!(found["hasMore"], false);
+    }
+    let by_command = json!({ "of": "mcp__a__greet", "argument": "name", "value": "G" });
+    assert_eq!(ask(&me, "mcp.complete", by_command).await["values"], json!(["Grace"]));
+    for (server, of, argument, expected) in [
+        ("a", "great", "name", "UNKNOWN_TOOL"),
+        ("nowhere", "greet", "name", "UNKNOWN_SERVER"),
+        ("b", "greet", "name", "TOOL_UNUSABLE"),
+    ] {
+        let params = json!({ "server": server, "of": of, "argument": argument });
+        assert_eq!(refused(&me, "mcp.complete", params).await.1, expected, "{server} {of}");
+    }
+    let wrong = json!({ "server": "a", "of": "greet", "argument": "who" });
+    let (message, ..) = refused(&me, "mcp.complete", wrong).await;
+    assert!(message.contains("has no argument `who`"), "{message}");
+    stop(gateway).await;
+}
+
+#[tokio::test]
 async fn a_refresh_reports_new_tools_and_unreachable_servers() {
     let changed = [Tool::new("count").description("Another."), Tool::new("added")];
     let script = Script::new()

@@ -2,14 +2,16 @@
 
 use rmcp::ErrorData;
 use rmcp::model::{
-    GetPromptRequestParams, GetPromptResult, Prompt, PromptArgument, PromptMessage,
-    ReadResourceResult, Resource, ResourceContents, Role,
+    CompleteRequestParams, CompleteResult, CompletionInfo, GetPromptRequestParams, GetPromptResult,
+    Prompt, PromptArgument, PromptMessage, ReadResourceResult, Resource, ResourceContents, Role,
 };
 use serde_json::json;
 
 const URI: &str = "demo://notes";
 const MIME_TYPE: &str = "text/markdown";
 const PROMPT: &str = "summarise-notes";
+/// The languages that are suggested; any other is accepted as well.
+const LANGUAGES: [&str; 6] = ["English", "French", "German", "Italian", "Portuguese", "Spanish"];
 
 const NOTES: &str = "# Welcome to OpenClaw
 
@@ -47,6 +49,16 @@ pub(super) fn prompt() -> Prompt {
         .with_required(false);
     Prompt::new(PROMPT, Some("Summarise the notes about OpenClaw"), Some(vec![language]))
         .with_title("Summarise the notes")
+}
+
+/// Completes the name of a language.
+pub(super) fn complete(request: &CompleteRequestParams) -> CompleteResult {
+    let is_ours =
+        request.r#ref.as_prompt_name() == Some(PROMPT) && request.argument.name == "language";
+    let typed = request.argument.value.to_lowercase();
+    let fits = |language: &&&str| is_ours && language.to_lowercase().starts_with(&typed);
+    let values = LANGUAGES.iter().filter(fits).map(ToString::to_string).collect();
+    CompleteResult::new(CompletionInfo::with_all_values(values).unwrap_or_default())
 }
 
 pub(super) fn fill_prompt(request: &GetPromptRequestParams) -> Result<GetPromptResult, ErrorData> {

@@ -17,8 +17,10 @@ use crate::call::output_schema;
 use crate::call::results::{self, Origin, ResultLimits};
 use crate::call::spill::Spill;
 use crate::connection::client::Changes;
+use crate::connection::era::Era;
 use crate::fleet::catalogue::CatalogueTool;
 use crate::fleet::member::Member;
+use crate::inventory::listing::TaskSupport;
 use crate::server::Server;
 use crate::server::limiter::{AskedBy, RetryAfter};
 use crate::server::live::LiveConnection;
@@ -115,7 +117,13 @@ pub(crate) fn call<'a>(
         let connection = live.connection();
         let _at_work = connection.client().working_for(call.agent, call.session);
         let arguments = call.arguments.raw();
-        let result = connection.call_tool_watched(name, arguments, headers, limits, watcher).await;
+        let is_task = tool.listed.task_support == TaskSupport::Required
+            && connection.era() == Era::Legacy;
+        let result = if is_task {
+            Box::pin(connection.call_as_task(name, arguments, headers, limits, watcher)).await
+        } else {
+            connection.call_tool_watched(name, arguments, headers, limits, watcher).await
+        };
         let duration = started.elapsed();
         let outcome = match result {
             Ok(raw) => {

@@ -1,6 +1,7 @@
 //! A call to a server, and the conversion of its result.
 
 pub mod bridge;
+pub mod completion;
 pub mod library;
 pub(crate) mod output_schema;
 pub mod resource_tool;

@@ -6,7 +6,9 @@
 
 use std::time::Duration;
 
-use rmcp::model::{ClientConfig, ProtocolVersion, RequestMetaObject};
+use rmcp::model::{
+    ClientConfig, JsonObject, ProtocolVersion, RequestMetaObject, TASKS_EXTENSION_ID,
+};
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -146,10 +148,13 @@ pub(crate) fn code(error: &RawValue) -> Option<i64> {
 
 /// Returns the client information that 2026-07-28 requires in the `_meta` of every request.
 pub(crate) fn request_meta(client: &ClientConfig) -> Map<String, Value> {
+    let mut capabilities = client.capabilities.clone();
+    let extensions = capabilities.extensions.get_or_insert_default();
+    extensions.insert(TASKS_EXTENSION_ID.to_owned(), JsonObject::new());
     let meta = RequestMetaObject::with_client_context(
         ProtocolVersion::V_2026_07_28,
         client.client_info.clone(),
-        client.capabilities.clone(),
+        capabilities,
     );
     match serde_json::to_value(meta) {
         Ok(Value::Object(meta)) => meta,

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 use super::{Connection, RemoteEnd};
 use crate::connection::param_headers;
 use crate::inventory::listing::{
-    self, Dropped, ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing,
+    self, Dropped, ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing, TaskSupport,
 };
 use crate::wire::{CallError, Limits};
 
@@ -22,6 +22,15 @@ impl Connection {
             }
             listed => listed?,
         };
+        if !self.about.offers.tasks {
+            listing.keep(|tool| match tool.task_support {
+                TaskSupport::Required => {
+                    let reason = "it runs only as a task, which the server does not declare";
+                    Err(Dropped::new(&tool.name, reason))
+                }
+                TaskSupport::Optional | TaskSupport::Forbidden | TaskSupport::Other => Ok(()),
+            });
+        }
         let tells_headers = matches!(self.far_end, RemoteEnd::Remote { .. }) && self.meta.is_some();
         if tells_headers {
             listing.keep(|tool| match param_headers::of_schema(&tool.input_schema) {

@@ -10,7 +10,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::connection::client::Client;
 use crate::connection::era::{self, DetectedEra, Era};
-use crate::connection::{Connection, Opened, ProcessWatcher, RemoteEnd};
+use crate::connection::{Connection, Opened, ProcessWatcher, RemoteEnd, tasks};
 use crate::process::guard::Guard;
 use crate::process::stderr::Stderr;
 use crate::process::{Launch, Process, SpawnError, exit_words};
@@ -155,6 +155,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         if let Some(other) = response.as_ref().and_then(unknown_version) {
             return Err(FailedHandshake::speaks(&other, &plan.log));
         }
+        let tasks = response.as_ref().is_some_and(|it| tasks::are_declared(&it.result));
         let lifecycle = match era {
             Era::Legacy => ClientLifecycleMode::Initialize,
             Era::Modern => ClientLifecycleMode::Discover {
@@ -165,7 +166,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         let rmcp =
             serve_client_with_lifecycle(client, slow.with_handshake(response), lifecycle).await;
         let rmcp = rmcp.map_err(|error| FailedHandshake::initialized(&error, &plan.log))?;
-        Ok(Opened { lane: lane.clone(), rmcp, era })
+        Ok(Opened { lane: lane.clone(), rmcp, era, tasks })
     });
     let words = |stderr: &Stderr| ServerOutput {
         last_lines: stderr.last_lines(),

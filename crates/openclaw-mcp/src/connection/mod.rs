@@ -10,6 +10,7 @@ mod logging;
 pub mod param_headers;
 mod process_watcher;
 pub mod remote;
+mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -18,11 +19,12 @@ use memchr::memmem::Finder;
 use openclaw_config::LogLevel;
 use openclaw_content::{Untrusted, clean_line};
 use rmcp::RoleClient;
-use rmcp::model::ServerPeerInfo;
+use rmcp::model::{ProtocolVersion, ServerPeerInfo};
 use rmcp::service::{Peer, RunningService};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use tokio::sync::{Mutex, watch};
+use tokio::time::Instant;
 
 use crate::connection::client::Client;
 use crate::connection::era::Era;
@@ -35,6 +37,7 @@ use crate::wire::{CallError, FastLane, Limits, ToolCall, Watcher};
 use input_required::{INPUT_REQUIRED, MAX_ROUNDS};
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
+use tasks::{Cancellations, TASK_ID};
 
 /// Maximum length of a program's name and version, and of instructions, in characters.
 const MAX_PROGRAM: usize = 200;
@@ -61,6 +64,8 @@ pub struct Connection {
     log_level: Mutex<Option<LogLevel>>,
     /// Interruptions since the connection was opened, for servers that have them.
     interruptions: Option<watch::Receiver<u64>>,
+    /// Cancellations of tasks whose calls were dropped.
+    cancellations: Cancellations,
     /// `None` once the connection is closed.
     rmcp: Mutex<Option<RunningService<RoleClient, Client>>>,
 }
@@ -91,6 +96,10 @@ pub struct Offers {
     pub prompts: bool,
     /// Log messages.
     pub logging: bool,
+    /// Completion of arguments.
+    pub completions: bool,
+    /// Tool calls as tasks.
+    pub tasks: bool,
 }
 
 /// The other end of a connection.
@@ -118,6 +127,8 @@ pub(crate) struct Opened {
     pub(crate) lane: FastLane,
     pub(crate) rmcp: RunningService<RoleClient, Client>,
     pub(crate) era: Era,
+    /// Whether the server declares tool calls as tasks, up to 2025-11-25. `rmcp` does not know it.
+    pub(crate) tasks: bool,
 }
 
 #[derive(Debug)]
@@ -127,21 +138,29 @@ struct Meta {
     members: String,
     /// Finds results that may request input. Created once: creation costs more than a search.
     input_required: Finder<'static>,
+    /// Finds results that may be tasks.
+    task_id: Finder<'static>,
 }
 
 impl Meta {
     fn new(object: Map<String, Value>) -> Self {
         let text = Value::Object(object.clone()).to_string();
         let members = text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned();
-        Self { object, members, input_required: Finder::new(INPUT_REQUIRED) }
+        let [input_required, task_id] = [INPUT_REQUIRED, TASK_ID].map(Finder::new);
+        Self { object, members, input_required, task_id }
     }
 }
 
 impl Connection {
     pub(crate) fn new(opened: Opened, client: Client, far_end: RemoteEnd) -> Self {
-        let Opened { lane, rmcp, era } = opened;
+        let Opened { lane, rmcp, era, tasks } = opened;
         client.speaks_over(&lane);
-        let about = rmcp.peer_info().map(|info| ServerSelfInfo::from(&*info)).unwrap_or_default();
+        let about = rmcp.peer_info().map(|info| ServerSelfInfo::from(&*info));
+        let mut about: ServerSelfInfo = about.unwrap_or_default();
+        if era == Era::Legacy {
+            let knows = |version: &str| version >= ProtocolVersion::V_2025_11_25.as_str();
+            about.offers.tasks = tasks && about.version.as_deref().is_some_and(knows);
+        }
         let meta = (era == Era::Modern).then(|| {
             let mut meta = era::request_meta(client.config());
             logging::request(&mut meta, client.log_level(), about.offers);
@@ -151,6 +170,7 @@ impl Connection {
         let (subscribed, rmcp) = (Mutex::default(), Mutex::new(Some(rmcp)));
         let (followed, log_level) = (watch::Sender::default(), Mutex::default());
         let interruptions = lane.interruptions();
+        let cancellations = Cancellations::default();
         Self {
             lane,
             client,
@@ -163,6 +183,7 @@ impl Connection {
             followed,
             log_level,
             interruptions,
+            cancellations,
             rmcp,
         }
     }
@@ -198,10 +219,14 @@ impl Connection {
         let call = ToolCall { tool, arguments, meta, more: "", headers };
         // Not an `async fn`, which would hold its arguments twice.
         async move {
-            let result = self.lane.call_tool_watched(call, limits, watcher).await?;
-            match self.missing(&result) {
-                None => Ok(result),
-                Some(_) => Box::pin(self.asked_back(call, result, limits, watcher)).await,
+            let started = Instant::now();
+            let mut result = self.lane.call_tool_watched(call, limits, watcher).await?;
+            if self.missing(&result).is_some() {
+                result = Box::pin(self.asked_back(call, result, limits, watcher)).await?;
+            }
+            match self.may_be_task(&result) {
+                false => Ok(result),
+                true => Box::pin(self.settled(result, started, limits, watcher)).await,
             }
         }
     }
@@ -373,6 +398,8 @@ impl From<&ServerPeerInfo> for ServerSelfInfo {
                     .is_some_and(|resources| resources.subscribe == Some(true)),
                 prompts: capabilities.prompts.is_some(),
                 logging: capabilities.logging.is_some(),
+                completions: capabilities.completions.is_some(),
+                tasks: capabilities.supports_tasks(),
             },
         }
     }

@@ -91,6 +91,7 @@ mod tests {
             description: description.map(str::to_owned),
             input_schema: Arc::default(),
             hints: crate::inventory::listing::Hints::default(),
+            task_support: crate::inventory::listing::TaskSupport::default(),
             other: crate::inventory::listing::OtherMembers::default(),
         }
     }

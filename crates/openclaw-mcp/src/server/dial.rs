@@ -183,9 +183,9 @@ impl ServerDial {
             log: self.log.clone(),
         };
         let opened = remote::open(plan, client.clone()).await?;
-        let remote::Opened { lane, rmcp, known, .. } = opened;
+        let remote::Opened { lane, rmcp, known, tasks, .. } = opened;
         let far_end = RemoteEnd::Remote { flavour: known.flavour };
-        Ok(Connection::new(Opened { lane, rmcp, era: known.era }, client, far_end))
+        Ok(Connection::new(Opened { lane, rmcp, era: known.era, tasks }, client, far_end))
     }
 
     /// Starts a local server. One that fails on the probe or on the newest handshake is started

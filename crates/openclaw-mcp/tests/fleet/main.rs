@@ -11,4 +11,5 @@ mod remote;
 mod secrets;
 mod subscriptions;
 mod support;
+mod tasks;
 mod toolset;

@@ -1,19 +1,24 @@
 //! Messages that servers initiate: elicitations, roots, changed lists, progress.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{BoxFuture, join};
+use openclaw_mcp::call::completion::CompletionOf;
 use openclaw_mcp::connection::client::{
     ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor, Host,
 };
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_testkit::{FastMcp, Peers};
+use openclaw_tools::{CallContext, CallOptions, Progress};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
-use crate::support::{Yard, assert_result, call, ready, servers, setup, within};
+use crate::support::{Yard, assert_result, by_hand, call, ready, servers, setup, within};
 
 /// Timeout in milliseconds of a call without progress: enough for a busy machine, and less than the
 /// long calls take.
@@ -132,6 +137,55 @@ async fn node_servers_elicit_request_roots_and_report_changes_and_progress() {
     .await;
     within(fleet.stop()).await;
     yard.assert_nothing_left(&["local", "files"]);
+}
+
+/// A user who picks the first choice.
+struct First;
+
+impl Elicitor for First {
+    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
+        let ElicitationKind::Form(schema) = &question.wanted else { panic!("{question:?}") };
+        let choice = schema["properties"]["interpretation"]["oneOf"][0]["const"].clone();
+        async move { ElicitationAnswer::Accept(Some(json!({ "interpretation": choice }))) }.boxed()
+    }
+}
+
+#[tokio::test]
+async fn node_servers_execute_tasks_with_progress_and_input_and_complete_arguments() {
+    let (peers, yard) = (Peers::find(), Yard::new());
+    let remote = spawn_blocking(|| Peers::find().everything_http()).await.unwrap();
+    let config = servers(&json!({
+        "local": yard.entry("local", &peers.everything()),
+        "remote": { "url": remote.url(), "timeout": 120_000 },
+    }));
+    let host = Host { person: Some(Arc::new(First)), ..Host::default() };
+    let (fleet, tools) = ready(&config, setup(host)).await;
+    for server in ["local", "remote"] {
+        let name = format!("mcp_{server}_simulate-research-query");
+        let (watcher, mut progress) = watch::channel(None);
+        let options = CallOptions { watcher: Some(&watcher), ..CallOptions::default() };
+        let context = CallContext { options, ..by_hand() };
+        let arguments = RawValue::from_string(json!({ "topic": "otters" }).to_string()).unwrap();
+        let watched = async {
+            let is_told = |it: &Option<Progress>| {
+                it.as_ref().is_some_and(|it| it.message.as_deref() == Some("Analyzing content..."))
+            };
+            within(progress.wait_for(is_told)).await.unwrap();
+        };
+        let (plain, ()) = join(within(tools.call(&name, &arguments, &context)), watched).await;
+        assert_result(&plain, server, "# Research Report: otters\n");
+        let ambiguous = json!({ "topic": "python", "ambiguous": true });
+        let clarified = call(&tools, &name, ambiguous).await;
+        assert_result(&clarified, server, "# Research Report: python (programming)");
+    }
+    let of = CompletionOf::Prompt("completable-prompt");
+    let given = BTreeMap::from([("department".to_owned(), "Sales".to_owned())]);
+    for server in ["local", "remote"] {
+        let completed = tools.complete(server, of, ("name", "E"), &given).await.unwrap();
+        assert_eq!(completed.values, ["Eve"]);
+    }
+    within(fleet.stop()).await;
+    yard.assert_nothing_left(&["local"]);
 }
 
 #[tokio::test]

@@ -62,6 +62,12 @@ impl Engine {
                     .ok_or_else(|| RpcError::new(-32602, "Unknown prompt or missing argument"))?;
                 return Ok(Some(members));
             }
+            "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel" => {
+                return self.about_task(method, request).map(Some);
+            }
+            "completion/complete" if catalogue.prompts => {
+                return complete(params.argument).map(Some);
+            }
             _ => return Err(RpcError::new(-32601, format!("Method not found: {method}"))),
         };
         Ok(Some(if request.modern { self.cacheable(members) } else { members }))
@@ -73,6 +79,17 @@ impl Engine {
         members.extend_from_slice(format!(r#","ttlMs":{ttl},"cacheScope":"private""#).as_bytes());
         members
     }
+}
+
+/// Completes any argument to a name.
+fn complete(argument: Option<&RawValue>) -> Result<Vec<u8>, RpcError> {
+    let argument = argument.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
+    let typed = argument.as_ref().and_then(|argument| argument["value"].as_str());
+    let typed = typed.ok_or_else(|| RpcError::new(-32602, "Invalid params: no value"))?;
+    let values = ["Ada", "Alan", "Grace", "Anna Maria", "A\u{1b}[2J"];
+    let values: Vec<_> = values.into_iter().filter(|name| name.starts_with(typed)).collect();
+    let completion = json!({"values": values, "total": values.len(), "hasMore": false});
+    Ok(format!(r#""completion":{completion}"#).into_bytes())
 }
 
 /// The request stays open; changes are sent with its id (2026-07-28).

@@ -34,6 +34,12 @@ impl Engine {
         if let Some(refusal) = self.refusal(session, request) {
             return out.send(error(request.id.get(), &refusal));
         }
+        if let Some(task) = self.script.calls.task {
+            return match self.create_task(request, task) {
+                Ok(members) => out.send(response(request.id.get(), &members, request.modern)),
+                Err(problem) => out.send(error(request.id.get(), &problem)),
+            };
+        }
         let name = request.name();
         if name == "crash" {
             out.flush();

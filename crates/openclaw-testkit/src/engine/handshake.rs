@@ -117,6 +117,11 @@ impl Engine {
         }
         if self.script.catalogue.prompts {
             capabilities["prompts"] = json!({});
+            capabilities["completions"] = json!({});
+        }
+        if self.script.calls.task.is_some() {
+            capabilities["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
+            capabilities["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
         }
         capabilities
     }

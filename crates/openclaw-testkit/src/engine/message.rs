@@ -35,6 +35,12 @@ pub(crate) struct Params<'a> {
     #[serde(borrow)]
     pub(crate) arguments: Option<&'a RawValue>,
     #[serde(borrow)]
+    pub(crate) argument: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) task: Option<&'a RawValue>,
+    #[serde(borrow)]
+    pub(crate) task_id: Option<Text<'a>>,
+    #[serde(borrow)]
     pub(crate) protocol_version: Option<Text<'a>>,
     #[serde(borrow)]
     pub(crate) request_id: Option<&'a RawValue>,

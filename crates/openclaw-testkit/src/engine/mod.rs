@@ -10,6 +10,7 @@ mod defaults;
 mod handshake;
 mod message;
 mod session;
+mod tasks;
 mod tools;
 
 use std::fs::File;
@@ -45,6 +46,7 @@ pub(crate) struct Engine {
     changed: AtomicBool,
     pinging: AtomicBool,
     sessions: Mutex<Vec<Weak<Session>>>,
+    tasks: Mutex<Vec<tasks::TestTask>>,
     record: Option<Mutex<File>>,
 }
 
@@ -67,6 +69,7 @@ impl Engine {
             changed: AtomicBool::new(false),
             pinging: AtomicBool::new(false),
             sessions: Mutex::default(),
+            tasks: Mutex::default(),
             record,
             script,
         }))

@@ -125,6 +125,20 @@ pub struct CallScript {
     pub error: Option<RpcError>,
     /// Images are invalid base64.
     pub bad_base64: bool,
+    /// Calls are executed as tasks, of 2025-11-25 or of the extension of 2026-07-28.
+    pub task: Option<TaskScript>,
+}
+
+/// How a task proceeds. With `ask` it requests that input first (2026-07-28).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct TaskScript {
+    /// It ends at this poll; `None` if it never ends.
+    pub polls: Option<u32>,
+    /// The suggested interval between polls in milliseconds.
+    pub poll_ms: u64,
+    /// It ends with a JSON-RPC error.
+    pub fails: bool,
 }
 
 impl CallScript {
@@ -240,6 +254,12 @@ impl Script {
     /// Answers every call with this JSON-RPC error.
     pub fn call_error(mut self, error: RpcError) -> Self {
         self.calls.error = Some(error);
+        self
+    }
+
+    /// Executes calls as tasks.
+    pub fn as_tasks(mut self, task: TaskScript) -> Self {
+        self.calls.task = Some(task);
         self
     }
 

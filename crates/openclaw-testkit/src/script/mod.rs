@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-pub use calls::{Ask, CallScript, RpcError};
+pub use calls::{Ask, CallScript, RpcError, TaskScript};
 pub use catalogue::{CatalogueScript, Cursor, Odd, Tool};
 pub use http::{Answer, DropStream, Endless, Fault, HttpScript, On, RequestFlood};
 pub use process::{Grandchild, ProcessScript};

@@ -3,8 +3,8 @@
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use super::servers::{
-    CallArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs, RefreshArgs,
-    ReloadArgs, ResourcesArgs, ServersArgs, StatusArgs, ToolsArgs,
+    CallArgs, CompleteArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs,
+    RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, StatusArgs, ToolsArgs,
 };
 
 #[derive(Debug, Subcommand)]
@@ -23,6 +23,8 @@ pub(crate) enum McpCommand {
     Prompts(PromptsArgs),
     /// Get a prompt, with its arguments filled in
     Prompt(PromptArgs),
+    /// List the values of an argument of a prompt or resource template
+    Complete(CompleteArgs),
     /// Diagnose why a server does not work
     Doctor(DoctorArgs),
     /// Show the details of a server

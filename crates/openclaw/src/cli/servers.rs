@@ -204,6 +204,33 @@ pub(crate) struct PromptArgs {
 }
 
 #[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp complete demo summarise-notes language
+  openclaw mcp complete demo summarise-notes language F
+  openclaw mcp complete git 'repo://{owner}/{repo}' repo open --given owner=octocat
+
+The values are printed one per line, best first.
+
+Exit codes: 0 success, 1 the server does not complete it, 2 wrong usage, 3 the server is not available.")]
+pub(crate) struct CompleteArgs {
+    /// The server
+    pub(crate) server: String,
+    /// The prompt, as `openclaw mcp prompts` shows it, or the URI template of resources
+    #[arg(value_name = "PROMPT")]
+    pub(crate) of: String,
+    /// The name of its argument
+    pub(crate) argument: String,
+    /// The beginning of the value
+    #[arg(default_value = "")]
+    pub(crate) prefix: String,
+    /// The value of another argument, which may narrow the result
+    #[arg(long, value_name = "KEY=VALUE")]
+    pub(crate) given: Vec<String>,
+    #[command(flatten)]
+    pub(crate) context: ContextArgs,
+}
+
+#[derive(Debug, Args)]
 #[command(after_help = "Example:
   openclaw mcp status demo
 

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 
 use crate::connection::era::Era;
-use crate::connection::local;
+use crate::connection::{local, tasks};
 use crate::server::log::ServerLog;
 use crate::wire::FastLane;
 use crate::wire::http::HttpSlowLane;
@@ -81,6 +81,8 @@ pub struct Opened<H: ClientHandler> {
     pub version: Option<String>,
     /// The protocol of the server.
     pub known: NegotiatedProtocol,
+    /// Whether the server declares tool calls as tasks, up to 2025-11-25.
+    pub tasks: bool,
 }
 
 /// Detects the protocol of a server and performs the handshake. If that fails, nothing is left
@@ -110,6 +112,7 @@ pub async fn open<H: ClientHandler>(
             return Err(failed.map_or_else(|_| late(step), |met| met.err().unwrap_or(late(step))));
         }
     };
+    let tasks = met.response.as_ref().is_some_and(|it| tasks::are_declared(&it.result));
     let lifecycle = match met.known.era {
         Era::Legacy => ClientLifecycleMode::Initialize,
         Era::Modern => ClientLifecycleMode::Discover {
@@ -126,7 +129,7 @@ pub async fn open<H: ClientHandler>(
         Ok(Ok(rmcp)) => {
             wire.until_listening().await;
             let version = rmcp.peer_info().map(|info| info.protocol_version.to_string());
-            return Ok(Opened { lane, rmcp, version, known: met.known });
+            return Ok(Opened { lane, rmcp, version, known: met.known, tasks });
         }
         Ok(Err(error)) => RemoteError::Refused { step, cause: local::plain(&error, &plan.log) },
         Err(_) => late(step),

@@ -12,7 +12,7 @@ mod tools;
 pub use other::OtherMembers;
 pub use prompts::{ListedArgument, ListedPrompt, prompts};
 pub use resources::{ListedResource, ListedTemplate, resources, templates};
-pub use tools::{Hints, ListedTool, tools};
+pub use tools::{Hints, ListedTool, TaskSupport, tools};
 
 use std::collections::BTreeSet;
 

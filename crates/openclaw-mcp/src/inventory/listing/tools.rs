@@ -28,8 +28,33 @@ pub struct ListedTool {
     pub input_schema: Arc<Map<String, Value>>,
     /// The effects that the server claims, from `annotations`. They may be wrong.
     pub hints: Hints,
+    /// Whether it can be called as a task, from `execution`.
+    pub task_support: TaskSupport,
     /// The other members of the entry.
     pub other: OtherMembers,
+}
+
+/// The member `execution`. One that cannot be read is ignored.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Execution {
+    task_support: TaskSupport,
+}
+
+/// Whether a tool can be called as a task (2025-11-25).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum TaskSupport {
+    /// No.
+    #[default]
+    Forbidden,
+    /// Yes, but it is called without.
+    Optional,
+    /// It can only be called as one.
+    Required,
+    /// Of a later version.
+    #[serde(other)]
+    Other,
 }
 
 /// The effects of a tool, as claimed by its server.
@@ -68,6 +93,7 @@ impl<'de> Visitor<'de> for Entry {
         let (mut name, mut input_schema) = (None, None);
         let (mut title, mut description) = (None, None);
         let (mut hints, mut other) = (Hints::default(), OtherMembers::default());
+        let mut task_support = TaskSupport::default();
         while let Some(Key(key)) = map.next_key()? {
             match &*key {
                 "name" => once("name", &mut name, map.next_value()?)?,
@@ -81,6 +107,9 @@ impl<'de> Visitor<'de> for Entry {
                     if key == "annotations" {
                         let read = serde_json::from_str::<Option<Hints>>(value.get());
                         hints = read.map_err(A::Error::custom)?.unwrap_or_default();
+                    } else if key == "execution" {
+                        let read = serde_json::from_str::<Execution>(value.get());
+                        task_support = read.unwrap_or_default().task_support;
                     }
                     other.add(key.into_owned(), value);
                 }
@@ -92,6 +121,7 @@ impl<'de> Visitor<'de> for Entry {
             description: description.flatten(),
             input_schema: input_schema.ok_or_else(|| A::Error::missing_field("inputSchema"))?,
             hints,
+            task_support,
             other,
         })
     }

@@ -12,6 +12,7 @@ fn tool(description: &str, schema: Value) -> ListedTool {
         description: Some(description.to_owned()),
         input_schema: std::sync::Arc::new(input_schema),
         hints: crate::inventory::listing::Hints::default(),
+        task_support: crate::inventory::listing::TaskSupport::default(),
         other: crate::inventory::listing::OtherMembers::default(),
     }
 }

@@ -1,9 +1,15 @@
-//! Completion of slash commands, and of server, tool and session names in their arguments.
+//! Completion of slash commands, of server, tool and session names in their arguments, and of the
+//! arguments of prompts, whose values the servers know.
 
+use std::collections::BTreeMap;
+use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::mcp::CompleteParams;
 use reedline::{Completer, CompletionResult, Span, Suggestion};
+use tokio::sync::mpsc;
 
 use super::commands::LOCAL;
 
@@ -19,19 +25,50 @@ const MCP_VERBS: [(&str, &str); 7] = [
 ];
 /// The maximum length of a description.
 const DESCRIPTION_CHARS: usize = 80;
+/// How long the editor waits for the values of an argument.
+const VALUES: Duration = Duration::from_secs(2);
 
 /// A word to complete to, with a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Entry {
     word: String,
     about: String,
+    /// The names of its arguments, if its server completes their values.
+    args: Vec<String>,
+    /// Whether more of the same word follows.
+    is_open: bool,
 }
 
 impl Entry {
     pub(super) fn new(word: impl Into<String>, about: &str) -> Self {
         let about = clean_line(Untrusted::new(about), DESCRIPTION_CHARS);
-        Self { word: word.into(), about }
+        Self { word: word.into(), about, args: Vec::new(), is_open: false }
     }
+
+    /// Sets the names of its arguments.
+    pub(super) fn with_args(self, args: impl Iterator<Item = String>) -> Self {
+        Self { args: args.collect(), ..self }
+    }
+}
+
+/// A request for the values of an argument, and where they go.
+pub(super) type ValuesWanted = (CompleteParams, blocking::SyncSender<Vec<String>>);
+
+/// An argument of a prompt whose values complete a word.
+#[derive(Debug, PartialEq, Eq)]
+struct Lookup {
+    params: CompleteParams,
+    /// What precedes the value in the word: `name=` or nothing.
+    before: String,
+}
+
+/// What the last word of a text may be completed to.
+#[derive(Debug, Default)]
+struct Candidates {
+    /// The offset of the word.
+    start: usize,
+    entries: Vec<Entry>,
+    lookup: Option<Lookup>,
 }
 
 /// The words to complete to.
@@ -70,8 +107,7 @@ impl Vocabulary {
         words.sessions = sessions.collect();
     }
 
-    /// Returns the completions of the last word of this text, and the offset of that word.
-    fn candidates(&self, text: &str) -> (usize, Vec<Entry>) {
+    fn candidates(&self, text: &str) -> Candidates {
         let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let start = text
             .rfind(char::is_whitespace)
@@ -86,26 +122,104 @@ impl Vocabulary {
             ["/mcp"] => verbs(),
             ["/mcp", "connect"] => Vec::new(),
             ["/mcp", _] => words.servers.clone(),
+            [command, given @ ..] => {
+                let command = words.commands.iter().find(|entry| entry.word == *command);
+                let Some(command) = command.filter(|it| !it.args.is_empty()) else {
+                    return Candidates { start, ..Candidates::default() };
+                };
+                let (entries, lookup) = prompt_argument(command, given, last);
+                return Candidates { start, entries, lookup };
+            }
             _ => Vec::new(),
         };
-        (start, all.into_iter().filter(|entry| entry.word.starts_with(last)).collect())
+        let entries = all.into_iter().filter(|entry| entry.word.starts_with(last)).collect();
+        Candidates { start, entries, lookup: None }
     }
 }
 
-/// The completer of the line editor.
-pub(super) struct Completion(pub(super) Arc<Vocabulary>);
+/// Completes an argument of a prompt: `name=value` pairs, or values in order.
+fn prompt_argument(command: &Entry, given: &[&str], last: &str) -> (Vec<Entry>, Option<Lookup>) {
+    let pair = |word: &str| {
+        let (name, value) = word.split_once('=')?;
+        let is_known = command.args.iter().any(|known| known == name);
+        is_known.then(|| (name.to_owned(), value.to_owned()))
+    };
+    let lookup = |argument: &str, typed: &str, before: String, args: BTreeMap<String, String>| {
+        let params = CompleteParams {
+            of: command.word.trim_start_matches('/').to_owned(),
+            argument: argument.to_owned(),
+            value: Some(typed.to_owned()),
+            args: (!args.is_empty()).then_some(args),
+            ..CompleteParams::default()
+        };
+        Some(Lookup { params, before })
+    };
+    let pairs: Vec<(String, String)> = given.iter().filter_map(|word| pair(word)).collect();
+    if pairs.len() == given.len() {
+        if let Some((name, typed)) = pair(last) {
+            let before = format!("{name}=");
+            return (Vec::new(), lookup(&name, &typed, before, pairs.into_iter().collect()));
+        }
+        let is_left = |name: &&String| !pairs.iter().any(|(known, _)| known == *name);
+        let names = command.args.iter().filter(is_left).map(|name| format!("{name}="));
+        let names = names.filter(|word| word.starts_with(last));
+        let names = names.map(|word| Entry { is_open: true, ..Entry::new(word, "") }).collect();
+        // The first word may be a value as well.
+        let first = command.args.first().filter(|_| given.is_empty());
+        let values = first.and_then(|first| lookup(first, last, String::new(), BTreeMap::new()));
+        return (names, values);
+    }
+    let Some(name) = command.args.get(given.len()) else { return (Vec::new(), None) };
+    let args = command.args.iter().cloned().zip(given.iter().map(|word| (*word).to_owned()));
+    (Vec::new(), lookup(name, last, String::new(), args.collect()))
+}
+
+/// The completer of the line editor, on its thread.
+pub(super) struct Completion {
+    vocabulary: Arc<Vocabulary>,
+    wanted: mpsc::Sender<ValuesWanted>,
+    /// The last values: the menu asks for the same ones again.
+    last: Option<(CompleteParams, Vec<String>)>,
+}
+
+impl Completion {
+    pub(super) fn new(vocabulary: Arc<Vocabulary>, wanted: mpsc::Sender<ValuesWanted>) -> Self {
+        Self { vocabulary, wanted, last: None }
+    }
+
+    /// Returns the values of an argument, or none if they do not arrive in time.
+    fn values(&mut self, params: CompleteParams) -> Vec<String> {
+        if let Some((known, values)) = &self.last
+            && *known == params
+        {
+            return values.clone();
+        }
+        let (reply, values) = blocking::sync_channel(1);
+        if self.wanted.try_send((params.clone(), reply)).is_err() {
+            return Vec::new();
+        }
+        let values = values.recv_timeout(VALUES).unwrap_or_default();
+        self.last = Some((params, values.clone()));
+        values
+    }
+}
 
 impl Completer for Completion {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
         let text = line.get(..pos).unwrap_or(line);
-        let (start, entries) = self.0.candidates(text);
+        let Candidates { start, mut entries, lookup } = self.vocabulary.candidates(text);
+        if let Some(Lookup { params, before }) = lookup {
+            // A value with a space would be two words.
+            let values = self.values(params).into_iter().filter(|it| !it.contains(' '));
+            entries.extend(values.map(|value| Entry::new(format!("{before}{value}"), "")));
+        }
         let suggestions: Vec<Suggestion> = entries
             .into_iter()
             .map(|entry| Suggestion {
+                append_whitespace: !entry.is_open,
                 value: entry.word,
                 description: (!entry.about.is_empty()).then_some(entry.about),
                 span: Span { start, end: text.len() },
-                append_whitespace: true,
                 ..Suggestion::default()
             })
             .collect();
@@ -121,15 +235,77 @@ impl Completer for Completion {
 mod tests {
     use super::*;
 
-    fn completed(text: &str) -> Vec<String> {
+    fn vocabulary() -> Vocabulary {
         let vocabulary = Vocabulary::default();
+        let args = ["name", "tone"].map(str::to_owned).into_iter();
+        let greet = Entry::new("/mcp__demo__greet", "Greets").with_args(args);
         vocabulary.learn(
-            [Entry::new("/mcp", "Servers"), Entry::new("/mcp__demo__greet", "Greets")].into_iter(),
+            [Entry::new("/mcp", "Servers"), greet].into_iter(),
             ["demo", "github"].map(ToOwned::to_owned).into_iter(),
             [Entry::new("mcp_demo_add", "Adds"), Entry::new("mcp_demo_now", "")].into_iter(),
         );
         vocabulary.learn_sessions([Entry::new("agent:main:main", "Hello")].into_iter());
-        vocabulary.candidates(text).1.into_iter().map(|entry| entry.word).collect()
+        vocabulary
+    }
+
+    fn completed(text: &str) -> Vec<String> {
+        vocabulary().candidates(text).entries.into_iter().map(|entry| entry.word).collect()
+    }
+
+    /// The argument that is completed, what was typed of it, and the other arguments.
+    fn looked_up(text: &str) -> Option<(String, String, BTreeMap<String, String>)> {
+        let params = vocabulary().candidates(text).lookup?.params;
+        assert_eq!(params.of, "mcp__demo__greet");
+        Some((params.argument, params.value.unwrap(), params.args.unwrap_or_default()))
+    }
+
+    #[test]
+    fn arguments_of_prompts_are_completed_by_their_server() {
+        let args = |pairs: &[(&str, &str)]| {
+            pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+        };
+        for (text, argument, typed, given) in [
+            ("/mcp__demo__greet ", "name", "", args(&[])),
+            ("/mcp__demo__greet A", "name", "A", args(&[])),
+            ("/mcp__demo__greet name=A", "name", "A", args(&[])),
+            ("/mcp__demo__greet name=Ada tone=", "tone", "", args(&[("name", "Ada")])),
+            ("/mcp__demo__greet Ada k", "tone", "k", args(&[("name", "Ada")])),
+        ] {
+            let expected = Some((argument.to_owned(), typed.to_owned(), given));
+            assert_eq!(looked_up(text), expected, "{text}");
+        }
+        for text in ["/mcp__demo__greet Ada kind x", "/mcp__demo__gree A", "/mcp name=A", "A"] {
+            assert_eq!(looked_up(text), None, "{text}");
+        }
+        assert_eq!(completed("/mcp__demo__greet "), ["name=", "tone="]);
+        assert_eq!(completed("/mcp__demo__greet name=Ada t"), ["tone="]);
+    }
+
+    #[test]
+    fn values_of_the_server_become_suggestions_and_are_requested_once() {
+        let (wanted, mut asked) = mpsc::channel::<ValuesWanted>(1);
+        let server = std::thread::spawn(move || {
+            let mut count = 0;
+            while let Some((params, reply)) = asked.blocking_recv() {
+                count += 1;
+                assert_eq!(params.value.as_deref(), Some("A"));
+                let values = ["Ada", "Alan", "Anna Maria"].map(str::to_owned).to_vec();
+                reply.send(values).unwrap();
+            }
+            count
+        });
+        let mut completion = Completion::new(Arc::new(vocabulary()), wanted);
+        let line = "/mcp__demo__greet name=A";
+        for _ in 0..2 {
+            let found = completion.complete(line, line.len());
+            let values: Vec<_> =
+                found.suggestions().iter().map(|it| (it.value.clone(), it.span.start)).collect();
+            let start = line.find("name=").unwrap();
+            let word = |word: &str| (word.to_owned(), start);
+            assert_eq!(values, [word("name=Ada"), word("name=Alan")]);
+        }
+        drop(completion);
+        assert_eq!(server.join().unwrap(), 1);
     }
 
     #[test]

@@ -17,7 +17,7 @@ use reedline::{
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
-use super::complete::{Completion, Vocabulary};
+use super::complete::{Completion, ValuesWanted, Vocabulary};
 use crate::fold::fold;
 use crate::output::colour_wanted;
 use crate::typed_ahead;
@@ -58,10 +58,20 @@ pub(super) enum Typed {
     Failed(String),
 }
 
+/// An event of the editor.
+#[derive(Debug)]
+pub(super) enum EditorEvent {
+    /// The result of the prompt.
+    Typed(Typed),
+    /// A request for the values of an argument. The editor waits for them.
+    Values(ValuesWanted),
+}
+
 /// The line editor, which owns the terminal from [`begin`](Self::begin) until the result.
 pub(super) struct Editor {
     asks: blocking::SyncSender<Ask>,
     typed: mpsc::Receiver<Typed>,
+    wanted: mpsc::Receiver<ValuesWanted>,
     printer: blocking::SyncSender<String>,
     give_up: Arc<AtomicBool>,
     is_asking: bool,
@@ -72,8 +82,10 @@ impl Editor {
         let give_up = Arc::new(AtomicBool::new(false));
         let printer = ExternalPrinter::new(PRINTED);
         let sender = printer.sender();
+        let (want, wanted) = mpsc::channel(1);
+        let completion = Completion::new(vocabulary, want);
         let mut editors = Editors {
-            message: for_messages(history, vocabulary, Arc::clone(&give_up))
+            message: for_messages(history, completion, Arc::clone(&give_up))
                 .with_external_printer(printer),
             give_up: Arc::clone(&give_up),
         };
@@ -90,7 +102,7 @@ impl Editor {
                 }
             })
             .map_err(|error| error.to_string())?;
-        Ok(Self { asks, typed: receiver, printer: sender, give_up, is_asking: false })
+        Ok(Self { asks, typed: receiver, wanted, printer: sender, give_up, is_asking: false })
     }
 
     /// Shows a prompt. Must not be called again before its result.
@@ -104,6 +116,18 @@ impl Editor {
         let typed = self.typed.recv().await;
         self.is_asking = false;
         typed.unwrap_or_else(|| Typed::Failed("the line editor has stopped".to_owned()))
+    }
+
+    /// Waits for the result of the prompt, or for a request for values. Cancel-safe.
+    pub(super) async fn event(&mut self) -> EditorEvent {
+        let typed = tokio::select! {
+            biased;
+            typed = self.typed.recv() => typed,
+            Some(wanted) = self.wanted.recv() => return EditorEvent::Values(wanted),
+        };
+        self.is_asking = false;
+        let stopped = || Typed::Failed("the line editor has stopped".to_owned());
+        EditorEvent::Typed(typed.unwrap_or_else(stopped))
     }
 
     /// Withdraws the prompt, and waits until the terminal is released.
@@ -174,7 +198,7 @@ fn forget_typed() {
     }
 }
 
-fn for_messages(history: &Path, vocabulary: Arc<Vocabulary>, give_up: Arc<AtomicBool>) -> Reedline {
+fn for_messages(history: &Path, completion: Completion, give_up: Arc<AtomicBool>) -> Reedline {
     let mut keys = default_emacs_keybindings();
     keys.add_binding(
         KeyModifiers::NONE,
@@ -190,7 +214,7 @@ fn for_messages(history: &Path, vocabulary: Arc<Vocabulary>, give_up: Arc<Atomic
     let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(MARK));
     let editor = Reedline::create()
         .with_ansi_colors(colour_wanted())
-        .with_completer(Box::new(Completion(vocabulary)))
+        .with_completer(Box::new(completion))
         .with_partial_completions(true)
         .with_quick_completions(true)
         .with_menu(ReedlineMenu::EngineCompleter(menu))

@@ -2,10 +2,15 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_protocol::mcp::CompleteParams;
+use openclaw_protocol::{ask, rpc};
+use tokio::time::timeout;
 
 use super::commands::{self, Line};
 use super::complete::Vocabulary;
-use super::editor::{Ask, Editor, Typed};
+use super::editor::{Ask, Editor, EditorEvent, Typed};
 use super::turn::{TurnEnd, run_turn};
 use super::watch::{Change, Watch};
 use super::{Chat, greeting, invoke};
@@ -14,6 +19,9 @@ use crate::exit::Exit;
 use crate::fold::fold;
 use crate::output::{FAINT, Output};
 use crate::signals::{SignalAction, Signals};
+
+/// How long the values of an argument may take: the user is typing.
+const VALUES: Duration = Duration::from_millis(1_500);
 
 /// Runs the chat until the user exits.
 pub(super) async fn run(
@@ -64,7 +72,13 @@ async fn next_line(
         let typed = loop {
             tokio::select! {
                 biased;
-                typed = editor.typed() => break typed,
+                event = editor.event() => match event {
+                    EditorEvent::Typed(typed) => break typed,
+                    // If the editor no longer waits, the values are not needed.
+                    EditorEvent::Values((params, reply)) => {
+                        let _ = reply.send(values(chat, params).await);
+                    }
+                },
                 change = watch.changed() => match change {
                     Change::Servers => {
                         for line in watch.news(chat).await {
@@ -95,6 +109,13 @@ async fn next_line(
             Typed::Failed(error) => return Err(terminal_failed(error)),
         }
     }
+}
+
+/// Returns the values of an argument; none if its server does not complete it, or not in time.
+async fn values(chat: &Chat<'_>, params: CompleteParams) -> Vec<String> {
+    let params = CompleteParams { agent_id: Some(chat.whom.agent.clone()), ..params };
+    let asked = timeout(VALUES, ask::<rpc::McpComplete>(chat.surface, params)).await;
+    asked.ok().and_then(Result::ok).map(|it| it.values).unwrap_or_default()
 }
 
 fn terminal_failed(cause: String) -> CommandError {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use openclaw_mcp::server::status::ServerStatus;
-use openclaw_protocol::agents::{CommandsParams, CommandsResult};
+use openclaw_protocol::agents::{Command, CommandSource, CommandsParams, CommandsResult};
 use openclaw_protocol::sessions::Row;
 use openclaw_protocol::tools::{CatalogParams, CatalogResult};
 use openclaw_protocol::{EventReceiver, Received, RequestError, names, rpc};
@@ -106,8 +106,14 @@ impl Watch {
             look::<rpc::ToolsCatalog>(chat.surface, params).await;
         let groups = tools.map(|answer| answer.groups).unwrap_or_default();
         let tools = groups.into_iter().flat_map(|group| group.tools);
+        let command = |it: Command| {
+            let entry = Entry::new(format!("/{}", it.name), &it.description);
+            // Servers complete the arguments of their prompts.
+            let args = it.args.filter(|_| it.source == CommandSource::Plugin).unwrap_or_default();
+            entry.with_args(args.into_iter().map(|argument| argument.name))
+        };
         self.vocabulary.learn(
-            commands.into_iter().map(|it| Entry::new(format!("/{}", it.name), &it.description)),
+            commands.into_iter().map(command),
             self.told.iter().map(|server| server.name.clone()),
             tools.map(|tool| Entry::new(tool.id, &tool.description)),
         );

@@ -1,10 +1,11 @@
-//! `openclaw mcp resources | read | prompts | prompt` (B14, B15).
+//! `openclaw mcp resources | read | prompts | prompt | complete` (B14, B15, T13).
 
 use std::path::Path;
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::mcp::{
-    ListParams, PromptParams, PromptsResult, ReadParams, ResourcesResult,
+    CompleteParams, CompleteResult, ListParams, PromptParams, PromptsResult, ReadParams,
+    ResourcesResult,
 };
 use openclaw_protocol::rpc;
 use serde::Deserialize;
@@ -15,7 +16,7 @@ use serde_json::value::RawValue;
 use super::shell::{in_time, servers_of, with_result, with_shell};
 use super::tools::tell_missing;
 use super::{answer, arguments, save};
-use crate::cli::{PromptArgs, PromptsArgs, ReadArgs, ResourcesArgs};
+use crate::cli::{CompleteArgs, PromptArgs, PromptsArgs, ReadArgs, ResourcesArgs};
 use crate::commands::link::Servers;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -212,6 +213,37 @@ pub(super) fn prompt(
         let outcome = shell.try_ask::<rpc::McpPrompt>(params, Some(&args.server)).await;
         answer::show(&outcome.map_err(in_time)?, &args.name, &args.show, output)
     })
+}
+
+pub(super) fn complete(
+    args: &CompleteArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let given = arguments::texts(&args.given).map_err(CommandError::usage)?;
+    let params = CompleteParams {
+        agent_id: args.context.agent.clone(),
+        server: Some(args.server.clone()),
+        of: args.of.clone(),
+        argument: args.argument.clone(),
+        value: Some(args.prefix.clone()),
+        args: (!given.is_empty()).then_some(given),
+    };
+    let about = (&args.context, Some(args.server.as_str()));
+    with_result::<rpc::McpComplete>(about, params, flag, edge, output, show_completions)
+}
+
+fn show_completions(result: &CompleteResult, output: &mut Output) -> Exit {
+    if output.json {
+        output.value(&json!(result));
+        return Exit::Ok;
+    }
+    result.values.iter().for_each(|value| output.outside(value));
+    if result.has_more {
+        output.note("there are more values; type more of the beginning");
+    }
+    Exit::Ok
 }
 
 #[cfg(test)]

@@ -58,6 +58,7 @@ pub(crate) fn run(
         McpCommand::Read(args) => library::read(args, flag, edge, output),
         McpCommand::Prompts(args) => library::prompts(args, flag, edge, output),
         McpCommand::Prompt(args) => library::prompt(args, flag, edge, output),
+        McpCommand::Complete(args) => library::complete(args, flag, edge, output),
         McpCommand::Doctor(args) => doctor::doctor(args, flag, edge, output),
         McpCommand::Status(args) => status::status(args, flag, edge, output),
         McpCommand::Logs(args) => logs::logs(args, flag, edge, output),
