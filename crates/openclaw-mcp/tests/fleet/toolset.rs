@@ -8,12 +8,12 @@ use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Script, Tool};
 use openclaw_tools::{
     Approval, ApprovalAnswer, ApprovalNeed, ApprovalReason, ApprovalRequest, Approver, Arguments,
-    Call, CallContext, Consent, Failure, Fallback, ToolSource, pipeline,
+    Call, CallContext, Consent, Failure, Fallback, Grant, ToolSource, pipeline,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::support::{entry, servers, setup};
+use crate::support::{config as config_of, entry, servers, setup};
 
 /// Gives the same answer to every question.
 #[derive(Debug)]
@@ -21,7 +21,7 @@ struct Answers(ApprovalAnswer);
 
 impl Approver for Answers {
     fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
-        Box::pin(std::future::ready(self.0))
+        Box::pin(std::future::ready(self.0.clone()))
     }
 }
 
@@ -54,15 +54,57 @@ async fn read_only_tools_need_no_approval_and_others_do() {
     assert_eq!(call("mcp_x_push", Some(Approval::Once)).await, None);
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
     let nothing = Arguments::new(&nothing);
-    let push = || pipeline::standing(&*tools.find("mcp_x_push").unwrap(), &nothing);
+    let push = || pipeline::standing(&*tools.find("mcp_x_push").unwrap(), &nothing, None);
     assert_eq!(
         push(),
         ApprovalNeed::Ask(ApprovalReason::MayChange),
         "the approval was for one call"
     );
-    assert_eq!(call("mcp_x_push", Some(Approval::Always)).await, None);
+    assert_eq!(call("mcp_x_push", Some(Approval::Always(Grant::Tool))).await, None);
     assert_eq!(push(), ApprovalNeed::Free);
     assert_eq!(call("mcp_x_push", None).await, None);
     assert!(tools.find("mcp_x_nothing").is_none());
+    fleet.stop().await;
+}
+
+#[tokio::test]
+async fn another_program_or_agent_asks_again_for_a_tool_of_the_same_name() {
+    let folder = tempfile::tempdir().unwrap();
+    let start = |script: &Script| {
+        let pins = Some(Pins::load(folder.path().join("pins.json")).unwrap().into());
+        let setup = openclaw_mcp::fleet::Setup {
+            services: CallServices { pins, ..CallServices::none() },
+            ..setup()
+        };
+        let config = json!({
+            "mcp": { "servers": { "x": entry(script) } },
+            "agents": { "list": [{ "id": "main" }, { "id": "night" }] },
+        });
+        Fleet::start(&config_of(&config), setup)
+    };
+    let call = async |fleet: &std::sync::Arc<Fleet>, agent: &str, approval: Option<Approval>| {
+        let tools = ServerTools::new(fleet.clone(), agent);
+        let arguments = RawValue::from_string("{}".to_owned()).unwrap();
+        let approver = Answers(approval.map_or(ApprovalAnswer::Unanswered, ApprovalAnswer::Yes));
+        let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
+        let context = CallContext { consent, ..CallContext::by_hand("test") };
+        let call = Call::new("mcp_x_push", &*arguments);
+        fleet.pipeline().call(&tools, call, &context).await.details.failure
+    };
+    let script = || Script::new().tools([Tool::new("push")]);
+    let fleet = start(&script());
+    fleet.tried().await;
+    assert_eq!(call(&fleet, "main", Some(Approval::Always(Grant::Tool))).await, None);
+    assert_eq!(call(&fleet, "main", None).await, None);
+    assert_eq!(call(&fleet, "night", None).await, Some(Failure::Denied), "another agent");
+    fleet.stop().await;
+    let fleet = start(&script());
+    fleet.tried().await;
+    assert_eq!(call(&fleet, "main", None).await, None, "after a restart");
+    fleet.stop().await;
+    // The same tool with the same description, of another command.
+    let fleet = start(&script().name("another"));
+    fleet.tried().await;
+    assert_eq!(call(&fleet, "main", None).await, Some(Failure::Denied), "another program");
     fleet.stop().await;
 }

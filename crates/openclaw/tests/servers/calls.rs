@@ -120,6 +120,20 @@ fn a_tool_that_changed_after_it_was_approved_is_not_called() {
 }
 
 #[test]
+fn a_server_that_was_removed_and_added_again_is_new() {
+    let tool = |says: &str| Script::new().tools([Tool::new("count").description(says)]);
+    let place = Place::new(&[("test", &tool("Counts.")), ("other", &tool("Counts."))]);
+    for server in ["test", "other"] {
+        assert_eq!(place.said(&["mcp", "call", server, "count"]).0, 0);
+    }
+    assert_eq!(place.said(&["mcp", "remove", "test"]).0, 0);
+    place.configure(&[("test", &tool("Says more.")), ("other", &tool("Says more."))]);
+    let (exit, _, stderr) = place.said(&["mcp", "call", "test", "count"]);
+    assert_eq!(exit, 0, "its approvals are forgotten: {stderr}");
+    assert_eq!(place.said(&["mcp", "call", "other", "count"]).0, 4, "those of others are not");
+}
+
+#[test]
 fn the_audit_log_has_calls_without_their_arguments() {
     let place = Place::new(&[("test", &Script::new())]);
     assert_eq!(place.said(&["mcp", "call", "test", "echo", "text=confidential"]).0, 0);

@@ -3,6 +3,7 @@
 
 mod output;
 mod process;
+mod words;
 
 use std::any::Any;
 use std::fmt;
@@ -19,6 +20,7 @@ use super::reply::Reply;
 use crate::outcome::Failure;
 use output::{Output, drain};
 use process::{Pipes, Process};
+pub(super) use words::covering;
 
 /// How long to wait for output after the command has exited and its process group was killed: only
 /// a process that left the group can still hold the pipes.
