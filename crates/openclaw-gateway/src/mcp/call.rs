@@ -430,7 +430,13 @@ async fn ask<'a>(
     let answer =
         agent.pipeline().call(&finding, Call::new(request.method(), given), &context).await;
     let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
-    refused.map_or(Ok(answer), Err)
+    match (refused, answer.details.refused) {
+        (Some(problem), _) => Err(problem),
+        (None, Some(RefusedBy::NobodyToAsk)) => {
+            Err(not_yours(&format!("`{}` of `{}`", outside(request.what()), request.server())))
+        }
+        (None, _) => Ok(answer),
+    }
 }
 
 /// Checks the arguments of a prompt. Servers do not report unknown arguments.

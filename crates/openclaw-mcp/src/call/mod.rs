@@ -2,6 +2,7 @@
 
 pub mod bridge;
 pub mod library;
+mod permission;
 pub mod resource_tool;
 pub mod results;
 pub mod spill;

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use openclaw_config::Approval as Rule;
 use openclaw_tools::schema::{Dialect, LazyValidator, Unusable};
 use openclaw_tools::{
     AlwaysOption, Approval, ApprovalContext, ApprovalRule, Arguments, Decision, Executed,
@@ -82,14 +81,6 @@ impl CatalogueTool {
     }
 }
 
-fn rule(tool: &CatalogueTool) -> ApprovalRule {
-    match tool.treatment().approval {
-        Rule::Auto => ApprovalRule::Auto,
-        Rule::Always => ApprovalRule::Always,
-        Rule::Never => ApprovalRule::Never,
-    }
-}
-
 impl Tool for CatalogueTool {
     fn spec(&self) -> &ToolSpec {
         &self.spec
@@ -121,7 +112,7 @@ impl Tool for CatalogueTool {
     }
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
-        rule(self)
+        self.member.rule()
     }
 
     /// Without a store, an approval does not outlive the call.

@@ -8,12 +8,12 @@ use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Script, Tool};
 use openclaw_tools::{
     Approval, ApprovalAnswer, ApprovalNeed, ApprovalReason, ApprovalRequest, Approver, Arguments,
-    Call, CallContext, Consent, Failure, Fallback, Grant, ToolSource, pipeline,
+    Call, CallContext, Consent, Failure, Fallback, Grant, RefusedBy, ToolSource, pipeline,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::support::{config as config_of, entry, servers, setup};
+use crate::support::{config as config_of, entry, entry_with, servers, setup};
 
 /// Gives the same answer to every question.
 #[derive(Debug)]
@@ -65,6 +65,72 @@ async fn read_only_tools_need_no_approval_and_others_do() {
     assert_eq!(call("mcp_x_push", None).await, None);
     assert!(tools.find("mcp_x_nothing").is_none());
     fleet.stop().await;
+}
+
+#[tokio::test]
+async fn resources_obey_the_rules_of_their_server_and_unlisted_addresses_always_ask() {
+    let read = async |more: serde_json::Value, fallback: Fallback, uri: &str| {
+        let entry = entry_with(&Script::new(), more);
+        let fleet = Fleet::start(&servers(json!({ "x": entry })), setup());
+        fleet.tried().await;
+        let tools = ServerTools::new(fleet.clone(), "main");
+        let listed = fleet.agent("main").unwrap().resources()[0].entry.uri.clone();
+        let uri = if uri.is_empty() { &listed } else { uri };
+        let arguments = json!({ "server": "x", "uri": uri }).to_string();
+        let arguments = RawValue::from_string(arguments).unwrap();
+        let approver = Answers(ApprovalAnswer::Unanswered);
+        let consent = Consent::Ask { approver: &approver, fallback };
+        let context = CallContext { consent, ..CallContext::by_hand("test") };
+        let call = Call::new("mcp_resources", &*arguments);
+        let by_model = fleet.pipeline().call(&tools, call, &context).await.details.refused;
+        let agent = fleet.agent("main").unwrap();
+        let by_hand = agent.read("x", uri, &context).await.details.refused;
+        fleet.stop().await;
+        assert_eq!(by_model, by_hand, "{uri}");
+        by_model
+    };
+    let invented = "x://exfil?data=secret";
+    let (ask, denied) = (Some(RefusedBy::NobodyToAsk), Some(RefusedBy::Policy));
+    for (more, uri, expected) in [
+        (json!({}), "", None),
+        (json!({}), invented, ask),
+        (json!({ "approval": "never" }), "", None),
+        (json!({ "approval": "never" }), invented, ask),
+        (json!({ "approval": "always" }), "", ask),
+        (json!({ "tools": { "deny": ["mcp_resources"] } }), "", denied),
+        (json!({ "tools": { "deny": ["*"] } }), "", denied),
+        (json!({ "tools": { "deny": ["x://*"] } }), invented, denied),
+        (json!({ "tools": { "allow": ["echo"] } }), "", denied),
+        (json!({ "tools": { "allow": ["echo", "mcp_resources"] } }), "", None),
+        (json!({ "resources": [invented] }), invented, None),
+    ] {
+        assert_eq!(read(more.clone(), Fallback::Deny, uri).await, expected, "{more} {uri}");
+    }
+    let unattended = read(json!({}), Fallback::Allow, invented).await;
+    assert_eq!(unattended, ask, "the fallback does not apply");
+}
+
+#[tokio::test]
+async fn prompts_obey_the_rules_of_their_server() {
+    for (more, expected) in [
+        (json!({}), None),
+        (json!({ "approval": "always" }), Some(RefusedBy::NobodyToAsk)),
+        (json!({ "tools": { "deny": ["mcp_prompts"] } }), Some(RefusedBy::Policy)),
+        (json!({ "tools": { "allow": ["echo"] } }), Some(RefusedBy::Policy)),
+    ] {
+        let entry = entry_with(&Script::new(), more.clone());
+        let fleet = Fleet::start(&servers(json!({ "x": entry })), setup());
+        fleet.tried().await;
+        let agent = fleet.agent("main").unwrap();
+        let prompt = agent.prompts().remove(0).prompt.entry;
+        let arguments = prompt.arguments.iter().map(|it| (it.name.clone(), "b".to_owned()));
+        let approver = Answers(ApprovalAnswer::Unanswered);
+        let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
+        let context = CallContext { consent, ..CallContext::by_hand("test") };
+        let got = agent.prompt("x", &prompt.name, &arguments.collect(), &context).await;
+        assert_eq!(got.details.refused, expected, "{more}");
+        fleet.stop().await;
+    }
 }
 
 #[tokio::test]
