@@ -138,7 +138,10 @@ impl CallerApprover {
         let title = match (question.why, tool.effect) {
             // Only a hash of the approved description is kept.
             (ApprovalReason::Changed, _) => {
-                format!("{} has changed since it was approved; its new description:", tool.label)
+                format!(
+                    "{} has changed since it was first seen or approved; its new description:",
+                    tool.label
+                )
             }
             (ApprovalReason::Unlisted, _) => {
                 format!("{}: the server has not listed this address", tool.label)

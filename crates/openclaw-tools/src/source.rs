@@ -77,6 +77,12 @@ pub trait Tool: Send + Sync + fmt::Debug {
         provider_schema(&self.spec().input_schema, dialect).map(Arc::new)
     }
 
+    /// Returns whether its description and schema must not reach a model: they have changed, and the
+    /// user has not approved that yet.
+    fn is_withheld(&self) -> bool {
+        false
+    }
+
     /// Returns whether models always see it, even where most tools must be searched for.
     fn is_essential(&self) -> bool {
         false

@@ -63,6 +63,12 @@ impl TestTool {
         self
     }
 
+    /// Sets the description.
+    pub(crate) fn described(mut self, description: &str) -> Self {
+        description.clone_into(&mut self.spec.description);
+        self
+    }
+
     pub(crate) fn standing(mut self, standing: ApprovalNeed) -> Self {
         self.standing = standing;
         self.spec.effect = Effect::Unknown;
@@ -99,6 +105,10 @@ impl Tool for TestTool {
                 ApprovalRule::Auto
             }
         }
+    }
+
+    fn is_withheld(&self) -> bool {
+        self.standing == ApprovalNeed::Ask(ApprovalReason::Changed)
     }
 
     fn always(&self, _: ApprovalContext<'_>) -> Vec<AlwaysOption> {

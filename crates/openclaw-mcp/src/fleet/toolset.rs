@@ -70,7 +70,7 @@ impl ToolSource for AgentTools {
 }
 
 impl CatalogueTool {
-    /// Whether its description or schema has changed since it was approved (B13).
+    /// Whether its description or schema has changed since it was first seen or approved (B13).
     pub fn is_changed(&self) -> bool {
         self.pinned(Instant::now()) == Pin::Changed
     }
@@ -101,6 +101,10 @@ impl Tool for CatalogueTool {
 
     fn decision(&self) -> &Decision {
         &self.decision
+    }
+
+    fn is_withheld(&self) -> bool {
+        self.is_changed()
     }
 
     fn flaw(&self) -> Option<String> {
@@ -134,7 +138,8 @@ impl Tool for CatalogueTool {
         let Some(pins) = &self.services.pins else { return };
         let always = match approval {
             Approval::Always(grant) => Some(grant.clone()),
-            Approval::Once if matches!(pin, Pin::Same { .. }) => return,
+            // A new tool was recorded when it was listed.
+            Approval::Once if pin != Pin::Changed => return,
             Approval::Once => None,
         };
         pins.keep(&self.member.key, &self.listed.name, *Self::fingerprint(self), always);

@@ -114,7 +114,7 @@ fn a_tool_that_changed_after_it_was_approved_is_not_called() {
     assert_eq!((exit, stdout.as_str()), (4, ""));
     assert!(stderr.contains("has changed") && stderr.contains("--approve"), "{stderr}");
     let (_, stdout, _) = place.said(&["mcp", "tools", "test"]);
-    assert!(stdout.contains("[changed since it was approved]"), "{stdout}");
+    assert!(stdout.contains("[changed since it was first seen or approved]"), "{stdout}");
     assert_eq!(place.said(&["mcp", "call", "--approve", "test", "echo", "text=hi"]).0, 0);
     assert_eq!(place.said(&call).0, 0, "the changed tool is approved");
 }

@@ -159,6 +159,10 @@ pub(super) fn write(path: &Path, approvals: &Approvals) -> io::Result<()> {
     let servers = approvals.iter().map(|(key, tools)| ServerRef { key, tools }).collect();
     let mut text = serde_json::to_vec_pretty(&FileRef { version: VERSION, servers })?;
     text.push(b'\n');
+    // It could not be read any more.
+    if text.len() as u64 > MAX_FILE {
+        return Err(io::Error::other("too many tools"));
+    }
     file.write_all(&text)?;
     // A power cut must not lose existing approvals or permanent ones. The very first entry without
     // a permanent approval is less important, and that call need not wait for the disk.

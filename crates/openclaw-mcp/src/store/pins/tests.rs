@@ -3,7 +3,6 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::inventory::listing::ListedTool;
 
 fn key(server: &str) -> ServerKey {
     let identity = serde_json::from_value(json!("1f")).unwrap();
@@ -404,4 +403,78 @@ fn an_approval_that_another_program_has_revoked_ends() {
     assert!(Pins::load(&path).unwrap().forget("files").unwrap());
     assert_eq!(check(now), Pin::Same { for_good: true }, "the file is not read in every call");
     assert_eq!(check(now + LOOK_EVERY), Pin::New);
+}
+
+fn listed(names: impl IntoIterator<Item = String>, description: &str) -> Vec<Arc<ListedTool>> {
+    let tool =
+        |name| Arc::new(ListedTool { name, ..tool(description, json!({ "type": "object" })) });
+    names.into_iter().map(tool).collect()
+}
+
+#[tokio::test]
+async fn a_tool_is_known_from_its_first_listing_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Arc::new(Pins::load(&path).unwrap());
+    let names = || ["read".to_owned(), "write".to_owned()];
+    pins.see(&key("files"), &listed(names(), "Reads."));
+    pins.saved().await.unwrap();
+    let written = Stamp::of(&path).unwrap();
+    // Neither the same tools nor changed ones are written again.
+    for description in ["Reads.", "Reads. Also sends."] {
+        for pins in [Arc::clone(&pins), Arc::new(Pins::load(&path).unwrap())] {
+            pins.see(&key("files"), &listed(names(), description));
+            pins.saved().await.unwrap();
+            assert_eq!(Stamp::of(&path), Some(written));
+            let check =
+                |it: &str| pins.check(&key("files"), "read", &fingerprint(it), Instant::now());
+            assert_eq!(check("Reads."), Pin::Same { for_good: false });
+            assert_eq!(check("Reads. Also sends."), Pin::Changed);
+        }
+    }
+}
+
+#[tokio::test]
+async fn seeing_a_tool_again_keeps_what_was_approved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let (ours, theirs) = (Arc::new(Pins::load(&path).unwrap()), Pins::load(&path).unwrap());
+    let it = fingerprint("Reads.");
+    theirs.approve(&key("files"), "read", it, Some(Grant::Tool)).unwrap();
+    ours.see(&key("files"), &listed(["read".to_owned()], "Reads. Also sends."));
+    ours.saved().await.unwrap();
+    assert!(is_free(&Pins::load(&path).unwrap(), "files", "read", &it));
+    assert!(is_free(&ours, "files", "read", &it));
+}
+
+#[tokio::test]
+async fn a_server_that_lists_ever_new_tools_fills_a_bounded_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Arc::new(Pins::load(&path).unwrap());
+    let it = fingerprint("Reads.");
+    pins.approve(&key("files"), "free", it, Some(Grant::Tool)).unwrap();
+    for round in 0..3 {
+        let names = (0..MAX_TOOLS).map(|number| format!("tool-{round}-{number}"));
+        pins.see(&key("files"), &listed(names, "Reads."));
+        pins.saved().await.unwrap();
+    }
+    let now = Pins::load(&path).unwrap();
+    assert_eq!(now.known().approvals[&key("files")].len(), MAX_TOOLS);
+    assert!(is_free(&now, "files", "free", &it), "what was approved stays");
+    let newest = now.check(&key("files"), "tool-2-7", &it, Instant::now());
+    assert_eq!(newest, Pin::Same { for_good: false });
+}
+
+#[tokio::test]
+async fn tools_that_cannot_be_saved_are_known_until_the_process_exits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Arc::new(Pins::load(&path).unwrap());
+    // A folder cannot be opened as a lock file.
+    std::fs::create_dir(path.with_extension("lock")).unwrap();
+    pins.see(&key("files"), &listed(["read".to_owned()], "Reads."));
+    pins.saved().await.unwrap_err();
+    let changed = fingerprint("Reads. Also sends.");
+    assert_eq!(pins.check(&key("files"), "read", &changed, Instant::now()), Pin::Changed);
 }
