@@ -12,8 +12,8 @@ use futures_util::stream::FuturesUnordered;
 use openclaw_models::{Part, ToolResult, ToolUse};
 use openclaw_tools::pipeline::{Given, Refusal, RefuseCall, Resolve, Resolving, unknown};
 use openclaw_tools::{
-    ApprovalAnswer, ApprovalReason, ApprovalRequest, Approver, Call, CallContext, CallOptions,
-    Consent, Content, Failure, Fallback, NoApprover, Pipeline, RefusedBy, Tool, ToolOutcome,
+    ApprovalAnswer, ApprovalRequest, Approver, Call, CallContext, CallOptions, Consent, Content,
+    Failure, Fallback, NoApprover, Pipeline, RefusedBy, Tool, ToolOutcome,
 };
 use tokio::sync::{Semaphore, watch};
 
@@ -244,8 +244,7 @@ impl Approver for Reporting<'_> {
     fn ask<'a>(&'a self, question: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
             let answer = self.turn.approver.ask(question).await;
-            let is_allowed =
-                self.fallback == Fallback::Allow && question.why != ApprovalReason::Changed;
+            let is_allowed = self.fallback == Fallback::Allow && question.why.can_fall_back();
             if answer == ApprovalAnswer::Unanswered && is_allowed {
                 let name = &question.tool.name;
                 self.turn.observer.see(Event::Notice(format!(

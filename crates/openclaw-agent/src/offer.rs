@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use openclaw_models::ToolOffer;
-use openclaw_tools::schema::Dialect;
-use openclaw_tools::{Tool, ToolSource};
+use openclaw_tools::schema::{Dialect, provider_schema};
+use openclaw_tools::{Tool, ToolSource, ToolSpec};
+use serde_json::{Map, Value, json};
 
 use crate::search::{SEARCH_TOOL, ToolSearch, index};
 
@@ -61,13 +62,30 @@ impl Offers {
     }
 }
 
+/// The description of a tool that has changed and was not approved again.
+const WITHHELD: &str = "The description and the schema of this tool have changed, and are withheld \
+                        until the user approves them. A call asks the user.";
+
+/// What a model sees of a tool: its description, and its schema.
+pub(crate) fn seen_by_model(tool: &dyn Tool) -> (&str, Arc<Map<String, Value>>) {
+    let spec = tool.spec();
+    match tool.is_withheld() {
+        true => (WITHHELD, ToolSpec::schema(json!({ "type": "object" }))),
+        false => (&spec.description, Arc::clone(&spec.input_schema)),
+    }
+}
+
 /// Returns `None` for a tool this model cannot accept; other tools are not affected.
 fn offer(tool: &dyn Tool, dialect: Dialect) -> Option<Arc<ToolOffer>> {
     let spec = tool.spec();
-    let schema = tool
-        .schema_for(dialect)
+    let (description, schema) = seen_by_model(tool);
+    let schema = match tool.is_withheld() {
+        true => provider_schema(&schema, dialect).map(Arc::new),
+        false => tool.schema_for(dialect),
+    };
+    let schema = schema
         .inspect_err(|reason| tracing::warn!(tool = %spec.name, %reason, "tool not offered"))
         .ok()?;
-    let (name, description) = (spec.name.to_string(), spec.description.clone());
+    let (name, description) = (spec.name.to_string(), description.to_owned());
     Some(Arc::new(ToolOffer { name, description, schema }))
 }

@@ -13,6 +13,8 @@ use openclaw_tools::{
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use crate::offer::seen_by_model;
+
 /// Name of the search tool.
 pub const SEARCH_TOOL: &str = "tool_search";
 /// Default number of results.
@@ -82,9 +84,9 @@ impl ToolSearch {
         let names = best.iter().map(|tool| tool.spec().name.to_string());
         self.found.lock().unwrap_or_else(PoisonError::into_inner).extend(names);
         let listed = best.iter().map(|tool| {
-            let spec = tool.spec();
-            json!({ "name": spec.name.as_str(), "description": spec.description,
-                    "inputSchema": *spec.input_schema })
+            let (description, schema) = seen_by_model(&**tool);
+            json!({ "name": tool.spec().name.as_str(), "description": description,
+                    "inputSchema": *schema })
         });
         let listed: Vec<_> = listed.collect();
         let text = serde_json::to_string_pretty(&listed).unwrap_or_default();

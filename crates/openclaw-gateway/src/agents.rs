@@ -192,6 +192,7 @@ fn native_tools(
     let private: Vec<String> =
         wanted.web_fetch.allow_private.iter().map(ToString::to_string).collect();
     let mut setup = native::Setup {
+        agent: agent.id.to_string(),
         also_readable: vec![host_context.state.join("spill")],
         enabled,
         policy: policy(agent, config),

@@ -1,20 +1,37 @@
-//! Pending approvals by tool: allowing a tool permanently answers all of them.
+//! The subjects of pending approvals: an approval for later calls also answers the pending ones that
+//! it covers.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use openclaw_tools::ToolSpec;
+use openclaw_tools::{Grant, ToolSpec};
 
 /// The subject of each pending approval.
 #[derive(Debug, Default)]
 pub(crate) struct QuestionSubjects(Mutex<BTreeMap<String, Subject>>);
 
-/// A tool of an agent, with the description it had when the question was asked: a tool with another
-/// description is a different one.
-#[derive(Debug, Clone, PartialEq)]
+/// A call of an agent's tool, with the description it had when the question was asked: a tool with
+/// another description is a different one.
+#[derive(Debug, Clone)]
 pub(crate) struct Subject {
     pub(crate) agent: String,
+    pub(crate) session: Option<String>,
     pub(crate) tool: ToolSpec,
+    /// The approvals for later calls that cover this call, as offered.
+    pub(crate) covered_by: Vec<Grant>,
+}
+
+impl Subject {
+    /// Returns which of its choices is the same approval as that choice of another question.
+    fn choice(&self, other: &Self, choice: usize) -> Option<usize> {
+        let grant = other.covered_by.get(choice)?;
+        // An approval of a host is valid in one session.
+        let is_same_place = !matches!(grant, Grant::Host(_)) || self.session == other.session;
+        if self.agent != other.agent || self.tool != other.tool || !is_same_place {
+            return None;
+        }
+        self.covered_by.iter().position(|it| it == grant)
+    }
 }
 
 impl QuestionSubjects {
@@ -26,13 +43,15 @@ impl QuestionSubjects {
         self.lock().remove(id);
     }
 
-    /// The other questions about the same subject.
-    pub(crate) fn others(&self, id: &str) -> Vec<String> {
+    /// The other questions that an approval for later calls also answers, each with its number among
+    /// their choices.
+    pub(crate) fn others(&self, id: &str, choice: usize) -> Vec<(String, usize)> {
         let open = self.lock();
         let Some(subject) = open.get(id) else { return Vec::new() };
-        let question_subjects =
-            open.iter().filter(|(other, about)| *other != id && *about == subject);
-        question_subjects.map(|(other, _)| other.clone()).collect()
+        let others = open.iter().filter(|(other, _)| *other != id);
+        let covered = others
+            .filter_map(|(other, about)| Some((other.clone(), about.choice(subject, choice)?)));
+        covered.collect()
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Subject>> {

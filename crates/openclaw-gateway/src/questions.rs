@@ -6,7 +6,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::{
-    Approval as Asked, ApprovalKind, Decision, ResolvedEvent, ResolvedReason, Severity,
+    AlwaysChoice, Approval as Asked, ApprovalKind, Decision, ResolvedEvent, ResolvedReason,
+    Severity,
 };
 use openclaw_protocol::{ErrorShape, names};
 use openclaw_tools::{
@@ -28,17 +29,35 @@ const RETURN: Duration = Duration::from_secs(5);
 /// All approvers have left.
 struct Left;
 
+/// A decision.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Decided {
+    pub(crate) decision: Decision,
+    /// For `AllowAlways`: the index of the chosen entry of `always`.
+    pub(crate) choice: usize,
+}
+
+impl From<Decision> for Decided {
+    fn from(decision: Decision) -> Self {
+        Self { decision, choice: 0 }
+    }
+}
+
 /// Calls that wait for a decision.
-pub(crate) type Questions = Waiting<Asked, Decision>;
+pub(crate) type Questions = Waiting<Asked, Decided>;
 
 impl Questions {
     /// Records a decision.
-    pub(crate) fn decide(&self, id: &str, decision: Decision) -> Result<(), ErrorShape> {
+    pub(crate) fn decide(&self, id: &str, decided: Decided) -> Result<(), ErrorShape> {
         self.answer(id, |asked| {
-            let is_offered = asked.allowed_decisions.contains(&decision);
-            is_offered
-                .then_some(decision)
-                .ok_or_else(|| ErrorShape::invalid("decision not allowed; see `allowedDecisions`"))
+            if !asked.allowed_decisions.contains(&decided.decision) {
+                let words = "decision not allowed; see `allowedDecisions`";
+                return Err(ErrorShape::invalid(words));
+            }
+            if decided.choice > 0 && decided.choice >= asked.always.len() {
+                return Err(ErrorShape::invalid("no such entry of `always`"));
+            }
+            Ok(decided)
         })
     }
 }
@@ -73,7 +92,12 @@ impl CallerApprover {
         let id = asked.id.clone();
         // Register first: the answer may arrive immediately.
         let answered = gateway.questions.open(id.clone(), asked.clone());
-        let subject = Subject { agent: self.agent.clone(), tool: question.tool.clone() };
+        let subject = Subject {
+            agent: self.agent.clone(),
+            session: question.session.map(ToOwned::to_owned),
+            tool: question.tool.clone(),
+            covered_by: question.always.iter().map(|option| option.grant.clone()).collect(),
+        };
         gateway.question_subjects.open(&id, subject);
         let mut pending =
             Pending { gateway, id: &id, reason: ResolvedReason::Cancelled, decision: None };
@@ -89,11 +113,14 @@ impl CallerApprover {
         };
         let answered = tokio::time::timeout(self.patience, answered).await;
         match answered.unwrap_or(Err(Left)) {
-            Ok(Ok(decision)) => {
+            Ok(Ok(Decided { decision, choice })) => {
                 (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
+                let chosen = question.always.get(choice).map(|option| option.grant.clone());
                 match decision {
                     Decision::AllowOnce => ApprovalAnswer::Yes(Approval::Once),
-                    Decision::AllowAlways => ApprovalAnswer::Yes(Approval::Always),
+                    Decision::AllowAlways => {
+                        ApprovalAnswer::Yes(chosen.map_or(Approval::Once, Approval::Always))
+                    }
                     Decision::Deny => ApprovalAnswer::No,
                 }
             }
@@ -111,7 +138,13 @@ impl CallerApprover {
         let title = match (question.why, tool.effect) {
             // Only a hash of the approved description is kept.
             (ApprovalReason::Changed, _) => {
-                format!("{} has changed since it was approved; its new description:", tool.label)
+                format!(
+                    "{} has changed since it was first seen or approved; its new description:",
+                    tool.label
+                )
+            }
+            (ApprovalReason::Unlisted, _) => {
+                format!("{}: the server has not listed this address", tool.label)
             }
             (_, Effect::Destructive) => {
                 format!("{}: may delete or overwrite data", tool.label)
@@ -119,12 +152,14 @@ impl CallerApprover {
             _ => tool.label.clone(),
         };
         let severity = match (question.why, tool.effect) {
-            (ApprovalReason::Changed, _) | (_, Effect::Destructive) => Severity::Critical,
+            (ApprovalReason::Changed | ApprovalReason::Unlisted, _) | (_, Effect::Destructive) => {
+                Severity::Critical
+            }
             (_, Effect::ReadOnly) => Severity::Info,
             _ => Severity::Warning,
         };
         let mut allowed_decisions = vec![Decision::AllowOnce];
-        if question.why.can_last() {
+        if !question.always.is_empty() {
             allowed_decisions.push(Decision::AllowAlways);
         }
         allowed_decisions.push(Decision::Deny);
@@ -142,6 +177,11 @@ impl CallerApprover {
             severity,
             args: Some(question.arguments.to_owned()),
             allowed_decisions,
+            always: question
+                .always
+                .iter()
+                .map(|option| AlwaysChoice { words: option.words.clone() })
+                .collect(),
             created_at_ms: now_ms(),
             expires_at_ms: now_ms().saturating_add(patience),
         }

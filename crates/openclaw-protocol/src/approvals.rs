@@ -59,10 +59,22 @@ pub struct Approval {
     pub args: Option<Box<RawValue>>,
     /// Decisions that are accepted.
     pub allowed_decisions: Vec<Decision>,
+    /// What `allow-always` can allow, the narrowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub always: Vec<AlwaysChoice>,
     /// Creation time, in milliseconds since 1970.
     pub created_at_ms: u64,
     /// Expiry time, in milliseconds since 1970; an expired approval is denied.
     pub expires_at_ms: u64,
+}
+
+/// What `allow-always` can allow.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct AlwaysChoice {
+    /// Says in one line what is allowed, where, and for which agent. It may quote a command of the
+    /// model.
+    pub words: String,
 }
 
 /// What an approval is about.
@@ -102,7 +114,7 @@ pub enum Severity {
 pub enum Decision {
     /// Allow this call.
     AllowOnce,
-    /// Allow this tool from now on; for sampling, this server until the gateway stops.
+    /// Allow also what the chosen entry of `always` says.
     AllowAlways,
     /// Deny this call.
     Deny,
@@ -116,6 +128,10 @@ pub struct RespondParams {
     pub id: String,
     /// The decision.
     pub decision: Decision,
+    /// For `allow-always`: the index of the chosen entry of `always`. Default: the first one, which
+    /// is the narrowest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub always: Option<usize>,
 }
 
 /// Result of `approvals.respond`.

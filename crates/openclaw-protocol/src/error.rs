@@ -31,7 +31,7 @@ pub mod detail {
     pub const UNKNOWN_TOOL: &str = "UNKNOWN_TOOL";
     /// The MCP server is currently unavailable.
     pub const SERVER_UNAVAILABLE: &str = "SERVER_UNAVAILABLE";
-    /// The tool definition has changed since it was approved.
+    /// The tool definition has changed since it was first seen or approved.
     pub const TOOL_CHANGED: &str = "TOOL_CHANGED";
     /// The tool is listed but cannot be called.
     pub const TOOL_UNUSABLE: &str = "TOOL_UNUSABLE";

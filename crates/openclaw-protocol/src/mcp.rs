@@ -245,7 +245,7 @@ pub struct Tool {
     pub effect: Effect,
     /// Rule that denies it.
     pub denied_by: Option<String>,
-    /// Whether its definition has changed since it was approved.
+    /// Whether its definition has changed since it was first seen or approved.
     pub changed: bool,
     /// Hash of its definition, which approvals refer to.
     pub fingerprint: String,

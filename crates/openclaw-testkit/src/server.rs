@@ -1,7 +1,7 @@
 //! Servers for tests: a command line, or a process that is killed when the test ends.
 
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use crate::processes::KillGroup;
@@ -22,6 +22,20 @@ impl TestServer {
     /// If the binary is not built.
     pub fn stdio(script: &Script) -> (PathBuf, Vec<String>) {
         (Self::program(), vec!["stdio".into(), "--script".into(), argument(script)])
+    }
+
+    /// Like [`stdio`](Self::stdio), with the script in this file: another script makes no other
+    /// command line, as when a server is updated.
+    ///
+    /// # Panics
+    ///
+    /// If the binary is not built, or the file cannot be written.
+    pub fn stdio_from(file: &Path, script: &Script) -> (PathBuf, Vec<String>) {
+        if let Err(error) = std::fs::write(file, script.to_json()) {
+            panic!("cannot write {}: {error}", file.display());
+        }
+        let file = file.display().to_string();
+        (Self::program(), vec!["stdio".into(), "--script".into(), file])
     }
 
     /// Starts an HTTP server with this script.

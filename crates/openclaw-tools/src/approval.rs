@@ -6,7 +6,10 @@ use std::str::FromStr;
 use futures_util::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
+use crate::grant::{AlwaysOption, Grant};
+use crate::pipeline::Arguments;
 use crate::spec::{Effect, ToolSpec};
 
 /// Which calls of a tool need an approval.
@@ -19,16 +22,29 @@ pub enum ApprovalRule {
     Always,
     /// None.
     Never,
+    /// This call, whatever was approved before: its address was not listed by the server.
+    Unlisted,
 }
 
-/// Which state of a tool was approved before.
+/// A call, as far as its approval depends on it.
+#[derive(Debug, Clone, Copy)]
+pub struct ApprovalContext<'a> {
+    /// The arguments.
+    pub arguments: &'a Arguments<'a>,
+    /// The session.
+    pub session: Option<&'a str>,
+    /// Start of the call.
+    pub now: Instant,
+}
+
+/// Which definition of a tool was seen or approved before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pin {
     /// None.
     New,
     /// The current definition.
     Same {
-        /// Whether it may be called without asking from now on.
+        /// Whether this call was approved permanently.
         for_good: bool,
     },
     /// An earlier definition: it has changed since.
@@ -106,6 +122,7 @@ impl ApprovalNeed {
     pub const fn of(rule: ApprovalRule, effect: Effect, pin: Pin) -> Self {
         match (rule, pin) {
             (_, Pin::Changed) => Self::Ask(ApprovalReason::Changed),
+            (ApprovalRule::Unlisted, _) => Self::Ask(ApprovalReason::Unlisted),
             (ApprovalRule::Never, _) | (ApprovalRule::Auto, Pin::Same { for_good: true }) => {
                 Self::Free
             }
@@ -123,8 +140,10 @@ pub enum ApprovalReason {
     MayChange,
     /// The configuration requires an approval for every call.
     EachTime,
-    /// The tool's definition has changed since it was approved.
+    /// The tool's definition has changed since it was first seen or approved.
     Changed,
+    /// The address was not listed by the server.
+    Unlisted,
 }
 
 impl ApprovalReason {
@@ -134,22 +153,28 @@ impl ApprovalReason {
             Self::MayChange => "may-change",
             Self::EachTime => "each-time",
             Self::Changed => "changed",
+            Self::Unlisted => "unlisted",
         }
     }
 
     /// Returns whether an approval may apply to later calls.
     pub const fn can_last(self) -> bool {
-        !matches!(self, Self::EachTime)
+        !matches!(self, Self::EachTime | Self::Unlisted)
+    }
+
+    /// Returns whether the configured fallback may allow the call when no user answers.
+    pub const fn can_fall_back(self) -> bool {
+        !matches!(self, Self::Changed | Self::Unlisted)
     }
 }
 
 /// The extent of an approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Approval {
     /// This call.
     Once,
-    /// This call and all later ones, until the tool's definition changes.
-    Always,
+    /// This call and all later ones that the grant covers, until the tool's definition changes.
+    Always(Grant),
 }
 
 /// A request for an approval.
@@ -163,10 +188,12 @@ pub struct ApprovalRequest<'a> {
     pub why: ApprovalReason,
     /// Session of the call.
     pub session: Option<&'a str>,
+    /// The approvals for later calls that the user may choose, the narrowest first.
+    pub always: &'a [AlwaysOption],
 }
 
 /// The answer to a [`ApprovalRequest`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalAnswer {
     /// Approved.
     Yes(Approval),
@@ -189,7 +216,7 @@ pub enum Fallback {
     /// Deny it.
     #[default]
     Deny,
-    /// Allow it with a warning, unless the tool has changed since it was approved.
+    /// Allow it with a warning, unless the tool has changed, or the address was not listed.
     Allow,
 }
 
@@ -236,7 +263,9 @@ mod tests {
 
     #[test]
     fn a_changed_tool_is_asked_about_whatever_the_rule() {
-        for rule in [ApprovalRule::Auto, ApprovalRule::Always, ApprovalRule::Never] {
+        let rules =
+            [ApprovalRule::Auto, ApprovalRule::Always, ApprovalRule::Never, ApprovalRule::Unlisted];
+        for rule in rules {
             let asked = ApprovalNeed::of(rule, Effect::ReadOnly, Pin::Changed);
             assert_eq!(asked, ApprovalNeed::Ask(ApprovalReason::Changed));
         }

@@ -9,6 +9,7 @@ mod approval;
 pub mod audit;
 pub mod clock;
 pub mod decimal;
+mod grant;
 mod media;
 mod name;
 #[cfg(feature = "native")]
@@ -22,9 +23,10 @@ mod source;
 mod spec;
 
 pub use approval::{
-    Approval, ApprovalAnswer, ApprovalNeed, ApprovalReason, ApprovalRequest, ApprovalRule,
-    Approver, BadFingerprint, Fallback, Fingerprint, NoApprover, Pin,
+    Approval, ApprovalAnswer, ApprovalContext, ApprovalNeed, ApprovalReason, ApprovalRequest,
+    ApprovalRule, Approver, BadFingerprint, Fallback, Fingerprint, NoApprover, Pin,
 };
+pub use grant::{AlwaysOption, Grant};
 pub use media::{MediaKind, NotPassed, check_media, image_type};
 pub use name::{BadToolName, ToolName};
 pub use outcome::{Blob, Content, Details, Failure, Link, RefusedBy, ToolOutcome};

@@ -112,7 +112,7 @@ pub enum RefusedBy {
     Policy,
     /// The tool cannot be called: its definition is invalid.
     Unusable,
-    /// The tool's definition has changed since it was approved.
+    /// The tool's definition has changed since it was first seen or approved.
     Changed,
     /// The user denied the call.
     Declined,

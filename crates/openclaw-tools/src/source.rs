@@ -8,7 +8,8 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::approval::{Approval, ApprovalRule, Fingerprint, Pin};
+use crate::approval::{Approval, ApprovalContext, ApprovalRule, Fingerprint, Pin};
+use crate::grant::AlwaysOption;
 use crate::outcome::ToolOutcome;
 use crate::pipeline::{Arguments, CallOptions};
 use crate::policy::Decision;
@@ -29,7 +30,7 @@ pub struct ToolCall<'a> {
     /// Session of the call.
     pub session: Option<&'a str>,
     /// How the call was approved, if it had to be.
-    pub approval: Option<Approval>,
+    pub approval: Option<&'a Approval>,
     /// Start of the call, without the wait for an approval. Read once, because reading the clock is
     /// a considerable part of a call.
     pub started: Instant,
@@ -76,6 +77,12 @@ pub trait Tool: Send + Sync + fmt::Debug {
         provider_schema(&self.spec().input_schema, dialect).map(Arc::new)
     }
 
+    /// Returns whether its description and schema must not reach a model: they have changed, and the
+    /// user has not approved that yet.
+    fn is_withheld(&self) -> bool {
+        false
+    }
+
     /// Returns whether models always see it, even where most tools must be searched for.
     fn is_essential(&self) -> bool {
         false
@@ -89,21 +96,33 @@ pub trait Tool: Send + Sync + fmt::Debug {
         &Decision::Allowed
     }
 
+    /// Returns whether the policy allows a call with these arguments, for a tool that serves several
+    /// servers.
+    fn decision_on(&self, _: &Arguments<'_>) -> Decision {
+        Decision::Allowed
+    }
+
     /// Returns why it cannot be called, if so.
     fn flaw(&self) -> Option<String> {
         None
     }
 
-    /// Returns what was approved before: looked up once per call.
-    fn pin(&self, _now: Instant) -> Pin {
+    /// Returns what was seen and approved before: looked up once per call.
+    fn pin(&self, _: ApprovalContext<'_>) -> Pin {
         Pin::New
     }
 
     /// Returns which calls need an approval, where that depends on the arguments.
     fn rule(&self, arguments: &Arguments<'_>) -> ApprovalRule;
 
+    /// Returns the approvals for later calls that the user may choose, the narrowest first. If there
+    /// are none, the user can approve this call only.
+    fn always(&self, _: ApprovalContext<'_>) -> Vec<AlwaysOption> {
+        Vec::new()
+    }
+
     /// Stores an approval.
-    fn keep(&self, _approval: Approval, _pin: Pin) {}
+    fn keep(&self, _approval: &Approval, _pin: Pin, _: ApprovalContext<'_>) {}
 
     /// Returns a hash of its definition, if approvals are bound to that.
     fn fingerprint(&self) -> Option<Fingerprint> {

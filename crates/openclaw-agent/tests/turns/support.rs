@@ -12,9 +12,9 @@ use openclaw_sessions::{EntryKind, ReadFilter, SessionKey, SqliteStore};
 use openclaw_tools::audit::Audit;
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    Approval, ApprovalNeed, ApprovalReason, ApprovalRule, Approver, Arguments, Content, Details,
-    Effect, Executed, NoApprover, Origin, Pin, Pipeline, Tool, ToolCall, ToolName, ToolOutcome,
-    ToolSource, ToolSpec,
+    AlwaysOption, Approval, ApprovalContext, ApprovalNeed, ApprovalReason, ApprovalRule, Approver,
+    Arguments, Content, Details, Effect, Executed, Grant, NoApprover, Origin, Pin, Pipeline, Tool,
+    ToolCall, ToolName, ToolOutcome, ToolSource, ToolSpec,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -63,6 +63,12 @@ impl TestTool {
         self
     }
 
+    /// Sets the description.
+    pub(crate) fn described(mut self, description: &str) -> Self {
+        description.clone_into(&mut self.spec.description);
+        self
+    }
+
     pub(crate) fn standing(mut self, standing: ApprovalNeed) -> Self {
         self.standing = standing;
         self.spec.effect = Effect::Unknown;
@@ -85,7 +91,7 @@ impl Tool for TestTool {
         Origin { name: self.spec.name.as_str(), source: "test", ..Origin::default() }
     }
 
-    fn pin(&self, _: tokio::time::Instant) -> Pin {
+    fn pin(&self, _: ApprovalContext<'_>) -> Pin {
         let is_changed = self.standing == ApprovalNeed::Ask(ApprovalReason::Changed);
         if is_changed { Pin::Changed } else { Pin::New }
     }
@@ -94,10 +100,19 @@ impl Tool for TestTool {
         match self.standing {
             ApprovalNeed::Free => ApprovalRule::Never,
             ApprovalNeed::Ask(ApprovalReason::EachTime) => ApprovalRule::Always,
+            ApprovalNeed::Ask(ApprovalReason::Unlisted) => ApprovalRule::Unlisted,
             ApprovalNeed::Ask(ApprovalReason::MayChange | ApprovalReason::Changed) => {
                 ApprovalRule::Auto
             }
         }
+    }
+
+    fn is_withheld(&self) -> bool {
+        self.standing == ApprovalNeed::Ask(ApprovalReason::Changed)
+    }
+
+    fn always(&self, _: ApprovalContext<'_>) -> Vec<AlwaysOption> {
+        vec![AlwaysOption { grant: Grant::Tool, words: "always".to_owned() }]
     }
 
     fn validator(&self) -> &LazyValidator {
@@ -106,7 +121,7 @@ impl Tool for TestTool {
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
         let arguments = serde_json::from_str(call.arguments.raw().get()).unwrap();
-        let acting = (self.act)(arguments, call.approval);
+        let acting = (self.act)(arguments, call.approval.cloned());
         Box::pin(async move { Executed::Done(acting.await) })
     }
 }

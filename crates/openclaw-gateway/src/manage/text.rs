@@ -79,12 +79,16 @@ fn tools(result: &ToolsResult) -> String {
 }
 
 fn tool(tool: &Tool, column: usize) -> String {
+    // A model reads this, too: it must not see a description that was not approved.
+    if tool.changed {
+        let words = "[changed] run `openclaw mcp tools --schema` to review it";
+        return format!("  {:column$}{words}", tool.name);
+    }
     let described = clean(tool.description.as_deref().unwrap_or("(no description)"), DESCRIPTION);
-    let remark = match (&tool.denied_by, &tool.unusable, tool.changed) {
-        (Some(by), ..) => format!("[denied by {by}] "),
-        (None, Some(why), _) => format!("[unusable: {}] ", clean(why, LINE)),
-        (None, None, true) => "[changed since it was approved] ".to_owned(),
-        (None, None, false) => String::new(),
+    let remark = match (&tool.denied_by, &tool.unusable) {
+        (Some(by), _) => format!("[denied by {by}] "),
+        (None, Some(why)) => format!("[unusable: {}] ", clean(why, LINE)),
+        (None, None) => String::new(),
     };
     format!("  {:column$}{remark}{described}", tool.name)
 }

@@ -5,12 +5,12 @@ use std::sync::{Arc, Weak};
 use futures_util::future::BoxFuture;
 use openclaw_config::AgentConfig;
 use openclaw_content::{Source, Untrusted, label};
-use openclaw_tools::native::Approvals;
+use openclaw_tools::native::{ApprovalKey, Approvals};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    Approval, ApprovalRule, Arguments as CallArguments, Content, Decision, Details, Effect,
-    Executed, Failure, Origin, Pin, Policy, Tool, ToolCall, ToolName, ToolOutcome, ToolSource,
-    ToolSpec,
+    AlwaysOption, Approval, ApprovalContext, ApprovalRule, Arguments as CallArguments, Content,
+    Decision, Details, Effect, Executed, Failure, Grant, Origin, Pin, Policy, Tool, ToolCall,
+    ToolName, ToolOutcome, ToolSource, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -120,6 +120,16 @@ impl ManageTool {
         ManageTools(tool)
     }
 
+    fn key(&self) -> ApprovalKey {
+        ApprovalKey {
+            agent: self.agent.clone(),
+            workspace: None,
+            session: None,
+            tool: NAME.to_owned(),
+            grant: Grant::Tool,
+        }
+    }
+
     async fn carry_out(&self, call: ToolCall<'_>) -> Result<String, Problem> {
         let arguments = Arguments::read(call.arguments)?;
         let gone = || Problem::new(ProblemKind::Unavailable, "The gateway is stopping.");
@@ -183,8 +193,11 @@ impl Tool for ManageTool {
         &self.decision
     }
 
-    fn pin(&self, _: tokio::time::Instant) -> Pin {
-        self.approvals.pin(NAME)
+    fn pin(&self, _: ApprovalContext<'_>) -> Pin {
+        match self.approvals.contains(&self.key()) {
+            true => Pin::Same { for_good: true },
+            false => Pin::New,
+        }
     }
 
     fn rule(&self, arguments: &CallArguments<'_>) -> ApprovalRule {
@@ -195,9 +208,17 @@ impl Tool for ManageTool {
         }
     }
 
-    fn keep(&self, approval: Approval, _: Pin) {
-        if approval == Approval::Always {
-            self.approvals.remember(NAME);
+    fn always(&self, _: ApprovalContext<'_>) -> Vec<AlwaysOption> {
+        let words = format!(
+            "always allow `{NAME}` to refresh and disconnect servers for agent {}, until openclaw exits",
+            self.agent
+        );
+        vec![AlwaysOption { grant: Grant::Tool, words }]
+    }
+
+    fn keep(&self, approval: &Approval, _: Pin, _: ApprovalContext<'_>) {
+        if matches!(approval, Approval::Always(_)) {
+            self.approvals.remember(self.key());
         }
     }
 

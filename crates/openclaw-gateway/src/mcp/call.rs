@@ -337,11 +337,11 @@ fn left_out(server: &str, LeftOut { name, reason, .. }: &LeftOut) -> Problem {
     Problem::new(ProblemKind::Unusable, message).hint(hint)
 }
 
-/// The problem for a tool that has changed since it was approved and must be reviewed (B13).
+/// The problem for a tool that has changed since it was first seen or approved and must be reviewed (B13).
 pub fn changed(tool: &CatalogueTool) -> Problem {
     let (server, name) = (tool.server().name(), outside(&tool.listed().name));
     let message = format!(
-        "the description or schema of `{name}` of `{server}` has changed since it was approved"
+        "the description or schema of `{name}` of `{server}` has changed since it was first seen or approved"
     );
     let hint =
         format!("review it with `openclaw mcp tools {server} --schema`, then use `--approve`");
@@ -430,7 +430,13 @@ async fn ask<'a>(
     let answer =
         agent.pipeline().call(&finding, Call::new(request.method(), given), &context).await;
     let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
-    refused.map_or(Ok(answer), Err)
+    match (refused, answer.details.refused) {
+        (Some(problem), _) => Err(problem),
+        (None, Some(RefusedBy::NobodyToAsk)) => {
+            Err(not_yours(&format!("`{}` of `{}`", outside(request.what()), request.server())))
+        }
+        (None, _) => Ok(answer),
+    }
 }
 
 /// Checks the arguments of a prompt. Servers do not report unknown arguments.

@@ -25,7 +25,7 @@ pub enum ProblemKind {
     UnknownTool,
     /// The server is not available.
     Unavailable,
-    /// The tool's description or schema has changed since it was approved.
+    /// The tool's description or schema has changed since it was first seen or approved.
     Changed,
     /// The tool is listed but cannot be called.
     Unusable,

@@ -7,6 +7,7 @@ use openclaw_protocol::approvals::{
 use openclaw_sessions::SessionKey;
 
 use super::RequestContext;
+use crate::questions::Decided;
 
 pub(super) fn list(
     asked: &RequestContext<'_>,
@@ -29,18 +30,25 @@ pub(super) fn respond(
     asked: &RequestContext<'_>,
     params: RespondParams,
 ) -> Result<RespondResult, ErrorShape> {
-    let RespondParams { id, decision } = params;
+    let RespondParams { id, decision, always } = params;
+    let choice = match (decision, always) {
+        (Decision::AllowAlways, choice) => choice.unwrap_or(0),
+        (Decision::AllowOnce | Decision::Deny, None) => 0,
+        (Decision::AllowOnce | Decision::Deny, Some(_)) => {
+            return Err(ErrorShape::invalid("`always` requires the decision `allow-always`"));
+        }
+    };
     let gateway = asked.gateway;
     // Looked up first: once answered, the question is closed.
     let others = match decision {
-        Decision::AllowAlways => gateway.question_subjects.others(&id),
+        Decision::AllowAlways => gateway.question_subjects.others(&id, choice),
         Decision::AllowOnce | Decision::Deny => Vec::new(),
     };
-    gateway.questions.decide(&id, decision)?;
-    for other in others {
+    gateway.questions.decide(&id, Decided { decision, choice })?;
+    for (other, choice) in others {
         // A question that requires an approval per call does not offer this decision and stays
         // open.
-        let _ = gateway.questions.decide(&other, decision);
+        let _ = gateway.questions.decide(&other, Decided { decision, choice });
     }
     Ok(RespondResult { ok: true, id, decision })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::connection::client::PATIENCE;
 use openclaw_protocol::approvals::{
-    Approval, ApprovalKind, Decision, ResolvedEvent, ResolvedReason, Severity,
+    AlwaysChoice, Approval, ApprovalKind, Decision, ResolvedEvent, ResolvedReason, Severity,
 };
 use openclaw_protocol::names;
 use serde_json::value::to_raw_value;
@@ -50,7 +50,7 @@ pub(super) async fn ask(
     let answered = async {
         tokio::select! {
             biased;
-            decision = answered => decision.ok(),
+            decided = answered => decided.ok().map(|decided| decided.decision),
             () = gateway.callers.without_deciders(RETURN) => None,
         }
     };
@@ -81,7 +81,7 @@ fn others_too(gateway: &Gateway, applicant: &SamplingContext, answered: &str) {
     };
     for other in gateway.questions.list().into_iter().filter(is_other) {
         // It may have been answered meanwhile.
-        let _ = gateway.questions.decide(&other.id, Decision::AllowOnce);
+        let _ = gateway.questions.decide(&other.id, Decision::AllowOnce.into());
     }
 }
 
@@ -110,6 +110,12 @@ async fn question(
         severity: Severity::Warning,
         args: to_raw_value(&shown(applicant, params).await).ok(),
         allowed_decisions: vec![Decision::AllowOnce, Decision::AllowAlways, Decision::Deny],
+        always: vec![AlwaysChoice {
+            words: format!(
+                "always allow MCP server {server} to use the model of agent {}, until openclaw exits",
+                applicant.agent_id()
+            ),
+        }],
         created_at_ms: now,
         expires_at_ms: now.saturating_add(patience),
     }

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
-use openclaw_testkit::{Script, Tool};
+use openclaw_testkit::{Script, TestServer, Tool};
 use serde_json::{Value, json};
 
 use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, config, entry, entry_with, text};
+use crate::support::{KEY, LONG, Place, Someone, config, entry_with, text};
 
 const CALL: &str = "/call mcp_x_add {\"a\":2,\"b\":3}";
 
@@ -186,9 +186,14 @@ async fn only_an_approver_can_confirm_its_own_call() {
 
 #[tokio::test]
 async fn a_tool_that_has_changed_asks_also_where_nobody_is_ever_asked() {
+    let folder = tempfile::tempdir().unwrap();
     let with = |description: &str| {
         let script = Script::new().tools([Tool::new("look").description(description)]);
-        let mut config = config(&json!({ "x": entry(&script) }));
+        let (program, args) = TestServer::stdio_from(&folder.path().join("script.json"), &script);
+        // Another variable restarts it.
+        let entry = json!({ "command": program, "args": args, "timeout": 60_000,
+                            "approval": "never", "env": { "EDITION": description } });
+        let mut config = config(&json!({ "x": entry }));
         config["agents"]["defaults"]["approval"]["fallback"] = json!("allow");
         config
     };
@@ -245,5 +250,77 @@ async fn allowing_a_tool_permanently_answers_its_pending_calls() {
     assert_eq!(person.end_of("r2").await["state"], "final");
     let history = person.ask("chat.history", json!({ "sessionKey": other })).await.unwrap();
     assert!(history.to_string().contains("returned: 5"), "{history}");
+    gateway.stop(Duration::ZERO).await;
+}
+
+/// Two agents with built-in tools and the same workspace.
+fn two_agents() -> Place {
+    let mut config = config(&json!({}));
+    config["agents"]["list"] = json!([{ "id": "main" }, { "id": "night" }]);
+    Place::new(&config)
+}
+
+#[tokio::test]
+async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
+    let place = two_agents();
+    let gateway = place.start().await;
+    let mut person = Someone::new(&gateway);
+    let mut questions = Vec::new();
+    for (run, session, command) in
+        [("r1", "one", "echo a"), ("r2", "two", "echo b"), ("r3", "three", "echo a")]
+    {
+        let key = format!("agent:main:{session}");
+        person.send(&key, run, &format!("/call exec {{\"command\":\"{command}\"}}")).await;
+        questions.push(person.hear_of("approval.requested").await);
+    }
+    let workspace = place.path().join("state/workspace");
+    let words = |what: &str| {
+        let folder = workspace.display();
+        json!({ "words": format!(
+            "always allow {what} in {folder} for agent main, until openclaw exits"
+        ) })
+    };
+    assert_eq!(
+        questions[0]["always"],
+        json!([
+            words("the command `echo a`"),
+            words("every command that begins with `echo a`"),
+            words("every command that begins with `echo`"),
+        ])
+    );
+    // A client that knows no choices gets the narrowest.
+    let answer = json!({ "id": questions[0]["id"], "decision": "allow-always" });
+    person.ask("approvals.respond", answer).await.unwrap();
+    let waiting = person.ask("approvals.list", json!({})).await.unwrap();
+    assert_eq!(waiting["approvals"], json!([questions[1]]), "the same command was allowed");
+    for bad in [
+        json!({ "id": questions[1]["id"], "decision": "allow-always", "always": 3 }),
+        json!({ "id": questions[1]["id"], "decision": "allow-once", "always": 0 }),
+    ] {
+        person.ask("approvals.respond", bad).await.unwrap_err();
+    }
+    let answer = json!({ "id": questions[1]["id"], "decision": "deny" });
+    person.ask("approvals.respond", answer).await.unwrap();
+    let ends = ["r1", "r2", "r3"];
+    let mut left: Vec<&str> = ends.to_vec();
+    while !left.is_empty() {
+        let (name, payload) = person.hear().await;
+        if name == "chat" && crate::support::is_end(&payload) {
+            left.retain(|run| payload["runId"] != *run);
+        }
+    }
+    // Not asked again, and asked again: otherwise the turn would not end, or the event not come.
+    person.send("agent:main:one", "r4", "/call exec {\"command\":\"echo a\"}").await;
+    assert_eq!(person.end_of("r4").await["state"], "final");
+    person.send("agent:night:one", "r5", "/call exec {\"command\":\"echo a\"}").await;
+    let asked = person.hear_of("approval.requested").await;
+    assert_eq!(asked["agentId"], "night");
+    let prefix = json!({ "id": asked["id"], "decision": "allow-always", "always": 2 });
+    person.ask("approvals.respond", prefix).await.unwrap();
+    assert_eq!(person.end_of("r5").await["state"], "final");
+    person.send("agent:night:one", "r6", "/call exec {\"command\":\"echo c\"}").await;
+    assert_eq!(person.end_of("r6").await["state"], "final");
+    person.send("agent:night:one", "r7", "/call exec {\"command\":\"echo c; id\"}").await;
+    person.hear_of("approval.requested").await;
     gateway.stop(Duration::ZERO).await;
 }

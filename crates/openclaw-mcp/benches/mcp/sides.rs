@@ -25,7 +25,8 @@ use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::{
-    Approval, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Consent, Fallback, NoApprover,
+    Approval, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Consent, Fallback, Grant,
+    NoApprover,
 };
 use rmcp::RoleClient;
 use rmcp::model::{
@@ -156,7 +157,7 @@ struct Agreeable;
 
 impl Approver for Agreeable {
     fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
-        Box::pin(std::future::ready(ApprovalAnswer::Yes(Approval::Always)))
+        Box::pin(std::future::ready(ApprovalAnswer::Yes(Approval::Always(Grant::Tool))))
     }
 }
 

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use openclaw_tools::pipeline::{Refusal, Resolve, Resolving};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    ApprovalRule, Arguments, Call, CallContext, Effect, Executed, Failure, Tool, ToolCall,
-    ToolName, ToolOutcome, ToolSpec,
+    ApprovalRule, Arguments, Call, CallContext, Decision, Effect, Executed, Failure, Tool,
+    ToolCall, ToolName, ToolOutcome, ToolSpec,
 };
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
@@ -175,6 +175,10 @@ impl Request {
             Ok(member) => Ok(Arc::new(RequestTool {
                 kind: self.kind,
                 what: self.what.clone(),
+                decision: match self.kind {
+                    Kind::Resource => member.decide_resource(&self.what),
+                    Kind::Prompt => member.decide_prompt(&self.what),
+                },
                 member: Arc::clone(member),
                 services: Arc::clone(&self.services),
             })),
@@ -197,6 +201,7 @@ impl Resolve for Request {
 struct RequestTool {
     kind: Kind,
     what: String,
+    decision: Decision,
     member: Arc<Member>,
     services: Arc<CallServices>,
 }
@@ -228,8 +233,15 @@ impl Tool for RequestTool {
         }
     }
 
+    fn decision(&self) -> &Decision {
+        &self.decision
+    }
+
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
-        ApprovalRule::Never
+        match self.kind {
+            Kind::Resource => self.member.resource_rule(&self.what),
+            Kind::Prompt => self.member.rule(),
+        }
     }
 
     fn validator(&self) -> &LazyValidator {

@@ -7,8 +7,8 @@ use futures_util::future::BoxFuture;
 use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    ApprovalRule, Content, Decision, Details, Effect, Executed, Failure, Origin, Tool, ToolCall,
-    ToolName, ToolOutcome, ToolSpec,
+    ApprovalRule, Arguments as CallArguments, Content, Decision, Details, Effect, Executed,
+    Failure, Origin, Tool, ToolCall, ToolName, ToolOutcome, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -100,9 +100,19 @@ impl Tool for ResourceTool {
         &self.decision
     }
 
-    /// It is read-only.
-    fn rule(&self, _: &openclaw_tools::Arguments<'_>) -> ApprovalRule {
-        ApprovalRule::Never
+    fn decision_on(&self, arguments: &CallArguments<'_>) -> Decision {
+        match self.meant(arguments) {
+            Some((member, uri)) => member.decide_resource(&uri),
+            None => Decision::Allowed,
+        }
+    }
+
+    /// Listing is free; reading follows the rule of the server.
+    fn rule(&self, arguments: &CallArguments<'_>) -> ApprovalRule {
+        match self.meant(arguments) {
+            Some((member, uri)) => member.resource_rule(&uri),
+            None => ApprovalRule::Never,
+        }
     }
 
     fn validator(&self) -> &LazyValidator {
@@ -115,16 +125,25 @@ impl Tool for ResourceTool {
 }
 
 impl ResourceTool {
+    fn member(&self, server: &str) -> Option<&Arc<Member>> {
+        self.members.iter().find(|it| it.server.name().as_str() == server)
+    }
+
+    /// The resource to read, with its server, if the arguments name one.
+    fn meant(&self, arguments: &CallArguments<'_>) -> Option<(&Arc<Member>, String)> {
+        let arguments: Arguments =
+            serde_json::from_value(Value::Object(arguments.members())).ok()?;
+        Some((self.member(&arguments.server?)?, arguments.uri?))
+    }
+
     async fn carry_out(&self, call: ToolCall<'_>) -> ToolOutcome {
         let wrong = |words: &str| fail(Failure::InvalidArguments, words);
         let arguments = serde_json::from_value(Value::Object(call.arguments.members()));
         match arguments {
-            Ok(Arguments { server: Some(server), uri: Some(uri) }) => {
-                match self.members.iter().find(|it| it.server.name().as_str() == server) {
-                    Some(member) => library::read(member, &self.services, &uri, call).await,
-                    None => fail(Failure::Unavailable, "No such MCP server, or it is not running."),
-                }
-            }
+            Ok(Arguments { server: Some(server), uri: Some(uri) }) => match self.member(&server) {
+                Some(member) => library::read(member, &self.services, &uri, call).await,
+                None => fail(Failure::Unavailable, "No such MCP server, or it is not running."),
+            },
             Ok(Arguments { server: None, uri: Some(_) }) => wrong("`uri` requires `server`."),
             Ok(Arguments { server, uri: None }) => self.list_resources(server.as_deref()),
             Err(_) => wrong("Expected arguments: `server` and `uri`, both strings."),
@@ -140,12 +159,19 @@ impl ResourceTool {
         };
         let resources = library::entries(&self.members, |it| it.resources.clone());
         let templates = library::entries(&self.members, |it| it.templates.clone());
-        let listed = resources.iter().filter(|of| wanted(&of.server)).map(
-            |ServerEntry { server, entry }| {
-                line(server, &entry.uri, &entry.name, entry.description.as_deref())
-            },
-        );
-        let families = templates.iter().filter(|of| wanted(&of.server));
+        let is_allowed = |server: &str, uri: &str| {
+            let member = self.member(server);
+            member.is_some_and(|it| it.decide_resource(uri) == Decision::Allowed)
+        };
+        let wanted_resources = resources
+            .iter()
+            .filter(|of| wanted(&of.server) && is_allowed(&of.server, &of.entry.uri));
+        let listed = wanted_resources.map(|ServerEntry { server, entry }| {
+            line(server, &entry.uri, &entry.name, entry.description.as_deref())
+        });
+        let families = templates
+            .iter()
+            .filter(|of| wanted(&of.server) && is_allowed(&of.server, &of.entry.uri_template));
         let families = families.map(|ServerEntry { server, entry }| {
             line(server, &entry.uri_template, &entry.name, entry.description.as_deref())
         });

@@ -167,6 +167,11 @@ impl Catalogue {
             let prefix = member.prefix();
             inventory.tools.iter().map(move |tool| RawTool { server, prefix, tool: &tool.name })
         });
+        // Before any of them reaches a model.
+        if let Some(pins) = &services.pins {
+            let own = shelves.iter().filter(|(member, _)| member.server.cache().is_own());
+            own.for_each(|(member, inventory)| pins.see(&member.key, &inventory.tools));
+        }
         let names = names(template, raw);
         let mut tools = HashMap::with_capacity(names.len());
         for (member, inventory) in &shelves {

@@ -8,6 +8,8 @@ use openclaw_tools::{Policy, Rules};
 
 use crate::server::Server;
 use crate::server::status::ServerStatus;
+use crate::store::identity::ServerIdentity;
+use crate::store::pins::ServerKey;
 use crate::wire::Limits;
 
 /// A server with one agent's treatment of it. Immutable: a changed treatment makes a new member,
@@ -15,6 +17,8 @@ use crate::wire::Limits;
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) server: Arc<Server>,
+    /// What approvals of its tools are stored under.
+    pub(crate) key: ServerKey,
     pub(crate) treatment: ServerOptions,
     /// The server's own tool policy. The agent's policy applies as well.
     pub(crate) policy: Policy,
@@ -27,8 +31,14 @@ impl Member {
         let timeout = treatment.tool_timeout;
         let tools = &treatment.tools;
         let allow = tools.allow.as_deref();
+        let key = ServerKey {
+            agent: agent.id.to_string(),
+            server: server.name().to_string(),
+            identity: ServerIdentity::of(server.connection()),
+        };
         Self {
             server,
+            key,
             policy: compile([Rules { place: "server's tools", allow, deny: &tools.deny }]),
             limits: Limits { timeout, cap: agent.mcp.settings.call_timeout_cap.max(timeout) },
             treatment: treatment.clone(),

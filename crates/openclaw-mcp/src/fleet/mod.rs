@@ -166,6 +166,10 @@ impl Fleet {
         if applied.is_closed {
             return Reloaded { changes: applied.config.diff(&applied.config), leaving: Vec::new() };
         }
+        // Removing a server also removes its approvals, possibly in another program.
+        if let Some(pins) = &self.services.pins {
+            pins.look_again();
+        }
         let config = of_agent(config, self.only.as_deref());
         let changes = applied.config.diff(&config);
         applied.leaving.retain(|leaving| !leaving.ended.is_over());

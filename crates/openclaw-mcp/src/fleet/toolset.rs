@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use openclaw_config::Approval as Rule;
 use openclaw_tools::schema::{Dialect, LazyValidator, Unusable};
 use openclaw_tools::{
-    Approval, ApprovalRule, Arguments, Decision, Executed, Fingerprint, Origin, Pin, Tool,
-    ToolCall, ToolSource, ToolSpec,
+    AlwaysOption, Approval, ApprovalContext, ApprovalRule, Arguments, Decision, Executed,
+    Fingerprint, Grant, Origin, Pin, Tool, ToolCall, ToolSource, ToolSpec,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -71,17 +70,14 @@ impl ToolSource for AgentTools {
 }
 
 impl CatalogueTool {
-    /// Whether its description or schema has changed since it was approved (B13).
+    /// Whether its description or schema has changed since it was first seen or approved (B13).
     pub fn is_changed(&self) -> bool {
-        self.pin(Instant::now()) == Pin::Changed
+        self.pinned(Instant::now()) == Pin::Changed
     }
-}
 
-fn rule(tool: &CatalogueTool) -> ApprovalRule {
-    match tool.treatment().approval {
-        Rule::Auto => ApprovalRule::Auto,
-        Rule::Always => ApprovalRule::Always,
-        Rule::Never => ApprovalRule::Never,
+    fn pinned(&self, now: Instant) -> Pin {
+        let Some(pins) = &self.services.pins else { return Pin::New };
+        pins.check(&self.member.key, &self.listed.name, self.fingerprint(), now)
     }
 }
 
@@ -107,28 +103,46 @@ impl Tool for CatalogueTool {
         &self.decision
     }
 
+    fn is_withheld(&self) -> bool {
+        self.is_changed()
+    }
+
     fn flaw(&self) -> Option<String> {
         Self::flaw(self).map(ToString::to_string)
     }
 
-    fn pin(&self, now: Instant) -> Pin {
-        let Some(pins) = &self.services.pins else { return Pin::New };
-        let (server, tool) = (self.server().name().as_str(), &self.listed.name);
-        pins.check(server, tool, Self::fingerprint(self), now)
+    fn pin(&self, about: ApprovalContext<'_>) -> Pin {
+        self.pinned(about.now)
     }
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
-        rule(self)
+        self.member.rule()
+    }
+
+    /// Without a store, an approval does not outlive the call.
+    fn always(&self, _: ApprovalContext<'_>) -> Vec<AlwaysOption> {
+        if self.services.pins.is_none() {
+            return Vec::new();
+        }
+        let (name, key) = (&self.spec.name, &self.member.key);
+        let words = format!(
+            "always allow `{name}` of MCP server {} for agent {}, until the tool or the server changes",
+            key.server, key.agent
+        );
+        vec![AlwaysOption { grant: Grant::Tool, words }]
     }
 
     /// Returns without waiting for the write, which may take longer than the call; shutdown waits
     /// for it.
-    fn keep(&self, approval: Approval, pin: Pin) {
+    fn keep(&self, approval: &Approval, pin: Pin, _: ApprovalContext<'_>) {
         let Some(pins) = &self.services.pins else { return };
-        if approval == Approval::Always || !matches!(pin, Pin::Same { .. }) {
-            let (server, tool) = (self.server().name().as_str(), self.listed.name.as_str());
-            pins.keep(server, tool, *Self::fingerprint(self), approval);
-        }
+        let always = match approval {
+            Approval::Always(grant) => Some(grant.clone()),
+            // A new tool was recorded when it was listed.
+            Approval::Once if pin != Pin::Changed => return,
+            Approval::Once => None,
+        };
+        pins.keep(&self.member.key, &self.listed.name, *Self::fingerprint(self), always);
     }
 
     fn fingerprint(&self) -> Option<Fingerprint> {

@@ -1,7 +1,7 @@
 //! The cached inventory of a server. It outlives connections and counts its changes, so that
 //! catalogues know when to rebuild.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
@@ -29,6 +29,8 @@ impl Revision {
 pub struct InventoryCache {
     server: String,
     inventory: ArcSwap<Inventory>,
+    /// Whether the server listed it, now or in an earlier run; false while a predecessor's is offered.
+    is_own: AtomicBool,
     /// Serializes read-modify-write, so that no change is lost.
     turn: Mutex<()>,
     revision: Revision,
@@ -39,12 +41,19 @@ impl InventoryCache {
     pub(crate) fn new(
         server: &str,
         inventory: Inventory,
+        is_own: bool,
         revision: Revision,
         memory: Memory,
     ) -> Self {
         let inventory = ArcSwap::from_pointee(inventory);
         let (turn, memory) = (Mutex::new(()), Arc::new(memory));
-        Self { server: server.to_owned(), inventory, turn, revision, memory }
+        let is_own = AtomicBool::new(is_own);
+        Self { server: server.to_owned(), inventory, is_own, turn, revision, memory }
+    }
+
+    /// Whether the server listed the inventory itself.
+    pub(crate) fn is_own(&self) -> bool {
+        self.is_own.load(Ordering::Acquire)
     }
 
     /// The name of the server.
@@ -80,6 +89,9 @@ impl InventoryCache {
         let differs = *old != new;
         if differs {
             self.inventory.store(Arc::new(new));
+        }
+        let was_own = self.is_own.swap(true, Ordering::AcqRel);
+        if differs || !was_own {
             self.revision.bump();
         }
         differs

@@ -169,7 +169,7 @@ impl Server {
                 inventory: inventory.map(|it| Inventory::clone(&it)).unwrap_or_default(),
             },
         };
-        let cache = InventoryCache::new(key, inventory, common.revision.clone(), memory);
+        let cache = InventoryCache::new(key, inventory, lazy, common.revision.clone(), memory);
         let cache = Arc::new(cache);
         let restart_limit = RestartLimit::new(upkeep.restarts);
         let jitter = Jitter::random();

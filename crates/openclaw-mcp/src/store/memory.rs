@@ -7,13 +7,14 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::path::{Path, PathBuf};
 
-use openclaw_config::{Connection, Transport};
+use openclaw_config::Connection;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
 use crate::connection::era::Era;
-use crate::connection::remote::{HttpTransport, userinfo};
+use crate::connection::remote::HttpTransport;
 use crate::inventory::Inventory;
+use crate::store::identity;
 
 /// The version of the file format.
 const FORMAT: u32 = 3;
@@ -62,14 +63,7 @@ impl Memory {
             hash.update(part.as_bytes());
         };
         add(name);
-        match &connection.transport {
-            Transport::Stdio(stdio) => {
-                add(stdio.command.as_str());
-                stdio.args.iter().for_each(&mut add);
-            }
-            // Without the password, which could be guessed from its hash.
-            Transport::Http(http) => add(userinfo::without(http.url.expose()).as_str()),
-        }
+        identity::parts(connection, &mut add);
         let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Self { file: Some(folder.join(format!("{}.json", &hash[..32]))) }
     }

@@ -12,7 +12,7 @@ use openclaw_mcp::connection::client::{
 };
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::store::pins::Pins;
-use openclaw_testkit::{Ask, Recording, Script, Tool};
+use openclaw_testkit::{Ask, Recording, Script, TestServer, Tool};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::schema::Dialect;
 use openclaw_tools::{CallContext, Consent, Content, Failure, ToolSource as _};
@@ -305,10 +305,12 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
     let folder = tempfile::tempdir().unwrap();
     let pins = || Some(Arc::new(Pins::load(folder.path().join("pins.json")).unwrap()));
     let with = |description: &str| {
-        let tool = Tool::new("look").description(description);
+        let script = Script::new().tools([Tool::new("look").description(description)]);
+        let (program, args) = TestServer::stdio_from(&folder.path().join("script.json"), &script);
+        let entry = json!({ "command": program, "args": args, "timeout": 60_000 });
         let mut setup = setup();
         setup.services = CallServices { pins: pins(), ..CallServices::none() };
-        Fleet::start(&servers(json!({ "x": entry(&Script::new().tools([tool])) })), setup)
+        Fleet::start(&servers(json!({ "x": entry })), setup)
     };
     let look = async |fleet: &Fleet, approved: bool| {
         let tools = tools(fleet);

@@ -12,7 +12,7 @@ mod tool;
 mod web;
 mod workspace;
 
-pub use approvals::Approvals;
+pub use approvals::{ApprovalKey, Approvals};
 pub use exec::ExecSettings;
 pub use kind::Native;
 pub use web::{BadProxy, GuardedResolver, NotPublic, ProxyAddress, WebSettings};
@@ -33,6 +33,8 @@ use workspace::Workspace;
 /// Configuration of the native tools.
 #[derive(Debug, Clone)]
 pub struct Setup {
+    /// The agent that uses the tools: approvals apply to it alone.
+    pub agent: String,
     /// Folder for files and commands.
     pub workspace: PathBuf,
     /// Further readable folders, addressed by absolute paths: that of large results (B6).
@@ -57,6 +59,7 @@ impl Setup {
     /// Enables all tools in a workspace, with default settings.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
         Self {
+            agent: "main".to_owned(),
             workspace: workspace.into(),
             also_readable: Vec::new(),
             enabled: Native::ALL.into(),
@@ -73,6 +76,9 @@ impl Setup {
 /// State shared by all tools.
 #[derive(Debug)]
 struct Shared {
+    agent: String,
+    /// Path of the workspace, as configured.
+    folder: PathBuf,
     workspace: Arc<Workspace>,
     approval: ApprovalRule,
     approvals: Approvals,
@@ -102,6 +108,7 @@ impl NativeTools {
     /// If the folder does not exist or cannot be opened.
     pub fn new(setup: Setup) -> Result<Self, NoWorkspace> {
         let Setup {
+            agent,
             workspace,
             also_readable,
             enabled,
@@ -113,6 +120,8 @@ impl NativeTools {
             web,
         } = setup;
         let shared = Arc::new(Shared {
+            agent,
+            folder: workspace.clone(),
             exec: Exec::new(exec, workspace.clone()),
             workspace: Arc::new(Workspace::open(workspace, also_readable)?),
             approval,

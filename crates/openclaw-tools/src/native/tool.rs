@@ -4,14 +4,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use openclaw_content::{Untrusted, clean_line};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 
+use super::approvals::ApprovalKey;
 use super::kind::Native;
 use super::reply::Reply;
 use super::workspace::Workspace;
-use super::{Shared, files};
-use crate::approval::{Approval, ApprovalRule, Pin};
+use super::{Shared, exec, files};
+use crate::approval::{Approval, ApprovalContext, ApprovalRule, Pin};
+use crate::grant::{AlwaysOption, Grant};
 use crate::name::ToolName;
 use crate::outcome::Failure;
 use crate::pipeline::Arguments;
@@ -22,6 +25,8 @@ use crate::spec::ToolSpec;
 
 /// Timeout of disk operations.
 const DISK: Duration = Duration::from_secs(60);
+/// Longer commands are not repeated in the words of an approval.
+const MAX_SHOWN: usize = 80;
 
 /// A native tool.
 #[derive(Debug)]
@@ -46,6 +51,48 @@ impl NativeTool {
         };
         let decision = policy.decide(&spec.name);
         Some(Self { kind, spec, decision, validator, shared: Arc::clone(shared) })
+    }
+
+    /// Returns the approvals that cover a call, the narrowest first.
+    fn covering(&self, about: ApprovalContext<'_>) -> Vec<Grant> {
+        match self.kind {
+            Native::Exec => {
+                let command = about.arguments.value().and_then(|it| it.get("command")?.as_str());
+                command.map(exec::covering).unwrap_or_default()
+            }
+            _ => vec![Grant::Tool],
+        }
+    }
+
+    fn key(&self, grant: Grant) -> ApprovalKey {
+        ApprovalKey {
+            agent: self.shared.agent.clone(),
+            workspace: Some(self.shared.folder.clone()),
+            session: None,
+            tool: self.kind.name().to_owned(),
+            grant,
+        }
+    }
+
+    /// Says what an approval allows.
+    fn words(&self, grant: &Grant) -> String {
+        let what = match grant {
+            Grant::Command(command) => match shown(command) {
+                Some(command) => format!("the command {command}"),
+                None => "exactly this command".to_owned(),
+            },
+            Grant::CommandPrefix(words) => {
+                let is_one = |word: &String| !word.is_empty() && !word.contains(' ');
+                let words = words.iter().all(is_one).then(|| shown(&words.join(" "))).flatten();
+                match words {
+                    Some(words) => format!("every command that begins with {words}"),
+                    None => "every command that begins with the same words".to_owned(),
+                }
+            }
+            Grant::Tool | Grant::Host(_) => format!("`{}`", self.kind.name()),
+        };
+        let (folder, agent) = (self.shared.folder.display(), &self.shared.agent);
+        format!("always allow {what} in {folder} for agent {agent}, until openclaw exits")
     }
 
     async fn run(&self, call: ToolCall<'_>) -> Result<Reply, Reply> {
@@ -103,17 +150,27 @@ impl Tool for NativeTool {
         &self.decision
     }
 
-    fn pin(&self, _: tokio::time::Instant) -> Pin {
-        self.shared.approvals.pin(self.kind.name())
+    fn pin(&self, about: ApprovalContext<'_>) -> Pin {
+        let approvals = &self.shared.approvals;
+        let is_covered = |grant| approvals.contains(&self.key(grant));
+        match self.covering(about).into_iter().any(is_covered) {
+            true => Pin::Same { for_good: true },
+            false => Pin::New,
+        }
     }
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
         self.shared.approval
     }
 
-    fn keep(&self, approval: Approval, _: Pin) {
-        if approval == Approval::Always {
-            self.shared.approvals.remember(self.kind.name());
+    fn always(&self, about: ApprovalContext<'_>) -> Vec<AlwaysOption> {
+        let option = |grant| AlwaysOption { words: self.words(&grant), grant };
+        self.covering(about).into_iter().map(option).collect()
+    }
+
+    fn keep(&self, approval: &Approval, _: Pin, _: ApprovalContext<'_>) {
+        if let Approval::Always(grant) = approval {
+            self.shared.approvals.remember(self.key(grant.clone()));
         }
     }
 
@@ -127,6 +184,12 @@ impl Tool for NativeTool {
             Executed::Done(reply.into_outcome(self.kind))
         })
     }
+}
+
+/// Returns a command for display; `None` if it cannot be shown as it is.
+fn shown(command: &str) -> Option<String> {
+    let line = clean_line(Untrusted::new(command), MAX_SHOWN);
+    (line == command && !line.contains('`')).then(|| format!("`{line}`"))
 }
 
 fn decoded<A: DeserializeOwned>(arguments: Map<String, Value>) -> Result<A, Reply> {

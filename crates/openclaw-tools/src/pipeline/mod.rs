@@ -18,7 +18,7 @@ pub use resolve::{FixedTool, Lookup, RefuseCall, Resolve, Resolving, unknown};
 
 use tokio::time::Instant;
 
-use crate::approval::ApprovalNeed;
+use crate::approval::{ApprovalContext, ApprovalNeed};
 use crate::audit::Audit;
 use crate::outcome::ToolOutcome;
 use crate::source::{Executed, Tool, ToolCall};
@@ -31,8 +31,9 @@ pub struct Pipeline {
 }
 
 /// Returns whether a call of a tool would need an approval.
-pub fn standing(tool: &dyn Tool, arguments: &Arguments<'_>) -> ApprovalNeed {
-    ApprovalNeed::of(tool.rule(arguments), tool.spec().effect, tool.pin(Instant::now()))
+pub fn standing(tool: &dyn Tool, arguments: &Arguments<'_>, session: Option<&str>) -> ApprovalNeed {
+    let pin = tool.pin(ApprovalContext { arguments, session, now: Instant::now() });
+    ApprovalNeed::of(tool.rule(arguments), tool.spec().effect, pin)
 }
 
 impl Pipeline {
@@ -80,15 +81,17 @@ async fn run<S: Resolve + ?Sized>(
             Some(arguments) => arguments,
             None => first.insert(call.arguments.read()?),
         };
-        steps::policy(tool)?;
-        let pin = tool.pin(record.started());
-        let approval = steps::approval(tool, pin, arguments, context).await?;
+        steps::policy(tool, arguments)?;
+        let (session, now) = (context.session, record.started());
+        let about = ApprovalContext { arguments, session, now };
+        let pin = tool.pin(about);
+        let approval = steps::approval(tool, pin, about, context).await?;
         if !approval.is_schema_checked {
             steps::schema(tool, arguments)?;
         }
         steps::limit(tool, record.started())?;
-        if let Some(approved) = approval.given {
-            tool.keep(approved, pin);
+        if let Some(approved) = &approval.given {
+            tool.keep(approved, pin, about);
         }
         if approval.has_waited {
             record.begin_anew();
@@ -101,7 +104,7 @@ async fn run<S: Resolve + ?Sized>(
             agent: context.agent.unwrap_or_default(),
             who: context.who,
             session: context.session,
-            approval: approval.given,
+            approval: approval.given.as_ref(),
             started: record.started(),
             options: context.options,
         };

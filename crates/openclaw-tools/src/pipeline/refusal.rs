@@ -64,7 +64,7 @@ impl Refusal {
 
     pub(super) fn changed() -> Self {
         let words = "The call is denied: the tool's description or schema has changed since it was \
-                     approved. The user must review and approve it again.";
+                     first seen or approved. The user must review and approve it again.";
         Self::new(Failure::Denied, words).by(RefusedBy::Changed)
     }
 

@@ -7,18 +7,21 @@ use super::arguments::Arguments;
 use super::context::{CallContext, Consent};
 use super::refusal::Refusal;
 use crate::approval::{
-    Approval, ApprovalAnswer, ApprovalNeed, ApprovalReason, ApprovalRequest, Fallback, Pin,
+    Approval, ApprovalAnswer, ApprovalContext, ApprovalNeed, ApprovalReason, ApprovalRequest,
+    Fallback, Pin,
 };
 use crate::outcome::RefusedBy;
 use crate::policy::Decision;
 use crate::schema::Validator;
 use crate::source::Tool;
 
-/// Checks that the policy allows the tool, and that it is usable: both were decided when it was
-/// listed.
-pub(super) fn policy(tool: &dyn Tool) -> Result<(), Refusal> {
+/// Checks that the policy allows the tool and these arguments, and that it is usable.
+pub(super) fn policy(tool: &dyn Tool, arguments: &Arguments<'_>) -> Result<(), Refusal> {
     if let Decision::Denied { by } = tool.decision() {
         return Err(Refusal::policy(by));
+    }
+    if let Decision::Denied { by } = tool.decision_on(arguments) {
+        return Err(Refusal::policy(&by));
     }
     match tool.flaw() {
         Some(flaw) => Err(Refusal::unusable(&flaw)),
@@ -27,7 +30,7 @@ pub(super) fn policy(tool: &dyn Tool) -> Result<(), Refusal> {
 }
 
 /// How a call was approved.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Approved {
     /// `None` if no approval is needed.
     pub(super) given: Option<Approval>,
@@ -42,7 +45,7 @@ pub(super) struct Approved {
 pub(super) async fn approval(
     tool: &dyn Tool,
     pin: Pin,
-    arguments: &Arguments<'_>,
+    about: ApprovalContext<'_>,
     context: &CallContext<'_>,
 ) -> Result<Approved, Refusal> {
     let (approver, fallback) = match context.consent {
@@ -56,18 +59,30 @@ pub(super) async fn approval(
         }
         Consent::Ask { approver, fallback } => (approver, fallback),
     };
-    let ApprovalNeed::Ask(why) = ApprovalNeed::of(tool.rule(arguments), tool.spec().effect, pin)
+    let spec = tool.spec();
+    let ApprovalNeed::Ask(why) = ApprovalNeed::of(tool.rule(about.arguments), spec.effect, pin)
     else {
         return Ok(Approved::default());
     };
-    schema(tool, arguments)?;
-    let (spec, arguments) = (tool.spec(), arguments.raw());
-    let question = ApprovalRequest { tool: spec, arguments, why, session: context.session };
+    schema(tool, about.arguments)?;
+    let always = if why.can_last() { tool.always(about) } else { Vec::new() };
+    let question = ApprovalRequest {
+        tool: spec,
+        arguments: about.arguments.raw(),
+        why,
+        session: context.session,
+        always: &always,
+    };
     let given = match (approver.ask(question).await, fallback) {
-        (ApprovalAnswer::Yes(Approval::Always), _) if !why.can_last() => Approval::Once,
+        // Only what was offered can be granted.
+        (ApprovalAnswer::Yes(Approval::Always(grant)), _)
+            if !always.iter().any(|option| option.grant == grant) =>
+        {
+            Approval::Once
+        }
         (ApprovalAnswer::Yes(approval), _) => approval,
         (ApprovalAnswer::No, _) => return Err(Refusal::declined()),
-        (ApprovalAnswer::Unanswered, Fallback::Allow) if why != ApprovalReason::Changed => {
+        (ApprovalAnswer::Unanswered, Fallback::Allow) if why.can_fall_back() => {
             let name = spec.name.as_str();
             tracing::warn!(tool = name, "no user to approve; allowed by the configuration");
             Approval::Once

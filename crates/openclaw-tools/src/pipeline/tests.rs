@@ -9,7 +9,8 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::approval::{
-    Approval, ApprovalAnswer, ApprovalRequest, ApprovalRule, Approver, Fallback, Fingerprint, Pin,
+    Approval, ApprovalAnswer, ApprovalContext, ApprovalRequest, ApprovalRule, Approver, Fallback,
+    Fingerprint, Pin,
 };
 use crate::audit::AuditOptions;
 use crate::name::ToolName;
@@ -86,7 +87,7 @@ impl Tool for ScriptedTool {
         self.flaw.clone()
     }
 
-    fn pin(&self, _: tokio::time::Instant) -> Pin {
+    fn pin(&self, _: ApprovalContext<'_>) -> Pin {
         self.pinned.fetch_add(1, Ordering::Relaxed);
         self.pin
     }
@@ -95,7 +96,7 @@ impl Tool for ScriptedTool {
         self.rule
     }
 
-    fn keep(&self, _: Approval, _: Pin) {
+    fn keep(&self, _: &Approval, _: Pin, _: ApprovalContext<'_>) {
         self.kept.fetch_add(1, Ordering::Relaxed);
     }
 
@@ -162,7 +163,7 @@ struct Answers(ApprovalAnswer);
 
 impl Approver for Answers {
     fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
-        Box::pin(std::future::ready(self.0))
+        Box::pin(std::future::ready(self.0.clone()))
     }
 }
 

@@ -2,8 +2,8 @@
 
 use openclaw_tools::native::{Approvals, Native, NativeTools, Setup};
 use openclaw_tools::{
-    Approval, ApprovalNeed, ApprovalReason, ApprovalRule, Arguments, Decision, Failure, Policy,
-    RefusedBy, Rules, ToolSource as _, pipeline,
+    Approval, ApprovalContext, ApprovalNeed, ApprovalReason, ApprovalRule, Arguments, Decision,
+    Failure, Grant, Policy, RefusedBy, Rules, ToolSource as _, pipeline,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -12,7 +12,7 @@ use crate::Bench;
 
 fn standing(bench: &Bench, tool: &str) -> ApprovalNeed {
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
-    pipeline::standing(&*bench.tools.find(tool).unwrap(), &Arguments::new(&nothing))
+    pipeline::standing(&*bench.tools.find(tool).unwrap(), &Arguments::new(&nothing), None)
 }
 
 #[tokio::test]
@@ -42,12 +42,105 @@ async fn consent_to_one_call_does_not_last_and_consent_for_good_does() {
     let asked = || json!({"path": "a.txt", "content": "x"});
     assert!(!bench.call_as("write", asked(), Some(Approval::Once)).await.is_error);
     assert_eq!(standing(&bench, "write"), ApprovalNeed::Ask(ApprovalReason::MayChange));
-    assert!(!bench.call_as("write", asked(), Some(Approval::Always)).await.is_error);
+    assert!(!bench.call_as("write", asked(), Some(Approval::Always(Grant::Tool))).await.is_error);
     assert_eq!(standing(&bench, "write"), ApprovalNeed::Free);
     assert!(!bench.call_as("write", asked(), None).await.is_error);
     assert_eq!(standing(&bench, "exec"), ApprovalNeed::Ask(ApprovalReason::MayChange));
-    approvals.forget("write");
+    let [given] = approvals.list().try_into().unwrap();
+    assert_eq!((given.tool.as_str(), &given.grant), ("write", &Grant::Tool));
+    approvals.forget(&given);
     assert_eq!(standing(&bench, "write"), ApprovalNeed::Ask(ApprovalReason::MayChange));
+}
+
+/// Whether a command needs an approval.
+async fn is_asked_about(bench: &Bench, command: &str) -> bool {
+    let outcome = bench.call_as("exec", json!({ "command": command }), None).await;
+    outcome.details.refused == Some(RefusedBy::NobodyToAsk)
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn always_for_a_command_allows_that_command_for_that_agent_in_that_workspace() {
+    let approvals = Approvals::default();
+    let of = |agent: &str| {
+        let (agent, approvals) = (agent.to_owned(), approvals.clone());
+        Bench::with(|setup| Setup { agent, approvals, ..setup })
+    };
+    let (bench, other_workspace) = (of("main"), of("main"));
+    let always = |grant| Some(Approval::Always(grant));
+    let echo = || Grant::Command("echo a".to_owned());
+    let asked = || json!({"command": "echo a"});
+    assert!(!bench.call_as("exec", asked(), always(echo())).await.is_error);
+    assert!(!is_asked_about(&bench, "echo a").await);
+    for other in ["echo b", "echo a; echo b", "echo a b", " echo a"] {
+        assert!(is_asked_about(&bench, other).await, "{other}");
+    }
+    assert!(is_asked_about(&other_workspace, "echo a").await);
+    let same_workspace = Setup {
+        agent: "night".to_owned(),
+        approvals: approvals.clone(),
+        ..Setup::new(bench.path("").join("."))
+    };
+    let night = Bench { tools: NativeTools::new(same_workspace).unwrap(), ..of("night") };
+    assert!(is_asked_about(&night, "echo a").await);
+
+    let prefix = Grant::CommandPrefix(vec!["echo".to_owned()]);
+    assert!(!bench.call_as("exec", asked(), always(prefix)).await.is_error);
+    assert!(is_asked_about(&bench, "printf b").await);
+    let prefix = Grant::CommandPrefix(vec!["printf".to_owned()]);
+    let printf = json!({"command": "printf b"});
+    assert!(!bench.call_as("exec", printf, always(prefix)).await.is_error);
+    assert!(!is_asked_about(&bench, "printf 'b; c'").await);
+    for other in ["printf b; touch x", "printf b > x", "printfx b", "printf \"$(touch x)\""] {
+        assert!(is_asked_about(&bench, other).await, "{other}");
+    }
+    assert!(!bench.path("x").exists());
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn only_an_offered_approval_can_be_given() {
+    let approvals = Approvals::default();
+    let bench = Bench::with(|setup| Setup { approvals: approvals.clone(), ..setup });
+    for broader in [
+        Grant::Tool,
+        Grant::Command("echo b".to_owned()),
+        Grant::CommandPrefix(Vec::new()),
+        Grant::CommandPrefix(vec!["printf".to_owned()]),
+    ] {
+        let asked = json!({"command": "echo a"});
+        assert!(!bench.call_as("exec", asked, Some(Approval::Always(broader))).await.is_error);
+        assert_eq!(approvals.list(), []);
+    }
+}
+
+#[test]
+fn what_always_allows_is_said_exactly() {
+    let bench = Bench::new();
+    let folder = bench.path("");
+    let folder = folder.to_str().unwrap().trim_end_matches('/');
+    let offered = |tool: &str, arguments: serde_json::Value| {
+        let arguments = RawValue::from_string(arguments.to_string()).unwrap();
+        let arguments = &Arguments::new(&arguments);
+        let now = tokio::time::Instant::now();
+        let about = ApprovalContext { arguments, session: None, now };
+        let offered = bench.tools.find(tool).unwrap().always(about);
+        offered.into_iter().map(|option| option.words).collect::<Vec<_>>()
+    };
+    let words = |what: &str| {
+        format!("always allow {what} in {folder} for agent main, until openclaw exits")
+    };
+    assert_eq!(
+        offered("exec", json!({"command": "git status -s"})),
+        [
+            words("the command `git status -s`"),
+            words("every command that begins with `git status`"),
+            words("every command that begins with `git`"),
+        ]
+    );
+    let hidden = json!({"command": "ls\u{1b}[8m; rm -rf ~"});
+    assert_eq!(offered("exec", hidden), [words("exactly this command")]);
+    assert_eq!(offered("write", json!({})), [words("`write`")]);
 }
 
 #[tokio::test]
@@ -55,7 +148,7 @@ async fn the_rule_may_be_to_ask_each_time_or_never() {
     let bench = Bench::with(|setup| Setup { approval: ApprovalRule::Always, ..setup });
     let asked = || json!({"path": "."});
     assert_eq!(standing(&bench, "list"), ApprovalNeed::Ask(ApprovalReason::EachTime));
-    assert!(!bench.call_as("list", asked(), Some(Approval::Always)).await.is_error);
+    assert!(!bench.call_as("list", asked(), Some(Approval::Always(Grant::Tool))).await.is_error);
     assert_eq!(standing(&bench, "list"), ApprovalNeed::Ask(ApprovalReason::EachTime));
     assert!(bench.call_as("list", asked(), None).await.is_error);
 

@@ -89,7 +89,7 @@ struct Answers(ApprovalAnswer);
 
 impl Approver for Answers {
     fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
-        Box::pin(std::future::ready(self.0))
+        Box::pin(std::future::ready(self.0.clone()))
     }
 }
 

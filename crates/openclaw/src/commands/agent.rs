@@ -11,7 +11,7 @@ use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::link::{Need, Role, with_link};
-use super::talk::approve::{self, ApprovalPrompt, Choice};
+use super::talk::approve::{self, ApprovalPrompt, Choice, Decided};
 use super::talk::{
     Call, CallFormatter, ChatAgent, Lines, OutgoingMessage, Turn, TurnEvent, TurnOutcome,
     TurnStatus, settled, whole_stdin,
@@ -205,8 +205,8 @@ impl SingleTurn<'_> {
             }
         };
         let interrupted = decision.is_none();
-        let decision = decision.unwrap_or(Decision::Deny);
-        self.has_allowed |= decision == Decision::AllowAlways;
+        let decision = decision.unwrap_or(Decided::DENY);
+        self.has_allowed |= decision.decision == Decision::AllowAlways;
         if let Err(error) = approve::respond(self.surface, &approval.id, decision).await {
             output.warning(&error.to_string());
         }
@@ -281,7 +281,7 @@ fn is_settled(step: &TurnEvent, id: &str) -> bool {
 }
 
 /// Prompts on stderr until there is a valid answer. Without one, the call is denied.
-async fn ask(mut request: ApprovalPrompt<'_>, typed: &mut Lines, output: &mut Output) -> Decision {
+async fn ask(mut request: ApprovalPrompt<'_>, typed: &mut Lines, output: &mut Output) -> Decided {
     request.lines().iter().for_each(|line| output.aside(line));
     for _ in 0..MAX_TRIES {
         typed.forget();
@@ -298,7 +298,7 @@ async fn ask(mut request: ApprovalPrompt<'_>, typed: &mut Lines, output: &mut Ou
             Ok(None) | Err(_) => break,
         }
     }
-    Decision::Deny
+    Decided::DENY
 }
 
 fn say(text: &str) {

@@ -135,9 +135,23 @@ fn a_tool_that_changed_after_it_was_approved_is_not_called() {
     assert_eq!((exit, stdout.as_str()), (4, ""));
     assert!(stderr.contains("has changed") && stderr.contains("--approve"), "{stderr}");
     let (_, stdout, _) = place.said(&["mcp", "tools", "test"]);
-    assert!(stdout.contains("[changed since it was approved]"), "{stdout}");
+    assert!(stdout.contains("[changed since it was first seen or approved]"), "{stdout}");
     assert_eq!(place.said(&["mcp", "call", "--approve", "test", "echo", "text=hi"]).0, 0);
     assert_eq!(place.said(&call).0, 0, "the changed tool is approved");
+}
+
+#[test]
+fn a_server_that_was_removed_and_added_again_is_new() {
+    let tool = |says: &str| Script::new().tools([Tool::new("count").description(says)]);
+    let place = Place::new(&[("test", &tool("Counts.")), ("other", &tool("Counts."))]);
+    for server in ["test", "other"] {
+        assert_eq!(place.said(&["mcp", "call", server, "count"]).0, 0);
+    }
+    assert_eq!(place.said(&["mcp", "remove", "test"]).0, 0);
+    place.configure(&[("test", &tool("Says more.")), ("other", &tool("Says more."))]);
+    let (exit, _, stderr) = place.said(&["mcp", "call", "test", "count"]);
+    assert_eq!(exit, 0, "its approvals are forgotten: {stderr}");
+    assert_eq!(place.said(&["mcp", "call", "other", "count"]).0, 4, "those of others are not");
 }
 
 #[test]

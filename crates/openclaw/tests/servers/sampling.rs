@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use crate::support::{Place, at_a_terminal, conversation};
 
-const QUESTION: &str = "[a] always for this server";
+const QUESTION: &str = "[a] always  [n] no";
 
 /// A folder with a server that requests sampling during every call.
 fn place(sampling: &str) -> Place {

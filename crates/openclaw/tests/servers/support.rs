@@ -23,13 +23,17 @@ impl Place {
         place
     }
 
+    /// Writes the configuration. A server keeps its command line when its script changes.
     pub(crate) fn configure(&self, servers: &[(&str, &Script)]) {
-        let entry = |script: &Script| {
-            let (program, args) = TestServer::stdio(script);
+        let entry = |name: &str, script: &Script| {
+            let file = self.path(&format!("{name}.script.json"));
+            let (program, args) = TestServer::stdio_from(&file, script);
             json!({ "command": program, "args": args, "timeout": 60_000 })
         };
-        let servers: serde_json::Map<String, Value> =
-            servers.iter().map(|(name, script)| ((*name).to_owned(), entry(script))).collect();
+        let servers: serde_json::Map<String, Value> = servers
+            .iter()
+            .map(|(name, script)| ((*name).to_owned(), entry(name, script)))
+            .collect();
         let config = json!({ "mcp": { "servers": servers } });
         fs::write(self.path("openclaw.json"), config.to_string()).unwrap();
     }

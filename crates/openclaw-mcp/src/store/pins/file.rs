@@ -1,14 +1,16 @@
 //! The file of approvals: read, replaced atomically, and locked for changes.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::{Deserialize, Serialize};
 
-use super::{Approvals, PATIENCE};
+use super::{Approvals, Approved, PATIENCE, ServerKey};
 
-const VERSION: u32 = 1;
+/// Version 1 knew servers by name only, for all agents.
+const VERSION: u32 = 2;
 /// A larger file is invalid.
 const MAX_FILE: u64 = 32 * 1024 * 1024;
 /// The name prefix of temporary files.
@@ -19,7 +21,15 @@ pub(super) const ABANDONED: Duration = Duration::from_secs(60 * 60);
 #[derive(Serialize, Deserialize)]
 struct File {
     version: u32,
-    servers: Approvals,
+    servers: Vec<ServerApprovals>,
+}
+
+/// The approved tools of a server.
+#[derive(Serialize, Deserialize)]
+struct ServerApprovals {
+    #[serde(flatten)]
+    key: ServerKey,
+    tools: BTreeMap<String, Approved>,
 }
 
 /// Identifies a version of the file. Every change creates a new file, so usually the inode is
@@ -78,8 +88,16 @@ pub(super) fn read(path: &Path) -> io::Result<Found> {
             io::ErrorKind::Unsupported,
             "the tool approvals were written by a newer version of this program",
         )),
-        _ => Ok(serde_json::from_slice::<File>(&text)
-            .map_or(Found::Nonsense, |file| Found::Approvals(file.servers))),
+        // They would apply to whatever has the name now, for every agent.
+        Ok(Version { version }) if version < VERSION => {
+            let file = path.display();
+            tracing::info!(%file, "dropped the tool approvals of an earlier version");
+            Ok(Found::Approvals(Approvals::default()))
+        }
+        _ => Ok(serde_json::from_slice::<File>(&text).map_or(Found::Nonsense, |file| {
+            let servers = file.servers.into_iter();
+            Found::Approvals(servers.map(|it| (it.key, it.tools)).collect())
+        })),
     }
 }
 
@@ -107,14 +125,26 @@ pub(super) fn write(path: &Path, approvals: &Approvals) -> io::Result<()> {
     #[derive(Serialize)]
     struct FileRef<'a> {
         version: u32,
-        servers: &'a Approvals,
+        servers: Vec<ServerRef<'a>>,
     }
-    let mut text = serde_json::to_vec_pretty(&FileRef { version: VERSION, servers: approvals })?;
+    #[derive(Serialize)]
+    struct ServerRef<'a> {
+        #[serde(flatten)]
+        key: &'a ServerKey,
+        tools: &'a BTreeMap<String, Approved>,
+    }
+    let servers = approvals.iter().map(|(key, tools)| ServerRef { key, tools }).collect();
+    let mut text = serde_json::to_vec_pretty(&FileRef { version: VERSION, servers })?;
     text.push(b'\n');
+    // It could not be read any more.
+    if text.len() as u64 > MAX_FILE {
+        return Err(io::Error::other("too many tools"));
+    }
     file.write_all(&text)?;
     // A power cut must not lose existing approvals or permanent ones. The very first entry without
     // a permanent approval is less important, and that call need not wait for the disk.
-    let is_decided = approvals.values().flat_map(|tools| tools.values()).any(|it| it.for_good);
+    let mut all = approvals.values().flat_map(|tools| tools.values());
+    let is_decided = all.any(|it| !it.always.is_empty());
     if is_decided || path.exists() {
         file.as_file().sync_all()?;
     }

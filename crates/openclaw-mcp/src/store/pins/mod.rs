@@ -1,95 +1,61 @@
-//! The approved tools with their fingerprints (B13): detects tools that change after their
-//! approval.
+//! The fingerprints of tools that were listed or approved (B13): detects tools that change
+//! afterwards. They are stored by agent, server and tool; a server is its name and its identity.
 //!
 //! The file is small and private, and is replaced atomically. Concurrent programs lock it for
-//! changes and see each other's approvals: before a tool is reported as changed, the file is read
-//! again if it was modified. A tool that matches its approval costs no file access.
+//! changes and see each other's approvals: before a tool is reported as changed, and otherwise at
+//! most once per second, the file is read again if it was modified.
 
 mod file;
+mod fingerprint;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use openclaw_tools::{Approval, Fingerprint, Pin};
+use openclaw_tools::{Fingerprint, Grant, Pin};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
-use sha2::{Digest as _, Sha256};
+use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::inventory::listing::ListedTool;
+use crate::store::identity::ServerIdentity;
 use file::{Found, Stamp};
+pub use fingerprint::fingerprint;
 
-/// How often the file is checked for approvals of new tools by another program.
+/// How often the file is checked for changes by another program: new approvals, revoked ones.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// How many tools of a server are kept: a server decides what it lists.
+const MAX_TOOLS: usize = 2_000;
 /// How long to wait for the lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
-/// Hashes the title, description, schema and hints of a tool. The order of keys in the schema does
-/// not matter.
-pub fn fingerprint(tool: &ListedTool) -> Fingerprint {
-    let mut hash = Sha256::new();
-    for text in [tool.title.as_deref(), tool.description.as_deref()] {
-        // Prefixed with its length, so that the boundary between texts is unambiguous.
-        hash.update(text.map_or(u64::MAX, |text| text.len() as u64).to_be_bytes());
-        hash.update(text.unwrap_or_default());
-    }
-    for hint in [tool.hints.read_only_hint, tool.hints.destructive_hint] {
-        hash.update([hint.map_or(2, u8::from)]);
-    }
-    write_object(&mut hash, tool.input_schema.iter());
-    Fingerprint::new(hash.finalize().into())
+/// A server of an agent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct ServerKey {
+    /// The agent.
+    pub agent: String,
+    /// The name of the server.
+    pub server: String,
+    /// What runs under that name.
+    pub identity: ServerIdentity,
 }
 
-/// Hashes members sorted by key. Recursion is bounded: listing has limited the nesting.
-fn write_object<'a>(hash: &mut Sha256, members: impl Iterator<Item = (&'a String, &'a Value)>) {
-    let mut members: Vec<_> = members.collect();
-    members.sort_unstable_by_key(|(key, _)| *key);
-    hash.update([b'{']);
-    hash.update((members.len() as u64).to_be_bytes());
-    for (key, value) in members {
-        write_text(hash, b'k', key);
-        write_value(hash, value);
-    }
-}
-
-fn write_value(hash: &mut Sha256, value: &Value) {
-    match value {
-        Value::Null => hash.update([b'n']),
-        Value::Bool(value) => hash.update([b'b', u8::from(*value)]),
-        Value::Number(number) => write_text(hash, b'd', &number.to_string()),
-        Value::String(text) => write_text(hash, b's', text),
-        Value::Array(items) => {
-            hash.update([b'[']);
-            hash.update((items.len() as u64).to_be_bytes());
-            items.iter().for_each(|item| write_value(hash, item));
-        }
-        Value::Object(members) => write_object(hash, members.iter()),
-    }
-}
-
-fn write_text(hash: &mut Sha256, kind: u8, text: &str) {
-    hash.update([kind]);
-    hash.update((text.len() as u64).to_be_bytes());
-    hash.update(text);
-}
-
-/// An approval.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// A tool that was listed or approved.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Approved {
     fingerprint: Fingerprint,
     /// Seconds since 1970.
     since: u64,
-    /// Whether an agent may call it without asking while it is unchanged.
-    #[serde(default)]
-    for_good: bool,
+    /// What the agent may call without asking while the tool is unchanged.
+    #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+    always: BTreeSet<Grant>,
 }
 
 /// By server, then by tool.
-type Approvals = BTreeMap<String, BTreeMap<String, Approved>>;
+type Approvals = BTreeMap<ServerKey, BTreeMap<String, Approved>>;
 
 /// The approved tools.
 #[derive(Debug)]
@@ -99,7 +65,7 @@ pub struct Pins {
     /// How long to wait for the lock.
     patience: Duration,
     /// Locked only briefly: every call needs it.
-    known: Mutex<NegotiatedProtocol>,
+    known: Mutex<KnownApprovals>,
     /// Tasks that save approvals.
     saving: TaskTracker,
     /// The first error since the last check.
@@ -118,9 +84,9 @@ pub struct Unsaved {
 
 /// The approvals as last read from the file.
 #[derive(Debug, Default)]
-struct NegotiatedProtocol {
+struct KnownApprovals {
     approvals: Approvals,
-    /// Approvals that are being saved; they take precedence, and are valid immediately.
+    /// What is being saved; it takes precedence, and is valid immediately.
     being_saved: Approvals,
     /// Identifies the version of the file that was read.
     stamp: Option<Stamp>,
@@ -142,8 +108,7 @@ impl Pins {
             Found::Approvals(approvals) => (approvals, None),
             Found::Nonsense => file::set_aside(&path)?,
         };
-        let known =
-            Mutex::new(NegotiatedProtocol { approvals, stamp, ..NegotiatedProtocol::default() });
+        let known = Mutex::new(KnownApprovals { approvals, stamp, ..KnownApprovals::default() });
         let unsaved = Mutex::default();
         let saving = TaskTracker::new();
         Ok(Self { path, set_aside, patience: PATIENCE, known, saving, unsaved })
@@ -155,14 +120,19 @@ impl Pins {
     }
 
     /// Compares a tool's fingerprint with its approval.
-    pub fn check(&self, server: &str, tool: &str, fingerprint: &Fingerprint, now: Instant) -> Pin {
+    pub fn check(
+        &self,
+        server: &ServerKey,
+        tool: &str,
+        fingerprint: &Fingerprint,
+        now: Instant,
+    ) -> Pin {
         let mut known = self.known();
         let pin = known.pin(server, tool, fingerprint);
         let is_worth_a_look = match pin {
-            Pin::Same { .. } => false,
             Pin::Changed => true,
-            // Most tools are never approved, and are called often.
-            Pin::New => known
+            // Checked in every call.
+            Pin::New | Pin::Same { .. } => known
                 .looked
                 .is_none_or(|looked| now.saturating_duration_since(looked) >= LOOK_EVERY),
         };
@@ -172,43 +142,31 @@ impl Pins {
         pin
     }
 
-    /// Approves a tool in its current form and saves the approval. Reads and writes a file: not for
-    /// the hot path.
+    /// Makes the next check look for changes by other programs.
+    pub(crate) fn look_again(&self) {
+        self.known().looked = None;
+    }
+
+    /// Approves a tool in its current form, with what may be called without asking, and saves the
+    /// approval. Reads and writes a file: not for the hot path.
     ///
     /// # Errors
     /// If it cannot be saved. The tool is then not approved.
-    pub fn approve(&self, server: &str, tool: &str, fingerprint: Fingerprint) -> io::Result<()> {
-        self.approve_all(server, [(tool, fingerprint)])
-    }
-
-    /// Like [`approve`](Self::approve), but also lets agents call the tool without asking.
-    ///
-    /// # Errors
-    /// If it cannot be saved. The tool is then not approved.
-    pub fn set_free(&self, server: &str, tool: &str, fingerprint: Fingerprint) -> io::Result<()> {
-        let approved = Approved { fingerprint, since: now(), for_good: true };
-        self.change(|approvals| {
-            approvals.entry(server.to_owned()).or_default().insert(tool.to_owned(), approved);
-        })
-    }
-
-    /// Approves several tools of a server with a single write.
-    ///
-    /// # Errors
-    /// If it cannot be saved. No tool is then approved.
-    pub fn approve_all<'a>(
+    pub fn approve(
         &self,
-        server: &str,
-        tools: impl IntoIterator<Item = (&'a str, Fingerprint)>,
+        server: &ServerKey,
+        tool: &str,
+        fingerprint: Fingerprint,
+        always: Option<Grant>,
     ) -> io::Result<()> {
-        let since = now();
         self.change(|approvals| {
-            let of_server = approvals.entry(server.to_owned()).or_default();
-            for (tool, fingerprint) in tools {
-                let before = of_server.get(tool).filter(|it| it.fingerprint == fingerprint);
-                let for_good = before.is_some_and(|before| before.for_good);
-                of_server.insert(tool.to_owned(), Approved { fingerprint, since, for_good });
-            }
+            let of_server = approvals.entry(server.clone()).or_default();
+            // What was allowed before applied to the earlier form.
+            let before = of_server.remove(tool).filter(|it| it.fingerprint == fingerprint);
+            let mut allowed = before.map(|before| before.always).unwrap_or_default();
+            allowed.extend(always);
+            let approved = Approved { fingerprint, since: now(), always: allowed };
+            of_server.insert(tool.to_owned(), approved);
         })
     }
 
@@ -217,26 +175,85 @@ impl Pins {
     /// which is logged and reported by [`Pins::saved`].
     pub(crate) fn keep(
         self: &Arc<Self>,
-        server: &str,
+        server: &ServerKey,
         tool: &str,
         fingerprint: Fingerprint,
-        how: Approval,
+        always: Option<Grant>,
     ) {
-        let approved = Approved { fingerprint, since: now(), for_good: how == Approval::Always };
-        let (pins, server, tool) = (Arc::clone(self), server.to_owned(), tool.to_owned());
-        let name = tool.clone();
-        self.known().being_saved.entry(server.clone()).or_default().insert(name, approved);
+        let allowed = always.iter().cloned().collect();
+        let approved = Approved { fingerprint, since: now(), always: allowed };
+        let (pins, server, tool) = (Arc::clone(self), server.clone(), tool.to_owned());
+        let mut known = self.known();
+        let being_saved = known.being_saved.entry(server.clone()).or_default();
+        being_saved.insert(tool.clone(), approved.clone());
+        drop(known);
         self.saving.spawn_blocking(move || {
-            let kept = match how {
-                Approval::Always => pins.set_free(&server, &tool, fingerprint),
-                Approval::Once => pins.approve(&server, &tool, fingerprint),
-            };
-            if let Err(error) = kept {
-                tracing::warn!(%server, ?tool, %error, "cannot save the approval");
+            if let Err(error) = pins.approve(&server, &tool, fingerprint, always) {
+                tracing::warn!(server = %server.server, ?tool, %error, "cannot save the approval");
                 pins.unsaved.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
             pins.known().is_done_with(&server, &tool, &approved);
         });
+    }
+
+    /// Records the listed tools of a server that were never seen before: a later change is then
+    /// noticed, also of a tool that needs no approval. They are saved in the background, with one
+    /// write. If none is new, no file is read or written.
+    pub(crate) fn see(self: &Arc<Self>, server: &ServerKey, listed: &[Arc<ListedTool>]) {
+        let known = self.known();
+        let is_new = |tool: &&Arc<ListedTool>| known.approved(server, &tool.name).is_none();
+        if listed.iter().find(is_new).is_none() {
+            return;
+        }
+        drop(known);
+        let (pins, server, listed) = (Arc::clone(self), server.clone(), listed.to_vec());
+        let save = move || {
+            if let Err(error) = pins.save_seen(&server, &listed) {
+                tracing::warn!(server = %server.server, %error, "cannot save the tools seen");
+                pins.unsaved.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+            }
+        };
+        match Handle::try_current() {
+            Ok(runtime) => drop(self.saving.spawn_blocking_on(save, &runtime)),
+            Err(_) => save(),
+        }
+    }
+
+    /// Saves the tools that were never seen before. If that fails, they are known until this process
+    /// exits.
+    fn save_seen(&self, server: &ServerKey, listed: &[Arc<ListedTool>]) -> io::Result<()> {
+        let seen = |tool: &Arc<ListedTool>| {
+            let fingerprint = fingerprint(tool);
+            let seen = Approved { fingerprint, since: now(), always: BTreeSet::new() };
+            (tool.name.clone(), seen)
+        };
+        let new: Vec<_> = {
+            let known = self.known();
+            let is_new = |tool: &&Arc<ListedTool>| known.approved(server, &tool.name).is_none();
+            listed.iter().filter(is_new).take(MAX_TOOLS).cloned().collect()
+        };
+        let new: Vec<(String, Approved)> = new.iter().map(seen).collect();
+        let of_server = |known: &mut KnownApprovals| {
+            let being_saved = known.being_saved.entry(server.clone()).or_default();
+            for (name, seen) in &new {
+                being_saved.entry(name.clone()).or_insert_with(|| seen.clone());
+            }
+        };
+        of_server(&mut self.known());
+        self.change_if(|approvals| {
+            let tools = approvals.entry(server.clone()).or_default();
+            make_room(tools, listed, new.len());
+            let before = tools.len();
+            for (name, seen) in &new {
+                if tools.len() < MAX_TOOLS {
+                    tools.entry(name.clone()).or_insert_with(|| seen.clone());
+                }
+            }
+            tools.len() != before
+        })?;
+        let mut known = self.known();
+        new.iter().for_each(|(name, seen)| known.is_done_with(server, name, seen));
+        Ok(())
     }
 
     /// Waits until all approvals are saved.
@@ -254,27 +271,39 @@ impl Pins {
         Unsaved { file: self.path.clone(), cause: cause.into() }
     }
 
-    /// Removes all approvals of a server.
+    /// Removes all approvals of servers with this name, of all agents. Returns whether there were
+    /// any.
     ///
     /// # Errors
     /// If that cannot be saved.
-    pub fn forget(&self, server: &str) -> io::Result<()> {
-        self.change(|approvals| {
-            approvals.remove(server);
+    pub fn forget(&self, server: &str) -> io::Result<bool> {
+        let is_meant = |key: &ServerKey| key.server == server;
+        if !self.known().approvals.keys().any(is_meant) {
+            return Ok(false);
+        }
+        self.change(|approvals| approvals.retain(|key, _| !is_meant(key)))?;
+        Ok(true)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Approvals)) -> io::Result<()> {
+        self.change_if(|approvals| {
+            change(approvals);
+            true
         })
     }
 
-    /// Changes the current content of the file, which another program may have modified. Calls are
-    /// not blocked by the disk meanwhile.
-    fn change(&self, change: impl FnOnce(&mut Approvals)) -> io::Result<()> {
+    /// Changes the current content of the file, which another program may have modified. It is
+    /// written if `change` returns true. Calls are not blocked by the disk meanwhile.
+    fn change_if(&self, change: impl FnOnce(&mut Approvals) -> bool) -> io::Result<()> {
         // Held until the end: it also serializes threads of this program.
         let _turn = file::take_turn(&self.path, self.patience)?;
         let mut changed = match file::read(&self.path)? {
             Found::Approvals(in_file) => in_file,
             Found::Nonsense => self.known().approvals.clone(),
         };
-        change(&mut changed);
-        file::write(&self.path, &changed)?;
+        if change(&mut changed) {
+            file::write(&self.path, &changed)?;
+        }
         let stamp = Stamp::of(&self.path);
         let mut known = self.known();
         known.approvals = changed;
@@ -282,9 +311,24 @@ impl Pins {
         Ok(())
     }
 
-    fn known(&self) -> MutexGuard<'_, NegotiatedProtocol> {
+    fn known(&self) -> MutexGuard<'_, KnownApprovals> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Removes the oldest tools that are neither listed any more nor approved permanently, as far as new
+/// ones need their place.
+fn make_room(tools: &mut BTreeMap<String, Approved>, listed: &[Arc<ListedTool>], new: usize) {
+    let excess = (tools.len() + new).saturating_sub(MAX_TOOLS);
+    if excess == 0 {
+        return;
+    }
+    let listed: BTreeSet<&str> = listed.iter().map(|tool| tool.name.as_str()).collect();
+    let is_gone = |name: &str, it: &Approved| it.always.is_empty() && !listed.contains(name);
+    let gone = tools.iter().filter(|(name, it)| is_gone(name, it));
+    let mut gone: Vec<(u64, String)> = gone.map(|(name, it)| (it.since, name.clone())).collect();
+    gone.sort_unstable();
+    gone.iter().take(excess).for_each(|(_, name)| drop(tools.remove(name)));
 }
 
 /// Seconds since 1970.
@@ -292,15 +336,15 @@ fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
 
-impl NegotiatedProtocol {
-    fn approved(&self, server: &str, tool: &str) -> Option<&Approved> {
+impl KnownApprovals {
+    fn approved(&self, server: &ServerKey, tool: &str) -> Option<&Approved> {
         let being_saved = self.being_saved.get(server).and_then(|tools| tools.get(tool));
         being_saved.or_else(|| self.approvals.get(server)?.get(tool))
     }
 
     /// Removes an approval that was saved or cannot be, unless the tool was approved again
     /// meanwhile.
-    fn is_done_with(&mut self, server: &str, tool: &str, saved: &Approved) {
+    fn is_done_with(&mut self, server: &ServerKey, tool: &str, saved: &Approved) {
         let Some(tools) = self.being_saved.get_mut(server) else { return };
         if tools.get(tool) == Some(saved) {
             tools.remove(tool);
@@ -310,11 +354,11 @@ impl NegotiatedProtocol {
         }
     }
 
-    fn pin(&self, server: &str, tool: &str, fingerprint: &Fingerprint) -> Pin {
+    fn pin(&self, server: &ServerKey, tool: &str, fingerprint: &Fingerprint) -> Pin {
         match self.approved(server, tool) {
             None => Pin::New,
             Some(approved) if approved.fingerprint == *fingerprint => {
-                Pin::Same { for_good: approved.for_good }
+                Pin::Same { for_good: approved.always.contains(&Grant::Tool) }
             }
             Some(_) => Pin::Changed,
         }

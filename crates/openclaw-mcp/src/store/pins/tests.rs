@@ -1,8 +1,13 @@
 //! Tests of approvals and of the detection of changed tools.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::*;
+
+fn key(server: &str) -> ServerKey {
+    let identity = serde_json::from_value(json!("1f")).unwrap();
+    ServerKey { agent: "main".to_owned(), server: server.to_owned(), identity }
+}
 
 fn tool(description: &str, schema: Value) -> ListedTool {
     let Value::Object(input_schema) = schema else { panic!("not an object") };
@@ -53,23 +58,27 @@ fn an_approved_tool_stays_the_same_until_it_changes_also_after_a_restart() {
     let path = folder.path().join("pins.json");
     let pins = Pins::load(&path).unwrap();
     let first = fingerprint("Reads.");
-    assert_eq!(pins.check("files", "read", &first, Instant::now()), Pin::New);
-    pins.approve("files", "read", first).unwrap();
+    assert_eq!(pins.check(&key("files"), "read", &first, Instant::now()), Pin::New);
+    pins.approve(&key("files"), "read", first, None).unwrap();
     for pins in [&pins, &Pins::load(&path).unwrap()] {
         assert_eq!(
-            pins.check("files", "read", &first, Instant::now()),
+            pins.check(&key("files"), "read", &first, Instant::now()),
             Pin::Same { for_good: false }
         );
-        assert_eq!(pins.check("other", "read", &first, Instant::now()), Pin::New);
-        let pin = pins.check("files", "read", &fingerprint("Reads. Also sends."), Instant::now());
+        assert_eq!(pins.check(&key("other"), "read", &first, Instant::now()), Pin::New);
+        let pin =
+            pins.check(&key("files"), "read", &fingerprint("Reads. Also sends."), Instant::now());
         assert!(matches!(pin, Pin::Changed), "{pin:?}");
     }
-    pins.forget("files").unwrap();
-    assert_eq!(Pins::load(&path).unwrap().check("files", "read", &first, Instant::now()), Pin::New);
+    assert!(pins.forget("files").unwrap() && !pins.forget("files").unwrap());
+    assert_eq!(
+        Pins::load(&path).unwrap().check(&key("files"), "read", &first, Instant::now()),
+        Pin::New
+    );
 }
 
 fn is_free(pins: &Pins, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
-    pins.check(server, tool, fingerprint, Instant::now()) == Pin::Same { for_good: true }
+    pins.check(&key(server), tool, fingerprint, Instant::now()) == Pin::Same { for_good: true }
 }
 
 #[test]
@@ -78,13 +87,13 @@ fn only_a_permanently_approved_and_unchanged_tool_is_called_without_asking() {
     let path = folder.path().join("pins.json");
     let pins = Pins::load(&path).unwrap();
     let (first, other) = (fingerprint("Reads."), fingerprint("Reads. Also sends."));
-    pins.approve("files", "read", first).unwrap();
+    pins.approve(&key("files"), "read", first, None).unwrap();
     assert!(!is_free(&pins, "files", "read", &first));
-    pins.set_free("files", "read", first).unwrap();
-    pins.approve("files", "read", first).unwrap();
+    pins.approve(&key("files"), "read", first, Some(Grant::Tool)).unwrap();
+    pins.approve(&key("files"), "read", first, None).unwrap();
     assert!(is_free(&Pins::load(&path).unwrap(), "files", "read", &first));
     assert!(!is_free(&pins, "files", "read", &other));
-    pins.approve("files", "read", other).unwrap();
+    pins.approve(&key("files"), "read", other, None).unwrap();
     assert!(!is_free(&pins, "files", "read", &other), "the approval was for the old form");
 }
 
@@ -93,10 +102,10 @@ fn approvals_of_another_program_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
-    theirs.approve("a", "x", fingerprint("A")).unwrap();
-    ours.approve("b", "y", fingerprint("B")).unwrap();
+    theirs.approve(&key("a"), "x", fingerprint("A"), None).unwrap();
+    ours.approve(&key("b"), "y", fingerprint("B"), None).unwrap();
     assert_eq!(
-        Pins::load(&path).unwrap().check("a", "x", &fingerprint("A"), Instant::now()),
+        Pins::load(&path).unwrap().check(&key("a"), "x", &fingerprint("A"), Instant::now()),
         Pin::Same { for_good: false }
     );
 }
@@ -105,11 +114,11 @@ fn approvals_of_another_program_are_kept() {
 fn a_corrupt_file_is_set_aside() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
-    std::fs::write(&path, "{\"version\":1,\"servers\":{\"a\":").unwrap();
+    std::fs::write(&path, "{\"version\":2,\"servers\":[{\"a\":").unwrap();
     let pins = Pins::load(&path).unwrap();
     let aside = pins.set_aside().unwrap();
     assert!(std::fs::read_to_string(aside).unwrap().contains("servers"));
-    pins.approve("a", "x", fingerprint("A")).unwrap();
+    pins.approve(&key("a"), "x", fingerprint("A"), None).unwrap();
     assert_eq!(Pins::load(&path).unwrap().set_aside(), None);
 }
 
@@ -117,7 +126,7 @@ fn a_corrupt_file_is_set_aside() {
 fn a_file_of_a_newer_version_is_left_alone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
-    std::fs::write(&path, r#"{"version":2,"servers":[]}"#).unwrap();
+    std::fs::write(&path, r#"{"version":3,"servers":[]}"#).unwrap();
     assert_eq!(Pins::load(&path).unwrap_err().kind(), io::ErrorKind::Unsupported);
     assert!(path.exists());
 }
@@ -129,7 +138,7 @@ fn the_file_is_private() {
 
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
-    Pins::load(&path).unwrap().approve("a", "x", fingerprint("A")).unwrap();
+    Pins::load(&path).unwrap().approve(&key("a"), "x", fingerprint("A"), None).unwrap();
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
@@ -138,18 +147,21 @@ fn approvals_of_another_program_are_seen_without_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
-    theirs.approve("files", "read", fingerprint("Reads.")).unwrap();
+    theirs.approve(&key("files"), "read", fingerprint("Reads."), None).unwrap();
     assert_eq!(
-        ours.check("files", "read", &fingerprint("Reads."), Instant::now()),
+        ours.check(&key("files"), "read", &fingerprint("Reads."), Instant::now()),
         Pin::Same { for_good: false }
     );
     let changed = fingerprint("Reads. Also sends.");
     for _ in 0..2 {
-        assert!(matches!(ours.check("files", "read", &changed, Instant::now()), Pin::Changed));
+        assert!(matches!(
+            ours.check(&key("files"), "read", &changed, Instant::now()),
+            Pin::Changed
+        ));
     }
-    theirs.approve("files", "read", changed).unwrap();
+    theirs.approve(&key("files"), "read", changed, None).unwrap();
     assert_eq!(
-        ours.check("files", "read", &changed, Instant::now()),
+        ours.check(&key("files"), "read", &changed, Instant::now()),
         Pin::Same { for_good: false }
     );
 }
@@ -159,12 +171,13 @@ fn a_file_that_becomes_invalid_changes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     let pins = Pins::load(&path).unwrap();
-    pins.approve("files", "read", fingerprint("Reads.")).unwrap();
+    pins.approve(&key("files"), "read", fingerprint("Reads."), None).unwrap();
     std::fs::write(&path, "nonsense").unwrap();
-    let changed = pins.check("files", "read", &fingerprint("Reads. Also sends."), Instant::now());
+    let changed =
+        pins.check(&key("files"), "read", &fingerprint("Reads. Also sends."), Instant::now());
     assert!(matches!(changed, Pin::Changed));
     assert_eq!(
-        pins.check("files", "read", &fingerprint("Reads."), Instant::now()),
+        pins.check(&key("files"), "read", &fingerprint("Reads."), Instant::now()),
         Pin::Same { for_good: false }
     );
 }
@@ -184,12 +197,12 @@ fn waiting_for_the_lock_times_out_with_an_error_that_names_it() {
     let path = folder.path().join("pins.json");
     let mut pins = Pins::load(&path).unwrap();
     pins.patience = Duration::from_millis(20);
-    pins.approve("files", "read", fingerprint("Reads.")).unwrap();
+    pins.approve(&key("files"), "read", fingerprint("Reads."), None).unwrap();
     let holder = std::fs::File::open(path.with_extension("lock")).unwrap();
     holder.lock().unwrap();
     let (done, is_done) = std::sync::mpsc::channel();
     std::thread::spawn(move || {
-        let approved = pins.approve("files", "read", fingerprint("Reads. Also sends."));
+        let approved = pins.approve(&key("files"), "read", fingerprint("Reads. Also sends."), None);
         done.send((pins, approved)).unwrap();
     });
     let (pins, approved) = is_done.recv_timeout(Duration::from_secs(60)).unwrap();
@@ -197,7 +210,7 @@ fn waiting_for_the_lock_times_out_with_an_error_that_names_it() {
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert!(error.to_string().ends_with("pins.lock"), "{error}");
     assert_eq!(
-        pins.check("files", "read", &fingerprint("Reads."), Instant::now()),
+        pins.check(&key("files"), "read", &fingerprint("Reads."), Instant::now()),
         Pin::Same { for_good: false }
     );
 }
@@ -210,13 +223,13 @@ fn concurrent_approvals_are_all_kept() {
     let tools: Vec<String> = (0..20).map(|number| format!("tool{number}")).collect();
     std::thread::scope(|scope| {
         for tool in &tools {
-            scope.spawn(|| pins.approve("files", tool, fingerprint("Reads.")).unwrap());
+            scope.spawn(|| pins.approve(&key("files"), tool, fingerprint("Reads."), None).unwrap());
         }
     });
     for pins in [&pins, &Pins::load(&path).unwrap()] {
         for tool in &tools {
             assert_eq!(
-                pins.check("files", tool, &fingerprint("Reads."), Instant::now()),
+                pins.check(&key("files"), tool, &fingerprint("Reads."), Instant::now()),
                 Pin::Same { for_good: false },
                 "{tool}"
             );
@@ -235,7 +248,7 @@ fn abandoned_temporary_files_are_removed() {
     leave(".pins-new", file::ABANDONED / 2);
     leave("pins-other", 2 * file::ABANDONED);
     let pins = Pins::load(folder.path().join("pins.json")).unwrap();
-    pins.approve("files", "read", fingerprint("Reads.")).unwrap();
+    pins.approve(&key("files"), "read", fingerprint("Reads."), None).unwrap();
     let entries = std::fs::read_dir(folder.path()).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
@@ -246,9 +259,10 @@ fn abandoned_temporary_files_are_removed() {
 fn a_file_that_another_program_has_repaired_is_not_set_aside() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
-    let approved = Approved { fingerprint: fingerprint("A"), since: 1, for_good: false };
+    let approved =
+        Approved { fingerprint: fingerprint("A"), since: 1, always: BTreeSet::default() };
     let tools = BTreeMap::from([("x".to_owned(), approved)]);
-    file::write(&path, &BTreeMap::from([("a".to_owned(), tools)])).unwrap();
+    file::write(&path, &BTreeMap::from([(key("a"), tools)])).unwrap();
     let (approvals, aside) = file::set_aside(&path).unwrap();
     assert_eq!((approvals.len(), aside), (1, None));
     assert!(path.exists());
@@ -261,7 +275,7 @@ fn an_empty_file_holds_no_approvals() {
     std::fs::write(&path, "").unwrap();
     let pins = Pins::load(&path).unwrap();
     assert_eq!(pins.set_aside(), None);
-    assert_eq!(pins.check("files", "read", &fingerprint("Reads."), Instant::now()), Pin::New);
+    assert_eq!(pins.check(&key("files"), "read", &fingerprint("Reads."), Instant::now()), Pin::New);
 }
 
 #[tokio::test]
@@ -271,11 +285,14 @@ async fn an_approval_is_valid_while_it_is_being_saved_and_afterwards_only_if_tha
     let pins = Arc::new(Pins::load(&path).unwrap());
     let (now, later) = (fingerprint("Reads."), fingerprint("Deletes."));
     let turn = file::take_turn(&path, PATIENCE).unwrap();
-    pins.keep("files", "read", now, Approval::Always);
+    pins.keep(&key("files"), "read", now, Some(Grant::Tool));
     assert!(!path.exists());
-    assert_eq!(pins.check("files", "read", &now, Instant::now()), Pin::Same { for_good: true });
+    assert_eq!(
+        pins.check(&key("files"), "read", &now, Instant::now()),
+        Pin::Same { for_good: true }
+    );
     assert!(is_free(&pins, "files", "read", &now) && !is_free(&pins, "files", "read", &later));
-    assert!(matches!(pins.check("files", "read", &later, Instant::now()), Pin::Changed));
+    assert!(matches!(pins.check(&key("files"), "read", &later, Instant::now()), Pin::Changed));
     drop(turn);
     pins.saved().await.unwrap();
     assert!(is_free(&pins, "files", "read", &now));
@@ -283,9 +300,9 @@ async fn an_approval_is_valid_while_it_is_being_saved_and_afterwards_only_if_tha
 
     std::fs::remove_file(path.with_extension("lock")).unwrap();
     std::fs::create_dir(path.with_extension("lock")).unwrap();
-    pins.keep("files", "write", now, Approval::Once);
+    pins.keep(&key("files"), "write", now, None);
     pins.saved().await.unwrap_err();
-    assert_eq!(pins.check("files", "write", &now, Instant::now()), Pin::New);
+    assert_eq!(pins.check(&key("files"), "write", &now, Instant::now()), Pin::New);
 }
 
 #[tokio::test]
@@ -295,7 +312,7 @@ async fn an_approval_that_cannot_be_saved_is_reported_once() {
     let pins = Arc::new(Pins::load(&path).unwrap());
     // A folder cannot be opened as a lock file.
     std::fs::create_dir(path.with_extension("lock")).unwrap();
-    pins.keep("files", "read", fingerprint("Reads."), Approval::Once);
+    pins.keep(&key("files"), "read", fingerprint("Reads."), None);
     let unsaved = pins.saved().await.unwrap_err().to_string();
     let expected = format!("cannot write {}: ", path.display());
     assert!(unsaved.starts_with(&expected), "{unsaved}");
@@ -322,28 +339,144 @@ const EARLIER: &str = r#"{
 }"#;
 
 #[test]
-fn approvals_of_an_earlier_version_still_hold() {
+fn approvals_of_an_earlier_version_are_dropped() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("pins.json");
     std::fs::write(&path, EARLIER).unwrap();
     let pins = Pins::load(&path).unwrap();
-    let add = "f27ccd679d1c54024884d7ed6083d5e2ddebeb4f3657c4c471cdba2ade8694c7".parse().unwrap();
     let echo = "cf4b9a19d4206976eebe50295cae9132ebfebe4afb2a8f313b40bbadea988f29".parse().unwrap();
-    assert_eq!(pins.check("demo", "add", &add, Instant::now()), Pin::Same { for_good: false });
-    assert!(is_free(&pins, "demo", "echo", &echo));
-    assert_eq!(pins.check("demo", "add", &echo, Instant::now()), Pin::Changed);
+    assert_eq!(pins.check(&key("demo"), "echo", &echo, Instant::now()), Pin::New);
     assert!(pins.set_aside().is_none());
+    pins.approve(&key("demo"), "add", echo, None).unwrap();
+    let written = std::fs::read_to_string(&path).unwrap();
+    assert!(written.contains(r#""version": 2"#) && !written.contains("echo"), "{written}");
 }
 
 #[test]
 fn a_later_approval_of_the_same_tool_is_valid_until_it_is_saved_itself() {
     let fingerprint = Fingerprint::new([7; 32]);
-    let approved = |for_good| Approved { fingerprint, since: 1, for_good };
-    let mut known = NegotiatedProtocol::default();
-    let tools = known.being_saved.entry("git".to_owned()).or_default();
-    tools.insert("push".to_owned(), approved(true));
-    known.is_done_with("git", "push", &approved(false));
-    assert_eq!(known.pin("git", "push", &fingerprint), Pin::Same { for_good: true });
-    known.is_done_with("git", "push", &approved(true));
-    assert_eq!(known.pin("git", "push", &fingerprint), Pin::New);
+    let approved = |always: Option<Grant>| Approved {
+        fingerprint,
+        since: 1,
+        always: always.into_iter().collect(),
+    };
+    let (once, always) = (approved(None), approved(Some(Grant::Tool)));
+    let mut known = KnownApprovals::default();
+    let tools = known.being_saved.entry(key("git")).or_default();
+    tools.insert("push".to_owned(), always.clone());
+    known.is_done_with(&key("git"), "push", &once);
+    assert_eq!(known.pin(&key("git"), "push", &fingerprint), Pin::Same { for_good: true });
+    known.is_done_with(&key("git"), "push", &always);
+    assert_eq!(known.pin(&key("git"), "push", &fingerprint), Pin::New);
+}
+
+#[test]
+fn an_approval_is_for_one_agent_and_one_program() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Pins::load(&path).unwrap();
+    let it = fingerprint("Reads.");
+    pins.approve(&key("files"), "read", it, Some(Grant::Tool)).unwrap();
+    let other_agent = ServerKey { agent: "night".to_owned(), ..key("files") };
+    let identity = serde_json::from_value(json!("2e")).unwrap();
+    let other_program = ServerKey { identity, ..key("files") };
+    for pins in [&pins, &Pins::load(&path).unwrap()] {
+        assert!(is_free(pins, "files", "read", &it));
+        for other in [&other_agent, &other_program, &key("renamed")] {
+            assert_eq!(pins.check(other, "read", &it, Instant::now()), Pin::New, "{other:?}");
+        }
+    }
+    // An approval of the other program is not one of this program, and the other way around.
+    let changed = fingerprint("Reads. Also sends.");
+    pins.approve(&other_program, "read", changed, None).unwrap();
+    assert!(is_free(&pins, "files", "read", &it));
+}
+
+#[test]
+fn an_approval_that_another_program_has_revoked_ends() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Pins::load(&path).unwrap();
+    let it = fingerprint("Reads.");
+    pins.approve(&key("files"), "read", it, Some(Grant::Tool)).unwrap();
+    let now = Instant::now();
+    let check = |now| pins.check(&key("files"), "read", &it, now);
+    assert_eq!(check(now), Pin::Same { for_good: true });
+    assert!(Pins::load(&path).unwrap().forget("files").unwrap());
+    assert_eq!(check(now), Pin::Same { for_good: true }, "the file is not read in every call");
+    assert_eq!(check(now + LOOK_EVERY), Pin::New);
+}
+
+fn listed(names: impl IntoIterator<Item = String>, description: &str) -> Vec<Arc<ListedTool>> {
+    let tool =
+        |name| Arc::new(ListedTool { name, ..tool(description, json!({ "type": "object" })) });
+    names.into_iter().map(tool).collect()
+}
+
+#[tokio::test]
+async fn a_tool_is_known_from_its_first_listing_on() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Arc::new(Pins::load(&path).unwrap());
+    let names = || ["read".to_owned(), "write".to_owned()];
+    pins.see(&key("files"), &listed(names(), "Reads."));
+    pins.saved().await.unwrap();
+    let written = Stamp::of(&path).unwrap();
+    // Neither the same tools nor changed ones are written again.
+    for description in ["Reads.", "Reads. Also sends."] {
+        for pins in [Arc::clone(&pins), Arc::new(Pins::load(&path).unwrap())] {
+            pins.see(&key("files"), &listed(names(), description));
+            pins.saved().await.unwrap();
+            assert_eq!(Stamp::of(&path), Some(written));
+            let check =
+                |it: &str| pins.check(&key("files"), "read", &fingerprint(it), Instant::now());
+            assert_eq!(check("Reads."), Pin::Same { for_good: false });
+            assert_eq!(check("Reads. Also sends."), Pin::Changed);
+        }
+    }
+}
+
+#[tokio::test]
+async fn seeing_a_tool_again_keeps_what_was_approved() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let (ours, theirs) = (Arc::new(Pins::load(&path).unwrap()), Pins::load(&path).unwrap());
+    let it = fingerprint("Reads.");
+    theirs.approve(&key("files"), "read", it, Some(Grant::Tool)).unwrap();
+    ours.see(&key("files"), &listed(["read".to_owned()], "Reads. Also sends."));
+    ours.saved().await.unwrap();
+    assert!(is_free(&Pins::load(&path).unwrap(), "files", "read", &it));
+    assert!(is_free(&ours, "files", "read", &it));
+}
+
+#[tokio::test]
+async fn a_server_that_lists_ever_new_tools_fills_a_bounded_space() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Arc::new(Pins::load(&path).unwrap());
+    let it = fingerprint("Reads.");
+    pins.approve(&key("files"), "free", it, Some(Grant::Tool)).unwrap();
+    for round in 0..3 {
+        let names = (0..MAX_TOOLS).map(|number| format!("tool-{round}-{number}"));
+        pins.see(&key("files"), &listed(names, "Reads."));
+        pins.saved().await.unwrap();
+    }
+    let now = Pins::load(&path).unwrap();
+    assert_eq!(now.known().approvals[&key("files")].len(), MAX_TOOLS);
+    assert!(is_free(&now, "files", "free", &it), "what was approved stays");
+    let newest = now.check(&key("files"), "tool-2-7", &it, Instant::now());
+    assert_eq!(newest, Pin::Same { for_good: false });
+}
+
+#[tokio::test]
+async fn tools_that_cannot_be_saved_are_known_until_the_process_exits() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Arc::new(Pins::load(&path).unwrap());
+    // A folder cannot be opened as a lock file.
+    std::fs::create_dir(path.with_extension("lock")).unwrap();
+    pins.see(&key("files"), &listed(["read".to_owned()], "Reads."));
+    pins.saved().await.unwrap_err();
+    let changed = fingerprint("Reads. Also sends.");
+    assert_eq!(pins.check(&key("files"), "read", &changed, Instant::now()), Pin::Changed);
 }

@@ -3,6 +3,7 @@
 
 mod output;
 mod process;
+mod words;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ use super::reply::Reply;
 use crate::outcome::Failure;
 use output::{Output, drain};
 use process::{Pipes, Process};
+pub(super) use words::covering;
 
 /// How long to wait for output after the command has exited and its descendants were killed: only a
 /// process that escaped can still hold the pipes.

@@ -12,7 +12,7 @@ use super::Chat;
 use super::commands::{self, ChatInput};
 use super::editor::{Ask, Editor, Typed};
 use super::elicit::{ElicitationDialogue, ElicitationResult};
-use crate::commands::talk::approve::{self, ApprovalPrompt, Choice};
+use crate::commands::talk::approve::{self, ApprovalPrompt, Choice, Decided};
 use crate::commands::talk::{
     Call, OutgoingMessage, Turn, TurnEvent, TurnOutcome, TurnStatus, View, is_starting, servers,
     settled,
@@ -226,10 +226,10 @@ impl ChatTurn<'_, '_> {
                     }
                 },
                 QuestionInput::Typed(Typed::Interrupt) => {
-                    self.respond(chat, approval, Decision::Deny, output).await;
+                    self.respond(chat, approval, Decided::DENY, output).await;
                     return self.end(SignalAction::Interrupt, output).await;
                 }
-                QuestionInput::Typed(Typed::End) => Decision::Deny,
+                QuestionInput::Typed(Typed::End) => Decided::DENY,
                 QuestionInput::Typed(Typed::GivenUp | Typed::Failed(_))
                 | QuestionInput::NotAsked => return false,
                 QuestionInput::Signal(signal) => return self.end(signal, output).await,
@@ -237,7 +237,7 @@ impl ChatTurn<'_, '_> {
             self.respond(chat, approval, decision, output).await;
             return false;
         }
-        self.respond(chat, approval, Decision::Deny, output).await;
+        self.respond(chat, approval, Decided::DENY, output).await;
         false
     }
 
@@ -313,11 +313,12 @@ impl ChatTurn<'_, '_> {
         &mut self,
         chat: &Chat<'_>,
         approval: &Approval,
-        decision: Decision,
+        decided: Decided,
         output: &mut Output,
     ) {
+        let decision = decided.decision;
         self.has_allowed |= decision == Decision::AllowAlways;
-        match approve::respond(chat.surface, &approval.id, decision).await {
+        match approve::respond(chat.surface, &approval.id, decided).await {
             Ok(()) if approval.kind == ApprovalKind::Sampling => {
                 let server = approval.server.as_deref().unwrap_or_default();
                 match decision {

@@ -28,6 +28,11 @@ pub(crate) fn folders(state: &Path) -> Folders {
     Folders { catalogue: Some(catalogue(state)), logs: Some(logs(state)) }
 }
 
+/// The file of the tool approvals.
+pub(crate) fn pins(state: &Path) -> PathBuf {
+    state.join("mcp").join("pins.json")
+}
+
 /// Opens the tool approvals and, for a command that makes calls, the audit log. Unreadable
 /// approvals are an error: a changed tool would go unnoticed. Anything else is a warning.
 pub(crate) fn services(
@@ -36,7 +41,7 @@ pub(crate) fn services(
     redactor: &Redactor,
     output: &mut Output,
 ) -> Result<CallServices, CommandError> {
-    let file = state.join("mcp").join("pins.json");
+    let file = pins(state);
     let pins = Pins::load(&file).map_err(|error| {
         let hint = match error.kind() {
             ErrorKind::Unsupported => "run that version, or set another `OPENCLAW_STATE_DIR`",

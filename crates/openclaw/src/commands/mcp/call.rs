@@ -113,7 +113,7 @@ async fn carry_out(
     shown
 }
 
-/// Whether the tool has changed since it was approved.
+/// Whether the tool has changed since it was first seen or approved.
 fn is_changed(error: &RequestError) -> bool {
     matches!(error, RequestError::Refused(shape)
         if shape.detail().as_deref() == Some(detail::TOOL_CHANGED))

@@ -1,12 +1,14 @@
-//! `openclaw mcp remove`: removes all entries of a server from the file.
+//! `openclaw mcp remove`: removes all entries of a server from the file, and its approvals.
 
 use std::path::Path;
 
 use openclaw_config::{Config, Paths};
+use openclaw_mcp::store::pins::Pins;
 use serde_json::json;
 
 use super::standing;
 use super::write::{open, save, take_turn};
+use crate::commands::link::keep;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
@@ -27,6 +29,7 @@ pub(super) fn remove(
         return Err(not_found(name, known, &paths, edge));
     }
     save(&document, &paths, edge)?;
+    forget_approvals(name, &paths, output);
     let file = paths.config.display();
     if output.json {
         output.value(&json!({
@@ -42,6 +45,15 @@ pub(super) fn remove(
         }
     }
     Ok(Exit::Ok)
+}
+
+/// Removes the approvals of the server's tools: if it is added again, each needs a new one.
+fn forget_approvals(name: &str, paths: &Paths, output: &mut Output) {
+    let file = keep::pins(&paths.state);
+    if let Err(error) = Pins::load(&file).and_then(|pins| pins.forget(name)) {
+        let file = file.display();
+        output.warning(&format!("cannot remove the approvals of {name} from {file}: {error}"));
+    }
 }
 
 fn not_found(name: &str, mut known: Vec<String>, paths: &Paths, edge: &Edge) -> CommandError {

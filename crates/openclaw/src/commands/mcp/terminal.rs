@@ -4,14 +4,14 @@ use std::io::Write as _;
 use std::sync::Arc;
 
 use openclaw_mcp::connection::client::ElicitationAnswer;
-use openclaw_protocol::approvals::{Approval, Decision};
+use openclaw_protocol::approvals::Approval;
 use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::sync::Mutex;
 
 use super::screen::Screen;
 use crate::commands::inquiry::{Inquiry, Next, is_yes};
 use crate::commands::talk::Lines;
-use crate::commands::talk::approve::{ApprovalPrompt, Choice};
+use crate::commands::talk::approve::{ApprovalPrompt, Choice, Decided};
 
 /// The width of a sampling request, and the maximum number of times that it is asked.
 const WIDTH: u16 = 80;
@@ -55,7 +55,7 @@ impl Terminal {
     }
 
     /// Asks whether a server may use the agent's model; no answer means no. Cancel-safe.
-    pub(super) async fn decide(&self, approval: &Approval) -> Decision {
+    pub(super) async fn decide(&self, approval: &Approval) -> Decided {
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
         let mut request = ApprovalPrompt::new(approval, WIDTH);
@@ -72,7 +72,7 @@ impl Terminal {
                 None => say(&format!("{}\n", request.wrong_answer())),
             }
         }
-        Decision::Deny
+        Decided::DENY
     }
 
     /// Prompts the user for an elicitation. Cancel-safe.

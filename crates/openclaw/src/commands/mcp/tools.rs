@@ -111,7 +111,7 @@ fn remark(tool: &Tool) -> Option<String> {
     match (&tool.denied_by, &tool.unusable, tool.changed) {
         (Some(by), ..) => Some(format!("denied by {by}")),
         (None, Some(flaw), _) => Some(format!("unusable: {flaw}")),
-        (None, None, true) => Some("changed since it was approved".to_owned()),
+        (None, None, true) => Some("changed since it was first seen or approved".to_owned()),
         (None, None, false) => None,
     }
 }

@@ -15,13 +15,36 @@ use crate::output::{FAINT, STRONG, WARNING};
 /// The maximum lengths of a tool's name and of a title or description.
 const NAME_CHARS: usize = 80;
 const WORDS_CHARS: usize = 200;
+/// The maximum length of what "always" allows: it contains a command and a path.
+const ALWAYS_CHARS: usize = 600;
 /// The maximum length of the description of a changed tool: the change may be at its end.
 const CRITICAL_CHARS: usize = 2_500;
+
+/// The letters of the approvals for later calls.
+const ALWAYS: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+/// The decision of the user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Decided {
+    pub(crate) decision: Decision,
+    /// For `AllowAlways`: which of the approvals for later calls.
+    pub(crate) always: Option<usize>,
+}
+
+impl Decided {
+    pub(crate) const DENY: Self = Self { decision: Decision::Deny, always: None };
+}
+
+impl From<Decision> for Decided {
+    fn from(decision: Decision) -> Self {
+        Self { decision, always: None }
+    }
+}
 
 /// The meaning of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Choice {
-    Decision(Decision),
+    Decision(Decided),
     /// Show all arguments first.
     ShowAll,
 }
@@ -49,6 +72,15 @@ impl<'a> ApprovalPrompt<'a> {
 
     /// Returns the lines to show before the prompt.
     pub(crate) fn lines(&self) -> Vec<String> {
+        let mut lines = self.question();
+        for (letter, words) in self.always() {
+            let words = clean_line(Untrusted::new(words), ALWAYS_CHARS);
+            lines.push(format!("  [{letter}] {words}"));
+        }
+        lines
+    }
+
+    fn question(&self) -> Vec<String> {
         if let Some(sampling) = &self.sampling {
             return self.with_arguments(sampling.head(self.approval));
         }
@@ -99,11 +131,21 @@ impl<'a> ApprovalPrompt<'a> {
         self.wants_all = true;
     }
 
+    /// Returns the approvals for later calls, with their letters.
+    fn always(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
+        let is_offered = self.approval.allowed_decisions.contains(&Decision::AllowAlways);
+        let choices = self.approval.always.iter().map(|choice| choice.words.as_str());
+        ALWAYS.into_iter().zip(choices).filter(move |_| is_offered)
+    }
+
     /// Returns the prompt with the choices.
     pub(crate) fn choices(&self) -> String {
-        let always = match self.sampling {
-            Some(_) => "[a] always for this server",
-            None => "[a] always for this tool",
+        // A gateway that does not say what it allows is of an earlier version.
+        let always = match (self.always().count(), &self.sampling) {
+            (0, Some(_)) => "[a] always for this server",
+            (0, None) => "[a] always for this tool",
+            (1, _) => "[a] always",
+            (_, _) => "[a], [b], … always, as described",
         };
         let known = [
             (Decision::AllowOnce, "[y] once"),
@@ -130,9 +172,13 @@ impl<'a> ApprovalPrompt<'a> {
     /// Returns the valid letters: `y, a or n`.
     fn letters(&self) -> String {
         let offered = &self.approval.allowed_decisions;
-        let known = [(Decision::AllowOnce, "y"), (Decision::AllowAlways, "a")];
-        let known = known.iter().filter(|(decision, _)| offered.contains(decision));
-        let mut letters: Vec<&str> = known.map(|(_, letter)| *letter).collect();
+        let mut letters = Vec::new();
+        if offered.contains(&Decision::AllowOnce) {
+            letters.push("y");
+        }
+        if offered.contains(&Decision::AllowAlways) {
+            letters.extend(&ALWAYS[..self.always().count().max(1)]);
+        }
         if self.hides_something() {
             letters.push("s");
         }
@@ -145,16 +191,20 @@ impl<'a> ApprovalPrompt<'a> {
 
     /// Parses an answer; `None` if it is invalid.
     pub(crate) fn meaning(&self, answer: &str) -> Option<Choice> {
-        let decision = match answer.trim().to_ascii_lowercase().as_str() {
-            "y" | "yes" | "once" => Decision::AllowOnce,
-            "a" | "always" => Decision::AllowAlways,
-            "n" | "no" => Decision::Deny,
+        let answer = answer.trim().to_ascii_lowercase();
+        let decided = match answer.as_str() {
+            "y" | "yes" | "once" => Decision::AllowOnce.into(),
+            "a" | "always" => Decision::AllowAlways.into(),
+            "n" | "no" => Decided::DENY,
             "s" | "show" | "show all" if self.hides_something() => return Some(Choice::ShowAll),
-            _ => return None,
+            other => {
+                let always = self.always().position(|(letter, _)| letter == other)?;
+                Decided { decision: Decision::AllowAlways, always: Some(always) }
+            }
         };
         let is_offered =
-            decision == Decision::Deny || self.approval.allowed_decisions.contains(&decision);
-        is_offered.then_some(Choice::Decision(decision))
+            decided == Decided::DENY || self.approval.allowed_decisions.contains(&decided.decision);
+        is_offered.then_some(Choice::Decision(decided))
     }
 }
 
@@ -171,9 +221,10 @@ pub(crate) async fn is_open(surface: &dyn Surface, id: &str) -> bool {
 pub(crate) async fn respond(
     surface: &dyn Surface,
     id: &str,
-    decision: Decision,
+    decided: Decided,
 ) -> Result<(), RequestError> {
-    let params = RespondParams { id: id.to_owned(), decision };
+    let Decided { decision, always } = decided;
+    let params = RespondParams { id: id.to_owned(), decision, always };
     let answer: Result<RespondResult, RequestError> =
         look::<rpc::ApprovalsRespond>(surface, params).await;
     match answer {
@@ -184,6 +235,8 @@ pub(crate) async fn respond(
 
 #[cfg(test)]
 mod tests {
+    use openclaw_protocol::approvals::AlwaysChoice;
+
     use super::*;
 
     fn approval(allowed: &[Decision]) -> Approval {
@@ -200,6 +253,7 @@ mod tests {
             severity: Severity::Warning,
             args: serde_json::value::to_raw_value(&serde_json::json!({ "force": true })).ok(),
             allowed_decisions: allowed.to_vec(),
+            always: Vec::new(),
             created_at_ms: 0,
             expires_at_ms: 0,
         }
@@ -207,7 +261,7 @@ mod tests {
 
     #[test]
     fn only_what_is_offered_can_be_chosen() {
-        let decided = |decision| Some(Choice::Decision(decision));
+        let decided = |decision: Decision| Some(Choice::Decision(decision.into()));
         let all = approval(&[Decision::AllowOnce, Decision::AllowAlways, Decision::Deny]);
         let all = ApprovalPrompt::new(&all, 80);
         assert_eq!(
@@ -223,6 +277,33 @@ mod tests {
         assert_eq!(once.meaning("a"), None);
         let none = approval(&[]);
         assert_eq!(ApprovalPrompt::new(&none, 80).meaning("n"), decided(Decision::Deny));
+    }
+
+    #[test]
+    fn what_always_allows_is_shown_and_can_be_chosen() {
+        let words = |words: &str| AlwaysChoice { words: words.to_owned() };
+        let all = [Decision::AllowOnce, Decision::AllowAlways, Decision::Deny];
+        let one = Approval {
+            always: vec![words("always allow the command `ls` in /w for agent main")],
+            ..approval(&all)
+        };
+        let request = ApprovalPrompt::new(&one, 80);
+        let lines = request.lines();
+        assert_eq!(lines[1], "  [a] always allow the command `ls` in /w for agent main");
+        assert_eq!(request.choices(), "[y] once  [a] always  [n] no  (y, a or n, then Enter)");
+        assert_eq!(request.meaning("b"), None);
+        let two = Approval { always: vec![words("one"), words("two \u{1b}[8m")], ..approval(&all) };
+        let request = ApprovalPrompt::new(&two, 80);
+        assert_eq!(request.lines()[1..], ["  [a] one", "  [b] two [8m"]);
+        assert!(request.choices().ends_with("(y, a, b or n, then Enter)"), "{}", request.choices());
+        let chosen =
+            |always| Some(Choice::Decision(Decided { decision: Decision::AllowAlways, always }));
+        assert_eq!(request.meaning("a"), chosen(None), "the first one is the default");
+        assert_eq!(request.meaning(" B "), chosen(Some(1)));
+        assert_eq!(request.meaning("c"), None);
+        let once = Approval { allowed_decisions: vec![Decision::AllowOnce], ..two };
+        let request = ApprovalPrompt::new(&once, 80);
+        assert_eq!((request.lines().len(), request.meaning("b")), (1, None));
     }
 
     #[test]

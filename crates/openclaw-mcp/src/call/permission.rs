@@ -1,0 +1,48 @@
+//! Whether an agent may read a resource or get a prompt of a server (B8, B9, B14, B15): the rules for
+//! the server's tools apply.
+
+use openclaw_config::Approval as Rule;
+use openclaw_tools::{ApprovalRule, Decision};
+
+use crate::call::resource_tool;
+use crate::fleet::member::Member;
+
+/// The name of all prompts of a server in its allow and deny lists.
+const PROMPTS: &str = "mcp_prompts";
+
+impl Member {
+    /// The approval rule for the server.
+    pub(crate) fn rule(&self) -> ApprovalRule {
+        match self.treatment.approval {
+            Rule::Auto => ApprovalRule::Auto,
+            Rule::Always => ApprovalRule::Always,
+            Rule::Never => ApprovalRule::Never,
+        }
+    }
+
+    /// Whether a resource may be read. The lists of the server may name the tool for resources, or
+    /// the URI. A resource that the configuration adds to the context is allowed.
+    pub(crate) fn decide_resource(&self, uri: &str) -> Decision {
+        if self.is_configured(uri) {
+            return Decision::Allowed;
+        }
+        self.policy.decide_any(&[resource_tool::NAME, uri], &[])
+    }
+
+    /// Whether reading a resource needs an approval: a URI that the server has not listed may be
+    /// invented, to send data to the server.
+    pub(crate) fn resource_rule(&self, uri: &str) -> ApprovalRule {
+        let inventory = self.server.cache().inventory();
+        let is_listed = inventory.resources.iter().any(|resource| resource.uri == uri);
+        if is_listed || self.is_configured(uri) { self.rule() } else { ApprovalRule::Unlisted }
+    }
+
+    /// Whether a prompt may be used.
+    pub(crate) fn decide_prompt(&self, prompt: &str) -> Decision {
+        self.policy.decide_any(&[PROMPTS, prompt], &[])
+    }
+
+    fn is_configured(&self, uri: &str) -> bool {
+        self.treatment.resources.iter().any(|configured| configured.as_str() == uri)
+    }
+}
