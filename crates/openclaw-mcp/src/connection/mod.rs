@@ -188,9 +188,9 @@ impl Connection {
         // Not an `async fn`, which would hold its arguments twice.
         async move {
             let result = self.lane.call_tool_watched(call, limits, watcher).await?;
-            match self.missing(&result) {
-                None => Ok(result),
-                Some(_) => Box::pin(self.asked_back(call, result, limits, watcher)).await,
+            match self.is_incomplete(&result) {
+                false => Ok(result),
+                true => Box::pin(self.asked_back(call, result, limits, watcher)).await,
             }
         }
     }

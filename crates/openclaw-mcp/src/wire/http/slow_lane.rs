@@ -111,9 +111,15 @@ impl HttpSlowLane {
                     None => continue,
                 }
             }
-            match HeldRequest::unless_other(self.from_server.recv().await?, &self.wire.asked) {
+            match HeldRequest::unless_other(self.from_server.recv().await?) {
                 Ok(held) => self.held = Some(held),
-                Err(message) => return Some(message),
+                Err(message) => {
+                    // Since 2026-07-28, `rmcp` answers a request although it was cancelled.
+                    if !self.wire.route().is_modern() {
+                        self.wire.asked.heed(&message);
+                    }
+                    return Some(message);
+                }
             }
         }
     }
@@ -164,10 +170,7 @@ impl Transport<RoleClient> for HttpSlowLane {
             // `rmcp` ignores requests that arrived before.
             wire.asked.forget();
         }
-        let answered = answers(&message).cloned();
-        if let Some(id) = &answered {
-            wire.asked.answering(id);
-        }
+        let answering = answers(&message).and_then(|id| wire.asked.answering(id));
         let line = serde_json::to_vec(&message);
         async move {
             if is_answered {
@@ -177,8 +180,8 @@ impl Transport<RoleClient> for HttpSlowLane {
                 Ok(line) => wire.send_for_rmcp(line).await,
                 Err(error) => Err(error.into()),
             };
-            if let Some(id) = &answered {
-                wire.asked.answered(id);
+            if let Some(answering) = answering {
+                wire.asked.answered(answering);
             }
             sent
         }
