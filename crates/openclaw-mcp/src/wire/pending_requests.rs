@@ -147,14 +147,19 @@ pub(super) struct HeldRequest {
     pub(super) request: Message,
 }
 
-impl HeldRequest {
-    /// Returns a queued message, or holds it if it is a request.
-    pub(super) fn unless_other(Queued { message, bytes, .. }: Queued) -> Result<Self, Message> {
+/// A message from the queue.
+pub(super) enum Received {
+    Request(HeldRequest),
+    Other(Message),
+}
+
+impl From<Queued> for Received {
+    fn from(Queued { message, bytes, .. }: Queued) -> Self {
         match &message {
             JsonRpcMessage::Request(request) => {
-                Ok(Self { id: request.id.clone(), bytes, request: message })
+                Self::Request(HeldRequest { id: request.id.clone(), bytes, request: message })
             }
-            _ => Err(message),
+            _ => Self::Other(message),
         }
     }
 }

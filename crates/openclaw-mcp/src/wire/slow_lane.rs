@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Closed;
 use super::handshake_response::HandshakeResponse;
 use super::inbox::{Message, Queued};
-use super::pending_requests::{HeldRequest, Verdict, answers};
+use super::pending_requests::{HeldRequest, Received, Verdict, answers};
 use super::queue::Queue;
 
 /// How long a request waits while too many others are pending. Meanwhile no other message is
@@ -154,9 +154,9 @@ impl Transport<RoleClient> for SlowLane {
                     None => continue,
                 }
             }
-            match HeldRequest::unless_other(self.from_server.recv().await?) {
-                Ok(held) => self.held = Some((held, Instant::now() + BUSY)),
-                Err(message) => {
+            match Received::from(self.from_server.recv().await?) {
+                Received::Request(held) => self.held = Some((held, Instant::now() + BUSY)),
+                Received::Other(message) => {
                     self.queue.asked.heed(&message);
                     return Some(message);
                 }

@@ -26,7 +26,7 @@ use crate::wire::calls::{CallReply, Fault};
 use crate::wire::handshake_response::HandshakeResponse;
 use crate::wire::inbox::{self, Message, Queued, WhenFull};
 use crate::wire::peek::number;
-use crate::wire::pending_requests::{HeldRequest, Verdict, answers};
+use crate::wire::pending_requests::{HeldRequest, Received, Verdict, answers};
 use crate::wire::skipped::SkippedLines;
 use crate::wire::slow_lane::is_initialized;
 use crate::wire::{Closed, FastLane};
@@ -111,9 +111,9 @@ impl HttpSlowLane {
                     None => continue,
                 }
             }
-            match HeldRequest::unless_other(self.from_server.recv().await?) {
-                Ok(held) => self.held = Some(held),
-                Err(message) => {
+            match Received::from(self.from_server.recv().await?) {
+                Received::Request(held) => self.held = Some(held),
+                Received::Other(message) => {
                     // Since 2026-07-28, `rmcp` answers a request although it was cancelled.
                     if !self.wire.route().is_modern() {
                         self.wire.asked.heed(&message);
