@@ -8,6 +8,25 @@ use openclaw_mcp::server::limiter::Limiter;
 use super::applicant::SamplingContext;
 use super::refusal::Refusal;
 
+/// Maximum number of rejected requests of a server that are recorded per minute: the audit log has
+/// a limited size, and a server could fill it with requests that are not allowed.
+const RECORDED_REJECTIONS: u32 = 60;
+
+/// One rate limiter per server, for the record of its rejected requests.
+#[derive(Debug, Default)]
+pub(super) struct RecordedRejections(Mutex<BTreeMap<String, Limiter>>);
+
+impl RecordedRejections {
+    /// Returns whether a rejected request is to be recorded.
+    pub(super) fn check(&self, server: &str) -> bool {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !all.contains_key(server) {
+            all.insert(server.to_owned(), Limiter::new(Some(RECORDED_REJECTIONS)));
+        }
+        all.get(server).is_none_or(|it| it.check(tokio::time::Instant::now()).is_ok())
+    }
+}
+
 /// One rate limiter per server and agent.
 #[derive(Debug, Default)]
 pub(super) struct Limits(Mutex<BTreeMap<(String, String), Limited>>);
@@ -33,5 +52,20 @@ impl Limits {
             .limiter
             .check(tokio::time::Instant::now())
             .map_err(|wait| Refusal::RateLimited { limit, after: wait.after })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_server_cannot_fill_the_audit_log_with_rejected_requests() {
+        let rejections = RecordedRejections::default();
+        let recorded = (0..10_000).filter(|_| rejections.check("x")).count();
+        assert_eq!(recorded, usize::try_from(RECORDED_REJECTIONS).unwrap());
+        assert!(rejections.check("y"), "each server has its own limit");
+        tokio::time::advance(std::time::Duration::from_secs(60)).await;
+        assert!(rejections.check("x"));
     }
 }

@@ -27,7 +27,7 @@ use serde_json::Value;
 use crate::gateway::Gateway;
 use allowed::Allowed;
 use applicant::SamplingContext;
-use limits::Limits;
+use limits::{Limits, RecordedRejections};
 use params::Params;
 use record::Record;
 use refusal::Refusal;
@@ -40,12 +40,14 @@ pub(crate) const METHOD: &str = "sampling/createMessage";
 pub(crate) struct Sampling {
     audit: Audit,
     limits: Limits,
+    rejections: RecordedRejections,
     allowed: Allowed,
 }
 
 impl Sampling {
     pub(crate) fn new(audit: Audit) -> Self {
-        Self { audit, limits: Limits::default(), allowed: Allowed::default() }
+        let (limits, rejections) = (Limits::default(), RecordedRejections::default());
+        Self { audit, limits, rejections, allowed: Allowed::default() }
     }
 }
 
@@ -61,7 +63,10 @@ impl Sampler for AgentModels {
             };
             let mut record = Record::new(&gateway.sampling.audit, &request);
             let answer = answer(&gateway, &request, &mut record).await;
-            record.finish(&answer);
+            match answer.is_ok() || gateway.sampling.rejections.check(&request.server) {
+                true => record.finish(&answer),
+                false => record.omit(),
+            }
             answer.map_err(|refusal| refusal.to_string())
         })
     }

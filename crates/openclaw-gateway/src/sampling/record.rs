@@ -53,6 +53,11 @@ impl Record {
         }
     }
 
+    /// Records nothing.
+    pub(super) fn omit(mut self) {
+        self.is_written = true;
+    }
+
     fn write(&self, outcome: AuditOutcome, result_chars: usize, refusal: Option<&Refusal>) {
         let (server, agent, session) =
             (&self.server, self.agent.as_deref(), self.session.as_deref());

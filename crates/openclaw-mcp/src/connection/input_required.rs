@@ -9,19 +9,25 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::Connection;
 use crate::wire::json::Json;
-use crate::wire::{CallError, redacted};
+use crate::wire::{CallError, MAX_PARSED, redacted};
 
 /// Maximum number of input rounds per request.
 pub(super) const MAX_ROUNDS: usize = 10;
 /// The `resultType` of a result that requests input.
 pub(super) const INPUT_REQUIRED: &str = "input_required";
 
+/// The type of a result.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Typed<'a> {
+    #[serde(borrow)]
+    result_type: Cow<'a, str>,
+}
+
 /// A result that requests input (2026-07-28).
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct InputRequired<'a> {
-    #[serde(borrow)]
-    result_type: Cow<'a, str>,
+struct InputRequired<'a> {
     #[serde(default)]
     input_requests: BTreeMap<String, Value>,
     #[serde(borrow, default)]
@@ -50,7 +56,15 @@ impl Answers {
 impl Connection {
     /// Collects the input for a repeated request; `None` if the result is complete.
     pub(super) async fn answers(&self, result: &Json) -> Result<Option<Answers>, CallError> {
-        let Some(mut missing) = self.missing(result) else { return Ok(None) };
+        if !self.is_incomplete(result) {
+            return Ok(None);
+        }
+        if result.get().len() > MAX_PARSED {
+            let most = MAX_PARSED / 1024 / 1024;
+            return Err(CallError::AskedFor(format!("input in more than {most} MiB")));
+        }
+        let parsed = serde_json::from_str::<InputRequired<'_>>(result.get());
+        let Ok(mut missing) = parsed else { return Ok(None) };
         for request in missing.input_requests.values_mut() {
             redacted::request(request, self.lane.redactor());
         }
@@ -63,18 +77,19 @@ impl Connection {
 
     /// Returns the result, or fails if it still requests input.
     pub(super) fn complete(&self, result: Json) -> Result<Json, CallError> {
-        match self.missing(&result) {
-            Some(_) => {
+        match self.is_incomplete(&result) {
+            true => {
                 Err(CallError::AskedFor("input repeatedly without returning a result".to_owned()))
             }
-            None => Ok(result),
+            false => Ok(result),
         }
     }
 
-    /// Parses a result that requests input. Cheap for complete results, which are not parsed.
-    pub(super) fn missing<'a>(&self, result: &'a Json) -> Option<InputRequired<'a>> {
-        self.meta.as_ref()?.input_required.find(result.get().as_bytes())?;
-        let parsed: InputRequired<'a> = serde_json::from_str(result.get()).ok()?;
-        (*parsed.result_type == *INPUT_REQUIRED).then_some(parsed)
+    /// Returns whether a result requests input. Cheap for complete results, which are not parsed.
+    pub(super) fn is_incomplete(&self, result: &Json) -> bool {
+        let Some(meta) = &self.meta else { return false };
+        meta.input_required.find(result.get().as_bytes()).is_some()
+            && serde_json::from_str::<Typed<'_>>(result.get())
+                .is_ok_and(|typed| *typed.result_type == *INPUT_REQUIRED)
     }
 }

@@ -141,6 +141,8 @@ impl Connection {
             let resources = self.followed.borrow().clone();
             self.subscribe_to_each(resources).await;
             self.client.changed(Changes::count_all);
+            // A server that ends its stream all the time would be asked all the time.
+            tokio::time::sleep(LISTEN_AGAIN).await;
         }
     }
 

@@ -221,7 +221,7 @@ impl Connection {
         async move {
             let started = Instant::now();
             let mut result = self.lane.call_tool_watched(call, limits, watcher).await?;
-            if self.missing(&result).is_some() {
+            if self.is_incomplete(&result) {
                 result = Box::pin(self.asked_back(call, result, limits, watcher)).await?;
             }
             match self.may_be_task(&result) {

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use rmcp::RoleClient;
+use rmcp::model::{JsonRpcMessage, JsonRpcRequest, RequestId};
 use rmcp::service::RxJsonRpcMessage;
 use rmcp::transport::async_rw::JsonRpcMessageCodec;
 use serde::Deserialize;
@@ -23,6 +24,8 @@ const BYTES: usize = 16 * 1024 * 1024;
 /// Maximum size of a message for `rmcp`, in bytes. Lower than that of other messages: these are
 /// parsed in full, which can take up thirty times as much memory.
 pub(crate) const MAX_PARSED: usize = 8 * 1024 * 1024;
+/// A request with a longer id is skipped.
+const MAX_ID: usize = 1024;
 /// The method that replaces that of a request which is too large, so that it is answered.
 pub(crate) const TOO_LARGE: &str = "openclaw/too-large";
 
@@ -90,6 +93,7 @@ impl ToRmcp {
             return Ok(());
         };
         match parse(redacted::message(text, skipped.redactor()).as_bytes()) {
+            Ok(Some(message)) if !has_usable_id(&message) => skipped.note(line),
             Ok(Some(message)) => place.send(Queued { message, bytes: line.len(), _room: room }),
             // An unknown notification.
             Ok(None) => {}
@@ -129,6 +133,16 @@ fn parse(line: &[u8]) -> Result<Option<Message>, impl std::error::Error + use<>>
     JsonRpcMessageCodec::<Message>::default().decode(&mut bytes)
 }
 
+/// Returns whether a message that is a request has an id that can be repeated in logs and errors.
+fn has_usable_id(message: &Message) -> bool {
+    match message {
+        JsonRpcMessage::Request(JsonRpcRequest { id: RequestId::String(id), .. }) => {
+            id.len() <= MAX_ID
+        }
+        _ => true,
+    }
+}
+
 /// Returns the error that replaces a response which is too large.
 pub(super) fn too_large_response(id: &str) -> String {
     let message = format!("the response is larger than {} MiB", MAX_PARSED / 1024 / 1024);
@@ -147,7 +161,7 @@ fn stub(line: &[u8]) -> Option<String> {
     }
     let Head { id, method } = serde_json::from_slice(line).ok()?;
     let id = id.get();
-    if id.len() > MAX_PARSED / 2 || id == "null" {
+    if id.len() > MAX_ID || id == "null" {
         return None;
     }
     Some(match method {
@@ -162,7 +176,6 @@ mod tests {
 
     use futures_util::FutureExt as _;
     use openclaw_secrets::Redactor;
-    use rmcp::model::JsonRpcMessage;
     use tokio::task::unconstrained;
 
     use super::*;
@@ -204,9 +217,12 @@ mod tests {
         ] {
             to_rmcp.send(line.to_string().as_bytes(), WhenFull::Wait, &skipped).await.unwrap();
         }
+        let long_id = json!({ "jsonrpc": "2.0", "id": "x".repeat(MAX_ID + 1), "method": "ping" });
+        to_rmcp.send(long_id.to_string().as_bytes(), WhenFull::Wait, &skipped).await.unwrap();
         let request = from_server.recv().await.unwrap().message;
         assert!(serde_json::to_string(&request).unwrap().contains(TOO_LARGE), "{request:?}");
         let response = from_server.recv().await.unwrap().message;
         assert!(matches!(&response, JsonRpcMessage::Error(_)), "{response:?}");
+        assert!(from_server.recv().now_or_never().is_none(), "the others are skipped");
     }
 }

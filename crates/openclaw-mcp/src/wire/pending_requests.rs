@@ -26,27 +26,28 @@ pub(super) struct PendingRequests {
 
 #[derive(Debug, Default)]
 struct Requests {
-    by_id: HashMap<RequestId, Pending>,
+    /// The size of each request that is being processed.
+    by_id: HashMap<RequestId, usize>,
+    /// Number of requests whose response is being sent. Their ids may be used again, and cannot be
+    /// cancelled any more.
+    answering: usize,
+    /// Size of all of them together.
     bytes: usize,
 }
 
+/// A request whose response is being sent; must be passed to [`PendingRequests::answered`].
 #[derive(Debug)]
-struct Pending {
+pub(super) struct Answering {
     bytes: usize,
-    /// Its response is being sent: a cancellation has no effect any more.
-    is_answering: bool,
 }
 
 impl Requests {
-    fn fits(&self, bytes: usize) -> bool {
-        let fits = self.by_id.len() < MOST && self.bytes + bytes <= MOST_BYTES;
-        fits || self.by_id.is_empty()
+    fn count(&self) -> usize {
+        self.by_id.len() + self.answering
     }
 
-    fn remove(&mut self, id: &RequestId) -> bool {
-        let removed = self.by_id.remove(id);
-        self.bytes -= removed.as_ref().map_or(0, |pending| pending.bytes);
-        removed.is_some()
+    fn fits(&self, bytes: usize) -> bool {
+        self.count() == 0 || self.count() < MOST && self.bytes + bytes <= MOST_BYTES
     }
 }
 
@@ -72,43 +73,55 @@ impl PendingRequests {
             return Verdict::TooMany;
         }
         requests.bytes += bytes;
-        requests.by_id.insert(id.clone(), Pending { bytes, is_answering: false });
+        requests.by_id.insert(id.clone(), bytes);
         Verdict::Taken
     }
 
     /// Records that the response to a request is being sent.
-    pub(super) fn answering(&self, id: &RequestId) {
-        if let Some(pending) = self.requests().by_id.get_mut(id) {
-            pending.is_answering = true;
-        }
+    pub(super) fn answering(&self, id: &RequestId) -> Option<Answering> {
+        let mut requests = self.requests();
+        let bytes = requests.by_id.remove(id)?;
+        requests.answering += 1;
+        Some(Answering { bytes })
     }
 
     /// Removes a request whose response was sent.
-    pub(super) fn answered(&self, id: &RequestId) {
-        if self.requests().remove(id) {
-            self.answered.notify_waiters();
+    pub(super) fn answered(&self, Answering { bytes }: Answering) {
+        let mut requests = self.requests();
+        requests.answering -= 1;
+        requests.bytes -= bytes;
+        self.answered.notify_waiters();
+    }
+
+    /// If the message is a cancellation, removes the request that it cancels, unless its response
+    /// is being sent.
+    pub(super) fn heed(&self, message: &Message) {
+        let JsonRpcMessage::Notification(notification) = message else { return };
+        if let Some(id) = cancels(&notification.notification) {
+            self.cancelled(id);
         }
     }
 
-    /// Removes a request that the server cancelled, unless its response is being sent.
     fn cancelled(&self, id: &RequestId) {
         let mut requests = self.requests();
-        if requests.by_id.get(id).is_some_and(|pending| !pending.is_answering) {
-            requests.remove(id);
+        if let Some(bytes) = requests.by_id.remove(id) {
+            requests.bytes -= bytes;
             self.answered.notify_waiters();
         }
     }
 
-    /// Removes all requests: none of them will be answered.
+    /// Removes the requests that are being processed: none of them will be answered.
     pub(super) fn forget(&self) {
-        *self.requests() = Requests::default();
+        let mut requests = self.requests();
+        let forgotten: usize = requests.by_id.drain().map(|(_, bytes)| bytes).sum();
+        requests.bytes -= forgotten;
         self.answered.notify_waiters();
     }
 
     /// Whether less than half of the limit is used.
     pub(super) fn is_calm(&self) -> bool {
         let requests = self.requests();
-        requests.by_id.len() < MOST / 2 && requests.bytes < MOST_BYTES / 2
+        requests.count() < MOST / 2 && requests.bytes < MOST_BYTES / 2
     }
 
     /// Waits until another request of this size can be admitted. Safe to cancel.
@@ -134,21 +147,19 @@ pub(super) struct HeldRequest {
     pub(super) request: Message,
 }
 
-impl HeldRequest {
-    /// Takes a request from the queue. Other messages are returned, and cancellations recorded.
-    pub(super) fn unless_other(queued: Queued, asked: &PendingRequests) -> Result<Self, Message> {
-        let Queued { message, bytes, .. } = queued;
+/// A message from the queue.
+pub(super) enum Received {
+    Request(HeldRequest),
+    Other(Message),
+}
+
+impl From<Queued> for Received {
+    fn from(Queued { message, bytes, .. }: Queued) -> Self {
         match &message {
             JsonRpcMessage::Request(request) => {
-                Ok(Self { id: request.id.clone(), bytes, request: message })
+                Self::Request(HeldRequest { id: request.id.clone(), bytes, request: message })
             }
-            JsonRpcMessage::Notification(notification) => {
-                if let Some(id) = cancels(&notification.notification) {
-                    asked.cancelled(id);
-                }
-                Err(message)
-            }
-            _ => Err(message),
+            _ => Self::Other(message),
         }
     }
 }
@@ -180,6 +191,13 @@ mod tests {
         RequestId::Number(number.try_into().unwrap())
     }
 
+    /// Answers a request.
+    fn answer(asked: &PendingRequests, number: usize) {
+        if let Some(answering) = asked.answering(&id(number)) {
+            asked.answered(answering);
+        }
+    }
+
     #[test]
     fn the_number_of_requests_is_bounded_and_a_response_makes_room() {
         let asked = PendingRequests::default();
@@ -188,8 +206,8 @@ mod tests {
         }
         assert_eq!(asked.take(&id(0), 1), Verdict::Twice);
         assert_eq!(asked.take(&id(MOST), 1), Verdict::TooMany);
-        asked.answered(&id(7));
-        asked.answered(&id(MOST));
+        answer(&asked, 7);
+        answer(&asked, MOST);
         assert_eq!(asked.take(&id(MOST), 1), Verdict::Taken);
         assert_eq!(asked.take(&id(7), 1), Verdict::TooMany);
     }
@@ -199,7 +217,7 @@ mod tests {
         let asked = PendingRequests::default();
         assert_eq!(asked.take(&id(1), 2 * MOST_BYTES), Verdict::Taken);
         assert_eq!(asked.take(&id(2), 1), Verdict::TooMany);
-        asked.answered(&id(1));
+        answer(&asked, 1);
         assert_eq!(asked.take(&id(2), MOST_BYTES - 1), Verdict::Taken);
         assert_eq!(asked.take(&id(3), 2), Verdict::TooMany);
         assert_eq!(asked.take(&id(3), 1), Verdict::Taken);
@@ -211,9 +229,11 @@ mod tests {
         for number in 0..MOST {
             asked.take(&id(number), 1);
         }
-        asked.answering(&id(0));
+        let answering = asked.answering(&id(0)).unwrap();
         asked.cancelled(&id(0));
         assert_eq!(asked.take(&id(MOST), 1), Verdict::TooMany);
+        asked.answered(answering);
+        assert_eq!(asked.take(&id(0), 1), Verdict::Taken, "the id may be used again");
         asked.cancelled(&id(1));
         assert_eq!(asked.take(&id(MOST), 1), Verdict::Taken);
     }

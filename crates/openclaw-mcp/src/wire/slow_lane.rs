@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Closed;
 use super::handshake_response::HandshakeResponse;
 use super::inbox::{Message, Queued};
-use super::pending_requests::{HeldRequest, Verdict, answers};
+use super::pending_requests::{HeldRequest, Received, Verdict, answers};
 use super::queue::Queue;
 
 /// How long a request waits while too many others are pending. Meanwhile no other message is
@@ -126,9 +126,7 @@ impl Transport<RoleClient> for SlowLane {
             // `rmcp` ignores requests that arrived before.
             self.queue.asked.forget();
         }
-        if let Some(id) = answers(&message) {
-            self.queue.asked.answering(id);
-        }
+        let answering = answers(&message).and_then(|id| self.queue.asked.answering(id));
         let queue = Arc::clone(&self.queue);
         async move {
             if is_answered {
@@ -136,8 +134,8 @@ impl Transport<RoleClient> for SlowLane {
             }
             let sent = queue.room().await.map_err(io::Error::other);
             let sent = sent.and_then(|()| push(&queue, &message).map_err(io::Error::from));
-            if let Some(id) = answers(&message) {
-                queue.asked.answered(id);
+            if let Some(answering) = answering {
+                queue.asked.answered(answering);
             }
             sent
         }
@@ -156,9 +154,12 @@ impl Transport<RoleClient> for SlowLane {
                     None => continue,
                 }
             }
-            match HeldRequest::unless_other(self.from_server.recv().await?, &self.queue.asked) {
-                Ok(held) => self.held = Some((held, Instant::now() + BUSY)),
-                Err(message) => return Some(message),
+            match Received::from(self.from_server.recv().await?) {
+                Received::Request(held) => self.held = Some((held, Instant::now() + BUSY)),
+                Received::Other(message) => {
+                    self.queue.asked.heed(&message);
+                    return Some(message);
+                }
             }
         }
     }

@@ -26,7 +26,7 @@ use crate::wire::calls::{CallReply, Fault};
 use crate::wire::handshake_response::HandshakeResponse;
 use crate::wire::inbox::{self, Message, Queued, WhenFull};
 use crate::wire::peek::number;
-use crate::wire::pending_requests::{HeldRequest, Verdict, answers};
+use crate::wire::pending_requests::{HeldRequest, Received, Verdict, answers};
 use crate::wire::skipped::SkippedLines;
 use crate::wire::slow_lane::is_initialized;
 use crate::wire::{Closed, FastLane};
@@ -111,9 +111,15 @@ impl HttpSlowLane {
                     None => continue,
                 }
             }
-            match HeldRequest::unless_other(self.from_server.recv().await?, &self.wire.asked) {
-                Ok(held) => self.held = Some(held),
-                Err(message) => return Some(message),
+            match Received::from(self.from_server.recv().await?) {
+                Received::Request(held) => self.held = Some(held),
+                Received::Other(message) => {
+                    // Since 2026-07-28, `rmcp` answers a request although it was cancelled.
+                    if !self.wire.route().is_modern() {
+                        self.wire.asked.heed(&message);
+                    }
+                    return Some(message);
+                }
             }
         }
     }
@@ -164,10 +170,7 @@ impl Transport<RoleClient> for HttpSlowLane {
             // `rmcp` ignores requests that arrived before.
             wire.asked.forget();
         }
-        let answered = answers(&message).cloned();
-        if let Some(id) = &answered {
-            wire.asked.answering(id);
-        }
+        let answering = answers(&message).and_then(|id| wire.asked.answering(id));
         let line = serde_json::to_vec(&message);
         async move {
             if is_answered {
@@ -177,8 +180,8 @@ impl Transport<RoleClient> for HttpSlowLane {
                 Ok(line) => wire.send_for_rmcp(line).await,
                 Err(error) => Err(error.into()),
             };
-            if let Some(id) = &answered {
-                wire.asked.answered(id);
+            if let Some(answering) = answering {
+                wire.asked.answered(answering);
             }
             sent
         }
