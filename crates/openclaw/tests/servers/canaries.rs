@@ -67,9 +67,10 @@ fn reject(mut stream: TcpStream) {
         }
     }
     let request = String::from_utf8_lossy(&request);
-    let (kind, body) = match request.starts_with("POST /v1") {
-        true => ("application/json", json!({ "error": { "message": request } }).to_string()),
-        false => ("text/plain", format!("Cannot {request}")),
+    let error = json!({ "code": -1, "message": request });
+    let (kind, body) = match request.split(['?', ' ']).nth(1) {
+        Some("/mcp") | None => ("text/plain", format!("Cannot {request}")),
+        Some(_) => ("application/json", json!({ "id": null, "error": error }).to_string()),
     };
     let _ = write!(
         stream,
@@ -150,6 +151,9 @@ impl Scene {
                 "echoing": {
                     "url": format!("http://user:{}@127.0.0.1:{port}/mcp?{query}", canary("password")),
                     "headers": { "X-Api-Key": format!("Key {}", canary("header")) },
+                },
+                "with-json": {
+                    "url": format!("http://127.0.0.1:{port}/json?{query}"),
                 },
                 "proxied": {
                     "url": "https://mcp.example.invalid/mcp",
@@ -324,7 +328,11 @@ fn no_credential_appears_in_the_output_of_any_command_or_in_its_files() {
         seen.push_str(&scene.check(args));
     }
     // The servers and the model have echoed their credentials.
-    for expected in ["HTTP 400: Cannot POST /mcp?api_key=[REDACTED]&q=[REDACTED]", "[data] {"] {
+    for expected in [
+        "HTTP 400: Cannot POST /mcp?api_key=[REDACTED]",
+        "POST /json?api_key=[REDACTED]",
+        "[data] {",
+    ] {
         assert!(seen.contains(expected), "{expected}");
     }
     scene.check_files();
