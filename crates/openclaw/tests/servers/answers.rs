@@ -243,7 +243,7 @@ fn raw_tools_have_everything_that_the_server_says() {
     let members = [
         ("title", json!("Count")),
         ("inputSchema", schema.clone()),
-        ("outputSchema", schema.clone()),
+        ("outputSchema", schema),
         ("annotations", json!({ "readOnlyHint": true, "audience": ["user"] })),
         ("icons", json!([{ "src": "https://example.org/a.png", "sizes": ["48x48"] }])),
         ("execution", json!({ "taskSupport": "optional" })),
