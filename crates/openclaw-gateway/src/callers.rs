@@ -142,9 +142,9 @@ impl Callers {
         self.lock().len()
     }
 
-    /// Sends an event to all callers.
+    /// Sends an event to all callers that may read.
     pub(crate) fn tell_all(&self, name: &'static str, payload: &impl Serialize) {
-        self.tell(name, payload, |_| true);
+        self.tell(name, payload, |caller| Scope::Read.is_in(&caller.who.scopes));
     }
 
     /// Sends an event to the callers that follow a session.

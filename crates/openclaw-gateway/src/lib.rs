@@ -26,6 +26,7 @@ mod setup;
 pub mod socket;
 pub mod state;
 mod store;
+pub mod tokens;
 mod turn_events;
 mod turns;
 mod waiting;

@@ -9,6 +9,7 @@ use crate::gateway::Gateway;
 use crate::setup::{Setup, StartError};
 use crate::socket::{self, Limits, ListenError, Listening, Options};
 use crate::state::{Claim, ClaimError};
+use crate::tokens::TokenStore;
 
 /// Minimum time for pending responses when stopping, however long turns took.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -54,17 +55,19 @@ pub async fn serve(
     let claim = Claim::take(&setup.state)?;
     let settings = setup.config.gateway.clone();
     let resolver = &setup.fleet.surroundings.resolver;
-    let token = match &settings.token {
+    let (token, token_is_shared) = match &settings.token {
         Some(template) => {
             let token = resolver.resolve_credential(template).await;
-            token.map_err(|error| ServeError::Token(error.to_string()))?
+            (token.map_err(|error| ServeError::Token(error.to_string()))?, true)
         }
-        None => claim.token(resolver.redactor())?,
+        None => (claim.token(resolver.redactor())?, false),
     };
     let options = Options {
         bind: bind.unwrap_or_else(|| settings.bind.ip()),
         port: port.unwrap_or(settings.port),
         token: Some(token.clone()),
+        token_is_shared,
+        tokens: Some(TokenStore::of(&setup.state)),
         limits: Limits::default(),
     };
     // Everything that can fail comes before the first server is started. Clients that connect

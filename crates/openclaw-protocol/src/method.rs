@@ -237,6 +237,16 @@ impl Scope {
         }
     }
 
+    /// The scopes that are granted by name.
+    pub const NAMED: [Self; 5] =
+        [Self::Read, Self::Write, Self::Admin, Self::Approvals, Self::Questions];
+
+    /// Returns the scope with this name on the wire.
+    #[must_use]
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::NAMED.into_iter().find(|scope| scope.name() == Some(name))
+    }
+
     /// Returns whether `granted` is sufficient. `write` includes `read`; `admin` includes
     /// everything.
     #[must_use]

@@ -369,3 +369,29 @@ fn a_rejected_reload_is_logged_with_file_and_line() {
     assert!(told.contains("openclaw.json:2:") && !told.contains("key="), "{told}");
     drop(gateway);
 }
+
+#[test]
+fn access_tokens_are_created_listed_and_revoked() {
+    let state = tempfile::tempdir().unwrap();
+    let token = |args: &[&str]| run(state.path(), &[&["gateway", "token"], args].concat());
+    let created = token(&["create", "--name", "phone", "--scope", "read,write"]);
+    assert!(created.status.success(), "{created:?}");
+    let secret = said(&created).trim().to_owned();
+    assert!(secret.starts_with("oc_") && secret.len() == 67, "only the token is on stdout");
+    let listed = said(&token(&["list"]));
+    assert!(listed.contains("phone") && listed.contains("operator.read, operator.write"));
+    assert!(!listed.contains(&secret) && !listed.contains(&secret[3..]), "{listed}");
+    for (args, expected) in [
+        (&["create", "--name", "phone", "--scope", "read"][..], "already exists"),
+        (&["create", "--name", "a b", "--scope", "read"], "invalid token name"),
+        (&["create", "--name", "x", "--scope", "everything"], "invalid value"),
+        (&["revoke", "laptop"], "no token named `laptop`"),
+    ] {
+        let refused = token(args);
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert_eq!(refused.status.code(), Some(2), "{args:?}: {stderr}");
+        assert!(stderr.contains(expected), "{args:?}: {stderr}");
+    }
+    assert!(said(&token(&["revoke", "phone"])).contains("revoked"));
+    assert!(said(&token(&["list"])).contains("No access tokens"));
+}

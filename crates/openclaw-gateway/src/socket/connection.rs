@@ -18,9 +18,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::task::{AbortHandle, JoinSet, unconstrained};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
-use super::handshake::now_ms;
+use super::handshake::{Admitted, now_ms};
 use super::listener::Ending;
 use super::{Endpoint, Limits};
+use crate::tokens::TokenInUse;
 
 /// Timeout for closing a connection.
 pub(super) const GOODBYE: Duration = Duration::from_secs(2);
@@ -28,24 +29,22 @@ pub(super) const GOODBYE: Duration = Duration::from_secs(2);
 const SILENT_TICKS: u32 = 2;
 
 /// Serves a caller until it disconnects or the gateway stops.
-pub(super) async fn serve(
-    socket: Socket,
-    surface: Arc<dyn Endpoint>,
-    limits: &Limits,
-    ending: &Ending,
-) {
+pub(super) async fn serve(socket: Socket, admitted: Admitted, limits: &Limits, ending: &Ending) {
+    let Admitted { surface, token } = admitted;
     let events = surface.events();
     // A response is queued while less than `pause` is waiting, so this much always fits.
     let most = limits.send.bytes - limits.send.pause.min(limits.send.bytes / 2);
     let answers = JoinSet::new();
     let under_way = HashMap::new();
-    let mut connection = Connection { socket, surface, events, seq: 0, most, answers, under_way };
+    let mut connection =
+        Connection { socket, surface, token, events, seq: 0, most, answers, under_way };
     let end = connection.run(limits, ending).await;
     let Connection { socket, answers, surface, events, .. } = connection;
     // Requests that cannot be answered any more are cancelled.
     drop((answers, events, surface));
     match end {
         End::Stopping => socket.close(1012, "service restart", GOODBYE).await,
+        End::Revoked => socket.close(1008, "token revoked", GOODBYE).await,
         End::NoFrame => socket.close(1008, "invalid frame", GOODBYE).await,
         End::Socket(broken) => {
             tracing::debug!(reason = %broken, "connection closed");
@@ -58,6 +57,7 @@ pub(super) async fn serve(
 struct Connection {
     socket: Socket,
     surface: Arc<dyn Endpoint>,
+    token: Option<TokenInUse>,
     events: EventReceiver,
     seq: u64,
     /// Maximum size of a response, in bytes.
@@ -71,6 +71,8 @@ struct Connection {
 /// Why a connection ends.
 enum End {
     Stopping,
+    /// The access token was revoked.
+    Revoked,
     NoFrame,
     Socket(SocketError),
 }
@@ -126,10 +128,19 @@ impl Connection {
                         return Err(SocketError::Lost(std::io::ErrorKind::TimedOut.into()).into());
                     }
                     received = self.socket.received_bytes();
+                    self.check_token()?;
                     self.socket.ping()?;
                     self.tell_all(names::TICK, &Tick { ts: now_ms() })?;
                 }
             }
+        }
+    }
+
+    /// Fails if the caller's access token was revoked.
+    fn check_token(&mut self) -> Result<(), End> {
+        match self.token.as_mut().is_none_or(TokenInUse::is_valid) {
+            true => Ok(()),
+            false => Err(End::Revoked),
         }
     }
 
@@ -138,6 +149,7 @@ impl Connection {
         let Ok(Frame::Request { id, method, params }) = Frame::parse(text) else {
             return Err(End::NoFrame);
         };
+        self.check_token()?;
         if method == Method::RequestCancel.name() {
             let text = self.cancel(&id, params.as_deref());
             return Ok(self.socket.queue(text)?);

@@ -16,8 +16,10 @@ use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 
+use super::access::{Access, is_same_machine};
 use super::attempts::Attempts;
 use super::{Caller, CallerService, Endpoint, Options};
+use crate::tokens::TokenInUse;
 
 /// Why a connection is rejected.
 #[derive(Debug)]
@@ -39,14 +41,29 @@ impl From<SocketError> for Refusal {
     }
 }
 
+/// The addresses of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Peer {
+    pub(super) remote: SocketAddr,
+    pub(super) local: IpAddr,
+}
+
+/// An admitted caller.
+#[derive(Debug)]
+pub(super) struct Admitted {
+    pub(super) surface: Arc<dyn Endpoint>,
+    /// The access token that it has authenticated with, if any.
+    pub(super) token: Option<TokenInUse>,
+}
+
 /// Performs the handshake. With `Ok`, `hello-ok` is queued.
 pub(super) async fn greet(
     socket: &mut Socket,
-    remote: SocketAddr,
+    peer: Peer,
     options: &Options,
     attempts: &Attempts,
     desk: &dyn CallerService,
-) -> Result<Arc<dyn Endpoint>, Refusal> {
+) -> Result<Admitted, Refusal> {
     let connection = random_hex();
     let challenge = Challenge { nonce: random_hex(), ts: now_ms() };
     if let Ok(challenge) = Event::new(names::CONNECT_CHALLENGE, &challenge)
@@ -60,13 +77,16 @@ pub(super) async fn greet(
         Ok(_) | Err(_) => return Err(Refusal::Told { code: 1008, reason: "invalid frame" }),
     };
     drop(text);
-    let caller = admit(&method, params.as_deref(), remote, connection, options, attempts);
-    let welcomed = caller.and_then(|caller| welcome(caller, options, desk));
+    let caller = admit(&method, params.as_deref(), peer, connection, options, attempts);
+    let welcomed = caller.and_then(|(caller, token)| {
+        let (hello, surface) = welcome(caller, options, desk)?;
+        Ok((hello, Admitted { surface, token }))
+    });
     match welcomed {
-        Ok((hello, surface)) => {
+        Ok((hello, admitted)) => {
             answer(socket, &id, Ok(&hello))?;
             socket.allow(options.limits.message);
-            Ok(surface)
+            Ok(admitted)
         }
         Err(No { error, code, reason }) => {
             answer(socket, &id, Err(&error))?;
@@ -91,11 +111,11 @@ impl No {
 fn admit(
     method: &str,
     params: Option<&RawValue>,
-    remote: SocketAddr,
+    peer: Peer,
     connection: String,
     options: &Options,
     attempts: &Attempts,
-) -> Result<Caller, No> {
+) -> Result<(Caller, Option<TokenInUse>), No> {
     if method != Method::Connect.name() {
         let error = ErrorShape::invalid("the first request must be `connect`");
         return Err(No::new(error, "connect first"));
@@ -111,34 +131,46 @@ fn admit(
         }));
         return Err(No { error, code: 1002, reason: "protocol mismatch" });
     }
-    check_token(&params, remote.ip(), options, attempts)?;
-    Ok(Caller {
+    let access = check_token(&params, peer, options, attempts)?;
+    let token = match (&options.tokens, &access) {
+        (Some(tokens), Access::Token(token)) => Some(TokenInUse::new(tokens, token)),
+        _ => None,
+    };
+    let role = params.role.unwrap_or_else(|| "operator".to_owned());
+    let caller = Caller {
         client: params.client,
-        role: params.role.unwrap_or_else(|| "operator".to_owned()),
-        scopes: params.scopes.unwrap_or_default(),
+        scopes: access.grant(&role, params.scopes.unwrap_or_default()),
+        role,
         caps: params.caps.unwrap_or_default(),
         commands: params.commands.unwrap_or_default(),
-        remote,
+        remote: peer.remote,
         connection,
-    })
+    };
+    Ok((caller, token))
 }
 
 fn check_token(
     params: &ConnectParams,
-    address: IpAddr,
+    peer: Peer,
     options: &Options,
     attempts: &Attempts,
-) -> Result<(), No> {
-    let Some(token) = options.token.as_ref().filter(|token| !token.is_empty()) else {
-        return Ok(());
+) -> Result<Access, No> {
+    let Some(own) = options.token.as_ref().filter(|token| !token.is_empty()) else {
+        return Ok(Access::Operator);
     };
     let now = Instant::now();
+    let (address, is_local) = (peer.remote.ip(), is_same_machine(peer.remote.ip(), peer.local));
     let shown = params.auth.as_ref().and_then(|auth| auth.token.as_ref());
-    let is_right = shown == Some(token);
+    let access = if shown == Some(own) {
+        Some(if is_local { Access::Operator } else { Access::RemoteOperator })
+    } else {
+        let tokens = options.tokens.as_ref();
+        tokens.zip(shown).and_then(|(tokens, shown)| tokens.find(shown)).map(Access::Token)
+    };
     if let Some(wait) = attempts.refused(address, now)
         // All processes of this machine share its address: one that guesses must not lock out the
         // others.
-        && !(is_right && address.to_canonical().is_loopback())
+        && !(access.is_some() && is_local)
     {
         let mut error = ErrorShape::new(ErrorCode::Unavailable, "too many wrong tokens")
             .with_detail(detail::AUTH_RATE_LIMITED);
@@ -146,8 +178,15 @@ fn check_token(
         error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
         return Err(No::new(error, "too many wrong tokens"));
     }
-    if is_right {
-        return Ok(());
+    match access {
+        Some(Access::RemoteOperator) if !options.token_is_shared => {
+            let message = "unauthorized: this token is accepted on the gateway's machine only; \
+                           run `openclaw gateway token create` there";
+            let error = ErrorShape::invalid(message).with_detail(detail::AUTH_TOKEN_MISMATCH);
+            return Err(No::new(error, "unauthorized"));
+        }
+        Some(access) => return Ok(access),
+        None => {}
     }
     let (message, code) = match shown {
         Some(_) => {

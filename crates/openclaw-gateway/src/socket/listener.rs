@@ -22,7 +22,7 @@ use tokio_util::sync::CancellationToken;
 use super::admission::{Admission, UnauthenticatedConnection};
 use super::attempts::Attempts;
 use super::connection::{self, GOODBYE};
-use super::handshake::{self, Refusal};
+use super::handshake::{self, Admitted, Peer, Refusal};
 use super::http::{self, RequestInfo};
 use super::{CallerService, ListenError, MIN_REMOTE_TOKEN, Options};
 
@@ -187,9 +187,9 @@ async fn serve(
     };
     let Some((socket, greeted)) = entered else { return };
     match greeted {
-        Ok(surface) => {
+        Ok(admitted) => {
             let Some(guest) = stranger.let_in() else { return };
-            connection::serve(socket, surface, limits, &server.ending).await;
+            connection::serve(socket, admitted, limits, &server.ending).await;
             drop(guest);
         }
         Err(refusal) => {
@@ -213,7 +213,7 @@ async fn say_no(socket: Socket, refusal: Refusal) {
     }
 }
 
-type Greeted = Result<Arc<dyn super::Endpoint>, Refusal>;
+type Greeted = Result<Admitted, Refusal>;
 
 /// Speaks HTTP until the upgrade to WebSocket, then performs the handshake. Returns `None` if there
 /// was no upgrade.
@@ -230,8 +230,9 @@ async fn enter(
     stranger.upgraded();
     let Options { limits, .. } = &server.options;
     let mut socket = Socket::accepted(stream, read, limits.stranger_message, limits.send);
+    let peer = Peer { remote, local };
     let greeting =
-        handshake::greet(&mut socket, remote, &server.options, &server.attempts, &*server.desk);
+        handshake::greet(&mut socket, peer, &server.options, &server.attempts, &*server.desk);
     let greeted = timeout_at(deadline, greeting)
         .await
         .unwrap_or(Err(Refusal::Told { code: 1008, reason: "not authenticated in time" }));

@@ -1,5 +1,6 @@
 //! The server in front of the gateway: HTTP, WebSocket, authentication and limits.
 
+mod access;
 mod admission;
 mod attempts;
 mod connection;
@@ -21,6 +22,7 @@ use openclaw_secrets::SecretString;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::tokens::TokenStore;
 pub use listener::{Bound, Listening, bind};
 
 /// Serves the callers of the socket.
@@ -114,8 +116,13 @@ pub struct Options {
     pub bind: IpAddr,
     /// The port; 0 for any.
     pub port: u16,
-    /// The token that callers must send. Without one, only callers on this machine are accepted.
+    /// The gateway's own token, with all scopes. Without one, only callers on this machine are
+    /// accepted.
     pub token: Option<SecretString>,
+    /// Whether that token is accepted from other machines, without administration.
+    pub token_is_shared: bool,
+    /// Access tokens with limited scopes.
+    pub tokens: Option<TokenStore>,
     /// Limits of the socket.
     pub limits: Limits,
 }

@@ -104,6 +104,8 @@ async fn other_machines_are_not_served_without_a_token() {
         bind: Ipv4Addr::UNSPECIFIED.into(),
         port: 0,
         token: None,
+        token_is_shared: true,
+        tokens: None,
         limits: Limits::default(),
     };
     let refused = bind(options.clone()).await;
@@ -120,6 +122,8 @@ async fn a_port_that_is_taken_is_an_error_that_names_it() {
         bind: server.address.ip(),
         port: server.address.port(),
         token: None,
+        token_is_shared: true,
+        tokens: None,
         limits: Limits::default(),
     };
     let refused = bind(options).await.unwrap_err();

@@ -91,6 +91,8 @@ async fn other_machines_are_served_only_with_a_token_that_cannot_be_guessed() {
         bind: Ipv4Addr::UNSPECIFIED.into(),
         port: 0,
         token: token.map(|token| SecretString::from(token.to_owned())),
+        token_is_shared: true,
+        tokens: None,
         limits: Limits::default(),
     };
     for token in [None, Some("")] {

@@ -149,6 +149,8 @@ pub(crate) async fn start(limits: Limits) -> (Listening, Arc<TestDesk>) {
         bind: Ipv4Addr::LOCALHOST.into(),
         port: 0,
         token: Some(SecretString::from(TOKEN.to_owned())),
+        token_is_shared: false,
+        tokens: None,
         limits,
     };
     let server = bind(options).await.unwrap().serve(Arc::new(Shared(Arc::clone(&desk))));

@@ -18,3 +18,4 @@ mod starting;
 mod stopping;
 mod streaming;
 mod support;
+mod tokens;

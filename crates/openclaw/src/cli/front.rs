@@ -151,7 +151,7 @@ pub(crate) enum GatewayCommand {
   openclaw gateway run --bind 0.0.0.0
 
 Clients on this machine find it automatically. Other machines can reach it only if `--bind` (or \
-`gateway.bind`) allows it, with the token in the state folder.")]
+`gateway.bind`) allows it, with a token of `openclaw gateway token create`.")]
     Run(RunArgs),
     /// Show whether the gateway is running, and its state
     #[command(after_help = "Examples:
@@ -166,6 +166,50 @@ Exit codes: 0 running, 1 not responding, 3 not running.")]
 
 Running turns get a short time to finish. Exit codes: 0 stopped, or was not running; 1 still running.")]
     Stop,
+    /// Create, list and revoke access tokens for other clients
+    #[command(subcommand)]
+    Token(TokenCommand),
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum TokenCommand {
+    /// Create an access token with limited scopes, and print it
+    #[command(after_help = "Examples:
+  openclaw gateway token create --name phone --scope read,write
+  openclaw gateway token create --name dashboard --scope read
+
+The token is shown once: only its hash is stored. A running gateway accepts it immediately. Scopes: \
+read, write (includes read), approvals, questions, admin (includes everything).")]
+    Create {
+        /// The name of the token, to revoke it by
+        #[arg(long, value_name = "NAME")]
+        name: String,
+        /// What its clients may do
+        #[arg(long, value_name = "SCOPES", value_enum, value_delimiter = ',', required = true)]
+        scope: Vec<TokenScope>,
+    },
+    /// List the access tokens
+    List,
+    /// Revoke an access token; its clients are disconnected
+    Revoke {
+        /// The name of the token
+        name: String,
+    },
+}
+
+/// A scope of an access token.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TokenScope {
+    /// Read everything
+    Read,
+    /// Chat and call tools that need no approval
+    Write,
+    /// Approve calls, and call tools that need an approval
+    Approvals,
+    /// Answer questions
+    Questions,
+    /// Everything, also changes of the configuration
+    Admin,
 }
 
 #[derive(Debug, Args)]

@@ -11,7 +11,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use front::{
-    ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand, TurnArgs,
+    ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand, TokenCommand,
+    TokenScope, TurnArgs,
 };
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
 pub(crate) use servers::{

@@ -1,8 +1,9 @@
-//! `openclaw gateway run | status | stop`.
+//! `openclaw gateway run | status | stop | token`.
 
 mod run;
 mod status;
 mod stop;
+mod token;
 
 use std::path::Path;
 
@@ -30,6 +31,7 @@ pub(crate) fn gateway(
         Some(GatewayCommand::Run(args)) => run::run(args, flag, edge, output),
         Some(GatewayCommand::Status) => status::status(flag, edge, output),
         Some(GatewayCommand::Stop) => stop::stop(flag, edge, output),
+        Some(GatewayCommand::Token(command)) => token::token(command, flag, edge, output),
     }
 }
 
