@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
+use crate::raw::Approval;
+
 /// The settings of the built-in tools (G6).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NativeTools {
@@ -22,6 +24,10 @@ pub struct NativeTools {
 pub struct WebFetchTool {
     /// Whether the tool is available.
     pub enabled: bool,
+    /// Which fetches need the user's approval.
+    pub approval: Approval,
+    /// Hosts that need no approval: names in lower case, or `*.` and a name for all below it.
+    pub allow_hosts: Vec<String>,
     /// Private hosts that may be fetched from.
     pub allow_private: Vec<PrivateHost>,
     /// Pages are truncated to this many characters.

@@ -151,6 +151,11 @@ pub(crate) fn private_hosts(schema: &mut Value) {
     schema["items"]["pattern"] = json!(format!(r"\$|^({name}|{six})(/\d{{1,3}})?$"));
 }
 
+/// Adds the pattern of a host name, or of all names below one.
+pub(crate) fn public_hosts(schema: &mut Value) {
+    schema["items"]["pattern"] = json!(r"\$|^(\*\.)?[A-Za-z0-9_.-]+$");
+}
+
 /// Collects the properties of one section.
 pub(crate) struct SectionSchema {
     description: &'static str,

@@ -5,14 +5,14 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock, Weak};
 
 use openclaw_agent::Limits;
-use openclaw_config::{AgentConfig, AgentId, ApprovalFallback, Config, ToolPolicy};
+use openclaw_config::{AgentConfig, AgentId, Approval, ApprovalFallback, Config, ToolPolicy};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::toolset::ServerTools;
 use openclaw_mcp::process::guard::Guard;
 use openclaw_secrets::{Environment, Resolver};
 use openclaw_tools::address::AllowPrivate;
 use openclaw_tools::native::{self, Native, NativeTools};
-use openclaw_tools::{Fallback, NoTools, Policy, Rules, ToolSource, Toolbox};
+use openclaw_tools::{ApprovalRule, Fallback, NoTools, Policy, Rules, ToolSource, Toolbox};
 
 use crate::gateway::Gateway;
 use crate::manage::ManageTool;
@@ -202,6 +202,12 @@ fn native_tools(
     setup.exec.timeout = wanted.exec.timeout;
     setup.exec.environment = host_context.environment.for_child([]).into_iter().collect();
     setup.exec.guard = host_context.guard.clone();
+    setup.web.approval = match wanted.web_fetch.approval {
+        Approval::Auto => ApprovalRule::Auto,
+        Approval::Always => ApprovalRule::Always,
+        Approval::Never => ApprovalRule::Never,
+    };
+    setup.web.allow_hosts.clone_from(&wanted.web_fetch.allow_hosts);
     setup.web.max_chars = wanted.web_fetch.max_chars;
     setup.web.timeout = wanted.web_fetch.timeout;
     setup.web.allow_private = AllowPrivate::new(private.iter().map(String::as_str))?;

@@ -3,7 +3,9 @@
 use crate::decode::Field;
 use crate::model::{Setting, ToolPolicy};
 use crate::native::{ExecTool, FileTools, NativeTools, PrivateHost, WebFetchTool};
-use crate::raw::{RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools, Words};
+use crate::raw::{
+    Approval, RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools, Words,
+};
 
 use serde_json::json;
 
@@ -30,14 +32,39 @@ impl Builder<'_> {
     }
 
     fn web_fetch(&mut self, fetch: Field<RawFetchTool>, noted: &mut Vec<Setting>) -> WebFetchTool {
-        let RawFetchTool { enabled, allow_private, max_chars, timeout } =
+        let RawFetchTool { enabled, approval, allow_hosts, allow_private, max_chars, timeout } =
             fetch.map(|it| it.value).unwrap_or_default();
         let enabled = self.switch("tools.web.fetch.enabled", enabled, noted);
+        let (key, auto) = ("tools.web.fetch.approval", Approval::Auto);
+        let approval = self.take(noted, key, approval, auto, |it| json!(it.as_str()));
+        let allow_hosts = self.public_hosts(allow_hosts, noted);
         let allow_private = self.private_hosts(allow_private, noted);
         let max_chars =
             self.count(noted, "tools.web.fetch.maxChars", max_chars, DEFAULT_PAGE_CHARS);
         let timeout = self.millis(noted, "tools.web.fetch.timeoutMs", timeout, DEFAULT_FETCH_MS);
-        WebFetchTool { enabled, allow_private, max_chars, timeout }
+        WebFetchTool { enabled, approval, allow_hosts, allow_private, max_chars, timeout }
+    }
+
+    fn public_hosts(&mut self, hosts: Field<Words>, noted: &mut Vec<Setting>) -> Vec<String> {
+        let Some(hosts) = hosts else { return Vec::new() };
+        self.note_words("tools.web.fetch.allowHosts", &hosts, noted);
+        let mut out = Vec::new();
+        for text in &hosts.value {
+            let Some(word) = self.filled(text, &mut Unset::Refused) else { continue };
+            let (all_below, name) = match word.as_str().strip_prefix("*.") {
+                Some(name) => ("*.", name),
+                None => ("", word.as_str()),
+            };
+            match PrivateHost::parse(name) {
+                Some(PrivateHost::Name(name)) => out.push(format!("{all_below}{name}")),
+                _ => {
+                    let message = "expected a host name";
+                    let help = "without scheme and port: `docs.rs`, or `*.example.com`";
+                    self.found.push(text.error(message, "not a host name").help(help));
+                }
+            }
+        }
+        out
     }
 
     fn private_hosts(&mut self, hosts: Field<Words>, noted: &mut Vec<Setting>) -> Vec<PrivateHost> {

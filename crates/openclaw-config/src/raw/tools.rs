@@ -1,6 +1,6 @@
 //! The section `tools`: the tool policy and the settings of the built-in tools.
 
-use super::{Millis, Words};
+use super::{Approval, Millis, Words};
 use crate::decode::{Whole, section};
 use crate::schema;
 use crate::text::Text;
@@ -44,6 +44,12 @@ section! {
     struct RawFetchTool("the fetch tool", Leave) {
         /// Whether the tool is available (true).
         enabled: bool = "enabled",
+        /// Which fetches need the user's approval: `auto` means the first from each host in a session,
+        /// `always` every one, `never` none.
+        approval: Approval = "approval",
+        /// Public hosts that need no approval, also where no user can give it: names such as
+        /// `docs.rs`, or `*.example.com` for all below a name.
+        allow_hosts: Words = "allowHosts" => schema::public_hosts,
         /// Private hosts that may be fetched from: names, IP addresses or networks such as
         /// `10.1.0.0/16`.
         allow_private: Words = "allowPrivate" => schema::private_hosts,

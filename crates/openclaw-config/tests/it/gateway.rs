@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_config::{Bind, Change, RestartCause, Roots, SamplingRule, ServerChange};
+use openclaw_config::{Approval, Bind, Change, RestartCause, Roots, SamplingRule, ServerChange};
 
 use crate::support::*;
 
@@ -98,6 +98,22 @@ fn built_in_tools_are_enabled_and_bounded_by_default() {
     for wrong in ["http://x", "x:80", "10.0.0.0/33", "a b", "*", "2130706433"] {
         let text = format!("{{ tools: {{ web: {{ fetch: {{ allowPrivate: ['{wrong}'] }} }} }} }}");
         assert_says(&bad(&text), &["expected a host name, an IP address or a network"]);
+    }
+}
+
+#[test]
+fn hosts_that_need_no_approval_are_names() {
+    let fetch = |text: &str| {
+        good(&format!("{{ tools: {{ web: {{ fetch: {text} }} }} }}")).native_tools.web_fetch
+    };
+    let default = fetch("{}");
+    assert!(default.approval == Approval::Auto && default.allow_hosts.is_empty());
+    let given = fetch("{ approval: 'never', allowHosts: ['Docs.rs', '*.Example.com'] }");
+    assert_eq!(given.approval, Approval::Never);
+    assert_eq!(given.allow_hosts, ["docs.rs", "*.example.com"]);
+    for wrong in ["https://x", "x:80", "*", "*.", "a*", "a.*.b", "10.0.0.0/8", "10.0.0.1", "a b"] {
+        let text = format!("{{ tools: {{ web: {{ fetch: {{ allowHosts: ['{wrong}'] }} }} }} }}");
+        assert_says(&bad(&text), &["expected a host name"]);
     }
 }
 

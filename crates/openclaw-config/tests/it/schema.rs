@@ -188,6 +188,7 @@ fn program_and_schema_agree_on_everything_else() {
         json!({ "gateway": { "port": 0, "bind": "lan", "auth": { "mode": "token", "token": "x" }, "publicUrl": "https://x/y", "remote": {} } }),
         json!({ "gateway": { "bind": "::1", "allowedOrigins": ["http://localhost:1", "https://x/"], "shutdownGraceMs": 0 } }),
         json!({ "gateway": { "bind": "10.0.0.1", "auth": { "token": "secret://env/A" } } }),
+        json!({ "tools": { "web": { "fetch": { "approval": "never", "allowHosts": ["docs.rs", "*.a.b"] } } } }),
         json!({ "tools": { "web": { "fetch": { "allowPrivate": ["a.b", "10.0.0.0/8", "::1", "[::1]"], "maxChars": 100 } }, "fs": { "enabled": false } } }),
         json!({ "models": { "providers": { "x": { "apiKey": { "source": "env", "provider": "default", "id": "A" } } } } }),
         json!({ "tools": { "exec": { "enabled": true, "timeoutMs": 1, "shell": "bash", "host": "x" } } }),
@@ -239,6 +240,8 @@ fn program_and_schema_agree_on_everything_else() {
         json!({ "gateway": { "allowedOrigins": ["*"] } }),
         json!({ "gateway": { "allowedOrigins": ["https://x/y"] } }),
         json!({ "tools": { "web": { "fetch": { "allowPrivate": ["http://x"] } } } }),
+        json!({ "tools": { "web": { "fetch": { "allowHosts": ["http://x"] } } } }),
+        json!({ "tools": { "web": { "fetch": { "approval": "sometimes" } } } }),
         json!({ "tools": { "exec": { "shell": " " } } }),
         json!({ "tools": { "fs": { "enabled": 1 } } }),
     ] {

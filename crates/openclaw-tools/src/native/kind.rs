@@ -57,11 +57,12 @@ impl Native {
         }
     }
 
-    /// Returns its side effects. A command cannot be confined to a folder.
+    /// Returns its side effects. A command cannot be confined to a folder, and a URL can carry data
+    /// to a host.
     pub(super) const fn effect(self) -> Effect {
         match self {
-            Self::Read | Self::List | Self::WebFetch => Effect::ReadOnly,
-            Self::Edit => Effect::Unknown,
+            Self::Read | Self::List => Effect::ReadOnly,
+            Self::Edit | Self::WebFetch => Effect::Unknown,
             Self::Write | Self::Exec => Effect::Destructive,
         }
     }

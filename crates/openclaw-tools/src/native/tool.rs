@@ -7,12 +7,13 @@ use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
+use url::Url;
 
 use super::approvals::ApprovalKey;
 use super::kind::Native;
 use super::reply::Reply;
 use super::workspace::Workspace;
-use super::{Shared, exec, files};
+use super::{Shared, exec, files, web};
 use crate::approval::{Approval, ApprovalContext, ApprovalRule, Pin};
 use crate::grant::{AlwaysOption, Grant};
 use crate::name::ToolName;
@@ -54,24 +55,34 @@ impl NativeTool {
     }
 
     /// Returns the approvals that cover a call, the narrowest first.
-    fn covering(&self, about: ApprovalContext<'_>) -> Vec<Grant> {
+    fn covering(&self, arguments: &Arguments<'_>) -> Vec<Grant> {
         match self.kind {
-            Native::Exec => {
-                let command = about.arguments.value().and_then(|it| it.get("command")?.as_str());
-                command.map(exec::covering).unwrap_or_default()
+            Native::Exec => text(arguments, "command").map(exec::covering).unwrap_or_default(),
+            Native::WebFetch => {
+                let url = text(arguments, "url").and_then(|url| Url::parse(url.trim()).ok());
+                url.and_then(|url| web::host(&url)).map(Grant::Host).into_iter().collect()
             }
-            _ => vec![Grant::Tool],
+            Native::Read | Native::Write | Native::Edit | Native::List => vec![Grant::Tool],
         }
     }
 
-    fn key(&self, grant: Grant) -> ApprovalKey {
+    /// The key of an approval. That of a host is limited to the session, and independent of the
+    /// workspace.
+    fn key(&self, grant: Grant, session: Option<&str>) -> ApprovalKey {
+        let is_host = matches!(grant, Grant::Host(_));
         ApprovalKey {
             agent: self.shared.agent.clone(),
-            workspace: Some(self.shared.folder.clone()),
-            session: None,
+            workspace: (!is_host).then(|| self.shared.folder.clone()),
+            session: session.filter(|_| is_host).map(ToOwned::to_owned),
             tool: self.kind.name().to_owned(),
             grant,
         }
+    }
+
+    /// Whether a redirect to this URL is covered by an earlier approval.
+    fn is_approved(&self, url: &Url, session: Option<&str>) -> bool {
+        let grant = web::host(url).map(Grant::Host);
+        grant.is_some_and(|grant| self.shared.approvals.contains(&self.key(grant, session)))
     }
 
     /// Says what an approval allows.
@@ -89,7 +100,14 @@ impl NativeTool {
                     None => "every command that begins with the same words".to_owned(),
                 }
             }
-            Grant::Tool | Grant::Host(_) => format!("`{}`", self.kind.name()),
+            Grant::Tool => format!("`{}`", self.kind.name()),
+            Grant::Host(host) => {
+                let agent = &self.shared.agent;
+                return format!(
+                    "allow `{}` from {host} in this session for agent {agent}",
+                    self.kind.name()
+                );
+            }
         };
         let (folder, agent) = (self.shared.folder.display(), &self.shared.agent);
         format!("always allow {what} in {folder} for agent {agent}, until openclaw exits")
@@ -106,7 +124,10 @@ impl NativeTool {
                 let command = decoded(arguments)?;
                 Ok(self.shared.exec.run(command, self.shared.max_chars).await)
             }
-            Native::WebFetch => Ok(self.shared.web.fetch(decoded(arguments)?).await),
+            Native::WebFetch => {
+                let is_approved = |url: &Url| self.is_approved(url, call.session);
+                Ok(self.shared.web.fetch(decoded(arguments)?, &is_approved).await)
+            }
         }
     }
 
@@ -152,25 +173,30 @@ impl Tool for NativeTool {
 
     fn pin(&self, about: ApprovalContext<'_>) -> Pin {
         let approvals = &self.shared.approvals;
-        let is_covered = |grant| approvals.contains(&self.key(grant));
-        match self.covering(about).into_iter().any(is_covered) {
+        let is_covered = |grant| approvals.contains(&self.key(grant, about.session));
+        match self.covering(about.arguments).into_iter().any(is_covered) {
             true => Pin::Same { for_good: true },
             false => Pin::New,
         }
     }
 
-    fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
-        self.shared.approval
+    fn rule(&self, arguments: &Arguments<'_>) -> ApprovalRule {
+        match (self.kind, self.shared.approval) {
+            (Native::WebFetch, ApprovalRule::Auto) => {
+                text(arguments, "url").map_or(ApprovalRule::Auto, |url| self.shared.web.rule(url))
+            }
+            (_, rule) => rule,
+        }
     }
 
     fn always(&self, about: ApprovalContext<'_>) -> Vec<AlwaysOption> {
         let option = |grant| AlwaysOption { words: self.words(&grant), grant };
-        self.covering(about).into_iter().map(option).collect()
+        self.covering(about.arguments).into_iter().map(option).collect()
     }
 
-    fn keep(&self, approval: &Approval, _: Pin, _: ApprovalContext<'_>) {
+    fn keep(&self, approval: &Approval, _: Pin, about: ApprovalContext<'_>) {
         if let Approval::Always(grant) = approval {
-            self.shared.approvals.remember(self.key(grant.clone()));
+            self.shared.approvals.remember(self.key(grant.clone(), about.session));
         }
     }
 
@@ -184,6 +210,11 @@ impl Tool for NativeTool {
             Executed::Done(reply.into_outcome(self.kind))
         })
     }
+}
+
+/// Returns an argument that is text.
+fn text<'a>(arguments: &'a Arguments<'_>, name: &str) -> Option<&'a str> {
+    arguments.value()?.get(name)?.as_str()
 }
 
 /// Returns a command for display; `None` if it cannot be shown as it is.

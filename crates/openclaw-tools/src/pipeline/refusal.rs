@@ -75,7 +75,8 @@ impl Refusal {
 
     pub(super) fn nobody() -> Self {
         let words = "The call needs the user's approval, and no user answered. The tool was not \
-                     called. (See `approval` of its server, and `approval.fallback` of the agent.)";
+                     called. (See `approval` of its server or `tools.web.fetch`, and \
+                     `approval.fallback` of the agent.)";
         Self::new(Failure::Denied, words).by(RefusedBy::NobodyToAsk)
     }
 

@@ -18,10 +18,10 @@ fn standing(bench: &Bench, tool: &str) -> ApprovalNeed {
 #[tokio::test]
 async fn what_only_looks_is_free_and_the_rest_is_asked_about() {
     let bench = Bench::new();
-    for tool in ["read", "list", "web_fetch"] {
+    for tool in ["read", "list"] {
         assert_eq!(standing(&bench, tool), ApprovalNeed::Free, "{tool}");
     }
-    for tool in ["write", "edit", "exec"] {
+    for tool in ["write", "edit", "exec", "web_fetch"] {
         assert_eq!(standing(&bench, tool), ApprovalNeed::Ask(ApprovalReason::MayChange), "{tool}");
     }
     let asked = json!({"path": "a.txt", "content": "x"});
@@ -141,6 +141,11 @@ fn what_always_allows_is_said_exactly() {
     let hidden = json!({"command": "ls\u{1b}[8m; rm -rf ~"});
     assert_eq!(offered("exec", hidden), [words("exactly this command")]);
     assert_eq!(offered("write", json!({})), [words("`write`")]);
+    let page = json!({"url": "https://Docs.rs:8443/x?y"});
+    assert_eq!(
+        offered("web_fetch", page),
+        ["allow `web_fetch` from docs.rs:8443 in this session for agent main"]
+    );
 }
 
 #[tokio::test]

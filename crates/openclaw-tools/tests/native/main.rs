@@ -74,10 +74,20 @@ impl Bench {
         arguments: Value,
         approval: Option<Approval>,
     ) -> ToolOutcome {
+        self.call_in(None, name, arguments, approval).await
+    }
+
+    async fn call_in(
+        &self,
+        session: Option<&str>,
+        name: &str,
+        arguments: Value,
+        approval: Option<Approval>,
+    ) -> ToolOutcome {
         let arguments = RawValue::from_string(arguments.to_string()).unwrap();
         let approver = Answers(approval.map_or(ApprovalAnswer::Unanswered, ApprovalAnswer::Yes));
         let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
-        let context = CallContext { consent, ..CallContext::by_hand("test") };
+        let context = CallContext { consent, session, ..CallContext::by_hand("test") };
         let pipeline = Pipeline::new(Audit::none());
         in_time(pipeline.call(&self.tools, Call::new(name, &*arguments), &context)).await
     }

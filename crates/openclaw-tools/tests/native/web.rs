@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use openclaw_tools::address::AllowPrivate;
 use openclaw_tools::native::{Setup, WebSettings};
-use openclaw_tools::{Content, Failure, ToolOutcome};
+use openclaw_tools::{Approval, ApprovalRule, Content, Failure, Grant, RefusedBy, ToolOutcome};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -77,6 +77,11 @@ async fn answer(mut stream: TcpStream) {
         "/metadata" => (to("http://169.254.169.254/latest/meta-data"), Vec::new()),
         "/file" => (to("file:///etc/passwd"), Vec::new()),
         "/secure" => (to("https://example.org/"), Vec::new()),
+        away if away.starts_with("/away?") => {
+            let port = away.trim_start_matches("/away?");
+            (to(&format!("http://localhost:{port}/page")), Vec::new())
+        }
+        page if page.starts_with("/page?") => (of("text/plain"), b"page".to_vec()),
         "/user" => (to(&format!("http://me:pw@{}/page", "127.0.0.1")), Vec::new()),
         "/nonsense" => (to("http://"), Vec::new()),
         "/endless" => {
@@ -108,7 +113,7 @@ fn bench_with(allowed: &[&str], adjust: impl FnOnce(WebSettings) -> WebSettings)
 }
 
 async fn fetch(bench: &Bench, url: &str) -> ToolOutcome {
-    bench.call_as("web_fetch", json!({"url": url}), None).await
+    bench.call("web_fetch", json!({"url": url})).await
 }
 
 fn assert_refused(outcome: &ToolOutcome, failure: Failure, words: &str) {
@@ -236,7 +241,7 @@ async fn a_body_without_end_is_cut_and_a_silent_server_is_left() {
     assert!(!outcome.is_error && outcome.details.is_cut, "{}", outcome.rendered());
     assert!(outcome.rendered().ends_with("only its first 50000 characters are shown."));
     let asked = json!({"url": site.url("/endless"), "max_chars": 10});
-    let outcome = bench.call_as("web_fetch", asked, None).await;
+    let outcome = bench.call("web_fetch", asked).await;
     assert!(outcome.rendered().contains("\nxxxxxxxxxx\n<<<END"));
     let timeout = Duration::from_millis(300);
     let hasty = bench_with(&["127.0.0.1"], |web| WebSettings { timeout, ..web });
@@ -256,4 +261,78 @@ async fn an_invalid_url_is_reported() {
     ] {
         assert_refused(&fetch(&bench, url).await, failure, "Fetch failed");
     }
+}
+
+/// Returns which check refused a fetch without a user.
+async fn refused(bench: &Bench, session: &str, url: &str) -> Option<RefusedBy> {
+    let outcome = bench.call_in(Some(session), "web_fetch", json!({"url": url}), None).await;
+    outcome.details.refused
+}
+
+#[tokio::test]
+async fn a_host_is_asked_about_once_in_a_session() {
+    let (site, other) = (Site::start().await, Site::start().await);
+    let bench = bench(&["127.0.0.1"]);
+    let ask = Some(RefusedBy::NobodyToAsk);
+    let page = site.url("/page?data=secret");
+    assert_eq!(refused(&bench, "one", &page).await, ask);
+    let asked = || json!({"url": site.url("/json")});
+    let once = Some(Approval::Once);
+    assert!(!bench.call_in(Some("one"), "web_fetch", asked(), once).await.is_error);
+    assert_eq!(refused(&bench, "one", &page).await, ask, "the approval was for one call");
+    let host = Some(Approval::Always(Grant::Host(site.address.to_string())));
+    assert!(!bench.call_in(Some("one"), "web_fetch", asked(), host).await.is_error);
+    assert_eq!(refused(&bench, "one", &page).await, None);
+    assert_eq!(refused(&bench, "two", &page).await, ask, "another session");
+    assert_eq!(refused(&bench, "one", &other.url("/page")).await, ask, "another host");
+    for never in ["https://169.254.169.254/", "ftp://example.org/", "nonsense"] {
+        assert_eq!(refused(&bench, "one", never).await, None, "it fails without asking: {never}");
+    }
+}
+
+#[tokio::test]
+async fn hosts_can_be_allowed_and_the_rule_be_changed() {
+    let site = Site::start().await;
+    let port = site.address.port();
+    let url = format!("http://localhost:{port}/page");
+    let with = |approval, hosts: &[&str]| {
+        let allow_hosts = hosts.iter().map(|host| (*host).to_owned()).collect();
+        bench_with(&["localhost", "127.0.0.1"], |web| WebSettings { approval, allow_hosts, ..web })
+    };
+    let ask = Some(RefusedBy::NobodyToAsk);
+    for (rule, hosts, expected) in [
+        (ApprovalRule::Auto, &["localhost"][..], None),
+        (ApprovalRule::Always, &["localhost"], None),
+        (ApprovalRule::Auto, &["example.org"], ask),
+        (ApprovalRule::Never, &[], None),
+        (ApprovalRule::Always, &[], ask),
+    ] {
+        let bench = with(rule, hosts);
+        assert_eq!(refused(&bench, "one", &url).await, expected, "{rule:?} {hosts:?}");
+    }
+    let bench = with(ApprovalRule::Always, &[]);
+    let host = Some(Approval::Always(Grant::Host(format!("localhost:{port}"))));
+    bench.call_in(Some("one"), "web_fetch", json!({"url": url}), host).await;
+    assert_eq!(refused(&bench, "one", &url).await, ask, "every call");
+}
+
+#[tokio::test]
+async fn a_redirect_to_another_host_needs_its_own_approval() {
+    let site = Site::start().await;
+    let here = site.address.to_string();
+    let port = site.address.port();
+    let away = json!({"url": site.url(&format!("/away?{port}"))});
+    let allowed = ["localhost", "127.0.0.1"];
+    let bench_asking = bench(&allowed);
+    let host = || Some(Approval::Always(Grant::Host(here.clone())));
+    let outcome = bench_asking.call_in(Some("one"), "web_fetch", away.clone(), host()).await;
+    assert_eq!(outcome.details.failure, Some(Failure::Denied));
+    assert!(outcome.text().contains(&format!("`localhost:{port}`")), "{}", outcome.text());
+    let page = json!({"url": format!("http://localhost:{port}/page")});
+    let other = Some(Approval::Always(Grant::Host(format!("localhost:{port}"))));
+    assert!(!bench_asking.call_in(Some("one"), "web_fetch", page, other).await.is_error);
+    let outcome = bench_asking.call_in(Some("one"), "web_fetch", away.clone(), None).await;
+    assert!(!outcome.is_error, "both hosts are approved: {}", outcome.text());
+    let free = bench_with(&allowed, |web| WebSettings { approval: ApprovalRule::Never, ..web });
+    assert!(!free.call_in(Some("one"), "web_fetch", away, None).await.is_error);
 }

@@ -7,6 +7,7 @@
 
 mod file;
 mod fingerprint;
+mod seen;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -16,19 +17,15 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use openclaw_tools::{Fingerprint, Grant, Pin};
 use serde::{Deserialize, Serialize};
-use tokio::runtime::Handle;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
-use crate::inventory::listing::ListedTool;
 use crate::store::identity::ServerIdentity;
 use file::{Found, Stamp};
 pub use fingerprint::fingerprint;
 
 /// How often the file is checked for changes by another program: new approvals, revoked ones.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How many tools of a server are kept: a server decides what it lists.
-const MAX_TOOLS: usize = 2_000;
 /// How long to wait for the lock.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -196,66 +193,6 @@ impl Pins {
         });
     }
 
-    /// Records the listed tools of a server that were never seen before: a later change is then
-    /// noticed, also of a tool that needs no approval. They are saved in the background, with one
-    /// write. If none is new, no file is read or written.
-    pub(crate) fn see(self: &Arc<Self>, server: &ServerKey, listed: &[Arc<ListedTool>]) {
-        let known = self.known();
-        let is_new = |tool: &&Arc<ListedTool>| known.approved(server, &tool.name).is_none();
-        if listed.iter().find(is_new).is_none() {
-            return;
-        }
-        drop(known);
-        let (pins, server, listed) = (Arc::clone(self), server.clone(), listed.to_vec());
-        let save = move || {
-            if let Err(error) = pins.save_seen(&server, &listed) {
-                tracing::warn!(server = %server.server, %error, "cannot save the tools seen");
-                pins.unsaved.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-            }
-        };
-        match Handle::try_current() {
-            Ok(runtime) => drop(self.saving.spawn_blocking_on(save, &runtime)),
-            Err(_) => save(),
-        }
-    }
-
-    /// Saves the tools that were never seen before. If that fails, they are known until this process
-    /// exits.
-    fn save_seen(&self, server: &ServerKey, listed: &[Arc<ListedTool>]) -> io::Result<()> {
-        let seen = |tool: &Arc<ListedTool>| {
-            let fingerprint = fingerprint(tool);
-            let seen = Approved { fingerprint, since: now(), always: BTreeSet::new() };
-            (tool.name.clone(), seen)
-        };
-        let new: Vec<_> = {
-            let known = self.known();
-            let is_new = |tool: &&Arc<ListedTool>| known.approved(server, &tool.name).is_none();
-            listed.iter().filter(is_new).take(MAX_TOOLS).cloned().collect()
-        };
-        let new: Vec<(String, Approved)> = new.iter().map(seen).collect();
-        let of_server = |known: &mut KnownApprovals| {
-            let being_saved = known.being_saved.entry(server.clone()).or_default();
-            for (name, seen) in &new {
-                being_saved.entry(name.clone()).or_insert_with(|| seen.clone());
-            }
-        };
-        of_server(&mut self.known());
-        self.change_if(|approvals| {
-            let tools = approvals.entry(server.clone()).or_default();
-            make_room(tools, listed, new.len());
-            let before = tools.len();
-            for (name, seen) in &new {
-                if tools.len() < MAX_TOOLS {
-                    tools.entry(name.clone()).or_insert_with(|| seen.clone());
-                }
-            }
-            tools.len() != before
-        })?;
-        let mut known = self.known();
-        new.iter().for_each(|(name, seen)| known.is_done_with(server, name, seen));
-        Ok(())
-    }
-
     /// Waits until all approvals are saved.
     ///
     /// # Errors
@@ -314,21 +251,6 @@ impl Pins {
     fn known(&self) -> MutexGuard<'_, KnownApprovals> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Removes the oldest tools that are neither listed any more nor approved permanently, as far as new
-/// ones need their place.
-fn make_room(tools: &mut BTreeMap<String, Approved>, listed: &[Arc<ListedTool>], new: usize) {
-    let excess = (tools.len() + new).saturating_sub(MAX_TOOLS);
-    if excess == 0 {
-        return;
-    }
-    let listed: BTreeSet<&str> = listed.iter().map(|tool| tool.name.as_str()).collect();
-    let is_gone = |name: &str, it: &Approved| it.always.is_empty() && !listed.contains(name);
-    let gone = tools.iter().filter(|(name, it)| is_gone(name, it));
-    let mut gone: Vec<(u64, String)> = gone.map(|(name, it)| (it.since, name.clone())).collect();
-    gone.sort_unstable();
-    gone.iter().take(excess).for_each(|(_, name)| drop(tools.remove(name)));
 }
 
 /// Seconds since 1970.

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
+use super::seen::MAX_TOOLS;
 use super::*;
+use crate::inventory::listing::ListedTool;
 
 fn key(server: &str) -> ServerKey {
     let identity = serde_json::from_value(json!("1f")).unwrap();

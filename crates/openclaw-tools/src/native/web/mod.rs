@@ -6,11 +6,13 @@
 
 mod body;
 mod client;
+mod hosts;
 mod html;
 mod resolver;
 mod rules;
 
 pub use client::{BadProxy, ProxyAddress};
+pub(super) use hosts::host;
 pub use resolver::{GuardedResolver, NotPublic};
 
 use std::fmt;
@@ -26,6 +28,7 @@ use url::Url;
 
 use super::reply::Reply;
 use crate::address::AllowPrivate;
+use crate::approval::ApprovalRule;
 use crate::outcome::Failure;
 use rules::{FetchError, check};
 
@@ -38,6 +41,10 @@ const WANTED: &str =
 /// Settings of `web_fetch`.
 #[derive(Clone)]
 pub struct WebSettings {
+    /// Which fetches need an approval; with `Auto`, the first from each host in a session.
+    pub approval: ApprovalRule,
+    /// Hosts that need none: names in lower case, or `*.` and a name for all below it.
+    pub allow_hosts: Vec<String>,
     /// Hosts and networks that may be reached although they are not public.
     pub allow_private: AllowPrivate,
     /// Maximum number of characters of text per call.
@@ -56,6 +63,8 @@ pub struct WebSettings {
 impl Default for WebSettings {
     fn default() -> Self {
         Self {
+            approval: ApprovalRule::default(),
+            allow_hosts: Vec::new(),
             allow_private: AllowPrivate::default(),
             max_chars: 50_000,
             timeout: Duration::from_secs(30),
@@ -69,6 +78,8 @@ impl Default for WebSettings {
 impl fmt::Debug for WebSettings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("WebSettings")
+            .field("approval", &self.approval)
+            .field("allow_hosts", &self.allow_hosts)
             .field("allow_private", &self.allow_private)
             .field("max_chars", &self.max_chars)
             .field("timeout", &self.timeout)
@@ -96,9 +107,15 @@ impl Web {
         Self { settings, client: OnceCell::new() }
     }
 
-    pub(super) async fn fetch(&self, asked: Arguments) -> Reply {
+    /// Fetches a page. A redirect to another host is followed if `is_approved` or the settings allow
+    /// that host: the approval of the call was for the first one.
+    pub(super) async fn fetch(
+        &self,
+        asked: Arguments,
+        is_approved: &(dyn Fn(&Url) -> bool + Sync),
+    ) -> Reply {
         let max_chars = asked.max_chars.unwrap_or(usize::MAX).min(self.settings.max_chars);
-        let fetching = Box::pin(self.fetch_page(&asked.url, max_chars));
+        let fetching = Box::pin(self.fetch_page(&asked.url, max_chars, is_approved));
         match tokio::time::timeout(self.settings.timeout, fetching).await {
             Ok(Ok(reply)) => reply,
             Ok(Err(why)) => Reply::failed(why.failure(), format!("Fetch failed: {why}.")),
@@ -110,9 +127,14 @@ impl Web {
         }
     }
 
-    async fn fetch_page(&self, url: &str, max_chars: usize) -> Result<Reply, FetchError> {
+    async fn fetch_page(
+        &self,
+        url: &str,
+        max_chars: usize,
+        is_approved: &(dyn Fn(&Url) -> bool + Sync),
+    ) -> Result<Reply, FetchError> {
         let url = Url::parse(url.trim()).map_err(|_| FetchError::NoAddress)?;
-        let (url, response) = self.follow(url).await?;
+        let (url, response) = self.follow(url, is_approved).await?;
         let status = response.status();
         let is_packed = response
             .headers()
@@ -136,7 +158,11 @@ impl Web {
     }
 
     /// Returns the response, after following redirects.
-    async fn follow(&self, mut url: Url) -> Result<(Url, Response), FetchError> {
+    async fn follow(
+        &self,
+        mut url: Url,
+        is_approved: &(dyn Fn(&Url) -> bool + Sync),
+    ) -> Result<(Url, Response), FetchError> {
         let settings = &self.settings;
         let client = self.client.get_or_try_init(|| client::make(settings)).await?;
         for _ in 0..=MAX_REDIRECTS {
@@ -150,6 +176,11 @@ impl Web {
             let target = target.ok_or(FetchError::BadRedirect)?;
             if target.scheme() != url.scheme() {
                 return Err(FetchError::OtherScheme);
+            }
+            check(&target, settings)?;
+            let is_free = hosts::rule(&target, settings) == ApprovalRule::Never;
+            if host(&target) != host(&url) && !is_free && !is_approved(&target) {
+                return Err(FetchError::OtherHost(host(&target).unwrap_or_default()));
             }
             url = target;
         }

@@ -23,6 +23,8 @@ pub(super) enum FetchError {
     NotPublic,
     #[error("it redirects to another URL scheme, which is not followed")]
     OtherScheme,
+    #[error("it redirects to the host `{0}`, which needs an approval of its own: fetch that URL")]
+    OtherHost(String),
     #[error("it redirects to an invalid URL")]
     BadRedirect,
     #[error("too many redirects")]
@@ -41,9 +43,11 @@ impl FetchError {
     pub(super) fn failure(&self) -> Failure {
         match self {
             Self::NoAddress => Failure::InvalidArguments,
-            Self::NotHttps | Self::Credentials | Self::NotPublic | Self::OtherScheme => {
-                Failure::Denied
-            }
+            Self::NotHttps
+            | Self::Credentials
+            | Self::NotPublic
+            | Self::OtherScheme
+            | Self::OtherHost(_) => Failure::Denied,
             Self::BadRedirect | Self::TooManyRedirects | Self::Packed => Failure::InvalidResponse,
             Self::Unreachable | Self::BrokenOff | Self::NoClient => Failure::Unavailable,
         }
