@@ -155,6 +155,8 @@ fn not_regular() -> io::Error {
 
 #[cfg(all(test, unix))]
 mod tests {
+    #![allow(clippy::unwrap_used, reason = "these are tests")]
+
     use super::*;
 
     /// Paths to a pipe, a socket and a folder. The socket is removed when the listener is dropped.

@@ -4,14 +4,13 @@
 //! at every connect with such a token: a new token is valid, and a revoked one invalid, without a
 //! restart.
 
-use std::fs::{File, TryLockError};
-use std::io::{self, Read as _, Write as _};
+use std::fs::File;
+use std::io::{self, Write as _};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use openclaw_protocol::Scope;
 use openclaw_secrets::SecretString;
-use openclaw_tools::private;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -25,9 +24,8 @@ const MAX_FILE: u64 = 256 * 1024;
 const MAX_TOKENS: usize = 100;
 /// Maximum length of a name, in characters.
 const MAX_NAME: usize = 64;
-/// A change waits for a concurrent one: this often, with this delay.
-const TRIES: u32 = 200;
-const PAUSE: Duration = Duration::from_millis(10);
+/// How long a change waits for a concurrent one.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// The access tokens of a state directory.
 #[derive(Debug, Clone)]
@@ -160,13 +158,11 @@ impl TokenStore {
     }
 
     fn read(&self) -> io::Result<Vec<StoredToken>> {
-        let file = match File::open(self.path()) {
-            Ok(file) => file,
+        let text = match openclaw_files::read_text(&self.path(), MAX_FILE) {
+            Ok(text) => text,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
             Err(error) => return Err(error),
         };
-        let mut text = String::new();
-        file.take(MAX_FILE).read_to_string(&mut text)?;
         let read: TokensFile = serde_json::from_str(&text)?;
         match read.version {
             VERSION => Ok(read.tokens),
@@ -187,18 +183,8 @@ impl TokenStore {
     }
 
     fn lock(&self) -> io::Result<File> {
-        private::make_folder(&self.folder)?;
-        let mut options = private::options();
-        let options = options.create(true).truncate(false).write(true);
-        let lock = options.open(self.folder.join(LOCK))?;
-        for _ in 0..TRIES {
-            match lock.try_lock() {
-                Ok(()) => return Ok(lock),
-                Err(TryLockError::WouldBlock) => std::thread::sleep(PAUSE),
-                Err(TryLockError::Error(error)) => return Err(error),
-            }
-        }
-        Err(io::Error::new(io::ErrorKind::TimedOut, "another command is changing it"))
+        openclaw_files::make_folder(&self.folder)?;
+        openclaw_files::lock(&self.folder.join(LOCK), PATIENCE)
     }
 
     fn write(&self, tokens: Vec<StoredToken>) -> io::Result<()> {

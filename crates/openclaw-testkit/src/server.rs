@@ -31,9 +31,8 @@ impl TestServer {
     ///
     /// If the binary is not built, or the file cannot be written.
     pub fn stdio_from(file: &Path, script: &Script) -> (PathBuf, Vec<String>) {
-        if let Err(error) = std::fs::write(file, script.to_json()) {
-            panic!("cannot write {}: {error}", file.display());
-        }
+        let written = std::fs::write(file, script.to_json());
+        assert!(written.is_ok(), "cannot write {}: {written:?}", file.display());
         let file = file.display().to_string();
         (Self::program(), vec!["stdio".into(), "--script".into(), file])
     }

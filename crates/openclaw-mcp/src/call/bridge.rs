@@ -117,8 +117,8 @@ pub(crate) fn call<'a>(
         let connection = live.connection();
         let _at_work = connection.client().working_for(call.agent, call.session);
         let arguments = call.arguments.raw();
-        let is_task = tool.listed.task_support == TaskSupport::Required
-            && connection.era() == Era::Legacy;
+        let is_task =
+            tool.listed.task_support == TaskSupport::Required && connection.era() == Era::Legacy;
         let result = if is_task {
             Box::pin(connection.call_as_task(name, arguments, headers, limits, watcher)).await
         } else {

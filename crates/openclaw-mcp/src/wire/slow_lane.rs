@@ -117,7 +117,8 @@ impl Transport<RoleClient> for SlowLane {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let replayed = HandshakeResponse::replay(&mut self.handshake, &message, self.queue.skipped.redactor());
+        let replayed =
+            HandshakeResponse::replay(&mut self.handshake, &message, self.queue.skipped.redactor());
         let is_answered = replayed.is_some();
         if is_answered {
             self.answer = replayed;

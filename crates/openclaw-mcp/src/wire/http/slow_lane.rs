@@ -161,7 +161,8 @@ impl Transport<RoleClient> for HttpSlowLane {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let wire = Arc::clone(&self.wire);
-        let replayed = HandshakeResponse::replay(&mut self.handshake, &message, self.wire.redactor());
+        let replayed =
+            HandshakeResponse::replay(&mut self.handshake, &message, self.wire.redactor());
         let is_answered = replayed.is_some();
         if is_answered {
             self.answer = replayed;
