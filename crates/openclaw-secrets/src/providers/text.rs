@@ -30,6 +30,7 @@ pub(super) async fn open(path: &Path) -> io::Result<tokio::fs::File> {
 }
 
 /// Reads a file of at most 1 MiB.
+#[cfg(any(feature = "gcp", feature = "vault"))]
 pub(super) async fn read_file(path: &Path) -> io::Result<Zeroizing<Vec<u8>>> {
     let path = path.to_owned();
     let max = MAX_SIZE as u64;
