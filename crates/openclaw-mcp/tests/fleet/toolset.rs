@@ -223,3 +223,29 @@ async fn another_program_or_agent_asks_again_for_a_tool_of_the_same_name() {
     assert_eq!(call(&fleet, "main", None).await, Some(Failure::Denied), "another program");
     fleet.stop().await;
 }
+
+#[tokio::test]
+async fn tools_of_a_predecessor_are_not_taken_for_those_of_its_successor() {
+    let folder = tempfile::tempdir().unwrap();
+    let with = |description: &str| {
+        let looks = Tool::new("look").description(description);
+        let looks = looks.with("annotations", json!({ "readOnlyHint": true }));
+        servers(json!({ "x": entry(&Script::new().tools([looks])) }))
+    };
+    let pins = Some(Pins::load(folder.path().join("pins.json")).unwrap().into());
+    let setup = openclaw_mcp::fleet::Setup {
+        services: CallServices { pins, ..CallServices::none() },
+        ..setup()
+    };
+    let fleet = Fleet::start(&with("Looks."), setup);
+    fleet.tried().await;
+    drop(fleet.apply(&with("Looks elsewhere.")));
+    // Until the new program has listed its tools, those of the old one are offered.
+    assert!(fleet.agent("main").unwrap().catalogue().get("mcp_x_look").is_some());
+    fleet.tried().await;
+    let agent = fleet.agent("main").unwrap();
+    let tool = agent.catalogue().get("mcp_x_look").unwrap().clone();
+    assert!(tool.spec.description.contains("elsewhere"), "{}", tool.spec.description);
+    assert!(!tool.is_changed(), "another program is not a changed one");
+    fleet.stop().await;
+}

@@ -18,8 +18,8 @@ impl Pins {
     /// background, with one write. If none is new, no file is read or written.
     pub(crate) fn see(self: &Arc<Self>, server: &ServerKey, listed: &[Arc<ListedTool>]) {
         let known = self.known();
-        let is_new = |tool: &&Arc<ListedTool>| known.approved(server, &tool.name).is_none();
-        if listed.iter().find(is_new).is_none() {
+        let is_new = |tool: &Arc<ListedTool>| known.approved(server, &tool.name).is_none();
+        if !listed.iter().any(is_new) {
             return;
         }
         drop(known);
