@@ -207,7 +207,7 @@ pub(crate) struct PromptArgs {
 #[command(after_help = "Examples:
   openclaw mcp complete demo summarise-notes language
   openclaw mcp complete demo summarise-notes language F
-  openclaw mcp complete git 'repo://{owner}/{repo}' repo open --given owner=octocat
+  openclaw mcp complete git 'repo://{owner}/{repo}' repo --given owner=octo
 
 The values are printed one per line, best first.
 
