@@ -190,9 +190,10 @@ async fn a_tool_that_has_changed_asks_also_where_nobody_is_ever_asked() {
     let with = |description: &str| {
         let script = Script::new().tools([Tool::new("look").description(description)]);
         let (program, args) = TestServer::stdio_from(&folder.path().join("script.json"), &script);
-        // Another variable restarts it.
+        // Another variable restarts it. Not the description itself: it would be redacted in the list.
+        let edition = description.len().to_string();
         let entry = json!({ "command": program, "args": args, "timeout": 60_000,
-                            "approval": "never", "env": { "EDITION": description } });
+                            "approval": "never", "env": { "EDITION": edition } });
         let mut config = config(&json!({ "x": entry }));
         config["agents"]["defaults"]["approval"]["fallback"] = json!("allow");
         config

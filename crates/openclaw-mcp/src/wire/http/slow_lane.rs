@@ -35,6 +35,8 @@ use crate::wire::{Closed, FastLane};
 const NOTICE: Duration = Duration::from_secs(30);
 /// How long the limit of pending requests may stay reached before the connection is closed.
 const FLOOD: Duration = Duration::from_secs(15);
+/// Maximum number of requests within [`FLOOD`], however fast they are answered.
+const MOST_REQUESTS: u32 = 3_000;
 
 /// The transport of `rmcp`. It owns the connection: dropping it closes both lanes.
 pub(crate) struct HttpSlowLane {
@@ -47,6 +49,8 @@ pub(crate) struct HttpSlowLane {
     held: Option<HeldRequest>,
     /// Since when there have been too many pending requests.
     flooded: Option<Instant>,
+    /// When requests were first counted, and how many there were since.
+    counted: (Instant, u32),
 }
 
 impl HttpSlowLane {
@@ -61,7 +65,8 @@ impl HttpSlowLane {
         let skipped = SkippedLines::from(server, redactor);
         let wire = Arc::new(HttpWire::new(client, target, skipped, to_rmcp));
         let (handshake, answer, held) = (None, None, None);
-        Self { wire, from_server, handshake, answer, held, flooded: None }
+        let counted = (Instant::now(), 0);
+        Self { wire, from_server, handshake, answer, held, flooded: None, counted }
     }
 
     /// Replays a handshake response when `rmcp` sends the same request, so that the server receives
@@ -87,7 +92,12 @@ impl HttpSlowLane {
                 if asked.is_calm() {
                     self.flooded = None;
                 }
-                return self.held.take().map(|held| held.request);
+                let request = self.held.take().map(|held| held.request);
+                if self.is_too_often() {
+                    self.wire.close(Closed::Flooded);
+                    return None;
+                }
+                return request;
             }
             Verdict::Twice => self.held = None,
             Verdict::TooMany => {
@@ -101,6 +111,17 @@ impl HttpSlowLane {
             }
         }
         None
+    }
+
+    /// Counts a request. Returns whether there were too many within [`FLOOD`].
+    fn is_too_often(&mut self) -> bool {
+        let now = Instant::now();
+        let (since, count) = &mut self.counted;
+        if now.duration_since(*since) >= FLOOD {
+            (*since, *count) = (now, 0);
+        }
+        *count += 1;
+        *count > MOST_REQUESTS
     }
 
     async fn next(&mut self) -> Option<Message> {
