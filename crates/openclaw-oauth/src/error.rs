@@ -1,0 +1,109 @@
+//! Why an authorization failed.
+
+use url::Url;
+
+/// Why an authorization failed.
+///
+/// Texts of other parties are untrusted: they are sanitized to one line where an error is created.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum AuthError {
+    /// An endpoint cannot be reached, or its response cannot be read. Trying again may help.
+    #[error("cannot reach {what} at {url}: {cause}")]
+    Unreachable {
+        /// The endpoint, such as "the token endpoint".
+        what: &'static str,
+        /// Its URL, without query.
+        url: String,
+        /// The cause.
+        cause: String,
+    },
+    /// A document or response is invalid.
+    #[error("invalid {what} from {url}: {cause}")]
+    Invalid {
+        /// The document, such as "authorization server metadata".
+        what: &'static str,
+        /// Its URL, without query.
+        url: String,
+        /// The cause.
+        cause: String,
+    },
+    /// A URL that a server named must not be contacted.
+    #[error("refused to contact {url} for {what}: {cause}")]
+    Refused {
+        /// What it was needed for.
+        what: &'static str,
+        /// The URL, without query.
+        url: String,
+        /// The cause, such as "not https" or "a private address".
+        cause: &'static str,
+    },
+    /// The authorization server does not support what OAuth 2.1 requires.
+    #[error("the authorization server {issuer} {cause}")]
+    Unsupported {
+        /// The authorization server.
+        issuer: String,
+        /// The cause, such as "does not support PKCE with S256".
+        cause: String,
+    },
+    /// The client cannot be registered there.
+    #[error("no client id for {issuer}: {cause}")]
+    NotRegistered {
+        /// The authorization server.
+        issuer: String,
+        /// The cause.
+        cause: String,
+    },
+    /// The authorization server rejected a request, with an OAuth error code.
+    #[error("{what} was rejected: {code}{}", .description.as_ref().map(|it| format!(" ({it})")).unwrap_or_default())]
+    Rejected {
+        /// What was rejected, such as "the login" or "the token request".
+        what: &'static str,
+        /// The error code, such as `invalid_grant`.
+        code: String,
+        /// The server's description.
+        description: Option<String>,
+    },
+    /// The answer to an authorization request does not belong to it.
+    #[error("the response to the login does not match the request: {0}")]
+    Mismatch(String),
+    /// A login is necessary, and no user is there.
+    #[error("login required")]
+    LoginRequired,
+    /// More scopes are necessary than were granted.
+    #[error("missing permission: {}", .scopes.join(" "))]
+    InsufficientScope {
+        /// The scopes that the server asks for.
+        scopes: Vec<String>,
+    },
+    /// A setting is invalid.
+    #[error("cannot use `{setting}`: {cause}")]
+    Setting {
+        /// The setting.
+        setting: &'static str,
+        /// The cause.
+        cause: String,
+    },
+    /// A stored grant cannot be read or written.
+    #[error("{0}")]
+    Store(String),
+    /// The user, or another login, ended it.
+    #[error("the login was cancelled")]
+    Cancelled,
+}
+
+impl AuthError {
+    /// Returns a URL for display: without user, password, query and fragment.
+    pub fn shown(url: &Url) -> String {
+        let mut url = url.clone();
+        let _ = url.set_username("");
+        let _ = url.set_password(None);
+        url.set_query(None);
+        url.set_fragment(None);
+        url.into()
+    }
+
+    /// Whether trying again later may help: the other side was not reached.
+    pub fn is_temporary(&self) -> bool {
+        matches!(self, Self::Unreachable { .. })
+    }
+}

@@ -1,0 +1,56 @@
+//! What the configuration says about the authorization of one server, with resolved secrets.
+
+use openclaw_secrets::SecretString;
+use url::Url;
+
+/// The authorization settings of a server.
+#[derive(Debug, Clone, Default)]
+pub struct AuthSettings {
+    /// The registered client id.
+    pub client_id: Option<String>,
+    /// Its secret.
+    pub client_secret: Option<SecretString>,
+    /// The private key (PKCS#8 PEM) with which the client authenticates (`private_key_jwt`).
+    pub private_key: Option<SecretString>,
+    /// The JWS algorithm of that key; by default ES256 for EC keys and RS256 for RSA keys.
+    pub signing_algorithm: Option<String>,
+    /// The authorization server; by default the one that the MCP server names.
+    pub authorization_server: Option<Url>,
+    /// The scopes to request; by default those that the MCP server names.
+    pub scopes: Option<Vec<String>>,
+    /// The URL of our client metadata document (CIMD).
+    pub client_metadata_url: Option<Url>,
+    /// How tokens are obtained.
+    pub grant: GrantType,
+}
+
+/// How tokens are obtained.
+#[derive(Debug, Clone, Default)]
+pub enum GrantType {
+    /// A user logs in with a browser.
+    #[default]
+    AuthorizationCode,
+    /// The client is its own user (RFC 6749, section 4.4).
+    ClientCredentials,
+    /// A signed assertion of the platform stands for the workload (RFC 7523; SEP-1933).
+    JwtBearer {
+        /// The assertion, a JWT.
+        assertion: SecretString,
+    },
+    /// An identity provider vouches for the user (SEP-990): its ID token is exchanged for an
+    /// authorization grant (RFC 8693), and that for an access token (RFC 7523).
+    Enterprise(Box<Enterprise>),
+}
+
+/// The identity provider of [`GrantType::Enterprise`].
+#[derive(Debug, Clone)]
+pub struct Enterprise {
+    /// Its token endpoint.
+    pub token_endpoint: Url,
+    /// The client id there.
+    pub client_id: String,
+    /// The client secret there.
+    pub client_secret: Option<SecretString>,
+    /// The user's ID token.
+    pub id_token: SecretString,
+}
