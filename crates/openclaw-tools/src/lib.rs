@@ -3,7 +3,6 @@
 //! Agents know tools only through this crate. Whether a tool comes from an MCP server, a client of
 //! the gateway or the program itself is hidden from them.
 
-pub mod address;
 pub mod appended;
 mod approval;
 pub mod audit;
@@ -29,6 +28,7 @@ pub use approval::{
 pub use grant::{AlwaysOption, Grant};
 pub use media::{MediaKind, NotPassed, check_media, image_type};
 pub use name::{BadToolName, ToolName};
+pub use openclaw_net::address;
 pub use outcome::{Blob, Content, Details, Failure, Link, RefusedBy, ToolOutcome};
 pub use pipeline::{Arguments, Call, CallContext, CallOptions, Consent, Pipeline};
 pub use policy::{BadPattern, Decision, Policy, Rules};

@@ -5,20 +5,19 @@
 //! checked in the same way.
 
 mod body;
-mod client;
 mod hosts;
 mod html;
-mod resolver;
 mod rules;
 
-pub use client::{BadProxy, ProxyAddress};
 pub(super) use hosts::host;
-pub use resolver::{GuardedResolver, NotPublic};
+pub use openclaw_net::client::{BadProxy, ProxyAddress};
+pub use openclaw_net::resolver::{GuardedResolver, NotPublic};
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_net::client::{ClientOptions, Roots, guarded};
 use reqwest::dns::Resolve;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 use reqwest::{Certificate, Client, Response};
@@ -164,7 +163,7 @@ impl Web {
         is_approved: &(dyn Fn(&Url) -> bool + Sync),
     ) -> Result<(Url, Response), FetchError> {
         let settings = &self.settings;
-        let client = self.client.get_or_try_init(|| client::make(settings)).await?;
+        let client = self.client.get_or_try_init(|| client(settings)).await?;
         for _ in 0..=MAX_REDIRECTS {
             check(&url, settings)?;
             let request = client.get(url.clone());
@@ -186,6 +185,16 @@ impl Web {
         }
         Err(FetchError::TooManyRedirects)
     }
+}
+
+async fn client(settings: &WebSettings) -> Result<Client, FetchError> {
+    let options = ClientOptions {
+        allow_private: settings.allow_private.clone(),
+        proxy: settings.proxy.clone(),
+        roots: settings.authorities.clone().map_or(Roots::System, Roots::Only),
+        resolver: settings.resolver.clone(),
+    };
+    guarded(&options).await.map_err(|_| FetchError::NoClient)
 }
 
 fn is_redirect(response: &Response) -> bool {

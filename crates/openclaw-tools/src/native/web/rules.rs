@@ -1,12 +1,12 @@
 //! Which URLs may be fetched.
 
-use std::error::Error;
 use std::net::{IpAddr, Ipv4Addr};
 
+use openclaw_net::client::is_not_public;
+use openclaw_net::host::{is_internal_name, is_localhost, is_loopback};
 use url::{Host, Url};
 
 use super::WebSettings;
-use super::resolver::NotPublic;
 use crate::address::{AllowPrivate, is_public};
 use crate::outcome::Failure;
 
@@ -54,12 +54,8 @@ impl FetchError {
     }
 
     pub(super) fn from_client(error: &reqwest::Error) -> Self {
-        let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-        while let Some(error) = cause {
-            if error.is::<NotPublic>() {
-                return Self::NotPublic;
-            }
-            cause = error.source();
+        if is_not_public(error) {
+            return Self::NotPublic;
         }
         if error.is_connect() { Self::Unreachable } else { Self::BrokenOff }
     }
@@ -72,7 +68,7 @@ pub(super) fn check(url: &Url, settings: &WebSettings) -> Result<(), FetchError>
     match url.scheme() {
         "https" => {}
         // Plain HTTP only to this machine, and only if configured.
-        "http" if is_this_machine(&host) && is_named(&host, allowed) => {}
+        "http" if is_loopback(&host) && is_named(&host, allowed) => {}
         _ => return Err(FetchError::NotHttps),
     }
     if !url.username().is_empty() || url.password().is_some() {
@@ -85,20 +81,12 @@ pub(super) fn check(url: &Url, settings: &WebSettings) -> Result<(), FetchError>
         // A proxy resolves names itself: only names that are never public can be rejected here.
         Host::Domain(name) => match &settings.proxy {
             Some(proxy) => {
-                is_named(&host, allowed) || !(is_inner_name(name) || proxy.is_host(name))
+                is_named(&host, allowed) || !(is_internal_name(name) || proxy.is_host(name))
             }
             None => true,
         },
     };
     if is_fine { Ok(()) } else { Err(FetchError::NotPublic) }
-}
-
-fn is_this_machine(host: &Host<&str>) -> bool {
-    match host {
-        Host::Domain(name) => is_localhost(name),
-        Host::Ipv4(address) => address.is_loopback(),
-        Host::Ipv6(address) => address.is_loopback(),
-    }
 }
 
 fn is_named(host: &Host<&str>, allowed: &AllowPrivate) -> bool {
@@ -110,17 +98,6 @@ fn is_named(host: &Host<&str>, allowed: &AllowPrivate) -> bool {
         Host::Ipv4(address) => allowed.address((*address).into()),
         Host::Ipv6(address) => allowed.address((*address).into()),
     }
-}
-
-fn is_localhost(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    name == "localhost" || name.ends_with(".localhost")
-}
-
-fn is_inner_name(name: &str) -> bool {
-    let name = name.strip_suffix('.').unwrap_or(name);
-    let inner = [".local", ".internal", ".home.arpa", ".lan", ".intranet"];
-    is_localhost(name) || !name.contains('.') || inner.iter().any(|end| name.ends_with(end))
 }
 
 #[cfg(test)]

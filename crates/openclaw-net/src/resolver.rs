@@ -29,7 +29,7 @@ impl GuardedResolver {
     }
 
     /// Allows any address for one host.
-    pub(super) fn trusting(mut self, host: Option<String>) -> Self {
+    pub(crate) fn trusting(mut self, host: Option<String>) -> Self {
         self.trusted = host;
         self
     }

@@ -10,7 +10,7 @@ use ipnet::IpNet;
 /// Returns whether an address belongs to the public internet. Unknown ranges are not public.
 ///
 /// ```
-/// use openclaw_tools::address::is_public;
+/// use openclaw_net::address::is_public;
 ///
 /// assert!(is_public([93, 184, 215, 14].into()));
 /// assert!(!is_public([169, 254, 169, 254].into()));
@@ -76,12 +76,12 @@ impl AllowPrivate {
     /// If an entry is none of these.
     ///
     /// ```
-    /// use openclaw_tools::address::AllowPrivate;
+    /// use openclaw_net::address::AllowPrivate;
     ///
     /// let allowed = AllowPrivate::new(["wiki.corp.example", "10.1.0.0/16"])?;
     /// assert!(allowed.host("Wiki.Corp.Example.") && allowed.address([10, 1, 2, 3].into()));
     /// assert!(!allowed.address([10, 2, 0, 1].into()));
-    /// # Ok::<(), openclaw_tools::address::BadEntry>(())
+    /// # Ok::<(), openclaw_net::address::BadEntry>(())
     /// ```
     pub fn new<'a>(entries: impl IntoIterator<Item = &'a str>) -> Result<Self, BadEntry> {
         let mut allowed = Self::default();
