@@ -86,9 +86,15 @@ pub enum AuthError {
     /// A stored grant cannot be read or written.
     #[error("{0}")]
     Store(String),
+    /// The operating system has no randomness, or a key cannot sign.
+    #[error("cryptography failed: {0}")]
+    Crypto(&'static str),
     /// The user, or another login, ended it.
-    #[error("the login was cancelled")]
-    Cancelled,
+    #[error("the login was cancelled: {cause}")]
+    Cancelled {
+        /// The cause, such as "declined".
+        cause: &'static str,
+    },
 }
 
 impl AuthError {

@@ -3,9 +3,12 @@
 //! - [`challenge`], [`metadata`], [`client`], [`authorize`], [`token`], [`dpop`], [`jwt`]: the
 //!   protocol, one step each, without state.
 //! - [`grant`]: what a login leaves behind. [`store`]: where grants are kept.
-//! - [`callback`]: the local end of a browser's redirect.
+//! - [`authorizer`]: the requests to one server; refreshes. [`login`]: logins and logouts.
+//! - [`callback`]: the local end of a browser's redirect. [`browser`]: opens the browser.
 
 pub mod authorize;
+pub mod authorizer;
+pub mod browser;
 pub mod callback;
 pub mod challenge;
 pub mod client;
@@ -14,7 +17,10 @@ pub mod error;
 pub mod grant;
 pub mod http;
 pub mod jwt;
+pub mod login;
 pub mod metadata;
+pub mod secret;
 pub mod settings;
 pub mod store;
 pub mod token;
+mod token_response;

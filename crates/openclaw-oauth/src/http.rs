@@ -1,0 +1,390 @@
+//! The HTTP client for authorization: bounded, without redirects for requests with secrets, and
+//! without a way into private networks for URLs that a server names (T8).
+
+use std::error::Error as _;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
+use http::{HeaderMap, HeaderValue, Method, StatusCode};
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_net::address::{AllowPrivate, is_public};
+use openclaw_net::client::{ClientOptions, ProxyAddress, Roots, guarded, is_not_public};
+use openclaw_net::host::{is_internal_name, is_loopback};
+use reqwest::dns::Resolve;
+use reqwest::{Certificate, Client};
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value};
+use tokio::sync::OnceCell;
+use url::{Host, Url, form_urlencoded};
+
+use crate::error::AuthError;
+use crate::settings::{AuthSettings, GrantType};
+
+/// Timeout of a request, including redirects and the body.
+const TIMEOUT: Duration = Duration::from_secs(20);
+/// Maximum number of redirects of a GET request.
+const MAX_REDIRECTS: usize = 3;
+/// Maximum size of a body.
+const MAX_BODY: usize = 256 * 1024;
+/// Maximum length of a quoted text of another party.
+const MAX_QUOTE: usize = 200;
+
+/// Options of an [`HttpClient`].
+#[derive(Clone)]
+pub struct HttpOptions {
+    /// Certificate authorities to trust besides the system's: PEM files.
+    pub extra_roots: Vec<Vec<u8>>,
+    /// Whether certificates of [`trusted`](Self::trusted) hosts are verified. Those of other hosts
+    /// always are.
+    pub verify: bool,
+    /// The proxy for all requests. It resolves names itself.
+    pub proxy: Option<Url>,
+    /// URLs that the user configured. Their hosts may be private or on this machine.
+    pub trusted: Vec<Url>,
+    /// The resolver; the system's if absent. Its results are checked in any case.
+    pub resolver: Option<Arc<dyn Resolve>>,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            extra_roots: Vec::new(),
+            verify: true,
+            proxy: None,
+            trusted: Vec::new(),
+            resolver: None,
+        }
+    }
+}
+
+impl HttpOptions {
+    /// Returns the default options for a server: the URLs of its settings are trusted.
+    pub fn for_server(server: &Url, settings: &AuthSettings) -> Self {
+        let mut trusted = vec![server.clone()];
+        trusted.extend(settings.authorization_server.clone());
+        trusted.extend(settings.client_metadata_url.clone());
+        if let GrantType::Enterprise(provider) = &settings.grant {
+            trusted.push(provider.token_endpoint.clone());
+        }
+        Self { trusted, ..Self::default() }
+    }
+}
+
+impl fmt::Debug for HttpOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let trusted: Vec<_> = self.trusted.iter().map(Url::host_str).collect();
+        f.debug_struct("HttpOptions")
+            .field("verify", &self.verify)
+            .field("trusted", &trusted)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A response with its whole body.
+#[derive(Clone)]
+pub struct Response {
+    /// The status.
+    pub status: StatusCode,
+    /// The headers.
+    pub headers: HeaderMap,
+    /// The body, at most 256 KiB.
+    pub body: Vec<u8>,
+    /// Where it came from, after redirects.
+    pub url: Url,
+}
+
+impl fmt::Debug for Response {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Response").field("status", &self.status).finish_non_exhaustive()
+    }
+}
+
+impl Response {
+    /// Returns the JSON object in the body. Errors do not quote it.
+    ///
+    /// # Errors
+    /// If it is HTML, not JSON, or not an object.
+    pub fn object(&self, what: &'static str) -> Result<Map<String, Value>, AuthError> {
+        let content_type = self.headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+        let is_html = content_type.is_some_and(|kind| kind.to_ascii_lowercase().contains("html"));
+        if is_html || self.body.trim_ascii_start().starts_with(b"<") {
+            return Err(invalid(what, &self.url, "HTML instead of JSON"));
+        }
+        match serde_json::from_slice(&self.body) {
+            Ok(Value::Object(object)) => Ok(object),
+            Ok(_) => Err(invalid(what, &self.url, "not a JSON object")),
+            Err(_) if self.body.is_empty() => Err(invalid(what, &self.url, "an empty body")),
+            Err(_) => Err(invalid(what, &self.url, "not JSON")),
+        }
+    }
+
+    /// Returns the JSON object in the body as a type without secrets: errors quote it.
+    ///
+    /// # Errors
+    /// If it is HTML, not JSON, or does not fit the type.
+    pub fn document<T: DeserializeOwned>(&self, what: &'static str) -> Result<T, AuthError> {
+        let object = self.object(what)?;
+        serde_json::from_value(Value::Object(object))
+            .map_err(|error| invalid(what, &self.url, &error.to_string()))
+    }
+}
+
+/// An HTTP client for authorization. Clones share its connections.
+///
+/// Only https, except on this machine. A URL that a server names may lead to this machine or a
+/// private network only if the user configured a URL with the same host; for this purpose, all
+/// loopback hosts are the same.
+#[derive(Clone, Debug)]
+pub struct HttpClient(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    trusted: Vec<Url>,
+    verify: bool,
+    options: ClientOptions,
+    /// Created at the first request: loading the system's certificates is slow.
+    client: OnceCell<Client>,
+    unverified: OnceCell<Client>,
+}
+
+impl HttpClient {
+    /// Returns a client.
+    ///
+    /// # Errors
+    /// If a certificate or the proxy's URL is invalid.
+    pub fn new(options: HttpOptions) -> Result<Self, AuthError> {
+        let HttpOptions { extra_roots, verify, proxy, trusted, resolver } = options;
+        let mut roots = Vec::new();
+        for pem in &extra_roots {
+            let found = Certificate::from_pem_bundle(pem).ok().filter(|found| !found.is_empty());
+            roots.extend(found.ok_or_else(|| AuthError::Setting {
+                setting: "tls.ca",
+                cause: "it has no valid PEM certificate".to_owned(),
+            })?);
+        }
+        let proxy = proxy
+            .map(ProxyAddress::try_from)
+            .transpose()
+            .map_err(|error| AuthError::Setting { setting: "proxy", cause: error.to_string() })?;
+        let options = ClientOptions {
+            allow_private: allowed(&trusted),
+            proxy,
+            roots: if roots.is_empty() { Roots::System } else { Roots::Extra(roots) },
+            resolver,
+        };
+        let (client, unverified) = (OnceCell::new(), OnceCell::new());
+        Ok(Self(Arc::new(Inner { trusted, verify, options, client, unverified })))
+    }
+
+    /// Checks whether a URL may be contacted, or opened in a browser.
+    ///
+    /// # Errors
+    /// [`AuthError::Refused`] if it is not https, has a user or password, or is private.
+    pub fn check(&self, what: &'static str, url: &Url) -> Result<(), AuthError> {
+        let refused = |cause| AuthError::Refused { what, url: AuthError::shown(url), cause };
+        let host = url.host().ok_or_else(|| refused("not a web URL"))?;
+        match url.scheme() {
+            "https" => {}
+            "http" if is_loopback(&host) => {}
+            _ => return Err(refused("not https")),
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return Err(refused("a user name or password in the URL"));
+        }
+        let is_fine = match &host {
+            Host::Ipv4(address) => is_public((*address).into()),
+            Host::Ipv6(address) => is_public((*address).into()),
+            // What other names resolve to is checked by the resolver, but not by a proxy.
+            Host::Domain(name) => match &self.0.options.proxy {
+                Some(proxy) => !is_internal_name(name) && !proxy.is_host(name),
+                None => !is_loopback(&host),
+            },
+        };
+        if is_fine || self.is_trusted(url) { Ok(()) } else { Err(refused("a private address")) }
+    }
+
+    /// Gets a JSON document. Follows redirects; sends no credentials.
+    ///
+    /// # Errors
+    /// If the URL is refused, the server cannot be reached, or the body is too large. Any status is a
+    /// response.
+    pub async fn get(&self, what: &'static str, url: &Url) -> Result<Response, AuthError> {
+        let following = async {
+            let mut url = url.clone();
+            for _ in 0..=MAX_REDIRECTS {
+                let response =
+                    self.send(what, Method::GET, &url, HeaderMap::new(), Vec::new()).await?;
+                if !is_redirect(response.status) {
+                    return Ok(response);
+                }
+                let target = response.headers.get(LOCATION).and_then(|to| to.to_str().ok());
+                let target = target.and_then(|target| url.join(target).ok());
+                url = target.ok_or_else(|| invalid(what, &url, "an invalid redirect"))?;
+            }
+            Err(invalid(what, &url, "too many redirects"))
+        };
+        within(what, url, following).await
+    }
+
+    /// Posts a form, with further headers. Redirects are errors: they would leak the secrets.
+    ///
+    /// # Errors
+    /// As for [`get`](Self::get), or if the response is a redirect.
+    pub async fn post_form(
+        &self,
+        what: &'static str,
+        url: &Url,
+        form: &[(&str, &str)],
+        mut headers: HeaderMap,
+    ) -> Result<Response, AuthError> {
+        let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
+        let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
+        headers.insert(CONTENT_TYPE, content_type);
+        self.post(what, url, headers, body.into_bytes()).await
+    }
+
+    /// Posts a JSON document. Redirects are errors.
+    ///
+    /// # Errors
+    /// As for [`post_form`](Self::post_form).
+    pub async fn post_json(
+        &self,
+        what: &'static str,
+        url: &Url,
+        body: &Value,
+    ) -> Result<Response, AuthError> {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        self.post(what, url, headers, body.to_string().into_bytes()).await
+    }
+
+    async fn post(
+        &self,
+        what: &'static str,
+        url: &Url,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Response, AuthError> {
+        let response = within(what, url, self.send(what, Method::POST, url, headers, body)).await?;
+        if is_redirect(response.status) {
+            return Err(invalid(what, url, "a redirect, which is not followed"));
+        }
+        Ok(response)
+    }
+
+    async fn send(
+        &self,
+        what: &'static str,
+        method: Method,
+        url: &Url,
+        headers: HeaderMap,
+        body: Vec<u8>,
+    ) -> Result<Response, AuthError> {
+        self.check(what, url)?;
+        let client = self.client(url).await?;
+        let request = client.request(method, url.clone()).header(ACCEPT, "application/json");
+        let sent = request.headers(headers).body(body).send().await;
+        let mut response = sent.map_err(|error| unreachable(what, url, &error))?;
+        let mut body = Vec::new();
+        while let Some(chunk) =
+            response.chunk().await.map_err(|error| unreachable(what, url, &error))?
+        {
+            if body.len() + chunk.len() > MAX_BODY {
+                return Err(invalid(what, url, "larger than 256 KiB"));
+            }
+            body.extend_from_slice(&chunk);
+        }
+        let (status, headers) = (response.status(), response.headers().clone());
+        tracing::debug!(what, url = %AuthError::shown(url), status = status.as_u16(), "response");
+        Ok(Response { status, headers, body, url: url.clone() })
+    }
+
+    async fn client(&self, url: &Url) -> Result<&Client, AuthError> {
+        let inner = &*self.0;
+        let made = if inner.verify || !self.is_trusted(url) {
+            inner.client.get_or_try_init(|| guarded(&inner.options)).await
+        } else {
+            let options = ClientOptions { roots: Roots::Unverified, ..inner.options.clone() };
+            inner.unverified.get_or_try_init(|| async move { guarded(&options).await }).await
+        };
+        made.map_err(|error| AuthError::Setting { setting: "tls", cause: error.to_string() })
+    }
+
+    /// Whether the user configured a URL with the same host.
+    fn is_trusted(&self, url: &Url) -> bool {
+        let is_here = |url: &Url| url.host().is_some_and(|host| is_loopback(&host));
+        let is_same =
+            |trusted: &Url| trusted.host() == url.host() || (is_here(trusted) && is_here(url));
+        self.0.trusted.iter().any(is_same)
+    }
+}
+
+/// Names whose addresses are not checked. Address literals are never resolved.
+fn allowed(trusted: &[Url]) -> AllowPrivate {
+    let mut names: Vec<&str> = trusted.iter().filter_map(Url::domain).collect();
+    if trusted.iter().filter_map(Url::host).any(|host| is_loopback(&host)) {
+        names.push("localhost");
+    }
+    let valid = names.into_iter().filter(|name| AllowPrivate::new([*name]).is_ok());
+    AllowPrivate::new(valid).unwrap_or_default()
+}
+
+fn is_redirect(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 301 | 302 | 303 | 307 | 308)
+}
+
+async fn within<T>(
+    what: &'static str,
+    url: &Url,
+    work: impl Future<Output = Result<T, AuthError>>,
+) -> Result<T, AuthError> {
+    let timed = tokio::time::timeout(TIMEOUT, Box::pin(work)).await;
+    timed.unwrap_or_else(|_| {
+        let cause = format!("timed out after {} s", TIMEOUT.as_secs());
+        Err(AuthError::Unreachable { what, url: AuthError::shown(url), cause })
+    })
+}
+
+fn unreachable(what: &'static str, url: &Url, error: &reqwest::Error) -> AuthError {
+    if is_not_public(error) {
+        return AuthError::Refused {
+            what,
+            url: AuthError::shown(url),
+            cause: "its host name leads to a private address",
+        };
+    }
+    // The innermost cause is the one that helps; the outer ones contain the URL with its query.
+    let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
+    while let Some(inner) = cause.and_then(|cause| cause.source()) {
+        cause = Some(inner);
+    }
+    let cause = cause.map_or_else(|| "connection lost".to_owned(), ToString::to_string);
+    AuthError::Unreachable { what, url: AuthError::shown(url), cause: quoted(&cause) }
+}
+
+/// Returns an error for a document or response that cannot be used.
+pub(crate) fn invalid(what: &'static str, url: &Url, cause: &str) -> AuthError {
+    AuthError::Invalid { what, url: AuthError::shown(url), cause: quoted(cause) }
+}
+
+/// Returns an error for a status that may be better next time, or `None`.
+pub(crate) fn temporary(what: &'static str, response: &Response) -> Option<AuthError> {
+    let status = response.status;
+    let is_temporary = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+    is_temporary.then(|| AuthError::Unreachable {
+        what,
+        url: AuthError::shown(&response.url),
+        cause: format!("HTTP {}", status.as_u16()),
+    })
+}
+
+/// Returns one clean line of another party's text.
+pub(crate) fn quoted(text: &str) -> String {
+    clean_line(Untrusted::new(text), MAX_QUOTE)
+}
+
+#[cfg(test)]
+#[path = "http_tests.rs"]
+mod tests;
