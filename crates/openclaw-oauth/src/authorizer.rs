@@ -1,0 +1,480 @@
+//! Authorizes the requests to one MCP server: sends its token, renews it, and answers challenges.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
+use http::{Method, StatusCode};
+use openclaw_secrets::Redactor;
+use tokio::sync::OnceCell;
+use url::Url;
+
+use crate::challenge::Challenge;
+use crate::client::{self, ClientIdentity};
+use crate::dpop::{DpopKey, Nonces, PROOF_HEADER};
+use crate::error::AuthError;
+use crate::grant::{Grant, GrantKey};
+use crate::http::HttpClient;
+use crate::jwt;
+use crate::login::LoginPrompt;
+use crate::metadata::{self, Discovery};
+use crate::settings::{AuthSettings, GrantType};
+use crate::store::{GrantStore, Lease, Version};
+use crate::token::{TokenEndpoint, TokenResponse};
+
+/// How long to wait for another process that refreshes the same grant: longer than its requests may
+/// take.
+pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(45);
+/// How often a request may lead to a login with more scopes (O6).
+const MAX_STEP_UPS: u8 = 2;
+
+/// Authorizes the requests to one MCP server. Clones share its state.
+#[derive(Clone)]
+pub struct Authorizer(pub(crate) Arc<Inner>);
+
+/// What an [`Authorizer`] needs.
+pub struct AuthorizerOptions {
+    /// The name of the server in the configuration.
+    pub server: String,
+    /// Its URL.
+    pub url: Url,
+    /// Its settings.
+    pub settings: AuthSettings,
+    /// The client for metadata and tokens.
+    pub http: HttpClient,
+    /// Where grants are kept.
+    pub store: Arc<dyn GrantStore>,
+    /// Gets every token, so that none is logged.
+    pub redactor: Redactor,
+    /// Where a user can be asked to log in, if there is one.
+    pub prompt: Option<Arc<dyn LoginPrompt>>,
+    /// Whether that user is also asked when a server requires a first login, and not only when it
+    /// requires more scopes.
+    pub logs_in: bool,
+    /// The port of the redirect URL; a free one if `None`.
+    pub redirect_port: Option<u16>,
+}
+
+pub(crate) struct Inner {
+    pub(crate) key: GrantKey,
+    pub(crate) options: AuthorizerOptions,
+    nonces: Nonces,
+    /// The grant in use.
+    current: ArcSwapOption<Grant>,
+    /// The grant before: its token may still be valid, and is still redacted.
+    previous: ArcSwapOption<Grant>,
+    /// Whether the store was read.
+    loaded: OnceCell<()>,
+    /// The last challenge: it says where to log in, and for what.
+    challenge: Mutex<Option<Challenge>>,
+    /// Held by the task that renews the grant.
+    renewal: tokio::sync::Mutex<()>,
+}
+
+impl fmt::Debug for Authorizer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authorizer").field("key", &self.0.key).finish_non_exhaustive()
+    }
+}
+
+/// What was tried for one request, so that it is tried once.
+#[derive(Debug, Default)]
+pub struct Attempts {
+    nonce: bool,
+    renewed: bool,
+    obtained: bool,
+    step_ups: u8,
+}
+
+/// The token that a request was sent with.
+#[derive(Debug, Clone)]
+pub struct SentToken(Arc<Grant>);
+
+impl Authorizer {
+    /// Creates the authorizer of a server. The store is read at the first request.
+    pub fn new(options: AuthorizerOptions) -> Self {
+        let key = GrantKey::new(options.server.clone(), &options.url);
+        Self(Arc::new(Inner {
+            key,
+            options,
+            nonces: Nonces::default(),
+            current: ArcSwapOption::empty(),
+            previous: ArcSwapOption::empty(),
+            loaded: OnceCell::new(),
+            challenge: Mutex::default(),
+            renewal: tokio::sync::Mutex::default(),
+        }))
+    }
+
+    /// Adds the token to the headers of a request, if there is one; renews it first if it is about
+    /// to expire. Nothing is added for another origin than that of the server.
+    ///
+    /// # Errors
+    /// If an expired token cannot be renewed.
+    pub async fn authorize(
+        &self,
+        method: &Method,
+        url: &Url,
+        headers: &mut HeaderMap,
+    ) -> Result<Option<SentToken>, AuthError> {
+        if url.origin() != self.0.options.url.origin() {
+            return Ok(None);
+        }
+        let Some(grant) = self.usable().await? else { return Ok(None) };
+        let token = grant.access_token.expose();
+        let scheme = if grant.dpop.is_some() { "DPoP" } else { "Bearer" };
+        let value = HeaderValue::try_from(format!("{scheme} {token}"));
+        let mut value =
+            value.map_err(|_| AuthError::Store("the token is no valid header".into()))?;
+        value.set_sensitive(true);
+        headers.insert(AUTHORIZATION, value);
+        if let Some(key) = &grant.dpop {
+            let nonce = self.0.nonces.get(url);
+            let proof = key.proof(method.as_str(), url, Some(token), nonce.as_deref())?;
+            if let Ok(proof) = HeaderValue::try_from(proof) {
+                headers.insert(HeaderName::from_static(PROOF_HEADER), proof);
+            }
+        }
+        Ok(Some(SentToken(grant)))
+    }
+
+    /// Handles a response with status 401 or 403. `Ok` means that the request should be sent again.
+    ///
+    /// # Errors
+    /// [`AuthError::LoginRequired`] or [`AuthError::InsufficientScope`] if a user must act; other
+    /// errors if the authorization failed.
+    pub async fn challenged(
+        &self,
+        status: StatusCode,
+        headers: &HeaderMap,
+        sent: Option<&SentToken>,
+        attempts: &mut Attempts,
+    ) -> Result<(), AuthError> {
+        let challenge = Challenge::parse(headers);
+        self.note_nonce(headers);
+        let wants_nonce = challenge.as_ref().is_some_and(Challenge::is_use_dpop_nonce);
+        if wants_nonce && sent.is_some() && !std::mem::replace(&mut attempts.nonce, true) {
+            return Ok(());
+        }
+        if status == StatusCode::FORBIDDEN {
+            return match challenge {
+                Some(challenge) if challenge.is_insufficient_scope() => {
+                    self.step_up(challenge, sent, attempts).await
+                }
+                _ => Err(AuthError::InsufficientScope { scopes: Vec::new() }),
+            };
+        }
+        self.set_challenge(challenge);
+        if !std::mem::replace(&mut attempts.renewed, true) {
+            match self.replaced(sent).await {
+                Ok(()) => return Ok(()),
+                Err(AuthError::LoginRequired) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        if std::mem::replace(&mut attempts.obtained, true) {
+            return Err(AuthError::LoginRequired);
+        }
+        self.obtain(sent, &BTreeSet::new()).await
+    }
+
+    /// Remembers the DPoP nonce of a response, which replaces the last one (RFC 9449, section 8.2).
+    pub fn note_nonce(&self, headers: &HeaderMap) {
+        self.0.nonces.remember(&self.0.options.url, headers);
+    }
+
+    /// Returns the version of the stored grant: it changes when another process logs in or out.
+    pub async fn version(&self) -> Option<Version> {
+        self.0.options.store.version(&self.0.key).await.unwrap_or_default()
+    }
+
+    /// Returns the stored grant.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn stored(&self) -> Result<Option<Arc<Grant>>, AuthError> {
+        let stored = self.0.options.store.load(&self.0.key).await?;
+        let grant = stored.map(|stored| Arc::new(stored.grant));
+        self.adopt(grant.clone());
+        Ok(grant)
+    }
+
+    /// Returns the grant to use, renewed if it is about to expire.
+    async fn usable(&self) -> Result<Option<Arc<Grant>>, AuthError> {
+        let load = || async { self.stored().await.map(drop) };
+        self.0.loaded.get_or_try_init(load).await?;
+        let Some(grant) = self.0.current.load_full() else { return Ok(None) };
+        if grant.is_fresh(jwt::now_signed()) {
+            return Ok(Some(grant));
+        }
+        match self.renew(&grant).await {
+            Ok(renewed) => Ok(Some(renewed)),
+            // The server decides: it may accept the token a little longer, and its challenge is
+            // needed for a login.
+            Err(AuthError::LoginRequired) => Ok(Some(grant)),
+            Err(error) if error.is_temporary() && !grant.is_expired(jwt::now_signed()) => {
+                tracing::debug!(server = %self.0.key.server, %error, "using the token until it expires");
+                Ok(Some(grant))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Replaces a token that the server rejected: by one that another task or process has obtained
+    /// meanwhile, or by a refresh.
+    async fn replaced(&self, sent: Option<&SentToken>) -> Result<(), AuthError> {
+        match sent {
+            Some(SentToken(rejected)) => self.renew(rejected).await.map(drop),
+            None => match self.stored().await? {
+                Some(_) => Ok(()),
+                None => Err(AuthError::LoginRequired),
+            },
+        }
+    }
+
+    /// Renews a grant, once for all tasks and processes that need it.
+    ///
+    /// The transaction runs in a task of its own: if its caller is cancelled after the request was
+    /// sent, the response is still stored; with rotation it has the only valid refresh token. Its
+    /// requests have timeouts.
+    async fn renew(&self, stale: &Arc<Grant>) -> Result<Arc<Grant>, AuthError> {
+        let (this, stale) = (self.clone(), Arc::clone(stale));
+        let renewal = tokio::spawn(async move { Box::pin(this.renew_now(&stale)).await });
+        renewal.await.unwrap_or_else(|_| Err(AuthError::Store("the refresh was aborted".into())))
+    }
+
+    /// The transaction of [`store`](crate::store).
+    async fn renew_now(&self, stale: &Grant) -> Result<Arc<Grant>, AuthError> {
+        let _one_at_a_time = self.0.renewal.lock().await;
+        let is_other = |grant: &Grant| grant.access_token != stale.access_token;
+        if let Some(current) = self.0.current.load_full().filter(|current| is_other(current)) {
+            return Ok(current);
+        }
+        let store = &self.0.options.store;
+        let lease = store.lock(&self.0.key, LOCK_PATIENCE).await?;
+        let grant = match store.load(&self.0.key).await? {
+            None => {
+                self.adopt(None);
+                return Err(AuthError::LoginRequired);
+            }
+            // Another process was first.
+            Some(stored) if is_other(&stored.grant) => {
+                let grant = Arc::new(stored.grant);
+                self.adopt(Some(Arc::clone(&grant)));
+                return Ok(grant);
+            }
+            Some(stored) => stored.grant,
+        };
+        let Some(refresh_token) = &grant.refresh_token else {
+            return match self.0.options.settings.grant {
+                GrantType::AuthorizationCode => Err(AuthError::LoginRequired),
+                _ => Box::pin(self.obtain_as_machine(&lease, &grant.scopes)).await,
+            };
+        };
+        let client = grant.client.clone().with_settings(&self.0.options.settings)?;
+        store.mark_refreshing(&lease, jwt::now_signed()).await?;
+        let endpoint =
+            self.endpoint(&grant.token_endpoint, &client, &grant.resource, grant.dpop.as_ref());
+        match endpoint.refresh(refresh_token, &[]).await {
+            Ok(response) => {
+                let renewed = renewed(grant, response);
+                store.save(&lease, &renewed).await?;
+                tracing::debug!(server = %self.0.key.server, "renewed the token");
+                let renewed = Arc::new(renewed);
+                self.adopt(Some(Arc::clone(&renewed)));
+                Ok(renewed)
+            }
+            Err(error @ AuthError::Rejected { .. }) => {
+                // It will not be accepted another time: only a login helps.
+                tracing::warn!(server = %self.0.key.server, %error, "the refresh token is no longer valid");
+                let ended = Grant { refresh_token: None, ..grant };
+                store.save(&lease, &ended).await?;
+                self.adopt(Some(Arc::new(ended)));
+                Err(AuthError::LoginRequired)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Handles 403 `insufficient_scope`: requests a token with the scopes so far and those of the
+    /// challenge (O6).
+    async fn step_up(
+        &self,
+        challenge: Challenge,
+        sent: Option<&SentToken>,
+        attempts: &mut Attempts,
+    ) -> Result<(), AuthError> {
+        let wanted = challenge.scope.clone().unwrap_or_default();
+        let had = sent.map(|sent| sent.0.scopes.clone()).unwrap_or_default();
+        let insufficient = || AuthError::InsufficientScope { scopes: wanted.clone() };
+        // More of the same cannot help.
+        let is_new = wanted.iter().any(|scope| !had.contains(scope));
+        if !is_new || attempts.step_ups == MAX_STEP_UPS {
+            return Err(insufficient());
+        }
+        attempts.step_ups += 1;
+        let all: BTreeSet<String> = had.into_iter().chain(wanted.iter().cloned()).collect();
+        self.set_challenge(Some(challenge));
+        match self.obtain(sent, &all).await {
+            Err(AuthError::LoginRequired) => Err(insufficient()),
+            obtained => obtained,
+        }
+    }
+
+    /// Obtains a new grant: without a user where the configuration says how, else by a login.
+    async fn obtain(
+        &self,
+        sent: Option<&SentToken>,
+        scopes: &BTreeSet<String>,
+    ) -> Result<(), AuthError> {
+        let options = &self.0.options;
+        if !matches!(options.settings.grant, GrantType::AuthorizationCode) {
+            let lease = options.store.lock(&self.0.key, LOCK_PATIENCE).await?;
+            return Box::pin(self.obtain_as_machine(&lease, scopes)).await.map(drop);
+        }
+        let prompt = options.prompt.as_ref().filter(|_| options.logs_in || !scopes.is_empty());
+        let Some(prompt) = prompt else { return Err(AuthError::LoginRequired) };
+        let _one_at_a_time = self.0.renewal.lock().await;
+        let is_other = |grant: &Grant| {
+            sent.is_none_or(|sent| sent.0.access_token != grant.access_token)
+                && scopes.is_subset(&grant.scopes)
+        };
+        // The user has logged in for another request meanwhile.
+        if self.0.current.load_full().is_some_and(|current| is_other(&current)) {
+            return Ok(());
+        }
+        Box::pin(self.login(prompt.as_ref(), scopes)).await.map(drop)
+    }
+
+    /// Obtains a grant for this program itself, which needs no user (O8).
+    async fn obtain_as_machine(
+        &self,
+        lease: &Lease,
+        scopes: &BTreeSet<String>,
+    ) -> Result<Arc<Grant>, AuthError> {
+        let options = &self.0.options;
+        let discovery = self.discover(scopes).await?;
+        let known = options.store.load(&self.0.key).await.ok().flatten();
+        let known = known.as_ref().map(|stored| &stored.grant.client);
+        let server = &discovery.server;
+        let client = client::identify(&options.http, server, &options.settings, "", known).await?;
+        let dpop = discovery.dpop.then(DpopKey::generate).transpose()?;
+        let endpoint =
+            self.endpoint(&server.token_endpoint, &client, &discovery.resource, dpop.as_ref());
+        let wanted = discovery.scopes.clone().unwrap_or_default();
+        let response = match &options.settings.grant {
+            GrantType::ClientCredentials => endpoint.client_credentials(&wanted).await?,
+            GrantType::JwtBearer { assertion } => endpoint.jwt_bearer(assertion, &wanted).await?,
+            GrantType::Enterprise(provider) => endpoint.enterprise(provider, &wanted).await?,
+            GrantType::AuthorizationCode => return Err(AuthError::LoginRequired),
+        };
+        let grant = issued(&discovery, client, dpop, response);
+        options.store.save(lease, &grant).await?;
+        let grant = Arc::new(grant);
+        self.adopt(Some(Arc::clone(&grant)));
+        Ok(grant)
+    }
+
+    /// Finds the authorization server. Scopes that are given are requested in place of the usual
+    /// ones.
+    pub(crate) async fn discover(&self, scopes: &BTreeSet<String>) -> Result<Discovery, AuthError> {
+        let options = &self.0.options;
+        let challenge = self.challenge();
+        let discovering =
+            metadata::discover(&options.http, &options.url, challenge.as_ref(), &options.settings);
+        let mut discovery = discovering.await?;
+        if !scopes.is_empty() {
+            let usual = discovery.scopes.take().unwrap_or_default();
+            let all: BTreeSet<String> = scopes.iter().cloned().chain(usual).collect();
+            discovery.scopes = Some(all.into_iter().collect());
+        }
+        Ok(discovery)
+    }
+
+    pub(crate) fn endpoint<'a>(
+        &'a self,
+        url: &'a Url,
+        client: &'a ClientIdentity,
+        resource: &'a str,
+        dpop: Option<&'a DpopKey>,
+    ) -> TokenEndpoint<'a> {
+        let http = &self.0.options.http;
+        TokenEndpoint { http, url, client, resource, dpop, nonces: &self.0.nonces }
+    }
+
+    /// Uses a grant from now on. Its tokens, and those of the one before, are redacted from logs.
+    pub(crate) fn adopt(&self, grant: Option<Arc<Grant>>) {
+        let redactor = &self.0.options.redactor;
+        redactor.add_all(grant.iter().flat_map(|grant| grant.secrets()));
+        let is_same = |before: &Arc<Grant>| {
+            grant.as_ref().is_some_and(|grant| grant.access_token == before.access_token)
+        };
+        let before = self.0.current.swap(grant.clone());
+        if let Some(before) = before.filter(|before| !is_same(before))
+            && let Some(older) = self.0.previous.swap(Some(before))
+        {
+            older.secrets().for_each(|secret| redactor.forget(secret));
+            // What is still in use stays redacted.
+            let used = [grant, self.0.previous.load_full()];
+            redactor.add_all(used.iter().flatten().flat_map(|grant| grant.secrets()));
+        }
+    }
+
+    pub(crate) fn challenge(&self) -> Option<Challenge> {
+        self.0.challenge.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Remembers a challenge. One without content does not replace one that says more.
+    pub(crate) fn set_challenge(&self, challenge: Option<Challenge>) {
+        if let Some(challenge) = challenge {
+            let mut last = self.0.challenge.lock().unwrap_or_else(PoisonError::into_inner);
+            *last = Some(challenge);
+        }
+    }
+}
+
+/// Creates the grant of a first token response.
+pub(crate) fn issued(
+    discovery: &Discovery,
+    client: ClientIdentity,
+    dpop: Option<DpopKey>,
+    response: TokenResponse,
+) -> Grant {
+    let requested = discovery.scopes.iter().flatten().cloned().collect();
+    let now = jwt::now_signed();
+    let server = &discovery.server;
+    let grant = Grant {
+        issuer: server.issuer.clone(),
+        token_endpoint: server.token_endpoint.clone(),
+        revocation_endpoint: server.revocation_endpoint.clone(),
+        resource: discovery.resource.clone(),
+        client,
+        scopes: requested,
+        access_token: response.access_token.clone(),
+        dpop,
+        issued_at: now,
+        expires_at: None,
+        refresh_token: None,
+        logged_in_at: now,
+    };
+    renewed(grant, response)
+}
+
+/// Returns a grant with the tokens of a response. What the response does not say stays as it is.
+fn renewed(grant: Grant, response: TokenResponse) -> Grant {
+    let now = jwt::now_signed();
+    let lifetime = response.expires_in.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
+    let is_bound = response.token_type == crate::token::TokenType::Dpop;
+    Grant {
+        access_token: response.access_token,
+        issued_at: now,
+        expires_at: lifetime.map(|seconds| now.saturating_add(seconds)),
+        refresh_token: response.refresh_token.or(grant.refresh_token),
+        scopes: response.scopes.map_or(grant.scopes, |scopes| scopes.into_iter().collect()),
+        dpop: grant.dpop.filter(|_| is_bound),
+        ..grant
+    }
+}

@@ -1,0 +1,278 @@
+//! Logins with a browser, and logouts.
+//!
+//! A login that has begun is stored: whoever finishes it, here at the callback or at the prompt, or
+//! in another process with the pasted code, takes it from the store first, so that its code is used
+//! once. A later login for the same server replaces it, and the earlier one ends.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use openclaw_secrets::SecretString;
+use serde_json::json;
+use tokio::time::{sleep, timeout};
+use url::Url;
+
+use crate::authorize::{AuthorizationRequest, CallbackParams};
+use crate::authorizer::{Authorizer, LOCK_PATIENCE, issued};
+use crate::callback::{CallbackListener, Outcome};
+use crate::challenge::Challenge;
+use crate::client;
+use crate::error::AuthError;
+use crate::grant::Grant;
+use crate::jwt;
+use crate::metadata::Discovery;
+use crate::store::{LOGIN_LIFETIME, PendingLogin};
+use crate::token;
+
+/// How often to look whether another login has begun.
+const TAKEN_OVER: Duration = Duration::from_secs(1);
+
+/// A user who can be asked to log in.
+pub trait LoginPrompt: Send + Sync + fmt::Debug {
+    /// Shows the URL of a login to the user. Dropped when the login ends otherwise.
+    fn show(&self, login: LoginRequest) -> BoxFuture<'_, PromptResponse>;
+}
+
+/// A login that a user is asked for.
+#[derive(Debug, Clone)]
+pub struct LoginRequest {
+    /// The name of the server.
+    pub server: String,
+    /// The URL to open in a browser.
+    pub url: Url,
+    /// The authorization server. Untrusted.
+    pub issuer: String,
+    /// The scopes that are requested. Untrusted.
+    pub scopes: Vec<String>,
+}
+
+/// What a user does about a login.
+#[derive(Debug, Clone)]
+pub enum PromptResponse {
+    /// The URL was shown; the browser will call back.
+    Shown,
+    /// The user pasted the code, or the URL that the browser was redirected to.
+    Pasted(SecretString),
+    /// The user does not want to log in.
+    Declined,
+}
+
+/// What a logout did.
+#[derive(Debug, Clone)]
+pub enum Logout {
+    /// There was no grant.
+    NotLoggedIn,
+    /// The grant was revoked and forgotten.
+    Revoked,
+    /// The grant was forgotten; it could not be revoked, for this reason.
+    Forgotten(String),
+}
+
+impl Authorizer {
+    /// Takes a user through a login, and stores its grant. Waits for the callback of the browser, or
+    /// for what the user pastes. With scopes, requests these besides the usual ones.
+    ///
+    /// Cancel-safe: a login that was cancelled can be finished with
+    /// [`finish_pasted`](Self::finish_pasted) for 15 minutes.
+    ///
+    /// # Errors
+    /// If the login cannot begin, is declined or rejected, takes too long, or is replaced by
+    /// another.
+    pub async fn login(
+        &self,
+        prompt: &dyn LoginPrompt,
+        scopes: &BTreeSet<String>,
+    ) -> Result<Arc<Grant>, AuthError> {
+        let patience = Duration::from_secs(LOGIN_LIFETIME.unsigned_abs());
+        match timeout(patience, self.login_now(prompt, scopes)).await {
+            Ok(outcome) => outcome,
+            Err(_) => Err(AuthError::Cancelled { cause: "timed out after 15 minutes" }),
+        }
+    }
+
+    async fn login_now(
+        &self,
+        prompt: &dyn LoginPrompt,
+        scopes: &BTreeSet<String>,
+    ) -> Result<Arc<Grant>, AuthError> {
+        self.0.options.store.check_writable().await?;
+        let listener = CallbackListener::bind(self.0.options.redirect_port).await;
+        let listener = listener.map_err(|error| AuthError::Setting {
+            setting: "redirectPort",
+            cause: error.to_string(),
+        })?;
+        let request = self.begin_login(&listener.redirect_uri(), scopes).await?;
+        let shown = LoginRequest {
+            server: self.0.key.server.clone(),
+            url: request.url(),
+            issuer: request.server.issuer.clone(),
+            scopes: request.scopes.clone().unwrap_or_default(),
+        };
+        let callback = listener.wait(&self.0.key.server, request.state().expose());
+        let pasted = async {
+            match prompt.show(shown).await {
+                PromptResponse::Shown => std::future::pending().await,
+                PromptResponse::Pasted(text) => Some(text),
+                PromptResponse::Declined => None,
+            }
+        };
+        tokio::select! {
+            callback = callback => {
+                let callback = callback.map_err(|error| AuthError::Store(error.to_string()))?;
+                let params = CallbackParams::parse(callback.query());
+                let finished = match params {
+                    Ok(params) => self.finish_login(&request, &params).await,
+                    Err(error) => Err(error),
+                };
+                let outcome = if finished.is_ok() { Outcome::LoggedIn } else { Outcome::Failed };
+                callback.finish(outcome).await;
+                finished
+            }
+            pasted = pasted => match pasted {
+                Some(text) => self.finish_login(&request, &CallbackParams::parse(text.expose())?).await,
+                None => Err(AuthError::Cancelled { cause: "declined" }),
+            },
+            () = self.taken_over(&request) => {
+                Err(AuthError::Cancelled { cause: "another login for this server has begun or finished" })
+            }
+        }
+    }
+
+    /// Waits until the stored login is another one, or is gone.
+    async fn taken_over(&self, request: &AuthorizationRequest) {
+        loop {
+            sleep(TAKEN_OVER).await;
+            match self.pending().await {
+                Ok(Some(pending)) if pending.state() == request.state() => {}
+                // Unreadable right now: it may be being replaced.
+                Err(_) => {}
+                Ok(_) => return,
+            }
+        }
+    }
+
+    /// Begins a login, and stores it so that any process can finish it.
+    ///
+    /// # Errors
+    /// If the authorization server cannot be used, or the login cannot be stored.
+    pub async fn begin_login(
+        &self,
+        redirect_uri: &str,
+        scopes: &BTreeSet<String>,
+    ) -> Result<AuthorizationRequest, AuthError> {
+        let options = &self.0.options;
+        if self.challenge().is_none() {
+            self.probe().await?;
+        }
+        let discovery = self.discover(scopes).await?;
+        // A damaged grant does not keep the user from logging in again.
+        let known = options.store.load(&self.0.key).await.ok().flatten();
+        let known = known.as_ref().map(|stored| &stored.grant.client);
+        let identify = client::identify(
+            &options.http,
+            &discovery.server,
+            &options.settings,
+            redirect_uri,
+            known,
+        );
+        let request = AuthorizationRequest::new(&discovery, identify.await?, redirect_uri)?;
+        let stored = serde_json::to_value(&request)
+            .map_err(|error| AuthError::Store(format!("cannot store the login: {error}")))?;
+        let pending = PendingLogin { created_at: jwt::now_signed(), request: stored };
+        options.store.save_login(&self.0.key, &pending).await?;
+        Ok(request)
+    }
+
+    /// Finishes the stored login with a code, or with the URL that the browser was redirected to.
+    ///
+    /// # Errors
+    /// [`AuthError::LoginRequired`] if no login has begun; otherwise as for
+    /// [`login`](Self::login).
+    pub async fn finish_pasted(&self, text: &SecretString) -> Result<Arc<Grant>, AuthError> {
+        let params = CallbackParams::parse(text.expose())?;
+        let request = self.pending().await?.ok_or(AuthError::LoginRequired)?;
+        self.finish_login(&request, &params).await
+    }
+
+    async fn pending(&self) -> Result<Option<AuthorizationRequest>, AuthError> {
+        let pending = self.0.options.store.load_login(&self.0.key, jwt::now_signed()).await?;
+        let parse = |pending: PendingLogin| {
+            serde_json::from_value(pending.request)
+                .map_err(|error| AuthError::Store(format!("cannot read the login: {error}")))
+        };
+        pending.map(parse).transpose()
+    }
+
+    async fn finish_login(
+        &self,
+        request: &AuthorizationRequest,
+        params: &CallbackParams,
+    ) -> Result<Arc<Grant>, AuthError> {
+        let code = request.check_pasted(params)?;
+        let options = &self.0.options;
+        if !options.store.delete_login(&self.0.key).await? {
+            return Err(AuthError::Cancelled { cause: "it was finished already" });
+        }
+        let AuthorizationRequest { server, client, resource, dpop, scopes, .. } = request;
+        let endpoint = self.endpoint(&server.token_endpoint, client, resource, dpop.as_ref());
+        let response = endpoint.exchange_code(request, &code).await?;
+        let discovery = Discovery {
+            resource: resource.clone(),
+            server: server.clone(),
+            scopes: scopes.clone(),
+            dpop: dpop.is_some(),
+        };
+        let grant = issued(&discovery, client.clone(), dpop.clone(), response);
+        let lease = options.store.lock(&self.0.key, LOCK_PATIENCE).await?;
+        options.store.save(&lease, &grant).await?;
+        tracing::info!(server = %self.0.key.server, issuer = %grant.issuer, "logged in");
+        let grant = Arc::new(grant);
+        self.adopt(Some(Arc::clone(&grant)));
+        Ok(grant)
+    }
+
+    /// Asks the server for its challenge, with a request without a token.
+    async fn probe(&self) -> Result<(), AuthError> {
+        let options = &self.0.options;
+        let ping = json!({"jsonrpc": "2.0", "id": 0, "method": "ping"});
+        let response = options.http.post_json("the MCP server", &options.url, &ping).await?;
+        self.set_challenge(Challenge::parse(&response.headers));
+        Ok(())
+    }
+
+    /// Revokes the grant and forgets it, with an unfinished login.
+    ///
+    /// # Errors
+    /// If it cannot be deleted.
+    pub async fn logout(&self) -> Result<Logout, AuthError> {
+        let options = &self.0.options;
+        let lease = options.store.lock(&self.0.key, LOCK_PATIENCE).await?;
+        let stored = options.store.load(&self.0.key).await;
+        // First forgotten: a revocation that fails must not keep the tokens.
+        let existed = options.store.delete(&lease).await?;
+        options.store.delete_login(&self.0.key).await?;
+        self.adopt(None);
+        let grant = match stored {
+            Ok(Some(stored)) => stored.grant,
+            Ok(None) | Err(_) if !existed => return Ok(Logout::NotLoggedIn),
+            Ok(None) => return Ok(Logout::Forgotten("it could not be read".into())),
+            Err(error) => return Ok(Logout::Forgotten(error.to_string())),
+        };
+        let Some(url) = &grant.revocation_endpoint else {
+            let cause = "the authorization server has no revocation endpoint";
+            return Ok(Logout::Forgotten(cause.to_owned()));
+        };
+        let client = grant.client.clone().with_settings(&options.settings)?;
+        let (token, is_refresh_token) = match &grant.refresh_token {
+            Some(token) => (token, true),
+            None => (&grant.access_token, false),
+        };
+        match token::revoke(&options.http, url, &client, token, is_refresh_token).await {
+            Ok(()) => Ok(Logout::Revoked),
+            Err(error) => Ok(Logout::Forgotten(error.to_string())),
+        }
+    }
+}
