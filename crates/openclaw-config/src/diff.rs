@@ -31,7 +31,7 @@ pub enum ServerChange {
     Removed,
     /// Its connection changed: it is restarted.
     Restarted,
-    /// Only its treatment changed: it is updated live.
+    /// Only its options changed: it is updated live.
     Updated,
     /// Its entry changed, but it runs neither before nor after.
     NotRunning,
@@ -55,10 +55,10 @@ impl ServerChange {
             _ if !running(new) => Self::Removed,
             (Some(old), Some(new)) => {
                 // Destructured, so that a new field must be handled here.
-                let ServerConfig { enabled: _, connection, treatment } = old;
+                let ServerConfig { enabled: _, connection, options } = old;
                 if *connection != new.connection {
                     Self::Restarted
-                } else if *treatment != new.treatment {
+                } else if *options != new.options {
                     Self::Updated
                 } else {
                     Self::Same

@@ -50,21 +50,21 @@ async fn run(url: &str) -> Result<(), Problem> {
     let scenario = Scenario::new(&name, context.as_deref())?;
 
     let config = serde_json::json!({ "mcp": { "servers": { "suite": { "url": url, "sampling": "always", "roots": true } } } });
-    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
+    let environment = LoadEnvironment { variable: &|_| None, home: None };
+    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), environment);
     let config = loaded.config.ok_or("invalid server URL")?;
 
     let environment = Environment::new(move |name| std::env::var(name).ok());
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host {
-        person: Some(Arc::new(Defaults)),
+        elicitor: Some(Arc::new(Defaults)),
         sampler: Some(Arc::new(Echo)),
         workspace: std::env::current_dir().ok(),
     };
-    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
+    let context = DialContext { resolver, environment, guard: Guard::none(), host };
     let (folders, services) = (Folders::default(), CallServices::none());
     let start = StartMode::Eager;
-    let setup = Setup { surroundings, folders, services, tries_again: false, start, agent: None };
+    let setup = Setup { context, folders, services, tries_again: false, start, agent: None };
     let fleet = Fleet::start(&config, setup);
     let tools = fleet.agent("main").ok_or("agent `main` not found")?;
     let outcome = match tools.server("suite") {

@@ -330,7 +330,7 @@ mod tests {
     }
 
     #[test]
-    fn a_guard_is_told_of_each_process_before_and_after_it_starts() {
+    fn a_guard_learns_of_each_process_before_and_after_it_starts() {
         let folder = tempfile::tempdir().unwrap();
         let heard = folder.path().join("heard");
         // It only records what it receives.

@@ -80,7 +80,7 @@ fn setup(folder: &Path) -> Setup {
     };
     let folders =
         Folders { catalogue: Some(folder.join("catalogue")), logs: Some(folder.join("logs")) };
-    let surroundings = DialContext { resolver, environment: environment.clone(), guard, host };
+    let context = DialContext { resolver, environment: environment.clone(), guard, host };
     Setup {
         config: load(folder).config.unwrap(),
         config_file: folder.join("openclaw.json"),
@@ -90,7 +90,7 @@ fn setup(folder: &Path) -> Setup {
         }),
         state: folder.to_owned(),
         fleet: fleet::Setup {
-            surroundings,
+            context,
             folders,
             services,
             tries_again: true,
@@ -116,8 +116,8 @@ fn load(folder: &Path) -> Loaded {
             "rateLimit": 1_000_000,
         } } },
     });
-    let surroundings = LoadEnvironment { variable: &|_| None, home: Some(folder) };
-    load_text(Path::new("openclaw.json"), &config.to_string(), surroundings)
+    let environment = LoadEnvironment { variable: &|_| None, home: Some(folder) };
+    load_text(Path::new("openclaw.json"), &config.to_string(), environment)
 }
 
 /// The arguments of the nth call of a turn.

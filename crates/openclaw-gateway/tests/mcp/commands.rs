@@ -86,7 +86,7 @@ async fn the_command_is_listed_with_its_verbs_and_the_servers() {
 }
 
 #[tokio::test]
-async fn an_agent_looks_freely_and_changes_nothing_without_somebody_s_word() {
+async fn an_agent_may_list_freely_but_needs_approval_for_changes() {
     let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
     let gateway = place.start().await;
     let me = anybody(&gateway);

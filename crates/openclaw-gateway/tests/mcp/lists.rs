@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::support::{Place, anybody, ask, config, entry, refused, stop};
 
 #[tokio::test]
-async fn servers_are_told_with_their_states_and_what_is_missing() {
+async fn servers_are_listed_with_their_states_and_missing_ones() {
     let servers = json!({
         "a": entry(&Script::new()),
         "broken": { "command": "/nowhere/at/all", "required": true, "maxRestarts": 0 },

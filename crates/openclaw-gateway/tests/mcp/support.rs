@@ -73,7 +73,7 @@ impl Place {
         let loaded = load();
         let Some(config) = loaded.config else { panic!("{:?}", loaded.report) };
         let state = self.path().join("state");
-        let surroundings = DialContext {
+        let context = DialContext {
             resolver,
             environment: environment.clone(),
             guard: Guard::none(),
@@ -85,7 +85,7 @@ impl Place {
             config_file: self.file(),
             load,
             fleet: fleet::Setup {
-                surroundings,
+                context,
                 folders: Folders { catalogue: None, logs: Some(self.path().join("logs")) },
                 services: CallServices {
                     audit: Audit::none(),

@@ -59,7 +59,7 @@ impl Place {
     pub(crate) fn setup(&self) -> Setup {
         let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
         let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-        let surroundings = DialContext {
+        let context = DialContext {
             resolver,
             environment: environment.clone(),
             guard: Guard::none(),
@@ -80,7 +80,7 @@ impl Place {
             load: read,
             state,
             fleet: fleet::Setup {
-                surroundings,
+                context,
                 folders: Folders::default(),
                 services: CallServices { pins, ..CallServices::none() },
                 tries_again: true,

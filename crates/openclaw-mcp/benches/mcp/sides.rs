@@ -81,23 +81,17 @@ pub(crate) fn config(servers: &Value) -> Config {
         "mcp": { "servers": servers },
         "tools": { "allow": ["mcp_*"], "deny": ["*_sleep"] },
     });
-    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
-    load_text(Path::new("openclaw.json"), &config.to_string(), surroundings).config.unwrap()
+    let environment = LoadEnvironment { variable: &|_| None, home: None };
+    load_text(Path::new("openclaw.json"), &config.to_string(), environment).config.unwrap()
 }
 
 pub(crate) fn setup(services: CallServices, folders: Folders) -> Setup {
     let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let (guard, host) = (Guard::none(), Host { person: Some(Arc::new(Absent)), ..Host::default() });
-    let surroundings = DialContext { resolver, environment, guard, host };
-    Setup {
-        surroundings,
-        folders,
-        services,
-        tries_again: true,
-        start: StartMode::Eager,
-        agent: None,
-    }
+    let (guard, host) =
+        (Guard::none(), Host { elicitor: Some(Arc::new(Absent)), ..Host::default() });
+    let context = DialContext { resolver, environment, guard, host };
+    Setup { context, folders, services, tries_again: true, start: StartMode::Eager, agent: None }
 }
 
 /// A user is present, as in the product, so that the calls in progress are tracked.

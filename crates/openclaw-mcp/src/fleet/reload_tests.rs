@@ -15,7 +15,7 @@ use crate::process::guard::Guard;
 use crate::server::dial::DialContext;
 use crate::server::{Folders, Server};
 
-/// An entry: enabled, connection, treatment.
+/// An entry: enabled, connection, options.
 type Entry = (bool, u8, u8);
 /// The servers of each agent.
 type Agents = BTreeMap<String, BTreeMap<String, Entry>>;
@@ -28,10 +28,10 @@ fn agents() -> impl Strategy<Value = Agents> {
 
 /// All servers are lazy, so that none is started.
 fn config(agents: &Agents) -> Config {
-    let entry = |(enabled, connection, treatment): &Entry| {
+    let entry = |(enabled, connection, options): &Entry| {
         json!({
             "command": "openclaw-no-such-program", "args": [connection.to_string()], "lazy": true,
-            "enabled": enabled, "toolTimeout": 1_000 + u64::from(*treatment),
+            "enabled": enabled, "toolTimeout": 1_000 + u64::from(*options),
         })
     };
     let list = agents.iter().map(|(id, servers)| {
@@ -40,8 +40,8 @@ fn config(agents: &Agents) -> Config {
         json!({ "id": id, "mcp": { "servers": servers } })
     });
     let text = json!({ "agents": { "list": list.collect::<Vec<_>>() } }).to_string();
-    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &text, surroundings);
+    let environment = LoadEnvironment { variable: &|_| None, home: None };
+    let loaded = load_text(Path::new("openclaw.json"), &text, environment);
     loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.report))
 }
 
@@ -49,9 +49,9 @@ fn setup() -> Setup {
     let environment = Environment::new(|_| None);
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
-    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
+    let context = DialContext { resolver, environment, guard: Guard::none(), host };
     Setup {
-        surroundings,
+        context,
         folders: Folders::default(),
         services: CallServices::none(),
         tries_again: true,
@@ -104,18 +104,18 @@ fn check(fleet: &Fleet, steps: &[Agents]) {
     }
 }
 
-/// Checks that each agent has its enabled servers with its own treatment, and shares those with the
+/// Checks that each agent has its enabled servers with its own options, and shares those with the
 /// same connection.
 fn in_force(fleet: &Fleet, agents: &Agents) {
     let mut running = BTreeMap::new();
     for (id, servers) in agents {
         let tools = fleet.agent(id).unwrap();
-        for (name, (enabled, connection, treatment)) in servers {
+        for (name, (enabled, connection, options)) in servers {
             let member = tools.member(name);
             assert_eq!(member.is_some(), *enabled);
             let Some(member) = member else { continue };
             let timeout = member.limits.timeout.as_millis();
-            assert_eq!(timeout, 1_000 + u128::from(*treatment));
+            assert_eq!(timeout, 1_000 + u128::from(*options));
             let first =
                 running.entry((name, connection)).or_insert_with(|| Arc::clone(&member.server));
             assert!(Arc::ptr_eq(first, &member.server), "{id} shares {name}");

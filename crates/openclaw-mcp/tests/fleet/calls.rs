@@ -79,7 +79,7 @@ async fn arguments_that_do_not_fit_are_refused_before_the_call() {
 }
 
 #[tokio::test]
-async fn rate_limited_calls_are_told_when_to_retry() {
+async fn rate_limited_calls_report_when_to_retry() {
     let entry = entry_with(&Script::new(), json!({ "rateLimit": 3 }));
     let fleet = start(&servers(json!({ "x": entry })));
     fleet.tried().await;
@@ -354,7 +354,7 @@ async fn an_elicitation_reaches_a_user_or_is_declined_without_one() {
         assert!(!outcome.rendered().is_empty(), "{outcome:?}");
         alone.stop().await;
         let mut setup = setup();
-        setup.surroundings.host.person = Some(Arc::new(Agreeable));
+        setup.context.host.elicitor = Some(Arc::new(Agreeable));
         let fleet = Fleet::start(&config, setup);
         fleet.tried().await;
         let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
@@ -382,9 +382,9 @@ async fn a_url_elicitation_reaches_the_user_in_every_version_also_without_an_id(
         let script = script.tools([Tool::new("ask"), Tool::new("echo")]);
         let fixed = script.clone().ask(Ask::ElicitationUrl);
         let config = servers(json!({ "x": entry(&script), "y": entry(&fixed) }));
-        let person = Arc::new(Visitor::default());
+        let elicitor = Arc::new(Visitor::default());
         let mut setup = setup();
-        setup.surroundings.host.person = Some(person.clone());
+        setup.context.host.elicitor = Some(elicitor.clone());
         let fleet = Fleet::start(&config, setup);
         fleet.tried().await;
         let ask = json!({ "method": "elicitation/create", "params": without_id });
@@ -393,7 +393,7 @@ async fn a_url_elicitation_reaches_the_user_in_every_version_also_without_an_id(
             assert!(outcome.rendered().contains(r#""action":"accept""#), "{outcome:?}");
         }
         let visit = ElicitationKind::Visit(url.to_owned());
-        assert_eq!(*person.0.lock().unwrap(), [visit.clone(), visit]);
+        assert_eq!(*elicitor.0.lock().unwrap(), [visit.clone(), visit]);
         fleet.stop().await;
     }
 }
@@ -420,7 +420,7 @@ async fn waiting_for_the_user_extends_the_timeout_up_to_the_cap() {
         let config =
             config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": cap } }));
         let mut setup = setup();
-        setup.surroundings.host.person = Some(Arc::new(Thoughtful));
+        setup.context.host.elicitor = Some(Arc::new(Thoughtful));
         let fleet = Fleet::start(&config, setup);
         fleet.tried().await;
         let context = CallContext { session: Some("here"), ..CallContext::by_hand("test") };
@@ -438,13 +438,13 @@ async fn roots_name_the_workspace_of_the_agent_that_calls_and_are_an_error_where
         let fleet = start(&config(&json!({
             "mcp": { "servers": { "x": server } },
             "agents": { "list": [
-                { "id": "one", "workspace": "/work one" },
+                { "id": "one", "workspace": "/made up/one" },
                 { "id": "two", "workspace": "/two" },
                 { "id": "none" },
             ] },
         })));
         fleet.tried().await;
-        for (agent, named) in [("one", "file:///work%20one/"), ("two", "file:///two/")] {
+        for (agent, named) in [("one", "file:///made%20up/one/"), ("two", "file:///two/")] {
             let tools = fleet.agent(agent).unwrap();
             let said = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await.rendered();
             assert!(said.contains(&format!(r#""uri":"{named}""#)), "{said}");

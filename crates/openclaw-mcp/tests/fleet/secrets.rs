@@ -18,9 +18,9 @@ async fn a_secret_that_a_server_prints_is_redacted_everywhere() {
     let mut setup = setup();
     let environment: Environment =
         [("PATH", "/usr/bin:/bin"), ("VAULTED", SECRET)].into_iter().collect();
-    setup.surroundings.resolver =
+    setup.context.resolver =
         Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    setup.surroundings.environment = environment;
+    setup.context.environment = environment;
     setup.folders = Folders { catalogue: None, logs: Some(folder.path().to_owned()) };
     // It prints the secret to stdout and stderr after the first request.
     let script = "read line; printenv TOKEN >&2; printenv TOKEN; exit 3";
@@ -52,9 +52,9 @@ async fn no_part_of_a_secret_is_left_where_a_message_is_truncated() {
     let mut setup = setup();
     let environment: Environment =
         [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("VAULTED", SECRET)].into_iter().collect();
-    setup.surroundings.resolver =
+    setup.context.resolver =
         Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    setup.surroundings.environment = environment;
+    setup.context.environment = environment;
     // It rejects everything, with a message that is truncated in the middle of the secret.
     let script = "\
 import json, os, sys, time

@@ -35,8 +35,8 @@ pub(crate) fn entry_with(script: &Script, more: Value) -> Value {
 }
 
 pub(crate) fn config(config: &Value) -> Config {
-    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
+    let environment = LoadEnvironment { variable: &|_| None, home: None };
+    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), environment);
     match loaded.config {
         Some(config) => config,
         None => panic!("{:?}", loaded.report),
@@ -53,9 +53,9 @@ pub(crate) fn setup() -> Setup {
     let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
-    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
+    let context = DialContext { resolver, environment, guard: Guard::none(), host };
     Setup {
-        surroundings,
+        context,
         folders: Folders::default(),
         services: CallServices::none(),
         tries_again: true,

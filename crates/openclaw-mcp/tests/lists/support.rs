@@ -75,10 +75,10 @@ pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
     let environment: Environment = [("PATH", path)].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
-    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
+    let context = DialContext { resolver, environment, guard: Guard::none(), host };
     let (folders, services) = (Folders::default(), CallServices::none());
     let setup = Setup {
-        surroundings,
+        context,
         folders,
         services,
         tries_again: true,
@@ -89,8 +89,8 @@ pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
 }
 
 pub(crate) fn load(config: &Value) -> Config {
-    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
+    let environment = LoadEnvironment { variable: &|_| None, home: None };
+    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), environment);
     match loaded.config {
         Some(config) => config,
         None => panic!("{:?}", loaded.report),

@@ -98,8 +98,8 @@ pub(crate) struct Expected {
 
 pub(crate) fn servers(servers: &Value) -> Config {
     let text = json!({ "mcp": { "servers": servers, "maxConcurrentServers": 16 } }).to_string();
-    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &text, surroundings);
+    let environment = LoadEnvironment { variable: &|_| None, home: None };
+    let loaded = load_text(Path::new("openclaw.json"), &text, environment);
     match loaded.config {
         Some(config) => config,
         None => panic!("{:?}", loaded.report),
@@ -111,16 +111,9 @@ pub(crate) fn setup(host: Host) -> Setup {
     let path = std::env::var("PATH").unwrap();
     let environment: Environment = [("PATH", path.as_str())].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
+    let context = DialContext { resolver, environment, guard: Guard::none(), host };
     let (folders, services) = (Folders::default(), CallServices::none());
-    Setup {
-        surroundings,
-        folders,
-        services,
-        tries_again: true,
-        start: StartMode::Eager,
-        agent: None,
-    }
+    Setup { context, folders, services, tries_again: true, start: StartMode::Eager, agent: None }
 }
 
 /// Starts a fleet and asserts that all servers are ready.

@@ -136,7 +136,7 @@ impl LogLimit {
 struct Followed {
     changes: u64,
     /// Whether the server currently reports its changes.
-    is_told: bool,
+    is_reported: bool,
 }
 
 impl Client {
@@ -231,7 +231,7 @@ impl Client {
         for uri in resources {
             let followed = updates.entry(uri).or_default();
             followed.changes += 1;
-            followed.is_told = true;
+            followed.is_reported = true;
         }
     }
 
@@ -245,12 +245,12 @@ impl Client {
 
     /// Returns how often a resource has changed; `None` if the server does not report it.
     pub(crate) fn changes_of(&self, uri: &str) -> Option<u64> {
-        self.updates().get(uri).filter(|it| it.is_told).map(|it| it.changes)
+        self.updates().get(uri).filter(|it| it.is_reported).map(|it| it.changes)
     }
 
     /// Records that changes are no longer reported, and that some may have been missed.
     pub(crate) fn follow_nothing(&self) {
-        self.updates().values_mut().for_each(|followed| followed.is_told = false);
+        self.updates().values_mut().for_each(|followed| followed.is_reported = false);
     }
 
     fn updates(&self) -> MutexGuard<'_, BTreeMap<String, Followed>> {
@@ -265,8 +265,8 @@ impl Client {
 
     /// Registers a call of an agent, in a session or without one, until the guard is dropped.
     pub(crate) fn working_for(&self, agent: &str, session: Option<&str>) -> Option<CallGuard> {
-        let Host { person, sampler, .. } = &self.shared.host;
-        if person.is_none() && sampler.is_none() {
+        let Host { elicitor, sampler, .. } = &self.shared.host;
+        if elicitor.is_none() && sampler.is_none() {
             return None;
         }
         let call = self.shared.work.begin(agent, session);
@@ -306,7 +306,7 @@ impl Client {
     }
 
     async fn elicit(&self, asked: Elicitation) -> ElicitResult {
-        let Some(person) = &self.shared.host.person else {
+        let Some(elicitor) = &self.shared.host.elicitor else {
             tracing::info!(server = %self.shared.server, "declined an elicitation: no user");
             return ElicitResult::new(ElicitationAction::Decline);
         };
@@ -319,7 +319,7 @@ impl Client {
         let _thinking = lane.map(|lane| lane.thinking());
         let answer = tokio::select! {
             biased;
-            answer = timeout(PATIENCE, person.ask(question)) => answer.unwrap_or_else(|_| {
+            answer = timeout(PATIENCE, elicitor.ask(question)) => answer.unwrap_or_else(|_| {
                 tracing::info!(server = %self.shared.server, "an elicitation timed out");
                 ElicitationAnswer::Cancel
             }),
@@ -414,7 +414,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_question_is_cancelled_when_all_calls_it_may_belong_to_have_ended() {
-        let host = Host { person: Some(Arc::new(Absent)), ..Host::default() };
+        let host = Host { elicitor: Some(Arc::new(Absent)), ..Host::default() };
         let client = Client::new("x", host);
         let calls = [client.working_for("main", Some("a")), client.working_for("main", None)];
         let mut asking = std::pin::pin!(client.fulfil(questions(1)));
@@ -431,7 +431,7 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_question_without_an_answer_times_out() {
-        let host = Host { person: Some(Arc::new(Absent)), ..Host::default() };
+        let host = Host { elicitor: Some(Arc::new(Absent)), ..Host::default() };
         let answers = Client::new("x", host).fulfil(questions(2)).await.unwrap();
         assert_eq!(answers["0"]["action"], "cancel");
         assert_eq!(answers["1"]["action"], "cancel");
