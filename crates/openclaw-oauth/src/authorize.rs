@@ -30,6 +30,7 @@ pub struct AuthorizationRequest {
     pub scopes: Option<Vec<String>>,
     /// The key that the tokens will be bound to.
     pub dpop: Option<DpopKey>,
+    endpoint: Url,
     #[serde(with = "crate::secret")]
     state: SecretString,
     #[serde(with = "crate::secret")]
@@ -52,11 +53,12 @@ impl AuthorizationRequest {
             let cause = "the client is registered at another server".to_owned();
             return Err(AuthError::NotRegistered { issuer: quoted(&server.issuer), cause });
         }
-        if server.authorization_endpoint.is_none() {
+        let endpoint = server.authorization_endpoint.clone().ok_or_else(|| {
             let cause = "has no authorization endpoint".to_owned();
-            return Err(AuthError::Unsupported { issuer: quoted(&server.issuer), cause });
-        }
+            AuthError::Unsupported { issuer: quoted(&server.issuer), cause }
+        })?;
         Ok(Self {
+            endpoint,
             server,
             client,
             redirect_uri: redirect_uri.to_owned(),
@@ -70,9 +72,7 @@ impl AuthorizationRequest {
 
     /// Returns the URL that the user opens in a browser.
     pub fn url(&self) -> Url {
-        // `new` requires an endpoint; a stored request without one leads to the token endpoint.
-        let endpoint = self.server.authorization_endpoint.as_ref();
-        let mut url = endpoint.unwrap_or(&self.server.token_endpoint).clone();
+        let mut url = self.endpoint.clone();
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier.expose()));
         let mut query = url.query_pairs_mut();
         query

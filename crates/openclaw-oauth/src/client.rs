@@ -274,7 +274,7 @@ async fn register(
         return Err(refused(cause));
     };
     let methods = server.token_endpoint_auth_methods_supported.as_deref();
-    let requested = choose_method(methods).ok_or_else(|| {
+    let requested = choose_method(methods, &settings.grant).ok_or_else(|| {
         refused("it has no authentication method for registered clients; set `clientId`".to_owned())
     })?;
     let body = registration_request(server, settings, redirect_uri, requested);
@@ -320,23 +320,27 @@ fn registration_request(
     let mut body = json!({
         "client_name": CLIENT_NAME,
         "application_type": "native",
-        "redirect_uris": [redirect_uri],
         "grant_types": grants,
-        "response_types": if is_login { vec!["code"] } else { Vec::new() },
         "token_endpoint_auth_method": auth.name(),
     });
+    if is_login {
+        body["redirect_uris"] = json!([redirect_uri]);
+        body["response_types"] = json!(["code"]);
+    }
     if let Some(scopes) = settings.scopes.as_ref().filter(|scopes| !scopes.is_empty()) {
         body["scope"] = scopes.join(" ").into();
     }
     body
 }
 
-/// A program on the user's machine cannot keep a secret, so none is preferred. A server that lists
-/// nothing supports Basic (RFC 8414, section 2).
-fn choose_method(supported: Option<&[String]>) -> Option<TokenAuth> {
+/// A program on the user's machine cannot keep a secret, so none is preferred, except where the client
+/// is its own user. A server that lists nothing supports Basic (RFC 8414, section 2).
+fn choose_method(supported: Option<&[String]>, grant: &GrantType) -> Option<TokenAuth> {
     let Some(supported) = supported else { return Some(TokenAuth::Basic) };
+    let needs_secret = matches!(grant, GrantType::ClientCredentials);
     [TokenAuth::None, TokenAuth::Basic, TokenAuth::Post]
         .into_iter()
+        .filter(|method| !needs_secret || *method != TokenAuth::None)
         .find(|method| has(supported, *method))
 }
 

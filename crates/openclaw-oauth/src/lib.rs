@@ -24,3 +24,6 @@ pub mod settings;
 pub mod store;
 pub mod token;
 mod token_response;
+
+#[cfg(test)]
+mod test_server;

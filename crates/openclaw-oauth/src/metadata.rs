@@ -1,7 +1,7 @@
 //! Discovery: from a server's URL to its authorization server (RFC 9728, RFC 8414, OpenID Connect
 //! Discovery; MCP authorization, "Authorization Server Discovery").
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
 use crate::challenge::{Challenge, Scheme, scopes};
@@ -55,10 +55,10 @@ pub struct AuthorizationServer {
     /// The algorithms of client assertions.
     pub token_endpoint_auth_signing_alg_values_supported: Option<Vec<String>>,
     /// Whether each response to a login has an `iss` parameter (RFC 9207).
-    #[serde(default)]
+    #[serde(default, deserialize_with = "flag")]
     pub authorization_response_iss_parameter_supported: bool,
     /// Whether a client id may be the URL of a metadata document.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "flag")]
     pub client_id_metadata_document_supported: bool,
     /// The algorithms of DPoP proofs.
     pub dpop_signing_alg_values_supported: Option<Vec<String>>,
@@ -69,7 +69,7 @@ struct ResourceDocument {
     resource: String,
     authorization_servers: Option<Vec<String>>,
     scopes_supported: Option<Vec<String>>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "flag")]
     dpop_bound_access_tokens_required: bool,
 }
 
@@ -78,6 +78,11 @@ struct ServerDocument {
     #[serde(flatten)]
     server: AuthorizationServer,
     code_challenge_methods_supported: Option<Vec<String>>,
+}
+
+/// Some servers write null for what they do not support.
+fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Ok(Option::<bool>::deserialize(from)?.unwrap_or_default())
 }
 
 /// Finds the authorization server of an MCP server, and the scopes to request.
