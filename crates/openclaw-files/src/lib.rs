@@ -5,12 +5,16 @@
 //! directory is opened here.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read as _};
+use std::io::{self, Read as _, Write as _};
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 /// Polling interval for a lock held by another process.
 const PAUSE: Duration = Duration::from_millis(5);
+/// The name prefix of the temporary files of [`replace`].
+const UNFINISHED: &str = ".unfinished-";
+/// Older temporary files were left by a process that was killed.
+const ABANDONED: Duration = Duration::from_secs(60 * 60);
 
 /// Creates a directory and its parents, private to the user. Existing directories are left
 /// unchanged.
@@ -123,6 +127,60 @@ pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     String::from_utf8(read(path, max_bytes)?).map_err(not_text)
 }
 
+/// Creates or replaces a file atomically, private to the user. Returns when it is on disk: after a
+/// crash or a power cut the path holds either the old content or all of `bytes`.
+///
+/// The path itself is replaced, also if it is a symbolic link or a pipe. The folder must exist.
+///
+/// # Errors
+/// If it cannot be written. The old content is left unchanged, unless only the last step failed:
+/// syncing the folder.
+pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    remove_abandoned(folder);
+    // Created in the same folder: a rename cannot cross file systems. Its mode is 0600.
+    let mut draft = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
+    draft.write_all(bytes)?;
+    draft.as_file().sync_all()?;
+    draft.persist(path).map_err(|error| error.error)?;
+    sync_folder(folder)
+}
+
+/// Makes a rename durable. Not all file systems support it.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    match File::open(folder).and_then(|folder| folder.sync_all()) {
+        Err(error)
+            if !matches!(
+                error.kind(),
+                io::ErrorKind::InvalidInput
+                    | io::ErrorKind::Unsupported
+                    | io::ErrorKind::PermissionDenied
+            ) =>
+        {
+            Err(error)
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Removes temporary files of processes that were killed in [`replace`]. Errors are ignored: the
+/// next call tries again.
+fn remove_abandoned(folder: &Path) {
+    let Ok(entries) = std::fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let is_ours = entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
+        let written = || entry.metadata().and_then(|about| about.modified()).ok();
+        let age = || written().and_then(|written| written.elapsed().ok());
+        if is_ours && age().is_some_and(|age| age > ABANDONED) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
+}
+
 #[cfg(unix)]
 fn set_flags(options: &mut OpenOptions, flags: i32) {
     std::os::unix::fs::OpenOptionsExt::custom_flags(options, flags);
@@ -212,6 +270,25 @@ mod tests {
         assert_eq!(read(&path, 4).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
         std::fs::write(&path, b"\xff").unwrap();
         assert_eq!(read_text(&path, 4).unwrap_err().kind(), io::ErrorKind::InvalidData);
+    }
+
+    #[test]
+    fn a_replaced_file_is_private_and_an_abandoned_draft_is_removed() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        std::fs::write(&path, "old").unwrap();
+        let draft = folder.path().join(".unfinished-1");
+        let recent = folder.path().join(".unfinished-2");
+        std::fs::write(&recent, "").unwrap();
+        let file = File::create(&draft).unwrap();
+        file.set_modified(std::time::SystemTime::now() - 2 * ABANDONED).unwrap();
+        replace(&path, b"new").unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"new");
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert!(!draft.exists() && recent.exists());
+        assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2);
     }
 
     #[test]
