@@ -1,0 +1,320 @@
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::*;
+use crate::grant::tests::grant;
+use crate::store::key::KeyFileReason;
+use crate::store::key::tests::FakeKeychain;
+
+const SOON: Duration = Duration::from_secs(10);
+
+struct State {
+    folder: tempfile::TempDir,
+    key: GrantKey,
+}
+
+impl State {
+    fn new() -> Self {
+        let url = "https://notes.example/mcp".parse().unwrap();
+        Self { folder: tempfile::tempdir().unwrap(), key: GrantKey::new("notes", &url) }
+    }
+
+    /// Returns a store like that of a new process.
+    fn store(&self) -> FileStore {
+        FileStore::new(self.folder.path(), KeyOptions { use_keychain: false })
+    }
+
+    fn with_keychain(&self, keychain: &Arc<FakeKeychain>) -> FileStore {
+        let folder = self.folder.path().join("mcp");
+        let keys = Keys::with_keychain(&folder, Ok(keychain.clone()));
+        FileStore { files: SealedFiles::new(folder.join("tokens"), keys) }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.store().files.path(&self.key, Kind::Grant)
+    }
+
+    async fn save(&self, store: &FileStore, token: &str) -> Version {
+        let lease = store.lock(&self.key, SOON).await.unwrap();
+        store.save(&lease, &grant(token)).await.unwrap()
+    }
+
+    /// Loads in a new process.
+    async fn load(&self) -> Result<Option<StoredGrant>, AuthError> {
+        self.store().load(&self.key).await
+    }
+
+    async fn error(&self) -> String {
+        let error = self.load().await.unwrap_err();
+        assert!(matches!(error, AuthError::Store(_)));
+        error.to_string()
+    }
+
+    async fn assert_token(&self, token: &str) {
+        let stored = self.load().await.unwrap().unwrap();
+        assert_eq!(stored.grant.access_token.expose(), token);
+    }
+}
+
+#[tokio::test]
+async fn a_saved_grant_is_loaded_by_another_process_and_private() {
+    let state = State::new();
+    assert!(state.load().await.unwrap().is_none());
+    let version = state.save(&state.store(), "one").await;
+    let stored = state.load().await.unwrap().unwrap();
+    assert_eq!((stored.version, stored.refreshing_since), (version, None));
+    state.assert_token("one").await;
+    let text = std::fs::read_to_string(state.file()).unwrap();
+    assert!(!text.contains("one") && !text.contains("client-1"), "{text}");
+    let envelope: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(envelope["version"], 1);
+    assert_eq!(envelope["cipher"], "chacha20-poly1305");
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = |path: &Path| path.metadata().unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(&state.file()), 0o600);
+        assert_eq!(mode(state.file().parent().unwrap()), 0o700);
+    }
+}
+
+#[tokio::test]
+async fn a_change_by_another_process_changes_the_version() {
+    let state = State::new();
+    let store = state.store();
+    assert_eq!(store.version(&state.key).await.unwrap(), None);
+    let one = state.save(&state.store(), "same").await;
+    assert_eq!(store.version(&state.key).await.unwrap(), Some(one));
+    let two = state.save(&state.store(), "same").await;
+    assert_ne!(one, two);
+    assert_eq!(store.version(&state.key).await.unwrap(), Some(two));
+    let lease = store.lock(&state.key, SOON).await.unwrap();
+    assert!(store.delete(&lease).await.unwrap());
+    assert!(!store.delete(&lease).await.unwrap());
+    assert_eq!(store.version(&state.key).await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_refresh_that_was_interrupted_leaves_the_old_grant_with_a_mark() {
+    let state = State::new();
+    let store = state.store();
+    let lease = store.lock(&state.key, SOON).await.unwrap();
+    let missing = store.mark_refreshing(&lease, 5).await.unwrap_err();
+    assert!(matches!(missing, AuthError::LoginRequired));
+    store.save(&lease, &grant("old")).await.unwrap();
+    store.mark_refreshing(&lease, 5).await.unwrap();
+    // Killed here.
+    drop((lease, store));
+    assert_eq!(state.load().await.unwrap().unwrap().refreshing_since, Some(5));
+    state.assert_token("old").await;
+    state.save(&state.store(), "new").await;
+    assert_eq!(state.load().await.unwrap().unwrap().refreshing_since, None);
+    state.assert_token("new").await;
+}
+
+#[tokio::test]
+async fn a_file_of_any_other_length_is_an_error() {
+    let state = State::new();
+    state.save(&state.store(), "one").await;
+    let whole = std::fs::read(state.file()).unwrap();
+    // With the key in memory, as in a running process.
+    let store = state.store();
+    assert!(store.load(&state.key).await.unwrap().is_some());
+    for length in 0..whole.len() {
+        std::fs::write(state.file(), &whole[..length]).unwrap();
+        let error = store.load(&state.key).await.unwrap_err();
+        assert!(matches!(error, AuthError::Store(_)), "{length}: {error}");
+    }
+    std::fs::write(state.file(), [&whole[..], b"}"].concat()).unwrap();
+    let error = state.error().await;
+    assert!(error.contains(&state.file().display().to_string()), "{error}");
+    assert!(error.contains("`openclaw mcp login notes`"), "{error}");
+}
+
+#[tokio::test]
+async fn a_changed_byte_is_never_a_wrong_grant() {
+    let state = State::new();
+    state.save(&state.store(), "one").await;
+    let whole = std::fs::read(state.file()).unwrap();
+    let store = state.store();
+    assert!(store.load(&state.key).await.unwrap().is_some());
+    for place in 0..whole.len() {
+        let mut changed = whole.clone();
+        changed[place] ^= 1;
+        std::fs::write(state.file(), &changed).unwrap();
+        // White space between the fields does not matter.
+        if let Ok(stored) = store.load(&state.key).await {
+            assert!(whole[place].is_ascii_whitespace());
+            assert_eq!(stored.unwrap().grant.access_token.expose(), "one");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_file_copied_to_another_server_is_rejected() {
+    let state = State::new();
+    state.save(&state.store(), "one").await;
+    let url = "https://evil.example/mcp".parse().unwrap();
+    for other in [GrantKey::new("notes", &url), GrantKey::new("mail", &state.key.url)] {
+        let path = state.store().files.path(&other, Kind::Grant);
+        std::fs::copy(state.file(), path).unwrap();
+        let error = state.store().load(&other).await.unwrap_err().to_string();
+        assert!(error.contains("another server"), "{error}");
+    }
+    let listing = state.store().list().await.unwrap();
+    assert_eq!((listing.grants.len(), listing.damaged.len()), (1, 2));
+}
+
+#[tokio::test]
+async fn a_damaged_file_stays_until_the_next_login() {
+    let state = State::new();
+    state.save(&state.store(), "one").await;
+    std::fs::write(state.file(), "{}").unwrap();
+    let store = state.store();
+    let lease = store.lock(&state.key, SOON).await.unwrap();
+    store.mark_refreshing(&lease, 5).await.unwrap_err();
+    assert_eq!(std::fs::read(state.file()).unwrap(), b"{}");
+    drop(lease);
+    state.save(&store, "two").await;
+    state.assert_token("two").await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_or_a_folder_in_place_of_the_file_is_an_error_without_blocking() {
+    let state = State::new();
+    state.save(&state.store(), "one").await;
+    std::fs::remove_file(state.file()).unwrap();
+    nix::unistd::mkfifo(&state.file(), nix::sys::stat::Mode::S_IRWXU).unwrap();
+    assert!(state.error().await.contains("not a regular file"));
+    assert!(state.store().version(&state.key).await.is_err());
+    assert_eq!(state.store().list().await.unwrap().damaged.len(), 1);
+    // A login replaces it.
+    state.save(&state.store(), "two").await;
+    state.assert_token("two").await;
+    std::fs::remove_file(state.file()).unwrap();
+    std::fs::create_dir(state.file()).unwrap();
+    assert!(state.load().await.is_err());
+}
+
+#[tokio::test]
+async fn a_folder_that_cannot_be_written_is_reported_before_the_login() {
+    let state = State::new();
+    state.store().check_writable().await.unwrap();
+    let tokens = state.folder.path().join("mcp/tokens");
+    assert_eq!(std::fs::read_dir(&tokens).unwrap().count(), 0);
+    std::fs::remove_dir(&tokens).unwrap();
+    std::fs::write(&tokens, "").unwrap();
+    let error = state.store().check_writable().await.unwrap_err().to_string();
+    assert!(error.starts_with(&format!("cannot write {}: ", tokens.display())), "{error}");
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_read_only_folder_is_reported_and_leaves_the_grant() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let state = State::new();
+    state.save(&state.store(), "one").await;
+    let tokens = state.folder.path().join("mcp/tokens");
+    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o500)).unwrap();
+    if std::fs::write(tokens.join("probe"), "").is_ok() {
+        // Root may write anywhere.
+        return;
+    }
+    let store = state.store();
+    let error = store.check_writable().await.unwrap_err().to_string();
+    assert!(error.contains("Permission denied"), "{error}");
+    let lease = store.lock(&state.key, SOON).await.unwrap();
+    store.save(&lease, &grant("two")).await.unwrap_err();
+    state.assert_token("one").await;
+    std::fs::set_permissions(&tokens, std::fs::Permissions::from_mode(0o700)).unwrap();
+}
+
+#[tokio::test]
+async fn a_lost_key_and_a_locked_keychain_have_different_errors() {
+    let state = State::new();
+    let keychain = Arc::new(FakeKeychain::default());
+    state.save(&state.with_keychain(&keychain), "one").await;
+    *keychain.broken.lock().unwrap() = Some(KeyFileReason::Locked);
+    let locked = state.with_keychain(&keychain).load(&state.key).await.unwrap_err().to_string();
+    assert!(locked.contains("locked") && locked.contains("unlock"), "{locked}");
+    *keychain.broken.lock().unwrap() = None;
+    *keychain.entry.lock().unwrap() = None;
+    let lost = state.with_keychain(&keychain).load(&state.key).await.unwrap_err().to_string();
+    assert!(lost.contains("its key") && lost.contains("login notes"), "{lost}");
+}
+
+#[tokio::test]
+async fn grants_move_to_the_keychain_and_the_key_file_goes_with_the_last() {
+    let state = State::new();
+    let key_file = state.folder.path().join("mcp/tokens.key");
+    let other = GrantKey::new("mail", &state.key.url);
+    let plain = state.store();
+    state.save(&plain, "one").await;
+    let lease = plain.lock(&other, SOON).await.unwrap();
+    plain.save(&lease, &grant("other")).await.unwrap();
+    // This keychain has a key of its own already.
+    let keychain = Arc::new(FakeKeychain::default());
+    let made = State::new();
+    made.save(&made.with_keychain(&keychain), "x").await;
+    let store = state.with_keychain(&keychain);
+    assert_eq!(store.list().await.unwrap().grants.len(), 2);
+    state.save(&store, "two").await;
+    assert!(key_file.exists());
+    store.save(&lease, &grant("other")).await.unwrap();
+    assert!(!key_file.exists());
+    assert_eq!(store.key_place().await, Some(KeyPlace::Keychain));
+    // A process that still has the old key in memory writes it down again before it uses it.
+    plain.save(&lease, &grant("third")).await.unwrap();
+    assert!(key_file.exists());
+    assert!(state.store().load(&other).await.unwrap().is_some());
+}
+
+#[tokio::test]
+async fn all_grants_are_listed_and_unreadable_ones_can_be_deleted() {
+    let state = State::new();
+    assert!(state.store().list().await.unwrap().grants.is_empty());
+    state.save(&state.store(), "one").await;
+    let mail = GrantKey::new("mail", &state.key.url);
+    let lease = state.store().lock(&mail, SOON).await.unwrap();
+    state.store().save(&lease, &grant("two")).await.unwrap();
+    std::fs::write(state.folder.path().join("mcp/tokens/notes.txt"), "").unwrap();
+    std::fs::remove_file(state.folder.path().join("mcp/tokens.key")).unwrap();
+    let listing = state.store().list().await.unwrap();
+    let keys: Vec<_> = listing.grants.iter().map(|(key, _)| key).collect();
+    assert_eq!(keys, [&mail, &state.key]);
+    assert!(listing.grants.iter().all(|(_, grant)| grant.is_err()) && listing.damaged.is_empty());
+    assert!(state.store().delete(&lease).await.unwrap());
+    assert_eq!(state.store().list().await.unwrap().grants.len(), 1);
+}
+
+#[tokio::test]
+async fn a_login_is_finished_by_another_process_within_its_lifetime() {
+    let state = State::new();
+    let request = serde_json::json!({"verifier": "the-verifier"});
+    let login = PendingLogin { created_at: 1000, request };
+    assert!(!format!("{login:?}").contains("the-verifier"));
+    state.store().save_login(&state.key, &login).await.unwrap();
+    let found = state.store().load_login(&state.key, 1899).await.unwrap().unwrap();
+    assert_eq!(found.request["verifier"], "the-verifier");
+    assert!(state.load().await.unwrap().is_none());
+    let path = state.store().files.path(&state.key, Kind::Login);
+    assert!(!std::fs::read_to_string(&path).unwrap().contains("the-verifier"));
+    // One of two gets it.
+    assert!(state.store().delete_login(&state.key).await.unwrap());
+    assert!(!state.store().delete_login(&state.key).await.unwrap());
+    state.store().save_login(&state.key, &login).await.unwrap();
+    assert!(state.store().load_login(&state.key, 1900).await.unwrap().is_none());
+    assert!(!path.exists());
+    assert!(login.is_expired(900) && !login.is_expired(950));
+}
+
+#[tokio::test]
+async fn a_login_is_not_taken_for_a_grant() {
+    let state = State::new();
+    let login = PendingLogin { created_at: 0, request: serde_json::Value::Null };
+    state.store().save_login(&state.key, &login).await.unwrap();
+    let path = state.store().files.path(&state.key, Kind::Login);
+    std::fs::rename(path, state.file()).unwrap();
+    assert!(state.error().await.contains("damaged or edited"));
+}

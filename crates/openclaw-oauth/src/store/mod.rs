@@ -1,0 +1,217 @@
+//! Where grants and unfinished logins are kept.
+//!
+//! # A refresh never loses a token
+//!
+//! With rotation, the response to a refresh holds the only valid refresh token. So a refresh is one
+//! transaction, in this order:
+//!
+//! 1. [`lock`](GrantStore::lock) the key. [`load`](GrantStore::load) again: if another task or
+//!    process has refreshed meanwhile, use its grant and stop here.
+//! 2. [`mark_refreshing`](GrantStore::mark_refreshing): the stored grant keeps the old tokens and
+//!    gets the mark. It is on disk before the request is sent, so a store that cannot be written
+//!    fails here, while the old refresh token is still valid.
+//! 3. Send the request.
+//! 4. [`save`](GrantStore::save) the new grant. It is on disk when this returns.
+//! 5. Use the new grant in memory. Drop the lease.
+//!
+//! A crash leaves the old grant without mark (before 2), the old grant with the mark (2 to 4), or
+//! the new grant (after 4); never a part of one. A marked grant whose lease is free was interrupted:
+//! its refresh token may have been used. Try it once; if it is rejected, a login is necessary. If
+//! the request certainly was not sent or was rejected, [`save`](GrantStore::save) the old grant to
+//! remove the mark.
+//!
+//! Writes complete and keep the lock even if their caller is cancelled. Steps 3 and 4 as a whole do
+//! not: run them in a task that outlives the caller.
+
+use std::any::Any;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use serde::{Deserialize, Serialize};
+
+use crate::error::AuthError;
+use crate::grant::{Grant, GrantKey};
+
+mod envelope;
+mod file;
+mod key;
+mod key_file;
+mod keychain;
+mod sealed;
+
+pub use file::FileStore;
+pub use key::{KeyFileReason, KeyOptions, KeyPlace};
+
+/// How long an unfinished login can be finished, in seconds.
+pub const LOGIN_LIFETIME: i64 = 15 * 60;
+
+/// Stores grants and unfinished logins, for all processes of a user.
+///
+/// Errors are [`AuthError::Store`] unless stated otherwise.
+pub trait GrantStore: Send + Sync + fmt::Debug {
+    /// Waits up to `patience` until no other task or process holds the lease of this key. It is
+    /// held during a refresh or a login, and released when dropped.
+    fn lock<'a>(
+        &'a self,
+        key: &'a GrantKey,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<Lease, AuthError>>;
+
+    /// Returns the stored grant. Fails if it is damaged or cannot be decrypted.
+    fn load<'a>(
+        &'a self,
+        key: &'a GrantKey,
+    ) -> BoxFuture<'a, Result<Option<StoredGrant>, AuthError>>;
+
+    /// Stores a grant, replaces an earlier one, and removes its mark. Durable when it returns.
+    fn save<'a>(
+        &'a self,
+        lease: &'a Lease,
+        grant: &'a Grant,
+    ) -> BoxFuture<'a, Result<Version, AuthError>>;
+
+    /// Marks the stored grant: a refresh begins `at` this time, in Unix seconds. Durable when it
+    /// returns. Fails with [`AuthError::LoginRequired`] if there is no grant.
+    fn mark_refreshing<'a>(
+        &'a self,
+        lease: &'a Lease,
+        at: i64,
+    ) -> BoxFuture<'a, Result<Version, AuthError>>;
+
+    /// Deletes a grant. Returns whether there was one, readable or not.
+    fn delete<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<bool, AuthError>>;
+
+    /// Returns all grants, sorted by key.
+    fn list(&self) -> BoxFuture<'_, Result<Listing, AuthError>>;
+
+    /// Returns the version of the stored grant, or `None` without one. Cheap enough to poll every
+    /// few seconds: nothing is decrypted.
+    fn version<'a>(
+        &'a self,
+        key: &'a GrantKey,
+    ) -> BoxFuture<'a, Result<Option<Version>, AuthError>>;
+
+    /// Stores an unfinished login, and replaces an earlier one of this key.
+    fn save_login<'a>(
+        &'a self,
+        key: &'a GrantKey,
+        login: &'a PendingLogin,
+    ) -> BoxFuture<'a, Result<(), AuthError>>;
+
+    /// Returns the unfinished login. Returns `None` and deletes it if it has expired at `now`, in
+    /// Unix seconds.
+    fn load_login<'a>(
+        &'a self,
+        key: &'a GrantKey,
+        now: i64,
+    ) -> BoxFuture<'a, Result<Option<PendingLogin>, AuthError>>;
+
+    /// Deletes the unfinished login. Returns whether there was one: of several processes that
+    /// finish the same login, only one gets `true`.
+    fn delete_login<'a>(&'a self, key: &'a GrantKey) -> BoxFuture<'a, Result<bool, AuthError>>;
+
+    /// Fails if a grant could not be saved. To be called before a browser opens.
+    fn check_writable(&self) -> BoxFuture<'_, Result<(), AuthError>>;
+
+    /// Returns where the key that encrypts grants is kept, or `None` if the store has no such key.
+    fn key_place(&self) -> BoxFuture<'_, Option<KeyPlace>>;
+}
+
+/// The exclusive right to change the grant of one key. Released when dropped.
+#[derive(Clone)]
+pub struct Lease {
+    key: GrantKey,
+    /// A clone is held by writes that outlive their caller.
+    _held: Arc<dyn Any + Send + Sync>,
+}
+
+impl Lease {
+    /// Creates a lease for an implementation of [`GrantStore`]. Dropping `held` releases it.
+    pub fn new(key: GrantKey, held: impl Any + Send + Sync) -> Self {
+        Self { key, _held: Arc::new(held) }
+    }
+
+    /// Returns the key that is locked.
+    #[must_use]
+    pub fn key(&self) -> &GrantKey {
+        &self.key
+    }
+}
+
+impl fmt::Debug for Lease {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lease").field("key", &self.key).finish_non_exhaustive()
+    }
+}
+
+/// A grant as it is stored.
+#[derive(Debug, Clone)]
+pub struct StoredGrant {
+    /// The grant.
+    pub grant: Grant,
+    /// When a refresh began that has not ended, in Unix seconds. If the lease is free, it was
+    /// interrupted.
+    pub refreshing_since: Option<i64>,
+    /// Its version.
+    pub version: Version,
+}
+
+/// The plaintext of a stored grant. Unknown fields are ignored.
+#[derive(Serialize, Deserialize)]
+struct Record<G> {
+    /// The format. A change that older versions of the program cannot read increments it.
+    version: u32,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    refreshing_since: Option<i64>,
+    grant: G,
+}
+
+/// Identifies a state of a stored grant: every change creates a new one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Version(u64);
+
+impl Version {
+    /// Creates a version for an implementation of [`GrantStore`].
+    #[must_use]
+    pub fn new(number: u64) -> Self {
+        Self(number)
+    }
+}
+
+/// All stored grants.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// The grants by key; with an error if one cannot be decrypted.
+    pub grants: Vec<(GrantKey, Result<StoredGrant, AuthError>)>,
+    /// Damaged entries whose key is unknown.
+    pub damaged: Vec<AuthError>,
+}
+
+/// A login that another process may finish: `openclaw mcp login NAME --code …`.
+#[derive(Clone, Serialize, Deserialize)]
+pub struct PendingLogin {
+    /// When it began, in Unix seconds.
+    pub created_at: i64,
+    /// The serialized request, with its state and PKCE verifier. Secret.
+    pub request: serde_json::Value,
+}
+
+impl PendingLogin {
+    /// Whether it can no longer be finished. Also true for one that began more than a minute in the
+    /// future: the clock was set back, and its age is unknown.
+    #[must_use]
+    pub fn is_expired(&self, now: i64) -> bool {
+        !(-60..LOGIN_LIFETIME).contains(&now.saturating_sub(self.created_at))
+    }
+}
+
+impl fmt::Debug for PendingLogin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("PendingLogin").field("created_at", &self.created_at).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod race_tests;

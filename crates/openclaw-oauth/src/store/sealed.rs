@@ -1,0 +1,301 @@
+//! The encrypted files of a folder, and the locks beside them.
+
+use std::fs::TryLockError;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+use zeroize::Zeroizing;
+
+use super::envelope::{self, Damage, Envelope, Kind};
+use super::key::{KeyPlace, Keys, Missing};
+use super::key_file::{Key, blocking};
+use super::{Lease, Version};
+use crate::error::AuthError;
+use crate::grant::GrantKey;
+
+/// A larger file is invalid.
+const MAX_FILE: u64 = 1024 * 1024;
+/// Polling interval for a lease.
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// A folder of encrypted files, with the keys for them.
+#[derive(Debug, Clone)]
+pub(super) struct SealedFiles {
+    folder: PathBuf,
+    keys: Arc<Keys>,
+}
+
+impl SealedFiles {
+    pub(super) fn new(folder: PathBuf, keys: Keys) -> Self {
+        Self { folder, keys: Arc::new(keys) }
+    }
+
+    /// Returns the path of a file.
+    pub(super) fn path(&self, owner: &GrantKey, kind: Kind) -> PathBuf {
+        let stem = envelope::file_stem(owner);
+        self.folder.join(match kind {
+            Kind::Grant => format!("{stem}.json"),
+            Kind::Login => format!("{stem}.login.json"),
+        })
+    }
+
+    /// Reads and decrypts a file. `None` if there is none.
+    pub(super) async fn read(
+        &self,
+        owner: &GrantKey,
+        kind: Kind,
+    ) -> Result<Option<(Zeroizing<Vec<u8>>, Version)>, AuthError> {
+        let path = self.path(owner, kind);
+        let unusable = |cause: &dyn std::fmt::Display| unusable(&path, &owner.server, cause);
+        match read(path.clone()).await {
+            Ok(bytes) => {
+                let envelope = Envelope::parse(&bytes).map_err(|damage| unusable(&damage))?;
+                let content = self.open(&path, &envelope, owner, kind).await?;
+                Ok(Some((content, version(&bytes))))
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unusable(&error)),
+        }
+    }
+
+    async fn open(
+        &self,
+        path: &Path,
+        envelope: &Envelope,
+        owner: &GrantKey,
+        kind: Kind,
+    ) -> Result<Zeroizing<Vec<u8>>, AuthError> {
+        let id = envelope.key_id();
+        let key = self.keys.find(id).await.map_err(|missing| match missing {
+            Missing::Unknown => {
+                unusable(path, &owner.server, &"its key is neither in the keychain nor in a file")
+            }
+            Missing::Keychain(reason) => AuthError::Store(format!(
+                "cannot decrypt {}: {reason}; unlock the keychain, or log in again with \
+                 `openclaw mcp login {}`",
+                path.display(),
+                owner.server
+            )),
+            Missing::File(error) => self.bad_key_file(&error),
+        })?;
+        envelope.open(kind, owner, &key).map_err(|damage| unusable(path, &owner.server, &damage))
+    }
+
+    fn bad_key_file(&self, error: &io::Error) -> AuthError {
+        let path = self.keys.file().path();
+        let hint = match error.kind() {
+            io::ErrorKind::InvalidData => {
+                "; restore it, or delete it and log in to every server again"
+            }
+            _ => "",
+        };
+        AuthError::Store(format!("cannot use the key file {}: {error}{hint}", path.display()))
+    }
+
+    /// Encrypts and writes a file. From the moment it is being written, it completes even if the
+    /// caller is cancelled, and the lease is held until then.
+    pub(super) async fn write(
+        &self,
+        lease: Option<&Lease>,
+        owner: &GrantKey,
+        kind: Kind,
+        content: Zeroizing<Vec<u8>>,
+    ) -> Result<Version, AuthError> {
+        let path = self.path(owner, kind);
+        let content = Arc::new(content);
+        loop {
+            let chosen = self.keys.for_saving().await.map_err(|error| self.bad_key_file(&error))?;
+            let (store, owner) = (self.clone(), owner.clone());
+            let (target, content, lease) = (path.clone(), content.clone(), lease.cloned());
+            let write = move || {
+                let _lease = lease;
+                store.seal_and_replace(&target, &chosen, &owner, kind, &content)
+            };
+            match blocking(write).await {
+                Ok(Some(version)) => return Ok(version),
+                // The key file was replaced meanwhile.
+                Ok(None) => {}
+                Err(error) => return Err(unwritable(&path, &error)),
+            }
+        }
+    }
+
+    /// Returns `None` if the key is not the one of the key file any more.
+    fn seal_and_replace(
+        &self,
+        path: &Path,
+        (key, place): &(Key, KeyPlace),
+        owner: &GrantKey,
+        kind: Kind,
+        content: &[u8],
+    ) -> io::Result<Option<Version>> {
+        let bytes = envelope::seal(kind, owner, key, content).map_err(io::Error::other)?;
+        if bytes.len() as u64 > MAX_FILE {
+            return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the tokens are too large"));
+        }
+        openclaw_files::make_folder(&self.folder)?;
+        if let KeyPlace::File(_) = place {
+            let Some(_held) = self.keys.file().hold(key)? else { return Ok(None) };
+            openclaw_files::replace(path, &bytes)?;
+        } else {
+            openclaw_files::replace(path, &bytes)?;
+            let is_needed = |id: &str| id != key.id() && self.is_key_used(id);
+            if let Err(error) = self.keys.file().retire(is_needed) {
+                tracing::debug!(%error, "cannot delete the key file");
+            }
+        }
+        Ok(Some(version(&bytes)))
+    }
+
+    /// Whether a file is encrypted with this key. True if that cannot be decided. Blocks.
+    fn is_key_used(&self, id: &str) -> bool {
+        let Ok(entries) = std::fs::read_dir(&self.folder) else { return true };
+        entries.flatten().any(|entry| {
+            let path = entry.path();
+            path.extension().is_some_and(|it| it == "json")
+                && openclaw_files::read(&path, MAX_FILE)
+                    .is_ok_and(|bytes| Envelope::parse(&bytes).is_ok_and(|it| it.key_id() == id))
+        })
+    }
+
+    /// Waits for the exclusive right to change the grant of this key.
+    pub(super) async fn lock(
+        &self,
+        owner: &GrantKey,
+        patience: Duration,
+    ) -> Result<Lease, AuthError> {
+        let started = Instant::now();
+        let path = self.folder.join(format!("{}.lock", envelope::file_stem(owner)));
+        let (folder, lock) = (self.folder.clone(), path.clone());
+        let open = move || {
+            openclaw_files::make_folder(&folder)?;
+            openclaw_files::open_lock(&lock)
+        };
+        let file = blocking(open).await.map_err(|error| unwritable(&path, &error))?;
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(Lease::new(owner.clone(), file)),
+                Err(TryLockError::Error(error)) => return Err(unwritable(&path, &error)),
+                Err(TryLockError::WouldBlock) if started.elapsed() >= patience => {
+                    return Err(AuthError::Store(format!(
+                        "another login or refresh for `{}` is running; waited {} s",
+                        owner.server,
+                        patience.as_secs()
+                    )));
+                }
+                Err(TryLockError::WouldBlock) => tokio::time::sleep(PAUSE).await,
+            }
+        }
+    }
+
+    /// Returns the paths of all files with the name of a grant.
+    pub(super) async fn grants(&self) -> Result<Vec<PathBuf>, AuthError> {
+        let folder = self.folder.clone();
+        let failed =
+            |error| AuthError::Store(format!("cannot read {}: {error}", self.folder.display()));
+        blocking(move || grant_files(&folder)).await.map_err(failed)
+    }
+
+    /// Returns whose grant a file holds, by what it says itself, or `None` if it does not exist.
+    /// Fails if its name is that of another grant.
+    pub(super) async fn owner_of(&self, path: &Path) -> Result<Option<GrantKey>, AuthError> {
+        let bytes = match read(path.to_owned()).await {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            bytes => bytes.map_err(|error| unusable(path, "NAME", &error))?,
+        };
+        match Envelope::parse(&bytes).map(|envelope| envelope.owner()) {
+            Ok(owner) if self.path(&owner, Kind::Grant) == path => Ok(Some(owner)),
+            Ok(_) => Err(unusable(path, "NAME", &Damage::Foreign)),
+            Err(damage) => Err(unusable(path, "NAME", &damage)),
+        }
+    }
+
+    /// Returns the version of a grant, or `None` without one.
+    pub(super) async fn version(&self, owner: &GrantKey) -> Result<Option<Version>, AuthError> {
+        let path = self.path(owner, Kind::Grant);
+        match read(path.clone()).await {
+            Ok(bytes) => Ok(Some(version(&bytes))),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(unusable(&path, &owner.server, &error)),
+        }
+    }
+
+    /// Returns where the key is kept.
+    pub(super) async fn key_place(&self) -> KeyPlace {
+        self.keys.place().await
+    }
+
+    /// Deletes a file. Returns whether there was one.
+    pub(super) async fn remove(&self, owner: &GrantKey, kind: Kind) -> Result<bool, AuthError> {
+        let path = self.path(owner, kind);
+        let file = path.clone();
+        match blocking(move || std::fs::remove_file(file)).await {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => {
+                Err(AuthError::Store(format!("cannot delete {}: {error}", path.display())))
+            }
+        }
+    }
+
+    /// Fails if a file could not be written, or its key not be created.
+    pub(super) async fn check(&self) -> Result<(), AuthError> {
+        let folder = self.folder.clone();
+        let probe = move || {
+            openclaw_files::make_folder(&folder)?;
+            // The prefix of temporary files: it is removed also after a crash.
+            let probe = folder.join(format!(".unfinished-probe-{}", std::process::id()));
+            openclaw_files::replace(&probe, &[0; 4096])?;
+            match std::fs::remove_file(&probe) {
+                // Removed by another task that checks.
+                Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+                _ => Ok(()),
+            }
+        };
+        blocking(probe).await.map_err(|error| unwritable(&self.folder, &error))?;
+        self.keys.for_saving().await.map(drop).map_err(|error| self.bad_key_file(&error))
+    }
+}
+
+async fn read(path: PathBuf) -> io::Result<Vec<u8>> {
+    blocking(move || openclaw_files::read(&path, MAX_FILE)).await
+}
+
+/// Returns the paths of all files with the name of a grant, or none without folder. Blocks.
+fn grant_files(folder: &Path) -> io::Result<Vec<PathBuf>> {
+    let entries = match std::fs::read_dir(folder) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let is_grant = |path: &PathBuf| {
+        let stem = path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default();
+        path.extension().is_some_and(|it| it == "json")
+            && stem.len() == 32
+            && stem.bytes().all(|byte| byte.is_ascii_hexdigit())
+    };
+    let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+    paths.retain(is_grant);
+    paths.sort();
+    Ok(paths)
+}
+
+/// A hash of the file. Every write has a new nonce, so the hash changes with every write.
+fn version(bytes: &[u8]) -> Version {
+    let hash = Sha256::digest(bytes);
+    Version::new(hash[..8].iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+pub(super) fn unusable(path: &Path, server: &str, cause: &dyn std::fmt::Display) -> AuthError {
+    AuthError::Store(format!(
+        "cannot use {}: {cause}; log in again with `openclaw mcp login {server}`",
+        path.display()
+    ))
+}
+
+fn unwritable(path: &Path, error: &io::Error) -> AuthError {
+    AuthError::Store(format!("cannot write {}: {error}", path.display()))
+}
