@@ -230,4 +230,4 @@ impl CallbackParams {
 
 #[cfg(test)]
 #[path = "authorize_tests.rs"]
-mod tests;
+pub(crate) mod tests;

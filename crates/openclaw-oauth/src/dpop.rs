@@ -186,4 +186,4 @@ pub fn is_supported(algorithms: &[String]) -> bool {
 
 #[cfg(test)]
 #[path = "dpop_tests.rs"]
-mod tests;
+pub(crate) mod tests;
