@@ -32,6 +32,7 @@ mod mask;
 mod model;
 mod name;
 mod native;
+mod oauth;
 mod paths;
 mod provider;
 mod raw;
@@ -60,15 +61,16 @@ pub use model::{
 };
 pub use name::{AgentId, NameError, ProviderId, ServerName};
 pub use native::{ExecTool, FileTools, NativeTools, PrivateHost, WebFetchTool};
+pub use oauth::OAuthSettings;
 pub use paths::{ChosenBy, NoHome, Paths};
 pub use provider::ProviderConfig;
 pub use raw::{ApprovalFallback, ModelApi, TransportKind};
 pub use render::Style;
 pub use schema::json_schema;
 pub use server::{
-    Approval, Args, Connection, HttpFlavour, HttpServer, LogLevel, OAuthSettings, PROGRAM_VARIABLE,
-    ProxySetting, Roots, SafeUrl, Sampling, SamplingRule, ServerConfig, ServerOptions, StdioServer,
-    TlsSettings, Transport,
+    Approval, Args, Connection, HttpFlavour, HttpServer, LogLevel, PROGRAM_VARIABLE, ProxySetting,
+    Roots, SafeUrl, Sampling, SamplingRule, ServerConfig, ServerOptions, StdioServer, TlsSettings,
+    Transport,
 };
 pub use source::{Location, ReadError, Sources, Span};
 pub use suggest::nearest;

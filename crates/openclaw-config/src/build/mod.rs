@@ -6,6 +6,7 @@ mod fields;
 mod gateway;
 mod models;
 mod normalise;
+mod oauth;
 mod secrets;
 mod server;
 mod tools;

@@ -1,6 +1,7 @@
 //! The sections of `openclaw.json`, declared once: keys, synonyms, types, documentation.
 
 mod agent;
+mod auth;
 mod credential;
 mod gateway;
 mod models;
@@ -22,6 +23,7 @@ use crate::tree::Node;
 
 pub use agent::ApprovalFallback;
 pub(crate) use agent::{ModelSetting, RawAgent, RawAgents, RawApproval, RawModelChoice};
+pub(crate) use auth::{AuthSetting, RawAuth, RawNodeOAuth};
 pub(crate) use gateway::{RawAcp, RawGateway, RawGatewayAuth};
 pub use models::ModelApi;
 pub(crate) use models::{ApiSetting, RawModels, RawProvider};
@@ -29,9 +31,7 @@ pub use sampling::SamplingRule;
 pub(crate) use sampling::{RawSampling, SamplingSetting};
 pub(crate) use secrets::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
 pub use server::{Approval, LogLevel, TransportKind};
-pub(crate) use server::{
-    AuthSetting, RawAuth, RawNodeOAuth, RawNodeToolFilter, RawServer, RawServerTools, RawTls,
-};
+pub(crate) use server::{RawNodeToolFilter, RawServer, RawServerTools, RawTls};
 pub(crate) use tools::{RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools};
 
 /// Up to a day, in milliseconds.
