@@ -166,7 +166,15 @@ async fn serve(listener: TcpListener, login: Login) {
 }
 
 async fn connection(mut stream: TcpStream, mut login: Login) {
-    let page = match timeout(PATIENCE, read_request(&mut stream)).await {
+    let mut outcome = login.outcome.clone();
+    let ended = async { while outcome.changed().await.is_ok() {} };
+    let request = tokio::select! {
+        biased;
+        request = timeout(PATIENCE, read_request(&mut stream)) => request,
+        // Browsers open connections in advance and leave them idle.
+        () = ended => return,
+    };
+    let page = match request {
         Ok(Ok(Some(head))) => respond(&head, &mut login).await,
         Ok(Ok(None)) => Page::TooLarge,
         // It left, or was too slow: there may be no one to respond to.

@@ -165,6 +165,27 @@ async fn slow_clients_time_out_and_do_not_block_the_login() {
 }
 
 #[tokio::test]
+async fn an_idle_connection_does_not_delay_the_end() {
+    let (port, login) = waiting().await;
+    let mut idle = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+    let browser = tokio::spawn(async move { get(port, "/callback?state=right-state").await });
+    let callback = login.await.unwrap().unwrap();
+    let started = std::time::Instant::now();
+    callback.finish(Outcome::LoggedIn).await;
+    assert!(started.elapsed() < GRACE / 2);
+    assert!(browser.await.unwrap().contains("logged in"));
+    assert_eq!(idle.read(&mut [0]).await.unwrap_or(0), 0);
+}
+
+proptest::proptest! {
+    #[test]
+    fn any_bytes_are_a_request_or_an_error(head: Vec<u8>, text in "GET /callback[?\r\n :a-zHost]*") {
+        let _ = query(&head, 80);
+        let _ = query(text.as_bytes(), 80);
+    }
+}
+
+#[tokio::test]
 async fn a_taken_port_is_an_error_that_names_it() {
     let taken = CallbackListener::bind(None).await.unwrap();
     let error = CallbackListener::bind(Some(taken.port)).await.unwrap_err();
