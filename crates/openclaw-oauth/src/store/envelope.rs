@@ -75,7 +75,9 @@ pub(super) fn seal(
     let mut nonce = [0; NONCE_LEN];
     getrandom::fill(&mut nonce).map_err(|_| Damage::Content)?;
     // Random nonces are safe for 2^32 writes with one key.
-    let mut data = Zeroizing::new(content.to_vec());
+    // With room for the tag: growing would leave a copy of the plaintext behind.
+    let mut data = Zeroizing::new(Vec::with_capacity(content.len() + CHACHA20_POLY1305.tag_len()));
+    data.extend_from_slice(content);
     cipher(key)?
         .seal_in_place_append_tag(
             Nonce::assume_unique_for_key(nonce),

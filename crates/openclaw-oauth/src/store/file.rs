@@ -94,7 +94,10 @@ impl FileStore {
 
 fn to_json(value: &impl serde::Serialize) -> Result<Zeroizing<Vec<u8>>, AuthError> {
     let failed = |_| AuthError::Store("cannot serialize the tokens".to_owned());
-    serde_json::to_vec(value).map(Zeroizing::new).map_err(failed)
+    // With room: growing would leave copies behind.
+    let mut content = Zeroizing::new(Vec::with_capacity(16 * 1024));
+    serde_json::to_writer(&mut *content, value).map_err(failed)?;
+    Ok(content)
 }
 
 impl GrantStore for FileStore {

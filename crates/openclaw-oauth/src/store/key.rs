@@ -8,7 +8,11 @@
 //! - Saving uses the keychain if it responds. If it has no key yet, the key of the file is moved
 //!   there. The key file is deleted once no grant needs it.
 //! - While the keychain does not respond, saving uses the key file, and creates it if necessary.
+//!
+//! If some processes of a user can reach the keychain and others cannot, the others cannot read what
+//! the first save. Then [`KeyOptions::use_keychain`] has to be off for all of them.
 
+use std::fmt;
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
@@ -81,6 +85,22 @@ pub(super) enum Missing {
     Keychain(KeyFileReason),
     /// The key file may have it, and cannot be read.
     File(io::Error),
+}
+
+impl fmt::Display for KeyPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Keychain => f.write_str("keychain"),
+            Self::File(reason) => write!(f, "key file ({reason})"),
+        }
+    }
+}
+
+impl KeyFileReason {
+    /// Whether the user can change it by unlocking the keychain.
+    pub(super) fn is_temporary(self) -> bool {
+        matches!(self, Self::Locked | Self::TimedOut | Self::Failed)
+    }
 }
 
 /// All keys of a state directory.

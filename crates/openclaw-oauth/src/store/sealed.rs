@@ -75,9 +75,10 @@ impl SealedFiles {
                 unusable(path, &owner.server, &"its key is neither in the keychain nor in a file")
             }
             Missing::Keychain(reason) => AuthError::Store(format!(
-                "cannot decrypt {}: {reason}; unlock the keychain, or log in again with \
-                 `openclaw mcp login {}`",
+                "cannot decrypt {}: its key may be in the keychain, but {reason}; {}log in again \
+                 with `openclaw mcp login {}`",
                 path.display(),
+                if reason.is_temporary() { "unlock the keychain, or " } else { "" },
                 owner.server
             )),
             Missing::File(error) => self.bad_key_file(&error),
@@ -157,8 +158,10 @@ impl SealedFiles {
         entries.flatten().any(|entry| {
             let path = entry.path();
             path.extension().is_some_and(|it| it == "json")
-                && openclaw_files::read(&path, MAX_FILE)
-                    .is_ok_and(|bytes| Envelope::parse(&bytes).is_ok_and(|it| it.key_id() == id))
+                && match openclaw_files::read(&path, MAX_FILE) {
+                    Ok(bytes) => Envelope::parse(&bytes).is_ok_and(|it| it.key_id() == id),
+                    Err(error) => error.kind() != io::ErrorKind::NotFound,
+                }
         })
     }
 
