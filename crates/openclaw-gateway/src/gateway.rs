@@ -24,6 +24,7 @@ use crate::connections::Connections;
 use crate::context::Context;
 use crate::elicitations::{ElicitationClients, Elicitations};
 use crate::lent::Lent;
+use crate::manage::Logins;
 use crate::question_subjects::QuestionSubjects;
 use crate::questions::Questions;
 use crate::runs::Runs;
@@ -55,6 +56,7 @@ pub struct Gateway {
     pub(crate) sampling: Sampling,
     pub(crate) lent: Lent,
     pub(crate) connections: Connections,
+    pub(crate) logins: Logins,
     pub(crate) context: Context,
     /// Directory of the servers' logs.
     pub(crate) logs: Option<PathBuf>,
@@ -141,6 +143,7 @@ impl Gateway {
                 sampling,
                 lent: Lent::default(),
                 connections: Connections::default(),
+                logins: Logins::default(),
                 context: Context::default(),
                 logs,
                 tasks: TaskTracker::new(),

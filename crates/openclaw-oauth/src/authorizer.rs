@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
 use openclaw_secrets::Redactor;
@@ -22,7 +23,7 @@ use crate::jwt;
 use crate::login::LoginPrompt;
 use crate::metadata::{self, Discovery};
 use crate::settings::{AuthSettings, GrantType};
-use crate::store::{GrantStore, Lease, Version};
+use crate::store::{GrantStore, KeyPlace, Lease, Version};
 use crate::token::{TokenEndpoint, TokenResponse};
 
 /// How long to wait for another process that refreshes the same grant: longer than its requests may
@@ -144,9 +145,21 @@ impl Authorizer {
     /// Handles a response with status 401 or 403. `Ok` means that the request should be sent again.
     ///
     /// # Errors
-    /// [`AuthError::LoginRequired`] or [`AuthError::InsufficientScope`] if a user must act; other
-    /// errors if the authorization failed.
-    pub async fn challenged(
+    /// [`AuthError::LoginRequired`] or [`AuthError::InsufficientScope`] if a user must act;
+    /// [`AuthError::NotAboutTokens`] if another token cannot help; other errors if the authorization
+    /// failed.
+    pub fn challenged<'a>(
+        &'a self,
+        status: StatusCode,
+        headers: &'a HeaderMap,
+        sent: Option<&'a SentToken>,
+        attempts: &'a mut Attempts,
+    ) -> BoxFuture<'a, Result<(), AuthError>> {
+        // Boxed, like all that is rare and deep here: callers are polled often, and stay small.
+        Box::pin(self.answer(status, headers, sent, attempts))
+    }
+
+    async fn answer(
         &self,
         status: StatusCode,
         headers: &HeaderMap,
@@ -164,7 +177,7 @@ impl Authorizer {
                 Some(challenge) if challenge.is_insufficient_scope() => {
                     self.step_up(challenge, sent, attempts).await
                 }
-                _ => Err(AuthError::InsufficientScope { scopes: Vec::new() }),
+                _ => Err(AuthError::NotAboutTokens),
             };
         }
         self.set_challenge(challenge);
@@ -189,6 +202,16 @@ impl Authorizer {
     /// Returns the version of the stored grant: it changes when another process logs in or out.
     pub async fn version(&self) -> Option<Version> {
         self.0.options.store.version(&self.0.key).await.unwrap_or_default()
+    }
+
+    /// Returns the grant that requests are authorized with now.
+    pub fn in_use(&self) -> Option<Arc<Grant>> {
+        self.0.current.load_full()
+    }
+
+    /// Returns where the key that encrypts grants is kept.
+    pub async fn key_place(&self) -> Option<KeyPlace> {
+        self.0.options.store.key_place().await
     }
 
     /// Returns the stored grant.
@@ -240,10 +263,11 @@ impl Authorizer {
     /// The transaction runs in a task of its own: if its caller is cancelled after the request was
     /// sent, the response is still stored; with rotation it has the only valid refresh token. Its
     /// requests have timeouts.
-    async fn renew(&self, stale: &Arc<Grant>) -> Result<Arc<Grant>, AuthError> {
+    fn renew(&self, stale: &Arc<Grant>) -> BoxFuture<'_, Result<Arc<Grant>, AuthError>> {
         let (this, stale) = (self.clone(), Arc::clone(stale));
         let renewal = tokio::spawn(async move { Box::pin(this.renew_now(&stale)).await });
-        renewal.await.unwrap_or_else(|_| Err(AuthError::Store("the refresh was aborted".into())))
+        let aborted = || Err(AuthError::Store("the refresh was aborted".into()));
+        Box::pin(async move { renewal.await.unwrap_or_else(|_| aborted()) })
     }
 
     /// The transaction of [`store`](crate::store).
@@ -346,7 +370,7 @@ impl Authorizer {
         if self.0.current.load_full().is_some_and(|current| is_other(&current)) {
             return Ok(());
         }
-        Box::pin(self.login(prompt.as_ref(), scopes)).await.map(drop)
+        self.login(prompt.as_ref(), scopes).await.map(drop)
     }
 
     /// Obtains a grant for this program itself, which needs no user (O8).

@@ -5,7 +5,7 @@ use crate::test_server::{Reply, TestServer};
 
 const REDIRECT: &str = "http://127.0.0.1:4711/callback";
 
-fn server_of(test: &TestServer, extra: Value) -> AuthorizationServer {
+fn server_of(test: &TestServer, extra: &Value) -> AuthorizationServer {
     let mut document = json!({
         "issuer": format!("http://{}", test.address),
         "token_endpoint": test.url("/token"),
@@ -43,7 +43,7 @@ async fn a_configured_client_is_used_first_with_a_method_of_the_server() {
     let methods = |list: Value| {
         let extra = json!({"token_endpoint_auth_methods_supported": list,
             "client_id_metadata_document_supported": true});
-        server_of(&test, extra)
+        server_of(&test, &extra)
     };
     for (list, secret, expected) in [
         (json!(null), Some("s"), TokenAuth::Basic),
@@ -64,7 +64,7 @@ async fn a_configured_client_is_used_first_with_a_method_of_the_server() {
 #[tokio::test]
 async fn a_configured_client_is_not_taken_to_another_server() {
     let test = TestServer::fixed(Reply::missing()).await;
-    let server = server_of(&test, json!({}));
+    let server = server_of(&test, &json!({}));
     let mut settings = configured_settings(Some("s"));
     let mut known = identified(&test, &server, &settings, None).await.unwrap();
     assert!(identified(&test, &server, &settings, Some(&known)).await.is_ok());
@@ -82,21 +82,21 @@ async fn a_metadata_document_is_used_where_the_server_supports_it() {
         client_metadata_url: Some("https://me.example/client.json".parse().unwrap()),
         ..AuthSettings::default()
     };
-    let server = server_of(&test, json!({"client_id_metadata_document_supported": true}));
+    let server = server_of(&test, &json!({"client_id_metadata_document_supported": true}));
     let client = identified(&test, &server, &settings, None).await.unwrap();
     assert_eq!(client.id, "https://me.example/client.json");
     assert_eq!(
         (client.registration, client.auth),
         (Registration::MetadataDocument, TokenAuth::None)
     );
-    let server = server_of(&test, json!({}));
+    let server = server_of(&test, &json!({}));
     let client = identified(&test, &server, &settings, None).await.unwrap();
     assert_eq!(client.registration, Registration::Dynamic);
     let bad = AuthSettings {
         client_metadata_url: Some("https://me.example/".parse().unwrap()),
         ..AuthSettings::default()
     };
-    let server = server_of(&test, json!({"client_id_metadata_document_supported": true}));
+    let server = server_of(&test, &json!({"client_id_metadata_document_supported": true}));
     assert!(identified(&test, &server, &bad, None).await.is_err());
 }
 
@@ -107,7 +107,7 @@ async fn a_registration_says_what_we_are() {
         "token_endpoint_auth_methods_supported": ["client_secret_post", "none"]});
     let settings =
         AuthSettings { scopes: Some(vec!["a".into(), "b".into()]), ..AuthSettings::default() };
-    identified(&test, &server_of(&test, extra), &settings, None).await.unwrap();
+    identified(&test, &server_of(&test, &extra), &settings, None).await.unwrap();
     let expected = json!({
         "client_name": "OpenClaw",
         "application_type": "native",
@@ -121,7 +121,7 @@ async fn a_registration_says_what_we_are() {
     let extra = json!({"grant_types_supported": ["client_credentials"],
         "token_endpoint_auth_methods_supported": ["none", "client_secret_post"]});
     let settings = AuthSettings { grant: GrantType::ClientCredentials, ..AuthSettings::default() };
-    identified(&test, &server_of(&test, extra), &settings, None).await.unwrap();
+    identified(&test, &server_of(&test, &extra), &settings, None).await.unwrap();
     assert_eq!(sent(&test)["grant_types"], json!(["client_credentials"]));
     assert_eq!(sent(&test)["token_endpoint_auth_method"], "client_secret_post");
 }
@@ -150,7 +150,7 @@ async fn the_method_of_a_registration_is_what_the_server_answers_or_was_asked() 
         let test = TestServer::fixed(Reply::json(201, &response)).await;
         let extra = json!({"token_endpoint_auth_methods_supported": supported});
         let settings = AuthSettings::default();
-        let found = identified(&test, &server_of(&test, extra), &settings, None).await;
+        let found = identified(&test, &server_of(&test, &extra), &settings, None).await;
         match expected {
             Ok(auth) => {
                 let client = found.unwrap();
@@ -170,7 +170,7 @@ async fn a_known_registration_is_used_until_it_expires_and_only_where_it_belongs
     let response = json!({"client_id": "new", "client_secret": "s",
         "client_secret_expires_at": 4_000_000_000_u64});
     let test = TestServer::fixed(Reply::json(201, &response)).await;
-    let (server, settings) = (server_of(&test, json!({})), AuthSettings::default());
+    let (server, settings) = (server_of(&test, &json!({})), AuthSettings::default());
     let first = identified(&test, &server, &settings, None).await.unwrap();
     assert_eq!(first.secret_expires_at, Some(4_000_000_000));
     let stored = serde_json::to_string(&first).unwrap();
@@ -206,13 +206,13 @@ async fn a_failed_registration_says_why() {
         (Reply::html(), "HTML instead of JSON"),
     ] {
         let test = TestServer::fixed(reply).await;
-        let server = server_of(&test, json!({}));
+        let server = server_of(&test, &json!({}));
         let error = identified(&test, &server, &AuthSettings::default(), None).await.unwrap_err();
         assert!(error.to_string().ends_with(words), "{error}");
         assert_eq!(error.is_temporary(), words == "HTTP 503");
     }
     let test = TestServer::fixed(Reply::missing()).await;
-    let server = server_of(&test, json!({"registration_endpoint": null}));
+    let server = server_of(&test, &json!({"registration_endpoint": null}));
     let error = identified(&test, &server, &AuthSettings::default(), None).await.unwrap_err();
     assert!(error.to_string().contains("set `clientId`"), "{error}");
 }

@@ -62,7 +62,8 @@ fn the_latest_nonce_of_each_origin_is_kept() {
     let (one, other): (Url, Url) = (one.parse().unwrap(), other.parse().unwrap());
     assert!(nonces.remember(&one, &with_nonce("1")));
     assert!(!nonces.remember(&one, &with_nonce("1")));
-    assert!(nonces.clone().remember(&one, &with_nonce("2")));
+    let shared = nonces.clone();
+    assert!(shared.remember(&one, &with_nonce("2")));
     assert!(!nonces.remember(&one, &HeaderMap::new()));
     assert_eq!(nonces.get(&one.join("/y").unwrap()).as_deref(), Some("2"));
     assert_eq!(nonces.get(&other), None);

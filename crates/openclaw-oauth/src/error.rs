@@ -69,6 +69,9 @@ pub enum AuthError {
     /// A login is necessary, and no user is there.
     #[error("login required")]
     LoginRequired,
+    /// The response is not about tokens: the server denies access for another reason.
+    #[error("access denied")]
+    NotAboutTokens,
     /// More scopes are necessary than were granted.
     #[error("missing permission: {}", .scopes.join(" "))]
     InsufficientScope {

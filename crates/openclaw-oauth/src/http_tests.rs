@@ -4,6 +4,12 @@ use std::net::SocketAddr;
 
 use reqwest::dns::{Addrs, Name, Resolving};
 use serde_json::json;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+use tokio_rustls::rustls::ServerConfig;
+use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
+use tokio_rustls::rustls::pki_types::PrivateKeyDer;
 
 use super::*;
 use crate::test_server::{Reply, Request, TestServer};
@@ -181,11 +187,72 @@ async fn a_redirect_of_post_is_an_error() {
 
 #[tokio::test]
 async fn a_server_that_is_down_is_a_temporary_error_without_the_query() {
-    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/x?key=hunter22", listener.local_addr().unwrap());
     drop(listener);
     let url: Url = url.parse().unwrap();
     let error = client(&[url.as_str()]).get(WHAT, &url).await.unwrap_err();
     assert!(error.is_temporary() && error.to_string().contains("refused"), "{error}");
     assert!(!error.to_string().contains("hunter22"), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_silent_server_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url: Url = format!("http://{}/", listener.local_addr().unwrap()).parse().unwrap();
+    let error = client(&[url.as_str()]).get(WHAT, &url).await.unwrap_err();
+    assert!(error.is_temporary(), "{error}");
+}
+
+/// Starts a server with a certificate of its own, and returns its URL and the certificate.
+async fn with_tls() -> (Url, Vec<u8>) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).unwrap();
+    let key = PrivateKeyDer::Pkcs8(made.signing_key.serialize_der().into());
+    let config = ServerConfig::builder_with_provider(Arc::new(default_provider()))
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(vec![made.cert.der().clone()], key)
+        .unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/", listener.local_addr().unwrap()).parse().unwrap();
+    tokio::spawn(async move {
+        let acceptor = TlsAcceptor::from(Arc::new(config));
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            let _ = stream.read(&mut [0; 4096]).await;
+            let reply = b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: 2\r\n\r\n{}";
+            let _ = stream.write_all(reply).await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    (url, made.cert.pem().into_bytes())
+}
+
+#[tokio::test]
+async fn a_private_certificate_needs_its_root_or_no_verification() {
+    let (url, pem) = with_tls().await;
+    let options = |extra_roots, verify| {
+        let trusted = vec![url.clone()];
+        HttpOptions { extra_roots, verify, trusted, ..HttpOptions::default() }
+    };
+    let error = HttpClient::new(options(Vec::new(), true)).unwrap().get(WHAT, &url).await;
+    assert!(error.unwrap_err().is_temporary());
+    for options in [options(vec![pem.clone()], true), options(Vec::new(), false)] {
+        let response = HttpClient::new(options).unwrap().get(WHAT, &url).await.unwrap();
+        assert!(response.object(WHAT).unwrap().is_empty());
+    }
+}
+
+#[tokio::test]
+async fn certificates_of_hosts_that_a_server_names_are_always_verified() {
+    let trusted: Url = "https://mcp.example.com/".parse().unwrap();
+    let named: Url = "https://as.example.org/".parse().unwrap();
+    let options =
+        HttpOptions { verify: false, trusted: vec![trusted.clone()], ..HttpOptions::default() };
+    let http = HttpClient::new(options).unwrap();
+    let (trusted, named) =
+        (http.client(&trusted).await.unwrap(), http.client(&named).await.unwrap());
+    assert!(std::ptr::eq(named, http.0.client.get().unwrap()));
+    assert!(std::ptr::eq(trusted, http.0.unverified.get().unwrap()));
 }

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use http::StatusCode;
 use openclaw_secrets::SecretString;
 use serde_json::json;
 use tokio::time::{sleep, timeout};
@@ -81,16 +82,15 @@ impl Authorizer {
     /// # Errors
     /// If the login cannot begin, is declined or rejected, takes too long, or is replaced by
     /// another.
-    pub async fn login(
-        &self,
-        prompt: &dyn LoginPrompt,
-        scopes: &BTreeSet<String>,
-    ) -> Result<Arc<Grant>, AuthError> {
+    pub fn login<'a>(
+        &'a self,
+        prompt: &'a dyn LoginPrompt,
+        scopes: &'a BTreeSet<String>,
+    ) -> BoxFuture<'a, Result<Arc<Grant>, AuthError>> {
         let patience = Duration::from_secs(LOGIN_LIFETIME.unsigned_abs());
-        match timeout(patience, self.login_now(prompt, scopes)).await {
-            Ok(outcome) => outcome,
-            Err(_) => Err(AuthError::Cancelled { cause: "timed out after 15 minutes" }),
-        }
+        let late = AuthError::Cancelled { cause: "timed out after 15 minutes" };
+        let login = timeout(patience, self.login_now(prompt, scopes));
+        Box::pin(async { login.await.unwrap_or(Err(late)) })
     }
 
     async fn login_now(
@@ -191,10 +191,15 @@ impl Authorizer {
     /// # Errors
     /// [`AuthError::LoginRequired`] if no login has begun; otherwise as for
     /// [`login`](Self::login).
-    pub async fn finish_pasted(&self, text: &SecretString) -> Result<Arc<Grant>, AuthError> {
-        let params = CallbackParams::parse(text.expose())?;
-        let request = self.pending().await?.ok_or(AuthError::LoginRequired)?;
-        self.finish_login(&request, &params).await
+    pub fn finish_pasted<'a>(
+        &'a self,
+        text: &'a SecretString,
+    ) -> BoxFuture<'a, Result<Arc<Grant>, AuthError>> {
+        Box::pin(async {
+            let params = CallbackParams::parse(text.expose())?;
+            let request = self.pending().await?.ok_or(AuthError::LoginRequired)?;
+            self.finish_login(&request, &params).await
+        })
     }
 
     async fn pending(&self) -> Result<Option<AuthorizationRequest>, AuthError> {
@@ -234,11 +239,16 @@ impl Authorizer {
         Ok(grant)
     }
 
-    /// Asks the server for its challenge, with a request without a token.
+    /// Asks the server for its challenge, with a request without a token. Fails with
+    /// [`AuthError::NotAboutTokens`] if the server answers it.
     async fn probe(&self) -> Result<(), AuthError> {
         let options = &self.0.options;
         let ping = json!({"jsonrpc": "2.0", "id": 0, "method": "ping"});
         let response = options.http.post_json("the MCP server", &options.url, &ping).await?;
+        let challenges = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
+        if !challenges.contains(&response.status) {
+            return Err(AuthError::NotAboutTokens);
+        }
         self.set_challenge(Challenge::parse(&response.headers));
         Ok(())
     }
@@ -247,7 +257,11 @@ impl Authorizer {
     ///
     /// # Errors
     /// If it cannot be deleted.
-    pub async fn logout(&self) -> Result<Logout, AuthError> {
+    pub fn logout(&self) -> BoxFuture<'_, Result<Logout, AuthError>> {
+        Box::pin(self.logout_now())
+    }
+
+    async fn logout_now(&self) -> Result<Logout, AuthError> {
         let options = &self.0.options;
         let lease = options.store.lock(&self.0.key, LOCK_PATIENCE).await?;
         let stored = options.store.load(&self.0.key).await;

@@ -35,8 +35,8 @@ pub mod detail {
     pub const TOOL_CHANGED: &str = "TOOL_CHANGED";
     /// The tool is listed but cannot be called.
     pub const TOOL_UNUSABLE: &str = "TOOL_UNUSABLE";
-    /// This gateway cannot log in to servers.
-    pub const NO_LOGINS: &str = "NO_LOGINS";
+    /// The user must log in at a server.
+    pub const NEEDS_LOGIN: &str = "NEEDS_LOGIN";
 }
 
 /// Error code.

@@ -88,15 +88,20 @@ pub struct AuthParams {
     /// Action; `login` if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<AuthAction>,
+    /// With `login`: finishes the login that has begun, with the code, or with the URL that the
+    /// browser was redirected to.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
 }
 
 /// What to do with a login.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuthAction {
-    /// Log in.
+    /// Begin a login: the result has the URL that the user must visit. Ask for the status until it
+    /// is no longer `pending`, or send the code.
     Login,
-    /// Delete the login.
+    /// Revoke the login and forget it.
     Logout,
     /// Return the status of the login.
     Status,
@@ -108,11 +113,39 @@ pub enum AuthAction {
 pub struct AuthResult {
     /// Whether the server can be used now.
     pub ok: bool,
-    /// State: `authorized`, `pending`, `none`.
+    /// State: `authorized`, `pending` (a login has begun), `required`, `failed`, `none`.
     pub state: String,
     /// URL that the user must visit.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
+    /// Why the last login failed, or what a logout could not do. May quote a server.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// The stored login.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub grant: Option<GrantInfo>,
+}
+
+/// A stored login, without its tokens.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GrantInfo {
+    /// The authorization server. Untrusted.
+    pub issuer: String,
+    /// The granted scopes. Untrusted.
+    pub scopes: Vec<String>,
+    /// When the access token expires, in Unix milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expires_at_ms: Option<i64>,
+    /// Whether it is renewed without the user.
+    pub renewable: bool,
+    /// How the client was registered: `configured`, `metadata-document`, `dynamic`.
+    pub registration: String,
+    /// Whether the token is bound to a key (DPoP).
+    pub bound: bool,
+    /// Where the key that encrypts it is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key_in: Option<String>,
 }
 
 /// Parameters of `mcp.refresh`, which reads the listings of servers again.

@@ -185,7 +185,8 @@ impl From<ErrorShape> for CommandError {
             (_, Some(detail::CONNECTION_LOST | detail::SERVER_UNAVAILABLE)) => Exit::Unavailable,
             (_, Some(detail::TIMED_OUT)) => Exit::TimedOut,
             (_, Some(detail::UNKNOWN_AGENT_ID)) => Exit::Usage,
-            (_, Some(detail::TOOL_UNUSABLE | detail::NO_LOGINS)) => Exit::Failed,
+            (_, Some(detail::TOOL_UNUSABLE)) => Exit::Failed,
+            (_, Some(detail::NEEDS_LOGIN)) => Exit::NeedsLogin,
             (ErrorCode::Forbidden, _) => Exit::Denied,
             (ErrorCode::InvalidRequest, _) => Exit::Usage,
             _ => Exit::Failed,
@@ -240,7 +241,7 @@ mod tests {
             (ProblemKind::Forbidden, Exit::Denied),
             (ProblemKind::TimedOut, Exit::TimedOut),
             (ProblemKind::Unusable, Exit::Failed),
-            (ProblemKind::NoLogins, Exit::Failed),
+            (ProblemKind::NeedsLogin, Exit::NeedsLogin),
         ] {
             let mut problem = Problem::new(kind, "it is broken").hint("mend it");
             problem.last_lines = vec!["bye".to_owned()];

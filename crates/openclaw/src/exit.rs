@@ -17,6 +17,8 @@ pub(crate) enum Exit {
     Denied = 4,
     /// The call timed out.
     TimedOut = 5,
+    /// The user must log in at a server (`EX_NOPERM` of sysexits.h).
+    NeedsLogin = 77,
     /// The configuration has errors (`EX_CONFIG` of sysexits.h).
     Config = 78,
     /// Interrupted by Ctrl-C or a signal (128 + SIGINT).
@@ -33,6 +35,7 @@ impl Exit {
             Self::Unavailable => "unavailable",
             Self::Denied => "denied",
             Self::TimedOut => "timedOut",
+            Self::NeedsLogin => "needsLogin",
             Self::Config => "config",
             Self::Interrupted => "interrupted",
         }

@@ -80,7 +80,8 @@ fn setup(folder: &Path) -> Setup {
     };
     let folders =
         Folders { catalogue: Some(folder.join("catalogue")), logs: Some(folder.join("logs")) };
-    let context = DialContext { resolver, environment: environment.clone(), guard, host };
+    let context =
+        DialContext { resolver, environment: environment.clone(), guard, host, auth: None };
     Setup {
         config: load(folder).config.unwrap(),
         config_file: folder.join("openclaw.json"),

@@ -1,10 +1,12 @@
 //! Manages MCP servers at run time (M1): one implementation for the command `/mcp`, the tool
 //! `mcp_manage`, and the protocol.
 
+mod auth;
 mod order;
 mod text;
 mod tool;
 
+pub(crate) use auth::{Logins, auth};
 pub(crate) use order::{Order, VERBS, Verb};
 pub(crate) use tool::{ManageTool, NAME};
 
@@ -16,7 +18,7 @@ use openclaw_config::AgentId;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Server;
-use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::mcp::{AuthAction, AuthResult, RefreshResult, ServersResult, ToolsResult};
 use serde_json::{Value, json};
 
@@ -35,6 +37,7 @@ pub(crate) enum Done {
     Connected(Box<ServerStatus>),
     Disconnected(Box<ServerStatus>),
     Auth(String, AuthResult),
+    LoggedOut(String, AuthResult),
 }
 
 /// Executes a command.
@@ -70,7 +73,18 @@ pub(crate) async fn carry_out(
         Verb::Disconnect { server } => {
             Done::Disconnected(Box::new(gateway.disconnect(id, server).await?))
         }
-        Verb::Auth { server } => Done::Auth(server.clone(), auth(gateway, id, server, None)?),
+        Verb::Auth { server, code } => {
+            let done = auth(gateway, id, server, AuthAction::Login, code.as_deref()).await?;
+            Done::Auth(server.clone(), done)
+        }
+        Verb::AuthStatus { server } => {
+            let done = auth(gateway, id, server, AuthAction::Status, None).await?;
+            Done::Auth(server.clone(), done)
+        }
+        Verb::Logout { server } => {
+            let done = auth(gateway, id, server, AuthAction::Logout, None).await?;
+            Done::LoggedOut(server.clone(), done)
+        }
     })
 }
 
@@ -86,7 +100,7 @@ impl Done {
                 json!({ "ok": status.state == ServerState::Ready, "server": status })
             }
             Self::Disconnected(status) => json!({ "ok": true, "server": status }),
-            Self::Auth(_, result) => json!(result),
+            Self::Auth(_, result) | Self::LoggedOut(_, result) => json!(result),
         };
         format!("{value:#}")
     }
@@ -167,54 +181,4 @@ pub(crate) async fn refresh(
     });
     let servers = join_all(each).await;
     Ok(RefreshResult { ok: servers.iter().all(|it| it.ok), servers })
-}
-
-/// Returns how a server is authenticated. Only keys are supported so far, no logins.
-pub(crate) fn auth(
-    gateway: &Gateway,
-    id: &AgentId,
-    name: &str,
-    action: Option<AuthAction>,
-) -> Result<AuthResult, Problem> {
-    let status = status(gateway, id, name)?;
-    let has_key = status.auth != AuthKind::None;
-    let is_usable = matches!(status.state, ServerState::Ready | ServerState::Idle);
-    let state = match status.state {
-        ServerState::NeedsAuth => "pending",
-        _ if has_key => "authorized",
-        _ => "none",
-    };
-    let told = AuthResult { ok: is_usable, state: state.to_owned(), url: None };
-    match action.unwrap_or(AuthAction::Login) {
-        AuthAction::Status => Ok(told),
-        AuthAction::Login if is_usable => Ok(told),
-        AuthAction::Login if status.transport == TransportKind::Stdio => {
-            let message = format!("`{name}` is a local server and has no login");
-            Err(Problem::new(ProblemKind::Invalid, message)
-                .hint("set the variables it needs in `env` of its entry"))
-        }
-        AuthAction::Login => {
-            let words = match status.state {
-                ServerState::NeedsAuth => "requires a login",
-                _ => "is not connected",
-            };
-            let message =
-                format!("`{name}` {words}; only API keys are supported, not login in a browser");
-            Err(Problem::new(ProblemKind::NoLogins, message).hint(format!(
-                "set `apiKey` or `headers` in its entry (`secret://…` keeps the key out of the file), \
-                 then run `/mcp refresh {name}`"
-            )))
-        }
-        AuthAction::Logout => {
-            let message = format!(
-                "cannot log out of `{name}`: {}",
-                match has_key {
-                    true => "its key is in the configuration",
-                    false => "it has no login",
-                }
-            );
-            Err(Problem::new(ProblemKind::NoLogins, message)
-                .hint("remove `apiKey` or `headers` from its entry"))
-        }
-    }
 }

@@ -1,14 +1,15 @@
 //! Parses the commands that follow `/mcp`.
 
 /// The verbs, their arguments, and what they do.
-pub(crate) const VERBS: [(&str, &str, &str); 8] = [
+pub(crate) const VERBS: [(&str, &str, &str); 9] = [
     ("servers", "", "list the servers and their state"),
     ("tools", "[SERVER]", "list the tools"),
     ("status", "SERVER", "show the details of a server"),
     ("refresh", "[SERVER]", "fetch the lists again, and reconnect"),
     ("connect", "URL [--name NAME]", "connect to a server until this program exits"),
     ("disconnect", "SERVER", "disconnect a server until this program exits"),
-    ("auth", "SERVER", "show how to log in to a server"),
+    ("auth", "SERVER [--code CODE]", "log in to a server"),
+    ("logout", "SERVER", "log out of a server"),
     ("help", "", "show this list"),
 ];
 
@@ -16,13 +17,36 @@ pub(crate) const VERBS: [(&str, &str, &str); 8] = [
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Verb {
     Servers,
-    Tools { server: Option<String> },
-    Status { server: String },
-    Refresh { server: Option<String> },
-    Connect { url: String, name: Option<String> },
-    ConnectAgain { server: String },
-    Disconnect { server: String },
-    Auth { server: String },
+    Tools {
+        server: Option<String>,
+    },
+    Status {
+        server: String,
+    },
+    Refresh {
+        server: Option<String>,
+    },
+    Connect {
+        url: String,
+        name: Option<String>,
+    },
+    ConnectAgain {
+        server: String,
+    },
+    Disconnect {
+        server: String,
+    },
+    /// Begins a login, or finishes one with its code.
+    Auth {
+        server: String,
+        code: Option<String>,
+    },
+    AuthStatus {
+        server: String,
+    },
+    Logout {
+        server: String,
+    },
 }
 
 /// A parsed command.
@@ -47,6 +71,7 @@ impl Order {
         let verb = match *verb {
             "help" | "--help" | "-h" => return Err(help()),
             "connect" => connect(rest)?,
+            "auth" | "login" => auth(rest)?,
             verb => {
                 let verb = plain(verb, rest)?;
                 if let Some(flag) = rest.iter().find(|word| word.starts_with("--")) {
@@ -75,7 +100,7 @@ fn plain(verb: &str, rest: &[&str]) -> Result<Verb, String> {
         "status" => Verb::Status { server: must()? },
         "refresh" => Verb::Refresh { server: one()? },
         "disconnect" => Verb::Disconnect { server: must()? },
-        "auth" | "login" => Verb::Auth { server: must()? },
+        "logout" => Verb::Logout { server: must()? },
         unknown => {
             let known: Vec<&str> = VERBS.iter().map(|(verb, ..)| *verb).collect();
             let unknown: String = unknown.chars().take(40).collect();
@@ -85,6 +110,18 @@ fn plain(verb: &str, rest: &[&str]) -> Result<Verb, String> {
             return Err(format!("Unknown command `/mcp {unknown}`.{similar}\n\n{}", help()));
         }
     })
+}
+
+/// Parses `auth SERVER [--code CODE]`.
+fn auth(rest: &[&str]) -> Result<Verb, String> {
+    let usage = || "Use `/mcp auth SERVER`, or `/mcp auth SERVER --code CODE`.".to_owned();
+    let (server, code) = match rest {
+        [server] => (server, None),
+        [server, "--code", code] => (server, Some(*code)),
+        [server, code] => (server, Some(code.strip_prefix("--code=").ok_or_else(usage)?)),
+        _ => return Err(usage()),
+    };
+    Ok(Verb::Auth { server: (*server).to_owned(), code: code.map(str::to_owned) })
 }
 
 /// Parses `connect URL [--name NAME]`, or the name of a known server.

@@ -10,6 +10,8 @@ use crate::mcp::{ListStyle, server_list, status_rows, summary};
 /// Number of added, removed or changed names that are listed.
 const FEW: usize = 5;
 /// Maximum characters of a line from outside.
+/// The maximum length of a URL.
+const URL: usize = 8 * 1024;
 const LINE: usize = 300;
 /// Maximum characters of a description in a list.
 const DESCRIPTION: usize = 100;
@@ -36,6 +38,7 @@ impl Done {
                 )
             }
             Self::Auth(name, result) => auth(name, result),
+            Self::LoggedOut(name, result) => logged_out(name, result),
         }
     }
 }
@@ -155,10 +158,30 @@ fn connected(status: &ServerStatus) -> String {
 }
 
 fn auth(name: &str, result: &AuthResult) -> String {
-    match (result.ok, result.state.as_str()) {
-        (true, "authorized") => format!("{name} is authorized with the key in its entry."),
-        (true, _) => format!("{name} needs no login."),
-        (false, state) => format!("{name}: {state}"),
+    if let Some(url) = &result.url {
+        return format!(
+            "Open this URL to log in to {name}:\n\n{}\n\nThe server is connected when you are done. If the \
+             browser cannot reach this machine, copy the address that it ends at:\n/mcp auth {name} --code \
+             ADDRESS",
+            clean(url, URL)
+        );
+    }
+    let message = result.message.as_ref().map(|it| format!(": {}", clean(it, LINE)));
+    match (result.state.as_str(), &result.grant) {
+        ("authorized", Some(grant)) => {
+            format!("Logged in to {name} ({}).", clean(&grant.issuer, LINE))
+        }
+        ("authorized", None) => format!("{name} is authorized with the key in its entry."),
+        ("failed", _) => format!("The login to {name} failed{}", message.unwrap_or_default()),
+        ("required", _) => format!("{name} requires a login.\n  → run `/mcp auth {name}`"),
+        _ => format!("{name} needs no login."),
+    }
+}
+
+fn logged_out(name: &str, result: &AuthResult) -> String {
+    match &result.message {
+        Some(message) => format!("Logged out of {name}, but {}", clean(message, LINE)),
+        None => format!("Logged out of {name}."),
     }
 }
 

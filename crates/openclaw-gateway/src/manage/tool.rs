@@ -67,7 +67,7 @@ impl Arguments {
             Action::Status => Verb::Status { server: must(server)? },
             Action::Refresh => Verb::Refresh { server },
             Action::Disconnect => Verb::Disconnect { server: must(server)? },
-            Action::Auth => Verb::Auth { server: must(server)? },
+            Action::Auth => Verb::AuthStatus { server: must(server)? },
             Action::Connect => match (url, server) {
                 (Some(url), server) => Verb::Connect { url, name: name.or(server) },
                 (None, Some(server)) => Verb::ConnectAgain { server },
@@ -146,7 +146,7 @@ fn spec() -> Option<ToolSpec> {
         label: "Manage MCP servers".to_owned(),
         description: "Shows and manages MCP servers: `servers` lists them, `tools` lists their \
                       tools, `status` shows the details of one, `refresh` fetches its lists again \
-                      or reconnects, `auth` shows how to log in to it. `connect` connects to the \
+                      or reconnects, `auth` shows whether a login is required. `connect` connects to the \
                       server at a `url` and `disconnect` disconnects a server, both only until the \
                       program exits, and only when the user asks for it."
             .to_owned(),
@@ -238,7 +238,7 @@ impl Tool for ManageTool {
                     let failure = match problem.kind {
                         ProblemKind::Forbidden | ProblemKind::Changed => Failure::Denied,
                         ProblemKind::TimedOut => Failure::TimedOut,
-                        ProblemKind::Unavailable | ProblemKind::NoLogins => Failure::Unavailable,
+                        ProblemKind::Unavailable | ProblemKind::NeedsLogin => Failure::Unavailable,
                         ProblemKind::UnknownServer
                         | ProblemKind::UnknownTool
                         | ProblemKind::Unusable

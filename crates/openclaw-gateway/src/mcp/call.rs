@@ -204,7 +204,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn refusal(problem: &Problem) -> Refusal {
     let refuse = |failure| Refusal::new(failure, problem.message.clone());
     match problem.kind {
-        ProblemKind::Unavailable | ProblemKind::NoLogins => refuse(Failure::Unavailable),
+        ProblemKind::Unavailable | ProblemKind::NeedsLogin => refuse(Failure::Unavailable),
         ProblemKind::TimedOut => refuse(Failure::TimedOut),
         ProblemKind::UnknownServer | ProblemKind::UnknownTool => {
             refuse(Failure::Denied).by(RefusedBy::UnknownTool)

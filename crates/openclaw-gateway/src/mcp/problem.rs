@@ -29,8 +29,8 @@ pub enum ProblemKind {
     Changed,
     /// The tool is listed but cannot be called.
     Unusable,
-    /// Logging in is not supported yet.
-    NoLogins,
+    /// The user must log in at the server.
+    NeedsLogin,
     /// The request timed out.
     TimedOut,
     /// The caller is not permitted to do this.
@@ -45,7 +45,7 @@ const CODES: [(ProblemKind, &str); 8] = [
     (ProblemKind::Unavailable, detail::SERVER_UNAVAILABLE),
     (ProblemKind::Changed, detail::TOOL_CHANGED),
     (ProblemKind::Unusable, detail::TOOL_UNUSABLE),
-    (ProblemKind::NoLogins, detail::NO_LOGINS),
+    (ProblemKind::NeedsLogin, detail::NEEDS_LOGIN),
     (ProblemKind::TimedOut, detail::TIMED_OUT),
     (ProblemKind::Forbidden, detail::MISSING_SCOPE),
 ];
@@ -87,7 +87,7 @@ impl From<Problem> for ErrorShape {
     fn from(problem: Problem) -> Self {
         let Problem { kind, message, hint, last_lines } = problem;
         let code = match kind {
-            ProblemKind::Unavailable | ProblemKind::TimedOut | ProblemKind::NoLogins => {
+            ProblemKind::Unavailable | ProblemKind::TimedOut | ProblemKind::NeedsLogin => {
                 ErrorCode::Unavailable
             }
             ProblemKind::Changed | ProblemKind::Forbidden => ErrorCode::Forbidden,

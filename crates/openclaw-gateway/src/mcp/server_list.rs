@@ -8,7 +8,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_mcp::server::supervisor::ServerError;
 
-use super::shown::{auth, state, telling_line};
+use super::shown::{auth, expiry, state, telling_line};
 
 /// The least and the greatest width of the column of names.
 const NAME_COLUMN: (usize, usize) = (14, 30);
@@ -147,6 +147,7 @@ pub fn status_rows(status: &ServerStatus) -> Vec<(&'static str, String)> {
         ("Protocol", text(status.protocol_version.as_deref())),
         ("Session", text(status.session_id.as_deref())),
         ("Auth", auth(status.auth).to_owned()),
+        ("Token expires", text(expiry(status.token_expires_at_ms).as_deref())),
         ("Lazy", yes_or_no(status.lazy)),
         ("Required", yes_or_no(status.required)),
         ("Uptime", seconds(status.uptime_ms)),

@@ -85,7 +85,14 @@ pub(super) fn auth(auth: AuthKind) -> &'static str {
         AuthKind::None => "None",
         AuthKind::ApiKey => "API Key",
         AuthKind::Header => "Header",
+        AuthKind::OAuth => "OAuth",
     }
+}
+
+/// The text for the time when a token expires.
+pub(super) fn expiry(at_ms: Option<i64>) -> Option<String> {
+    let at = jiff::Timestamp::from_millisecond(at_ms?).ok()?;
+    Some(at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
 }
 
 /// Returns the line of a process's last output that best explains why it exited; often a trace or a

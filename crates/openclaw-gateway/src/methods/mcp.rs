@@ -10,10 +10,10 @@ use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_mcp::wire::Progress;
 use openclaw_protocol::mcp::elicitation::{RespondParams, RespondResult};
 use openclaw_protocol::mcp::{
-    AuthParams, AuthResult, CallParams, CompleteParams, CompleteResult, ConnectParams, ListParams,
-    LogsParams, LogsResult, Outcome, ProgressEvent, PromptParams, PromptsResult, ReadParams,
-    RefreshParams, RefreshResult, ReloadResult, ResourcesResult, ServerParams, ServerResult,
-    ServersParams, ServersResult, ToolsResult,
+    AuthAction, AuthParams, AuthResult, CallParams, CompleteParams, CompleteResult, ConnectParams,
+    ListParams, LogsParams, LogsResult, Outcome, ProgressEvent, PromptParams, PromptsResult,
+    ReadParams, RefreshParams, RefreshResult, ReloadResult, ResourcesResult, ServerParams,
+    ServerResult, ServersParams, ServersResult, ToolsResult,
 };
 use openclaw_protocol::{ErrorShape, names};
 use serde_json::value::{RawValue, to_raw_value};
@@ -275,13 +275,14 @@ pub(super) async fn disconnect(
     Ok(ServerResult { ok: true, server: raw_status(&status)? })
 }
 
-pub(super) fn auth(
+pub(super) async fn auth(
     asked: &RequestContext<'_>,
     params: AuthParams,
 ) -> Result<AuthResult, ErrorShape> {
-    let AuthParams { agent_id, server, action } = params;
+    let AuthParams { agent_id, server, action, code } = params;
     let (id, _) = of(asked, agent_id.as_deref())?;
-    Ok(manage::auth(asked.gateway, &id, &server, action)?)
+    let action = action.unwrap_or(AuthAction::Login);
+    Ok(manage::auth(asked.gateway, &id, &server, action, code.as_deref()).await?)
 }
 
 pub(super) async fn refresh(

@@ -144,7 +144,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::McpStatus(it) => Response::McpStatus(mcp::status(asked, it)?),
         Request::McpConnect(it) => Response::McpConnect(mcp::connect(asked, it).await?),
         Request::McpDisconnect(it) => Response::McpDisconnect(mcp::disconnect(asked, it).await?),
-        Request::McpAuth(it) => Response::McpAuth(mcp::auth(asked, it)?),
+        Request::McpAuth(it) => Response::McpAuth(mcp::auth(asked, it).await?),
         Request::McpRefresh(it) => Response::McpRefresh(mcp::refresh(asked, it).await?),
         Request::McpReload(it) => Response::McpReload(mcp::reload(asked, it).await?),
         Request::McpCall(it) => Response::McpCall(mcp::call(asked, it).await?),

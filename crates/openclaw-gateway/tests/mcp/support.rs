@@ -78,6 +78,7 @@ impl Place {
             environment: environment.clone(),
             guard: Guard::none(),
             host: Host::default(),
+            auth: None,
         };
         let pins = Pins::load(self.path().join("pins.json")).unwrap();
         Setup {

@@ -64,6 +64,7 @@ impl Place {
             environment: environment.clone(),
             guard: Guard::none(),
             host: Host::default(),
+            auth: None,
         };
         let file = self.config_file();
         let reading = file.clone();

@@ -84,6 +84,7 @@ fn plan(url: &str) -> RemotePlan {
             tls: TlsSettings { ca_file: None, client_cert: None, client_key: None, verify: true },
             proxy: ProxySetting::Direct,
         },
+        auth: None,
         headers: BTreeMap::new(),
         network: Network::default(),
         client: client(),

@@ -90,7 +90,7 @@ pub(crate) fn setup(services: CallServices, folders: Folders) -> Setup {
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let (guard, host) =
         (Guard::none(), Host { elicitor: Some(Arc::new(Absent)), ..Host::default() });
-    let context = DialContext { resolver, environment, guard, host };
+    let context = DialContext { resolver, environment, guard, host, auth: None };
     Setup { context, folders, services, tries_again: true, start: StartMode::Eager, agent: None }
 }
 

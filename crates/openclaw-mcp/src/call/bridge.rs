@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::Source;
+use openclaw_oauth::error::AuthError;
 use openclaw_tools::audit::Audit;
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{CallOptions, Executed, Failure, Tool as _, ToolCall, ToolOutcome};
@@ -180,6 +181,7 @@ pub(crate) async fn failed(server: &Server, live: &Arc<LiveConnection>, error: &
         CallError::NeedsAuth { challenge } => {
             server.wants_login(live, challenge.as_deref()).await;
         }
+        CallError::Auth(AuthError::LoginRequired) => server.wants_login(live, None).await,
         _ => {}
     }
 }

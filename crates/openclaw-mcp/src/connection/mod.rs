@@ -13,11 +13,13 @@ pub mod remote;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use memchr::memmem::Finder;
 use openclaw_config::LogLevel;
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_oauth::grant::Grant;
 use rmcp::RoleClient;
 use rmcp::model::{ProtocolVersion, ServerPeerInfo};
 use rmcp::service::{Peer, RunningService};
@@ -331,6 +333,11 @@ impl Connection {
     /// Returns the session id of a remote server, if it has one.
     pub fn session_id(&self) -> Option<String> {
         self.lane.session_id()
+    }
+
+    /// Returns the login at a remote server, if there is one.
+    pub fn grant(&self) -> Option<Arc<Grant>> {
+        self.lane.grant()
     }
 
     /// Returns the transport of a remote server.

@@ -49,7 +49,7 @@ fn setup() -> Setup {
     let environment = Environment::new(|_| None);
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
-    let context = DialContext { resolver, environment, guard: Guard::none(), host };
+    let context = DialContext { resolver, environment, guard: Guard::none(), host, auth: None };
     Setup {
         context,
         folders: Folders::default(),

@@ -6,16 +6,18 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use openclaw_config::{Connection as HowToConnect, HttpServer, Transport};
+use openclaw_oauth::authorizer::Authorizer;
+use openclaw_oauth::store::Version;
 use openclaw_secrets::{Environment, Resolver};
 use rmcp::model::ProtocolVersion;
 use tokio::sync::{Semaphore, watch};
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
 use crate::connection::client::{Client, Host};
 use crate::connection::era::Era;
 use crate::connection::local::{self, ConnectError, ServerOutput, Step};
 use crate::connection::remote::{
-    self, HttpTransport, NegotiatedProtocol, Network, RemoteError, RemotePlan,
+    self, AuthContext, HttpTransport, NegotiatedProtocol, Network, RemoteError, RemotePlan,
 };
 use crate::connection::{Connection, Opened, RemoteEnd};
 use crate::fleet::events::Users;
@@ -37,6 +39,9 @@ const ALL_LISTS: Duration = Duration::from_secs(30);
 /// How long to wait for a server that is being replaced: longer than stopping one may take.
 const HANDOVER: Duration = Duration::from_secs(15);
 
+/// How often to look whether another process has logged in.
+const GRANT_POLL: Duration = Duration::from_secs(2);
+
 /// The context for connecting to servers.
 #[derive(Debug, Clone)]
 pub struct DialContext {
@@ -48,6 +53,8 @@ pub struct DialContext {
     pub guard: Guard,
     /// The identity and callbacks presented to servers.
     pub host: Host,
+    /// Obtains tokens for remote servers; `None` if only configured keys are used.
+    pub auth: Option<AuthContext>,
 }
 
 /// Everything needed to connect to one server.
@@ -77,6 +84,8 @@ pub(crate) struct ServerDial {
     pub(crate) tried_older: bool,
     /// Whether to subscribe to changes; false for a single command.
     pub(crate) stays: bool,
+    /// What authorized the last attempt to connect, and the version of its grant then.
+    pub(crate) grant: Option<(Authorizer, Option<Version>)>,
 }
 
 impl Dial for ServerDial {
@@ -123,6 +132,17 @@ impl Dial for ServerDial {
             limits,
             heard,
         ))
+    }
+
+    async fn authorized(&self) {
+        let Some((auth, before)) = &self.grant else { return std::future::pending().await };
+        loop {
+            sleep(GRANT_POLL).await;
+            let now = auth.version().await;
+            if now.is_some() && now != *before {
+                return;
+            }
+        }
     }
 }
 
@@ -171,12 +191,25 @@ impl ServerDial {
         let headers = remote::headers(&config, resolver).await;
         let headers = headers.map_err(|error| DialError::Failed(secret_failed(&error)))?;
         let client = self.client(host);
+        let network = Network::of(environment);
+        let auth = match &self.context.auth {
+            Some(context) => {
+                let made = remote::authorizer(&self.name, &config, context, resolver, &network);
+                made.await.map_err(DialError::Failed)?
+            }
+            None => None,
+        };
+        self.grant = match &auth {
+            Some(auth) => Some((auth.clone(), auth.version().await)),
+            None => None,
+        };
         let known = self.known_era.zip(self.known_flavour);
         let plan = RemotePlan {
             server: self.name.clone(),
             config,
             headers,
-            network: Network::of(environment),
+            auth,
+            network,
             client: client.config().clone(),
             known: known.map(|(era, flavour)| NegotiatedProtocol { era, flavour }),
             timeout: self.timeout(),
@@ -254,7 +287,7 @@ fn breaks_on_us(error: &ConnectError) -> bool {
     }
 }
 
-fn secret_failed(error: &openclaw_secrets::ResolveError) -> ServerError {
+pub(crate) fn secret_failed(error: &openclaw_secrets::ResolveError) -> ServerError {
     let hint = "run `openclaw secrets check`".to_owned();
     let message = format!("resolving secrets failed: {error}");
     let gist = Some("a secret cannot be resolved");
@@ -263,7 +296,11 @@ fn secret_failed(error: &openclaw_secrets::ResolveError) -> ServerError {
 
 impl From<RemoteError> for DialError {
     fn from(error: RemoteError) -> Self {
-        let needs_auth = matches!(error, RemoteError::NeedsAuth { .. });
+        let needs_auth = match &error {
+            RemoteError::NeedsAuth { .. } => true,
+            RemoteError::Auth { source, .. } => !source.is_temporary(),
+            _ => false,
+        };
         let trouble = ServerError::from(error);
         if needs_auth { Self::NeedsAuth(trouble) } else { Self::Failed(trouble) }
     }
@@ -275,6 +312,7 @@ impl From<RemoteError> for ServerError {
             RemoteError::Unreachable(_) | RemoteError::Wordless(_) => "unreachable",
             RemoteError::TimedOut { .. } => "timed out",
             RemoteError::NeedsAuth { .. } => "login required",
+            RemoteError::Auth { .. } => "authorization failed",
             RemoteError::Forbidden { .. } => "access denied",
             RemoteError::RateLimited(_) => "rate limited",
             RemoteError::OutOfService(_) => "temporarily out of service",

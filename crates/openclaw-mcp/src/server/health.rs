@@ -53,7 +53,7 @@ pub(crate) async fn watch(patient: &impl HealthCheck) -> String {
             }
             Err(CallError::TimedOut(_) | CallError::Http { status: 500.., .. }) => missed += 1,
             // Reconnecting reports what exactly is missing.
-            Err(CallError::NeedsAuth { .. } | CallError::Forbidden { .. }) => {
+            Err(CallError::NeedsAuth { .. } | CallError::Auth(_) | CallError::Forbidden { .. }) => {
                 return "login required".to_owned();
             }
             // A closed connection is detected elsewhere; other errors are reported to callers.

@@ -17,11 +17,12 @@ use std::time::Duration;
 
 use openclaw_backoff::Jitter;
 use openclaw_config::{Connection, HttpFlavour, ServerName, Transport};
+use openclaw_oauth::authorizer::Authorizer;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::connection::remote::{self, HttpTransport, RemoteError};
+use crate::connection::remote::{self, HttpTransport, Network, RemoteError};
 use crate::fleet::StartMode;
 use crate::fleet::events::{Events, Users};
 use crate::fleet::shared_options::SharedOptions;
@@ -43,6 +44,7 @@ use crate::store::memory::{Memory, Remembered};
 pub struct Server {
     name: ServerName,
     connection: Connection,
+    context: DialContext,
     cache: Arc<InventoryCache>,
     pub(crate) stats: CallStats,
     pub(crate) limiter: Limiter,
@@ -196,6 +198,7 @@ impl Server {
             offer: None,
             tried_older: false,
             stays: common.tries_again,
+            grant: None,
         };
         let teller = common.events.teller(key, &users);
         let supervisor =
@@ -213,10 +216,25 @@ impl Server {
             was_refused: AtomicBool::new(false),
             name,
             connection,
+            context: common.context.clone(),
             cache,
             supervisor,
             snapshots,
         }
+    }
+
+    /// Creates the authorizer of a remote server, for a login or a logout. It shares its grant with
+    /// the connection through the store. `None` for servers without logins.
+    ///
+    /// # Errors
+    /// If a secret or a setting of the server is invalid.
+    pub async fn authorizer(&self) -> Result<Option<Authorizer>, ServerError> {
+        let DialContext { resolver, environment, auth, .. } = &self.context;
+        let (Transport::Http(http), Some(auth)) = (&self.connection.transport, auth) else {
+            return Ok(None);
+        };
+        let network = Network::of(environment);
+        remote::authorizer(self.name.as_str(), http, auth, resolver, &network).await
     }
 
     /// Its name.
@@ -416,6 +434,9 @@ impl Server {
             None => configured,
         };
         let name = self.name.to_string();
+        let grant = connection.and_then(|connection| connection.grant());
+        let auth = if grant.is_some() { AuthKind::OAuth } else { auth(&self.connection) };
+        let expires_at = grant.and_then(|grant| grant.expires_at);
         ServerStatus {
             lazy: self.is_lazy(),
             required: self.is_required(),
@@ -434,7 +455,8 @@ impl Server {
             p50_ms: self.stats.latency().p50().map(in_milliseconds),
             p95_ms: self.stats.latency().p95().map(in_milliseconds),
             last_error: snapshot.last_error,
-            ..ServerStatus::new(name, snapshot.state, transport, target, auth(&self.connection))
+            token_expires_at_ms: expires_at.map(|seconds| seconds.saturating_mul(1000)),
+            ..ServerStatus::new(name, snapshot.state, transport, target, auth)
         }
     }
 }

@@ -18,6 +18,8 @@ pub struct ServerStatus {
     pub target: String,
     /// How the program authenticates.
     pub auth: AuthKind,
+    /// When the token of a login expires, in Unix milliseconds.
+    pub token_expires_at_ms: Option<i64>,
     /// Whether it is started on first use.
     pub lazy: bool,
     /// Whether the program refuses to start without it.
@@ -70,6 +72,7 @@ impl ServerStatus {
             transport,
             target,
             auth,
+            token_expires_at_ms: None,
             lazy: false,
             required: false,
             pid: None,
@@ -157,4 +160,6 @@ pub enum AuthKind {
     ApiKey,
     /// With an `Authorization` header.
     Header,
+    /// With the token of a login.
+    OAuth,
 }

@@ -109,6 +109,12 @@ pub trait Dial: Send + 'static {
 
     /// Connects. Dropping the future releases everything.
     fn dial(&mut self) -> impl Future<Output = Result<Self::Connection, DialError>> + Send;
+
+    /// After [`DialError::NeedsAuth`], waits until a login has taken place that this program was
+    /// not told about. Cancel-safe.
+    fn authorized(&self) -> impl Future<Output = ()> + Send {
+        std::future::pending()
+    }
 }
 
 /// The part of a connection that the supervisor needs.
@@ -356,10 +362,16 @@ impl<D: Dial> Machine<D> {
         }
     }
 
-    /// Waits for a command.
+    /// Waits for a command or, if a login is required, for one elsewhere.
     async fn waiting(&mut self, state: ServerState) -> ServerState {
         loop {
-            match self.commands.recv().await {
+            let command = tokio::select! {
+                command = self.commands.recv() => command,
+                () = self.dial.authorized(), if state == ServerState::NeedsAuth => {
+                    return self.begin_anew(ServerState::Connecting);
+                }
+            };
+            match command {
                 Some(Command::Stop) | None => return ServerState::Closed,
                 Some(Command::Use) if state != ServerState::Idle => {}
                 // Already known, or about a previous connection.

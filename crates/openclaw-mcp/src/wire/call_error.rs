@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use openclaw_oauth::error::AuthError;
 use serde_json::value::RawValue;
 
 use super::Closed;
@@ -27,6 +28,9 @@ pub enum CallError {
         /// The `WWW-Authenticate` header. Untrusted.
         challenge: Option<String>,
     },
+    /// The authorization failed before the request could be sent, or after the server rejected it.
+    #[error(transparent)]
+    Auth(AuthError),
     /// The server denied access (403).
     #[error("the server denied access")]
     Forbidden {

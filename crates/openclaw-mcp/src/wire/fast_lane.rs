@@ -4,6 +4,7 @@ use std::process::ExitStatus;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use openclaw_oauth::grant::Grant;
 use openclaw_secrets::Redactor;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -198,6 +199,14 @@ impl FastLane {
         match &self.way {
             Transport::Pipe(_) => None,
             Transport::Http(wire) => wire.session_id(),
+        }
+    }
+
+    /// Returns the login that the requests are authorized with, if there is one.
+    pub fn grant(&self) -> Option<Arc<Grant>> {
+        match &self.way {
+            Transport::Pipe(_) => None,
+            Transport::Http(wire) => wire.grant(),
         }
     }
 

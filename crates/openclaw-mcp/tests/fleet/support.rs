@@ -53,7 +53,7 @@ pub(crate) fn setup() -> Setup {
     let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
-    let context = DialContext { resolver, environment, guard: Guard::none(), host };
+    let context = DialContext { resolver, environment, guard: Guard::none(), host, auth: None };
     Setup {
         context,
         folders: Folders::default(),

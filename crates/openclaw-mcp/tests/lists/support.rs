@@ -75,7 +75,7 @@ pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
     let environment: Environment = [("PATH", path)].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host::default();
-    let context = DialContext { resolver, environment, guard: Guard::none(), host };
+    let context = DialContext { resolver, environment, guard: Guard::none(), host, auth: None };
     let (folders, services) = (Folders::default(), CallServices::none());
     let setup = Setup {
         context,

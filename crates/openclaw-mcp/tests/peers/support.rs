@@ -111,7 +111,7 @@ pub(crate) fn setup(host: Host) -> Setup {
     let path = std::env::var("PATH").unwrap();
     let environment: Environment = [("PATH", path.as_str())].into_iter().collect();
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let context = DialContext { resolver, environment, guard: Guard::none(), host };
+    let context = DialContext { resolver, environment, guard: Guard::none(), host, auth: None };
     let (folders, services) = (Folders::default(), CallServices::none());
     Setup { context, folders, services, tries_again: true, start: StartMode::Eager, agent: None }
 }

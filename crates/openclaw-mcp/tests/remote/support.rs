@@ -37,6 +37,7 @@ pub(crate) fn plan(url: &str) -> RemotePlan {
             tls: TlsSettings { ca_file: None, client_cert: None, client_key: None, verify: true },
             proxy: ProxySetting::Environment,
         },
+        auth: None,
         headers: BTreeMap::new(),
         network: Network::default(),
         client: client(),

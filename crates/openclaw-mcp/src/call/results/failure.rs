@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 use openclaw_content::{Source, Text, Untrusted, clean_line, label};
+use openclaw_oauth::error::AuthError;
 use openclaw_tools::{Content, Details, Failure, Link, ToolOutcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -100,13 +101,30 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
         CallError::Busy => {
             (Failure::Unavailable, format!("Too many calls are queued for {server}. Retry later."))
         }
-        CallError::NeedsAuth { .. } => (
+        CallError::NeedsAuth { .. } | CallError::Auth(AuthError::LoginRequired) => (
             Failure::Unavailable,
             format!(
-                "{server} requires authorization, or rejected its key. The user must set `apiKey` \
-                 or `headers` in its entry."
+                "{server} requires a login, or rejected its key. The user must run `openclaw mcp \
+                 login {}`.",
+                origin.server
             ),
         ),
+        // The names of scopes come from the server.
+        CallError::Auth(AuthError::InsufficientScope { scopes }) => {
+            let words = format!(
+                "{server} denied the call: its login lacks a permission. The user can grant it with \
+                 `openclaw mcp login {}`.",
+                origin.server
+            );
+            let scopes = format!("Missing scopes: {}", scopes.join(" "));
+            return failure_with(Failure::Unavailable, words, Untrusted::new(&scopes), origin);
+        }
+        // The cause may quote the authorization server.
+        CallError::Auth(error) => {
+            let words = format!("The authorization for {server} failed.");
+            let cause = error.to_string();
+            return failure_with(Failure::Unavailable, words, Untrusted::new(&cause), origin);
+        }
         CallError::Forbidden { .. } => {
             (Failure::Unavailable, format!("{server} denied access with the configured key."))
         }

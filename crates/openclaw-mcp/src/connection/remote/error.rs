@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use openclaw_config::{HttpServer, ProxySetting};
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_oauth::error::AuthError;
 use url::{Host, Url};
 
 use super::{RemotePlan, userinfo};
@@ -69,6 +70,14 @@ pub enum RemoteError {
         challenge: Option<String>,
         /// The setting that the key comes from, if there is one, with its secret references.
         key: Option<String>,
+    },
+    /// The authorization failed.
+    #[error("{source}")]
+    Auth {
+        /// The server's name.
+        server: String,
+        /// The cause.
+        source: AuthError,
     },
     /// The server denied access (403).
     #[error("the server denied access")]
@@ -144,6 +153,7 @@ impl RemoteError {
             CallError::NeedsAuth { challenge } => {
                 Self::needs_auth(plan.server.clone(), &plan.config, challenge.as_deref())
             }
+            CallError::Auth(source) => Self::Auth { server: plan.server.clone(), source },
             CallError::Forbidden { challenge } => Self::Forbidden { challenge },
             CallError::RateLimited { .. } => Self::RateLimited(error),
             CallError::OutOfService { .. } => Self::OutOfService(error),
@@ -182,9 +192,12 @@ impl RemoteError {
             Self::NeedsAuth { key: Some(key), .. } => {
                 return Some(format!("check that the key from {key} is correct and still valid"));
             }
-            Self::NeedsAuth { key: None, .. } => {
-                "set `apiKey` or `headers` in its entry (interactive login is not supported yet)"
+            Self::NeedsAuth { key: None, server, .. } => {
+                return Some(format!(
+                    "run `openclaw mcp login {server}`, or set `apiKey` in its entry"
+                ));
             }
+            Self::Auth { server, source } => return auth_hint(server, source),
             Self::Redirected { to } => match Target::of(to) {
                 Target::Usable => {
                     return Some(format!(
@@ -266,6 +279,22 @@ impl RemoteError {
         };
         Some(hint.to_owned())
     }
+}
+
+/// Returns what to do about a failed authorization.
+fn auth_hint(server: &str, error: &AuthError) -> Option<String> {
+    let hint = match error {
+        AuthError::Unreachable { .. } => "check the network; it is tried again",
+        AuthError::NotRegistered { .. } => {
+            "register a client there, and set `auth.clientId` in the entry of the server"
+        }
+        AuthError::Setting { setting, .. } => return Some(format!("correct `auth.{setting}`")),
+        AuthError::Refused { .. } | AuthError::Unsupported { .. } | AuthError::Invalid { .. } => {
+            "this is a fault of the server: ask its operator, or set `apiKey` in its entry"
+        }
+        _ => return Some(format!("run `openclaw mcp login {server}`")),
+    };
+    Some(hint.to_owned())
 }
 
 /// With a proxy, a resolution or connection failure is that of the proxy: the proxy resolves the

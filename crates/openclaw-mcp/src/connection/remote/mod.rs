@@ -1,5 +1,6 @@
 //! Connecting to a remote server: HTTP client, wire and handshake.
 
+mod auth;
 mod client;
 mod error;
 mod handshake;
@@ -8,6 +9,7 @@ mod network;
 mod tls;
 pub(crate) mod userinfo;
 
+pub use auth::{AuthContext, authorizer, uses_tokens};
 pub(crate) use error::key_is_kept_elsewhere;
 pub use error::{RemoteError, Step};
 pub use headers::headers;
@@ -17,6 +19,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openclaw_config::HttpServer;
+use openclaw_oauth::authorizer::Authorizer;
 use openclaw_secrets::SecretString;
 use rmcp::model::{ClientConfig, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
@@ -37,6 +40,8 @@ pub struct RemotePlan {
     pub server: String,
     /// The configured URL, proxy and TLS settings.
     pub config: HttpServer,
+    /// Obtains tokens; `None` for a server with its own key.
+    pub auth: Option<Authorizer>,
     /// Headers of every request, with resolved secrets (see [`headers`]).
     pub headers: BTreeMap<String, SecretString>,
     /// Network settings from the environment.
@@ -96,7 +101,8 @@ pub async fn open<H: ClientHandler>(
 ) -> Result<Opened<H>, RemoteError> {
     let deadline = Instant::now() + plan.timeout;
     let (client, target) = Box::pin(client::make(&plan)).await?;
-    let opening = HttpSlowLane::open(&plan.server, plan.log.redactor(), client, target);
+    let opening =
+        HttpSlowLane::open(&plan.server, plan.log.redactor(), client, target, plan.auth.clone());
     let mut step = Step::Discovering;
     let met = timeout_at(
         deadline,

@@ -50,6 +50,18 @@ impl Network {
         Some(place)
     }
 
+    /// Returns the proxy for a URL, with its user and password.
+    pub(super) fn proxy_url(&self, url: &Url) -> Option<Url> {
+        let intercept = self.proxy_to(url)?;
+        let mut proxy = Url::parse(&intercept.uri().to_string()).ok()?;
+        if let Some((user, password)) = intercept.raw_auth() {
+            // These fail for URLs that cannot have a user.
+            let _ = proxy.set_username(user);
+            let _ = proxy.set_password(Some(password));
+        }
+        Some(proxy)
+    }
+
     /// Returns the proxy for a URL; none for loopback hosts.
     pub(super) fn proxy_to(&self, url: &Url) -> Option<Intercept> {
         let is_here = match url.host()? {

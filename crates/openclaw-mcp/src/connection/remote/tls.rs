@@ -107,6 +107,14 @@ async fn roots(plan: &RemotePlan) -> Result<Roots, RemoteError> {
     }
 }
 
+/// Returns the CAs of the settings as PEM, for another client.
+pub(super) async fn extra_roots(settings: &TlsSettings) -> Result<Vec<Vec<u8>>, RemoteError> {
+    match &settings.ca_file {
+        Some(file) => Ok(vec![read("`tls.caFile`", file).await?]),
+        None => Ok(Vec::new()),
+    }
+}
+
 async fn certificates(setting: &str, file: &Path) -> Result<Certificates, RemoteError> {
     let pem = read(setting, file).await?;
     certificates_in(&pem, setting, file)

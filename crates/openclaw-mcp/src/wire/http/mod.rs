@@ -36,6 +36,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use bytes::Bytes;
+use openclaw_oauth::authorizer::Authorizer;
+use openclaw_oauth::grant::Grant;
 use openclaw_secrets::Redactor;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
@@ -59,6 +61,8 @@ const MAX_NOTICES: usize = 16;
 pub(crate) struct HttpWire {
     client: HttpClient,
     target: Target,
+    /// Authorizes the requests; `None` for a server with its own key.
+    auth: Option<Authorizer>,
     /// How messages are currently sent.
     route: watch::Sender<Arc<Route>>,
     /// The parameters of the accepted `initialize`, for renewing the session.
@@ -91,10 +95,17 @@ pub(crate) struct HttpWire {
 }
 
 impl HttpWire {
-    fn new(client: HttpClient, target: Target, skipped: SkippedLines, to_rmcp: ToRmcp) -> Self {
+    fn new(
+        client: HttpClient,
+        target: Target,
+        auth: Option<Authorizer>,
+        skipped: SkippedLines,
+        to_rmcp: ToRmcp,
+    ) -> Self {
         Self {
             client,
             target,
+            auth,
             route: watch::Sender::new(Arc::new(Route::modern())),
             introduction: OnceLock::new(),
             agreed_on: OnceLock::new(),
@@ -138,6 +149,10 @@ impl HttpWire {
 
     pub(super) fn session_id(&self) -> Option<String> {
         self.route().session.as_ref()?.to_str().ok().map(str::to_owned)
+    }
+
+    pub(super) fn grant(&self) -> Option<Arc<Grant>> {
+        self.auth.as_ref()?.in_use()
     }
 
     /// Subscribes to interruptions of what the server initiates.

@@ -6,6 +6,8 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, Method, Response, StatusCode};
+use openclaw_oauth::authorizer::{Attempts, SentToken};
+use openclaw_oauth::error::AuthError;
 use tokio::time::timeout;
 use url::{Origin, Url};
 
@@ -130,7 +132,8 @@ impl HttpWire {
         let _ = self.send(Method::DELETE, &self.target, headers, None).await;
     }
 
-    /// Sends a request and follows redirects within the origin. Credentials never leave it.
+    /// Sends a request, with a token if the server has one. If the token is rejected, obtains
+    /// another one where that is possible without a user, and sends the request again.
     async fn send(
         &self,
         method: Method,
@@ -138,14 +141,52 @@ impl HttpWire {
         headers: impl Fn() -> HeaderMap,
         body: Option<&Bytes>,
     ) -> Result<Response<Body>, CallError> {
+        let mut attempts = Attempts::default();
+        // Ends: the attempts allow each way to another token once or twice.
+        loop {
+            let (response, sent) = self.send_once(&method, target, &headers, body).await?;
+            let challenges = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
+            let Some(auth) = self.auth.as_ref().filter(|_| challenges.contains(&response.status()))
+            else {
+                return Ok(response);
+            };
+            let status = response.status();
+            let challenged =
+                auth.challenged(status, response.headers(), sent.as_ref(), &mut attempts);
+            match challenged.await {
+                // Read, so that the connection can be reused.
+                Ok(()) => drop(beginning(response, body::MAX_FAILURE).await),
+                Err(AuthError::NotAboutTokens) => return Ok(response),
+                Err(AuthError::LoginRequired) => return Err(self.failure(response).await),
+                Err(error) => return Err(CallError::Auth(error)),
+            }
+        }
+    }
+
+    /// Sends a request and follows redirects within the origin. Credentials never leave it.
+    async fn send_once(
+        &self,
+        method: &Method,
+        target: &Target,
+        headers: &impl Fn() -> HeaderMap,
+        body: Option<&Bytes>,
+    ) -> Result<(Response<Body>, Option<SentToken>), CallError> {
         let mut target = Cow::Borrowed(target);
         for _ in 0..=MAX_REDIRECTS {
-            let body = body.cloned().unwrap_or_default();
-            let response = self.client.send(method.clone(), &target, headers(), body).await;
+            let (mut headers, body) = (headers(), body.cloned().unwrap_or_default());
+            let sent = match &self.auth {
+                Some(auth) => auth.authorize(method, &target.url, &mut headers).await,
+                None => Ok(None),
+            };
+            let sent = sent.map_err(CallError::Auth)?;
+            let response = self.client.send(method.clone(), &target, headers, body).await;
             let response = response.map_err(|error| self.broken()(&error))?;
-            match self.sent_on(&method, &target.url, &response)? {
+            if let Some(auth) = &self.auth {
+                auth.note_nonce(response.headers());
+            }
+            match self.sent_on(method, &target.url, &response)? {
                 Some(next) => target = Cow::Owned(next),
-                None => return Ok(response),
+                None => return Ok((response, sent)),
             }
         }
         Err(UnusableResponse::RedirectedTooOften { times: MAX_REDIRECTS }.into())

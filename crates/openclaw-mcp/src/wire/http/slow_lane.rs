@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use openclaw_oauth::authorizer::Authorizer;
 use openclaw_secrets::Redactor;
 use rmcp::RoleClient;
 use rmcp::service::TxJsonRpcMessage;
@@ -60,10 +61,11 @@ impl HttpSlowLane {
         redactor: &Redactor,
         client: HttpClient,
         target: Target,
+        auth: Option<Authorizer>,
     ) -> Self {
         let (to_rmcp, from_server) = inbox::channel();
         let skipped = SkippedLines::from(server, redactor);
-        let wire = Arc::new(HttpWire::new(client, target, skipped, to_rmcp));
+        let wire = Arc::new(HttpWire::new(client, target, auth, skipped, to_rmcp));
         let (handshake, answer, held) = (None, None, None);
         let counted = (Instant::now(), 0);
         Self { wire, from_server, handshake, answer, held, flooded: None, counted }

@@ -1,0 +1,113 @@
+//! The authorizer of a server: its OAuth settings with resolved secrets, and the client for its
+//! authorization server (O1–O8).
+
+use std::fmt;
+use std::sync::Arc;
+
+use openclaw_config::{HttpServer, OAuthGrant, ProxySetting};
+use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
+use openclaw_oauth::http::{HttpClient, HttpOptions};
+use openclaw_oauth::login::LoginPrompt;
+use openclaw_oauth::settings::{AuthSettings, Enterprise, GrantType};
+use openclaw_oauth::store::GrantStore;
+use openclaw_secrets::{Resolver, SecretString, SecretTemplate};
+
+use super::client::bad;
+use super::{Network, tls, userinfo};
+use crate::server::supervisor::ServerError;
+
+/// What logins need, for all servers.
+#[derive(Clone)]
+pub struct AuthContext {
+    /// Where grants are kept.
+    pub store: Arc<dyn GrantStore>,
+    /// A user who can be asked to log in, if there is one.
+    pub prompt: Option<Arc<dyn LoginPrompt>>,
+    /// Whether the user is also asked for a first login, and not only for more scopes.
+    pub logs_in: bool,
+}
+
+impl fmt::Debug for AuthContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AuthContext").field("logs_in", &self.logs_in).finish_non_exhaustive()
+    }
+}
+
+/// Whether the requests to a server are authorized with tokens: it has no key of its own.
+pub fn uses_tokens(config: &HttpServer) -> bool {
+    let says_so = |name: &String| name.eq_ignore_ascii_case("authorization");
+    config.api_key.is_none() && !config.headers.keys().any(says_so) && !userinfo::counts(config)
+}
+
+/// Creates the authorizer of a server; `None` if it has a key of its own.
+///
+/// # Errors
+/// If a secret cannot be resolved, or a setting is invalid.
+pub async fn authorizer(
+    server: &str,
+    config: &HttpServer,
+    context: &AuthContext,
+    resolver: &Resolver,
+    network: &Network,
+) -> Result<Option<Authorizer>, ServerError> {
+    if !uses_tokens(config) {
+        return Ok(None);
+    }
+    let settings = settings(config, resolver).await?;
+    let url = userinfo::without(config.url.expose());
+    let mut http = HttpOptions::for_server(&url, &settings);
+    http.extra_roots = tls::extra_roots(&config.tls).await?;
+    http.verify = config.tls.verify;
+    http.proxy = match &config.proxy {
+        ProxySetting::Direct => None,
+        ProxySetting::Url(proxy) => Some(proxy.expose().clone()),
+        ProxySetting::Environment => network.proxy_url(&url),
+    };
+    let http = HttpClient::new(http).map_err(|error| bad("`auth`", error.to_string()))?;
+    Ok(Some(Authorizer::new(AuthorizerOptions {
+        server: server.to_owned(),
+        url,
+        settings,
+        http,
+        store: Arc::clone(&context.store),
+        redactor: resolver.redactor().clone(),
+        prompt: context.prompt.clone(),
+        logs_in: context.logs_in,
+        redirect_port: config.oauth.redirect_port,
+    })))
+}
+
+async fn settings(config: &HttpServer, resolver: &Resolver) -> Result<AuthSettings, ServerError> {
+    let oauth = &config.oauth;
+    let resolve = async |template: &SecretTemplate| -> Result<SecretString, ServerError> {
+        let resolved = resolver.resolve_credential(template).await;
+        resolved.map_err(|error| crate::server::dial::secret_failed(&error))
+    };
+    let resolve_if = async |template: &Option<SecretTemplate>| match template {
+        Some(template) => resolve(template).await.map(Some),
+        None => Ok(None),
+    };
+    let grant = match &oauth.grant {
+        OAuthGrant::AuthorizationCode => GrantType::AuthorizationCode,
+        OAuthGrant::ClientCredentials => GrantType::ClientCredentials,
+        OAuthGrant::JwtBearer { assertion } => {
+            GrantType::JwtBearer { assertion: resolve(assertion).await? }
+        }
+        OAuthGrant::Enterprise(provider) => GrantType::Enterprise(Box::new(Enterprise {
+            token_endpoint: provider.token_endpoint.expose().clone(),
+            client_id: provider.client_id.clone(),
+            client_secret: resolve_if(&provider.client_secret).await?,
+            id_token: resolve(&provider.id_token).await?,
+        })),
+    };
+    Ok(AuthSettings {
+        client_id: oauth.client_id.clone(),
+        client_secret: resolve_if(&oauth.client_secret).await?,
+        private_key: resolve_if(&oauth.private_key).await?,
+        signing_algorithm: oauth.signing_algorithm.clone(),
+        authorization_server: oauth.authorization_server_url.as_ref().map(|it| it.expose().clone()),
+        scopes: oauth.scopes.clone(),
+        client_metadata_url: oauth.client_metadata_url.as_ref().map(|it| it.expose().clone()),
+        grant,
+    })
+}
