@@ -43,6 +43,20 @@ pub(crate) fn credential(schema: &mut Value) {
     schema["pattern"] = json!(format!(r"\$|^(?!.*secret://(?!{reference}))(?!.*\Ssecret://)"));
 }
 
+/// A private key, or a secret reference to one.
+pub(crate) fn private_key(schema: &mut Value) {
+    credential(schema);
+    let key = r"\$|secret://|-----BEGIN PRIVATE KEY-----";
+    schema["allOf"] = json!([{ "pattern": key }]);
+}
+
+/// A JWT, or a secret reference to one.
+pub(crate) fn jwt(schema: &mut Value) {
+    credential(schema);
+    let jwt = r"\$|secret://|^\s*[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]*){2}((\.[A-Za-z0-9_-]*){2})?\s*$";
+    schema["allOf"] = json!([{ "pattern": jwt }]);
+}
+
 /// Environment variables.
 pub(crate) fn variables(schema: &mut Value) {
     schema["propertyNames"] = json!({ "pattern": "^[^=\0]+$" });

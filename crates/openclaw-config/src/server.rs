@@ -135,10 +135,9 @@ impl Connection {
                 let headers = http.headers.iter();
                 let headers = headers.map(|(name, value)| (format!("headers.{name}"), value));
                 let api_key = http.api_key.iter().map(|value| ("apiKey".to_owned(), value));
-                let client_secret = http.oauth.client_secret.iter();
-                let client_secret =
-                    client_secret.map(|value| ("auth.clientSecret".to_owned(), value));
-                headers.chain(api_key).chain(client_secret).collect()
+                let oauth = http.oauth.credentials().into_iter();
+                let oauth = oauth.map(|(name, value)| (name.to_owned(), value));
+                headers.chain(api_key).chain(oauth).collect()
             }
         }
     }

@@ -37,6 +37,9 @@ pub(crate) struct ServerBuilder<'b, 'a> {
     pub(super) name: &'b str,
     /// Whether a workspace is configured for the agent.
     has_workspace: bool,
+    /// Whether a value of the entry could not be decoded. That was reported; what depends on the
+    /// value is not reported again.
+    pub(super) is_damaged: bool,
     /// Unset variables.
     pub(super) unset: Vec<Spanned<String>>,
     /// The settings recorded so far.
@@ -53,6 +56,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             cx,
             name,
             has_workspace,
+            is_damaged: false,
             unset: Vec::new(),
             settings: Vec::new(),
             plaintext: None,
@@ -63,6 +67,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
     /// Builds the server. The whole entry is checked, even if it turns out to be unusable.
     pub(crate) fn build(&mut self, server: Spanned<RawServer>, siblings: &Siblings<'_>) -> Built {
         let whole = erase(&server);
+        self.is_damaged = siblings.damaged.contains(self.name);
         let RawServer {
             enabled,
             transport,
@@ -120,7 +125,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         let flavour = self.note_transport(&given);
         let local = self.local(command, args, env, cwd, inherit_env);
         let auth = auth.map(|auth| auth.map(|auth| auth.0));
-        let remote = self.remote(url, flavour, headers, api_key, auth, tls, proxy);
+        let remote = self.remote(url.as_ref(), flavour, headers, api_key, auth, tls, proxy);
         let timeout = self.millis("timeout", timeout, DEFAULT_TIMEOUT_MS);
         let tool_timeout = self.millis("toolTimeout", tool_timeout, DEFAULT_TOOL_TIMEOUT_MS);
         let restart_on_crash = self.flag("restartOnCrash", restart_on_crash, true);
@@ -253,7 +258,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
 
     fn report_neither(&mut self, whole: &Spanned<()>, enabled: bool, siblings: &Siblings<'_>) {
         // A misspelt or invalid `command` has already been reported.
-        if siblings.damaged.contains(self.name) {
+        if self.is_damaged {
             return;
         }
         let message = format!("MCP server `{}` has neither `command` nor `url`", self.name);
@@ -316,7 +321,7 @@ impl Siblings<'_> {
 }
 
 /// Keeps only the position of a field.
-fn erase<T>(field: &Spanned<T>) -> Spanned<()> {
+pub(super) fn erase<T>(field: &Spanned<T>) -> Spanned<()> {
     Spanned { value: (), at: field.at, path: field.path.clone() }
 }
 

@@ -38,7 +38,7 @@ impl ServerBuilder<'_, '_> {
     /// Builds a remote service; `None` without a valid URL.
     pub(super) fn remote(
         &mut self,
-        url: Field<Text>,
+        url: Option<&Spanned<Text>>,
         flavour: HttpFlavour,
         headers: Field<Table<Text>>,
         api_key: Field<Text>,
@@ -46,17 +46,16 @@ impl ServerBuilder<'_, '_> {
         tls: Field<RawTls>,
         proxy: Field<Text>,
     ) -> Option<HttpServer> {
-        let url = url.and_then(|url| self.address("url", &url));
-        if let (Some(headers), Some(api_key)) = (&headers, &api_key) {
-            let both = |name: &String| name.eq_ignore_ascii_case("authorization");
-            if let Some((_, header)) = headers.value.0.iter().find(|(name, _)| both(name)) {
-                self.cx.found.push(
-                    header
-                        .error("`apiKey` sets the `Authorization` header, too", "given here")
-                        .also(api_key.at, "and here")
-                        .help("keep one of them"),
-                );
-            }
+        let address = url.and_then(|url| self.address("url", url));
+        self.check_unused_oauth(&auth, &headers, &api_key, url.zip(address.as_ref()));
+        let header = headers.as_ref().and_then(|headers| authorization(&headers.value));
+        if let (Some(header), Some(api_key)) = (header, &api_key) {
+            self.cx.found.push(
+                header
+                    .error("`apiKey` sets the `Authorization` header, too", "given here")
+                    .also(api_key.at, "and here")
+                    .help("keep one of them"),
+            );
         }
         let headers = self.credentials("headers", headers, |name| {
             (!is_header_name(name)).then_some("invalid HTTP header name")
@@ -65,7 +64,35 @@ impl ServerBuilder<'_, '_> {
         let oauth = self.oauth(auth);
         let tls = self.tls(tls);
         let proxy = self.proxy(proxy);
-        Some(HttpServer { url: url?, flavour, headers, api_key, oauth, tls, proxy })
+        Some(HttpServer { url: address?, flavour, headers, api_key, oauth, tls, proxy })
+    }
+
+    /// Warns of OAuth settings that are not used: the server has a static credential, which takes
+    /// precedence.
+    fn check_unused_oauth(
+        &mut self,
+        auth: &Field<RawAuth>,
+        headers: &Field<Table<Text>>,
+        api_key: &Field<Text>,
+        url: Option<(&Spanned<Text>, &SafeUrl)>,
+    ) {
+        let (Some(auth), Some((url, address))) = (auth, url) else { return };
+        let header = headers.as_ref().and_then(|headers| authorization(&headers.value));
+        let has_user =
+            !address.expose().username().is_empty() || address.expose().password().is_some();
+        let (at, what) = if let Some(key) = api_key {
+            (key.at, "`apiKey` is")
+        } else if let Some(header) = header {
+            (header.at, "the `Authorization` header is")
+        } else if has_user {
+            (url.at, "user and password in `url` are")
+        } else {
+            return;
+        };
+        let message = format!("the OAuth settings have no effect: {what} used instead");
+        self.cx.found.push(
+            auth.warning(message, "not used").also(at, "used instead").help("keep one of them"),
+        );
     }
 
     pub(super) fn tls(&mut self, tls: Field<RawTls>) -> TlsSettings {
@@ -113,6 +140,12 @@ impl ServerBuilder<'_, '_> {
             }
         }
     }
+}
+
+/// Returns the `Authorization` header.
+fn authorization(headers: &Table<Text>) -> Option<&Spanned<Text>> {
+    let mut headers = headers.0.iter();
+    headers.find(|(name, _)| name.eq_ignore_ascii_case("authorization")).map(|(_, value)| value)
 }
 
 fn is_valid_env_name(name: &str) -> bool {

@@ -85,8 +85,8 @@ impl Builder<'_> {
     ) -> Option<Expanded> {
         if text.value.0.contains(SCHEME) {
             let message = "secret references are not supported here";
-            let help = "they are supported in `env`, `headers`, `apiKey`, `auth.clientSecret` and \
-                        `auth.token`";
+            let help = "they are supported in `env`, `headers`, `apiKey` and the credentials in \
+                        `auth`";
             self.found.push(text.error(message, "would be passed on unchanged").help(help));
             return None;
         }

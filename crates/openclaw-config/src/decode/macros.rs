@@ -63,15 +63,15 @@ macro_rules! section {
 macro_rules! choice {
     (
         $(#[$meta:meta])*
-        pub enum $name:ident { $( $(#[$variant_meta:meta])* $variant:ident = $word:literal $(| $synonym:literal)*, )* }
+        $vis:vis enum $name:ident { $( $(#[$variant_meta:meta])* $variant:ident = $word:literal $(| $synonym:literal)*, )* }
     ) => {
         $(#[$meta])*
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-        pub enum $name { $( $(#[$variant_meta])* $variant, )* }
+        $vis enum $name { $( $(#[$variant_meta])* $variant, )* }
 
         impl $name {
             /// Returns the word for it in a configuration.
-            pub fn as_str(self) -> &'static str {
+            $vis fn as_str(self) -> &'static str {
                 match self { $( Self::$variant => $word, )* }
             }
         }

@@ -1,20 +1,35 @@
 //! The OAuth settings of an MCP server.
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde_json::json;
 
 use super::Words;
-use crate::decode::{Decode, Decoder, Overlay, Whole, section};
-use crate::schema;
+use crate::decode::{Decode, Decoder, Overlay, Whole, choice, section};
+use crate::schema::{self, rule};
 use crate::text::Text;
 use crate::tree::{Node, Value};
 
 section! {
     /// OAuth settings, where discovery is not enough.
-    struct RawAuth("the OAuth settings", Refuse) {
-        /// The client id.
+    struct RawAuth("the OAuth settings", Refuse, one_client_credential) {
+        /// How tokens are obtained. `authorization_code` (the default): a user logs in with a
+        /// browser. `client_credentials`: the client authenticates as itself. `jwt_bearer`: the
+        /// client presents a JWT of its platform. `enterprise`: an identity provider vouches for
+        /// the user.
+        grant_type: GrantType = "grantType",
+        /// The client id. Required by `clientSecret`, `privateKey` and `client_credentials`.
         client_id: Text = "clientId",
         /// The client secret; preferably a `secret://…` reference.
         client_secret: Text = "clientSecret" => schema::credential,
+        /// The private key of the client (PKCS#8 PEM), instead of `clientSecret`; preferably a
+        /// `secret://…` reference.
+        private_key: Text = "privateKey" => schema::private_key,
+        /// The algorithm that `privateKey` signs with. If not given, the usual one of the key.
+        signing_algorithm: SigningAlgorithm = "signingAlgorithm",
+        /// The JWT of the workload, for `jwt_bearer`; usually `secret://file/PATH`.
+        assertion: Text = "assertion" => schema::jwt,
+        /// The identity provider, for `enterprise`.
+        identity_provider: RawIdentityProvider = "identityProvider",
         /// The URL of the authorization server.
         authorization_server_url: Text = "authorizationServerUrl" => schema::address,
         /// The scopes to request.
@@ -24,6 +39,56 @@ section! {
         /// The local port of the redirect URL; a free one if not given.
         redirect_port: Whole<1, 65535> = "redirectPort",
     }
+}
+
+section! {
+    /// The identity provider that vouches for the user. Everything but `clientSecret` is required.
+    struct RawIdentityProvider("the identity provider", Refuse) {
+        /// The URL of its token endpoint.
+        token_endpoint: Text = "tokenEndpoint" => schema::address,
+        /// The id of this client there.
+        client_id: Text = "clientId",
+        /// The client secret there; preferably a `secret://…` reference.
+        client_secret: Text = "clientSecret" => schema::credential,
+        /// The ID token of the user, a JWT; usually `secret://file/PATH`.
+        id_token: Text = "idToken" => schema::jwt,
+    }
+}
+
+choice! {
+    /// How tokens are obtained.
+    pub(crate) enum GrantType {
+        /// A user logs in with a browser.
+        AuthorizationCode = "authorization_code",
+        /// The client authenticates as itself.
+        ClientCredentials = "client_credentials",
+        /// The client presents a JWT of its platform.
+        JwtBearer = "jwt_bearer",
+        /// An identity provider vouches for the user.
+        Enterprise = "enterprise",
+    }
+}
+
+choice! {
+    /// The algorithm that a private key signs with (RFC 7518, RFC 8037).
+    pub(crate) enum SigningAlgorithm {
+        /// ECDSA on P-256.
+        Es256 = "ES256",
+        /// ECDSA on P-384.
+        Es384 = "ES384",
+        /// RSA, PKCS#1 v1.5.
+        Rs256 = "RS256",
+        /// RSA, PSS.
+        Ps256 = "PS256",
+        /// Ed25519.
+        EdDsa = "EdDSA",
+    }
+}
+
+/// Adds the rule that can be checked within one entry. The others cannot: another layer may set
+/// the missing key.
+fn one_client_credential(schema: &mut Schema) {
+    rule(schema, json!({ "not": { "required": ["clientSecret", "privateKey"] } }));
 }
 
 section! {

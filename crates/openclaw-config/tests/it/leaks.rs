@@ -48,6 +48,8 @@ fn nothing_leaks_in_the_source_lines_of_messages() {
         "{ url: 'me:sesame@example.com/x?key=sesame', foo: 1 }",
         "{ url: 'https://x', foo: 1 /* apiKey: 'sesame' */ } // sesame",
         "{ url: 'https://x', apiKey: ['sesame'], auth: { clientSecret: { a: 'sesame' } } }",
+        "{ url: 'https://x', auth: { privateKey: 'sesame', assertion: 'sesame', grantType: 'x' } }",
+        "{ url: 'https://x', auth: { identityProvider: { tokenEndpoint: 'https://u:sesame@i?k=sesame', idToken: 'sesame', clientSecret: 'sesame' } } }",
         "{ url: 'https://x', apiKey: \"sesame",
     ] {
         assert_hidden(&entry(hidden));
@@ -65,6 +67,10 @@ fn nothing_leaks_in_the_settings_of_a_valid_configuration() {
         "{ command: 'npx', args: ['mcp-remote', '--header', 'Authorization: Bearer sesame'] }",
         "{ command: 'x', env: { A: 'p ${TOKEN}', B: '${NOPE:-sesame}', C: 'sesame' } }",
         "{ command: '${TOKEN}', args: ['$TOKEN'], cwd: '${TOKEN:-x}/sub' }",
+        "{ url: 'https://x', auth: { clientId: 'a', privateKey: '-----BEGIN PRIVATE KEY-----\\nsesame\\n' } }",
+        "{ url: 'https://x', auth: { grantType: 'jwt_bearer', assertion: 'eyJ.sesame.sesame' } }",
+        "{ url: 'https://x', auth: { grantType: 'enterprise', identityProvider: { clientId: 'a', \
+           tokenEndpoint: 'https://u:sesame@i/t', idToken: 'eyJ.sesame.', clientSecret: 'sesame' } } }",
     ] {
         let shown = shown(&entry(hidden));
         assert!(!shown.contains("sesame"), "leaked from {hidden}\n{shown}");

@@ -10,6 +10,7 @@ mod includes;
 mod layers;
 mod leaks;
 mod loading;
+mod oauth;
 mod providers;
 mod reference;
 mod robust;
