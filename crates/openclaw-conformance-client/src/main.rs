@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stderr, reason = "the suite logs stderr")]
 
+mod auth;
 mod host;
 mod scenarios;
 
@@ -14,10 +15,13 @@ use std::time::Duration;
 use openclaw_config::{LoadEnvironment, load_text};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
+use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::server::dial::DialContext;
+use openclaw_oauth::login::LoginPrompt;
+use openclaw_oauth::store::{FileStore, KeyOptions};
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 
 use host::{Defaults, Echo};
@@ -49,10 +53,15 @@ async fn run(url: &str) -> Result<(), Problem> {
     let context = variable("MCP_CONFORMANCE_CONTEXT");
     let scenario = Scenario::new(&name, context.as_deref())?;
 
-    let config = serde_json::json!({ "mcp": { "servers": { "suite": { "url": url, "sampling": "always", "roots": true } } } });
+    let mut server = serde_json::json!({ "url": url, "sampling": "always", "roots": true });
+    if name.starts_with("auth/") {
+        server["auth"] = auth::settings(context.as_deref());
+        server["auth"]["grantType"] = auth::grant_type(&name).into();
+    }
+    let config = serde_json::json!({ "mcp": { "servers": { "suite": server } } });
     let environment = LoadEnvironment { variable: &|_| None, home: None };
     let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), environment);
-    let config = loaded.config.ok_or("invalid server URL")?;
+    let config = loaded.config.ok_or("invalid settings")?;
 
     let environment = Environment::new(move |name| std::env::var(name).ok());
     let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
@@ -61,7 +70,12 @@ async fn run(url: &str) -> Result<(), Problem> {
         sampler: Some(Arc::new(Echo)),
         workspace: std::env::current_dir().ok(),
     };
-    let context = DialContext { resolver, environment, guard: Guard::none(), host };
+    let state = tempfile::tempdir()?;
+    let store = FileStore::new(state.path(), KeyOptions { use_keychain: false });
+    let prompt: Option<Arc<dyn LoginPrompt>> = Some(Arc::new(auth::Browser));
+    let logins = AuthContext { store: Arc::new(store), prompt, logs_in: true, client_metadata_url: None };
+    let context =
+        DialContext { resolver, environment, guard: Guard::none(), host, auth: Some(logins) };
     let (folders, services) = (Folders::default(), CallServices::none());
     let start = StartMode::Eager;
     let setup = Setup { context, folders, services, tries_again: false, start, agent: None };

@@ -54,6 +54,10 @@ impl Scenario {
                 };
                 Self::Calls(calls.iter().map(read).collect::<Result<_, Problem>>()?)
             }
+            // Two calls: the token of the second may be rejected, or lack a scope.
+            name if name.starts_with("auth/") => {
+                Self::Calls(vec![("test-tool".to_owned(), json!({})); 2])
+            }
             _ => return Err(format!("unknown scenario `{name}`").into()),
         })
     }
