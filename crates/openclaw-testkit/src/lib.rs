@@ -23,7 +23,10 @@ mod stdio;
 
 pub use client::StdioClient;
 pub use command::run;
-pub use peers::{FastMcp, Peer, Peers, RunningPeer};
+pub use peers::{
+    FastMcp, FastMcpOAuth, OidcOptions, OidcProvider, Peer, Peers, ProtectedOptions,
+    ProtectedServer, RunningPeer,
+};
 pub use processes::KillGroup;
 pub use recording::Recording;
 pub use script::{

@@ -2,4 +2,6 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may fail as tests do")]
 
 mod client;
+mod fastmcp;
+mod oidc;
 mod scripted;
