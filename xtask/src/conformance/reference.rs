@@ -1,4 +1,8 @@
 //! The number of checks that the reference passes: the TypeScript SDK 2.4.0, one scenario at a time.
+//!
+//! In the scenarios of authorization, every MCP request with a valid token is a check. With a handshake,
+//! the reference sends five of them after a login: `server/discover` (which fails), `initialize`,
+//! `notifications/initialized`, `tools/list` and `tools/call`; without, three.
 
 /// The version in the suite's listing for scenarios of extensions. They run without `--spec-version`;
 /// the suite then speaks 2025-11-25.

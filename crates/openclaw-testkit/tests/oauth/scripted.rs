@@ -1,5 +1,7 @@
 //! The server that misbehaves on command.
 
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
 
@@ -259,4 +261,37 @@ fn registered_clients_and_client_documents_are_accepted() {
     client.login(&mut Browser::new(), "mcp");
     (client.id, client.secret) = ("https://client.example/metadata.json".into(), None);
     client.login(&mut Browser::new(), "mcp");
+}
+
+#[test]
+fn the_browser_returns_to_a_client_that_waits_in_an_asynchronous_test() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let script =
+            OAuthScript { clients: vec![("known".into(), None)], ..OAuthScript::default() };
+        let server = OAuthTestServer::start(script);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let callback = format!("http://{}/callback", listener.local_addr().unwrap());
+        let url = format!("{}/authorize", server.issuer());
+        let query = form::encode(&[
+            ("response_type", "code"),
+            ("client_id", "known"),
+            ("redirect_uri", &callback),
+            ("code_challenge", "any"),
+            ("code_challenge_method", "S256"),
+        ]);
+        let client = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let mut lines = reader.by_ref().lines().map_while(Result::ok);
+            let first = lines.next().unwrap();
+            lines.find(String::is_empty);
+            stream.write_all(b"HTTP/1.0 200 OK\r\n\r\nSigned in").unwrap();
+            first
+        });
+        let page = Browser::new().approve_in_background(&format!("{url}?{query}"));
+        assert_eq!(page.join().unwrap().text(), "Signed in");
+        let request = client.join().unwrap();
+        assert!(request.starts_with("GET /callback?code="), "{request}");
+    });
 }

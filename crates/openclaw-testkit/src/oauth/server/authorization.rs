@@ -54,7 +54,11 @@ impl Shared {
         let Some(uri) = uri.filter(known) else {
             return text(400, "text/plain", "unknown redirect_uri");
         };
-        let outcome = match lock(&self.script).authorize_error.clone() {
+        let (error, default_scope) = {
+            let script = lock(&self.script);
+            (script.authorize_error.clone(), script.scope.clone())
+        };
+        let outcome = match error {
             Some(error) => ("error", error),
             None if get("response_type") != Some("code") => {
                 ("error", "unsupported_response_type".into())
@@ -69,7 +73,7 @@ impl Shared {
                     challenge: get("code_challenge").unwrap_or_default().to_owned(),
                     scope: match get("scope") {
                         Some(scope) if !scope.is_empty() => scope.to_owned(),
-                        _ => lock(&self.script).scope.clone(),
+                        _ => default_scope,
                     },
                     resource: get("resource").map(str::to_owned),
                 };
