@@ -5,12 +5,14 @@
 //! messages that the client has sent. The server itself is the binary `openclaw-test-server`; build it
 //! with `cargo build -p openclaw-testkit`.
 //!
-//! [`Peers`] are third-party servers, for tests of interoperability.
+//! [`Peers`] are third-party servers, for tests of interoperability. [`oauth`] has a browser for the
+//! pages of authorization servers, and an authorization server that misbehaves on command.
 
 mod client;
 mod command;
 mod engine;
 mod http;
+pub mod oauth;
 mod peers;
 mod process;
 pub mod processes;
@@ -21,7 +23,10 @@ mod stdio;
 
 pub use client::StdioClient;
 pub use command::run;
-pub use peers::{FastMcp, Peer, Peers, RunningPeer};
+pub use peers::{
+    FastMcp, FastMcpOAuth, OidcOptions, OidcProvider, Peer, Peers, ProtectedOptions,
+    ProtectedServer, RunningPeer,
+};
 pub use processes::KillGroup;
 pub use recording::Recording;
 pub use script::{

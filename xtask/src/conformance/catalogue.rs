@@ -10,12 +10,12 @@ pub(super) fn differences(listing: &str) -> Vec<String> {
         if LEFT_OUT.iter().any(|beginning| name.starts_with(beginning)) {
             continue;
         }
-        let known = SCENARIOS.iter().find(|(known, _)| known == name);
-        if known.is_none() {
+        let Some((_, runs)) = SCENARIOS.iter().find(|(known, _)| known == name) else {
             found.push(format!("`{name}` is in the suite, but not in our table"));
-        }
-        for (version, reference) in VERSIONS.iter().zip(known.map_or([None; 2], |(_, r)| *r)) {
-            if known.is_some() && versions.contains(version) != reference.is_some() {
+            continue;
+        };
+        for version in VERSIONS {
+            if versions.contains(&version) != runs.iter().any(|(run, _)| *run == version) {
                 found.push(format!("our table is wrong about whether `{name}` is in {version}"));
             }
         }
@@ -33,19 +33,18 @@ fn scenario(line: &str) -> Option<(&str, Vec<&str>)> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::reference::{NO_REFERENCE, REFUSING};
     use super::*;
 
     fn listing() -> String {
         let mut text = "Client scenarios (test against a client):\n".to_owned();
-        for (name, reference) in SCENARIOS {
-            let versions: Vec<_> = VERSIONS
-                .iter()
-                .zip(reference)
-                .filter_map(|(version, passed)| passed.map(|_| *version))
-                .collect();
+        for (name, runs) in SCENARIOS {
+            let versions: Vec<_> = runs.iter().map(|(version, _)| *version).collect();
             text += &format!("  - {name} [{}]\n", versions.join(","));
         }
-        text + "  - auth/basic-cimd [2025-11-25]\n  - sep-2640-client-no-prefetch [extension]\n"
+        // A version that is not under test, and a scenario that is left out.
+        text = text.replace("tools_call [", "tools_call [2025-06-18,");
+        text + "  - sep-2640-client-no-prefetch [extension]\n"
     }
 
     #[test]
@@ -63,6 +62,25 @@ mod tests {
     fn a_scenario_in_another_version_is_reported() {
         let listing = listing().replace("initialize [2025-11-25]", "initialize [2026-07-28]");
         assert_eq!(differences(&listing).len(), 2);
+    }
+
+    #[test]
+    fn a_scenario_that_is_no_longer_an_extension_is_reported() {
+        let listing = listing().replace("auth/dpop [extension]", "auth/dpop [2026-07-28]");
+        assert_eq!(differences(&listing).len(), 2);
+    }
+
+    #[test]
+    fn every_scenario_is_in_the_table_once_and_runs_in_known_versions() {
+        let names: Vec<_> = SCENARIOS.iter().map(|(name, _)| *name).collect();
+        for (name, runs) in SCENARIOS {
+            assert_eq!(names.iter().filter(|other| *other == name).count(), 1, "{name}");
+            assert!(!runs.is_empty(), "{name}");
+            assert!(runs.iter().all(|(version, _)| VERSIONS.contains(version)), "{name}");
+        }
+        for name in NO_REFERENCE.iter().chain(REFUSING) {
+            assert!(names.contains(name), "{name}");
+        }
     }
 
     #[test]

@@ -1,23 +1,89 @@
 //! The number of checks that the reference passes: the TypeScript SDK 2.4.0, one scenario at a time.
+//!
+//! In the scenarios of authorization, every MCP request with a valid token is a check. With a handshake,
+//! the reference sends five of them after a login: `server/discover` (which fails), `initialize`,
+//! `notifications/initialized`, `tools/list` and `tools/call`; without, three.
 
-/// The protocol versions under test: the last with a handshake, the first without.
-pub(super) const VERSIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
+/// The version in the suite's listing for scenarios of extensions. They run without `--spec-version`;
+/// the suite then speaks 2025-11-25.
+pub(super) const EXTENSION: &str = "extension";
 
-/// Each scenario with the checks that the reference passes in each of [`VERSIONS`]; `None` where the
-/// suite does not have it.
-pub(super) const SCENARIOS: &[(&str, [Option<usize>; 2])] = &[
-    ("initialize", [Some(1), None]),
-    ("tools_call", [Some(2), Some(2)]),
-    ("elicitation-sep1034-client-defaults", [Some(5), None]),
-    ("sse-retry", [Some(3), None]),
-    ("json-schema-2020-12-preservation", [Some(9), Some(9)]),
-    ("request-metadata", [None, Some(8)]),
-    ("sep-2322-client-request-state", [None, Some(5)]),
-    ("http-standard-headers", [None, Some(9)]),
-    ("http-custom-headers", [None, Some(18)]),
-    ("http-invalid-tool-headers", [None, Some(12)]),
-    ("json-schema-ref-no-deref", [None, Some(1)]),
+/// The last version in which the MCP server is its own authorization server.
+const OLD: &str = "2025-03-26";
+/// The last version with a handshake.
+const HANDSHAKE: &str = "2025-11-25";
+/// The first version without a handshake.
+const MODERN: &str = "2026-07-28";
+
+/// The versions under test, as the suite lists them.
+pub(super) const VERSIONS: [&str; 4] = [OLD, HANDSHAKE, MODERN, EXTENSION];
+
+/// A scenario with the number of checks that the reference passes, by version.
+pub(super) type Scenario = (&'static str, &'static [(&'static str, usize)]);
+
+/// All scenarios under test.
+pub(super) const SCENARIOS: &[Scenario] = &[
+    ("initialize", &[(HANDSHAKE, 1)]),
+    ("tools_call", &[(HANDSHAKE, 2), (MODERN, 2)]),
+    ("elicitation-sep1034-client-defaults", &[(HANDSHAKE, 5)]),
+    ("sse-retry", &[(HANDSHAKE, 3)]),
+    ("json-schema-2020-12-preservation", &[(HANDSHAKE, 9), (MODERN, 9)]),
+    ("request-metadata", &[(MODERN, 8)]),
+    ("sep-2322-client-request-state", &[(MODERN, 5)]),
+    ("http-standard-headers", &[(MODERN, 9)]),
+    ("http-custom-headers", &[(MODERN, 18)]),
+    ("http-invalid-tool-headers", &[(MODERN, 12)]),
+    ("json-schema-ref-no-deref", &[(MODERN, 1)]),
+    ("auth/metadata-default", &[(HANDSHAKE, 19), (MODERN, 18)]),
+    ("auth/metadata-var1", &[(HANDSHAKE, 19), (MODERN, 18)]),
+    ("auth/metadata-var2", &[(HANDSHAKE, 19), (MODERN, 18)]),
+    ("auth/metadata-var3", &[(HANDSHAKE, 19), (MODERN, 18)]),
+    ("auth/basic-cimd", &[(HANDSHAKE, 14), (MODERN, 12)]),
+    ("auth/scope-from-www-authenticate", &[(HANDSHAKE, 15), (MODERN, 14)]),
+    ("auth/scope-from-scopes-supported", &[(HANDSHAKE, 15), (MODERN, 14)]),
+    ("auth/scope-omitted-when-undefined", &[(HANDSHAKE, 15), (MODERN, 14)]),
+    ("auth/scope-step-up", &[(HANDSHAKE, 21), (MODERN, 23)]),
+    ("auth/scope-retry-limit", &[(HANDSHAKE, 10), (MODERN, 11)]),
+    ("auth/token-endpoint-auth-basic", &[(HANDSHAKE, 20), (MODERN, 19)]),
+    ("auth/token-endpoint-auth-post", &[(HANDSHAKE, 20), (MODERN, 19)]),
+    ("auth/token-endpoint-auth-none", &[(HANDSHAKE, 20), (MODERN, 19)]),
+    ("auth/pre-registration", &[(HANDSHAKE, 13), (MODERN, 10)]),
+    ("auth/2025-03-26-oauth-metadata-backcompat", &[(OLD, 13)]),
+    ("auth/2025-03-26-oauth-endpoint-fallback", &[(OLD, 8)]),
+    ("auth/resource-mismatch", &[(MODERN, 3)]),
+    ("auth/offline-access-scope", &[(MODERN, 11)]),
+    ("auth/offline-access-not-supported", &[(MODERN, 14)]),
+    ("auth/authorization-server-migration", &[(MODERN, 27)]),
+    ("auth/iss-supported", &[(MODERN, 14)]),
+    ("auth/iss-not-advertised", &[(MODERN, 14)]),
+    ("auth/iss-supported-missing", &[(MODERN, 8)]),
+    ("auth/iss-wrong-issuer", &[(MODERN, 8)]),
+    ("auth/iss-unexpected", &[(MODERN, 8)]),
+    ("auth/iss-normalized", &[(MODERN, 8)]),
+    ("auth/metadata-issuer-mismatch", &[(MODERN, 3)]),
+    ("auth/client-credentials-jwt", &[(EXTENSION, 7)]),
+    ("auth/client-credentials-basic", &[(EXTENSION, 7)]),
+    ("auth/enterprise-managed-authorization", &[(EXTENSION, 8)]),
+    ("auth/dpop", &[(EXTENSION, 12)]),
+    ("auth/dpop-nonce", &[(EXTENSION, 14)]),
+    ("auth/wif-jwt-bearer", &[(EXTENSION, 7)]),
 ];
 
-/// Name prefixes of scenarios that are not run yet: authorization, and skills, which are an extension.
-pub(super) const LEFT_OUT: &[&str] = &["auth/", "sep-2640-"];
+/// Scenarios that the reference fails. Their numbers are those of a minimal correct client, which
+/// authorizes once, initializes, and lists the tools.
+pub(super) const NO_REFERENCE: &[&str] = &["auth/dpop", "auth/dpop-nonce", "auth/wif-jwt-bearer"];
+
+/// Scenarios in which a correct client refuses to continue, so that its exit status is not checked
+/// (`allowClientError` in the suite).
+pub(super) const REFUSING: &[&str] = &[
+    "auth/scope-retry-limit",
+    "auth/resource-mismatch",
+    "auth/iss-supported-missing",
+    "auth/iss-wrong-issuer",
+    "auth/iss-unexpected",
+    "auth/iss-normalized",
+    "auth/metadata-issuer-mismatch",
+];
+
+/// Name prefixes of scenarios that are not run: skills, an extension that we do not implement.
+pub(super) const LEFT_OUT: &[&str] = &["sep-2640-"];

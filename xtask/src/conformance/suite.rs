@@ -8,6 +8,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::outcome::Outcome;
+use super::reference::EXTENSION;
 use crate::peers::node;
 use crate::shell::{Failure, failed};
 
@@ -59,7 +60,10 @@ impl Suite {
         let mut command = self.command();
         command
             .args(["client", "--command", client, "--scenario", scenario])
-            .args(["--spec-version", version])
+            // An extension is in no version; with any, the suite skips its scenarios.
+            .args(
+                (version != EXTENSION).then_some(["--spec-version", version]).into_iter().flatten(),
+            )
             .args(["--timeout", &CLIENT_TIME.as_millis().to_string()])
             .arg("--output-dir")
             .arg(folder)

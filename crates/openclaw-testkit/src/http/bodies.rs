@@ -17,10 +17,10 @@ use crate::engine::{Outbox, Session, lock};
 use crate::script::{DropStream, HttpScript};
 
 /// Any body.
-pub(super) type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, std::io::Error>;
+pub(crate) type Body = http_body_util::combinators::UnsyncBoxBody<Bytes, std::io::Error>;
 
 /// A response with a complete body.
-pub(super) fn text(code: u16, kind: &str, body: impl Into<Bytes>) -> Response<Body> {
+pub(crate) fn text(code: u16, kind: &str, body: impl Into<Bytes>) -> Response<Body> {
     let mut response = status(code);
     *response.body_mut() = Full::new(body.into()).map_err(never).boxed_unsync();
     set_header(&mut response, "content-type", kind);
@@ -28,14 +28,14 @@ pub(super) fn text(code: u16, kind: &str, body: impl Into<Bytes>) -> Response<Bo
 }
 
 /// A response without a body.
-pub(super) fn status(code: u16) -> Response<Body> {
+pub(crate) fn status(code: u16) -> Response<Body> {
     let mut response = Response::new(Full::default().map_err(never).boxed_unsync());
     *response.status_mut() = code.try_into().unwrap_or_default();
     response
 }
 
 /// Sets a header; an invalid one is ignored.
-pub(super) fn set_header(response: &mut Response<Body>, name: &str, value: &str) {
+pub(crate) fn set_header(response: &mut Response<Body>, name: &str, value: &str) {
     if let (Ok(name), Ok(value)) =
         (hyper::header::HeaderName::from_bytes(name.as_bytes()), value.parse())
     {

@@ -1,6 +1,6 @@
 //! The HTTP transports: Streamable HTTP at `/mcp`, the old HTTP+SSE at `/sse` and `/messages`.
 
-mod bodies;
+pub(crate) mod bodies;
 mod faults;
 mod gzip;
 mod legacy;
@@ -27,10 +27,10 @@ use crate::script::{RequestFlood, Script};
 use bodies::{Body, EventBody, status, text};
 
 /// A response; `None` closes the connection without one.
-type Reply = Option<Response<Body>>;
+pub(crate) type Reply = Option<Response<Body>>;
 
 /// The state shared by all connections.
-struct Server {
+pub(crate) struct Server {
     engine: Arc<Engine>,
     sessions: Mutex<HashMap<String, Arc<Session>>>,
     /// The client of requests without a session.
@@ -45,16 +45,27 @@ struct Server {
 }
 
 /// A request with its complete body.
-struct Exchange {
-    method: Method,
-    path: String,
-    query: String,
-    headers: HeaderMap,
-    body: Vec<u8>,
+pub(crate) struct Exchange {
+    pub(crate) method: Method,
+    pub(crate) path: String,
+    pub(crate) query: String,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: Vec<u8>,
 }
 
 impl Exchange {
-    fn header(&self, name: &str) -> Option<&str> {
+    pub(crate) async fn read(request: Request<Incoming>) -> Result<Self, hyper::Error> {
+        let (head, body) = request.into_parts();
+        Ok(Self {
+            method: head.method,
+            path: head.uri.path().to_owned(),
+            query: head.uri.query().unwrap_or_default().to_owned(),
+            headers: head.headers,
+            body: body.collect().await?.to_bytes().into(),
+        })
+    }
+
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
 }
@@ -112,7 +123,7 @@ async fn connection(server: Arc<Server>, stream: TcpStream) {
 }
 
 impl Server {
-    fn new(engine: Arc<Engine>) -> Self {
+    pub(crate) fn new(engine: Arc<Engine>) -> Self {
         Self {
             stateless: engine.new_session(),
             faults: engine.script.http.faults.iter().map(|_| AtomicU64::new(0)).collect(),
@@ -132,18 +143,16 @@ impl Server {
     }
 
     async fn answer(self: &Arc<Self>, request: Request<Incoming>) -> Result<Reply, hyper::Error> {
-        let (head, body) = request.into_parts();
-        let exchange = Exchange {
-            method: head.method,
-            path: head.uri.path().to_owned(),
-            query: head.uri.query().unwrap_or_default().to_owned(),
-            headers: head.headers,
-            body: body.collect().await?.to_bytes().into(),
-        };
+        let exchange = Exchange::read(request).await?;
+        Ok(self.reply(&exchange).await)
+    }
+
+    /// Records a request and responds to it.
+    pub(crate) async fn reply(self: &Arc<Self>, exchange: &Exchange) -> Reply {
         if self.engine.script.record.is_some() {
-            self.engine.record(record(&exchange).to_string().as_bytes());
+            self.engine.record(record(exchange).to_string().as_bytes());
         }
-        Ok(self.route(&exchange).await)
+        self.route(exchange).await
     }
 
     async fn route(self: &Arc<Self>, exchange: &Exchange) -> Reply {
