@@ -1,6 +1,7 @@
 //! Tests of [`super`].
 
 use super::*;
+use crate::settings::GrantType;
 use crate::test_server::{Reply, TestServer};
 
 const REDIRECT: &str = "http://127.0.0.1:4711/callback";

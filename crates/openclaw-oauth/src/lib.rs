@@ -19,6 +19,7 @@ pub mod http;
 pub mod jwt;
 pub mod login;
 pub mod metadata;
+mod registration;
 pub mod secret;
 pub mod settings;
 pub mod store;
