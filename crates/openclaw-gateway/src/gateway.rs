@@ -13,13 +13,14 @@ use openclaw_protocol::mcp::ServerEvent;
 use openclaw_protocol::{ErrorShape, Method, Surface, keys, names};
 use openclaw_secrets::Resolver;
 use openclaw_sessions::{SessionStore, SqliteStore};
-use serde_json::{Value, json};
+use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::agents::{ActiveConfig, HostContext};
 use crate::callers::{CallerSurface, Callers};
+use crate::client_metadata;
 use crate::connections::Connections;
 use crate::context::Context;
 use crate::elicitations::{ElicitationClients, Elicitations};
@@ -290,16 +291,8 @@ impl CallerService for Arc<Gateway> {
 
     fn client_metadata(&self) -> Option<Value> {
         let active = self.active.load();
-        let url = active.config.gateway.public_url.as_ref()?;
-        let base = url.expose().as_str().trim_end_matches('/');
-        Some(json!({
-            "client_id": format!("{base}/oauth/client-metadata.json"),
-            "client_name": "OpenClaw",
-            "redirect_uris": ["http://127.0.0.1/callback"],
-            "grant_types": ["authorization_code", "refresh_token"],
-            "response_types": ["code"],
-            "token_endpoint_auth_method": "none",
-        }))
+        let public = active.config.gateway.public_url.as_ref()?;
+        Some(client_metadata::document(&client_metadata::url(public.expose())?))
     }
 
     fn allowed_origins(&self) -> Vec<String> {

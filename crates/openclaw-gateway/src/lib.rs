@@ -6,6 +6,7 @@
 mod agents;
 mod briefing;
 mod callers;
+pub mod client_metadata;
 mod commands;
 mod connections;
 mod context;

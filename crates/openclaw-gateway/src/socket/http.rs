@@ -14,6 +14,10 @@ use serde_json::json;
 use tungstenite::handshake::derive_accept_key;
 
 use super::{CallerService, origin};
+use crate::client_metadata;
+
+/// Authorization servers fetch the document at every login, and may keep it for a while.
+const METADATA_CACHE: &str = "public, max-age=3600";
 
 /// Information about the connection for the handlers.
 #[derive(Debug, Clone)]
@@ -31,7 +35,7 @@ pub(super) fn router(desk: Arc<dyn CallerService>) -> Router {
         .route("/ws", get(upgrade))
         .route("/healthz", get(|| async { Json(json!({ "ok": true })) }))
         .route("/readyz", get(ready))
-        .route("/oauth/client-metadata.json", get(metadata))
+        .route(client_metadata::PATH, get(metadata))
         .layer(middleware::from_fn_with_state(Arc::clone(&desk), guard))
         .with_state(desk)
 }
@@ -44,7 +48,9 @@ async fn ready(State(desk): State<Arc<dyn CallerService>>) -> Response {
 
 async fn metadata(State(desk): State<Arc<dyn CallerService>>) -> Response {
     match desk.client_metadata() {
-        Some(metadata) => Json(metadata).into_response(),
+        Some(metadata) => {
+            ([(header::CACHE_CONTROL, METADATA_CACHE)], Json(metadata)).into_response()
+        }
         None => StatusCode::NOT_FOUND.into_response(),
     }
 }
@@ -92,11 +98,12 @@ async fn guard(
     for (name, value) in SECURITY {
         headers.insert(name, HeaderValue::from_static(value));
     }
+    // Unless the handler has set it.
+    headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }
 
-const SECURITY: [(HeaderName, &str); 6] = [
-    (header::CACHE_CONTROL, "no-store"),
+const SECURITY: [(HeaderName, &str); 5] = [
     (header::CONTENT_SECURITY_POLICY, "default-src 'none'; frame-ancestors 'none'"),
     (header::REFERRER_POLICY, "no-referrer"),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),

@@ -12,6 +12,8 @@ use openclaw_oauth::settings::{AuthSettings, Enterprise, GrantType};
 use openclaw_oauth::store::GrantStore;
 use openclaw_secrets::{Resolver, SecretString, SecretTemplate};
 
+use url::Url;
+
 use super::client::bad;
 use super::{Network, tls, userinfo};
 use crate::server::supervisor::ServerError;
@@ -25,6 +27,8 @@ pub struct AuthContext {
     pub prompt: Option<Arc<dyn LoginPrompt>>,
     /// Whether the user is also asked for a first login, and not only for more scopes.
     pub logs_in: bool,
+    /// The URL of our client metadata document, for servers whose entry names none.
+    pub client_metadata_url: Option<Url>,
 }
 
 impl fmt::Debug for AuthContext {
@@ -53,7 +57,10 @@ pub async fn authorizer(
     if !uses_tokens(config) {
         return Ok(None);
     }
-    let settings = settings(config, resolver).await?;
+    let mut settings = settings(config, resolver).await?;
+    if settings.client_metadata_url.is_none() {
+        settings.client_metadata_url.clone_from(&context.client_metadata_url);
+    }
     let url = userinfo::without(config.url.expose());
     let mut http = HttpOptions::for_server(&url, &settings);
     http.extra_roots = tls::extra_roots(&config.tls).await?;
