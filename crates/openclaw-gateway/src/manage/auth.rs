@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
-use openclaw_config::AgentId;
+use openclaw_config::{AgentId, OAuthGrant, Transport};
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus, TransportKind};
 use openclaw_oauth::authorizer::Authorizer;
@@ -15,6 +15,7 @@ use openclaw_oauth::client::Registration;
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::Grant;
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};
+use openclaw_oauth::store::Version;
 use openclaw_protocol::mcp::{AuthAction, AuthResult, GrantInfo};
 use openclaw_secrets::SecretString;
 use tokio::sync::oneshot;
@@ -31,10 +32,19 @@ pub(crate) struct Logins(Mutex<HashMap<String, Login>>);
 #[derive(Debug)]
 struct Login {
     url: String,
-    /// Why it failed; `None` while it is running.
-    failure: Arc<Mutex<Option<String>>>,
+    outcome: Arc<Mutex<Outcome>>,
     /// Dropping it ends the login; what is stored of it can still be finished with a code.
-    _task: AbortOnDropHandle<()>,
+    task: AbortOnDropHandle<()>,
+}
+
+/// How far a login is.
+#[derive(Debug, Clone, Default)]
+enum Outcome {
+    #[default]
+    Running,
+    /// The grant is stored, and the server was connected with it, if possible.
+    LoggedIn,
+    Failed(String),
 }
 
 impl Logins {
@@ -42,12 +52,21 @@ impl Logins {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the URL of a running login, or why the last one failed.
-    fn state(&self, server: &str) -> Option<Result<String, String>> {
+    /// Returns the URL of the last login, and how far it is.
+    fn state(&self, server: &str) -> Option<(String, Outcome)> {
         let all = self.all();
         let login = all.get(server)?;
-        let failure = login.failure.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Some(failure.map_or_else(|| Ok(login.url.clone()), Err))
+        let outcome = login.outcome.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Some((login.url.clone(), outcome))
+    }
+
+    /// Ends a running login, and waits until its port is free.
+    async fn end(&self, server: &str) {
+        let login = self.all().remove(server);
+        if let Some(Login { task, .. }) = login {
+            task.abort();
+            let _ = task.await;
+        }
     }
 
     fn forget(&self, server: &str) {
@@ -80,6 +99,10 @@ pub(crate) async fn auth(
 ) -> Result<AuthResult, Problem> {
     let status = status(gateway, id, name)?;
     if action == AuthAction::Status {
+        // Asked for several times a second.
+        if let Some((url, Outcome::Running)) = gateway.logins.state(name) {
+            return Ok(pending(url));
+        }
         let authorizer = match gateway.server_of(id, name) {
             Ok(server) => server.authorizer().await.ok().flatten(),
             Err(_) => None,
@@ -96,8 +119,11 @@ pub(crate) async fn auth(
         (_, Some(code)) => {
             let code = SecretString::from(code.to_owned());
             let finished = authorizer.finish_pasted(&code).await;
+            // A code that does not belong to the login leaves it as it is.
+            if !matches!(finished, Err(AuthError::Mismatch(_))) {
+                gateway.logins.forget(name);
+            }
             finished.map_err(|error| login_failed(name, &error))?;
-            gateway.logins.forget(name);
             // The state says whether it worked.
             let _ = server.refresh().await;
             state_of(gateway, &server.status(), Some(&authorizer)).await
@@ -106,16 +132,25 @@ pub(crate) async fn auth(
         (_, None) if status.state == ServerState::Ready && status.auth == AuthKind::None => {
             state_of(gateway, &status, Some(&authorizer)).await
         }
-        (_, None) => {
-            let url = begin(gateway, server, authorizer).await?;
-            Ok(AuthResult {
-                ok: false,
-                state: "pending".to_owned(),
-                url: Some(url),
-                message: None,
-                grant: None,
-            })
+        (_, None) if !is_by_user(&server) => {
+            // A token is obtained without a user.
+            server.refresh().await?;
+            state_of(gateway, &server.status(), Some(&authorizer)).await
         }
+        (_, None) => Ok(pending(begin(gateway, server, authorizer).await?)),
+    }
+}
+
+fn pending(url: String) -> AuthResult {
+    let state = "pending".to_owned();
+    AuthResult { ok: false, state, url: Some(url), message: None, grant: None }
+}
+
+/// Whether tokens for a server are obtained by a user who logs in.
+fn is_by_user(server: &Server) -> bool {
+    match &server.connection().transport {
+        Transport::Http(http) => http.oauth.grant == OAuthGrant::AuthorizationCode,
+        Transport::Stdio(_) => false,
     }
 }
 
@@ -126,26 +161,37 @@ async fn begin(
     authorizer: Authorizer,
 ) -> Result<String, Problem> {
     let name = server.name().to_string();
+    gateway.logins.end(&name).await;
     let (sender, url) = oneshot::channel();
-    let failure = Arc::new(Mutex::new(None));
-    let failed = Arc::clone(&failure);
+    let outcome = Arc::new(Mutex::new(Outcome::Running));
+    let reported = Arc::clone(&outcome);
     let (early, too_early) = oneshot::channel();
     let task = tokio::spawn(async move {
         let prompt = UrlSender(Mutex::new(Some(sender)));
-        match authorizer.login(&prompt, &BTreeSet::new()).await {
-            // The state of the server says whether it worked.
-            Ok(_) => drop(server.refresh().await),
+        let before = authorizer.version().await;
+        let outcome = match authorizer.login(&prompt, &BTreeSet::new()).await {
+            Ok(_) => Outcome::LoggedIn,
+            // Another process has finished it, with the code.
+            Err(AuthError::Cancelled { .. }) if is_newer(before, authorizer.version().await) => {
+                Outcome::LoggedIn
+            }
             Err(error) => {
                 tracing::warn!(server = %server.name(), %error, "login failed");
-                *failed.lock().unwrap_or_else(PoisonError::into_inner) = Some(error.to_string());
+                let cause = error.to_string();
                 let _ = early.send(error);
+                Outcome::Failed(cause)
             }
+        };
+        if matches!(outcome, Outcome::LoggedIn) {
+            // The state of the server says whether it worked.
+            let _ = server.refresh().await;
         }
+        *reported.lock().unwrap_or_else(PoisonError::into_inner) = outcome;
     });
     let task = AbortOnDropHandle::new(task);
     match url.await {
         Ok(url) => {
-            let login = Login { url: url.clone(), failure, _task: task };
+            let login = Login { url: url.clone(), outcome, task };
             gateway.logins.all().insert(name, login);
             Ok(url)
         }
@@ -154,6 +200,11 @@ async fn begin(
             Err(login_failed(&name, &error))
         }
     }
+}
+
+/// Whether a grant was stored meanwhile.
+fn is_newer(before: Option<Version>, now: Option<Version>) -> bool {
+    now.is_some() && now != before
 }
 
 async fn logout(
@@ -193,19 +244,26 @@ async fn state_of(
     let result = |state: &str, url, message, grant| {
         Ok(AuthResult { ok, state: state.to_owned(), url, message, grant })
     };
+    let needs_auth = status.state == ServerState::NeedsAuth;
+    let grant = |grant: &Arc<Grant>| info(grant, key_in.clone());
     match (gateway.logins.state(&status.name), stored) {
-        (_, Ok(Some(grant))) if status.state != ServerState::NeedsAuth => {
-            gateway.logins.forget(&status.name);
-            result("authorized", None, None, Some(info(&grant, key_in)))
+        // Also while an earlier login is still valid: the user wants another one.
+        (Some((url, Outcome::Running)), _) => Ok(pending(url)),
+        (Some((_, Outcome::Failed(cause))), stored) => {
+            let stored = stored.ok().flatten();
+            result("failed", None, Some(cause), stored.as_ref().map(grant))
         }
-        (Some(Ok(url)), _) => result("pending", Some(url), None, None),
-        (Some(Err(cause)), _) => result("failed", None, Some(cause), None),
-        (None, Err(error)) => result("required", None, Some(error.to_string()), None),
-        (None, Ok(_)) if status.state == ServerState::NeedsAuth => {
-            result("required", None, None, None)
+        (Some((_, Outcome::LoggedIn)), Ok(Some(_))) if needs_auth => {
+            let error = status.last_error.as_ref().map(|error| error.message.clone());
+            result("failed", None, error, None)
         }
-        (None, Ok(_)) if status.auth != AuthKind::None => result("authorized", None, None, None),
-        (None, Ok(_)) => result("none", None, None, None),
+        (_, Ok(Some(stored))) if !needs_auth => {
+            result("authorized", None, None, Some(grant(&stored)))
+        }
+        (_, Err(error)) => result("required", None, Some(error.to_string()), None),
+        (_, Ok(_)) if needs_auth => result("required", None, None, None),
+        (_, Ok(_)) if status.auth != AuthKind::None => result("authorized", None, None, None),
+        (_, Ok(_)) => result("none", None, None, None),
     }
 }
 
@@ -236,12 +294,20 @@ fn login_failed(name: &str, error: &AuthError) -> Problem {
         AuthError::LoginRequired => {
             let message = format!("no login to `{name}` has begun, or it has expired");
             let hint = format!("run `openclaw mcp login {name}` first");
-            Problem::new(ProblemKind::Invalid, message).hint(hint)
+            Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::NotAboutTokens => invalid(&format!("`{name}` does not require a login")),
         AuthError::Unreachable { .. } => Problem::new(ProblemKind::Unavailable, message),
         AuthError::NotRegistered { .. } => {
             let hint = "register a client there, and set `auth.clientId` in the server's entry";
+            Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
+        }
+        AuthError::Mismatch(_) => {
+            let hint = "paste the code, or the whole address that the browser ended at";
+            Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
+        }
+        AuthError::Rejected { .. } | AuthError::Cancelled { .. } => {
+            let hint = format!("run `openclaw mcp login {name}` again");
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         _ => Problem::new(ProblemKind::NeedsLogin, message),

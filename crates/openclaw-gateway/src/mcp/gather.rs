@@ -147,19 +147,28 @@ pub async fn gather(
     });
     let all = join_all(all.collect::<Vec<_>>()).await;
     let mut gathered = Gathered { servers: Vec::new(), missing: Vec::new() };
+    let mut only_logins = true;
     for (server, ready) in agent.servers().iter().zip(all) {
         match ready {
             Ok(()) => gathered.servers.push(Arc::clone(server)),
-            Err(unavailable) => gathered
-                .missing
-                .push(Missing { error: words(&unavailable), server: unavailable.server }),
+            Err(unavailable) => {
+                only_logins &= unavailable.state == ServerState::NeedsAuth;
+                let error = words(&unavailable);
+                gathered.missing.push(Missing { error, server: unavailable.server });
+            }
         }
     }
     if gathered.servers.is_empty() && !gathered.missing.is_empty() {
         let reasons: Vec<&str> = gathered.missing.iter().map(|it| it.error.as_str()).collect();
         let message = format!("no server is available\n{}", reasons.join("\n"));
-        let hint = "run `openclaw mcp doctor`";
-        return Err(Problem::new(ProblemKind::Unavailable, message).hint(hint));
+        let problem = match only_logins {
+            true => Problem::new(ProblemKind::NeedsLogin, message)
+                .hint("run `openclaw mcp login NAME` for each"),
+            false => {
+                Problem::new(ProblemKind::Unavailable, message).hint("run `openclaw mcp doctor`")
+            }
+        };
+        return Err(problem);
     }
     Ok(gathered)
 }
@@ -176,10 +185,14 @@ pub fn words(unavailable: &Unavailable) -> String {
 impl From<Unavailable> for Problem {
     fn from(unavailable: Unavailable) -> Self {
         let message = words(&unavailable);
-        let look = format!("run `openclaw mcp doctor {}`", unavailable.server);
+        let (kind, verb) = match unavailable.state {
+            ServerState::NeedsAuth => (ProblemKind::NeedsLogin, "login"),
+            _ => (ProblemKind::Unavailable, "doctor"),
+        };
+        let look = format!("run `openclaw mcp {verb} {}`", unavailable.server);
         let trouble = unavailable.trouble.unwrap_or_default();
         Self {
-            kind: ProblemKind::Unavailable,
+            kind,
             message,
             hint: Some(trouble.hint.unwrap_or(look)),
             last_lines: trouble.last_lines,

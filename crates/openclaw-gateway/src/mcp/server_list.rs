@@ -7,6 +7,7 @@ use anstyle::Style;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_mcp::server::supervisor::ServerError;
+use openclaw_protocol::mcp::GrantInfo;
 
 use super::shown::{auth, expiry, state, telling_line};
 
@@ -102,9 +103,15 @@ fn entry(status: &ServerStatus, column: usize, style: &ListStyle) -> String {
 /// What follows the state. Where it is narrow, the number of tools matters more than the kind of login.
 fn after_state(status: &ServerStatus, room: usize) -> String {
     let (auth, tools) = (auth(status.auth), status.tools);
+    let with_expiry = expiry(status.token_expires_at_ms)
+        .map(|at| format!(" | Auth: {auth} until {at} | Tools: {tools}"));
     let all = format!(" | Auth: {auth} | Tools: {tools}");
     let fewer = format!(" | Tools: {tools}");
-    [all, fewer].into_iter().find(|text| text.chars().count() <= room).unwrap_or_default()
+    with_expiry
+        .into_iter()
+        .chain([all, fewer])
+        .find(|text| text.chars().count() <= room)
+        .unwrap_or_default()
 }
 
 fn error_lines(error: &ServerError, column: usize, room: usize, bad: Style) -> String {
@@ -169,6 +176,38 @@ pub fn status_rows(status: &ServerStatus) -> Vec<(&'static str, String)> {
             rows.push(("Stderr", lines.join("\n")));
         }
     }
+    rows
+}
+
+/// The rows of the login at a server.
+#[must_use]
+pub fn login_rows(grant: &GrantInfo) -> Vec<(&'static str, String)> {
+    let GrantInfo { issuer, scopes, expires_at_ms, renewable, registration, bound, key_in } = grant;
+    let renewed = if *renewable { "renewed automatically" } else { "then a login is required" };
+    let expires = match expiry(*expires_at_ms) {
+        Some(at) => format!("{at} ({renewed})"),
+        None => "unknown".to_owned(),
+    };
+    let client = match registration.as_str() {
+        "configured" => "configured in its entry",
+        "metadata-document" => "known by its metadata document",
+        "dynamic" => "registered automatically",
+        _ => "unknown",
+    };
+    let scopes = match scopes.is_empty() {
+        true => "–".to_owned(),
+        false => clean(&scopes.join(" "), TEXT_CHARS),
+    };
+    let mut rows = vec![
+        ("Issuer", clean(issuer, TEXT_CHARS)),
+        ("Scopes", scopes),
+        ("Expires", expires),
+        ("Client", client.to_owned()),
+    ];
+    if *bound {
+        rows.push(("Bound to key", "yes (DPoP)".to_owned()));
+    }
+    rows.extend(key_in.iter().map(|place| ("Encrypted by", place.clone())));
     rows
 }
 

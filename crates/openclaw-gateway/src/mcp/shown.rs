@@ -90,9 +90,10 @@ pub(super) fn auth(auth: AuthKind) -> &'static str {
 }
 
 /// The text for the time when a token expires.
-pub(super) fn expiry(at_ms: Option<i64>) -> Option<String> {
+#[must_use]
+pub fn expiry(at_ms: Option<i64>) -> Option<String> {
     let at = jiff::Timestamp::from_millisecond(at_ms?).ok()?;
-    Some(at.strftime("%Y-%m-%d %H:%M:%S UTC").to_string())
+    Some(at.strftime("%Y-%m-%d %H:%M UTC").to_string())
 }
 
 /// Returns the line of a process's last output that best explains why it exited; often a trace or a
