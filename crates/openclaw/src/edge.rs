@@ -9,6 +9,8 @@ use openclaw_config::{
     Config, LoadEnvironment, Loaded, NoHome, PROGRAM_VARIABLE, Paths, url_credentials,
 };
 use openclaw_mcp::process::guard::GuardCommand;
+use openclaw_oauth::browser::BrowserEnvironment;
+use openclaw_oauth::store::KeyOptions;
 use openclaw_secrets::{Environment, Redactor, Resolver};
 
 /// As the first argument, runs the program as the guard for another process's servers.
@@ -87,6 +89,22 @@ impl Edge {
     pub(crate) fn can_draw(&self) -> bool {
         let is_dumb = variable("TERM").is_none_or(|terminal| terminal == "dumb");
         std::io::stderr().is_terminal() && !is_dumb
+    }
+
+    /// Returns how the key of stored logins is kept: in the keychain, unless `OPENCLAW_KEYCHAIN` is
+    /// `off`.
+    pub(crate) fn key_options(&self) -> KeyOptions {
+        KeyOptions { use_keychain: variable("OPENCLAW_KEYCHAIN").is_none_or(|it| it != "off") }
+    }
+
+    /// Returns what is known about the user's desktop.
+    pub(crate) fn desktop(&self) -> BrowserEnvironment {
+        let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+        BrowserEnvironment {
+            display: is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"),
+            ssh: is_set("SSH_CONNECTION"),
+            browser_variable: variable("BROWSER"),
+        }
     }
 
     /// Finds the servers that other programs on this machine have configured.

@@ -2,6 +2,7 @@
 
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
+use super::auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
 use super::servers::{
     CallArgs, CompleteArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs,
     RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, StatusArgs, ToolsArgs,
@@ -35,6 +36,13 @@ pub(crate) enum McpCommand {
     Refresh(RefreshArgs),
     /// Make the running gateway reload its configuration
     Reload(ReloadArgs),
+    /// Log in to a server
+    #[command(visible_alias = "auth")]
+    Login(LoginArgs),
+    /// Log out of a server: revoke its tokens and delete them
+    Logout(LogoutArgs),
+    /// Print the client metadata document, for authorization servers
+    ClientMetadata(ClientMetadataArgs),
     /// List the configured servers
     List(ListArgs),
     /// Add a server to the configuration file
@@ -45,7 +53,8 @@ pub(crate) enum McpCommand {
   openclaw mcp add mail --env PASSWORD=secret://keychain/mail -- mail-mcp -v
 
 Comments, order and formatting of the file are kept. Nothing is written if the result would have \
-errors. Then the connection is tested; the entry is kept even if the test fails.
+errors. Then the connection is tested; the entry is kept even if the test fails. If the server \
+requires a login, you can log in right away.
 
 Exit codes: 0 added, 1 the name is taken, 2 wrong usage, 78 the configuration has errors.")]
     Add(AddArgs),
@@ -65,7 +74,8 @@ Exit codes: 0 removed, 1 no such server, 78 the configuration has errors.")]
   openclaw mcp connect https://mcp.example.com/mcp
   openclaw mcp connect https://mcp.example.com/mcp --name search
 
-The connection is tested; the entry is kept even if the test fails.
+The connection is tested; the entry is kept even if the test fails. If the server requires a login, \
+you can log in right away.
 
 Exit codes: 0 added, 1 already configured, 2 wrong usage, 78 the configuration has errors.")]
     Connect {

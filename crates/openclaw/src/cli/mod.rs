@@ -1,5 +1,6 @@
 //! The command line.
 
+mod auth;
 mod front;
 mod mcp;
 mod servers;
@@ -10,6 +11,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
 pub(crate) use front::{
     ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand, TokenCommand,
     TokenScope, TurnArgs,

@@ -53,8 +53,8 @@ pub(crate) struct ServersArgs {
   openclaw mcp tools
   openclaw mcp tools demo --schema
 
-Exit codes: 0 listed, 2 no such server, 3 no server is available, 78 the configuration has \
-errors.")]
+Exit codes: 0 listed, 2 no such server, 3 no server is available, 77 login required, 78 the \
+configuration has errors.")]
 pub(crate) struct ToolsArgs {
     /// Only the tools of this server
     pub(crate) server: Option<String>,
@@ -87,7 +87,7 @@ The tool's text goes to stdout and is untrusted; `--raw` shows it as a model wou
 `--json` is untrusted, too; `structuredContent` is exactly what the server sent.
 
 Exit codes: 0 success, 1 the tool failed, 2 wrong usage, 3 the server is not available, 4 not allowed, \
-5 timed out, 78 the configuration has errors."
+5 timed out, 77 login required, 78 the configuration has errors."
 )]
 pub(crate) struct CallArgs {
     /// The server; or the full name of the tool, as agents see it
@@ -140,7 +140,7 @@ pub(crate) struct ShowArgs {
   openclaw mcp resources
   openclaw mcp resources demo --json
 
-Exit codes: 0 listed, 2 no such server, 3 no server is available.")]
+Exit codes: 0 listed, 2 no such server, 3 no server is available, 77 login required.")]
 pub(crate) struct ResourcesArgs {
     /// Only the resources of this server
     pub(crate) server: Option<String>,
@@ -153,7 +153,8 @@ pub(crate) struct ResourcesArgs {
   openclaw mcp read demo demo://notes
   openclaw mcp read photos photo://today -o today.jpg
 
-Exit codes: 0 success, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out.")]
+Exit codes: 0 success, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out, \
+77 login required.")]
 pub(crate) struct ReadArgs {
     /// The server
     pub(crate) server: String,
@@ -172,7 +173,7 @@ pub(crate) struct ReadArgs {
   openclaw mcp prompts
   openclaw mcp prompts demo
 
-Exit codes: 0 listed, 2 no such server, 3 no server is available.")]
+Exit codes: 0 listed, 2 no such server, 3 no server is available, 77 login required.")]
 pub(crate) struct PromptsArgs {
     /// Only the prompts of this server
     pub(crate) server: Option<String>,
@@ -186,7 +187,8 @@ pub(crate) struct PromptsArgs {
   openclaw mcp prompt demo summarise-notes language=French
   openclaw mcp prompt demo summarise-notes '{\"language\": \"French\"}'
 
-Exit codes: 0 success, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out.")]
+Exit codes: 0 success, 1 the server refused, 2 wrong usage, 3 the server is not available, 5 timed out, \
+77 login required.")]
 pub(crate) struct PromptArgs {
     /// The server
     pub(crate) server: String,
@@ -211,7 +213,8 @@ pub(crate) struct PromptArgs {
 
 The values are printed one per line, best first.
 
-Exit codes: 0 success, 1 the server does not complete it, 2 wrong usage, 3 the server is not available.")]
+Exit codes: 0 success, 1 the server does not complete it, 2 wrong usage, 3 the server is not available, \
+77 login required.")]
 pub(crate) struct CompleteArgs {
     /// The server
     pub(crate) server: String,
@@ -236,7 +239,7 @@ pub(crate) struct CompleteArgs {
 
 The server is started, even if it is lazy. Call counts are those of this run.
 
-Exit codes: 0 ready, 2 no such server, 3 not available.")]
+Exit codes: 0 ready, 2 no such server, 3 not available, 77 login required.")]
 pub(crate) struct StatusArgs {
     /// The server
     pub(crate) name: String,

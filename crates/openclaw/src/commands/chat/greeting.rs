@@ -69,7 +69,8 @@ pub(super) fn server_line(server: &ServerStatus) -> String {
     let (name, words) = (line(&server.name), line(&summary(server)));
     let hint = server.last_error.as_ref().and_then(|trouble| trouble.hint.as_deref());
     let hint = hint
-        .filter(|_| style == BAD || style == WARNING)
+        // The summary has it already, if a login is required.
+        .filter(|_| (style == BAD || style == WARNING) && server.state != ServerState::NeedsAuth)
         .map(|hint| format!(" {FAINT}({}){FAINT:#}", line(hint)));
     format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}  {words}{}", hint.unwrap_or_default())
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{Bind, Config, Paths};
+use openclaw_gateway::client_metadata;
 use openclaw_gateway::serve::{ServeError, Served, serve};
 use openclaw_gateway::socket::ListenError;
 use openclaw_gateway::state::ClaimError;
@@ -52,7 +53,12 @@ async fn attend(
 ) -> CommandResult {
     let mut signals = Signals::listen().context("cannot start")?;
     // Clients may connect that can answer prompts.
-    let setup = setup(config, &Need::Agents(Role::Chatting), paths, edge, output)?;
+    let public = config.gateway.public_url.clone();
+    let mut setup = setup(config, &Need::Agents(Role::Chatting), paths, edge, output)?;
+    if let Some(auth) = &mut setup.fleet.context.auth {
+        // Only this process serves the document.
+        auth.client_metadata_url = public.and_then(|url| client_metadata::url(url.expose()));
+    }
     let served = serve(setup, args.bind.map(Bind::ip), args.port).await?;
     tell(&served, paths, output);
     let result = tokio::select! {

@@ -8,6 +8,7 @@ use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::store::pins::Pins;
+use openclaw_oauth::store::{FileStore, KeyOptions};
 use openclaw_secrets::Redactor;
 use openclaw_tools::audit::{Audit, AuditOptions};
 
@@ -31,6 +32,11 @@ pub(crate) fn folders(state: &Path) -> Folders {
 /// The file of the tool approvals.
 pub(crate) fn pins(state: &Path) -> PathBuf {
     state.join("mcp").join("pins.json")
+}
+
+/// The stored logins at servers. Nothing is read until one is needed.
+pub(crate) fn logins(state: &Path, options: KeyOptions) -> FileStore {
+    FileStore::new(state, options)
 }
 
 /// Opens the tool approvals and, for a command that makes calls, the audit log. Unreadable

@@ -8,6 +8,7 @@ use openclaw_config::{Config, Paths};
 use openclaw_gateway::socket::Caller;
 use openclaw_gateway::{Gateway, Prepare, Setup};
 use openclaw_mcp::connection::client::Host;
+use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::dial::DialContext;
@@ -92,6 +93,13 @@ pub(crate) fn setup(
         guard: edge.guard_command().map_or_else(Guard::none, Guard::new),
         // The gateway forwards elicitations to connected clients.
         host: Host::default(),
+        auth: Some(AuthContext {
+            store: Arc::new(keep::logins(&paths.state, edge.key_options())),
+            // A login is a request of its own, `mcp.auth`: a call that needs one fails at once.
+            prompt: None,
+            logs_in: false,
+            client_metadata_url: None,
+        }),
     };
     let folders = keep::folders(&paths.state);
     let tries_again = !is_one_command;

@@ -2,17 +2,22 @@
 
 use std::path::Path;
 
-use openclaw_config::{Config, Document, Severity};
+use openclaw_config::{Config, Document, Paths, ServerName, Severity};
 use serde_json::{Map, Value, json};
 
 use super::check::{ConnectionTest, check};
+use super::login::login;
+use super::screen::Screen;
 use super::server_name;
+use super::terminal::Terminal;
 use super::write::{NewServer, already_exists, exists, put, tell_added};
-use crate::cli::{AddArgs, TransportArg};
+use crate::cli::{AddArgs, ContextArgs, LoginArgs, TransportArg};
+use crate::commands::block_on;
 use crate::edge::Edge;
-use crate::error::{CommandError, CommandResult};
+use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, WARNING};
+use crate::signals::Signals;
 
 pub(super) fn add(
     args: &AddArgs,
@@ -44,7 +49,7 @@ pub(super) struct Added<'a> {
 /// Adds one server, and reports it. The entry is kept even if the connection test fails.
 pub(super) fn add_one(
     added: &Added<'_>,
-    paths: &openclaw_config::Paths,
+    paths: &Paths,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
@@ -71,9 +76,52 @@ pub(super) fn add_one(
             "check": check.as_ref().map(ConnectionTest::to_json),
         }));
     } else if let Some(check) = &check {
+        if check.needs_login() && exit == Exit::Ok && edge.has_person() {
+            return offer_login(&server.name, &written.config, paths, edge, output);
+        }
         check.show(&server.name, output);
     }
     Ok(exit)
+}
+
+/// Offers to log in to a server that was added. It stays added, whatever becomes of the login.
+fn offer_login(
+    name: &ServerName,
+    config: &Config,
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    output.line(format_args!("{WARNING}!{WARNING:#} `{name}` requires a login"));
+    output.flush();
+    let agrees = block_on(async {
+        let mut signals = Signals::listen().context("cannot start")?;
+        let terminal = Terminal::new(Screen::new(false));
+        tokio::select! {
+            agrees = terminal.agree("Log in now?") => Ok(agrees),
+            _ = signals.next() => Err(CommandError::Interrupted),
+        }
+    });
+    let later = format!("run `openclaw mcp login {name}` to log in");
+    if !agrees? {
+        output.note(&later);
+        return Ok(Exit::Ok);
+    }
+    let agent = config.agents.iter().find(|agent| agent.mcp.servers.contains_key(name));
+    let args = LoginArgs {
+        name: name.to_string(),
+        code: None,
+        no_browser: false,
+        // A running gateway may not have reloaded its configuration yet; it adopts the login.
+        context: ContextArgs { agent: agent.map(|agent| agent.id.to_string()), no_gateway: true },
+    };
+    match login(&args, Some(&paths.config), edge, output) {
+        Err(error @ CommandError::Failed(_)) => {
+            output.error(&error);
+            Ok(Exit::Ok)
+        }
+        result => result,
+    }
 }
 
 /// Explains `$$` if an argument contains an unset variable: it may be meant for the program, such
@@ -95,11 +143,7 @@ fn tell_of_dollars(server: &NewServer, config: &Config, output: &mut Output) {
 }
 
 /// Rejects an invalid URL with a usage error: it is from the command line, not from the file.
-fn check_address(
-    server: &NewServer,
-    paths: &openclaw_config::Paths,
-    edge: &Edge,
-) -> Result<(), CommandError> {
+fn check_address(server: &NewServer, paths: &Paths, edge: &Edge) -> Result<(), CommandError> {
     if server.entry.get("url").is_none() {
         return Ok(());
     }

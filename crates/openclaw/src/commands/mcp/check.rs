@@ -1,19 +1,24 @@
 //! Tests the connection to a server that was just added.
 
-use openclaw_config::{Config, Paths, ServerName};
+use openclaw_config::{Config, OAuthGrant, Paths, ServerName, Transport};
+use openclaw_mcp::connection::remote::uses_tokens;
+use openclaw_mcp::server::Server;
+use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::supervisor::ServerError;
 use serde_json::{Value, json};
 
 use super::shell::with_own_servers;
 use crate::edge::Edge;
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, plural, printable};
+use crate::output::{BAD, FAINT, GOOD, Output, WARNING, plural, printable};
 
 /// The result of a connection test.
 #[derive(Debug)]
 pub(super) enum ConnectionTest {
     /// Ready, with the number of tools.
     Ready(usize),
+    /// A login is required, which this user can do.
+    NeedsLogin(ServerError),
     /// Not available.
     Failed(ServerError),
 }
@@ -38,9 +43,11 @@ pub(super) fn check(
             Ok(_) => ConnectionTest::Ready(server.cache().inventory().tools.len()),
             Err(unavailable) => {
                 let reason = unavailable.reason();
-                ConnectionTest::Failed(
-                    unavailable.trouble.unwrap_or_else(|| ServerError::new(reason)),
-                )
+                let trouble = unavailable.trouble.unwrap_or_else(|| ServerError::new(reason));
+                match unavailable.state == ServerState::NeedsAuth && has_logins(server) {
+                    true => ConnectionTest::NeedsLogin(trouble),
+                    false => ConnectionTest::Failed(trouble),
+                }
             }
         });
         Ok(Exit::Ok)
@@ -53,12 +60,30 @@ pub(super) fn check(
     (check, exit)
 }
 
+/// Whether a user can log in to the server.
+fn has_logins(server: &Server) -> bool {
+    match &server.connection().transport {
+        Transport::Http(http) => {
+            uses_tokens(http) && http.oauth.grant == OAuthGrant::AuthorizationCode
+        }
+        Transport::Stdio(_) => false,
+    }
+}
+
 impl ConnectionTest {
+    pub(super) fn needs_login(&self) -> bool {
+        matches!(self, Self::NeedsLogin(_))
+    }
+
     pub(super) fn show(&self, name: &ServerName, output: &mut Output) {
         match self {
             Self::Ready(tools) => {
                 let tools = plural(*tools, "tool");
                 output.line(format_args!("{GOOD}✓{GOOD:#} connected: {tools}"));
+            }
+            Self::NeedsLogin(_) => {
+                output.line(format_args!("{WARNING}!{WARNING:#} `{name}` requires a login"));
+                output.line(format_args!("  run `openclaw mcp login {name}`"));
             }
             Self::Failed(trouble) => {
                 let message = printable(&trouble.message).into_owned();
@@ -76,9 +101,12 @@ impl ConnectionTest {
     pub(super) fn to_json(&self) -> Value {
         match self {
             Self::Ready(tools) => json!({ "ok": true, "tools": tools }),
-            Self::Failed(trouble) => {
-                json!({ "ok": false, "error": trouble.message, "hint": trouble.hint })
-            }
+            Self::NeedsLogin(trouble) | Self::Failed(trouble) => json!({
+                "ok": false,
+                "needsLogin": self.needs_login(),
+                "error": trouble.message,
+                "hint": trouble.hint,
+            }),
         }
     }
 }

@@ -5,12 +5,15 @@ mod answer;
 mod arguments;
 mod call;
 mod check;
+mod client_metadata;
 mod connect;
 mod doctor;
 mod import;
 mod library;
 mod list;
 mod live;
+mod login;
+mod logout;
 mod logs;
 mod refresh;
 mod reload;
@@ -61,6 +64,11 @@ pub(crate) fn run(
         McpCommand::Complete(args) => library::complete(args, flag, edge, output),
         McpCommand::Doctor(args) => doctor::doctor(args, flag, edge, output),
         McpCommand::Status(args) => status::status(args, flag, edge, output),
+        McpCommand::Login(args) => login::login(args, flag, edge, output),
+        McpCommand::Logout(args) => logout::logout(args, flag, edge, output),
+        McpCommand::ClientMetadata(args) => {
+            client_metadata::client_metadata(args, flag, edge, output)
+        }
         McpCommand::Logs(args) => logs::logs(args, flag, edge, output),
         McpCommand::Refresh(args) => refresh::refresh(args, flag, edge, output),
         McpCommand::Reload(args) => reload::reload(args, flag, edge, output),

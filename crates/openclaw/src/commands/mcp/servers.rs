@@ -1,15 +1,17 @@
 //! `openclaw mcp servers`: starts all servers, and shows their state.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use openclaw_gateway::mcp::{ListStyle, server_list};
 use openclaw_mcp::fleet::StartMode;
-use openclaw_mcp::server::status::ServerStatus;
-use openclaw_protocol::mcp::{ServersParams, ServersResult};
+use openclaw_mcp::server::status::{AuthKind, ServerStatus};
+use openclaw_protocol::mcp::{GrantInfo, ServersParams, ServersResult};
 use openclaw_protocol::rpc;
 use serde_json::json;
 
 use super::shell::{servers_of, with_shell};
+use super::status::login;
 use crate::cli::ServersArgs;
 use crate::commands::link::{Servers, missing_servers};
 use crate::edge::Edge;
@@ -28,20 +30,38 @@ pub(super) fn servers(
         shell.tried().await;
         let params = ServersParams { agent_id: args.context.agent.clone() };
         let result = shell.ask::<rpc::McpServers>(params, None).await?;
-        tell(&result, output)
+        let servers = result.servers.iter();
+        let statuses: Vec<ServerStatus> =
+            servers.filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect();
+        let mut logins = BTreeMap::new();
+        for status in statuses.iter().filter(|it| output.json && it.auth == AuthKind::OAuth) {
+            if let Some(grant) = login(shell, &args.context, status).await {
+                logins.insert(status.name.clone(), grant);
+            }
+        }
+        tell(&result, &statuses, &logins, output)
     })
 }
 
-fn tell(result: &ServersResult, output: &mut Output) -> CommandResult {
-    let servers = result.servers.iter();
-    let statuses: Vec<ServerStatus> =
-        servers.filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect();
+fn tell(
+    result: &ServersResult,
+    statuses: &[ServerStatus],
+    logins: &BTreeMap<String, GrantInfo>,
+    output: &mut Output,
+) -> CommandResult {
     if output.json {
-        output.value(&json!(result));
+        let mut value = json!(result);
+        for server in value["servers"].as_array_mut().into_iter().flatten() {
+            let login = server["name"].as_str().and_then(|name| logins.get(name));
+            if let Some(login) = login {
+                server["login"] = json!(login);
+            }
+        }
+        output.value(&value);
     } else if statuses.is_empty() {
         output.line("No MCP servers. Run `openclaw mcp add` to add one.");
     } else {
-        show(&statuses, output);
+        show(statuses, output);
     }
     match result.missing.is_empty() {
         true => Ok(Exit::Ok),

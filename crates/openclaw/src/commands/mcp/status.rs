@@ -3,16 +3,16 @@
 use std::path::Path;
 
 use comfy_table::{Attribute, Cell};
-use openclaw_gateway::mcp::status_rows;
+use openclaw_gateway::mcp::{login_rows, status_rows};
 use openclaw_mcp::fleet::StartMode;
-use openclaw_mcp::server::status::{ServerState, ServerStatus};
-use openclaw_protocol::mcp::ServerParams;
+use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_protocol::mcp::{AuthAction, AuthParams, GrantInfo, ServerParams};
 use openclaw_protocol::rpc;
 use serde_json::json;
 
-use super::shell::{servers_of, with_shell};
-use crate::cli::StatusArgs;
-use crate::commands::link::Servers;
+use super::shell::{Shell, servers_of, with_shell};
+use crate::cli::{ContextArgs, StatusArgs};
+use crate::commands::link::{Servers, look};
 use crate::edge::Edge;
 use crate::error::{CommandResult, Context as _};
 use crate::exit::Exit;
@@ -34,20 +34,51 @@ pub(super) fn status(
         let status = shell.ask::<rpc::McpStatus>(params, Some(&args.name)).await?;
         let status: ServerStatus =
             serde_json::from_str(status.get()).context("cannot read the status")?;
-        Ok(show(&status, output))
+        let login = login(shell, &args.context, &status).await;
+        Ok(show(&status, login.as_ref(), output))
     })
 }
 
-fn show(status: &ServerStatus, output: &mut Output) -> Exit {
+/// Returns the login at a server, if it has one.
+pub(super) async fn login(
+    shell: &Shell<'_>,
+    context: &ContextArgs,
+    status: &ServerStatus,
+) -> Option<GrantInfo> {
+    if status.transport == TransportKind::Stdio {
+        return None;
+    }
+    let params = AuthParams {
+        agent_id: context.agent.clone(),
+        server: status.name.clone(),
+        action: Some(AuthAction::Status),
+        code: None,
+    };
+    look::<rpc::McpAuth>(shell.surface, params).await.ok()?.grant
+}
+
+fn show(status: &ServerStatus, login: Option<&GrantInfo>, output: &mut Output) -> Exit {
     let exit = match status.state {
         ServerState::Ready | ServerState::Idle => Exit::Ok,
+        ServerState::NeedsAuth => Exit::NeedsLogin,
         _ => Exit::Unavailable,
     };
     if output.json {
-        output.value(&json!(status));
+        let mut value = json!(status);
+        if let Some(login) = login {
+            value["login"] = json!(login);
+        }
+        output.value(&value);
         return exit;
     }
-    output.table(status_rows(status).into_iter().map(|(key, value)| {
+    let mut rows = status_rows(status);
+    if let Some(login) = login {
+        // The login says more about it.
+        rows.retain(|(key, _)| *key != "Token expires");
+        let at = rows.iter().position(|(key, _)| *key == "Auth").map_or(rows.len(), |at| at + 1);
+        rows.splice(at..at, login_rows(login));
+    }
+    output.table(rows.into_iter().map(|(key, value)| {
         vec![Cell::new(key).add_attribute(Attribute::Bold), Cell::new(printable(&value))]
     }));
     exit

@@ -54,6 +54,19 @@ impl Terminal {
         answer.is_some_and(|answer| is_yes(&answer))
     }
 
+    /// Asks a yes-or-no question; an empty line means yes, the end of stdin means no.
+    pub(super) async fn agree(&self, question: &str) -> bool {
+        let answer = self.line(&format!("{question} [Y/n] ")).await;
+        answer.is_some_and(|answer| answer.trim().is_empty() || is_yes(&answer))
+    }
+
+    /// Asks for a line; `None` at the end of stdin. Cancel-safe.
+    pub(super) async fn line(&self, question: &str) -> Option<String> {
+        let mut typed = self.typed.lock().await;
+        let _asking = Asking::begin(&self.screen);
+        answer_to(question, &mut typed).await
+    }
+
     /// Asks whether a server may use the agent's model; no answer means no. Cancel-safe.
     pub(super) async fn decide(&self, approval: &Approval) -> Decided {
         let mut typed = self.typed.lock().await;

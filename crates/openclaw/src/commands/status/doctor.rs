@@ -6,7 +6,7 @@ use openclaw_config::{Config, Paths, Report, ServerConfig, ServerName};
 use openclaw_sessions::{ListFilter, SessionStore as _, SqliteStore};
 use serde_json::Value;
 
-use super::{files, look, show};
+use super::{files, logins, look, show};
 use crate::commands::check::{Check, Finding};
 use crate::commands::gateway::gateway_state;
 use crate::commands::{block_on, mcp};
@@ -21,6 +21,7 @@ pub(crate) fn doctor(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
         let gateway_state = gateway_state(&paths.state, edge).await;
         let mut findings = Box::pin(look(&paths, &loaded, &gateway_state, edge)).await;
         findings.push(Finding::new("Conversations", database(&paths).await));
+        findings.push(Finding::new("Logins", logins::checks(&paths.state, edge).await));
         findings.push(Finding::new("Permissions", permissions(loaded.config.as_ref(), &paths)));
         Ok((gateway_state, findings))
     })?;

@@ -19,8 +19,16 @@ const FULL: u64 = 1_000_000;
 /// Below this many free bytes, the disk is almost full.
 const LITTLE: u64 = 50_000_000;
 /// Files that other users must not be able to read.
-const PRIVATE: [&str; 6] =
-    ["gateway-token", "gateway.json", "sessions.db", "sessions.db-wal", "chat-history", "logs"];
+const PRIVATE: [&str; 8] = [
+    "gateway-token",
+    "gateway.json",
+    "sessions.db",
+    "sessions.db-wal",
+    "chat-history",
+    "logs",
+    "mcp/tokens",
+    "mcp/tokens.key",
+];
 
 /// Checks the free disk space, and reports the size of the folder.
 pub(super) fn sizes(state: &Path) -> Vec<Check> {

@@ -4,6 +4,7 @@ mod doctor;
 mod files;
 mod inside;
 mod keys;
+mod logins;
 mod secrets;
 mod servers;
 

@@ -1,0 +1,64 @@
+//! The arguments of the `openclaw mcp` subcommands about logins.
+
+use clap::Args;
+
+use super::ContextArgs;
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp login github                  Log in with the browser
+  openclaw mcp login github --no-browser     Print the URL, and open it yourself
+  openclaw mcp login github --code CODE      Finish a login, with the code or the whole address
+                                             that the browser ended at
+  echo \"$CODE\" | openclaw mcp login github --code -
+
+Over SSH, open the printed URL in a browser on your own machine. It ends at an address that begins \
+with http://127.0.0.1: the page does not load, but the address has the code. Paste it at the prompt, \
+or pass it with `--code` within 15 minutes.
+
+Without a terminal, it prints the URL and does not wait.
+
+Exit codes: 0 logged in, 2 wrong usage, 3 the server is not available, 77 not logged in, 78 the \
+configuration has errors, 130 interrupted.")]
+pub(crate) struct LoginArgs {
+    /// The server
+    pub(crate) name: String,
+    /// Finish the login that has begun, with its code or the address that the browser ended at; `-`
+    /// reads it from stdin
+    #[arg(long, value_name = "CODE_OR_URL", conflicts_with = "no_browser")]
+    pub(crate) code: Option<String>,
+    /// Do not open a browser
+    #[arg(long)]
+    pub(crate) no_browser: bool,
+    #[command(flatten)]
+    pub(crate) context: ContextArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Example:
+  openclaw mcp logout github
+
+The tokens are deleted, and revoked at the authorization server if it supports that.
+
+Exit codes: 0 logged out, 1 not logged in, 2 no such server, 78 the configuration has errors.")]
+pub(crate) struct LogoutArgs {
+    /// The server
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) context: ContextArgs,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw mcp client-metadata
+  openclaw mcp client-metadata --url https://example.com/openclaw.json > openclaw.json
+
+Host the document at that URL, and set `auth.clientMetadataUrl` of a server to it. A gateway with \
+`gateway.publicUrl` serves the document itself, and uses it for all servers.
+
+Exit codes: 0 printed, 2 wrong usage, 78 the configuration has errors.")]
+pub(crate) struct ClientMetadataArgs {
+    /// The https URL where the document is hosted [default: derived from `gateway.publicUrl`]
+    #[arg(long)]
+    pub(crate) url: Option<String>,
+}

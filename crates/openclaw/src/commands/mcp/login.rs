@@ -1,0 +1,301 @@
+//! `openclaw mcp login`: logs in to a server, with the browser or a pasted code (O4).
+//!
+//! The login itself runs in the gateway, in this process or another one; this command shows its URL,
+//! passes the code on, and waits.
+
+use std::cell::Cell;
+use std::convert::Infallible;
+use std::path::Path;
+use std::pin::pin;
+use std::time::Duration;
+
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_gateway::mcp::{expiry, summary};
+use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use openclaw_oauth::browser::{self, BrowserEnvironment, NoBrowser};
+use openclaw_protocol::mcp::{AuthAction, AuthParams, AuthResult, GrantInfo, ServerParams};
+use openclaw_protocol::rpc;
+use tokio::time::{sleep, timeout};
+use url::Url;
+
+use super::arguments;
+use super::shell::{Shell, servers_of, with_shell};
+use super::terminal::{Terminal, say};
+use crate::cli::LoginArgs;
+use crate::commands::link::look;
+use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult, Context as _};
+use crate::exit::Exit;
+use crate::output::{GOOD, Output, STRONG, printable};
+
+/// How often to ask whether the login is finished.
+const POLL: Duration = Duration::from_millis(400);
+/// A browser that cannot be opened is known by then, usually.
+const OPENING: Duration = Duration::from_millis(200);
+/// The maximum length of a text from outside.
+const TEXT_CHARS: usize = 300;
+const PASTE: &str = "Paste the code or the address that the browser ended at, or wait: ";
+
+pub(super) fn login(
+    args: &LoginArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let name = &args.name;
+    let code = code(args)?;
+    let has_begun = Cell::new(false);
+    let servers = servers_of(&args.context, edge);
+    let result = with_shell(servers, flag, edge, output, async |shell, output| {
+        let login = Login { shell, args, has_begun: &has_begun };
+        let result = match (code, &shell.terminal) {
+            (Some(code), _) => login.finish(code).await?,
+            (None, Some(terminal)) => {
+                let desktop = (!args.no_browser).then(|| edge.desktop());
+                login.attended(terminal, desktop).await?
+            }
+            (None, None) => match login.begin().await? {
+                AuthResult { url: Some(url), .. } => return Ok(unattended(name, &url, output)),
+                result => result,
+            },
+        };
+        let server = login.server().await;
+        conclude(name, &result, server.as_ref(), output)
+    });
+    if matches!(result, Err(CommandError::Interrupted)) && has_begun.get() {
+        say("\n");
+        output.note(&format!(
+            "not logged in; `openclaw mcp login {name} --code CODE_OR_URL` can still finish this login \
+             for 15 minutes"
+        ));
+    }
+    result
+}
+
+/// Reads the code of the command line, or of stdin.
+fn code(args: &LoginArgs) -> Result<Option<String>, CommandError> {
+    let code = match args.code.as_deref() {
+        None => return Ok(None),
+        Some("-") => arguments::read_text(std::io::stdin().lock()).context("cannot read stdin")?,
+        Some(code) => code.to_owned(),
+    };
+    match code.trim() {
+        "" => Err(CommandError::usage("the code is empty")),
+        code => Ok(Some(code.to_owned())),
+    }
+}
+
+/// A login at one server.
+struct Login<'a> {
+    shell: &'a Shell<'a>,
+    args: &'a LoginArgs,
+    /// Whether the URL is known to the user.
+    has_begun: &'a Cell<bool>,
+}
+
+impl Login<'_> {
+    fn params(&self, action: AuthAction, code: Option<String>) -> AuthParams {
+        let agent_id = self.args.context.agent.clone();
+        AuthParams { agent_id, server: self.args.name.clone(), action: Some(action), code }
+    }
+
+    async fn begin(&self) -> Result<AuthResult, CommandError> {
+        let params = self.params(AuthAction::Login, None);
+        self.shell.ask::<rpc::McpAuth>(params, Some(&self.args.name)).await
+    }
+
+    async fn finish(&self, code: String) -> Result<AuthResult, CommandError> {
+        let params = self.params(AuthAction::Login, Some(code));
+        self.shell.ask::<rpc::McpAuth>(params, Some(&self.args.name)).await
+    }
+
+    async fn state(&self) -> Result<AuthResult, CommandError> {
+        let params = self.params(AuthAction::Status, None);
+        Ok(look::<rpc::McpAuth>(self.shell.surface, params).await?)
+    }
+
+    /// Returns the status of the server.
+    async fn server(&self) -> Option<ServerStatus> {
+        let agent_id = self.args.context.agent.clone();
+        let params = ServerParams { agent_id, server: self.args.name.clone() };
+        let status = look::<rpc::McpStatus>(self.shell.surface, params).await.ok()?;
+        serde_json::from_str(status.get()).ok()
+    }
+
+    /// Shows the URL to the user, and waits until the login is finished, there or at the prompt.
+    async fn attended(
+        &self,
+        terminal: &Terminal,
+        desktop: Option<BrowserEnvironment>,
+    ) -> Result<AuthResult, CommandError> {
+        let begun = self.begin().await?;
+        let Some(url) = begun.url else { return Ok(begun) };
+        self.has_begun.set(true);
+        let mut opening = pin!(open(&url, desktop.as_ref()));
+        let opened = timeout(OPENING, &mut opening).await;
+        say(&introduction(&self.args.name, &url, desktop.is_some(), opened.as_ref().ok()));
+        let reporting = async {
+            if opened.is_err()
+                && let Err(no_browser) = opening.await
+            {
+                say(&format!("\n{}; open the URL above\n{PASTE}", sentence(&no_browser)));
+            }
+            std::future::pending::<Infallible>().await
+        };
+        let finished = async {
+            tokio::select! {
+                result = self.finished() => result,
+                never = reporting => match never {},
+            }
+        };
+        let mut finished = pin!(finished);
+        loop {
+            let line = tokio::select! {
+                result = &mut finished => {
+                    // The cursor is behind the prompt.
+                    say("\n");
+                    return result;
+                }
+                line = terminal.line(PASTE) => line,
+            };
+            let Some(line) = line else { return finished.await };
+            if line.trim().is_empty() {
+                continue;
+            }
+            match self.finish(line.trim().to_owned()).await {
+                Ok(result) => return Ok(result),
+                // What was pasted does not belong to this login, which goes on.
+                Err(error) if self.state().await?.url.is_some() => say(&format!("{error}\n")),
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Waits until the login is finished.
+    async fn finished(&self) -> Result<AuthResult, CommandError> {
+        loop {
+            sleep(POLL).await;
+            let result = self.state().await?;
+            if result.url.is_none() {
+                return Ok(result);
+            }
+        }
+    }
+}
+
+async fn open(url: &str, desktop: Option<&BrowserEnvironment>) -> Result<(), NoBrowser> {
+    let Some(desktop) = desktop else { return Ok(()) };
+    let url = Url::parse(url).map_err(|_| NoBrowser::NotWeb)?;
+    browser::open(&url, desktop).await
+}
+
+/// Introduces the URL. It has lines of its own, unindented, so that it can be copied.
+fn introduction(
+    name: &str,
+    url: &str,
+    is_opened: bool,
+    opened: Option<&Result<(), NoBrowser>>,
+) -> String {
+    let issuer = Url::parse(url).map(|url| url.origin().ascii_serialization());
+    let at = issuer.map(|issuer| format!(" at {issuer}")).unwrap_or_default();
+    let what = match opened {
+        Some(Err(no_browser)) => {
+            format!("{}. Open this URL to log in to `{name}`{at}:", sentence(no_browser))
+        }
+        _ if is_opened => format!(
+            "Opening your browser to log in to `{name}`{at}.\nIf it does not open, use this URL:"
+        ),
+        _ => format!("Open this URL to log in to `{name}`{at}:"),
+    };
+    format!("{what}\n\n{STRONG}{}{STRONG:#}\n\n", printable(url))
+}
+
+/// Returns an error as the beginning of a sentence.
+fn sentence(error: &NoBrowser) -> String {
+    let text = error.to_string();
+    let mut chars = text.chars();
+    let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
+    printable(&format!("{first}{}", chars.as_str())).into_owned()
+}
+
+/// Without a terminal: prints the URL, and says how to finish the login.
+fn unattended(name: &str, url: &str, output: &mut Output) -> Exit {
+    if output.json {
+        output.value(&serde_json::json!({ "ok": false, "state": "pending", "url": url }));
+    } else {
+        output.line(printable(url));
+    }
+    output.note(&format!(
+        "open this URL in a browser to log in to `{name}`, then run `openclaw mcp login {name} --code \
+         CODE_OR_URL` with the address that it ended at, within 15 minutes"
+    ));
+    Exit::NeedsLogin
+}
+
+/// Shows the result of a login.
+fn conclude(
+    name: &str,
+    result: &AuthResult,
+    server: Option<&ServerStatus>,
+    output: &mut Output,
+) -> CommandResult {
+    match (result.state.as_str(), &result.grant) {
+        ("authorized", grant) => {
+            if output.json {
+                output.data(result);
+            } else {
+                match grant {
+                    Some(grant) => show_grant(name, grant, output),
+                    None => output.line(format_args!("`{name}` uses the key in its entry")),
+                }
+            }
+            match server {
+                Some(server) if server.state == ServerState::Ready => {
+                    if !output.json {
+                        output.line(format_args!("  {}", summary(server)));
+                    }
+                }
+                Some(server) => {
+                    output.warning(&format!("`{name}` is not connected: {}", summary(server)));
+                }
+                None => {}
+            }
+            Ok(Exit::Ok)
+        }
+        ("none", _) => {
+            match output.json {
+                true => output.data(result),
+                false => output.line(format_args!("`{name}` requires no login")),
+            }
+            Ok(Exit::Ok)
+        }
+        _ => {
+            let error = CommandError::new(Exit::NeedsLogin, format!("cannot log in to `{name}`"))
+                .hint(format!("run `openclaw mcp login {name}` to try again"));
+            Err(match &result.message {
+                Some(message) => error.cause(clean(message)),
+                None => error,
+            })
+        }
+    }
+}
+
+fn show_grant(name: &str, grant: &GrantInfo, output: &mut Output) {
+    let until = expiry(grant.expires_at_ms).map(|at| match grant.renewable {
+        true => format!(" until {at} (renewed automatically)"),
+        false => format!(" until {at}"),
+    });
+    let until = until.unwrap_or_default();
+    output.line(format_args!("{GOOD}✓{GOOD:#} logged in to `{name}`{until}"));
+    output.line(format_args!("  issuer: {}", clean(&grant.issuer)));
+    if !grant.scopes.is_empty() {
+        output.line(format_args!("  scopes: {}", clean(&grant.scopes.join(" "))));
+    }
+    if let Some(place) = grant.key_in.as_deref().filter(|place| *place != "keychain") {
+        output.line(format_args!("  encrypted by: {place}"));
+    }
+}
+
+fn clean(text: &str) -> String {
+    clean_line(Untrusted::new(text), TEXT_CHARS)
+}
