@@ -194,6 +194,11 @@ impl ServerDial {
         let network = Network::of(environment);
         let auth = match &self.context.auth {
             Some(context) => {
+                let mut context = context.clone();
+                if context.prompt.is_none() && host.elicitor.is_some() {
+                    context.prompt = Some(Arc::new(client.clone()));
+                }
+                let context = &context;
                 let made = remote::authorizer(&self.name, &config, context, resolver, &network);
                 made.await.map_err(DialError::Failed)?
             }

@@ -9,6 +9,7 @@
 mod elicitation;
 mod handler;
 mod host;
+mod login;
 mod work;
 
 pub use host::{
@@ -33,7 +34,7 @@ use url::Url;
 
 use crate::fleet::events::Users;
 use crate::server::limiter::Limiter;
-use crate::wire::{FastLane, WeakLane};
+use crate::wire::{FastLane, Thinking, WeakLane};
 use elicitation::Elicitation;
 use work::Work;
 
@@ -305,6 +306,12 @@ impl Client {
         Ok(answers)
     }
 
+    /// Suspends the time limits of calls until the returned value is dropped.
+    fn thinking(&self) -> Option<Thinking> {
+        let lane = self.shared.lane.get().and_then(WeakLane::upgrade);
+        lane.map(|lane| lane.thinking())
+    }
+
     async fn elicit(&self, asked: Elicitation) -> ElicitResult {
         let Some(elicitor) = &self.shared.host.elicitor else {
             tracing::info!(server = %self.shared.server, "declined an elicitation: no user");
@@ -315,8 +322,7 @@ impl Client {
         let (server, occasion) = (self.shared.server.clone(), self.shared.work.now());
         let sessions = occasion.sessions.clone();
         let question = ElicitationRequest { server, sessions, message, wanted };
-        let lane = self.shared.lane.get().and_then(WeakLane::upgrade);
-        let _thinking = lane.map(|lane| lane.thinking());
+        let _thinking = self.thinking();
         let answer = tokio::select! {
             biased;
             answer = timeout(PATIENCE, elicitor.ask(question)) => answer.unwrap_or_else(|_| {
@@ -349,8 +355,7 @@ impl Client {
             calls: occasion.callers.clone(),
             params,
         };
-        let lane = self.shared.lane.get().and_then(WeakLane::upgrade);
-        let _thinking = lane.map(|lane| lane.thinking());
+        let _thinking = self.thinking();
         tokio::select! {
             biased;
             answer = timeout(PATIENCE, sampler.create_message(request)) => {

@@ -1,0 +1,30 @@
+//! Asks the user for a login that a server requires in the middle of a call: more scopes (O6).
+
+use futures_util::future::BoxFuture;
+use openclaw_oauth::login::{LoginPrompt, LoginRequest, PromptResponse};
+use rmcp::model::ElicitationAction;
+
+use super::elicitation::Elicitation;
+use super::{Client, ElicitationKind};
+
+impl LoginPrompt for Client {
+    /// Shows the URL like one that the server itself asks the user to visit. The time limits of
+    /// calls do not run until the login ends.
+    fn show(&self, login: LoginRequest) -> BoxFuture<'_, PromptResponse> {
+        Box::pin(async move {
+            let _thinking = self.thinking();
+            let LoginRequest { url, issuer, scopes, .. } = login;
+            let message = match scopes.as_slice() {
+                [] => format!("a login at {issuer} is required"),
+                scopes => format!("more permissions are required, from {issuer}: {}", scopes.join(" ")),
+            };
+            let wanted = ElicitationKind::Visit(url.into());
+            let answer = self.elicit(Elicitation { message, wanted }).await;
+            match answer.action {
+                // The browser calls back, which ends this future.
+                ElicitationAction::Accept => std::future::pending().await,
+                _ => PromptResponse::Declined,
+            }
+        })
+    }
+}
