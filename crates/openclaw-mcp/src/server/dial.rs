@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use openclaw_config::{Connection as HowToConnect, HttpServer, Transport};
-use openclaw_secrets::{Environment, Resolver};
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use rmcp::model::ProtocolVersion;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
@@ -48,6 +48,15 @@ pub struct DialContext {
     pub guard: Guard,
     /// The identity and callbacks presented to servers.
     pub host: Host,
+}
+
+impl DialContext {
+    /// Returns a context with this environment, the default providers of secrets, no guard and no
+    /// callbacks.
+    pub fn new(environment: Environment) -> Self {
+        let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+        Self { resolver, environment, guard: Guard::none(), host: Host::default() }
+    }
 }
 
 /// Everything needed to connect to one server.
