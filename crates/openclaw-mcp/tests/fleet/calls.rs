@@ -1,4 +1,4 @@
-//! Calls through the bridge (B4–B8, B10, B11, B13, T7, T11, N3).
+//! Calls through the bridge (B4–B8, B10, B11, B13, T7, N3).
 
 use std::sync::Arc;
 use std::time::Duration;
