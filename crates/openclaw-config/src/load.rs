@@ -27,6 +27,13 @@ pub struct LoadEnvironment<'a> {
     pub home: Option<&'a Path>,
 }
 
+impl LoadEnvironment<'_> {
+    /// An environment without variables and without a home folder.
+    pub fn empty() -> Self {
+        Self { variable: &|_| None, home: None }
+    }
+}
+
 /// A loaded configuration and the findings about it.
 #[derive(Debug)]
 pub struct Loaded {
@@ -46,17 +53,17 @@ impl std::fmt::Debug for LoadEnvironment<'_> {
 }
 
 /// Loads and checks the file, or the built-in default if the file does not exist.
-pub fn load(file: &Path, surroundings: LoadEnvironment<'_>) -> Loaded {
+pub fn load(file: &Path, environment: LoadEnvironment<'_>) -> Loaded {
     let mut sources = Sources::default();
     match read_text(file) {
         Ok(text) => {
             let read = ReadFile::with(file, &text);
             let id = sources.add(file.display().to_string(), text);
-            check(read, true, sources, id, surroundings)
+            check(read, true, sources, id, environment)
         }
         Err(ReadError::Missing) => {
             let id = sources.add(EMBEDDED_NAME.to_owned(), EMBEDDED.to_owned());
-            check(ReadFile::unreadable(file), false, sources, id, surroundings)
+            check(ReadFile::unreadable(file), false, sources, id, environment)
         }
         Err(error) => {
             let message = format!("cannot read {}: {error}", file.display());
@@ -68,10 +75,10 @@ pub fn load(file: &Path, surroundings: LoadEnvironment<'_>) -> Loaded {
 }
 
 /// Like [`load`], but takes the text instead of reading `file`.
-pub fn load_text(file: &Path, text: &str, surroundings: LoadEnvironment<'_>) -> Loaded {
+pub fn load_text(file: &Path, text: &str, environment: LoadEnvironment<'_>) -> Loaded {
     let mut sources = Sources::default();
     let id = sources.add(file.display().to_string(), text.to_owned());
-    check(ReadFile::with(file, text), true, sources, id, surroundings)
+    check(ReadFile::with(file, text), true, sources, id, environment)
 }
 
 fn check(
@@ -79,7 +86,7 @@ fn check(
     exists: bool,
     mut sources: Sources,
     id: crate::source::SourceId,
-    surroundings: LoadEnvironment<'_>,
+    environment: LoadEnvironment<'_>,
 ) -> Loaded {
     let mut found = Vec::new();
     let tree = match parse(&sources, id) {
@@ -99,8 +106,8 @@ fn check(
     contents.insert(file.clone(), content);
     let raw = RawConfig::decode(&tree, &mut Decoder::new(&mut found)).unwrap_or_default();
     let base = file.parent().unwrap_or(Path::new(""));
-    let lookup: Lookup<'_> = surroundings.variable;
-    let home = surroundings.home;
+    let lookup: Lookup<'_> = environment.variable;
+    let home = environment.home;
     let mut builder =
         Builder { lookup, home, base, sources: &sources, found, warned: BTreeSet::new() };
     let mut config = builder.build(raw, exists.then(|| file.clone()));

@@ -22,7 +22,7 @@ pub struct ServerConfig {
     /// How to connect.
     pub connection: Connection,
     /// The settings that do not affect the connection.
-    pub treatment: ServerOptions,
+    pub options: ServerOptions,
 }
 
 /// How to connect to a server. It is the identity of a server: agents with equal connections share

@@ -38,12 +38,12 @@ pub struct WatchError {
 ///
 /// ```no_run
 /// # use openclaw_config::{LoadEnvironment, Watcher, load};
-/// # async fn example(file: &std::path::Path, surroundings: LoadEnvironment<'_>) -> Result<(), openclaw_config::WatchError> {
-/// let mut loaded = load(file, surroundings);
+/// # async fn example(file: &std::path::Path, environment: LoadEnvironment<'_>) -> Result<(), openclaw_config::WatchError> {
+/// let mut loaded = load(file, environment);
 /// let mut watcher = Watcher::new(loaded.files.clone())?;
 /// loop {
 ///     watcher.changed().await?;
-///     loaded = load(file, surroundings);
+///     loaded = load(file, environment);
 ///     watcher.watch(loaded.files.clone())?;
 /// }
 /// # }

@@ -12,13 +12,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{LoadEnvironment, load_text};
-use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
-use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
-use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::server::dial::DialContext;
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_secrets::Environment;
 
 use host::{Defaults, Echo};
 use scenarios::{Problem, Scenario};
@@ -50,21 +47,18 @@ async fn run(url: &str) -> Result<(), Problem> {
     let scenario = Scenario::new(&name, context.as_deref())?;
 
     let config = serde_json::json!({ "mcp": { "servers": { "suite": { "url": url, "sampling": "always", "roots": true } } } });
-    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), surroundings);
+    let loaded =
+        load_text(Path::new("openclaw.json"), &config.to_string(), LoadEnvironment::empty());
     let config = loaded.config.ok_or("invalid server URL")?;
 
     let environment = Environment::new(move |name| std::env::var(name).ok());
-    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host {
-        person: Some(Arc::new(Defaults)),
+        elicitor: Some(Arc::new(Defaults)),
         sampler: Some(Arc::new(Echo)),
         workspace: std::env::current_dir().ok(),
     };
-    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
-    let (folders, services) = (Folders::default(), CallServices::none());
-    let start = StartMode::Eager;
-    let setup = Setup { surroundings, folders, services, tries_again: false, start, agent: None };
+    let context = DialContext { host, ..DialContext::new(environment) };
+    let setup = Setup { tries_again: false, ..Setup::new(context) };
     let fleet = Fleet::start(&config, setup);
     let tools = fleet.agent("main").ok_or("agent `main` not found")?;
     let outcome = match tools.server("suite") {

@@ -97,9 +97,7 @@ pub(crate) async fn of(gateway: &Arc<Gateway>, service: &AgentRuntime) -> Vec<Te
         .servers
         .iter()
         .filter(|(_, config)| config.enabled)
-        .flat_map(|(server, config)| {
-            config.treatment.resources.iter().map(move |uri| (server, uri))
-        })
+        .flat_map(|(server, config)| config.options.resources.iter().map(move |uri| (server, uri)))
         .map(|(server, uri)| Key {
             agent: service.config.id.to_string(),
             server: server.to_string(),

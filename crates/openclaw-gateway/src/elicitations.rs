@@ -79,7 +79,7 @@ fn unanswerable(wanted: &ElicitationKind) -> Option<&'static str> {
     }
 }
 
-/// The connected clients, as the one person that servers ask.
+/// The connected clients, as the one user that servers ask.
 #[derive(Debug)]
 pub(crate) struct ElicitationClients {
     pub(crate) callers: Arc<Callers>,

@@ -97,25 +97,24 @@ impl Gateway {
             Prepare::OnUse => (Arc::new(StoreOnUse::new(sessions)), None),
         };
         let host_context = HostContext {
-            resolver: fleet.surroundings.resolver.clone(),
+            resolver: fleet.context.resolver.clone(),
             environment,
             state: state.clone(),
             native_approvals: openclaw_tools::native::Approvals::default(),
-            guard: fleet.surroundings.guard.clone(),
+            guard: fleet.context.guard.clone(),
         };
         let logs = fleet.folders.logs.clone();
         let workspace = Some(host_context.default_workspace());
         let (callers, elicitations) = (Arc::<Callers>::default(), Arc::<Elicitations>::default());
         let mut fleet = fleet;
-        fleet.surroundings.host.workspace = workspace;
+        fleet.context.host.workspace = workspace;
         if people {
             let (callers, waiting) = (Arc::clone(&callers), Arc::clone(&elicitations));
-            fleet.surroundings.host.person =
-                Some(Arc::new(ElicitationClients { callers, waiting }));
+            fleet.context.host.elicitor = Some(Arc::new(ElicitationClients { callers, waiting }));
         }
         let sampling = Sampling::new(fleet.services.audit.clone());
         let gateway = Arc::new_cyclic(|this: &Weak<Self>| {
-            fleet.surroundings.host.sampler = Some(Arc::new(AgentModels(this.clone())));
+            fleet.context.host.sampler = Some(Arc::new(AgentModels(this.clone())));
             let fleet = Fleet::start(&config, fleet);
             Self {
                 version,

@@ -54,7 +54,7 @@ pub async fn serve(
 ) -> Result<Served, ServeError> {
     let claim = Claim::take(&setup.state)?;
     let settings = setup.config.gateway.clone();
-    let resolver = &setup.fleet.surroundings.resolver;
+    let resolver = &setup.fleet.context.resolver;
     let (token, token_is_shared) = match &settings.token {
         Some(template) => {
             let token = resolver.resolve_credential(template).await;

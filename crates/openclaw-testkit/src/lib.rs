@@ -21,7 +21,7 @@ mod stdio;
 
 pub use client::StdioClient;
 pub use command::run;
-pub use peers::{FastMcp, Peer, Peers, RunningPeer};
+pub use peers::{FastMcp, GatewaySchema, Peer, Peers, RunningPeer};
 pub use processes::KillGroup;
 pub use recording::Recording;
 pub use script::{

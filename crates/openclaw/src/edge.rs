@@ -48,7 +48,7 @@ impl Edge {
     }
 
     pub(crate) fn load(&self, file: &Path) -> Loaded {
-        openclaw_config::load(file, self.surroundings())
+        openclaw_config::load(file, self.load_environment())
     }
 
     /// Returns a function that reads the file again on each call.
@@ -62,7 +62,7 @@ impl Edge {
 
     /// Loads a text as if it were the contents of the file.
     pub(crate) fn load_text(&self, file: &Path, text: &str) -> Loaded {
-        openclaw_config::load_text(file, text, self.surroundings())
+        openclaw_config::load_text(file, text, self.load_environment())
     }
 
     /// Makes a path absolute, relative to the current folder.
@@ -74,7 +74,7 @@ impl Edge {
     }
 
     /// Whether the user can be prompted: stdin and stderr are terminals.
-    pub(crate) fn has_person(&self) -> bool {
+    pub(crate) fn has_user(&self) -> bool {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 
@@ -101,7 +101,7 @@ impl Edge {
         Ok(import::find(machine, only))
     }
 
-    pub(crate) fn surroundings(&self) -> LoadEnvironment<'_> {
+    pub(crate) fn load_environment(&self) -> LoadEnvironment<'_> {
         LoadEnvironment { variable: &config_variable, home: self.home.as_deref() }
     }
 

@@ -14,12 +14,12 @@ use crate::support::{Bench, TestTool, from_outside, text};
 
 /// An approver that always gives the same answer.
 #[derive(Debug)]
-struct Person {
+struct User {
     answer: ApprovalAnswer,
     asked: Mutex<Vec<ApprovalReason>>,
 }
 
-impl Approver for Person {
+impl Approver for User {
     fn ask<'a>(&'a self, question: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
         assert_eq!(question.session, Some("agent:main:test"));
         assert_eq!(question.arguments.get(), r#"{"to":"the sea"}"#);
@@ -44,11 +44,11 @@ async fn called(
     };
     let says = [Says::calls(&[("push", r#"{"to":"the sea"}"#)]), Says::says("done")];
     let mut bench = Bench::new(says).await.tool(tool.standing(ApprovalNeed::Ask(why)));
-    let person = Arc::new(Person { answer, asked: Mutex::default() });
-    bench.approver = Arc::clone(&person) as Arc<dyn Approver>;
+    let approver = Arc::new(User { answer, asked: Mutex::default() });
+    bench.approver = Arc::clone(&approver) as Arc<dyn Approver>;
     bench.agent.limits.fallback = fallback;
     assert_eq!(bench.say("push it").await.text, "done");
-    assert_eq!(*person.asked.lock().unwrap(), [why]);
+    assert_eq!(*approver.asked.lock().unwrap(), [why]);
     let approval = called.lock().unwrap().clone();
     (approval, bench)
 }

@@ -152,9 +152,9 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                 None
             }
         };
-        // Every setting is part of the connection or the treatment; a forgotten one is an
-        // unused variable.
-        let treatment = ServerOptions {
+        // Every setting is part of the connection or the options; a forgotten one is an unused
+        // variable.
+        let options = ServerOptions {
             timeout,
             tool_timeout,
             restart_on_crash,
@@ -178,7 +178,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                 sampling: sampling.is_offered(),
                 roots: if roots { Roots::Workspace(None) } else { Roots::Hidden },
             },
-            treatment,
+            options,
         });
         self.finish(config, enabled, required)
     }

@@ -40,11 +40,11 @@ pub struct ImportCandidate {
 
 impl FoundServer {
     /// Compares with the configuration in `file`, and checks the entry as if it were in that file.
-    pub fn judge(&self, file: &Path, surroundings: LoadEnvironment<'_>) -> ImportCandidate {
+    pub fn judge(&self, file: &Path, environment: LoadEnvironment<'_>) -> ImportCandidate {
         // Whether a variable is set does not change the meaning of an entry: an unset one expands
         // to its name.
-        let named = |name: &str| (surroundings.variable)(name).or_else(|| Some(name.to_owned()));
-        let lenient = LoadEnvironment { variable: &named, ..surroundings };
+        let named = |name: &str| (environment.variable)(name).or_else(|| Some(name.to_owned()));
+        let lenient = LoadEnvironment { variable: &named, ..environment };
         let (transport, gist) = outline(&self.entry);
         let mut judgement = ImportCandidate {
             standing: ImportStatus::New,
@@ -66,7 +66,7 @@ impl FoundServer {
             judgement.problems = errors.map(|found| found.message().to_owned()).collect();
             return judgement;
         };
-        let mut strict = load_text(file, &text, surroundings).config;
+        let mut strict = load_text(file, &text, environment).config;
         let held_back = strict.as_mut().and_then(|it| it.agents[0].mcp.held_back.remove(name));
         judgement.unset_variables = held_back.map(|why| why.unset_variables).unwrap_or_default();
         judgement.standing = standing(&config, load(file, lenient).config.as_ref(), name);

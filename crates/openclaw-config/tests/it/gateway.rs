@@ -120,13 +120,13 @@ fn hosts_that_need_no_approval_are_names() {
 #[test]
 fn resources_and_sampling_of_a_server() {
     let plain = server("{ command: 'a' }");
-    assert!(plain.treatment.resources.is_empty() && !plain.connection.sampling);
+    assert!(plain.options.resources.is_empty() && !plain.connection.sampling);
     let x = server(
         "{ command: 'a', resources: ['file:///notes/${HOST}.md', 'memo:1'], sampling: true }",
     );
-    let uris: Vec<&str> = x.treatment.resources.iter().map(|uri| uri.as_str()).collect();
+    let uris: Vec<&str> = x.options.resources.iter().map(|uri| uri.as_str()).collect();
     assert_eq!(uris, ["file:///notes/example.com.md", "memo:1"]);
-    assert_eq!((x.connection.sampling, x.treatment.sampling.allow), (true, SamplingRule::Ask));
+    assert_eq!((x.connection.sampling, x.options.sampling.allow), (true, SamplingRule::Ask));
     for wrong in ["notes", "", "a b:c", "file:", "memo:a b"] {
         bad_server(&format!("{{ command: 'a', resources: ['{wrong}'] }}"));
     }
@@ -157,7 +157,7 @@ fn roots_are_the_configured_workspace_of_each_agent() {
 #[test]
 fn sampling_is_a_word_a_flag_or_an_object_with_limits() {
     let sampling = |written: &str| {
-        let it = server(&format!("{{ command: 'a', sampling: {written} }}")).treatment.sampling;
+        let it = server(&format!("{{ command: 'a', sampling: {written} }}")).options.sampling;
         (it.allow, it.max_tokens, it.requests_per_minute.get())
     };
     let (never, ask, always) = (SamplingRule::Never, SamplingRule::Ask, SamplingRule::Always);
@@ -178,7 +178,7 @@ fn sampling_is_a_word_a_flag_or_an_object_with_limits() {
         "{ mcp: { servers: { x: { command: 'a', sampling: { allow: 'always', maxTokens: 9 } } } },\n\
          agents: { defaults: { mcp: { servers: { x: { sampling: 'ask' } } } } } }",
     );
-    let it = layered.agents[0].mcp.servers["x"].treatment.sampling;
+    let it = layered.agents[0].mcp.servers["x"].options.sampling;
     assert_eq!(
         (it.allow, it.max_tokens),
         (ask, 9),

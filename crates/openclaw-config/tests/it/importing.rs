@@ -247,7 +247,7 @@ fn a_found_server_is_compared_with_the_configuration() {
     let file = folder.path().join("openclaw.json");
     let ours = "{ mcp: { servers: { same: { command: 'x', env: { T: '$NOT_SET' } }, other: { command: 'y' } } } }";
     std::fs::write(&file, ours).unwrap();
-    let judge = |name| named(&servers, name).judge(&file, surroundings());
+    let judge = |name| named(&servers, name).judge(&file, environment());
     let same = judge("same");
     assert_eq!(
         (same.standing, &same.unset_variables[..]),
@@ -266,5 +266,5 @@ fn a_found_server_is_compared_with_the_configuration() {
     let nowhere = folder.path().join("nowhere.json");
     let demo =
         found("/home/user/.claude.json", r#"{ "mcpServers": { "demo": { "command": "d" } } }"#);
-    assert_eq!(demo[0].judge(&nowhere, surroundings()).standing, ImportStatus::New);
+    assert_eq!(demo[0].judge(&nowhere, environment()).standing, ImportStatus::New);
 }

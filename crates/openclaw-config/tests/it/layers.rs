@@ -24,9 +24,9 @@ fn later_places_win_field_by_field() {
     let x = &config.agent(Some("a")).unwrap().mcp.servers["x"];
     let Transport::Stdio(stdio) = &x.connection.transport else { panic!("not stdio") };
     assert_eq!(stdio.command.as_str(), "one");
-    assert_eq!(x.treatment.timeout, Duration::from_millis(2));
-    assert_eq!(x.treatment.tool_timeout, Duration::from_millis(3));
-    assert_eq!(x.treatment.max_restarts, 4);
+    assert_eq!(x.options.timeout, Duration::from_millis(2));
+    assert_eq!(x.options.tool_timeout, Duration::from_millis(3));
+    assert_eq!(x.options.max_restarts, 4);
     assert_eq!(stdio.env.len(), 2, "variables are merged individually");
     assert_eq!(config.agents[0].mcp.settings.max_concurrent_servers, 2);
     assert_eq!(config.agents[0].mcp.settings.tool_discovery_interval, None, "0 means never");

@@ -80,12 +80,12 @@ fn nothing_leaks_in_the_settings_of_a_valid_configuration() {
 
 #[test]
 fn the_value_of_a_variable_is_not_parsed_as_a_reference() {
-    let surroundings = openclaw_config::LoadEnvironment {
+    let environment = openclaw_config::LoadEnvironment {
         variable: &|name| (name == "PW").then(|| "secret://sesame/x".to_owned()),
         home: None,
     };
     let load = |text: &str| {
-        openclaw_config::load_text(std::path::Path::new("openclaw.json"), text, surroundings)
+        openclaw_config::load_text(std::path::Path::new("openclaw.json"), text, environment)
     };
     let loaded = load("{ mcp: { servers: { x: { command: 'x', env: { A: '${PW}' } } } } }");
     assert!(loaded.config.unwrap().secret_references().is_empty());

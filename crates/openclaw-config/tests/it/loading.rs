@@ -55,11 +55,11 @@ fn a_file_of_the_node_openclaw_loads_as_it_stands() {
 
     let servers = &config.agents[0].mcp.servers;
     let docs = &servers["docs"];
-    assert_eq!(docs.treatment.timeout, Duration::from_secs(10));
-    assert_eq!(docs.treatment.tool_timeout, Duration::from_secs(20));
-    assert!(!docs.treatment.supports_parallel_tool_calls);
-    assert_eq!(docs.treatment.tools.allow.as_deref().unwrap(), ["search*"]);
-    assert_eq!(docs.treatment.tools.deny, ["search_all"]);
+    assert_eq!(docs.options.timeout, Duration::from_secs(10));
+    assert_eq!(docs.options.tool_timeout, Duration::from_secs(20));
+    assert!(!docs.options.supports_parallel_tool_calls);
+    assert_eq!(docs.options.tools.allow.as_deref().unwrap(), ["search*"]);
+    assert_eq!(docs.options.tools.deny, ["search_all"]);
 
     let Transport::Http(crm) = &servers["crm"].connection.transport else { panic!("not http") };
     assert_eq!(crm.flavour, HttpFlavour::Streamable);
@@ -83,13 +83,13 @@ fn the_examples_in_the_documentation_load() {
     let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/configuration.md");
     let page = std::fs::read_to_string(page).unwrap();
     let examples = page.split("```json5\n").skip(1).filter_map(|rest| rest.split("```").next());
-    let surroundings = LoadEnvironment {
+    let environment = LoadEnvironment {
         variable: &|name| (name == "HOME").then(|| "/home/user".to_owned()),
         home: Some(Path::new("/home/user")),
     };
     let mut count = 0;
     for example in examples {
-        let loaded = load_text(&folder.path().join("openclaw.json"), example, surroundings);
+        let loaded = load_text(&folder.path().join("openclaw.json"), example, environment);
         assert_eq!(loaded.report.render(Default::default()), "", "{example}");
         count += 1;
     }
@@ -105,9 +105,9 @@ fn all_of_json5_is_understood() {
     let Transport::Stdio(stdio) = server.connection.transport else { panic!("not stdio") };
     assert_eq!(stdio.command.as_str(), "ab");
     assert_eq!(stdio.args.iter().collect::<Vec<_>>(), ["A", "it's"]);
-    assert_eq!(server.treatment.timeout, Duration::from_secs(30));
-    assert_eq!(server.treatment.tool_timeout, Duration::from_secs(60));
-    assert_eq!(server.treatment.max_restarts, 3);
+    assert_eq!(server.options.timeout, Duration::from_secs(30));
+    assert_eq!(server.options.tool_timeout, Duration::from_secs(60));
+    assert_eq!(server.options.max_restarts, 3);
 }
 
 #[test]

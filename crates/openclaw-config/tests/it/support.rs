@@ -13,16 +13,16 @@ pub(crate) fn variable(name: &str) -> Option<String> {
     }
 }
 
-pub(crate) fn surroundings() -> LoadEnvironment<'static> {
+pub(crate) fn environment() -> LoadEnvironment<'static> {
     LoadEnvironment { variable: &variable, home: Some(Path::new("/home/user")) }
 }
 
 pub(crate) fn read(text: &str) -> Loaded {
-    load_text(Path::new("openclaw.json"), text, surroundings())
+    load_text(Path::new("openclaw.json"), text, environment())
 }
 
 pub(crate) fn read_file(file: &Path) -> Loaded {
-    load(file, surroundings())
+    load(file, environment())
 }
 
 /// Loads a configuration that must be valid.

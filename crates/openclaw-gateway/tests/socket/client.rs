@@ -121,7 +121,7 @@ async fn events_come_in_order_to_everybody_who_listens() {
 }
 
 #[tokio::test]
-async fn a_slow_listener_is_told_how_many_events_it_missed() {
+async fn a_slow_listener_learns_how_many_events_it_missed() {
     let (server, desk) = start(calm()).await;
     let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
     let mut events = client.events();

@@ -39,7 +39,7 @@ async fn refused(method: &str, params: Value) -> (Value, (u16, String)) {
 }
 
 #[tokio::test]
-async fn a_wrong_token_and_a_missing_one_are_told_apart() {
+async fn a_wrong_token_and_a_missing_one_have_different_errors() {
     let (error, (code, _)) = refused("connect", connect_params("a wrong token")).await;
     assert_eq!(error["code"], "INVALID_REQUEST");
     assert_eq!(error["details"]["code"], "AUTH_TOKEN_MISMATCH");

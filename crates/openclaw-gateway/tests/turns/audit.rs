@@ -54,29 +54,29 @@ impl Audited {
     }
 
     /// A call made by a model, to the end of its turn; a question on the way is answered.
-    async fn turn(&mut self, person: &mut Someone, call: &str, decision: Option<&str>) {
+    async fn turn(&mut self, user: &mut Someone, call: &str, decision: Option<&str>) {
         self.runs += 1;
         let run = format!("r{}", self.runs);
-        person.send(KEY, &run, call).await;
+        user.send(KEY, &run, call).await;
         if let Some(decision) = decision {
-            let asked = person.hear_of("approval.requested").await;
+            let asked = user.hear_of("approval.requested").await;
             let answer = json!({ "id": asked["id"], "decision": decision });
-            person.ask("approvals.respond", answer).await.unwrap();
+            user.ask("approvals.respond", answer).await.unwrap();
         }
-        person.end_of(&run).await;
+        user.end_of(&run).await;
     }
 
     /// A call made by a model that is cancelled.
-    async fn cancelled_turn(&mut self, person: &mut Someone, call: &str, until: &str) {
+    async fn cancelled_turn(&mut self, user: &mut Someone, call: &str, until: &str) {
         self.runs += 1;
         let run = format!("r{}", self.runs);
-        person.send(KEY, &run, call).await;
+        user.send(KEY, &run, call).await;
         match until {
-            "" => drop(person.until_called(&run).await),
-            event => drop(person.hear_of(event).await),
+            "" => drop(user.until_called(&run).await),
+            event => drop(user.hear_of(event).await),
         }
-        person.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
-        person.end_of(&run).await;
+        user.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
+        user.end_of(&run).await;
     }
 }
 
@@ -109,8 +109,8 @@ async fn calls_of_a_model_leave_one_line_each() {
     // It reports progress all the time, which extends the timeout up to the cap.
     config["mcp"]["callTimeoutCapMs"] = json!(1_000);
     let mut audited = Audited::start(&config).await;
-    let mut person = Someone::new(&audited.gateway);
-    lend(&person).await;
+    let mut user = Someone::new(&audited.gateway);
+    lend(&user).await;
     let denied = |by| ["denied", by];
     let misfit = ["invalid-arguments", "schema"];
     // The call, the user's decision if asked; the source, the outcome, and the check that rejected
@@ -164,7 +164,7 @@ async fn calls_of_a_model_leave_one_line_each() {
         // An unknown tool.
         ("mcp_gone_echo {}", None, "", denied("unknown-tool")),
     ] {
-        audited.turn(&mut person, &format!("/call {call}"), decision).await;
+        audited.turn(&mut user, &format!("/call {call}"), decision).await;
         let name = call.split(' ').next().unwrap();
         audited.expect(call, [source, name, ended[0], ended[1]]).await;
     }
@@ -174,7 +174,7 @@ async fn calls_of_a_model_leave_one_line_each() {
         ("exec {\"command\":\"sleep 60\"}", "approval.requested", "native"),
         ("open_file {}", "node.invoke.request", "client"),
     ] {
-        audited.cancelled_turn(&mut person, &format!("/call {call}"), until).await;
+        audited.cancelled_turn(&mut user, &format!("/call {call}"), until).await;
         let name = call.split(' ').next().unwrap();
         audited.expect(call, [source, name, "cancelled", ""]).await;
     }
@@ -205,10 +205,10 @@ async fn tools_that_are_denied_leave_one_line_each() {
     let tools = ["list", "mcp_manage", "mcp_resources", "mcp_x_echo", "open_file"];
     config["tools"] = json!({ "deny": tools });
     let mut audited = Audited::start(&config).await;
-    let mut person = Someone::new(&audited.gateway);
-    lend(&person).await;
+    let mut user = Someone::new(&audited.gateway);
+    lend(&user).await;
     for (tool, source) in tools.into_iter().zip(["native", "openclaw", "mcp", "mcp", "client"]) {
-        audited.turn(&mut person, &format!("/call {tool} {{}}"), None).await;
+        audited.turn(&mut user, &format!("/call {tool} {{}}"), None).await;
         audited.expect(tool, [source, tool, "denied", "policy"]).await;
     }
     audited.gateway.stop(Duration::ZERO).await;
@@ -219,12 +219,12 @@ async fn a_search_for_tools_leaves_one_line() {
     let mut config = config(&json!({ "x": entry(&Script::new()) }));
     config["agents"]["defaults"]["toolSearchThreshold"] = json!(1);
     let mut audited = Audited::start(&config).await;
-    let mut person = Someone::new(&audited.gateway);
+    let mut user = Someone::new(&audited.gateway);
     for (call, ended) in [
         ("tool_search {\"query\":\"echo\"}", ["ok", ""]),
         ("tool_search {}", ["invalid-arguments", "schema"]),
     ] {
-        audited.turn(&mut person, &format!("/call {call}"), None).await;
+        audited.turn(&mut user, &format!("/call {call}"), None).await;
         audited.expect(call, ["openclaw", "tool_search", ended[0], ended[1]]).await;
     }
     audited.gateway.stop(Duration::ZERO).await;

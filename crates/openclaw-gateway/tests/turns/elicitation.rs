@@ -45,7 +45,7 @@ async fn who_can_answer_is_asked_and_the_server_gets_the_answer() {
     for script in eras() {
         let place = asking(script, Ask::Elicitation);
         let gateway = place.start().await;
-        let mut person = Someone::answering(&gateway);
+        let mut user = Someone::answering(&gateway);
         for (nth, (answer, expected)) in [
             (
                 json!({ "action": "accept", "content": { "name": "Ada" } }),
@@ -58,8 +58,8 @@ async fn who_can_answer_is_asked_and_the_server_gets_the_answer() {
         .enumerate()
         {
             let run = format!("r{nth}");
-            person.send(KEY, &run, CALL).await;
-            let asked = person.hear_of(REQUESTED).await;
+            user.send(KEY, &run, CALL).await;
+            let asked = user.hear_of(REQUESTED).await;
             assert_eq!(
                 (&asked["server"], &asked["mode"], &asked["message"]),
                 (&json!("x"), &json!("form"), &json!("What is your name?"))
@@ -68,15 +68,15 @@ async fn who_can_answer_is_asked_and_the_server_gets_the_answer() {
             assert_eq!(asked["requestedSchema"]["required"], json!(["name"]));
             let mut params = answer.clone();
             params["id"] = asked["id"].clone();
-            let answered = person.ask(RESPOND, params.clone()).await.unwrap();
+            let answered = user.ask(RESPOND, params.clone()).await.unwrap();
             assert_eq!(answered["ok"], true);
-            let resolved = person.hear_of(RESOLVED).await;
+            let resolved = user.hear_of(RESOLVED).await;
             let expected_event =
                 json!({ "id": asked["id"], "action": answer["action"], "reason": "user" });
             assert_eq!(resolved, expected_event);
-            let said = told(&mut person, &run).await;
+            let said = told(&mut user, &run).await;
             assert!(said.contains(expected), "{said}");
-            let error = person.ask(RESPOND, params).await.unwrap_err();
+            let error = user.ask(RESPOND, params).await.unwrap_err();
             assert!(
                 error.message.contains("no pending request with this id"),
                 "it is already answered: {error}"
@@ -90,9 +90,9 @@ async fn who_can_answer_is_asked_and_the_server_gets_the_answer() {
 async fn an_invalid_answer_is_rejected_and_the_question_stays_open() {
     let place = asking(Script::new().legacy(), Ask::Elicitation);
     let gateway = place.start().await;
-    let mut person = Someone::answering(&gateway);
-    person.send(KEY, "r", CALL).await;
-    let asked = person.hear_of(REQUESTED).await;
+    let mut user = Someone::answering(&gateway);
+    user.send(KEY, "r", CALL).await;
+    let asked = user.hear_of(REQUESTED).await;
     let with = |action: &str, content: Option<Value>| {
         let mut params = json!({ "id": asked["id"], "action": action });
         if let Some(content) = content {
@@ -107,11 +107,11 @@ async fn an_invalid_answer_is_rejected_and_the_question_stays_open() {
         with("decline", Some(json!({ "name": "Ada" }))),
         with("perhaps", None),
     ] {
-        let error = person.ask(RESPOND, wrong.clone()).await.unwrap_err();
+        let error = user.ask(RESPOND, wrong.clone()).await.unwrap_err();
         assert_eq!(error.code.as_str(), "INVALID_REQUEST", "{wrong}: {error}");
     }
-    person.ask(RESPOND, with("accept", Some(json!({ "name": "Ada" })))).await.unwrap();
-    assert!(told(&mut person, "r").await.contains("Ada"));
+    user.ask(RESPOND, with("accept", Some(json!({ "name": "Ada" })))).await.unwrap();
+    assert!(told(&mut user, "r").await.contains("Ada"));
     stop(&gateway).await;
 }
 
@@ -120,25 +120,25 @@ async fn a_url_is_passed_on_unchanged_and_accepted_without_content() {
     for script in eras() {
         let place = asking(script, Ask::ElicitationUrl);
         let gateway = place.start().await;
-        let mut person = Someone::answering(&gateway);
-        person.send(KEY, "r", CALL).await;
-        let asked = person.hear_of(REQUESTED).await;
+        let mut user = Someone::answering(&gateway);
+        user.send(KEY, "r", CALL).await;
+        let asked = user.hear_of(REQUESTED).await;
         assert_eq!(
             (&asked["mode"], &asked["url"]),
             (&json!("url"), &json!("https://example.com/login?state=1"))
         );
         let mut answer = json!({ "id": asked["id"], "action": "accept", "content": {} });
-        assert!(person.ask(RESPOND, answer.clone()).await.is_err());
+        assert!(user.ask(RESPOND, answer.clone()).await.is_err());
         answer.as_object_mut().unwrap().remove("content");
-        person.ask(RESPOND, answer).await.unwrap();
-        let said = told(&mut person, "r").await;
+        user.ask(RESPOND, answer).await.unwrap();
+        let said = told(&mut user, "r").await;
         assert!(said.contains(r#""action":"accept""#), "{said}");
         stop(&gateway).await;
     }
 }
 
 #[tokio::test]
-async fn where_nobody_can_answer_it_is_declined_at_once() {
+async fn without_a_client_that_can_answer_it_is_declined_at_once() {
     for script in eras() {
         let place = asking(script, Ask::Elicitation);
         let gateway = place.start().await;
@@ -193,11 +193,11 @@ async fn a_question_is_withdrawn_when_its_turn_is_aborted() {
     for script in eras() {
         let place = asking(script, Ask::Elicitation);
         let gateway = place.start().await;
-        let mut person = Someone::answering(&gateway);
-        person.send(KEY, "r", CALL).await;
-        let asked = person.hear_of(REQUESTED).await;
-        person.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
-        let resolved = person.hear_of(RESOLVED).await;
+        let mut user = Someone::answering(&gateway);
+        user.send(KEY, "r", CALL).await;
+        let asked = user.hear_of(REQUESTED).await;
+        user.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
+        let resolved = user.hear_of(RESOLVED).await;
         assert_eq!(resolved, json!({ "id": asked["id"], "reason": "cancelled" }));
         stop(&gateway).await;
     }
@@ -207,15 +207,15 @@ async fn a_question_is_withdrawn_when_its_turn_is_aborted() {
 async fn a_client_that_calls_a_tool_directly_in_a_session_is_asked_too() {
     let place = asking(Script::new().legacy(), Ask::Elicitation);
     let gateway = place.start().await;
-    let mut person = Someone::answering(&gateway);
-    let surface = Arc::clone(&person.surface);
+    let mut user = Someone::answering(&gateway);
+    let surface = Arc::clone(&user.surface);
     let args = json!({ "name": "mcp_x_echo", "args": { "text": "hi" }, "sessionKey": KEY });
     let args = serde_json::value::to_raw_value(&args).unwrap();
     let calling =
         tokio::spawn(async move { surface.request("tools.invoke", Some(args)).await.unwrap() });
-    let asked = person.hear_of(REQUESTED).await;
+    let asked = user.hear_of(REQUESTED).await;
     let answer = json!({ "id": asked["id"], "action": "accept", "content": { "name": "Ada" } });
-    person.ask(RESPOND, answer).await.unwrap();
+    user.ask(RESPOND, answer).await.unwrap();
     let answer = timeout(LONG, calling).await.unwrap().unwrap();
     assert!(answer.get().contains("Ada"), "{answer}");
     stop(&gateway).await;
@@ -232,19 +232,19 @@ async fn a_client_on_a_socket_is_asked_and_its_disconnect_cancels_the_question()
     let client = Client::connect(&options).await.unwrap();
     assert!(client.has_method(RESPOND));
     assert!(client.hello().features.events.iter().any(|event| event == REQUESTED));
-    let mut person = Someone::remote(client);
-    person.send(KEY, "r1", CALL).await;
-    let asked = person.hear_of(REQUESTED).await;
+    let mut user = Someone::remote(client);
+    user.send(KEY, "r1", CALL).await;
+    let asked = user.hear_of(REQUESTED).await;
     let answer = json!({ "id": asked["id"], "action": "accept", "content": { "name": "Ada" } });
-    person.ask(RESPOND, answer).await.unwrap();
-    assert_eq!(person.hear_of(RESOLVED).await["reason"], "user");
-    assert!(told(&mut person, "r1").await.contains("Ada"));
+    user.ask(RESPOND, answer).await.unwrap();
+    assert_eq!(user.hear_of(RESOLVED).await["reason"], "user");
+    assert!(told(&mut user, "r1").await.contains("Ada"));
     // The connection closes during the next question.
     let mut watcher = Someone::new(&served.gateway);
     watcher.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
-    person.send(KEY, "r2", CALL).await;
-    person.hear_of(REQUESTED).await;
-    drop(person);
+    user.send(KEY, "r2", CALL).await;
+    user.hear_of(REQUESTED).await;
+    drop(user);
     let said = told(&mut watcher, "r2").await;
     assert!(said.contains(r#""action":"cancel""#), "{said}");
     timeout(LONG, served.stop(Duration::ZERO)).await.unwrap();

@@ -63,9 +63,9 @@ async fn duplicate_tools_and_schemas_that_no_model_may_see_are_rejected_by_name(
 #[tokio::test]
 async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_as_from_outside() {
     let (_place, gateway) = start().await;
-    let [mut lender, mut person] = std::array::from_fn(|_| Someone::new(&gateway));
+    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
     lend(&lender).await;
-    person.send(KEY, "r", CALL).await;
+    user.send(KEY, "r", CALL).await;
     let asked = lender.hear_of("node.invoke.request").await;
     assert_eq!(asked["command"], "open_file");
     assert_eq!(asked["paramsJSON"], "{\"name\":\"a.txt\"}");
@@ -75,28 +75,28 @@ async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_as_from_outside
     let error = stranger.ask("node.invoke.result", answer.clone()).await.unwrap_err();
     assert!(error.message.contains("no pending call with this id"), "{error}");
     lender.ask("node.invoke.result", answer.clone()).await.unwrap();
-    let end = person.end_of("r").await;
+    let end = user.end_of("r").await;
     assert!(text(&end).contains("what stands in it"), "{end}");
     assert!(lender.ask("node.invoke.result", answer).await.is_err(), "it is already answered");
-    let history = person.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    let history = user.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     let shown = &history["messages"][2]["content"][0]["content"][0];
     let source = json!({ "kind": "other", "name": "open_file" });
     assert_eq!((&shown["untrusted"], &shown["source"]), (&json!(true), &source), "{shown}");
     assert_eq!(shown["text"], "what stands in it");
-    assert!(!person.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
+    assert!(!user.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
     gateway.stop(Duration::ZERO).await;
 }
 
 #[tokio::test]
 async fn wrong_arguments_never_reach_the_lender_and_other_sessions_have_nothing_of_it() {
     let (_place, gateway) = start().await;
-    let [mut lender, mut person] = std::array::from_fn(|_| Someone::new(&gateway));
+    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
     lend(&lender).await;
-    person.send(KEY, "r1", "/call open_file {\"name\":7}").await;
-    let data = result(&mut person, "r1").await;
+    user.send(KEY, "r1", "/call open_file {\"name\":7}").await;
+    let data = result(&mut user, "r1").await;
     assert_eq!(data["failure"], "invalid-arguments", "{data}");
-    person.send("agent:main:other", "r2", CALL).await;
-    let data = result(&mut person, "r2").await;
+    user.send("agent:main:other", "r2", CALL).await;
+    let data = result(&mut user, "r2").await;
     assert!(data["text"].as_str().unwrap().contains("Unknown tool '"), "{data}");
     assert!(!lender.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
     gateway.stop(Duration::ZERO).await;
@@ -105,18 +105,18 @@ async fn wrong_arguments_never_reach_the_lender_and_other_sessions_have_nothing_
 #[tokio::test]
 async fn a_lender_that_disconnects_during_a_call_fails_it_and_its_tools_are_removed() {
     let (_place, gateway) = start().await;
-    let [mut lender, mut person] = std::array::from_fn(|_| Someone::new(&gateway));
+    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
     lend(&lender).await;
-    person.send(KEY, "r1", CALL).await;
+    user.send(KEY, "r1", CALL).await;
     lender.hear_of("node.invoke.request").await;
     drop(lender);
-    let data = result(&mut person, "r1").await;
+    let data = result(&mut user, "r1").await;
     assert_eq!(data["failure"], "unavailable");
     assert!(
         data["text"].as_str().unwrap().contains("client that provides this tool has disconnected")
     );
-    person.send(KEY, "r2", CALL).await;
-    let data = result(&mut person, "r2").await;
+    user.send(KEY, "r2", CALL).await;
+    let data = result(&mut user, "r2").await;
     assert!(data["text"].as_str().unwrap().contains("Unknown tool '"), "{data}");
     gateway.stop(Duration::ZERO).await;
 }
@@ -127,7 +127,7 @@ async fn a_lent_tool_takes_no_name_of_another_and_obeys_the_policy() {
     config["tools"] = json!({ "deny": ["secret_*", "exec"] });
     let place = Place::new(&config);
     let gateway = place.start().await;
-    let [lender, mut person] = std::array::from_fn(|_| Someone::new(&gateway));
+    let [lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
     let lend = async |names: &[&str]| {
         let tools: Vec<Value> =
             names.iter().map(|name| json!({ "name": name, "description": "" })).collect();
@@ -140,11 +140,11 @@ async fn a_lent_tool_takes_no_name_of_another_and_obeys_the_policy() {
     assert!(lend(&["twice", "twice"]).await.unwrap_err().message.contains("`twice`"));
     let lent = lend(&["fine", "secret_door"]).await.unwrap();
     assert_eq!(lent["tools"], json!(["fine"]));
-    person.send(KEY, "r", "/call secret_door {}").await;
-    let data = result(&mut person, "r").await;
+    user.send(KEY, "r", "/call secret_door {}").await;
+    let data = result(&mut user, "r").await;
     assert_eq!(data["failure"], "denied", "{data}");
     assert!(data["text"].as_str().unwrap().contains("`tools.deny`"), "{data}");
-    assert!(!person.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
+    assert!(!user.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
     gateway.stop(Duration::ZERO).await;
 }
 

@@ -96,14 +96,14 @@ async fn where_the_rule_is_to_ask_the_user_sees_all_of_it_and_decides() {
     for script in eras() {
         let place = place(&script, &json!({ "allow": "ask", "maxTokens": 50 }));
         let (gateway, audit) = start(&place).await;
-        let mut person = Someone::new(&gateway);
+        let mut user = Someone::new(&gateway);
         for (run, decision, expected) in [
             ("r0", "deny", "rejected the sampling request"),
             ("r1", "allow-once", "You asked: Say hello"),
             ("r2", "allow-always", "You asked: Say hello"),
         ] {
-            person.send(KEY, run, &asking(&hello())).await;
-            let asked = person.hear_of(REQUESTED).await;
+            user.send(KEY, run, &asking(&hello())).await;
+            let asked = user.hear_of(REQUESTED).await;
             assert_eq!(
                 (&asked["kind"], &asked["server"], &asked["sessionKey"], &asked["tool"]),
                 (&json!("sampling"), &json!("x"), &json!(KEY), &json!("sampling/createMessage"))
@@ -115,16 +115,16 @@ async fn where_the_rule_is_to_ask_the_user_sees_all_of_it_and_decides() {
                     "messages": [{ "role": "user", "text": "Say hello" }],
                 })
             );
-            let waiting = person.ask("approvals.list", json!({})).await.unwrap();
+            let waiting = user.ask("approvals.list", json!({})).await.unwrap();
             assert_eq!(waiting["approvals"], json!([asked]));
             let answer = json!({ "id": asked["id"], "decision": decision });
-            person.ask(RESPOND, answer).await.unwrap();
-            assert_eq!(person.hear_of(RESOLVED).await["decision"], decision);
-            let said = told(&mut person, run).await;
+            user.ask(RESPOND, answer).await.unwrap();
+            assert_eq!(user.hear_of(RESOLVED).await["decision"], decision);
+            let said = told(&mut user, run).await;
             assert!(said.contains(expected), "{decision}: {said}");
         }
-        person.send(KEY, "r3", &asking(&hello())).await;
-        assert!(told(&mut person, "r3").await.contains("You asked: Say hello"), "it stays allowed");
+        user.send(KEY, "r3", &asking(&hello())).await;
+        assert!(told(&mut user, "r3").await.contains("You asked: Say hello"), "it stays allowed");
         stop(&gateway).await;
         let outcomes: Vec<Value> =
             audited(&audit).into_iter().map(|mut line| line["outcome"].take()).collect();
@@ -133,7 +133,7 @@ async fn where_the_rule_is_to_ask_the_user_sees_all_of_it_and_decides() {
 }
 
 #[tokio::test]
-async fn never_is_the_default_and_nobody_to_ask_means_no() {
+async fn never_is_the_default_and_without_an_approver_it_is_denied() {
     for (sampling, expected) in [
         (Value::from("never"), "sampling is not allowed for this server"),
         (Value::from(false), "sampling is not allowed for this server"),
@@ -175,11 +175,11 @@ async fn a_request_is_withdrawn_when_its_turn_is_aborted() {
     for script in eras() {
         let place = place(&script, &json!("ask"));
         let (gateway, audit) = start(&place).await;
-        let mut person = Someone::new(&gateway);
-        person.send(KEY, "r", &asking(&hello())).await;
-        let asked = person.hear_of(REQUESTED).await;
-        person.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
-        let resolved = person.hear_of(RESOLVED).await;
+        let mut user = Someone::new(&gateway);
+        user.send(KEY, "r", &asking(&hello())).await;
+        let asked = user.hear_of(REQUESTED).await;
+        user.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
+        let resolved = user.hear_of(RESOLVED).await;
         assert_eq!(resolved, json!({ "id": asked["id"], "reason": "cancelled" }));
         stop(&gateway).await;
         let lines = audited(&audit);
@@ -188,11 +188,11 @@ async fn a_request_is_withdrawn_when_its_turn_is_aborted() {
 }
 
 #[tokio::test]
-async fn limits_hold_and_are_told() {
+async fn limits_are_enforced_and_reported() {
     let limits = json!({ "allow": "always", "maxTokens": 4, "requestsPerMinute": 6 });
     let place = place(&Script::new().legacy(), &limits);
     let (gateway, audit) = start(&place).await;
-    let mut person = Someone::new(&gateway);
+    let mut user = Someone::new(&gateway);
     let many: Vec<Value> = (0..101).map(|_| says("x")).collect();
     let long = "x".repeat(300 * 1024);
     let mixed = json!([
@@ -214,14 +214,14 @@ async fn limits_hold_and_are_told() {
     .enumerate()
     {
         let run = format!("r{nth}");
-        person.send(KEY, &run, &asking(&params)).await;
-        let said = told(&mut person, &run).await;
+        user.send(KEY, &run, &asking(&params)).await;
+        let said = told(&mut user, &run).await;
         assert!(said.contains(expected), "{expected}: {said}");
     }
     for nth in 0..6 {
         let run = format!("q{nth}");
-        person.send(KEY, &run, &asking(&hello())).await;
-        let said = told(&mut person, &run).await;
+        user.send(KEY, &run, &asking(&hello())).await;
+        let said = told(&mut user, &run).await;
         let expected =
             if nth < 5 { "maxTokens" } else { "6 sampling requests a minute are allowed" };
         assert!(said.contains(expected), "{nth}: {said}");
@@ -239,7 +239,7 @@ async fn tools_of_the_server_are_offered_and_calls_go_back_to_the_server() {
     for script in eras() {
         let place = place(&script, &json!("always"));
         let (gateway, _) = start(&place).await;
-        let mut person = Someone::new(&gateway);
+        let mut user = Someone::new(&gateway);
         let echo = json!({
             "name": "echo", "description": "Says it again.",
             "inputSchema": { "type": "object", "properties": { "text": { "type": "string" } } },
@@ -247,8 +247,8 @@ async fn tools_of_the_server_are_offered_and_calls_go_back_to_the_server() {
         let mut params = json!({
             "messages": [says("echo good morning")], "maxTokens": 100, "tools": [echo],
         });
-        person.send(KEY, "r0", &asking(&params)).await;
-        let said = told(&mut person, "r0").await;
+        user.send(KEY, "r0", &asking(&params)).await;
+        let said = told(&mut user, "r0").await;
         for part in
             [r#""type":"tool_use""#, r#""name":"echo""#, r#""text":"good morning""#, "toolUse"]
         {
@@ -263,13 +263,13 @@ async fn tools_of_the_server_are_offered_and_calls_go_back_to_the_server() {
         let messages = params["messages"].as_array_mut().unwrap();
         messages.push(json!({ "role": "assistant", "content": [used] }));
         messages.push(json!({ "role": "user", "content": [result] }));
-        person.send(KEY, "r1", &asking(&params)).await;
-        let said = told(&mut person, "r1").await;
+        user.send(KEY, "r1", &asking(&params)).await;
+        let said = told(&mut user, "r1").await;
         assert!(said.contains("good evening") && said.contains("endTurn"), "{said}");
         params["toolChoice"] = json!({ "mode": "none" });
         params["messages"] = json!([says("echo good morning")]);
-        person.send(KEY, "r2", &asking(&params)).await;
-        let said = told(&mut person, "r2").await;
+        user.send(KEY, "r2", &asking(&params)).await;
+        let said = told(&mut user, "r2").await;
         assert!(!said.contains("tool_use") && said.contains("endTurn"), "{said}");
         stop(&gateway).await;
     }

@@ -43,7 +43,7 @@ async fn measure() {
     // The same servers with another setting, so that the agent rebuilds its tools.
     let mut other = config.clone();
     for server in other.agents[0].mcp.servers.values_mut() {
-        server.treatment.max_result_chars += 1;
+        server.options.max_result_chars += 1;
     }
     let mut best = [f64::MAX; 4];
     for round in 0..ROUNDS {

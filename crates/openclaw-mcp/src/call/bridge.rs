@@ -80,7 +80,7 @@ pub(crate) fn limits(options: CallOptions<'_>, member: &Member) -> Limits {
 
 /// The size limits of a result.
 pub(crate) fn result_limits(options: CallOptions<'_>, member: &Member) -> ResultLimits {
-    let usual = if options.everything { usize::MAX } else { member.treatment.max_result_chars };
+    let usual = if options.everything { usize::MAX } else { member.options.max_result_chars };
     let max_chars = options.max_chars.map_or(usual, |most| most.min(usual));
     ResultLimits { max_chars, everything: options.everything }
 }

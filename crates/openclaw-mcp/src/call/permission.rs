@@ -13,7 +13,7 @@ const PROMPTS: &str = "mcp_prompts";
 impl Member {
     /// The approval rule for the server.
     pub(crate) fn rule(&self) -> ApprovalRule {
-        match self.treatment.approval {
+        match self.options.approval {
             Rule::Auto => ApprovalRule::Auto,
             Rule::Always => ApprovalRule::Always,
             Rule::Never => ApprovalRule::Never,
@@ -43,6 +43,6 @@ impl Member {
     }
 
     fn is_configured(&self, uri: &str) -> bool {
-        self.treatment.resources.iter().any(|configured| configured.as_str() == uri)
+        self.options.resources.iter().any(|configured| configured.as_str() == uri)
     }
 }

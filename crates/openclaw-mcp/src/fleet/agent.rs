@@ -130,12 +130,12 @@ impl AgentTools {
         self.servers.iter().find(|server| server.name().as_str() == name)
     }
 
-    /// The servers with this agent's treatment of them.
+    /// The servers with this agent's options.
     pub(crate) fn members(&self) -> &[Arc<Member>] {
         &self.members
     }
 
-    /// Like [`server`](Self::server), but with this agent's treatment of it.
+    /// Like [`server`](Self::server), but with this agent's options.
     pub(crate) fn member(&self, name: &str) -> Option<&Arc<Member>> {
         self.members.iter().find(|member| member.server.name().as_str() == name)
     }
@@ -143,7 +143,7 @@ impl AgentTools {
     /// Returns how far a server may use the agent's model, and the server's transport.
     pub fn sampling(&self, server: &str) -> Option<(Sampling, Transport)> {
         let member = self.member(server)?;
-        Some((member.treatment.sampling, member.server.connection().transport.clone()))
+        Some((member.options.sampling, member.server.connection().transport.clone()))
     }
 
     /// Returns all tools. The catalogue is rebuilt only if a list has changed since the last call.
@@ -273,8 +273,8 @@ pub fn statuses_at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStat
         let (name, auth) = (name.to_string(), auth(&config.connection));
         let had = Memory::of(catalogue, &name, &config.connection).recall().inventory;
         ServerStatus {
-            lazy: config.treatment.lazy,
-            required: config.treatment.required,
+            lazy: config.options.lazy,
+            required: config.options.required,
             tools: had.tools.len(),
             resources: had.resources.len() + had.templates.len(),
             prompts: had.prompts.len(),

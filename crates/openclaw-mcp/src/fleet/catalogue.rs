@@ -41,7 +41,7 @@ pub struct CatalogueTool {
     pub decision: Decision,
     /// Why it cannot be used.
     flaw: Option<Flaw>,
-    /// Its server, with the agent's treatment of it.
+    /// Its server, with the agent's options.
     pub(crate) member: Arc<Member>,
     /// Approvals, audit log and other services used by its calls.
     pub(crate) services: Arc<CallServices>,
@@ -80,8 +80,8 @@ impl CatalogueTool {
     }
 
     /// The agent's settings for that server.
-    pub fn treatment(&self) -> &ServerOptions {
-        &self.member.treatment
+    pub fn options(&self) -> &ServerOptions {
+        &self.member.options
     }
 
     /// The source that its results are labelled with.

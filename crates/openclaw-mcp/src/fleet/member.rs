@@ -1,5 +1,4 @@
-//! A server with one agent's treatment of it: the connection may be shared, the treatment is not
-//! (L7, L10).
+//! A server with one agent's options: the connection may be shared, the options are not (L7, L10).
 
 use std::sync::Arc;
 
@@ -12,14 +11,14 @@ use crate::store::identity::ServerIdentity;
 use crate::store::pins::ServerKey;
 use crate::wire::Limits;
 
-/// A server with one agent's treatment of it. Immutable: a changed treatment makes a new member,
-/// and a call in flight keeps the one that it started with.
+/// A server with one agent's options. Immutable: changed options make a new member, and a call in
+/// flight keeps the one that it started with.
 #[derive(Debug)]
 pub(crate) struct Member {
     pub(crate) server: Arc<Server>,
     /// What approvals of its tools are stored under.
     pub(crate) key: ServerKey,
-    pub(crate) treatment: ServerOptions,
+    pub(crate) options: ServerOptions,
     /// The server's own tool policy. The agent's policy applies as well.
     pub(crate) policy: Policy,
     /// The timeouts of a call.
@@ -27,9 +26,9 @@ pub(crate) struct Member {
 }
 
 impl Member {
-    pub(crate) fn new(server: Arc<Server>, treatment: &ServerOptions, agent: &AgentConfig) -> Self {
-        let timeout = treatment.tool_timeout;
-        let tools = &treatment.tools;
+    pub(crate) fn new(server: Arc<Server>, options: &ServerOptions, agent: &AgentConfig) -> Self {
+        let timeout = options.tool_timeout;
+        let tools = &options.tools;
         let allow = tools.allow.as_deref();
         let key = ServerKey {
             agent: agent.id.to_string(),
@@ -41,18 +40,18 @@ impl Member {
             key,
             policy: compile([Rules { place: "server's tools", allow, deny: &tools.deny }]),
             limits: Limits { timeout, cap: agent.mcp.settings.call_timeout_cap.max(timeout) },
-            treatment: treatment.clone(),
+            options: options.clone(),
         }
     }
 
     /// The prefix that stands for the server in tool names.
     pub(crate) fn prefix(&self) -> &str {
-        self.treatment.tool_prefix.as_deref().unwrap_or(self.server.name().as_str())
+        self.options.tool_prefix.as_deref().unwrap_or(self.server.name().as_str())
     }
 
     /// The server's status, with this agent's settings.
     pub(crate) fn status(&self) -> ServerStatus {
-        let ServerOptions { lazy, required, .. } = self.treatment;
+        let ServerOptions { lazy, required, .. } = self.options;
         ServerStatus { lazy, required, ..self.server.status() }
     }
 }

@@ -78,7 +78,7 @@ impl Reloaded {
 #[derive(Debug)]
 pub struct Setup {
     /// The context for connecting to servers.
-    pub surroundings: DialContext,
+    pub context: DialContext,
     /// Where caches and logs are stored.
     pub folders: Folders,
     /// Approvals, audit log and other services used by calls.
@@ -89,6 +89,20 @@ pub struct Setup {
     pub start: StartMode,
     /// If set, only the servers of this agent are started.
     pub agent: Option<String>,
+}
+
+impl Setup {
+    /// Returns the setup of a fleet that starts all servers, retries them, and stores nothing.
+    pub fn new(context: DialContext) -> Self {
+        Self {
+            context,
+            folders: Folders::default(),
+            services: CallServices::none(),
+            tries_again: true,
+            start: StartMode::Eager,
+            agent: None,
+        }
+    }
 }
 
 /// Which servers of a fleet start immediately. The others start on first use, and until then offer
@@ -132,7 +146,7 @@ impl Fleet {
         let at_once = config.agents.iter().map(|agent| agent.mcp.settings.max_concurrent_servers);
         let at_once = at_once.max().unwrap_or(1).clamp(1, Semaphore::MAX_PERMITS);
         let common = Common {
-            surroundings: setup.surroundings,
+            context: setup.context,
             revision: Revision::default(),
             turns: Arc::new(Semaphore::new(at_once)),
             folders: setup.folders,
@@ -156,8 +170,8 @@ impl Fleet {
     }
 
     /// Applies another configuration (C9, L10). Only the difference is applied: a server whose
-    /// treatment changes keeps its connection and its calls; one whose connection settings change
-    /// is restarted, after the old one has stopped.
+    /// options change keeps its connection and its calls; one whose connection settings change is
+    /// restarted, after the old one has stopped.
     ///
     /// When this returns, no call begins under the old configuration any more. Servers that were
     /// removed or replaced are stopped in the background; [`Reloaded::settled`] waits for them.

@@ -59,7 +59,7 @@ struct PlannedServer<'a> {
     upkeep: SharedOptions,
     /// The running server that is reused.
     kept: Option<Arc<Server>>,
-    /// Whether an agent's treatment of it has changed.
+    /// Whether an agent's options for it have changed.
     is_updated: bool,
     /// The running server that it replaces.
     replaces: Option<Arc<Server>>,
@@ -108,7 +108,7 @@ impl<'a> Base<'a> {
         for agent in &self.config.agents {
             for (name, config) in agent.mcp.servers.iter().filter(|(_, config)| config.enabled) {
                 let change = self.change(agent, name);
-                let upkeep = SharedOptions::of(&config.treatment, &agent.mcp.settings);
+                let upkeep = SharedOptions::of(&config.options, &agent.mcp.settings);
                 let connection = &config.connection;
                 let is_updated = change == ServerChange::Updated;
                 let known = all
@@ -189,7 +189,7 @@ impl<'a> Base<'a> {
             };
             let (_, server) = running.iter().find(|(wanted, _)| is_it(wanted))?;
             server.users().add(&agent.id);
-            let member = Member::new(Arc::clone(server), &config.treatment, agent);
+            let member = Member::new(Arc::clone(server), &config.options, agent);
             Some(Arc::new(member))
         });
         let members: Vec<Arc<Member>> = members.collect();

@@ -3,19 +3,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use openclaw_config::{Change, Config, LoadEnvironment, ServerChange, load_text};
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_secrets::Environment;
 use proptest::collection::btree_map;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::call::bridge::CallServices;
-use crate::connection::client::Host;
-use crate::fleet::{Fleet, Setup, StartMode};
-use crate::process::guard::Guard;
+use crate::fleet::{Fleet, Setup};
+use crate::server::Server;
 use crate::server::dial::DialContext;
-use crate::server::{Folders, Server};
 
-/// An entry: enabled, connection, treatment.
+/// An entry: enabled, connection, options.
 type Entry = (bool, u8, u8);
 /// The servers of each agent.
 type Agents = BTreeMap<String, BTreeMap<String, Entry>>;
@@ -28,10 +25,10 @@ fn agents() -> impl Strategy<Value = Agents> {
 
 /// All servers are lazy, so that none is started.
 fn config(agents: &Agents) -> Config {
-    let entry = |(enabled, connection, treatment): &Entry| {
+    let entry = |(enabled, connection, options): &Entry| {
         json!({
             "command": "openclaw-no-such-program", "args": [connection.to_string()], "lazy": true,
-            "enabled": enabled, "toolTimeout": 1_000 + u64::from(*treatment),
+            "enabled": enabled, "toolTimeout": 1_000 + u64::from(*options),
         })
     };
     let list = agents.iter().map(|(id, servers)| {
@@ -40,24 +37,12 @@ fn config(agents: &Agents) -> Config {
         json!({ "id": id, "mcp": { "servers": servers } })
     });
     let text = json!({ "agents": { "list": list.collect::<Vec<_>>() } }).to_string();
-    let surroundings = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &text, surroundings);
+    let loaded = load_text(Path::new("openclaw.json"), &text, LoadEnvironment::empty());
     loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.report))
 }
 
 fn setup() -> Setup {
-    let environment = Environment::new(|_| None);
-    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let host = Host::default();
-    let surroundings = DialContext { resolver, environment, guard: Guard::none(), host };
-    Setup {
-        surroundings,
-        folders: Folders::default(),
-        services: CallServices::none(),
-        tries_again: true,
-        start: StartMode::Eager,
-        agent: None,
-    }
+    Setup::new(DialContext::new(Environment::new(|_| None)))
 }
 
 fn server(fleet: &Fleet, agent: &str, name: &str) -> Option<Arc<Server>> {
@@ -104,18 +89,18 @@ fn check(fleet: &Fleet, steps: &[Agents]) {
     }
 }
 
-/// Checks that each agent has its enabled servers with its own treatment, and shares those with the
+/// Checks that each agent has its enabled servers with its own options, and shares those with the
 /// same connection.
 fn in_force(fleet: &Fleet, agents: &Agents) {
     let mut running = BTreeMap::new();
     for (id, servers) in agents {
         let tools = fleet.agent(id).unwrap();
-        for (name, (enabled, connection, treatment)) in servers {
+        for (name, (enabled, connection, options)) in servers {
             let member = tools.member(name);
             assert_eq!(member.is_some(), *enabled);
             let Some(member) = member else { continue };
             let timeout = member.limits.timeout.as_millis();
-            assert_eq!(timeout, 1_000 + u128::from(*treatment));
+            assert_eq!(timeout, 1_000 + u128::from(*options));
             let first =
                 running.entry((name, connection)).or_insert_with(|| Arc::clone(&member.server));
             assert!(Arc::ptr_eq(first, &member.server), "{id} shares {name}");

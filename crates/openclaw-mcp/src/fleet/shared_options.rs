@@ -35,7 +35,7 @@ pub(crate) struct SharedOptions {
 
 impl SharedOptions {
     /// The settings of one agent.
-    pub(crate) fn of(treatment: &ServerOptions, settings: &McpSettings) -> Self {
+    pub(crate) fn of(options: &ServerOptions, settings: &McpSettings) -> Self {
         // Destructured exhaustively, so that a new setting does not compile until it is handled
         // here.
         let ServerOptions {
@@ -55,7 +55,7 @@ impl SharedOptions {
             approval: _,
             max_result_chars: _,
             sampling: _,
-        } = treatment;
+        } = options;
         let McpSettings {
             tool_discovery_interval,
             // Per agent.

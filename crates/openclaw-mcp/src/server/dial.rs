@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use openclaw_config::{Connection as HowToConnect, HttpServer, Transport};
-use openclaw_secrets::{Environment, Resolver};
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use rmcp::model::ProtocolVersion;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
@@ -50,6 +50,15 @@ pub struct DialContext {
     pub host: Host,
 }
 
+impl DialContext {
+    /// Returns a context with this environment, the default providers of secrets, no guard and no
+    /// callbacks.
+    pub fn new(environment: Environment) -> Self {
+        let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+        Self { resolver, environment, guard: Guard::none(), host: Host::default() }
+    }
+}
+
 /// Everything needed to connect to one server.
 #[derive(Debug)]
 pub(crate) struct ServerDial {
@@ -60,7 +69,7 @@ pub(crate) struct ServerDial {
     /// The servers that must have stopped first: they may hold a port or a file that this one
     /// needs.
     pub(crate) after: Vec<Ended>,
-    pub(crate) surroundings: DialContext,
+    pub(crate) context: DialContext,
     /// The agents that use it.
     pub(crate) users: Users,
     /// Limits how many servers connect at the same time (L1).
@@ -147,7 +156,7 @@ impl ServerDial {
     async fn connect(&mut self) -> Result<Connection, DialError> {
         match self.connection.transport.clone() {
             Transport::Stdio(stdio) => {
-                let DialContext { resolver, environment, .. } = &self.surroundings;
+                let DialContext { resolver, environment, .. } = &self.context;
                 let launch = launch(&stdio, resolver, environment).await;
                 let launch = launch.map_err(|error| DialError::Failed(secret_failed(&error)))?;
                 self.start(launch).await.map_err(|error| DialError::Failed(error.into()))
@@ -167,7 +176,7 @@ impl ServerDial {
 
     /// Connects to a remote server.
     async fn reach(&mut self, config: HttpServer) -> Result<Connection, DialError> {
-        let DialContext { resolver, environment, host, .. } = &self.surroundings;
+        let DialContext { resolver, environment, host, .. } = &self.context;
         let headers = remote::headers(&config, resolver).await;
         let headers = headers.map_err(|error| DialError::Failed(secret_failed(&error)))?;
         let client = self.client(host);
@@ -209,13 +218,13 @@ impl ServerDial {
             let plan = local::Plan {
                 server: self.name.clone(),
                 launch: launch.clone(),
-                client: self.client(&self.surroundings.host),
+                client: self.client(&self.context.host),
                 known_era,
                 offer: offer.clone(),
                 timeout: self.timeout(),
                 log: self.log.clone(),
             };
-            match local::open(plan, &self.surroundings.guard).await {
+            match local::open(plan, &self.context.guard).await {
                 Ok(connection) => {
                     self.offer = Some(offer);
                     return Ok(connection);

@@ -63,7 +63,7 @@ pub struct Server {
 /// What all servers of a fleet share.
 #[derive(Debug, Clone)]
 pub(crate) struct Common {
-    pub(crate) surroundings: DialContext,
+    pub(crate) context: DialContext,
     pub(crate) revision: Revision,
     /// Limits how many servers connect at the same time.
     pub(crate) turns: Arc<Semaphore>,
@@ -157,7 +157,7 @@ impl Server {
             Some(folder) => ServerLog::at(folder, key),
             None => ServerLog::none(),
         };
-        let log = log.without_secrets(common.surroundings.resolver.redactor().clone());
+        let log = log.without_secrets(common.context.resolver.redactor().clone());
         let Predecessors { ended, inventory } = predecessors;
         let lazy = common.start.waits(key, upkeep.lazy);
         // Before its first connection, only a lazy server offers tools (from the cache on disk), or
@@ -186,7 +186,7 @@ impl Server {
             connection: connection.clone(),
             upkeep: upkeep.subscribe(),
             after: ended,
-            surroundings: common.surroundings.clone(),
+            context: common.context.clone(),
             users: users.clone(),
             turns: Arc::clone(&common.turns),
             cache: Arc::clone(&cache),
@@ -224,7 +224,7 @@ impl Server {
         &self.name
     }
 
-    /// Its connection settings. The treatment is per agent.
+    /// Its connection settings. The options are per agent.
     pub fn connection(&self) -> &Connection {
         &self.connection
     }

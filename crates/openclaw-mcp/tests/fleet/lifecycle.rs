@@ -168,7 +168,7 @@ async fn agents_that_connect_in_the_same_way_share_a_server_and_others_do_not() 
     assert_eq!(fleet.servers().len(), 2);
     let server = |agent: &str| Arc::clone(fleet.agent(agent).unwrap().server("x").unwrap());
     assert!(Arc::ptr_eq(&server("one"), &server("two")));
-    assert!(Arc::ptr_eq(&server("one"), &server("three")), "only the treatment differs");
+    assert!(Arc::ptr_eq(&server("one"), &server("three")), "only the options differ");
     assert!(!Arc::ptr_eq(&server("one"), &server("four")));
     fleet.stop().await;
     assert_nothing_left("openclaw-tag-fleet-shared").await;

@@ -1,4 +1,4 @@
-//! Configuration changes while servers run: a changed treatment keeps the connection, changed
+//! Configuration changes while servers run: changed options keep the connection, changed
 //! connection settings restart the server, and new rules do not wait for old processes (C9, L7,
 //! L10).
 
@@ -102,7 +102,7 @@ async fn a_server_that_is_treated_differently_keeps_its_process_and_the_call_in_
         tokio::spawn(async move { call(&before, "mcp_x_sleep", json!({ "ms": 2_000 })).await })
     };
     until_called(&before, "x").await;
-    for treatment in [
+    for options in [
         json!({ "toolTimeout": 1_000 }),
         json!({ "approval": "never" }),
         json!({ "tools": { "deny": ["sleep"] } }),
@@ -118,9 +118,9 @@ async fn a_server_that_is_treated_differently_keeps_its_process_and_the_call_in_
         json!({ "resources": ["test://a"] }),
         json!({ "logLevel": "error" }),
     ] {
-        let config = servers(json!({ "x": entry_with(&script, treatment.clone()) }));
-        assert_eq!(change(&fleet, &config, "x"), ServerChange::Updated, "{treatment}");
-        assert_eq!(pid(&tools(&fleet), "x"), pid_before, "{treatment}");
+        let config = servers(json!({ "x": entry_with(&script, options.clone()) }));
+        assert_eq!(change(&fleet, &config, "x"), ServerChange::Updated, "{options}");
+        assert_eq!(pid(&tools(&fleet), "x"), pid_before, "{options}");
     }
     let outcome = in_flight.await.unwrap();
     assert!(outcome.text().contains("slept 2000 ms"), "{outcome:?}");
@@ -130,7 +130,7 @@ async fn a_server_that_is_treated_differently_keeps_its_process_and_the_call_in_
 }
 
 #[tokio::test]
-async fn a_changed_treatment_applies_immediately() {
+async fn a_changed_option_applies_immediately() {
     let script = Script::new().name("openclaw-tag-reload-rules");
     let fleet = start(&servers(json!({ "x": entry(&script) })));
     fleet.tried().await;
@@ -143,11 +143,11 @@ async fn a_changed_treatment_applies_immediately() {
     fleet.apply(&with(json!({ "approval": "never" })));
     let catalogue = tools(&fleet).catalogue();
     let echo = catalogue.get("mcp_x_echo").unwrap();
-    assert_eq!(echo.treatment().approval, Approval::Never);
+    assert_eq!(echo.options().approval, Approval::Never);
     fleet.apply(&with(json!({ "approval": "always" })));
     let catalogue = tools(&fleet).catalogue();
     let echo = catalogue.get("mcp_x_echo").unwrap();
-    assert_eq!(echo.treatment().approval, Approval::Always);
+    assert_eq!(echo.options().approval, Approval::Always);
 
     fleet.apply(&with(json!({ "toolTimeout": 200 })));
     let late = call(&tools(&fleet), "mcp_x_sleep", json!({ "ms": 2_000, "every": 9_000 })).await;
@@ -219,7 +219,7 @@ async fn agents_that_share_a_process_have_their_own_rules() {
     assert!(call(&open, "mcp_x_big", long).await.text().len() >= 5_000);
     assert!(call(&strict, "mcp_y_big", short).await.text().len() < 2_000);
     let approval =
-        |agent: &AgentTools, name: &str| agent.catalogue().get(name).unwrap().treatment().approval;
+        |agent: &AgentTools, name: &str| agent.catalogue().get(name).unwrap().options().approval;
     assert_eq!(approval(&open, "mcp_x_echo"), Approval::Never);
     assert_eq!(approval(&strict, "mcp_y_echo"), Approval::Always);
     assert_eq!((open.statuses()[0].lazy, strict.statuses()[0].lazy), (false, true));

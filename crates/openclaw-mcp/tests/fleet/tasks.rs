@@ -126,7 +126,7 @@ async fn a_task_gets_the_input_that_it_requests_once() {
     let [_, script] = scripts(TaskScript { polls: Some(1), poll_ms: 200, fails: false });
     let script = script.ask(Ask::Elicitation).record(recording.path());
     let mut setup = setup();
-    setup.surroundings.host.person = Some(Arc::new(Ada));
+    setup.context.host.elicitor = Some(Arc::new(Ada));
     let fleet = Fleet::start(&servers(json!({ "x": entry(&script) })), setup);
     fleet.tried().await;
     let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;

@@ -98,9 +98,9 @@ async fn node_servers_elicit_request_roots_and_report_changes_and_progress() {
         "remote": { "url": remote.url(), "timeout": 120_000, "toolTimeout": SHORT, "roots": true },
         "files": files,
     }));
-    let person = Arc::new(Ada::default());
+    let elicitor = Arc::new(Ada::default());
     let workspace = Some(given.clone());
-    let host = Host { person: Some(person.clone()), workspace, ..Host::default() };
+    let host = Host { elicitor: Some(elicitor.clone()), workspace, ..Host::default() };
     let (fleet, tools) = ready(&config, setup(host)).await;
 
     let given = given.to_str().unwrap();
@@ -127,7 +127,7 @@ async fn node_servers_elicit_request_roots_and_report_changes_and_progress() {
     }
     let message = "Please provide inputs for the following fields:".to_owned();
     let asked = ["local", "remote"].map(|server| (server.to_owned(), message.clone()));
-    assert_eq!(person.was_asked(), asked);
+    assert_eq!(elicitor.was_asked(), asked);
 
     let (tool, long) = ("trigger-long-running-operation", json!({ "duration": 18, "steps": 36 }));
     join(
@@ -158,7 +158,7 @@ async fn node_servers_execute_tasks_with_progress_and_input_and_complete_argumen
         "local": yard.entry("local", &peers.everything()),
         "remote": { "url": remote.url(), "timeout": 120_000 },
     }));
-    let host = Host { person: Some(Arc::new(First)), ..Host::default() };
+    let host = Host { elicitor: Some(Arc::new(First)), ..Host::default() };
     let (fleet, tools) = ready(&config, setup(host)).await;
     for server in ["local", "remote"] {
         let name = format!("mcp_{server}_simulate-research-query");
@@ -201,8 +201,8 @@ async fn python_servers_elicit_in_both_eras_and_report_progress() {
         "sse": { "url": sse.url(), "timeout": 120_000, "toolTimeout": SHORT },
         "http": { "url": http.url(), "timeout": 120_000, "toolTimeout": SHORT },
     }));
-    let person = Arc::new(Ada::default());
-    let host = Host { person: Some(person.clone()), ..Host::default() };
+    let elicitor = Arc::new(Ada::default());
+    let host = Host { elicitor: Some(elicitor.clone()), ..Host::default() };
     let (fleet, tools) = ready(&config, setup(host)).await;
 
     let by_request = call(&tools, "mcp_sse_ask", json!({})).await;
@@ -212,7 +212,7 @@ async fn python_servers_elicit_in_both_eras_and_report_progress() {
         assert_result(&by_result, server, "red after the first round");
     }
     let asked = [("sse", "Who are you?"), ("local", "Which colour?"), ("http", "Which colour?")];
-    assert_eq!(person.was_asked(), asked.map(|(who, what)| (who.to_owned(), what.to_owned())));
+    assert_eq!(elicitor.was_asked(), asked.map(|(who, what)| (who.to_owned(), what.to_owned())));
 
     let long = json!({ "steps": 36, "milliseconds": 500 });
     let patient = ["local", "sse", "http"]

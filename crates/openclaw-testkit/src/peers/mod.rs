@@ -1,10 +1,12 @@
 //! Real servers from package registries, installed by `cargo xtask peers`.
 
+mod gateway_schema;
 mod running;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use gateway_schema::GatewaySchema;
 pub use running::RunningPeer;
 
 /// How the server made with `FastMCP` is served over HTTP.

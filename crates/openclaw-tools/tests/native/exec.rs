@@ -42,7 +42,7 @@ async fn hold(bench: &Bench) -> std::fs::File {
 }
 
 #[tokio::test]
-async fn output_and_exit_code_are_told() {
+async fn output_and_exit_code_are_returned() {
     let bench = bench();
     let outcome = bench.call("exec", json!({"command": "echo out; pwd; echo err >&2"})).await;
     let text = outcome.rendered();

@@ -88,7 +88,7 @@ pub trait Sampler: Send + Sync + 'static {
 #[derive(Clone, Default)]
 pub struct Host {
     /// The user, if one is available.
-    pub person: Option<Arc<dyn Elicitor>>,
+    pub elicitor: Option<Arc<dyn Elicitor>>,
     /// Answers sampling requests; `None` if no model is configured.
     pub sampler: Option<Arc<dyn Sampler>>,
     /// The workspace of agents that have none of their own.
@@ -97,9 +97,9 @@ pub struct Host {
 
 impl std::fmt::Debug for Host {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (person, sampler) = (self.person.is_some(), self.sampler.is_some());
+        let (elicitor, sampler) = (self.elicitor.is_some(), self.sampler.is_some());
         let mut shown = f.debug_struct("Host");
-        shown.field("person", &person).field("sampler", &sampler);
+        shown.field("elicitor", &elicitor).field("sampler", &sampler);
         shown.field("workspace", &self.workspace).finish()
     }
 }
@@ -112,7 +112,7 @@ impl Host {
         if offers_roots {
             capabilities.roots = Some(RootsCapabilities::default());
         }
-        if self.person.is_some() {
+        if self.elicitor.is_some() {
             let elicitation = ElicitationCapability::new()
                 .with_form(FormElicitationCapability::default())
                 .with_url(UrlElicitationCapability::default());

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn an_end_is_told_from_a_lost_connection() {
+    async fn an_end_is_distinguished_from_a_lost_connection() {
         let event = "data: x\n\n";
         let length = format!("content-length: {}\r\n", event.len());
         let mut whole = events(&length, event).await;

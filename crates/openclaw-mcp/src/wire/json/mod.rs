@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn valid_and_invalid_json_are_told_apart() {
+    fn valid_and_invalid_json_are_distinguished() {
         let long = "x".repeat(100);
         for json in [
             "{}",

@@ -86,7 +86,7 @@ pub(crate) fn setup(
     let environment = edge.environment();
     let resolver =
         Resolver::new(config.secrets.clone(), environment.clone(), edge.redactor.clone());
-    let surroundings = DialContext {
+    let context = DialContext {
         resolver,
         environment: environment.clone(),
         guard: edge.guard_command().map_or_else(Guard::none, Guard::new),
@@ -100,7 +100,7 @@ pub(crate) fn setup(
         config_file: paths.config.clone(),
         load: edge.loader(&paths.config),
         state: paths.state.clone(),
-        fleet: fleet::Setup { surroundings, folders, services, tries_again, start, agent },
+        fleet: fleet::Setup { context, folders, services, tries_again, start, agent },
         environment,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         // Whether servers are told during the handshake that elicitation is supported.

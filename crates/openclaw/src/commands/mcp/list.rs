@@ -99,7 +99,7 @@ impl Entry {
             state: match server {
                 None => "held back",
                 Some(server) if !server.enabled => "disabled",
-                Some(server) if server.treatment.lazy => "lazy",
+                Some(server) if server.options.lazy => "lazy",
                 Some(_) => "enabled",
             },
             unset: held_back.map(|why| why.unset_variables.clone()).unwrap_or_default(),

@@ -48,7 +48,7 @@ pub(super) fn import(
     let findings = findings.context("cannot read the current folder")?;
     let paths = edge.paths(flag)?;
     let judged = |found: FoundServer| {
-        let judgement = found.judge(&paths.config, edge.surroundings());
+        let judgement = found.judge(&paths.config, edge.load_environment());
         Candidate { found, judgement }
     };
     let candidates: Vec<Candidate> = findings.servers.into_iter().map(judged).collect();
