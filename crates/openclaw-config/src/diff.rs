@@ -170,7 +170,7 @@ impl Config {
     /// ```
     /// # use std::path::Path;
     /// # use openclaw_config::{RestartCause, LoadEnvironment, load_text};
-    /// # let load = |text| load_text(Path::new("c"), text, LoadEnvironment { variable: &|_| None, home: None });
+    /// # let load = |text| load_text(Path::new("c"), text, LoadEnvironment::empty());
     /// let old = load("{ gateway: { port: 1 } }").config.unwrap();
     /// let new = load("{ gateway: { port: 2 } }").config.unwrap();
     /// assert!(old.diff(&old).is_empty());
@@ -225,7 +225,7 @@ impl McpConfig {
     /// ```
     /// # use std::path::Path;
     /// # use openclaw_config::{ServerChange, LoadEnvironment, load_text};
-    /// # let load = |text: &str| load_text(Path::new("c"), text, LoadEnvironment { variable: &|_| None, home: None });
+    /// # let load = |text: &str| load_text(Path::new("c"), text, LoadEnvironment::empty());
     /// let servers = |text: &str| load(&format!("{{ mcp: {{ servers: {{ {text} }} }} }}")).config.unwrap();
     /// let old = servers("a: { command: 'x' }, b: { command: 'x' }, c: { command: 'x' }");
     /// let new = servers("b: { command: 'y' }, c: { command: 'x', approval: 'never' }, d: { command: 'z' }");

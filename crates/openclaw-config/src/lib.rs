@@ -9,8 +9,7 @@
 //! use openclaw_config::{LoadEnvironment, load_text};
 //!
 //! let text = r#"{ mcp: { servers: { fs: { comand: "npx" } } } }"#;
-//! let environment = LoadEnvironment { variable: &|_| None, home: None };
-//! let loaded = load_text(Path::new("openclaw.json"), text, environment);
+//! let loaded = load_text(Path::new("openclaw.json"), text, LoadEnvironment::empty());
 //! assert!(loaded.config.is_none());
 //! let said = loaded.report.render(Default::default());
 //! assert!(said.contains("did you mean `command`?"), "{said}");

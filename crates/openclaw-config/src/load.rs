@@ -27,6 +27,13 @@ pub struct LoadEnvironment<'a> {
     pub home: Option<&'a Path>,
 }
 
+impl LoadEnvironment<'_> {
+    /// An environment without variables and without a home folder.
+    pub fn empty() -> Self {
+        Self { variable: &|_| None, home: None }
+    }
+}
+
 /// A loaded configuration and the findings about it.
 #[derive(Debug)]
 pub struct Loaded {

@@ -13,16 +13,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{LoadEnvironment, load_text};
-use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::connection::remote::AuthContext;
-use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
-use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_oauth::login::LoginPrompt;
 use openclaw_oauth::store::{FileStore, KeyOptions};
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_secrets::Environment;
 
 use host::{Defaults, Echo};
 use scenarios::{Problem, Scenario};
@@ -59,12 +56,11 @@ async fn run(url: &str) -> Result<(), Problem> {
         server["auth"]["grantType"] = auth::grant_type(&name).into();
     }
     let config = serde_json::json!({ "mcp": { "servers": { "suite": server } } });
-    let environment = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), environment);
+    let loaded =
+        load_text(Path::new("openclaw.json"), &config.to_string(), LoadEnvironment::empty());
     let config = loaded.config.ok_or("invalid settings")?;
 
     let environment = Environment::new(move |name| std::env::var(name).ok());
-    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
     let host = Host {
         elicitor: Some(Arc::new(Defaults)),
         sampler: Some(Arc::new(Echo)),
@@ -73,12 +69,10 @@ async fn run(url: &str) -> Result<(), Problem> {
     let state = tempfile::tempdir()?;
     let store = FileStore::new(state.path(), KeyOptions { use_keychain: false });
     let prompt: Option<Arc<dyn LoginPrompt>> = Some(Arc::new(auth::Browser));
-    let logins = AuthContext { store: Arc::new(store), prompt, logs_in: true, client_metadata_url: None };
-    let context =
-        DialContext { resolver, environment, guard: Guard::none(), host, auth: Some(logins) };
-    let (folders, services) = (Folders::default(), CallServices::none());
-    let start = StartMode::Eager;
-    let setup = Setup { context, folders, services, tries_again: false, start, agent: None };
+    let auth =
+        AuthContext { store: Arc::new(store), prompt, logs_in: true, client_metadata_url: None };
+    let context = DialContext { host, auth: Some(auth), ..DialContext::new(environment) };
+    let setup = Setup { tries_again: false, ..Setup::new(context) };
     let fleet = Fleet::start(&config, setup);
     let tools = fleet.agent("main").ok_or("agent `main` not found")?;
     let outcome = match tools.server("suite") {

@@ -251,8 +251,7 @@ fn settings(name: &ServerName, url: &str) -> Result<ServerConfig, Problem> {
     // The URL is literal: no variable is expanded.
     let url = url.trim().replace('$', "$$");
     let text = json!({ "mcp": { "servers": { name.as_str(): { "url": url } } } }).to_string();
-    let environment = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("address"), &text, environment);
+    let loaded = load_text(Path::new("address"), &text, LoadEnvironment::empty());
     let server = loaded.config.and_then(|mut config| {
         let agent = config.agents.first_mut()?;
         agent.mcp.servers.remove(name)

@@ -3,14 +3,11 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
 use openclaw_sessions::{
-    Entry, Lease, LeaseError, ListFilter, NewEntry, ReadFilter, Session, SessionKey, SessionStore,
-    SqliteStore, StoreError,
+    Entry, LeaseError, LeaseFuture, ListFilter, NewEntry, ReadFilter, Session, SessionKey,
+    SessionStore, SqliteStore, StoreError, StoreFuture,
 };
 use tokio::sync::OnceCell;
-
-type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// A session store that is opened on first use.
 #[derive(Debug)]
@@ -71,12 +68,7 @@ impl SessionStore for StoreOnUse {
         Box::pin(async move { self.opened().await?.delete(key).await })
     }
 
-    fn lease<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        owner: &'a str,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Lease, LeaseError>> {
+    fn lease<'a>(&'a self, key: &'a SessionKey, owner: &'a str, ttl: Duration) -> LeaseFuture<'a> {
         Box::pin(async move {
             let store = self.opened().await.map_err(LeaseError::Store)?;
             store.lease(key, owner, ttl).await

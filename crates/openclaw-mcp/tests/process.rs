@@ -139,8 +139,8 @@ async fn the_guard_finds_descendants_that_have_left_their_group() {
     let (process, mut pipes) = Process::spawn(&launch, &guard).unwrap();
     let stray = printed_pid(&mut pipes).await;
     // Feeds the guard with what the program sends: that a process will be started, and that it was.
-    let told = until_written(&heard, 2).await;
-    tokio::task::spawn_blocking(move || guard::serve(told.as_bytes())).await.unwrap();
+    let told = until_written(&guard, &heard, 2).await;
+    tokio::task::spawn_blocking(move || guard::serve(&told, std::io::empty())).await.unwrap();
     assert_gone(stray).await;
     process.shut_down(None, IMPATIENT).await;
 }
@@ -151,7 +151,7 @@ async fn a_killed_guard_is_replaced_by_one_that_is_sent_all_groups() {
     let heard = folder.path().join("heard");
     let guard = noting_guard(&heard);
     let (first, first_pipes) = Process::spawn(&shell("cat"), &guard).unwrap();
-    until_written(&heard, 2).await;
+    until_written(&guard, &heard, 2).await;
     let pid = std::fs::read_to_string(heard.with_extension("pid")).unwrap();
     let pid: i32 = pid.trim().parse().unwrap();
     kill(Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL).unwrap();
@@ -159,7 +159,7 @@ async fn a_killed_guard_is_replaced_by_one_that_is_sent_all_groups() {
     std::fs::remove_file(&heard).unwrap();
     let (second, second_pipes) = Process::spawn(&shell("cat"), &guard).unwrap();
     // The first process, and the second before and after it was started.
-    let told = until_written(&heard, 3).await;
+    let told = until_written(&guard, &heard, 3).await;
     for process in [&first, &second] {
         assert!(told.contains(&format!("+{} ", process.pid())), "{told}");
     }
@@ -169,13 +169,15 @@ async fn a_killed_guard_is_replaced_by_one_that_is_sent_all_groups() {
 
 /// A guard that records what it receives in a file, and its pid beside it.
 fn noting_guard(file: &std::path::Path) -> Guard {
-    let note = r#"echo $$ > "$0.pid"; exec /bin/cat > "$0""#;
+    let note = r#"echo $$ > "$0.pid"; { printf %s "$1"; exec /bin/cat; } > "$0""#;
     let args = ["-c".to_owned(), note.to_owned(), file.display().to_string()];
     Guard::new(GuardCommand { program: "/bin/sh".into(), args: args.into() })
 }
 
-/// Waits until a file has this many lines, and returns its content.
-async fn until_written(file: &std::path::Path, lines: usize) -> String {
+/// Waits until the guard has written this many lines to the file, and returns its content. A guard
+/// is started after many changes; processes that are announced and not started provide them.
+async fn until_written(guard: &Guard, file: &std::path::Path, lines: usize) -> String {
+    (0..100).for_each(|_| drop(guard.plan()));
     for _ in 0..6_000 {
         let text = std::fs::read_to_string(file).unwrap_or_default();
         if text.lines().count() >= lines {
@@ -194,7 +196,7 @@ async fn the_guard_ends_what_a_killed_program_left_behind() {
     // The input of the guard: two groups, one of which is removed again; then the program is gone.
     let heard =
         format!("+{}\n+{}\n-{}\nnonsense\n+0\n+1\n", process.pid(), other.pid(), other.pid());
-    tokio::task::spawn_blocking(move || guard::serve(heard.as_bytes())).await.unwrap();
+    tokio::task::spawn_blocking(move || guard::serve(&heard, std::io::empty())).await.unwrap();
     assert_gone(watched).await;
     assert!(is_alive(spared));
 }
@@ -208,10 +210,10 @@ async fn the_guard_ends_a_process_that_was_announced_but_not_registered() {
     let (process, mut pipes) = Process::spawn(&shell("echo $$; exec sleep 1000"), &guard).unwrap();
     let pid = printed_pid(&mut pipes).await;
     // As if the program had been killed just after it started the process.
-    let told = until_written(&heard, 2).await;
+    let told = until_written(&guard, &heard, 2).await;
     let announced = told.lines().next().unwrap().to_owned();
     assert!(announced.starts_with('?'), "{told}");
-    tokio::task::spawn_blocking(move || guard::serve(announced.as_bytes())).await.unwrap();
+    tokio::task::spawn_blocking(move || guard::serve(&announced, std::io::empty())).await.unwrap();
     assert_gone(pid).await;
     process.shut_down(None, IMPATIENT).await;
 }

@@ -102,19 +102,24 @@ fn process(limit: u32) -> Backoff {
     Backoff::process(RestartLimit::new(limit), Jitter::none())
 }
 
-async fn until(
-    snapshots: &mut watch::Receiver<Snapshot<Connection>>,
-    state: ServerState,
-) -> Snapshot<Connection> {
+type Snapshots = watch::Receiver<Snapshot<Connection>>;
+
+/// Supervises a server that is connected to at once.
+fn supervise(dial: &Scripted, backoff: Backoff) -> (Supervisor<Connection>, Snapshots) {
+    let log = ServerLog::none();
+    let supervisor = Supervisor::start("x".to_owned(), dial.clone(), backoff, false, log);
+    let snapshots = supervisor.snapshots();
+    (supervisor, snapshots)
+}
+
+async fn until(snapshots: &mut Snapshots, state: ServerState) -> Snapshot<Connection> {
     snapshots.wait_for(|snapshot| snapshot.state == state).await.unwrap().clone()
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_server_that_crashes_is_restarted_with_growing_delays_and_then_given_up() {
     let dial = Scripted::new([lives(0)]);
-    let supervisor =
-        Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
-    let mut snapshots = supervisor.snapshots();
+    let (supervisor, mut snapshots) = supervise(&dial, process(5));
     let last = until(&mut snapshots, ServerState::Failed).await;
     assert_eq!(dial.tried_at(), [0, 1, 3, 7, 15, 31]);
     assert_eq!(last.last_error, Some(ServerError::new("it crashed")));
@@ -126,9 +131,7 @@ async fn a_server_that_crashes_is_restarted_with_growing_delays_and_then_given_u
 #[tokio::test(start_paused = true)]
 async fn a_healthy_minute_resets_the_crash_count() {
     let dial = Scripted::new([lives(0), lives(0), lives(60), lives(0), Ok(None)]);
-    let supervisor =
-        Supervisor::start("x".into(), dial.clone(), process(2), false, ServerLog::none());
-    let mut snapshots = supervisor.snapshots();
+    let (supervisor, mut snapshots) = supervise(&dial, process(2));
     snapshots.wait_for(|_| dial.tried_at().len() == 5).await.unwrap();
     assert_eq!(dial.tried_at(), [0, 1, 3, 64, 66]);
     until(&mut snapshots, ServerState::Ready).await;
@@ -138,9 +141,7 @@ async fn a_healthy_minute_resets_the_crash_count() {
 #[tokio::test(start_paused = true)]
 async fn the_last_error_is_shown_until_the_server_has_been_healthy_for_a_minute() {
     let dial = Scripted::new([lives(5), failed(), Ok(None)]);
-    let supervisor =
-        Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
-    let mut snapshots = supervisor.snapshots();
+    let (supervisor, mut snapshots) = supervise(&dial, process(5));
     assert_eq!(until(&mut snapshots, ServerState::Ready).await.last_error, None);
     let crashed = Some(ServerError::new("it crashed"));
     assert_eq!(until(&mut snapshots, ServerState::Restarting).await.last_error, crashed);
@@ -158,9 +159,7 @@ async fn the_last_error_is_shown_until_the_server_has_been_healthy_for_a_minute(
 async fn a_lost_connection_is_not_offered_while_it_is_being_closed() {
     let farewell = Duration::from_secs(20);
     let dial = Scripted { farewell, ..Scripted::new([lives(5), Ok(None)]) };
-    let supervisor =
-        Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
-    let mut snapshots = supervisor.snapshots();
+    let (supervisor, mut snapshots) = supervise(&dial, process(5));
     until(&mut snapshots, ServerState::Ready).await;
     let lost = until(&mut snapshots, ServerState::Restarting).await;
     assert!(lost.connection.is_none());
@@ -193,16 +192,10 @@ async fn errors_are_shown_on_one_line_and_without_secrets() {
 #[tokio::test(start_paused = true)]
 async fn a_remote_server_is_retried_without_end() {
     let dial = Scripted::new([failed()]);
-    let supervisor = Supervisor::start(
-        "x".into(),
-        dial.clone(),
-        Backoff::remote(Jitter::none()),
-        false,
-        ServerLog::none(),
-    );
+    let (supervisor, snapshots) = supervise(&dial, Backoff::remote(Jitter::none()));
     tokio::time::sleep(Duration::from_secs(3600)).await;
     assert!(dial.tried_at().len() > 60);
-    assert_eq!(supervisor.snapshots().borrow().state, ServerState::Restarting);
+    assert_eq!(snapshots.borrow().state, ServerState::Restarting);
     supervisor.stop().await;
 }
 
@@ -241,9 +234,7 @@ async fn every_state_change_is_reported() {
 #[tokio::test(start_paused = true)]
 async fn a_failed_server_is_revived_by_a_refresh() {
     let dial = Scripted::new([failed(), Ok(None)]);
-    let supervisor =
-        Supervisor::start("x".into(), dial.clone(), process(0), false, ServerLog::none());
-    let mut snapshots = supervisor.snapshots();
+    let (supervisor, mut snapshots) = supervise(&dial, process(0));
     until(&mut snapshots, ServerState::Failed).await;
     supervisor.wake();
     tokio::time::sleep(Duration::from_secs(60)).await;
@@ -271,14 +262,7 @@ async fn a_lazy_server_is_connected_to_when_it_is_used() {
 async fn a_server_that_needs_a_login_is_not_retried() {
     let needed = Err(DialError::NeedsAuth(ServerError::new("set `apiKey`")));
     let dial = Scripted::new([needed, Ok(None)]);
-    let supervisor = Supervisor::start(
-        "x".into(),
-        dial.clone(),
-        Backoff::remote(Jitter::none()),
-        false,
-        ServerLog::none(),
-    );
-    let mut snapshots = supervisor.snapshots();
+    let (supervisor, mut snapshots) = supervise(&dial, Backoff::remote(Jitter::none()));
     let waiting = until(&mut snapshots, ServerState::NeedsAuth).await;
     assert_eq!(waiting.last_error, Some(ServerError::new("set `apiKey`")));
     tokio::time::sleep(Duration::from_secs(3600)).await;
@@ -291,9 +275,7 @@ async fn a_server_that_needs_a_login_is_not_retried() {
 #[tokio::test(start_paused = true)]
 async fn stopping_and_refreshing_close_the_connection() {
     let dial = Scripted::new([Ok(None)]);
-    let supervisor =
-        Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
-    let mut snapshots = supervisor.snapshots();
+    let (supervisor, mut snapshots) = supervise(&dial, process(5));
     until(&mut snapshots, ServerState::Ready).await;
     supervisor.refresh().await;
     snapshots.wait_for(|_| dial.tried_at().len() == 2).await.unwrap();
@@ -307,9 +289,7 @@ async fn stopping_and_refreshing_close_the_connection() {
 #[tokio::test(start_paused = true)]
 async fn dropping_the_supervisor_stops_its_server() {
     let dial = Scripted::new([Ok(None)]);
-    let supervisor =
-        Supervisor::start("x".into(), dial.clone(), process(5), false, ServerLog::none());
-    let mut snapshots = supervisor.snapshots();
+    let (supervisor, mut snapshots) = supervise(&dial, process(5));
     until(&mut snapshots, ServerState::Ready).await;
     drop(supervisor);
     until(&mut snapshots, ServerState::Closed).await;
@@ -321,9 +301,8 @@ async fn servers_that_crash_together_are_not_restarted_together() {
     let tried = async |seed| {
         let dial = Scripted::new([lives(0)]);
         let backoff = Backoff::process(RestartLimit::new(5), Jitter::seeded(seed));
-        let (name, log) = ("x".to_owned(), ServerLog::none());
-        let supervisor = Supervisor::start(name, dial.clone(), backoff, false, log);
-        until(&mut supervisor.snapshots(), ServerState::Failed).await;
+        let (supervisor, mut snapshots) = supervise(&dial, backoff);
+        until(&mut snapshots, ServerState::Failed).await;
         supervisor.stop().await;
         dial.tries.lock().unwrap().clone()
     };

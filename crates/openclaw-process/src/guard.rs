@@ -11,6 +11,9 @@
 //!
 //! The guard is started before the first child: what is written to the pipe is read even if this
 //! program is killed before the guard has begun to read.
+//!
+//! A shell waits at the pipe and becomes the guard when there is something to do: loading this
+//! program once more would cost a single `openclaw mcp call` as much as the call itself.
 
 #[cfg(unix)]
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +29,27 @@ use crate::snapshot::{SharedSnapshot, VARIABLE};
 
 /// On Windows a job object replaces the guard.
 #[cfg(not(unix))]
-pub fn serve(_: impl std::io::BufRead) {}
+pub fn serve(_: &str, _: impl std::io::BufRead) {}
 
-/// How to start the guard: this executable, with arguments that run [`serve`].
+/// Collects the changes, and replaces itself with the guard (`$0`, with the changes as its last
+/// argument) when the pipe closes while children are left, or when there are many changes. Uses
+/// built-in commands only.
+#[cfg(unix)]
+const WAIT: &str = r#"
+log= count=0
+while IFS= read -r line; do
+  if [ "$line" = . ]; then log= count=0; continue; fi
+  log="$log$line
+" count=$((count + 1))
+  [ $count -lt 200 ] || exec "$0" "$@" "$log"
+done
+[ -z "$log" ] || exec "$0" "$@" "$log""#;
+/// Tells the waiting shell that no children are left.
+#[cfg(unix)]
+const NONE_LEFT: &str = ".";
+
+/// How to start the guard: this executable, with arguments that run [`serve`]. The changes so far
+/// are appended as one more argument.
 #[derive(Debug, Clone)]
 pub struct GuardCommand {
     /// The program.
@@ -170,8 +191,11 @@ impl Guard {
         let Some(shared) = &self.shared else { return };
         let mut state = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
         let State { command, running, children } = &mut *state;
-        let line = change.to_string();
+        let mut line = change.to_string();
         children.apply(change);
+        if children.is_empty() {
+            line = format!("{line}\n{NONE_LEFT}");
+        }
         if let Some(guard) = running {
             match guard.tell(&line) {
                 Ok(()) => return,
@@ -263,7 +287,8 @@ impl Drop for Entry {
 #[derive(Debug)]
 struct Running {
     process: std::process::Child,
-    pipe: std::process::ChildStdin,
+    /// Taken by tests only.
+    pipe: Option<std::process::ChildStdin>,
 }
 
 #[cfg(unix)]
@@ -272,18 +297,23 @@ impl Running {
     fn start(command: &GuardCommand, children: &Children) -> std::io::Result<Self> {
         use std::os::unix::process::CommandExt as _;
         use std::process::{Command, Stdio};
-        let mut process = Command::new(&command.program)
-            .args(&command.args)
-            .env_clear()
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            // Ctrl-C in a terminal is sent to the whole foreground group, which the guard must
-            // survive.
-            .process_group(0)
-            .spawn()?;
+        let spawn = |mut process: Command| {
+            process
+                .args(&command.args)
+                .env_clear()
+                .stdin(Stdio::piped())
+                .stdout(Stdio::null())
+                .stderr(Stdio::null())
+                // Ctrl-C in a terminal is sent to the whole foreground group, which the guard must
+                // survive.
+                .process_group(0)
+                .spawn()
+        };
+        let mut shell = Command::new("/bin/sh");
+        shell.args(["-c", WAIT]).arg(&command.program);
+        // A system without a shell starts the guard at once.
+        let mut process = spawn(shell).or_else(|_| spawn(Command::new(&command.program)))?;
         let pipe = process.stdin.take();
-        let pipe = pipe.ok_or_else(|| std::io::Error::other("the guard has no stdin"))?;
         let mut guard = Self { process, pipe };
         for mark in &children.planned {
             guard.tell(&format!("{}", Change::Plan(mark.clone())))?;
@@ -296,8 +326,9 @@ impl Running {
 
     fn tell(&mut self, line: &str) -> std::io::Result<()> {
         use std::io::Write as _;
+        let no_pipe = || std::io::Error::other("the guard has no stdin");
         // In one write: a partial line would be misread.
-        self.pipe.write_all(format!("{line}\n").as_bytes())
+        self.pipe.as_mut().ok_or_else(no_pipe)?.write_all(format!("{line}\n").as_bytes())
     }
 }
 
@@ -315,6 +346,14 @@ mod tests {
 
     use super::*;
 
+    /// A guard that writes the changes it is started with, and those that follow, to a file.
+    fn recording(folder: &std::path::Path) -> (Guard, std::path::PathBuf) {
+        let file = folder.join("changes");
+        let script = format!("{{ printf %s \"$1\"; cat; }} > '{}'", file.display());
+        let args = vec!["-c".to_owned(), script, "sh".to_owned()];
+        (Guard::new(GuardCommand { program: "/bin/sh".into(), args }), file)
+    }
+
     /// Waits until the file has this many lines, and returns them.
     fn lines(file: &std::path::Path, count: usize) -> Vec<String> {
         let deadline = Instant::now() + Duration::from_secs(60);
@@ -329,24 +368,45 @@ mod tests {
         }
     }
 
+    /// Closes the pipe of a guard, as the death of this program does.
+    fn close(guard: &Guard) -> std::process::ExitStatus {
+        let mut state = guard.shared.as_ref().unwrap().lock().unwrap();
+        let mut running = state.running.take().unwrap();
+        drop(running.pipe.take());
+        running.process.wait().unwrap()
+    }
+
     #[test]
-    fn a_guard_learns_of_each_process_before_and_after_it_starts() {
+    fn the_guard_gets_what_is_left_when_the_program_dies() {
         let folder = tempfile::tempdir().unwrap();
-        let heard = folder.path().join("heard");
-        // It only records what it receives.
-        let args = vec!["-c".to_owned(), format!("cat > '{}'", heard.display())];
-        let guard = Guard::new(GuardCommand { program: "/bin/sh".into(), args });
-        let planned = guard.plan();
+        let (guard, file) = recording(folder.path());
+        let (planned, family) = (guard.plan(), guard.plan().started(4001));
         let mark = planned.variable().unwrap().1.to_owned();
-        assert_eq!(lines(&heard, 1), [format!("?{mark}")]);
-        drop(planned.started(4001));
-        let told = lines(&heard, 3);
-        assert!(told[1].starts_with("+4001 ") && told[1].ends_with(&mark), "{told:?}");
-        assert_eq!(told[2], "-4001");
-        let planned = guard.plan();
-        let mark = planned.variable().unwrap().1.to_owned();
-        drop(planned);
-        assert_eq!(lines(&heard, 5)[3..], [format!("?{mark}"), format!("!{mark}")]);
+        assert!(close(&guard).success());
+        let told = lines(&file, 3);
+        assert_eq!(told[0], format!("?{mark}"));
+        assert!(told[1].starts_with('?') && told[2].starts_with("+4001 "), "{told:?}");
+        drop((planned, family));
+    }
+
+    #[test]
+    fn the_guard_is_not_started_when_nothing_is_left() {
+        let folder = tempfile::tempdir().unwrap();
+        let (guard, file) = recording(folder.path());
+        drop(guard.plan().started(4001));
+        drop(guard.plan());
+        assert!(close(&guard).success());
+        assert!(!file.exists());
+    }
+
+    #[test]
+    fn after_many_changes_the_guard_itself_reads_the_pipe() {
+        let folder = tempfile::tempdir().unwrap();
+        let (guard, file) = recording(folder.path());
+        let families: Vec<_> = (0..150).map(|number| guard.plan().started(4000 + number)).collect();
+        // Each is announced, and then registered.
+        assert_eq!(lines(&file, 300).len(), 300);
+        drop(families);
     }
 
     #[test]

@@ -1,9 +1,10 @@
 //! Child processes and their descendants, so that none is left behind: neither when a child is
 //! ended, nor when this program is killed (L5).
 //!
-//! A child is announced with [`Guard::plan`] before it is started, and registered with
-//! [`Planned::started`] afterwards. The returned [`Family`] finds the descendants that have left
-//! the process group. MCP servers and the commands of the `exec` tool are both started this way.
+//! [`ProcessTree`] starts a child and owns it: MCP servers and the commands of the `exec` tool are
+//! both started this way. The child is announced with [`Guard::plan`] before it is started, and
+//! registered with [`Planned::started`] afterwards. The returned [`Family`] finds the descendants
+//! that have left the process group.
 
 mod family;
 pub mod guard;
@@ -13,6 +14,8 @@ mod lineage;
 mod serve;
 #[cfg(unix)]
 mod snapshot;
+mod tree;
 
 pub use family::{Family, Strays};
 pub use guard::{Guard, GuardCommand, Planned};
+pub use tree::{Isolation, ProcessTree};

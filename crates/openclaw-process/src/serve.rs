@@ -15,9 +15,11 @@ const ABOUT_TO_START: Duration = Duration::from_millis(200);
 const END: Duration = Duration::from_secs(2);
 
 /// Runs the guard: reads the children to watch until the input closes, then kills what is left.
-pub fn serve(input: impl std::io::BufRead) {
+/// `before` has the changes that were read before it was started.
+pub fn serve(before: &str, input: impl std::io::BufRead) {
     let mut children = Children::default();
-    for line in input.lines() {
+    let before = before.lines().map(|line| Ok(line.to_owned()));
+    for line in before.chain(input.lines()) {
         let Ok(line) = line else { break };
         if let Ok(change) = line.parse::<Change>() {
             children.apply(change);

@@ -6,44 +6,26 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
-use std::fs;
-
 use openclaw_protocol::{
     ErrorCode, ErrorShape, Event, Method, Scope, Shutdown, Tick, agents, chat, config, connect,
     frame, names, sessions, tools,
 };
-use openclaw_testkit::Peers;
+use openclaw_testkit::GatewaySchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value, json};
 
-/// The published schema.
-struct Schema(Value);
-
-impl Schema {
-    fn find() -> Self {
-        let text = fs::read_to_string(Peers::find().gateway_schema()).unwrap();
-        Self(serde_json::from_str(&text).unwrap())
-    }
-
-    fn definition(&self, name: &str) -> &Value {
-        let definition = &self.0["definitions"][name];
-        assert!(definition.is_object(), "the schema has no {name}");
-        definition
-    }
-
-    #[track_caller]
-    fn check(&self, name: &str, value: &Value) {
-        let validator = jsonschema::validator_for(self.definition(name)).unwrap();
-        let errors: Vec<String> = validator
-            .iter_errors(value)
-            .map(|it| format!("{}: {it}", it.instance_path()))
-            .collect();
-        assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
-    }
-
+/// Checks of our types against the published schema.
+trait Samples {
     /// Checks a type of parameters: it round-trips, and unknown fields are rejected.
+    fn sent<T: Serialize + DeserializeOwned>(&self, name: &str);
+
+    /// Checks a type of results: it can be read, and what we serialize is valid.
+    fn said<T: Serialize + DeserializeOwned>(&self, name: &str);
+}
+
+impl Samples for GatewaySchema {
     #[track_caller]
     fn sent<T: Serialize + DeserializeOwned>(&self, name: &str) {
         for is_full in [true, false] {
@@ -59,7 +41,6 @@ impl Schema {
         }
     }
 
-    /// Checks a type of results: it can be read, and what we serialize is valid.
     #[track_caller]
     fn said<T: Serialize + DeserializeOwned>(&self, name: &str) {
         for is_full in [true, false] {
@@ -111,7 +92,7 @@ fn sample(schema: &Value, is_full: bool) -> Value {
 
 #[test]
 fn what_callers_send_is_what_the_schema_says() {
-    let schema = Schema::find();
+    let schema = GatewaySchema::find();
     schema.sent::<connect::ConnectParams>("ConnectParams");
     schema.sent::<chat::SendParams>("ChatSendParams");
     schema.sent::<chat::AbortParams>("ChatAbortParams");
@@ -130,7 +111,7 @@ fn what_callers_send_is_what_the_schema_says() {
 
 #[test]
 fn what_a_gateway_answers_is_what_the_schema_says() {
-    let schema = Schema::find();
+    let schema = GatewaySchema::find();
     schema.said::<connect::HelloOk>("HelloOk");
     schema.said::<connect::Snapshot>("Snapshot");
     schema.said::<agents::ListResult>("AgentsListResult");
@@ -144,7 +125,7 @@ fn what_a_gateway_answers_is_what_the_schema_says() {
 
 #[test]
 fn events_are_what_the_schema_says() {
-    let schema = Schema::find();
+    let schema = GatewaySchema::find();
     for name in [
         "ChatStatusEvent",
         "ChatDeltaEvent",
@@ -162,7 +143,7 @@ fn events_are_what_the_schema_says() {
 
 #[test]
 fn frames_are_what_the_schema_says() {
-    let schema = Schema::find();
+    let schema = GatewaySchema::find();
     let check = |name: &str, text: &str| schema.check(name, &serde_json::from_str(text).unwrap());
     let raw = to_raw_value(&json!({ "a": 1 })).unwrap();
     check("RequestFrame", &frame::request("1", "health", None).unwrap());
@@ -179,7 +160,7 @@ fn frames_are_what_the_schema_says() {
 
 #[test]
 fn every_program_and_every_mode_that_the_schema_knows_is_known() {
-    let schema = Schema::find();
+    let schema = GatewaySchema::find();
     let client = &schema.definition("ConnectParams")["properties"]["client"]["properties"];
     for id in client["id"]["enum"].as_array().unwrap() {
         let ours: connect::ClientId = serde_json::from_value(id.clone()).unwrap();
@@ -193,11 +174,11 @@ fn every_program_and_every_mode_that_the_schema_knows_is_known() {
 
 #[test]
 fn methods_of_the_schema_need_the_scopes_of_the_schema() {
-    let schema = Schema::find();
+    let schema = GatewaySchema::find();
     let mut known = 0;
     for &method in Method::ALL {
         assert_eq!(Method::from_name(method.name()), Some(method));
-        let Some(scope) = schema.0["methods"][method.name()]["scope"].as_str() else { continue };
+        let Some(scope) = schema.scope(method.name()) else { continue };
         known += 1;
         match method.scope() {
             // The handshake precedes all scopes.

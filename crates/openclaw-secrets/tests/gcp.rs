@@ -185,16 +185,22 @@ async fn an_expired_login_is_denied_with_a_hint_until_the_user_logs_in_again() {
     assert_eq!(gcp.value("secret://gcp/digits").await, "123456789");
 }
 
-#[tokio::test]
-async fn a_service_account_signs_its_own_token() {
-    let (server, shared) = start().await;
-    shared.lock().expect("seen").accept_jwt = true;
+/// Generates a key pair, and returns it also as PEM.
+fn private_key() -> (KeyPair, String) {
     let pair = KeyPair::generate(KeySize::Rsa2048).expect("key pair");
     let der: aws_lc_rs::encoding::Pkcs8V1Der<'_> = pair.as_der().expect("PKCS#8");
     let pem = format!(
         "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
         STANDARD.encode(der.as_ref())
     );
+    (pair, pem)
+}
+
+#[tokio::test]
+async fn a_service_account_signs_its_own_token() {
+    let (server, shared) = start().await;
+    shared.lock().expect("seen").accept_jwt = true;
+    let (pair, pem) = private_key();
     let key = json!({
         "type": "service_account", "project_id": "key-project", "private_key_id": "key-1",
         "private_key": pem, "client_email": "robot@key-project.iam.gserviceaccount.com",
@@ -235,12 +241,7 @@ async fn error_responses_are_converted_by_kind() {
 #[tokio::test]
 async fn rejected_credentials_are_denied_and_not_quoted() {
     let (server, _) = start().await;
-    let pair = KeyPair::generate(KeySize::Rsa2048).expect("key pair");
-    let der: aws_lc_rs::encoding::Pkcs8V1Der<'_> = pair.as_der().expect("PKCS#8");
-    let pem = format!(
-        "-----BEGIN PRIVATE KEY-----\n{}\n-----END PRIVATE KEY-----\n",
-        STANDARD.encode(der.as_ref())
-    );
+    let (_, pem) = private_key();
     let key = json!({
         "type": "service_account", "project_id": "p", "private_key_id": "k", "private_key": pem,
         "client_email": "robot@p.iam.gserviceaccount.com",

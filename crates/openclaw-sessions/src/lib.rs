@@ -41,4 +41,4 @@ pub use limits::{
 };
 pub use session::{ListFilter, Position, Session};
 pub use sqlite::{Opened, SqliteOptions, SqliteStore};
-pub use store::SessionStore;
+pub use store::{LeaseFuture, SessionStore, StoreFuture};

@@ -13,18 +13,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
-
 use self::database::Database;
 use self::fault::DatabaseError;
 use crate::entry::{Entry, NewEntry, ReadFilter};
 use crate::error::StoreError;
 use crate::holder::ProcessIdentity;
 use crate::key::SessionKey;
-use crate::lease::{Lease, LeaseError};
 use crate::limits::{self, MAX_TITLE_BYTES, check_name, check_size};
 use crate::session::{ListFilter, Session};
-use crate::store::SessionStore;
+use crate::store::{LeaseFuture, SessionStore, StoreFuture};
 
 /// Options of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -182,11 +179,7 @@ impl SqliteStore {
 }
 
 impl SessionStore for SqliteStore {
-    fn open<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        agent: &'a str,
-    ) -> BoxFuture<'a, Result<Session, StoreError>> {
+    fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> StoreFuture<'a, Session> {
         Box::pin(async move {
             check_name("the name of an agent", agent)?;
             let session = self.try_open(key, agent).await.map_err(|fault| self.explain(fault))?;
@@ -198,14 +191,11 @@ impl SessionStore for SqliteStore {
         })
     }
 
-    fn get<'a>(
-        &'a self,
-        key: &'a SessionKey,
-    ) -> BoxFuture<'a, Result<Option<Session>, StoreError>> {
+    fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Session>> {
         Box::pin(async move { self.try_get(key).await.map_err(|fault| self.explain(fault)) })
     }
 
-    fn list(&self, filter: ListFilter) -> BoxFuture<'_, Result<Vec<Session>, StoreError>> {
+    fn list(&self, filter: ListFilter) -> StoreFuture<'_, Vec<Session>> {
         Box::pin(async move { self.try_list(&filter).await.map_err(|fault| self.explain(fault)) })
     }
 
@@ -213,52 +203,35 @@ impl SessionStore for SqliteStore {
         &'a self,
         key: &'a SessionKey,
         entries: Vec<NewEntry>,
-    ) -> BoxFuture<'a, Result<Vec<u64>, StoreError>> {
+    ) -> StoreFuture<'a, Vec<u64>> {
         Box::pin(async move {
             self.try_append(key, &entries).await.map_err(|fault| self.explain(fault))
         })
     }
 
-    fn read<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        filter: ReadFilter,
-    ) -> BoxFuture<'a, Result<Vec<Entry>, StoreError>> {
+    fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> StoreFuture<'a, Vec<Entry>> {
         Box::pin(
             async move { self.try_read(key, filter).await.map_err(|fault| self.explain(fault)) },
         )
     }
 
-    fn set_title<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        title: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             self.try_set_title(key, title).await.map_err(|fault| self.explain(fault))
         })
     }
 
-    fn set_model<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        model: Option<&'a str>,
-    ) -> BoxFuture<'a, Result<(), StoreError>> {
+    fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> StoreFuture<'a, ()> {
         Box::pin(async move {
             self.try_set_model(key, model).await.map_err(|fault| self.explain(fault))
         })
     }
 
-    fn delete<'a>(&'a self, key: &'a SessionKey) -> BoxFuture<'a, Result<bool, StoreError>> {
+    fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool> {
         Box::pin(async move { self.try_delete(key).await.map_err(|fault| self.explain(fault)) })
     }
 
-    fn lease<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        owner: &'a str,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Lease, LeaseError>> {
+    fn lease<'a>(&'a self, key: &'a SessionKey, owner: &'a str, ttl: Duration) -> LeaseFuture<'a> {
         let owner = leases::Owner { name: owner, holder: self.holder.as_ref() };
         Box::pin(leases::take(&self.database, key, owner, ttl))
     }

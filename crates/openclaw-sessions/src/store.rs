@@ -12,7 +12,9 @@ use crate::lease::{Lease, LeaseError};
 use crate::session::{ListFilter, Session};
 
 /// Future returned by the methods of a store.
-type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+pub type StoreFuture<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+/// Future returned by [`SessionStore::lease`].
+pub type LeaseFuture<'a> = BoxFuture<'a, Result<Lease, LeaseError>>;
 
 /// Sessions and their entries, shared by several processes.
 ///
@@ -56,10 +58,5 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
     /// Takes the exclusive right to run in a session, across processes. The session need not exist.
     /// The lease is renewed until it is dropped; it expires `ttl` after its owner died, or
     /// immediately if the owner's process [is known to be gone](crate::ProcessIdentity::is_gone).
-    fn lease<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        owner: &'a str,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Lease, LeaseError>>;
+    fn lease<'a>(&'a self, key: &'a SessionKey, owner: &'a str, ttl: Duration) -> LeaseFuture<'a>;
 }

@@ -24,7 +24,7 @@ mod stdio;
 pub use client::StdioClient;
 pub use command::run;
 pub use peers::{
-    FastMcp, FastMcpOAuth, OidcOptions, OidcProvider, Peer, Peers, ProtectedOptions,
+    FastMcp, FastMcpOAuth, GatewaySchema, OidcOptions, OidcProvider, Peer, Peers, ProtectedOptions,
     ProtectedServer, RunningPeer,
 };
 pub use processes::KillGroup;

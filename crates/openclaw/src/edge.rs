@@ -76,7 +76,7 @@ impl Edge {
     }
 
     /// Whether the user can be prompted: stdin and stderr are terminals.
-    pub(crate) fn has_person(&self) -> bool {
+    pub(crate) fn has_user(&self) -> bool {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 

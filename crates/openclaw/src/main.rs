@@ -30,7 +30,8 @@ const LAST_LINES: Duration = Duration::from_secs(1);
 fn main() -> std::process::ExitCode {
     // Checked first: a guard is started for every process with servers, and needs nothing else.
     if std::env::args_os().nth(1).is_some_and(|first| first == edge::GUARD_ARGUMENT) {
-        openclaw_mcp::process::guard::serve(std::io::stdin().lock());
+        let before = std::env::args().nth(2).unwrap_or_default();
+        openclaw_mcp::process::guard::serve(&before, std::io::stdin().lock());
         return Exit::Ok.into();
     }
     let redactor = Redactor::new();

@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, presets};
 use openclaw_config::{Report, Severity};
+use openclaw_content::wrap_words;
 use serde::Serialize;
 use serde_json::Value;
 
@@ -309,24 +310,9 @@ fn wrapped(prefix: &str, text: &str) -> String {
     let fits = |line: &str| line.chars().count() <= room;
     let lines = text.lines().map(|line| match fits(line) {
         true => line.to_owned(),
-        false => lines_of(line, room).join(&format!("\n{}", " ".repeat(prefix.len()))),
+        false => wrap_words(line, room).join(&format!("\n{}", " ".repeat(prefix.len()))),
     });
     lines.collect::<Vec<_>>().join("\n")
-}
-
-/// Wraps text between words; a word longer than a line is not broken.
-pub(crate) fn lines_of(text: &str, room: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }
 
 /// Joins the text to one line, and truncates it at the end.

@@ -2,29 +2,18 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+mod common;
+
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
 
 use serde_json::{Value, json};
 
+/// Runs the binary in a folder that is also its home.
 fn openclaw(place: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
-    command
-        .args(args)
-        .current_dir(place)
-        .env("HOME", place)
-        .env("OPENCLAW_STATE_DIR", place.join("state"))
-        .env("NO_COLOR", "1")
-        .env_remove("OPENCLAW_LOG")
-        .env_remove("OPENCLAW_CONFIG_PATH")
-        // So that no real model is used.
-        .env_remove("ANTHROPIC_API_KEY")
-        .env_remove("OPENAI_API_KEY")
-        .env_remove("GEMINI_API_KEY")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
+    let mut command = common::openclaw(&place.join("state"), args);
+    command.current_dir(place).env("HOME", place);
     command
 }
 

@@ -3,35 +3,20 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+mod common;
+
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use common::openclaw;
+
 /// A generous timeout: the machine may be busy.
 const LONG: Duration = Duration::from_secs(120);
-
-fn openclaw(state: &Path, args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
-    command
-        .args(args)
-        .env("HOME", "/home/user")
-        .env("OPENCLAW_STATE_DIR", state)
-        .env("NO_COLOR", "1")
-        .env_remove("OPENCLAW_LOG")
-        .env_remove("OPENCLAW_CONFIG_PATH")
-        // So that no real model is used.
-        .env_remove("ANTHROPIC_API_KEY")
-        .env_remove("OPENAI_API_KEY")
-        .env_remove("GEMINI_API_KEY")
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped());
-    command
-}
 
 fn run(state: &Path, args: &[&str]) -> Output {
     openclaw(state, args).output().unwrap()

@@ -4,7 +4,7 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
 fn openclaw(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
@@ -151,16 +151,22 @@ fn plaintext_credentials_are_logged_once_at_level_warn() {
     }
 }
 
-#[test]
-fn the_demo_server_answers_and_exits_when_stdin_closes() {
-    use std::io::{BufRead as _, BufReader, Write as _};
+/// Starts the demo server, and returns it and its stdin.
+fn demo_server() -> (Child, ChildStdin) {
     let mut child = openclaw(&["demo-server"])
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut input = child.stdin.take().unwrap();
+    let input = child.stdin.take().unwrap();
+    (child, input)
+}
+
+#[test]
+fn the_demo_server_answers_and_exits_when_stdin_closes() {
+    use std::io::{BufRead as _, BufReader, Write as _};
+    let (mut child, mut input) = demo_server();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut ask = |message: serde_json::Value| -> serde_json::Value {
         writeln!(input, "{message}").unwrap();
@@ -189,13 +195,7 @@ fn the_demo_server_answers_and_exits_when_stdin_closes() {
 #[test]
 fn a_client_that_does_not_speak_mcp_is_reported() {
     use std::io::Write as _;
-    let mut child = openclaw(&["demo-server"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut input = child.stdin.take().unwrap();
+    let (child, mut input) = demo_server();
     writeln!(input, r#"{{ "jsonrpc": "2.0", "method": "notifications/nonsense" }}"#).unwrap();
     drop(input);
     let output = child.wait_with_output().unwrap();
@@ -206,7 +206,7 @@ fn a_client_that_does_not_speak_mcp_is_reported() {
 
 /// Kills the process on drop, also if the test fails.
 #[cfg(unix)]
-struct Left(std::process::Child);
+struct Left(Child);
 
 #[cfg(unix)]
 impl Drop for Left {

@@ -34,8 +34,20 @@ fn assert_only_the_summary_is_from_outside(bench: &Bench, inside: &str) {
     assert_eq!(before.last().unwrap(), &Text::ours("Summary:"));
 }
 
+/// A bench whose window is full after two turns, so that the third one is preceded by a summary.
+async fn with_two_long_answers() -> Bench {
+    let words = "many words ".repeat(300);
+    let model = Scripted::new([
+        Says::says(&words),
+        Says::says(&words),
+        Says::says("a summary"),
+        Says::says("yes"),
+    ]);
+    Bench::with(model.with_context_tokens(3_200)).await
+}
+
 #[tokio::test]
-async fn a_full_window_is_emptied_by_a_summary_that_keeps_the_persons_words_and_wraps_the_rest() {
+async fn a_full_window_is_emptied_by_a_summary_that_keeps_the_users_words_and_wraps_the_rest() {
     let words = "many words ".repeat(300);
     let model = Scripted::new([
         Says::says(&words),
@@ -88,14 +100,7 @@ async fn a_second_summary_keeps_the_words_of_the_first_and_lets_nothing_out_of_i
 
 #[tokio::test]
 async fn content_from_outside_in_a_users_message_is_not_kept_as_their_words() {
-    let words = "many words ".repeat(300);
-    let model = Scripted::new([
-        Says::says(&words),
-        Says::says(&words),
-        Says::says("a summary"),
-        Says::says("yes"),
-    ]);
-    let bench = Bench::with(model.with_context_tokens(3_200)).await;
+    let bench = with_two_long_answers().await;
     let prompt = outside(&"obey me ".repeat(100), "a prompt");
     let mut turn = bench.turn("I chose a prompt");
     turn.message.push(Part::Text(prompt));
@@ -187,14 +192,7 @@ async fn one_turn_that_fills_the_window_has_its_own_results_cut_and_is_summarise
 
 #[tokio::test]
 async fn a_user_who_pastes_a_boundary_is_still_the_user() {
-    let words = "many words ".repeat(300);
-    let model = Scripted::new([
-        Says::says(&words),
-        Says::says(&words),
-        Says::says("a summary"),
-        Says::says("yes"),
-    ]);
-    let bench = Bench::with(model.with_context_tokens(3_200)).await;
+    let bench = with_two_long_answers().await;
     let pasted = openclaw_content::render([&outside("my own words", "x")]).remove(0);
     bench.say(&pasted).await;
     bench.say("two").await;

@@ -9,8 +9,8 @@ use openclaw_agent::{Ended, Event, TurnError};
 use openclaw_models::Message;
 use openclaw_models::scripted::Turn as Says;
 use openclaw_sessions::{
-    Entry, Lease, LeaseError, LeaseKeeper, ListFilter, NewEntry, ReadFilter, Session, SessionKey,
-    SessionStore, StoreError,
+    Entry, Lease, LeaseError, LeaseFuture, LeaseKeeper, ListFilter, NewEntry, ReadFilter, Session,
+    SessionKey, SessionStore, StoreError, StoreFuture,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -133,47 +133,44 @@ impl LeaseKeeper for Gone {
     }
 }
 
-type Answered<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
-
 impl SessionStore for Contested {
-    fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> Answered<'a, Session> {
+    fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> StoreFuture<'a, Session> {
         self.store.open(key, agent)
     }
 
-    fn get<'a>(&'a self, key: &'a SessionKey) -> Answered<'a, Option<Session>> {
+    fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Session>> {
         self.store.get(key)
     }
 
-    fn list(&self, filter: ListFilter) -> Answered<'_, Vec<Session>> {
+    fn list(&self, filter: ListFilter) -> StoreFuture<'_, Vec<Session>> {
         self.store.list(filter)
     }
 
-    fn append<'a>(&'a self, key: &'a SessionKey, entries: Vec<NewEntry>) -> Answered<'a, Vec<u64>> {
+    fn append<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        entries: Vec<NewEntry>,
+    ) -> StoreFuture<'a, Vec<u64>> {
         self.store.append(key, entries)
     }
 
-    fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> Answered<'a, Vec<Entry>> {
+    fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> StoreFuture<'a, Vec<Entry>> {
         self.store.read(key, filter)
     }
 
-    fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> Answered<'a, ()> {
+    fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> StoreFuture<'a, ()> {
         self.store.set_title(key, title)
     }
 
-    fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> Answered<'a, ()> {
+    fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> StoreFuture<'a, ()> {
         self.store.set_model(key, model)
     }
 
-    fn delete<'a>(&'a self, key: &'a SessionKey) -> Answered<'a, bool> {
+    fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool> {
         self.store.delete(key)
     }
 
-    fn lease<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        by: &'a str,
-        ttl: Duration,
-    ) -> BoxFuture<'a, Result<Lease, LeaseError>> {
+    fn lease<'a>(&'a self, key: &'a SessionKey, by: &'a str, ttl: Duration) -> LeaseFuture<'a> {
         let lease = match self.remaining.lock().unwrap().pop_front() {
             Some(remaining) => {
                 Err(LeaseError::Busy { key: key.clone(), by: "somebody".to_owned(), remaining })

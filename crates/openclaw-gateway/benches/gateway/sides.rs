@@ -11,10 +11,8 @@ use openclaw_gateway::state;
 use openclaw_gateway::{Prepare, Setup};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
-use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::{self, StartMode};
-use openclaw_mcp::process::guard::Guard;
+use openclaw_mcp::fleet::{self};
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
@@ -22,7 +20,7 @@ use openclaw_protocol::Surface;
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, SendParams, SendResult};
 use openclaw_protocol::client::{Client, Options};
 use openclaw_protocol::{EventReceiver, Received, ask, names, rpc};
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_secrets::Environment;
 use openclaw_testkit::{Script, TestServer};
 use openclaw_tools::CallContext;
 use openclaw_tools::audit::{Audit, AuditOptions};
@@ -71,8 +69,6 @@ impl RunningGateway {
 /// Audit, approvals and large results are stored as in the real program.
 fn setup(folder: &Path) -> Setup {
     let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
-    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let (guard, host) = (Guard::none(), Host::default());
     let services = CallServices {
         audit: Audit::to_file(folder.join("audit.jsonl"), AuditOptions::default()).unwrap(),
         pins: Some(Arc::new(Pins::load(folder.join("pins.json")).unwrap())),
@@ -80,8 +76,7 @@ fn setup(folder: &Path) -> Setup {
     };
     let folders =
         Folders { catalogue: Some(folder.join("catalogue")), logs: Some(folder.join("logs")) };
-    let context =
-        DialContext { resolver, environment: environment.clone(), guard, host, auth: None };
+    let context = DialContext::new(environment.clone());
     Setup {
         config: load(folder).config.unwrap(),
         config_file: folder.join("openclaw.json"),
@@ -90,14 +85,7 @@ fn setup(folder: &Path) -> Setup {
             move || load(&folder)
         }),
         state: folder.to_owned(),
-        fleet: fleet::Setup {
-            context,
-            folders,
-            services,
-            tries_again: true,
-            start: StartMode::Eager,
-            agent: None,
-        },
+        fleet: fleet::Setup { folders, services, ..fleet::Setup::new(context) },
         environment,
         version: "bench".to_owned(),
         people: true,

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use anstyle::Style;
-use openclaw_content::{Untrusted, clean_line};
+use openclaw_content::{Untrusted, clean_line, wrap_words};
 use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_mcp::server::supervisor::ServerError;
 use openclaw_protocol::mcp::GrantInfo;
@@ -120,7 +120,7 @@ fn error_lines(error: &ServerError, column: usize, room: usize, bad: Style) -> S
     let mut text = String::new();
     for (mark, part) in parts {
         let part = part.map(|part| clean(part, TEXT_CHARS)).unwrap_or_default();
-        for (at, line) in wrap(&part, room.saturating_sub(2)).iter().enumerate() {
+        for (at, line) in wrap_words(&part, room.saturating_sub(2)).iter().enumerate() {
             let mark = if at == 0 { mark } else { " " };
             let _ = write!(text, "\n  {:column$}{bad}{mark}{bad:#} {line}", "");
         }
@@ -213,19 +213,4 @@ pub fn login_rows(grant: &GrantInfo) -> Vec<(&'static str, String)> {
 
 fn clean(text: &str, most: usize) -> String {
     clean_line(Untrusted::new(text), most)
-}
-
-/// Lines of at most so many characters, broken between words.
-fn wrap(text: &str, room: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut() {
-            Some(line) if line.chars().count() + 1 + word.chars().count() <= room => {
-                line.push(' ');
-                line.push_str(word);
-            }
-            _ => lines.push(word.to_owned()),
-        }
-    }
-    lines
 }

@@ -13,15 +13,15 @@ use openclaw_tools::audit::{Audit, AuditOptions};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{LONG, Place, anybody, ask, config, entry, refused, somebody, stop, try_ask};
+use crate::support::{
+    LONG, Place, ask, caller, caller_with, config, entry, refused, request, running, stop,
+};
 
 #[tokio::test]
 async fn a_tool_is_called_by_either_of_its_names_and_its_answer_is_not_cut() {
     let mut server = entry(&Script::new());
     server["maxResultChars"] = json!(1_000);
-    let place = Place::new(&config(&json!({ "a": server })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&json!({ "a": server }))).await;
     for params in [
         json!({ "server": "a", "tool": "big", "args": { "bytes": 300_000 } }),
         json!({ "server": "a", "tool": "mcp_a_big", "args": { "bytes": 300_000 } }),
@@ -50,9 +50,7 @@ async fn a_call_that_cannot_be_made_fails_with_a_hint() {
     });
     let mut config = config(&servers);
     config["tools"] = json!({ "deny": ["mcp_a_crash"] });
-    let place = Place::new(&config);
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config).await;
     for (params, expected, hint) in [
         (json!({ "server": "b", "tool": "x" }), "UNKNOWN_SERVER", "known servers: a"),
         (json!({ "server": "a", "tool": "ecko" }), "UNKNOWN_TOOL", "`echo`"),
@@ -79,7 +77,7 @@ async fn a_call_that_cannot_be_made_fails_with_a_hint() {
             (&json!(true), &json!(failure))
         );
     }
-    assert!(try_ask(&me, "mcp.call", json!({ "tool": "x", "args": [] })).await.is_err());
+    assert!(request(&me, "mcp.call", json!({ "tool": "x", "args": [] })).await.is_err());
     stop(gateway).await;
 }
 
@@ -89,9 +87,7 @@ async fn a_changed_tool_is_called_only_when_it_is_approved_again() {
         .tools([Tool::new("count")])
         .changed_tools([Tool::new("count").description("Something else.")])
         .list_changed_after_calls(1);
-    let place = Place::new(&config(&json!({ "a": entry(&script) })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&json!({ "a": entry(&script) }))).await;
     let params = json!({ "server": "a", "tool": "count" });
     assert_eq!(ask(&me, "mcp.call", params.clone()).await["isError"], false);
     ask(&me, "mcp.refresh", json!({ "server": "a" })).await;
@@ -129,7 +125,7 @@ async fn calls_that_are_refused_are_written_down_once() {
     setup.fleet.services.audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
     let gateway = Gateway::start(setup).await.unwrap();
     timeout(LONG, gateway.fleet().tried()).await.unwrap();
-    let (me, other) = (anybody(&gateway), somebody(&gateway, &["read", "write"]));
+    let (me, other) = (caller(&gateway), caller_with(&gateway, &["read", "write"]));
     let params = json!({ "server": "a", "tool": "count" });
     refused(&other, "mcp.call", params.clone()).await;
     ask(&me, "mcp.call", params.clone()).await;
@@ -166,7 +162,7 @@ async fn a_caller_without_the_approvals_scope_calls_only_tools_that_need_no_appr
     trusted["approval"] = json!("never");
     let place = Place::new(&config(&json!({ "a": entry(&looks), "b": asks, "c": trusted })));
     let gateway = place.start().await;
-    let me = somebody(&gateway, &["read", "write"]);
+    let me = caller_with(&gateway, &["read", "write"]);
     for tool in ["mcp_a_change", "mcp_b_look", "mcp_b_change"] {
         for approve in [json!(null), json!(false), json!(true)] {
             let params = json!({ "tool": tool, "approve": approve });
@@ -178,7 +174,7 @@ async fn a_caller_without_the_approvals_scope_calls_only_tools_that_need_no_appr
     for tool in ["mcp_a_look", "mcp_c_look", "mcp_c_change"] {
         assert_eq!(ask(&me, "mcp.call", json!({ "tool": tool })).await["isError"], false, "{tool}");
     }
-    let decider = somebody(&gateway, &["write", "approvals"]);
+    let decider = caller_with(&gateway, &["write", "approvals"]);
     let told = ask(&decider, "mcp.call", json!({ "tool": "mcp_b_change" })).await;
     assert_eq!(told["isError"], false);
     stop(gateway).await;
@@ -188,7 +184,7 @@ async fn a_caller_without_the_approvals_scope_calls_only_tools_that_need_no_appr
 async fn a_read_only_caller_cannot_call_or_connect() {
     let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
     let gateway = place.start().await;
-    let me = somebody(&gateway, &["read"]);
+    let me = caller_with(&gateway, &["read"]);
     ask(&me, "mcp.tools", json!({})).await;
     for (method, params) in [
         ("mcp.call", json!({ "tool": "mcp_a_echo", "args": { "text": "x" } })),
@@ -260,7 +256,7 @@ async fn a_call_that_is_dropped_over_the_socket_is_cancelled_at_its_server() {
 async fn progress_is_sent_only_to_the_caller_and_not_too_often() {
     let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
     let gateway = place.start().await;
-    let (me, other) = (anybody(&gateway), anybody(&gateway));
+    let (me, other) = (caller(&gateway), caller(&gateway));
     let (mut mine, mut theirs) = (me.events(), other.events());
     let params = json!({
         "tool": "mcp_a_sleep", "args": { "ms": 1_000, "every": 5 }, "progressToken": "mine",
@@ -284,9 +280,7 @@ async fn progress_is_sent_only_to_the_caller_and_not_too_often() {
 
 #[tokio::test]
 async fn arguments_that_are_texts_get_the_types_of_the_schema() {
-    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&json!({ "a": entry(&Script::new()) }))).await;
     let params = json!({ "tool": "mcp_a_add", "args": { "a": 2 }, "texts": { "b": "3" } });
     assert_eq!(ask(&me, "mcp.call", params).await["structuredContent"], json!({ "sum": 5 }));
     let wrong = json!({ "tool": "mcp_a_add", "args": { "a": 2 }, "texts": { "b": "many" } });

@@ -5,7 +5,7 @@ use openclaw_testkit::{Odd, Script, TestServer};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{LONG, Place, anybody, ask, config, entry, say, stop};
+use crate::support::{LONG, ask, config, entry, running, say, stop};
 
 #[tokio::test]
 async fn servers_stand_in_columns_and_hostile_names_command_nothing() {
@@ -14,9 +14,7 @@ async fn servers_stand_in_columns_and_hostile_names_command_nothing() {
         "a": entry(&script),
         "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
     });
-    let place = Place::new(&config(&servers));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&servers)).await;
     let text = say(&me, "/mcp servers").await;
     assert!(text.starts_with("MCP Servers (2 configured)\n──"), "{text}");
     assert!(text.contains("\n  a               stdio://"), "{text}");
@@ -40,9 +38,7 @@ async fn servers_stand_in_columns_and_hostile_names_command_nothing() {
 #[tokio::test]
 async fn a_service_comes_and_goes_by_command() {
     let http = TestServer::http(&Script::new());
-    let place = Place::new(&config(&json!({})));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&json!({}))).await;
     assert!(say(&me, "/mcp").await.contains("No MCP servers."));
     let text = say(&me, &format!("/mcp connect {} --name x", http.url())).await;
     assert!(text.starts_with("✓ x is connected: 15 tools."), "{text}");
@@ -57,9 +53,7 @@ async fn a_service_comes_and_goes_by_command() {
 async fn where_the_tool_is_denied_the_command_is_too() {
     let mut config = config(&json!({ "a": entry(&Script::new()) }));
     config["tools"] = json!({ "deny": ["mcp_manage"] });
-    let place = Place::new(&config);
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config).await;
     assert!(say(&me, "/mcp servers").await.contains("Not allowed: "));
     let commands = ask(&me, "commands.list", json!({})).await;
     let names = commands["commands"].as_array().unwrap().iter().map(|it| &it["name"]);
@@ -69,9 +63,7 @@ async fn where_the_tool_is_denied_the_command_is_too() {
 
 #[tokio::test]
 async fn the_command_is_listed_with_its_verbs_and_the_servers() {
-    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&json!({ "a": entry(&Script::new()) }))).await;
     let commands = ask(&me, "commands.list", json!({})).await;
     let mut all = commands["commands"].as_array().unwrap().iter();
     let mcp = all.find(|it| it["name"] == "mcp").unwrap();
@@ -87,9 +79,7 @@ async fn the_command_is_listed_with_its_verbs_and_the_servers() {
 
 #[tokio::test]
 async fn an_agent_may_list_freely_but_needs_approval_for_changes() {
-    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&json!({ "a": entry(&Script::new()) }))).await;
     let invoke = async |args: Value, confirm: bool| {
         let params = json!({ "name": "mcp_manage", "args": args, "confirm": confirm });
         ask(&me, "tools.invoke", params).await
@@ -118,9 +108,7 @@ async fn an_agent_may_list_freely_but_needs_approval_for_changes() {
 
 #[tokio::test]
 async fn a_slow_command_can_be_aborted() {
-    let place = Place::new(&config(&json!({})));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&json!({}))).await;
     // A peer that accepts connections and never responds.
     let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let command = format!("/mcp connect http://{}/mcp --name mute", silent.local_addr().unwrap());

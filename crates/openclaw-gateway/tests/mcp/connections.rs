@@ -3,15 +3,13 @@
 use openclaw_testkit::{Script, TestServer};
 use serde_json::json;
 
-use crate::support::{Place, anybody, ask, config, entry, refused, stop};
+use crate::support::{ask, config, entry, refused, running, stop};
 
 #[tokio::test]
 async fn a_service_is_used_until_it_is_disconnected_and_a_reload_keeps_it() {
     let http = TestServer::http(&Script::new());
     let a = entry(&Script::new());
-    let place = Place::new(&config(&json!({ "a": a })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (place, gateway, me) = running(&config(&json!({ "a": a }))).await;
     let params = json!({ "url": http.url(), "server": "extra" });
     let told = ask(&me, "mcp.connect", params.clone()).await;
     assert_eq!((&told["ok"], &told["server"]["name"]), (&json!(true), &json!("extra")));
@@ -33,9 +31,7 @@ async fn a_service_is_used_until_it_is_disconnected_and_a_reload_keeps_it() {
 
 #[tokio::test]
 async fn an_invalid_or_unreachable_server_is_rejected_and_not_kept() {
-    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&json!({ "a": entry(&Script::new()) }))).await;
     for url in [
         "npx some-server",
         "stdio://npx",
@@ -63,9 +59,7 @@ async fn an_invalid_or_unreachable_server_is_rejected_and_not_kept() {
 #[tokio::test]
 async fn a_disconnected_server_stays_off_until_it_is_reconnected_or_its_entry_changes() {
     let (a, b) = (entry(&Script::new()), entry(&Script::new().name("b")));
-    let place = Place::new(&config(&json!({ "a": a, "b": b })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (place, gateway, me) = running(&config(&json!({ "a": a, "b": b }))).await;
     let call = json!({ "server": "a", "tool": "count" });
     ask(&me, "mcp.disconnect", json!({ "server": "a" })).await;
     assert_eq!(ask(&me, "mcp.status", json!({ "server": "a" })).await["state"], "closed");
@@ -96,9 +90,7 @@ async fn the_state_of_logins_is_reported() {
         "remote": { "url": http.url() },
         "broken": { "url": "http://127.0.0.1:9/mcp" },
     });
-    let place = Place::new(&config(&servers));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&servers)).await;
     for name in ["a", "remote"] {
         let told = ask(&me, "mcp.auth", json!({ "server": name })).await;
         assert_eq!(told, json!({ "ok": true, "state": "none" }));

@@ -7,7 +7,7 @@ use openclaw_testkit::Script;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::support::{LONG, Place, anybody, ask, config, entry, say, stop};
+use crate::support::{LONG, Place, ask, caller, config, entry, running, say, stop};
 
 const NOTEBOOK: &str = include_str!("notebook.py");
 
@@ -25,9 +25,7 @@ async fn a_resource_is_read_again_when_its_server_says_that_it_has_changed_and_n
         "resources": ["note://today"],
         "timeout": 60_000,
     });
-    let place = Place::new(&config(&json!({ "notebook": notebook })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&json!({ "notebook": notebook }))).await;
     say(&me, "hello").await;
     // No turn waits long for it: on a busy machine it may be read after the first turn.
     let read = async {
@@ -60,7 +58,7 @@ async fn an_unavailable_server_does_not_delay_turns() {
     let place = Place::new(&config(&json!({ "hangs": hangs, "broken": broken })));
     // Does not wait for the servers: one of them never starts.
     let gateway = openclaw_gateway::Gateway::start(place.setup()).await.unwrap();
-    let me = anybody(&gateway);
+    let me = caller(&gateway);
     for _ in 0..3 {
         assert!(!say(&me, "hello").await.is_empty());
     }

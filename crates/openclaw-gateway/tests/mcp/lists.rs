@@ -3,7 +3,7 @@
 use openclaw_testkit::{Odd, Script, Tool};
 use serde_json::json;
 
-use crate::support::{Place, anybody, ask, config, entry, refused, stop};
+use crate::support::{ask, config, entry, refused, running, stop};
 
 #[tokio::test]
 async fn servers_are_listed_with_their_states_and_missing_ones() {
@@ -12,9 +12,7 @@ async fn servers_are_listed_with_their_states_and_missing_ones() {
         "broken": { "command": "/nowhere/at/all", "required": true, "maxRestarts": 0 },
         "off": { "command": "x", "enabled": false },
     });
-    let place = Place::new(&config(&servers));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&servers)).await;
     let told = ask(&me, "mcp.servers", json!({})).await;
     let states: Vec<_> = told["servers"].as_array().unwrap().iter().map(|it| &it["name"]).collect();
     assert_eq!(states, ["a", "broken", "off"]);
@@ -37,9 +35,7 @@ async fn tools_are_listed_with_skipped_ones_and_missing_servers() {
     });
     let mut config = config(&servers);
     config["tools"] = json!({ "deny": ["mcp_a_crash"] });
-    let place = Place::new(&config);
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config).await;
     let told = ask(&me, "mcp.tools", json!({})).await;
     let tools = told["tools"].as_array().unwrap();
     let tool = |name: &str| tools.iter().find(|it| it["tool"] == name).unwrap();
@@ -60,9 +56,7 @@ async fn tools_are_listed_with_skipped_ones_and_missing_servers() {
 
 #[tokio::test]
 async fn resources_and_prompts_are_listed_read_and_filled_in() {
-    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&json!({ "a": entry(&Script::new()) }))).await;
     let resources = ask(&me, "mcp.resources", json!({})).await;
     assert_eq!(resources["resources"][0]["server"], "a");
     let uri = &resources["resources"][0]["uri"];
@@ -87,9 +81,7 @@ async fn resources_and_prompts_are_listed_read_and_filled_in() {
 async fn arguments_of_prompts_and_templates_are_completed() {
     let silent = Script::new().capabilities(json!({ "tools": {}, "prompts": {} }));
     let servers = json!({ "a": entry(&Script::new()), "old": entry(&Script::new().legacy()), "b": entry(&silent) });
-    let place = Place::new(&config(&servers));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&servers)).await;
     for (server, of) in [("a", "greet"), ("old", "greet"), ("a", "test://echo/{text}")] {
         let argument = if of == "greet" { "name" } else { "text" };
         let params = json!({ "server": server, "of": of, "argument": argument, "value": "A" });
@@ -125,9 +117,7 @@ async fn a_refresh_reports_new_tools_and_unreachable_servers() {
         "a": entry(&script),
         "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
     });
-    let place = Place::new(&config(&servers));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&servers)).await;
     let same = ask(&me, "mcp.refresh", json!({ "server": "a" })).await;
     assert_eq!((&same["ok"], &same["servers"][0]["added"]), (&json!(true), &json!([])));
     let all = ask(&me, "mcp.refresh", json!({})).await;
@@ -138,9 +128,7 @@ async fn a_refresh_reports_new_tools_and_unreachable_servers() {
 
 #[tokio::test]
 async fn logs_of_a_server_are_returned_and_unknown_ones_are_rejected() {
-    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (_place, gateway, me) = running(&config(&json!({ "a": entry(&Script::new()) }))).await;
     let told = ask(&me, "mcp.logs", json!({ "server": "a", "lines": 5 })).await;
     let lines = told["lines"].as_array().unwrap();
     assert!(lines.iter().any(|line| line.as_str().unwrap().contains("Ready")), "{told}");
@@ -152,9 +140,8 @@ async fn logs_of_a_server_are_returned_and_unknown_ones_are_rejected() {
 #[tokio::test]
 async fn a_reload_tells_what_became_of_the_servers() {
     let a = entry(&Script::new());
-    let place = Place::new(&config(&json!({ "a": a, "gone": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let me = anybody(&gateway);
+    let (place, gateway, me) =
+        running(&config(&json!({ "a": a, "gone": entry(&Script::new()) }))).await;
     place.write(&config(&json!({ "a": a, "new": entry(&Script::new()) })));
     let told = ask(&me, "mcp.reload", json!({})).await;
     let expected = json!({ "ok": true, "added": ["new"], "removed": ["gone"], "restarted": [], "updated": [] });

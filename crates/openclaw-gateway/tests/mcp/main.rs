@@ -4,6 +4,8 @@
 
 mod calls;
 mod commands;
+#[path = "../common/mod.rs"]
+mod common;
 mod connections;
 mod context;
 mod lists;

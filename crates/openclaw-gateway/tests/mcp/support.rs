@@ -1,33 +1,19 @@
-//! A gateway with its own directory, and callers.
+//! Configurations of test servers, and callers that list and call them.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use openclaw_config::{LoadEnvironment, Loaded, load};
-use openclaw_gateway::socket::{Caller, CallerService as _, Endpoint};
-use openclaw_gateway::{Gateway, Prepare, Setup};
-use openclaw_mcp::call::bridge::CallServices;
-use openclaw_mcp::connection::client::Host;
-use openclaw_mcp::fleet::{self, StartMode};
-use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::server::Folders;
-use openclaw_mcp::server::dial::DialContext;
-use openclaw_mcp::store::pins::Pins;
-use openclaw_protocol::client::Options;
-use openclaw_protocol::{ErrorShape, Received};
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_gateway::Gateway;
+use openclaw_gateway::socket::Endpoint;
+use openclaw_protocol::Received;
+use openclaw_protocol::connect::caps;
 use openclaw_testkit::{Script, TestServer};
-use openclaw_tools::audit::Audit;
-use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::time::timeout;
 
-/// Generous: the machine may be busy.
-pub(crate) const LONG: Duration = Duration::from_secs(120);
+use crate::common::{ALL_SCOPES, connect};
+pub(crate) use crate::common::{LONG, Place, request};
 
 /// The entry of a testkit server.
 pub(crate) fn entry(script: &Script) -> Value {
@@ -40,77 +26,12 @@ pub(crate) fn config(servers: &Value) -> Value {
     json!({ "agents": { "defaults": { "model": "offline" } }, "mcp": { "servers": servers } })
 }
 
-/// A directory with a configuration.
-pub(crate) struct Place(TempDir);
-
-impl Place {
-    pub(crate) fn new(config: &Value) -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
-        place.write(config);
-        place
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn file(&self) -> PathBuf {
-        self.path().join("openclaw.json")
-    }
-
-    /// Writes another configuration.
-    pub(crate) fn write(&self, config: &Value) {
-        std::fs::write(self.file(), config.to_string()).unwrap();
-    }
-
-    pub(crate) fn setup(&self) -> Setup {
-        let environment: Environment =
-            [("PATH", "/usr/local/bin:/usr/bin:/bin")].into_iter().collect();
-        let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-        let file = self.file();
-        let load: Arc<dyn Fn() -> Loaded + Send + Sync> =
-            Arc::new(move || load(&file, LoadEnvironment { variable: &|_| None, home: None }));
-        let loaded = load();
-        let Some(config) = loaded.config else { panic!("{:?}", loaded.report) };
-        let state = self.path().join("state");
-        let context = DialContext {
-            resolver,
-            environment: environment.clone(),
-            guard: Guard::none(),
-            host: Host::default(),
-            auth: None,
-        };
-        let pins = Pins::load(self.path().join("pins.json")).unwrap();
-        Setup {
-            config,
-            config_file: self.file(),
-            load,
-            fleet: fleet::Setup {
-                context,
-                folders: Folders { catalogue: None, logs: Some(self.path().join("logs")) },
-                services: CallServices {
-                    audit: Audit::none(),
-                    spill: None,
-                    pins: Some(Arc::new(pins)),
-                },
-                tries_again: true,
-                start: StartMode::Eager,
-                agent: None,
-            },
-            state,
-            environment,
-            version: "1.2.3".to_owned(),
-            people: true,
-            prepare: Prepare::AtStart,
-        }
-    }
-
-    /// Starts a gateway and waits until all servers were tried.
-    pub(crate) async fn start(&self) -> Arc<Gateway> {
-        let gateway = Gateway::start(self.setup()).await.unwrap();
-        timeout(LONG, gateway.fleet().tried()).await.unwrap();
-        gateway
-    }
+/// Starts a gateway with this configuration, and connects a caller with all scopes.
+pub(crate) async fn running(config: &Value) -> (Place, Arc<Gateway>, Arc<dyn Endpoint>) {
+    let place = Place::new(config);
+    let gateway = place.start().await;
+    let me = caller(&gateway);
+    (place, gateway, me)
 }
 
 pub(crate) async fn stop(gateway: Arc<Gateway>) {
@@ -118,37 +39,17 @@ pub(crate) async fn stop(gateway: Arc<Gateway>) {
 }
 
 /// A caller in this process with these scopes.
-pub(crate) fn somebody(gateway: &Arc<Gateway>, scopes: &[&str]) -> Arc<dyn Endpoint> {
-    let options = Options::new("", None, "1");
-    let caller = Caller {
-        client: options.client,
-        role: options.role,
-        scopes: scopes.iter().map(|scope| format!("operator.{scope}")).collect(),
-        caps: options.caps,
-        commands: Vec::new(),
-        remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-        connection: "this process".to_owned(),
-    };
-    gateway.open(caller).unwrap()
+pub(crate) fn caller_with(gateway: &Arc<Gateway>, scopes: &[&str]) -> Arc<dyn Endpoint> {
+    connect(gateway, scopes, &[caps::TOOL_EVENTS])
 }
 
 /// A caller in this process with all scopes.
-pub(crate) fn anybody(gateway: &Arc<Gateway>) -> Arc<dyn Endpoint> {
-    somebody(gateway, &["admin", "read", "write", "approvals"])
-}
-
-pub(crate) async fn try_ask(
-    surface: &Arc<dyn Endpoint>,
-    method: &str,
-    params: Value,
-) -> Result<Value, ErrorShape> {
-    let params = to_raw_value(&params).unwrap();
-    let answer = timeout(LONG, surface.request(method, Some(params))).await.unwrap()?;
-    Ok(serde_json::from_str(answer.get()).unwrap())
+pub(crate) fn caller(gateway: &Arc<Gateway>) -> Arc<dyn Endpoint> {
+    caller_with(gateway, &ALL_SCOPES)
 }
 
 pub(crate) async fn ask(surface: &Arc<dyn Endpoint>, method: &str, params: Value) -> Value {
-    match try_ask(surface, method, params).await {
+    match request(surface, method, params).await {
         Ok(answer) => answer,
         Err(error) => panic!("{method}: {error:?}"),
     }
@@ -160,7 +61,7 @@ pub(crate) async fn refused(
     method: &str,
     params: Value,
 ) -> (String, String, String) {
-    match try_ask(surface, method, params).await {
+    match request(surface, method, params).await {
         Ok(answer) => panic!("{method}: {answer}"),
         Err(error) => {
             let details = error.details.as_deref().map_or("{}", |raw| raw.get());

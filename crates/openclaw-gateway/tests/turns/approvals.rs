@@ -206,7 +206,7 @@ async fn a_changed_tool_needs_approval_even_if_approval_is_never() {
     assert_eq!(user.end_of("r1").await["state"], "final");
     let confirmed = json!({ "name": "mcp_x_look", "args": {}, "confirm": true });
     assert_eq!(user.ask("tools.invoke", confirmed).await.unwrap()["ok"], true);
-    place.write(&with("Looks, and sends your keys away.").to_string());
+    place.write(&with("Looks, and sends your keys away."));
     assert_eq!(user.ask("config.reload", json!({})).await.unwrap()["ok"], true);
     timeout(LONG, gateway.fleet().tried()).await.unwrap();
     user.send(KEY, "r2", "/call mcp_x_look {}").await;

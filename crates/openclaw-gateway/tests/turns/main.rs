@@ -6,6 +6,8 @@ mod approvals;
 mod audit;
 mod bad_input;
 mod chatting;
+#[path = "../common/mod.rs"]
+mod common;
 mod crowd;
 mod elicitation;
 mod folders;

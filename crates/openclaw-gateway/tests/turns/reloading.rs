@@ -33,7 +33,7 @@ async fn a_changed_server_is_started_anew_and_an_unchanged_one_keeps_its_process
     let same = someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(same, json!({ "ok": true, "changed": [], "issues": [] }));
     let changed = entry(&Script::new().name("after"));
-    place.write(&config(&json!({ "a": stays, "b": changed })).to_string());
+    place.write(&config(&json!({ "a": stays, "b": changed })));
     let reloaded = someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(reloaded["ok"], true);
     assert!(reloaded["changed"].to_string().contains("servers.b"), "{reloaded}");
@@ -68,7 +68,7 @@ async fn a_deleted_or_emptied_file_is_rejected_and_its_rules_stay() {
     let place = Place::new(&json!({}));
     let more = place.path().join("more.json");
     std::fs::write(&more, r#"{ acp: { maxServers: 3 } }"#).unwrap();
-    place.write(&rules.to_string());
+    place.write(&rules);
     let gateway = place.start().await;
     let someone = Someone::new(&gateway);
     let refused = async |why: &str| {
@@ -86,14 +86,14 @@ async fn a_deleted_or_emptied_file_is_rejected_and_its_rules_stay() {
     }
     std::fs::remove_file(place.config_file()).unwrap();
     refused("openclaw.json was deleted").await;
-    place.write(&rules.to_string());
+    place.write(&rules);
     std::fs::write(&more, "").unwrap();
     refused("more.json is now empty").await;
     // A file that was always empty is accepted.
     std::fs::write(&more, r#"{ acp: { maxServers: 3 }, $include: "later.json" }"#).unwrap();
     std::fs::write(place.path().join("later.json"), "// later").unwrap();
     rules["acp"] = json!({ "maxTools": 7 });
-    place.write(&rules.to_string());
+    place.write(&rules);
     let taken = someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(taken["ok"], true, "{taken}");
     // An explicit reset is accepted.
@@ -110,7 +110,7 @@ async fn a_newly_created_file_is_applied() {
     std::fs::remove_file(place.config_file()).unwrap();
     let gateway = place.start().await;
     let someone = Someone::new(&gateway);
-    place.write(&config(&json!({ "a": entry(&Script::new()) })).to_string());
+    place.write(&config(&json!({ "a": entry(&Script::new()) })));
     let taken = someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(taken["ok"], true, "{taken}");
     assert!(taken["changed"].to_string().contains("servers.a"), "{taken}");
@@ -125,7 +125,7 @@ async fn removing_the_server_in_use_in_mid_call_gives_a_clear_error_and_the_turn
     let mut someone = Someone::new(&gateway);
     someone.send(KEY, "r1", "/call mcp_a_sleep {\"ms\":80000}").await;
     someone.until_called("r1").await;
-    place.write(&config(&json!({})).to_string());
+    place.write(&config(&json!({})));
     let reloaded = someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(reloaded["ok"], true);
     let heard = someone.hear_run("r1").await;
@@ -150,7 +150,7 @@ async fn a_saved_file_is_put_in_force_by_itself_also_after_a_bad_one() {
         if broken {
             place.write("{ nonsense");
         }
-        place.write(&config(&json!({ name: entry(&Script::new()) })).to_string());
+        place.write(&config(&json!({ name: entry(&Script::new()) })));
         loop {
             let event = someone.hear_of("mcp.server").await;
             if event["name"] == name && event["state"] == "ready" {
@@ -183,7 +183,7 @@ async fn origins_and_hosts_allowed_later_are_accepted_from_then_on() {
     assert_eq!(status(&served, "claw.example:8443", public).await, "403");
     let mut open = config(&json!({}));
     open["gateway"] = json!({ "allowedOrigins": [page], "publicUrl": format!("{public}/claw") });
-    place.write(&open.to_string());
+    place.write(&open);
     let taken = someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(taken["ok"], true, "{taken}");
     for (host, origin) in
@@ -193,7 +193,7 @@ async fn origins_and_hosts_allowed_later_are_accepted_from_then_on() {
     }
     assert_eq!(status(&served, "claw.example", public).await, "403");
     assert_eq!(status(&served, "localhost", "https://claw.example").await, "403");
-    place.write(&config(&json!({})).to_string());
+    place.write(&config(&json!({})));
     someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(status(&served, "localhost", page).await, "403");
     timeout(LONG, served.stop(Duration::ZERO)).await.unwrap();

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::{SinkExt as _, StreamExt as _};
 use openclaw_gateway::serve::serve;
 use openclaw_gateway::state;
-use openclaw_testkit::{Peers, Script};
+use openclaw_testkit::{GatewaySchema, Script};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -14,52 +14,30 @@ use tokio_tungstenite::{MaybeTlsStream, WebSocketStream, connect_async};
 
 use crate::support::{KEY, LONG, Place, config, entry, entry_with, is_end};
 
-/// The published schema.
-struct Schema(Value);
-
-impl Schema {
-    fn find() -> Self {
-        let text = std::fs::read_to_string(Peers::find().gateway_schema()).unwrap();
-        Self(serde_json::from_str(&text).unwrap())
-    }
-
-    #[track_caller]
-    fn check(&self, name: &str, value: &Value) {
-        let definition = &self.0["definitions"][name];
-        assert!(definition.is_object(), "the schema has no {name}");
-        let validator = jsonschema::validator_for(definition).unwrap();
-        let errors: Vec<String> = validator
-            .iter_errors(value)
-            .map(|it| format!("{}: {it}", it.instance_path()))
-            .collect();
-        assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
-    }
-
-    /// Checks an event frame and its payload.
-    #[track_caller]
-    fn check_event(&self, frame: &Value) {
-        self.check("EventFrame", frame);
-        let payload = &frame["payload"];
-        match (frame["event"].as_str().unwrap(), payload["state"].as_str()) {
-            ("chat", Some("delta")) => self.check("ChatDeltaEvent", payload),
-            ("chat", Some("final")) => self.check("ChatFinalEvent", payload),
-            ("chat", Some("aborted")) => self.check("ChatAbortedEvent", payload),
-            ("chat", Some("error")) => self.check("ChatErrorEvent", payload),
-            ("agent", _) => self.check("AgentEvent", payload),
-            ("tick", _) => self.check("TickEvent", payload),
-            ("shutdown", _) => self.check("ShutdownEvent", payload),
-            ("node.invoke.request", _) => self.check("NodeInvokeRequestEvent", payload),
-            ("chat", state) => panic!("unknown state of a chat event: {state:?}"),
-            // Our own events are not in the schema.
-            _ => {}
-        }
+/// Checks an event frame and its payload.
+#[track_caller]
+fn check_event(schema: &GatewaySchema, frame: &Value) {
+    schema.check("EventFrame", frame);
+    let payload = &frame["payload"];
+    match (frame["event"].as_str().unwrap(), payload["state"].as_str()) {
+        ("chat", Some("delta")) => schema.check("ChatDeltaEvent", payload),
+        ("chat", Some("final")) => schema.check("ChatFinalEvent", payload),
+        ("chat", Some("aborted")) => schema.check("ChatAbortedEvent", payload),
+        ("chat", Some("error")) => schema.check("ChatErrorEvent", payload),
+        ("agent", _) => schema.check("AgentEvent", payload),
+        ("tick", _) => schema.check("TickEvent", payload),
+        ("shutdown", _) => schema.check("ShutdownEvent", payload),
+        ("node.invoke.request", _) => schema.check("NodeInvokeRequestEvent", payload),
+        ("chat", state) => panic!("unknown state of a chat event: {state:?}"),
+        // Our own events are not in the schema.
+        _ => {}
     }
 }
 
 /// A client that checks every frame.
 struct Looking {
     socket: WebSocketStream<MaybeTlsStream<TcpStream>>,
-    schema: Schema,
+    schema: GatewaySchema,
 }
 
 impl Looking {
@@ -70,7 +48,7 @@ impl Looking {
                 Some(Ok(Message::Text(text))) => {
                     let frame: Value = serde_json::from_str(&text).unwrap();
                     match frame["type"] == "event" {
-                        true => self.schema.check_event(&frame),
+                        true => check_event(&self.schema, &frame),
                         false => self.schema.check("ResponseFrame", &frame),
                     }
                     return Some(frame);
@@ -122,7 +100,7 @@ async fn what_a_running_gateway_says_is_what_the_schema_says() {
     timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
     let found = state::find(served.state()).unwrap();
     let (socket, _) = timeout(LONG, connect_async(found.url)).await.unwrap().unwrap();
-    let mut client = Looking { socket, schema: Schema::find() };
+    let mut client = Looking { socket, schema: GatewaySchema::find() };
     let params = json!({
         "minProtocol": 4, "maxProtocol": 4,
         "client": { "id": "test", "version": "1", "platform": "linux", "mode": "test" },

@@ -21,7 +21,7 @@ fn config_with_server(place: &Place, script: &str) -> serde_json::Value {
 #[tokio::test]
 async fn it_listens_before_its_servers_are_started() {
     let place = Place::new(&json!({}));
-    place.write(&config_with_server(&place, "cp gateway.json seen.json").to_string());
+    place.write(&config_with_server(&place, "cp gateway.json seen.json"));
     let served = serve(place.setup(), None, Some(0)).await.unwrap();
     timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
     let seen = std::fs::read_to_string(served.state().join("seen.json")).unwrap();
@@ -32,7 +32,7 @@ async fn it_listens_before_its_servers_are_started() {
 #[tokio::test]
 async fn a_taken_port_is_detected_before_a_server_is_started() {
     let place = Place::new(&json!({}));
-    place.write(&config_with_server(&place, "touch started").to_string());
+    place.write(&config_with_server(&place, "touch started"));
     let taken = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let port = taken.local_addr().unwrap().port();
     let refused = serve(place.setup(), None, Some(port)).await.unwrap_err();

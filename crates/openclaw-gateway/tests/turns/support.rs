@@ -1,107 +1,24 @@
-//! A gateway with its own directory, and callers that record events.
+//! Configurations of test servers, and callers that record events.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_config::{LoadEnvironment, Loaded, load};
-use openclaw_gateway::socket::{Caller, CallerService as _, Endpoint};
-use openclaw_gateway::{Gateway, Prepare, Setup};
-use openclaw_mcp::call::bridge::CallServices;
-use openclaw_mcp::connection::client::Host;
-use openclaw_mcp::fleet::{self, StartMode};
-use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::server::Folders;
-use openclaw_mcp::server::dial::DialContext;
-use openclaw_mcp::store::pins::Pins;
-use openclaw_protocol::client::{Client, Options};
+use openclaw_gateway::Gateway;
+use openclaw_gateway::socket::Endpoint;
+use openclaw_protocol::client::Client;
 use openclaw_protocol::connect::caps;
 use openclaw_protocol::{ErrorShape, EventReceiver, Received, Surface};
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer, processes};
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use tokio::time::timeout;
 
-/// Generous: the machine may be busy.
-pub(crate) const LONG: Duration = Duration::from_secs(90);
+use crate::common::{ALL_SCOPES, connect, request};
+pub(crate) use crate::common::{LONG, Place};
+
 /// The session used by most tests.
 pub(crate) const KEY: &str = "agent:main:main";
-
-/// A directory with a configuration.
-pub(crate) struct Place {
-    folder: TempDir,
-}
-
-impl Place {
-    pub(crate) fn new(config: &Value) -> Self {
-        let place = Self { folder: tempfile::tempdir().unwrap() };
-        place.write(&config.to_string());
-        place
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    pub(crate) fn config_file(&self) -> PathBuf {
-        self.path().join("openclaw.json")
-    }
-
-    /// Writes another configuration.
-    pub(crate) fn write(&self, config: &str) {
-        std::fs::write(self.config_file(), config).unwrap();
-    }
-
-    pub(crate) fn setup(&self) -> Setup {
-        let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
-        let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-        let context = DialContext {
-            resolver,
-            environment: environment.clone(),
-            guard: Guard::none(),
-            host: Host::default(),
-            auth: None,
-        };
-        let file = self.config_file();
-        let reading = file.clone();
-        let read: Arc<dyn Fn() -> Loaded + Send + Sync> =
-            Arc::new(move || load(&reading, LoadEnvironment { variable: &|_| None, home: None }));
-        let loaded = read();
-        let Some(config) = loaded.config else { panic!("{:?}", loaded.report) };
-        let state = self.path().join("state");
-        std::fs::create_dir_all(&state).unwrap();
-        let pins = Some(Pins::load(state.join("pins.json")).unwrap().into());
-        Setup {
-            config,
-            config_file: file,
-            load: read,
-            state,
-            fleet: fleet::Setup {
-                context,
-                folders: Folders::default(),
-                services: CallServices { pins, ..CallServices::none() },
-                tries_again: true,
-                start: StartMode::Eager,
-                agent: None,
-            },
-            environment,
-            version: "1.2.3".to_owned(),
-            people: true,
-            prepare: Prepare::AtStart,
-        }
-    }
-
-    /// Starts a gateway and waits until all servers were tried.
-    pub(crate) async fn start(&self) -> Arc<Gateway> {
-        let gateway = Gateway::start(self.setup()).await.unwrap();
-        timeout(LONG, gateway.fleet().tried()).await.unwrap();
-        gateway
-    }
-}
 
 /// A configuration with the offline model and these servers.
 pub(crate) fn config(servers: &Value) -> Value {
@@ -164,8 +81,7 @@ impl Someone {
 
     /// In this process, with all scopes.
     pub(crate) fn new(gateway: &Arc<Gateway>) -> Self {
-        let all = ["admin", "read", "write", "approvals"];
-        Self::with(gateway, &all)
+        Self::with(gateway, &ALL_SCOPES)
     }
 
     /// In this process, with these scopes.
@@ -180,23 +96,11 @@ impl Someone {
 
     /// In this process, with these scopes and capabilities.
     pub(crate) fn who(gateway: &Arc<Gateway>, scopes: &[&str], caps: &[&str]) -> Self {
-        let options = Options::new("", None, "1");
-        let caller = Caller {
-            client: options.client,
-            role: options.role,
-            scopes: scopes.iter().map(|scope| format!("operator.{scope}")).collect(),
-            caps: caps.iter().map(|&cap| cap.to_owned()).collect(),
-            commands: Vec::new(),
-            remote: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
-            connection: "this process".to_owned(),
-        };
-        Self::at(gateway.open(caller).unwrap())
+        Self::at(connect(gateway, scopes, caps))
     }
 
     pub(crate) async fn ask(&self, method: &str, params: Value) -> Result<Value, ErrorShape> {
-        let params = to_raw_value(&params).unwrap();
-        let answer = timeout(LONG, self.surface.request(method, Some(params))).await.unwrap()?;
-        Ok(serde_json::from_str(answer.get()).unwrap())
+        request(&self.surface, method, params).await
     }
 
     /// Sends a message. Returns the response.

@@ -9,7 +9,7 @@ use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use openclaw_config::{HttpFlavour, HttpServer, OAuthSettings, ProxySetting, TlsSettings};
+use openclaw_config::Transport;
 use openclaw_mcp::connection::remote::{self, Network, Opened, RemotePlan};
 use openclaw_mcp::wire::ToolCall;
 use openclaw_testkit::{Script, TestServer};
@@ -22,7 +22,7 @@ use url::Url;
 
 use crate::measure::{Budget, ROUNDS, cpu_used, heading, keep_best, line, median, pin};
 use crate::runtime;
-use crate::sides::{Arguments, Bridge, client, entry, lane_call};
+use crate::sides::{Arguments, Bridge, client, config, entry, lane_call};
 
 const P50: Budget = Budget::at_most(1.5);
 const CALLS: usize = 2_000;
@@ -73,17 +73,14 @@ impl Hyper {
 }
 
 fn plan(url: &str) -> RemotePlan {
+    let config = config(&json!({ "x": { "url": url, "proxy": "none" } }));
+    let Transport::Http(config) = config.agents[0].mcp.servers["x"].connection.transport.clone()
+    else {
+        panic!("{url} is not HTTP")
+    };
     RemotePlan {
         server: "x".to_owned(),
-        config: HttpServer {
-            url: Url::parse(url).unwrap().into(),
-            flavour: HttpFlavour::Streamable,
-            headers: BTreeMap::new(),
-            api_key: None,
-            oauth: OAuthSettings::default(),
-            tls: TlsSettings { ca_file: None, client_cert: None, client_key: None, verify: true },
-            proxy: ProxySetting::Direct,
-        },
+        config,
         auth: None,
         headers: BTreeMap::new(),
         network: Network::default(),

@@ -4,7 +4,12 @@
 //! Rounds are interleaved and the best of each side counts, because the machine is shared. A missed
 //! budget is printed; it does not fail the run.
 
-#![allow(clippy::unwrap_used, clippy::print_stdout, reason = "a benchmark prints its results")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a benchmark prints its results"
+)]
 
 mod call;
 mod catalogue;

@@ -13,7 +13,7 @@ use openclaw_mcp::connection::client::{
     ElicitationAnswer as Elicited, ElicitationRequest, Elicitor, Host,
 };
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
+use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::process::{Launch, Pipes, Process};
 use openclaw_mcp::server::Folders;
@@ -21,7 +21,6 @@ use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_mcp::wire::json::Json;
 use openclaw_mcp::wire::{self, FastLane, Limits, ToolCall};
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::{
@@ -81,17 +80,16 @@ pub(crate) fn config(servers: &Value) -> Config {
         "mcp": { "servers": servers },
         "tools": { "allow": ["mcp_*"], "deny": ["*_sleep"] },
     });
-    let environment = LoadEnvironment { variable: &|_| None, home: None };
-    load_text(Path::new("openclaw.json"), &config.to_string(), environment).config.unwrap()
+    load_text(Path::new("openclaw.json"), &config.to_string(), LoadEnvironment::empty())
+        .config
+        .unwrap()
 }
 
 pub(crate) fn setup(services: CallServices, folders: Folders) -> Setup {
-    let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
-    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let (guard, host) =
-        (Guard::none(), Host { elicitor: Some(Arc::new(Absent)), ..Host::default() });
-    let context = DialContext { resolver, environment, guard, host, auth: None };
-    Setup { context, folders, services, tries_again: true, start: StartMode::Eager, agent: None }
+    let environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
+    let host = Host { elicitor: Some(Arc::new(Absent)), ..Host::default() };
+    let context = DialContext { host, ..DialContext::new(environment) };
+    Setup { folders, services, ..Setup::new(context) }
 }
 
 /// A user is present, as in the product, so that the calls in progress are tracked.

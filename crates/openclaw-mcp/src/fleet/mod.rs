@@ -91,6 +91,20 @@ pub struct Setup {
     pub agent: Option<String>,
 }
 
+impl Setup {
+    /// Returns the setup of a fleet that starts all servers, retries them, and stores nothing.
+    pub fn new(context: DialContext) -> Self {
+        Self {
+            context,
+            folders: Folders::default(),
+            services: CallServices::none(),
+            tries_again: true,
+            start: StartMode::Eager,
+            agent: None,
+        }
+    }
+}
+
 /// Which servers of a fleet start immediately. The others start on first use, and until then offer
 /// the tools of their cached inventory.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]

@@ -3,17 +3,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use openclaw_config::{Change, Config, LoadEnvironment, ServerChange, load_text};
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_secrets::Environment;
 use proptest::collection::btree_map;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::call::bridge::CallServices;
-use crate::connection::client::Host;
-use crate::fleet::{Fleet, Setup, StartMode};
-use crate::process::guard::Guard;
+use crate::fleet::{Fleet, Setup};
+use crate::server::Server;
 use crate::server::dial::DialContext;
-use crate::server::{Folders, Server};
 
 /// An entry: enabled, connection, options.
 type Entry = (bool, u8, u8);
@@ -40,24 +37,12 @@ fn config(agents: &Agents) -> Config {
         json!({ "id": id, "mcp": { "servers": servers } })
     });
     let text = json!({ "agents": { "list": list.collect::<Vec<_>>() } }).to_string();
-    let environment = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &text, environment);
+    let loaded = load_text(Path::new("openclaw.json"), &text, LoadEnvironment::empty());
     loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.report))
 }
 
 fn setup() -> Setup {
-    let environment = Environment::new(|_| None);
-    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let host = Host::default();
-    let context = DialContext { resolver, environment, guard: Guard::none(), host, auth: None };
-    Setup {
-        context,
-        folders: Folders::default(),
-        services: CallServices::none(),
-        tries_again: true,
-        start: StartMode::Eager,
-        agent: None,
-    }
+    Setup::new(DialContext::new(Environment::new(|_| None)))
 }
 
 fn server(fleet: &Fleet, agent: &str, name: &str) -> Option<Arc<Server>> {

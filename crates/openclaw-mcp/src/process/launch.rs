@@ -59,8 +59,8 @@ mod tests {
 
     fn server(entry: &str) -> StdioServer {
         let text = format!("{{ mcp: {{ servers: {{ x: {entry} }} }} }}");
-        let environment = LoadEnvironment { variable: &|_| None, home: None };
-        let config = load_text(Path::new("openclaw.json"), &text, environment).config.unwrap();
+        let config =
+            load_text(Path::new("openclaw.json"), &text, LoadEnvironment::empty()).config.unwrap();
         match &config.agents[0].mcp.servers["x"].connection.transport {
             Transport::Stdio(stdio) => stdio.clone(),
             Transport::Http(_) => unreachable!(),

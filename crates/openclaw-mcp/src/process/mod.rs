@@ -15,9 +15,8 @@ use std::time::Duration;
 
 #[cfg(target_os = "linux")]
 use nix::fcntl::{FcntlArg, fcntl};
-use openclaw_process::{Family, Guard};
+use openclaw_process::{Guard, Isolation, ProcessTree};
 use openclaw_secrets::SecretString;
-use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::{Instant, sleep, timeout};
 
@@ -114,13 +113,8 @@ pub struct Pipes {
 /// A running process and its descendants. Dropping it kills them.
 #[derive(Debug)]
 pub struct Process {
-    child: Box<dyn ChildWrapper>,
+    tree: ProcessTree,
     pid: u32,
-    /// Finds descendants that have left the group, and has the guard kill them if this program is
-    /// killed.
-    family: Family,
-    /// Whether the process and its descendants are gone.
-    is_gone: bool,
 }
 
 impl Process {
@@ -132,24 +126,13 @@ impl Process {
         let mut command = Command::new(&launch.program);
         command.args(&launch.args).env_clear();
         command.envs(launch.env.iter().map(|(name, value)| (name, value.expose())));
-        let planned = guard.plan();
-        command.envs(planned.variable());
         if let Some(cwd) = &launch.cwd {
             command.current_dir(cwd);
         }
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut command = CommandWrap::from(command);
-        #[cfg(unix)]
-        set_apart(&mut command);
-        #[cfg(windows)]
-        command.wrap(process_wrap::tokio::JobObject);
-        // Lets the runtime reap the leader if this value is dropped first.
-        command.wrap(KillOnDrop);
-        let mut child = command.spawn().map_err(|cause| spawn_error(launch, cause))?;
-        let pid = child.id().unwrap_or_default();
-        let pipes = (child.stdin().take(), child.stdout().take(), child.stderr().take());
-        let process = Self { child, pid, family: planned.started(pid), is_gone: false };
-        let (Some(stdin), Some(stdout), Some(stderr)) = pipes else {
+        let mut tree = ProcessTree::spawn(command, guard, isolation())
+            .map_err(|cause| spawn_error(launch, cause))?;
+        let (Some(stdin), Some(stdout), Some(stderr)) = tree.take_pipes() else {
             let cause = std::io::Error::other("no pipes");
             return Err(SpawnError::Other { program: launch.program.clone(), cause });
         };
@@ -157,7 +140,8 @@ impl Process {
         // alternate.
         #[cfg(target_os = "linux")]
         let _ = fcntl(&stdout, FcntlArg::F_SETPIPE_SZ(OUTPUT_PIPE));
-        Ok((process, Pipes { stdin, stdout, stderr }))
+        let pid = tree.id().unwrap_or_default();
+        Ok((Self { tree, pid }, Pipes { stdin, stdout, stderr }))
     }
 
     /// The id of the process and of its group.
@@ -170,71 +154,42 @@ impl Process {
     /// # Errors
     /// If the operating system cannot report the status.
     pub async fn ended(&mut self) -> std::io::Result<ExitStatus> {
-        // `wait` would wait for the whole group, so a descendant that keeps running would hide the
-        // exit.
-        self.child.inner_mut().wait().await
+        self.tree.ended().await
     }
 
     /// Stops the process and its descendants: closes stdin (by dropping it) and gives the process
     /// time to exit; then sends SIGTERM, then SIGKILL. When this returns, they are gone.
-    pub async fn shut_down(mut self, stdin: Option<ChildStdin>, patience: ShutdownTimeouts) {
-        // Before the parent exits: afterwards its children are harder to find.
-        let mut strays = self.family.strays().await;
+    pub async fn shut_down(self, stdin: Option<ChildStdin>, patience: ShutdownTimeouts) {
+        let mut tree = self.tree;
+        let mut strays = tree.strays().await;
         drop(stdin);
-        let has_ended = timeout(patience.after_close, self.ended()).await.is_ok();
-        self.family.look_again(&mut strays).await;
-        if has_ended && !self.family.group_lives() && !strays.live() {
-            self.is_gone = true;
+        let has_ended = timeout(patience.after_close, tree.ended()).await.is_ok();
+        tree.look_again(&mut strays).await;
+        if has_ended && !tree.group_lives() && !strays.live() {
+            tree.set_gone();
             return;
         }
-        self.ask_to_end();
+        tree.ask_to_end();
         strays.ask_to_end();
         let deadline = Instant::now() + patience.after_term;
-        let _ = timeout(patience.after_term, self.ended()).await;
+        let _ = timeout(patience.after_term, tree.ended()).await;
         // Descendants are not our children, so they can only be polled.
-        while (self.family.group_lives() || strays.live()) && Instant::now() < deadline {
+        while (tree.group_lives() || strays.live()) && Instant::now() < deadline {
             sleep(Duration::from_millis(10)).await;
         }
-        let _ = self.child.start_kill();
-        let _ = self.ended().await;
-        self.family.look_again(&mut strays).await;
+        tree.kill();
+        let _ = tree.ended().await;
+        tree.look_again(&mut strays).await;
         strays.kill();
-        self.is_gone = true;
-    }
-
-    #[cfg(unix)]
-    fn ask_to_end(&self) {
-        let _ = self.child.signal(nix::sys::signal::Signal::SIGTERM as i32);
-    }
-
-    // A Windows process without a window cannot be asked to exit.
-    #[cfg(not(unix))]
-    fn ask_to_end(&self) {}
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        if self.is_gone {
-            return;
-        }
-        let strays = self.family.strays_now();
-        // `KillOnDrop` alone kills only the leader. An error means that the group is already gone.
-        let _ = self.child.start_kill();
-        strays.kill();
+        tree.set_gone();
     }
 }
 
-/// Puts a command into its own process group. If this program has a terminal, the command also gets
-/// its own session: otherwise it could write over prompts and read the user's input. A session
-/// requires a `fork` of this process, which is cheap enough for interactive use.
-#[cfg(unix)]
-fn set_apart(command: &mut CommandWrap) {
-    let has_terminal = std::fs::File::open("/dev/tty").is_ok();
-    if has_terminal {
-        command.wrap(process_wrap::tokio::ProcessSession);
-    } else {
-        command.wrap(process_wrap::tokio::ProcessGroup::leader());
-    }
+/// If this program has a terminal, a server gets its own session. Without a terminal, its own group
+/// is enough, and cheaper.
+fn isolation() -> Isolation {
+    let has_terminal = cfg!(unix) && std::fs::File::open("/dev/tty").is_ok();
+    if has_terminal { Isolation::Session } else { Isolation::Group }
 }
 
 /// A bare name is looked up in `PATH`, which ignores folders.

@@ -8,7 +8,7 @@ use futures_util::future::join_all;
 use openclaw_config::{Connection as HowToConnect, HttpServer, Transport};
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::store::Version;
-use openclaw_secrets::{Environment, Resolver};
+use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use rmcp::model::ProtocolVersion;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -55,6 +55,15 @@ pub struct DialContext {
     pub host: Host,
     /// Obtains tokens for remote servers; `None` if only configured keys are used.
     pub auth: Option<AuthContext>,
+}
+
+impl DialContext {
+    /// Returns a context with this environment, the default providers of secrets, no guard, no
+    /// callbacks and no logins.
+    pub fn new(environment: Environment) -> Self {
+        let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+        Self { resolver, environment, guard: Guard::none(), host: Host::default(), auth: None }
+    }
 }
 
 /// Everything needed to connect to one server.

@@ -1,4 +1,4 @@
-//! A handshake response that was received before `rmcp` requests it.
+//! A handshake response that was received before `rmcp` requests it, and its replay.
 
 use openclaw_secrets::Redactor;
 use rmcp::RoleClient;
@@ -18,17 +18,52 @@ pub(crate) struct HandshakeResponse {
     pub(crate) result: Json,
 }
 
-impl HandshakeResponse {
-    /// Returns the response to `message` if it is the handshake request that the server has already
-    /// answered, redacted, and uses it up. One that is too large to parse is replaced by an error.
-    pub(super) fn replay(
-        handshake: &mut Option<Self>,
+/// Replays a handshake response when `rmcp` sends the same request, so that the server receives it
+/// only once.
+#[derive(Debug, Default)]
+pub(super) struct Replay {
+    /// Not requested yet.
+    handshake: Option<HandshakeResponse>,
+    /// Requested: `rmcp` receives it next.
+    answer: Option<Message>,
+}
+
+impl Replay {
+    pub(super) fn of(handshake: Option<HandshakeResponse>) -> Self {
+        Self { handshake, answer: None }
+    }
+
+    /// Returns whether `message` is the handshake request that the server has already answered. Its
+    /// response is then [`next`](Self::next), and the message must not be sent.
+    pub(super) fn answers(
+        &mut self,
+        message: &TxJsonRpcMessage<RoleClient>,
+        redactor: &Redactor,
+    ) -> bool {
+        let answer = self.response_to(message, redactor);
+        let is_answered = answer.is_some();
+        if is_answered {
+            self.answer = answer;
+        }
+        is_answered
+    }
+
+    /// Returns the response that `rmcp` receives next.
+    pub(super) fn next(&mut self) -> Option<Message> {
+        self.answer.take()
+    }
+
+    /// Returns the response, redacted, and uses it up. One that is too large to parse is replaced by
+    /// an error.
+    fn response_to(
+        &mut self,
         message: &TxJsonRpcMessage<RoleClient>,
         redactor: &Redactor,
     ) -> Option<Message> {
         let JsonRpcMessage::Request(request) = message else { return None };
         let method = request.request.method();
-        let Self { result, .. } = handshake.take_if(|handshake| handshake.method == method)?;
+        let is_same = |handshake: &mut HandshakeResponse| handshake.method == method;
+        let HandshakeResponse { result, .. } = self.handshake.take_if(is_same)?;
         let id = serde_json::to_string(&request.id).ok()?;
         let line = if result.get().len() > MAX_PARSED {
             too_large_response(&id)

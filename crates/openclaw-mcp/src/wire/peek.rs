@@ -34,14 +34,15 @@ pub(super) enum Line<'a> {
     Garbage,
 }
 
+/// The members of a message, unparsed.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+pub(super) struct Envelope<'a> {
     #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
+    pub(super) id: Option<&'a RawValue>,
     #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
+    pub(super) method: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
+    pub(super) params: Option<&'a RawValue>,
     // `null` is present, although it is not a valid result.
     #[serde(borrow, default, deserialize_with = "present")]
     result: Option<&'a RawValue>,

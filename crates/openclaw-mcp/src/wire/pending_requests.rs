@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rmcp::RoleClient;
-use rmcp::model::{JsonRpcMessage, RequestId, ServerNotification};
+use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId, ServerNotification};
 use rmcp::service::TxJsonRpcMessage;
 use tokio::sync::Notify;
 
@@ -77,8 +77,17 @@ impl PendingRequests {
         Verdict::Taken
     }
 
+    /// Records that a message of `rmcp` is being sent. Returns the request that it answers, if any.
+    pub(super) fn sending(&self, message: &TxJsonRpcMessage<RoleClient>) -> Option<Answering> {
+        if is_initialized(message) {
+            // `rmcp` ignores requests that arrived before.
+            self.forget();
+        }
+        answers(message).and_then(|id| self.answering(id))
+    }
+
     /// Records that the response to a request is being sent.
-    pub(super) fn answering(&self, id: &RequestId) -> Option<Answering> {
+    fn answering(&self, id: &RequestId) -> Option<Answering> {
         let mut requests = self.requests();
         let bytes = requests.by_id.remove(id)?;
         requests.answering += 1;
@@ -111,7 +120,7 @@ impl PendingRequests {
     }
 
     /// Removes the requests that are being processed: none of them will be answered.
-    pub(super) fn forget(&self) {
+    fn forget(&self) {
         let mut requests = self.requests();
         let forgotten: usize = requests.by_id.drain().map(|(_, bytes)| bytes).sum();
         requests.bytes -= forgotten;
@@ -165,12 +174,18 @@ impl From<Queued> for Received {
 }
 
 /// Returns the id of the server's request that a message answers.
-pub(super) fn answers(message: &TxJsonRpcMessage<RoleClient>) -> Option<&RequestId> {
+fn answers(message: &TxJsonRpcMessage<RoleClient>) -> Option<&RequestId> {
     match message {
         JsonRpcMessage::Response(response) => Some(&response.id),
         JsonRpcMessage::Error(error) => error.id.as_ref(),
         _ => None,
     }
+}
+
+/// Returns whether a message completes the handshake.
+fn is_initialized(message: &TxJsonRpcMessage<RoleClient>) -> bool {
+    let JsonRpcMessage::Notification(notification) = message else { return false };
+    matches!(notification.notification, ClientNotification::InitializedNotification(_))
 }
 
 /// Returns the id of the request that a notification cancels.

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rmcp::RoleClient;
-use rmcp::model::{ClientNotification, ErrorCode, ErrorData, JsonRpcMessage};
+use rmcp::model::{ErrorCode, ErrorData, JsonRpcMessage};
 use rmcp::service::TxJsonRpcMessage;
 use rmcp::transport::Transport;
 use tokio::sync::mpsc;
@@ -14,9 +14,9 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout_at};
 
 use super::Closed;
-use super::handshake_response::HandshakeResponse;
+use super::handshake_response::{HandshakeResponse, Replay};
 use super::inbox::{Message, Queued};
-use super::pending_requests::{HeldRequest, Received, Verdict, answers};
+use super::pending_requests::{HeldRequest, Received, Verdict};
 use super::queue::Queue;
 
 /// How long a request waits while too many others are pending. Meanwhile no other message is
@@ -28,9 +28,7 @@ pub struct SlowLane {
     queue: Arc<Queue>,
     from_server: mpsc::Receiver<Queued>,
     tasks: [JoinHandle<()>; 3],
-    handshake: Option<HandshakeResponse>,
-    /// The handshake response that `rmcp` receives next.
-    answer: Option<Message>,
+    replay: Replay,
     /// A request that is not admitted yet, and its deadline.
     held: Option<(HeldRequest, Instant)>,
     /// The last request reached its deadline.
@@ -43,14 +41,14 @@ impl SlowLane {
         from_server: mpsc::Receiver<Queued>,
         tasks: [JoinHandle<()>; 3],
     ) -> Self {
-        let (handshake, answer, held) = (None, None, None);
-        Self { queue, from_server, tasks, handshake, answer, held, is_stuck: false }
+        let replay = Replay::default();
+        Self { queue, from_server, tasks, replay, held: None, is_stuck: false }
     }
 
     /// Replays a handshake response when `rmcp` sends the same request, so that the server receives
     /// it only once.
     pub(crate) fn with_handshake(mut self, handshake: Option<HandshakeResponse>) -> Self {
-        self.handshake = handshake;
+        self.replay = Replay::of(handshake);
         self
     }
 
@@ -98,12 +96,6 @@ fn push(queue: &Queue, message: &TxJsonRpcMessage<RoleClient>) -> serde_json::Re
     Ok(())
 }
 
-/// Returns whether a message completes the handshake.
-pub(super) fn is_initialized(message: &TxJsonRpcMessage<RoleClient>) -> bool {
-    let JsonRpcMessage::Notification(notification) = message else { return false };
-    matches!(notification.notification, ClientNotification::InitializedNotification(_))
-}
-
 impl std::fmt::Debug for SlowLane {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("SlowLane").field("closed", &self.queue.closed()).finish_non_exhaustive()
@@ -117,17 +109,8 @@ impl Transport<RoleClient> for SlowLane {
         &mut self,
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let replayed =
-            HandshakeResponse::replay(&mut self.handshake, &message, self.queue.skipped.redactor());
-        let is_answered = replayed.is_some();
-        if is_answered {
-            self.answer = replayed;
-        }
-        if is_initialized(&message) {
-            // `rmcp` ignores requests that arrived before.
-            self.queue.asked.forget();
-        }
-        let answering = answers(&message).and_then(|id| self.queue.asked.answering(id));
+        let is_answered = self.replay.answers(&message, self.queue.skipped.redactor());
+        let answering = self.queue.asked.sending(&message);
         let queue = Arc::clone(&self.queue);
         async move {
             if is_answered {
@@ -145,14 +128,13 @@ impl Transport<RoleClient> for SlowLane {
     // Safe to cancel: a message that was not received stays in the channel.
     async fn receive(&mut self) -> Option<Message> {
         self.queue.is_rmcp_there.store(true, Ordering::Relaxed);
-        if let Some(answer) = self.answer.take() {
+        if let Some(answer) = self.replay.next() {
             return Some(answer);
         }
         loop {
-            if self.held.is_some() {
-                match self.admit().await {
-                    Some(request) => return Some(request),
-                    None => continue,
+            while self.held.is_some() {
+                if let Some(request) = self.admit().await {
+                    return Some(request);
                 }
             }
             match Received::from(self.from_server.recv().await?) {

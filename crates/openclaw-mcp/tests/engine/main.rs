@@ -2,6 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod ends;
 mod floods;
 mod listing;

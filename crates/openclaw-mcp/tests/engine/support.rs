@@ -1,26 +1,18 @@
 //! A connection to a server of the testkit.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::process::{Launch, Process, ShutdownTimeouts};
-use openclaw_mcp::wire::{self, CallError, FastLane, Limits, ToolCall};
+use openclaw_mcp::wire::{self, CallError, FastLane, Limits};
 use openclaw_testkit::{Script, TestServer};
 use rmcp::RoleClient;
-use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use rmcp::model::ClientConfig;
 use rmcp::service::RunningService;
 use serde_json::Value;
-use serde_json::value::RawValue;
 
-/// Enough for a busy machine.
-pub(crate) const LIMITS: Limits =
-    Limits { timeout: Duration::from_secs(120), cap: Duration::from_secs(300) };
-
-pub(crate) fn client() -> ClientConfig {
-    ClientConfig::new(ClientCapabilities::default(), Implementation::new("test", "0"))
-        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
-}
+use crate::common::call_tool;
+pub(crate) use crate::common::{LIMITS, client};
 
 pub(crate) struct Connection {
     pub(crate) fast: FastLane,
@@ -47,10 +39,7 @@ impl Connection {
         arguments: &str,
         limits: Limits,
     ) -> Result<Value, CallError> {
-        let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
-        let call = ToolCall { tool, arguments: &arguments, meta: "", more: "", headers: &[] };
-        let result = self.fast.call_tool(call, limits).await?;
-        Ok(serde_json::from_str(result.get()).unwrap())
+        call_tool(&self.fast, (tool, arguments, ""), limits).await
     }
 
     pub(crate) async fn echo(&self, text: &str) -> String {

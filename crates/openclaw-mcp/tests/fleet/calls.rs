@@ -1,27 +1,20 @@
-//! Calls through the bridge (B4–B8, B10, B11, B13, T7, T11, N3).
+//! Calls through the bridge (B4–B8, B10, B11, B13, T7, N3).
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::FutureExt as _;
-use futures_util::future::BoxFuture;
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
-use openclaw_mcp::connection::client::{
-    ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor,
-};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::store::pins::Pins;
-use openclaw_testkit::{Ask, Recording, Script, TestServer, Tool};
+use openclaw_testkit::{Recording, Script, TestServer, Tool};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::schema::Dialect;
 use openclaw_tools::{CallContext, Consent, Content, Failure, ToolSource as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{
-    assert_nothing_left, call, call_in, config, entry, entry_with, servers, setup, start, tools,
-};
+use crate::support::{call, call_in, config, entry, entry_with, servers, setup, start, tools};
 
 #[tokio::test]
 async fn results_are_wrapped_and_say_where_they_come_from() {
@@ -331,143 +324,6 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
     assert_eq!(look(&fleet, true).await.details.failure, None);
     assert_eq!(look(&fleet, false).await.details.failure, None, "approved again");
     fleet.stop().await;
-}
-
-/// Accepts every question.
-struct Agreeable;
-
-impl Elicitor for Agreeable {
-    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
-        assert_eq!(question.server, "x");
-        async { ElicitationAnswer::Accept(Some(json!({ "answer": "yes" }))) }.boxed()
-    }
-}
-
-#[tokio::test]
-async fn an_elicitation_reaches_a_user_or_is_declined_without_one() {
-    for script in [Script::new().legacy(), Script::new().modern()] {
-        let script = script.ask(Ask::Elicitation);
-        let config = servers(json!({ "x": entry(&script) }));
-        let alone = start(&config);
-        alone.tried().await;
-        let outcome = call(&tools(&alone), "mcp_x_echo", json!({ "text": "a" })).await;
-        assert!(!outcome.rendered().is_empty(), "{outcome:?}");
-        alone.stop().await;
-        let mut setup = setup();
-        setup.context.host.elicitor = Some(Arc::new(Agreeable));
-        let fleet = Fleet::start(&config, setup);
-        fleet.tried().await;
-        let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
-        assert!(!outcome.is_error, "{outcome:?}");
-        fleet.stop().await;
-    }
-}
-
-/// Accepts visits to URLs, and records them.
-#[derive(Default)]
-struct Visitor(Mutex<Vec<ElicitationKind>>);
-
-impl Elicitor for Visitor {
-    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
-        self.0.lock().unwrap().push(question.wanted);
-        async { ElicitationAnswer::Accept(None) }.boxed()
-    }
-}
-
-#[tokio::test]
-async fn a_url_elicitation_reaches_the_user_in_every_version_also_without_an_id() {
-    let url = "https://example.com/login?state=1";
-    let without_id = json!({ "mode": "url", "message": "Please log in", "url": url });
-    for script in [Script::new().legacy(), Script::new().modern()] {
-        let script = script.tools([Tool::new("ask"), Tool::new("echo")]);
-        let fixed = script.clone().ask(Ask::ElicitationUrl);
-        let config = servers(json!({ "x": entry(&script), "y": entry(&fixed) }));
-        let elicitor = Arc::new(Visitor::default());
-        let mut setup = setup();
-        setup.context.host.elicitor = Some(elicitor.clone());
-        let fleet = Fleet::start(&config, setup);
-        fleet.tried().await;
-        let ask = json!({ "method": "elicitation/create", "params": without_id });
-        for (tool, arguments) in [("mcp_x_ask", ask), ("mcp_y_echo", json!({ "text": "a" }))] {
-            let outcome = call(&tools(&fleet), tool, arguments).await;
-            assert!(outcome.rendered().contains(r#""action":"accept""#), "{outcome:?}");
-        }
-        let visit = ElicitationKind::Visit(url.to_owned());
-        assert_eq!(*elicitor.0.lock().unwrap(), [visit.clone(), visit]);
-        fleet.stop().await;
-    }
-}
-
-/// Takes longer to answer than the timeout of a call.
-struct Thoughtful;
-
-impl Elicitor for Thoughtful {
-    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
-        assert_eq!(question.sessions, ["here"]);
-        async {
-            tokio::time::sleep(Duration::from_secs(5)).await;
-            ElicitationAnswer::Accept(Some(json!({ "name": "Ada" })))
-        }
-        .boxed()
-    }
-}
-
-#[tokio::test]
-async fn waiting_for_the_user_extends_the_timeout_up_to_the_cap() {
-    for (cap, expected) in [(60_000, None), (3_000, Some(Failure::TimedOut))] {
-        let script = Script::new().legacy().ask(Ask::Elicitation);
-        let entry = entry_with(&script, json!({ "toolTimeout": 2_000 }));
-        let config =
-            config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": cap } }));
-        let mut setup = setup();
-        setup.context.host.elicitor = Some(Arc::new(Thoughtful));
-        let fleet = Fleet::start(&config, setup);
-        fleet.tried().await;
-        let context = CallContext { session: Some("here"), ..CallContext::by_hand("test") };
-        let outcome = call_in(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" }), &context).await;
-        assert_eq!(outcome.details.failure, expected, "{outcome:?}");
-        assert_eq!(outcome.rendered().contains("Ada"), expected.is_none(), "{outcome:?}");
-        fleet.stop().await;
-    }
-}
-
-#[tokio::test]
-async fn roots_name_the_workspace_of_the_agent_that_calls_and_are_an_error_where_it_has_none() {
-    for script in [Script::new().legacy(), Script::new().modern()] {
-        let server = entry(&script.ask(Ask::Roots));
-        let fleet = start(&config(&json!({
-            "mcp": { "servers": { "x": server } },
-            "agents": { "list": [
-                { "id": "one", "workspace": "/made up/one" },
-                { "id": "two", "workspace": "/two" },
-                { "id": "none" },
-            ] },
-        })));
-        fleet.tried().await;
-        for (agent, named) in [("one", "file:///made%20up/one/"), ("two", "file:///two/")] {
-            let tools = fleet.agent(agent).unwrap();
-            let said = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await.rendered();
-            assert!(said.contains(&format!(r#""uri":"{named}""#)), "{said}");
-            assert_eq!(said.matches(r#""uri""#).count(), 1, "{said}");
-        }
-        let tools = fleet.agent("none").unwrap();
-        let said = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await.rendered();
-        assert!(!said.contains("uri") && !said.contains("[]"), "{said}");
-        fleet.stop().await;
-    }
-}
-
-#[tokio::test]
-async fn sampling_is_declined_and_roots_are_answered() {
-    for ask in [Ask::Sampling, Ask::Roots] {
-        let script = Script::new().legacy().ask(ask).name("openclaw-tag-fleet-asks");
-        let fleet = start(&servers(json!({ "x": entry(&script) })));
-        fleet.tried().await;
-        let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
-        assert!(!outcome.rendered().is_empty(), "{outcome:?}");
-        fleet.stop().await;
-    }
-    assert_nothing_left("openclaw-tag-fleet-asks").await;
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@
 
 mod bad_input;
 mod calls;
+mod input;
 mod lifecycle;
 mod reload;
 mod remote;

@@ -1,41 +1,42 @@
 //! Secrets of a server are not stored or shown (K3).
 
-use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::server::log::ServerLog;
-use openclaw_mcp::server::status::AuthKind;
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_mcp::server::status::{AuthKind, ServerStatus};
 use openclaw_testkit::{Fault, On, Recording, Script, TestServer};
 use serde_json::json;
 
-use crate::support::{call, servers, setup, tools};
+use crate::support::{call, servers, setup, setup_in, tools};
 
 const SECRET: &str = "sesame-open-4711";
 
-#[tokio::test]
-async fn a_secret_that_a_server_prints_is_redacted_everywhere() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut setup = setup();
-    let environment: Environment =
-        [("PATH", "/usr/bin:/bin"), ("VAULTED", SECRET)].into_iter().collect();
-    setup.context.resolver =
-        Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    setup.context.environment = environment;
-    setup.folders = Folders { catalogue: None, logs: Some(folder.path().to_owned()) };
-    // It prints the secret to stdout and stderr after the first request.
-    let script = "read line; printenv TOKEN >&2; printenv TOKEN; exit 3";
+/// Starts a server that has the secret in its environment as `TOKEN`, and returns its status after
+/// the first attempt.
+async fn status_of([command, flag, script]: [&str; 3], folders: Folders) -> ServerStatus {
     let config = servers(json!({ "x": {
-        "command": "sh",
-        "args": ["-c", script],
+        "command": command,
+        "args": [flag, script],
         "env": { "TOKEN": "secret://env/VAULTED" },
         "restartOnCrash": false,
         "timeout": 60_000,
     } }));
+    let variables = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("VAULTED", SECRET)];
+    let setup = Setup { folders, ..setup_in(variables.into_iter().collect()) };
     let fleet = Fleet::start(&config, setup);
     fleet.tried().await;
     let status = tools(&fleet).statuses().remove(0);
     fleet.stop().await;
+    status
+}
 
+#[tokio::test]
+async fn a_secret_that_a_server_prints_is_redacted_everywhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let folders = Folders { catalogue: None, logs: Some(folder.path().to_owned()) };
+    // It prints the secret to stdout and stderr after the first request.
+    let script = "read line; printenv TOKEN >&2; printenv TOKEN; exit 3";
+    let status = status_of(["sh", "-c", script], folders).await;
     let trouble = status.last_error.clone().unwrap();
     assert_eq!(trouble.last_lines, ["[REDACTED]"], "{trouble:?}");
     let message = &trouble.message;
@@ -49,12 +50,6 @@ async fn a_secret_that_a_server_prints_is_redacted_everywhere() {
 
 #[tokio::test]
 async fn no_part_of_a_secret_is_left_where_a_message_is_truncated() {
-    let mut setup = setup();
-    let environment: Environment =
-        [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("VAULTED", SECRET)].into_iter().collect();
-    setup.context.resolver =
-        Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    setup.context.environment = environment;
     // It rejects everything, with a message that is truncated in the middle of the secret.
     let script = "\
 import json, os, sys, time
@@ -65,17 +60,8 @@ for line in sys.stdin:
         print(json.dumps({'jsonrpc': '2.0', 'id': request['id'], 'error': error}), flush=True)
 time.sleep(1000)
 ";
-    let config = servers(json!({ "x": {
-        "command": "python3",
-        "args": ["-c", script],
-        "env": { "TOKEN": "secret://env/VAULTED" },
-        "restartOnCrash": false,
-        "timeout": 60_000,
-    } }));
-    let fleet = Fleet::start(&config, setup);
-    fleet.tried().await;
-    let message = tools(&fleet).statuses().remove(0).last_error.unwrap().message;
-    fleet.stop().await;
+    let status = status_of(["python3", "-c", script], Folders::default()).await;
+    let message = status.last_error.unwrap().message;
     assert!(message.contains("returned error 1: yyy"), "{message}");
     assert!(!message.contains("ses"), "{message}");
 }

@@ -5,14 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Config, LoadEnvironment, load_text};
-use openclaw_mcp::call::bridge::CallServices;
-use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
-use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::server::dial::DialContext;
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_secrets::Environment;
 use openclaw_testkit::{Script, TestServer, processes};
 use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
@@ -35,8 +31,8 @@ pub(crate) fn entry_with(script: &Script, more: Value) -> Value {
 }
 
 pub(crate) fn config(config: &Value) -> Config {
-    let environment = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), environment);
+    let loaded =
+        load_text(Path::new("openclaw.json"), &config.to_string(), LoadEnvironment::empty());
     match loaded.config {
         Some(config) => config,
         None => panic!("{:?}", loaded.report),
@@ -50,18 +46,12 @@ pub(crate) fn servers(servers: Value) -> Config {
 }
 
 pub(crate) fn setup() -> Setup {
-    let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
-    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let host = Host::default();
-    let context = DialContext { resolver, environment, guard: Guard::none(), host, auth: None };
-    Setup {
-        context,
-        folders: Folders::default(),
-        services: CallServices::none(),
-        tries_again: true,
-        start: StartMode::Eager,
-        agent: None,
-    }
+    setup_in([("PATH", "/usr/bin:/bin")].into_iter().collect())
+}
+
+/// Like [`setup`], with this environment.
+pub(crate) fn setup_in(environment: Environment) -> Setup {
+    Setup::new(DialContext::new(environment))
 }
 
 pub(crate) fn start(config: &Config) -> Arc<Fleet> {

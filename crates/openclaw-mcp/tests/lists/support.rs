@@ -6,18 +6,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Config, LoadEnvironment, load_text};
-use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::Connection;
 use openclaw_mcp::connection::client::{Client, Host};
 use openclaw_mcp::connection::local::{self, Plan};
-use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
+use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::process::Launch;
 use openclaw_mcp::process::guard::Guard;
+use openclaw_mcp::server::Server;
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::log::ServerLog;
-use openclaw_mcp::server::{Folders, Server};
 use openclaw_mcp::wire::Limits;
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Script, TestServer};
 use rmcp::model::ProtocolVersion;
 use serde_json::{Value, json};
@@ -71,26 +69,13 @@ pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
     }
     let mut config = json!({ "mcp": { "maxConcurrentServers": 1 } });
     config["mcp"]["servers"] = entries;
-    let path = "/usr/local/bin:/usr/bin:/bin";
-    let environment: Environment = [("PATH", path)].into_iter().collect();
-    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let host = Host::default();
-    let context = DialContext { resolver, environment, guard: Guard::none(), host, auth: None };
-    let (folders, services) = (Folders::default(), CallServices::none());
-    let setup = Setup {
-        context,
-        folders,
-        services,
-        tries_again: true,
-        start: StartMode::Eager,
-        agent: None,
-    };
-    Fleet::start(&load(&config), setup)
+    let environment = [("PATH", "/usr/local/bin:/usr/bin:/bin")].into_iter().collect();
+    Fleet::start(&load(&config), Setup::new(DialContext::new(environment)))
 }
 
 pub(crate) fn load(config: &Value) -> Config {
-    let environment = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &config.to_string(), environment);
+    let loaded =
+        load_text(Path::new("openclaw.json"), &config.to_string(), LoadEnvironment::empty());
     match loaded.config {
         Some(config) => config,
         None => panic!("{:?}", loaded.report),

@@ -6,17 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Config, LoadEnvironment, load_text};
-use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
-use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::live::LiveConnection;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::supervisor::Snapshot;
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
 use openclaw_testkit::{Peer, processes};
 use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
@@ -98,8 +94,7 @@ pub(crate) struct Expected {
 
 pub(crate) fn servers(servers: &Value) -> Config {
     let text = json!({ "mcp": { "servers": servers, "maxConcurrentServers": 16 } }).to_string();
-    let environment = LoadEnvironment { variable: &|_| None, home: None };
-    let loaded = load_text(Path::new("openclaw.json"), &text, environment);
+    let loaded = load_text(Path::new("openclaw.json"), &text, LoadEnvironment::empty());
     match loaded.config {
         Some(config) => config,
         None => panic!("{:?}", loaded.report),
@@ -109,11 +104,8 @@ pub(crate) fn servers(servers: &Value) -> Config {
 pub(crate) fn setup(host: Host) -> Setup {
     // Servers need it to find `git`, and perhaps `node`.
     let path = std::env::var("PATH").unwrap();
-    let environment: Environment = [("PATH", path.as_str())].into_iter().collect();
-    let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
-    let context = DialContext { resolver, environment, guard: Guard::none(), host, auth: None };
-    let (folders, services) = (Folders::default(), CallServices::none());
-    Setup { context, folders, services, tries_again: true, start: StartMode::Eager, agent: None }
+    let environment = [("PATH", path)].into_iter().collect();
+    Setup::new(DialContext { host, ..DialContext::new(environment) })
 }
 
 /// Starts a fleet and asserts that all servers are ready.

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod calls;
+#[path = "../common/mod.rs"]
+mod common;
 mod floods;
 mod network;
 mod opening;

@@ -6,24 +6,17 @@ use std::time::Duration;
 use openclaw_config::{HttpFlavour, HttpServer, OAuthSettings, ProxySetting, TlsSettings};
 use openclaw_mcp::connection::remote::{self, Network, Opened, RemoteError, RemotePlan};
 use openclaw_mcp::server::log::ServerLog;
-use openclaw_mcp::wire::{CallError, FastLane, Limits, ToolCall};
+use openclaw_mcp::wire::{CallError, FastLane, Limits};
 use openclaw_testkit::{Recording, Script, TestServer};
-use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
+use rmcp::model::ClientConfig;
 use serde_json::Value;
-use serde_json::value::RawValue;
 use url::Url;
 
-/// Enough for a busy machine.
-pub(crate) const LIMITS: Limits =
-    Limits { timeout: Duration::from_secs(120), cap: Duration::from_secs(300) };
+use crate::common::call_tool;
+pub(crate) use crate::common::{LIMITS, client};
 
 /// The `_meta` members of a modern call.
 pub(crate) const MODERN_META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}"#;
-
-pub(crate) fn client() -> ClientConfig {
-    ClientConfig::new(ClientCapabilities::default(), Implementation::new("test", "0"))
-        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
-}
 
 pub(crate) fn plan(url: &str) -> RemotePlan {
     RemotePlan {
@@ -92,10 +85,7 @@ impl Connection {
     ) -> Result<Value, CallError> {
         let is_modern = self.opened.version.as_deref() == Some("2026-07-28");
         let meta = if is_modern { MODERN_META } else { "" };
-        let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
-        let call = ToolCall { tool, arguments: &arguments, meta, more: "", headers: &[] };
-        let result = self.lane().call_tool(call, limits).await?;
-        Ok(serde_json::from_str(result.get()).unwrap())
+        call_tool(self.lane(), (tool, arguments, meta), limits).await
     }
 
     pub(crate) async fn try_echo(&self, text: &str) -> Result<String, CallError> {

@@ -4,7 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, Step};
 use super::senses::Piece;
-use super::turns::{Turn, arguments, system, words};
+use super::turns::{Turn, arguments, words};
 use super::{Outgoing, number, openai_chat, text};
 use crate::message::ToolUse;
 use crate::model::Usage;
@@ -12,18 +12,14 @@ use crate::model::Usage;
 /// The body of a request. The API has no tool choice.
 pub(super) fn body(out: &Outgoing<'_>) -> Value {
     let request = out.request;
-    let mut messages = Vec::with_capacity(out.turns.len() + 1);
-    messages.extend(system(request).map(|words| json!({ "role": "system", "content": words })));
-    for turn in &out.turns {
-        match turn {
-            Turn::User(pieces) => messages.push(user(pieces)),
-            Turn::Assistant { text, calls, .. } => messages.extend(said(text, calls)),
-            Turn::Results(results) => {
-                let message = |words: String| json!({ "role": "tool", "content": words });
-                messages.extend(results.iter().map(|result| message(words(result))));
-            }
+    let messages = openai_chat::messages(out, |messages, turn| match turn {
+        Turn::User(pieces) => messages.push(user(pieces)),
+        Turn::Assistant { text, calls, .. } => messages.extend(said(text, calls)),
+        Turn::Results(results) => {
+            let message = |words: String| json!({ "role": "tool", "content": words });
+            messages.extend(results.iter().map(|result| message(words(result))));
         }
-    }
+    });
     let mut body = json!({ "model": out.model, "stream": true });
     let mut options = Map::new();
     if let Some(temperature) = request.temperature {

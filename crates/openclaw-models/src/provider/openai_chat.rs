@@ -12,26 +12,33 @@ use crate::model::{ToolOffer, Usage};
 /// Model families that reject `max_tokens` and take `max_completion_tokens`.
 const RENAMED: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
 
+/// Writes the system prompt as the first message, and adds the messages of each turn.
+pub(super) fn messages<'a>(
+    out: &'a Outgoing<'_>,
+    add: impl Fn(&mut Vec<Value>, &'a Turn<'_>),
+) -> Vec<Value> {
+    let mut messages = Vec::with_capacity(out.turns.len() + 1);
+    messages.extend(system(out.request).map(|words| json!({ "role": "system", "content": words })));
+    out.turns.iter().for_each(|turn| add(&mut messages, turn));
+    messages
+}
+
 /// The body of a request.
 pub(super) fn body(out: &Outgoing<'_>) -> Value {
     let request = out.request;
-    let mut messages = Vec::with_capacity(out.turns.len() + 1);
-    messages.extend(system(request).map(|words| json!({ "role": "system", "content": words })));
-    for turn in &out.turns {
-        match turn {
-            Turn::User(pieces) => {
-                let words = only_words(pieces).map(Value::from);
-                let content = words.unwrap_or_else(|| pieces.iter().map(part).collect());
-                messages.push(json!({ "role": "user", "content": content }));
-            }
-            Turn::Assistant { thoughts, text, calls } => {
-                messages.extend(said(thoughts, text, calls));
-            }
-            Turn::Results(results) => messages.extend(results.iter().map(|result| {
-                json!({ "role": "tool", "tool_call_id": result.id, "content": words(result) })
-            })),
+    let messages = messages(out, |messages, turn| match turn {
+        Turn::User(pieces) => {
+            let words = only_words(pieces).map(Value::from);
+            let content = words.unwrap_or_else(|| pieces.iter().map(part).collect());
+            messages.push(json!({ "role": "user", "content": content }));
         }
-    }
+        Turn::Assistant { thoughts, text, calls } => {
+            messages.extend(said(thoughts, text, calls));
+        }
+        Turn::Results(results) => messages.extend(results.iter().map(
+            |result| json!({ "role": "tool", "tool_call_id": result.id, "content": words(result) }),
+        )),
+    });
     let mut body = json!({ "model": out.model, "stream": true });
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(|offer| tool(offer)).collect();

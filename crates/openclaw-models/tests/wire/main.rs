@@ -17,8 +17,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use openclaw_content::Text;
 use openclaw_models::{
-    ApiKind, Completion, Message, Model, ModelError, Part, ProviderSettings, Request, ToolOffer,
-    ToolResult, ToolUse, http_client, open,
+    ApiKind, Completion, Message, Model, ModelError, Part, ProviderSettings, Request, StopReason,
+    ToolOffer, ToolResult, ToolUse, Usage, http_client, open,
 };
 use openclaw_secrets::SecretString;
 use serde_json::{Value, json};
@@ -91,6 +91,22 @@ async fn answer_to(
         }
     }
     last.unwrap()
+}
+
+/// Asserts that the stream is the answer [`WORDS`], with this usage.
+async fn assert_words(kind: ApiKind, name: &str, stream: &str, usage: Usage) {
+    let (answer, error) = answer_to(kind, name, stream, Ending::Clean).await;
+    assert_eq!(error, None);
+    assert_eq!((answer.text.as_str(), answer.stop_reason), (WORDS, Some(StopReason::Done)));
+    assert_eq!(answer.usage, Some(usage));
+}
+
+/// Asserts that a stream of the text `Hel` without an end is interrupted, however it is closed.
+async fn assert_interrupted(kind: ApiKind, name: &str, stream: &str) {
+    for ending in [Ending::Clean, Ending::Broken] {
+        let (answer, error) = answer_to(kind, name, stream, ending).await;
+        assert_eq!((answer.text.as_str(), error), ("Hel", Some(ModelError::Interrupted)));
+    }
 }
 
 /// Returns the head and the body of the request for these messages.

@@ -1,11 +1,13 @@
 //! Real servers from package registries, installed by `cargo xtask peers`.
 
+mod gateway_schema;
 mod oauth;
 mod running;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use gateway_schema::GatewaySchema;
 pub use oauth::{FastMcpOAuth, OidcOptions, OidcProvider, ProtectedOptions, ProtectedServer};
 pub use running::RunningPeer;
 

@@ -19,7 +19,8 @@ pub(crate) use front::{
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
 pub(crate) use servers::{
     CallArgs, CompleteArgs, ContextArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs,
-    ReadArgs, RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, ShowArgs, StatusArgs, ToolsArgs,
+    ReadArgs, RefreshArgs, ReloadArgs, RequestArgs, ResourcesArgs, ServersArgs, ShowArgs,
+    StatusArgs, ToolsArgs,
 };
 
 const STYLES: Styles = Styles::styled()

@@ -100,23 +100,23 @@ pub(crate) struct CallArgs {
     #[arg(long)]
     pub(crate) approve: bool,
     #[command(flatten)]
-    pub(crate) time: TimeArgs,
+    pub(crate) request: RequestArgs,
+}
+
+/// How a request is sent, and how its result is shown.
+#[derive(Debug, Args)]
+pub(crate) struct RequestArgs {
+    /// The timeout in milliseconds, including the start of the server
+    #[arg(long, value_name = "MS")]
+    timeout: Option<NonZeroU64>,
     #[command(flatten)]
     pub(crate) show: ShowArgs,
     #[command(flatten)]
     pub(crate) context: ContextArgs,
 }
 
-/// The timeout of a request.
-#[derive(Debug, Args)]
-pub(crate) struct TimeArgs {
-    /// The timeout in milliseconds, including the start of the server
-    #[arg(long, value_name = "MS")]
-    timeout: Option<NonZeroU64>,
-}
-
-impl TimeArgs {
-    pub(crate) fn in_ms(&self) -> Option<u64> {
+impl RequestArgs {
+    pub(crate) fn timeout_ms(&self) -> Option<u64> {
         self.timeout.map(NonZeroU64::get)
     }
 }
@@ -161,11 +161,7 @@ pub(crate) struct ReadArgs {
     /// The resource's URI, as `openclaw mcp resources` shows it
     pub(crate) uri: String,
     #[command(flatten)]
-    pub(crate) time: TimeArgs,
-    #[command(flatten)]
-    pub(crate) show: ShowArgs,
-    #[command(flatten)]
-    pub(crate) context: ContextArgs,
+    pub(crate) request: RequestArgs,
 }
 
 #[derive(Debug, Args)]
@@ -198,11 +194,7 @@ pub(crate) struct PromptArgs {
     #[arg(value_name = "ARGUMENT")]
     pub(crate) arguments: Vec<String>,
     #[command(flatten)]
-    pub(crate) time: TimeArgs,
-    #[command(flatten)]
-    pub(crate) show: ShowArgs,
-    #[command(flatten)]
-    pub(crate) context: ContextArgs,
+    pub(crate) request: RequestArgs,
 }
 
 #[derive(Debug, Args)]

@@ -48,12 +48,12 @@ pub(crate) fn agent(
         return Err(CommandError::usage("the message is empty")
             .hint("use `--message TEXT`, or `--message -` to read stdin"));
     }
-    let has_person = edge.has_person() && !from_stdin;
-    let role = if has_person { Role::Person } else { Role::Script };
+    let has_user = edge.has_user() && !from_stdin;
+    let role = if has_user { Role::User } else { Role::Script };
     with_link(&Need::Agents(role), flag, edge, output, async |link, signals, output| {
         let mut once = SingleTurn {
             surface: &*link.surface,
-            typed: has_person.then(|| None),
+            typed: has_user.then(|| None),
             shows_calls: args.verbose || std::io::stderr().is_terminal(),
             gave_up: None,
             has_allowed: false,

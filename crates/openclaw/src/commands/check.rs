@@ -1,10 +1,11 @@
 //! The results of checks, with advice for each problem.
 
+use openclaw_content::wrap_words;
 use openclaw_mcp::server::status::ServerStatus;
 use serde_json::{Value, json};
 
 use super::mcp::show_servers;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, lines_of, printable};
+use crate::output::{BAD, FAINT, GOOD, Output, STRONG, printable};
 
 /// The result of one check.
 #[derive(Debug)]
@@ -49,7 +50,7 @@ impl Check {
             Verdict::Note => ("·", FAINT),
         };
         let room = usize::from(output.width()).saturating_sub(6).max(20);
-        for (at, line) in lines_of(&printable(&self.what), room).iter().enumerate() {
+        for (at, line) in wrap_words(&printable(&self.what), room).iter().enumerate() {
             let mark = if at == 0 { mark } else { " " };
             output.line(format_args!("  {style}{mark}{style:#} {line}"));
         }
@@ -57,7 +58,7 @@ impl Check {
             output.line(format_args!("    {FAINT}| {}{FAINT:#}", printable(line)));
         }
         if let Some(advice) = &self.advice {
-            let lines = lines_of(&printable(advice), room.saturating_sub(2));
+            let lines = wrap_words(&printable(advice), room.saturating_sub(2));
             for (at, line) in lines.iter().enumerate() {
                 let mark = if at == 0 { "→" } else { " " };
                 output.line(format_args!("    {mark} {line}"));

@@ -10,6 +10,7 @@ mod chat;
 mod doctor;
 mod endings;
 mod logging;
+mod logins;
 mod sampling;
 mod state_files;
 mod support;

@@ -49,6 +49,8 @@ impl Place {
             .current_dir(self.folder.path())
             .env("HOME", self.folder.path())
             .env("OPENCLAW_STATE_DIR", self.folder.path())
+            // No test uses the keychain of the user.
+            .env("OPENCLAW_KEYCHAIN", "off")
             .env_remove("OPENCLAW_LOG")
             .env_remove("OPENCLAW_CONFIG_PATH")
             .stdin(Stdio::null());
@@ -74,39 +76,15 @@ impl Place {
     }
 }
 
-/// Runs the program on a pseudo-terminal, and types an answer when the expected text is shown.
-const ON_A_TERMINAL: &str = r#"
-import os, pty, sys
-expected, answer = sys.argv[1].encode(), sys.argv[2].encode()
-child, terminal = pty.fork()
-if child == 0:
-    os.execv(sys.argv[3], sys.argv[3:])
-os.write(terminal, os.environ.get("TYPED_AHEAD", "").encode())
-shown, is_answered = b"", False
-while True:
-    try:
-        more = os.read(terminal, 4096)
-    except OSError:
-        break
-    if not more:
-        break
-    shown += more
-    if not is_answered and expected in shown:
-        os.write(terminal, answer + b"\n")
-        is_answered = True
-sys.stdout.buffer.write(shown)
-sys.stdout.flush()
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"#;
-
 /// Runs the program on a pseudo-terminal, and for each step types the answer when the expected text
 /// is shown. Also answers the cursor position request of line editors.
-const IN_TURN: &str = r#"
+const ON_A_TERMINAL: &str = r#"
 import json, os, pty, sys
 steps = [[e.encode(), a.encode()] for e, a in json.loads(sys.argv[1])]
 child, terminal = pty.fork()
 if child == 0:
     os.execv(sys.argv[2], sys.argv[2:])
+os.write(terminal, os.environ.get("TYPED_AHEAD", "").encode())
 shown, seen, asked = b"", 0, 0
 while True:
     try:
@@ -128,23 +106,35 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 "#;
 
 /// Runs a dialogue of expected texts and answers. Returns the exit code and the output.
-pub(crate) fn conversation(place: &Place, steps: &[(&str, &str)], args: &[&str]) -> (i32, String) {
+fn on_a_terminal(
+    place: &Place,
+    steps: &[(&str, &str)],
+    args: &[&str],
+    variable: (&str, &str),
+) -> (i32, String) {
     let steps = serde_json::to_string(steps).unwrap();
     let program = env!("CARGO_BIN_EXE_openclaw");
-    let mut command = Command::new("python3");
-    command.args(["-c", IN_TURN, &steps, program]).args(args);
-    command
+    let output = Command::new("python3")
+        .args(["-c", ON_A_TERMINAL, &steps, program])
+        .args(args)
         .current_dir(place.folder.path())
         .env("OPENCLAW_STATE_DIR", place.folder.path())
+        .env("OPENCLAW_KEYCHAIN", "off")
         .env("TERM", "xterm")
-        .env("NO_COLOR", "1")
+        .env(variable.0, variable.1)
         // So that no real model is used.
         .env_remove("ANTHROPIC_API_KEY")
         .env_remove("OPENAI_API_KEY")
         .env_remove("GEMINI_API_KEY")
-        .stdin(Stdio::null());
-    let output = command.output().unwrap();
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
     (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// Runs a dialogue without colours. Returns the exit code and the output.
+pub(crate) fn conversation(place: &Place, steps: &[(&str, &str)], args: &[&str]) -> (i32, String) {
+    on_a_terminal(place, steps, args, ("NO_COLOR", "1"))
 }
 
 /// Runs a command on a terminal, and types one answer. Returns the exit code and the output.
@@ -165,20 +155,6 @@ pub(crate) fn typed_ahead(
     answer: &str,
     args: &[&str],
 ) -> (i32, String) {
-    let program = env!("CARGO_BIN_EXE_openclaw");
-    let output = Command::new("python3")
-        .args(["-c", ON_A_TERMINAL, question, answer, program])
-        .args(args)
-        .current_dir(place.folder.path())
-        .env("OPENCLAW_STATE_DIR", place.folder.path())
-        .env("TERM", "xterm")
-        .env("TYPED_AHEAD", ahead)
-        // So that no real model is used.
-        .env_remove("ANTHROPIC_API_KEY")
-        .env_remove("OPENAI_API_KEY")
-        .env_remove("GEMINI_API_KEY")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
-    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
+    let answer = format!("{answer}\n");
+    on_a_terminal(place, &[(question, &answer)], args, ("TYPED_AHEAD", ahead))
 }

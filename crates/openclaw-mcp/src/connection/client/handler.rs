@@ -1,5 +1,7 @@
 //! Handles what `rmcp` receives from a server: requests, log messages, changes.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{
     ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
@@ -12,11 +14,42 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::elicitation::Elicitation;
-use super::{Client, LOG_CHARS, to_json};
+use super::input::to_json;
+use super::{Client, LOG_CHARS};
+use crate::server::limiter::Limiter;
 use crate::wire::{MAX_PARSED, TOO_LARGE};
 
 /// Maximum length of an unknown method that is quoted, in characters.
 const METHOD_CHARS: usize = 100;
+/// Maximum number of log messages of a server per minute; further ones are only counted.
+const LOGS_PER_MINUTE: u32 = 600;
+
+/// Limits the log messages of a server.
+#[derive(Debug)]
+pub(super) struct LogLimit {
+    limiter: Limiter,
+    /// How many were not logged.
+    omitted: AtomicU64,
+}
+
+impl Default for LogLimit {
+    fn default() -> Self {
+        Self { limiter: Limiter::new(Some(LOGS_PER_MINUTE)), omitted: AtomicU64::new(0) }
+    }
+}
+
+impl LogLimit {
+    /// Returns how many messages were omitted before this one; `None` if it is to be omitted, too.
+    fn check(&self, now: Instant) -> Option<u64> {
+        match self.limiter.check(now) {
+            Ok(()) => Some(self.omitted.swap(0, Ordering::Relaxed)),
+            Err(_) => {
+                self.omitted.fetch_add(1, Ordering::Relaxed);
+                None
+            }
+        }
+    }
+}
 
 impl Client {
     async fn answer_elicitation(
@@ -135,5 +168,20 @@ impl ClientHandler for Client {
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.changed(|changes| changes.prompts += 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn log_messages_are_limited_and_the_omitted_ones_are_counted() {
+        let (logs, now) = (LogLimit::default(), Instant::now());
+        let logged = (0..10_000).filter(|_| logs.check(now).is_some()).count();
+        assert_eq!(logged, usize::try_from(LOGS_PER_MINUTE).unwrap());
+        assert_eq!(logs.check(now + Duration::from_secs(60)), Some(10_000 - logged as u64));
     }
 }

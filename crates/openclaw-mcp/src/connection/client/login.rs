@@ -16,7 +16,9 @@ impl LoginPrompt for Client {
             let LoginRequest { url, issuer, scopes, .. } = login;
             let message = match scopes.as_slice() {
                 [] => format!("a login at {issuer} is required"),
-                scopes => format!("more permissions are required, from {issuer}: {}", scopes.join(" ")),
+                scopes => {
+                    format!("more permissions are required, from {issuer}: {}", scopes.join(" "))
+                }
             };
             let wanted = ElicitationKind::Visit(url.into());
             let answer = self.elicit(Elicitation { message, wanted }).await;

@@ -54,8 +54,8 @@ mod tests {
 
     async fn resolved(entry: &str) -> Result<Vec<(String, String)>, ResolveError> {
         let text = format!("{{ mcp: {{ servers: {{ x: {entry} }} }} }}");
-        let environment = LoadEnvironment { variable: &|_| None, home: None };
-        let config = load_text(Path::new("openclaw.json"), &text, environment).config.unwrap();
+        let config =
+            load_text(Path::new("openclaw.json"), &text, LoadEnvironment::empty()).config.unwrap();
         let Transport::Http(server) = &config.agents[0].mcp.servers["x"].connection.transport
         else {
             unreachable!()

@@ -1,6 +1,5 @@
 //! The lane for everything but calls: `rmcp`'s `Transport` over HTTP.
 
-use std::borrow::Cow;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -24,12 +23,11 @@ use super::headers::{Object, Subject};
 use super::post::Outgoing;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::{CallReply, Fault};
-use crate::wire::handshake_response::HandshakeResponse;
+use crate::wire::handshake_response::{HandshakeResponse, Replay};
 use crate::wire::inbox::{self, Message, Queued, WhenFull};
-use crate::wire::peek::number;
-use crate::wire::pending_requests::{HeldRequest, Received, Verdict, answers};
+use crate::wire::peek::{Envelope, number};
+use crate::wire::pending_requests::{HeldRequest, Received, Verdict};
 use crate::wire::skipped::SkippedLines;
-use crate::wire::slow_lane::is_initialized;
 use crate::wire::{Closed, FastLane};
 
 /// Timeout for sending a notification or a response.
@@ -43,9 +41,7 @@ const MOST_REQUESTS: u32 = 3_000;
 pub(crate) struct HttpSlowLane {
     wire: Arc<HttpWire>,
     from_server: mpsc::Receiver<Queued>,
-    handshake: Option<HandshakeResponse>,
-    /// The handshake response that `rmcp` receives next.
-    answer: Option<Message>,
+    replay: Replay,
     /// A request that is not admitted yet.
     held: Option<HeldRequest>,
     /// Since when there have been too many pending requests.
@@ -66,15 +62,14 @@ impl HttpSlowLane {
         let (to_rmcp, from_server) = inbox::channel();
         let skipped = SkippedLines::from(server, redactor);
         let wire = Arc::new(HttpWire::new(client, target, auth, skipped, to_rmcp));
-        let (handshake, answer, held) = (None, None, None);
-        let counted = (Instant::now(), 0);
-        Self { wire, from_server, handshake, answer, held, flooded: None, counted }
+        let (replay, counted) = (Replay::default(), (Instant::now(), 0));
+        Self { wire, from_server, replay, held: None, flooded: None, counted }
     }
 
     /// Replays a handshake response when `rmcp` sends the same request, so that the server receives
     /// it only once.
     pub(crate) fn with_handshake(mut self, handshake: Option<HandshakeResponse>) -> Self {
-        self.handshake = handshake;
+        self.replay = Replay::of(handshake);
         self
     }
 
@@ -128,10 +123,9 @@ impl HttpSlowLane {
 
     async fn next(&mut self) -> Option<Message> {
         loop {
-            if self.held.is_some() {
-                match self.admit().await {
-                    Some(request) => return Some(request),
-                    None => continue,
+            while self.held.is_some() {
+                if let Some(request) = self.admit().await {
+                    return Some(request);
                 }
             }
             match Received::from(self.from_server.recv().await?) {
@@ -159,17 +153,6 @@ impl std::fmt::Debug for HttpSlowLane {
     }
 }
 
-/// The members of a message of `rmcp` that are needed to send it.
-#[derive(Deserialize)]
-struct Sent<'a> {
-    #[serde(borrow, default)]
-    id: Option<&'a RawValue>,
-    #[serde(borrow, default)]
-    method: Option<Cow<'a, str>>,
-    #[serde(borrow, default)]
-    params: Option<&'a RawValue>,
-}
-
 #[derive(Deserialize)]
 struct Cancelled<'a> {
     #[serde(borrow, rename = "requestId")]
@@ -184,17 +167,8 @@ impl Transport<RoleClient> for HttpSlowLane {
         message: TxJsonRpcMessage<RoleClient>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
         let wire = Arc::clone(&self.wire);
-        let replayed =
-            HandshakeResponse::replay(&mut self.handshake, &message, self.wire.redactor());
-        let is_answered = replayed.is_some();
-        if is_answered {
-            self.answer = replayed;
-        }
-        if is_initialized(&message) {
-            // `rmcp` ignores requests that arrived before.
-            wire.asked.forget();
-        }
-        let answering = answers(&message).and_then(|id| wire.asked.answering(id));
+        let is_answered = self.replay.answers(&message, wire.redactor());
+        let answering = wire.asked.sending(&message);
         let line = serde_json::to_vec(&message);
         async move {
             if is_answered {
@@ -214,7 +188,7 @@ impl Transport<RoleClient> for HttpSlowLane {
     // Safe to cancel: a message that was not received stays in the channel.
     async fn receive(&mut self) -> Option<Message> {
         self.wire.is_rmcp_there.store(true, Ordering::Relaxed);
-        if let Some(answer) = self.answer.take() {
+        if let Some(answer) = self.replay.next() {
             return Some(answer);
         }
         let wire = Arc::clone(&self.wire);
@@ -242,7 +216,7 @@ impl HttpWire {
         if let Some(closed) = self.closed() {
             return Err(io::Error::other(closed.clone()));
         }
-        let sent: Sent<'_> = serde_json::from_slice(&line)?;
+        let sent: Envelope<'_> = serde_json::from_slice(&line)?;
         match (sent.id.and_then(number), sent.method.as_deref()) {
             (Some(id), Some(_)) => {
                 self.ask_for_rmcp(id, line);
@@ -277,7 +251,7 @@ impl HttpWire {
         let mut requests = self.requests();
         let task = self.tasks.spawn(async move {
             let body: bytes::Bytes = line.into();
-            let sent: Option<Sent<'_>> = serde_json::from_slice(&body).ok();
+            let sent: Option<Envelope<'_>> = serde_json::from_slice(&body).ok();
             let method = sent.as_ref().and_then(|sent| sent.method.as_deref()).unwrap_or_default();
             let params = sent.as_ref().and_then(|sent| sent.params);
             let object = params.map_or(Object::None, Object::Params);

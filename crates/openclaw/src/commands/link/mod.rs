@@ -67,7 +67,7 @@ pub(crate) enum Role {
     /// The user can approve calls and answer elicitations.
     Chatting,
     /// The user can approve calls.
-    Person,
+    User,
     /// No user is present: a request for approval would only time out.
     Script,
 }
@@ -95,7 +95,7 @@ impl Role {
 impl Need {
     fn role(&self) -> Role {
         match self {
-            Self::Records => Role::Person,
+            Self::Records => Role::User,
             Self::Agents(role) => *role,
             Self::Servers(servers) => servers.role,
         }

@@ -76,7 +76,7 @@ pub(super) fn add_one(
             "check": check.as_ref().map(ConnectionTest::to_json),
         }));
     } else if let Some(check) = &check {
-        if check.needs_login() && exit == Exit::Ok && edge.has_person() {
+        if check.needs_login() && exit == Exit::Ok && edge.has_user() {
             return offer_login(&server.name, &written.config, paths, edge, output);
         }
         check.show(&server.name, output);

@@ -29,12 +29,12 @@ pub(super) fn call(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    save::check(&args.show)?;
+    save::check(&args.request.show)?;
     // Read before any server is started.
     let is_piped = args.rest.last().is_some_and(|word| word == "-");
     let stdin = is_piped.then(|| arguments::read_text(std::io::stdin().lock()));
     let stdin = stdin.transpose().context("cannot read stdin")?.unwrap_or_default();
-    let servers = Servers { calls: true, ..servers_of(&args.context, edge) };
+    let servers = Servers { calls: true, ..servers_of(&args.request.context, edge) };
     with_shell(servers, flag, edge, output, async |shell, output| {
         carry_out(args, &stdin, shell, output).await
     })
@@ -80,14 +80,14 @@ async fn carry_out(
     };
     let is_empty = values.is_empty();
     let params = CallParams {
-        agent_id: args.context.agent.clone(),
+        agent_id: args.request.context.agent.clone(),
         server: target.server.cloned(),
         tool: target.tool.clone(),
         args: if is_empty { None } else { to_raw_value(&values).ok() },
         texts: (!texts.is_empty()).then_some(texts),
         approve: Some(args.approve),
-        timeout_ms: args.time.in_ms(),
-        raw: Some(args.show.raw),
+        timeout_ms: args.request.timeout_ms(),
+        raw: Some(args.request.show.raw),
         ..CallParams::default()
     };
     let mut called = shell.call(params.clone(), &target.shown()).await;
@@ -108,7 +108,7 @@ async fn carry_out(
     let details = &outcome.details;
     let (server, name) = (details.server.as_deref(), details.tool.as_deref());
     let what = format!("{}/{}", server.unwrap_or_default(), outside(name.unwrap_or(target.tool)));
-    let shown = answer::show(&outcome, &what, &args.show, output);
+    let shown = answer::show(&outcome, &what, &args.request.show, output);
     outcome.warnings.iter().for_each(|warning| output.warning(warning));
     shown
 }
@@ -152,7 +152,7 @@ async fn described(
     shell: &Shell<'_>,
 ) -> Result<Option<Tool>, CommandError> {
     let params = ListParams {
-        agent_id: args.context.agent.clone(),
+        agent_id: args.request.context.agent.clone(),
         server: target.server.cloned(),
         tool: Some(target.tool.clone()),
         schema: Some(true),

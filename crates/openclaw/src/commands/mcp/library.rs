@@ -4,10 +4,10 @@ use std::path::Path;
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::mcp::{
-    CompleteParams, CompleteResult, ListParams, PromptParams, PromptsResult, ReadParams,
+    CompleteParams, CompleteResult, ListParams, Outcome, PromptParams, PromptsResult, ReadParams,
     ResourcesResult,
 };
-use openclaw_protocol::rpc;
+use openclaw_protocol::{Rpc, rpc};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
@@ -16,7 +16,9 @@ use serde_json::value::RawValue;
 use super::shell::{in_time, servers_of, with_result, with_shell};
 use super::tools::tell_missing;
 use super::{answer, arguments, save};
-use crate::cli::{CompleteArgs, PromptArgs, PromptsArgs, ReadArgs, ResourcesArgs};
+use crate::cli::{
+    CompleteArgs, ContextArgs, PromptArgs, PromptsArgs, ReadArgs, RequestArgs, ResourcesArgs,
+};
 use crate::commands::link::Servers;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -57,16 +59,20 @@ fn entries<T: DeserializeOwned>(raw: &[Box<RawValue>]) -> Vec<T> {
     raw.iter().filter_map(|raw| serde_json::from_str(raw.get()).ok()).collect()
 }
 
+/// The parameters of a list, of one server or all.
+fn of_server((context, server): (&ContextArgs, Option<&str>)) -> ListParams {
+    let (agent_id, server) = (context.agent.clone(), server.map(str::to_owned));
+    ListParams { agent_id, server, ..ListParams::default() }
+}
+
 pub(super) fn resources(
     args: &ResourcesArgs,
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let (agent_id, server) = (args.context.agent.clone(), args.server.clone());
-    let params = ListParams { agent_id, server, ..ListParams::default() };
     let about = (&args.context, args.server.as_deref());
-    with_result::<rpc::McpResources>(about, params, flag, edge, output, show_resources)
+    with_result::<rpc::McpResources>(about, of_server(about), flag, edge, output, show_resources)
 }
 
 fn show_resources(result: &ResourcesResult, output: &mut Output) -> Exit {
@@ -95,10 +101,8 @@ pub(super) fn prompts(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let (agent_id, server) = (args.context.agent.clone(), args.server.clone());
-    let params = ListParams { agent_id, server, ..ListParams::default() };
     let about = (&args.context, args.server.as_deref());
-    with_result::<rpc::McpPrompts>(about, params, flag, edge, output, show_prompts)
+    with_result::<rpc::McpPrompts>(about, of_server(about), flag, edge, output, show_prompts)
 }
 
 fn show_prompts(result: &PromptsResult, output: &mut Output) -> Exit {
@@ -171,25 +175,38 @@ fn aligned(rows: &[[String; 3]], width: usize) -> Vec<[String; 2]> {
     rows.iter().map(row).collect()
 }
 
+/// Sends a request to a server, and shows its outcome.
+fn request<R: Rpc<Result = Outcome>>(
+    (server, what): (&str, &str),
+    params: R::Params,
+    args: &RequestArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let servers = Servers { calls: true, ..servers_of(&args.context, edge) };
+    with_shell(servers, flag, edge, output, async |shell, output| {
+        let outcome = shell.try_ask::<R>(params, Some(server)).await;
+        answer::show(&outcome.map_err(in_time)?, what, &args.show, output)
+    })
+}
+
 pub(super) fn read(
     args: &ReadArgs,
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
+    let ReadArgs { server, uri, request: args } = args;
     save::check(&args.show)?;
     let params = ReadParams {
         agent_id: args.context.agent.clone(),
-        server: args.server.clone(),
-        uri: args.uri.clone(),
+        server: server.clone(),
+        uri: uri.clone(),
         raw: Some(args.show.raw),
-        timeout_ms: args.time.in_ms(),
+        timeout_ms: args.timeout_ms(),
     };
-    let servers = Servers { calls: true, ..servers_of(&args.context, edge) };
-    with_shell(servers, flag, edge, output, async |shell, output| {
-        let outcome = shell.try_ask::<rpc::McpRead>(params, Some(&args.server)).await;
-        answer::show(&outcome.map_err(in_time)?, &args.uri, &args.show, output)
-    })
+    request::<rpc::McpRead>((server, uri), params, args, flag, edge, output)
 }
 
 pub(super) fn prompt(
@@ -198,21 +215,18 @@ pub(super) fn prompt(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
+    let PromptArgs { server, name, arguments, request: args } = args;
     save::check(&args.show)?;
-    let arguments = arguments::texts(&args.arguments).map_err(CommandError::usage)?;
+    let arguments = arguments::texts(arguments).map_err(CommandError::usage)?;
     let params = PromptParams {
         agent_id: args.context.agent.clone(),
-        server: args.server.clone(),
-        name: args.name.clone(),
+        server: server.clone(),
+        name: name.clone(),
         args: Some(arguments),
         raw: Some(args.show.raw),
-        timeout_ms: args.time.in_ms(),
+        timeout_ms: args.timeout_ms(),
     };
-    let servers = Servers { calls: true, ..servers_of(&args.context, edge) };
-    with_shell(servers, flag, edge, output, async |shell, output| {
-        let outcome = shell.try_ask::<rpc::McpPrompt>(params, Some(&args.server)).await;
-        answer::show(&outcome.map_err(in_time)?, &args.name, &args.show, output)
-    })
+    request::<rpc::McpPrompt>((server, name), params, args, flag, edge, output)
 }
 
 pub(super) fn complete(

@@ -35,7 +35,7 @@ pub(super) fn servers_of(context: &ContextArgs, edge: &Edge) -> Servers {
         agent: context.agent.clone(),
         start: StartMode::OnUse,
         calls: false,
-        role: if edge.has_person() { Role::Chatting } else { Role::Person },
+        role: if edge.has_user() { Role::Chatting } else { Role::User },
         alone: context.no_gateway,
     }
 }
@@ -50,7 +50,7 @@ pub(super) fn with_shell(
 ) -> CommandResult {
     let agent = servers.agent.clone();
     let screen = Screen::new(edge.can_draw() && !output.json);
-    let terminal = edge.has_person().then(|| Terminal::new(screen.clone()));
+    let terminal = edge.has_user().then(|| Terminal::new(screen.clone()));
     with_link(&Need::Servers(servers), flag, edge, output, async |link, signals, output| {
         let (surface, gateway, agent) = (&*link.surface, link.local.as_ref(), agent.as_deref());
         let shell = Shell { surface, gateway, agent, screen, terminal };
@@ -109,7 +109,7 @@ pub(super) fn with_own_servers(
         agent: Some(agent.id.to_string()),
         start: StartMode::OnUse,
         calls: false,
-        role: Role::Person,
+        role: Role::User,
         alone: true,
     };
     let screen = Screen::new(edge.can_draw() && !output.json);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use comfy_table::{Cell, Color};
-use openclaw_content::{Untrusted, clean_line};
+use openclaw_content::{Untrusted, clean_line, wrap_words};
 use openclaw_protocol::mcp::{LeftOut, ListParams, Missing, Tool, ToolsResult};
 use openclaw_protocol::rpc;
 
@@ -13,7 +13,7 @@ use crate::cli::ToolsArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{BAD, Column, FAINT, Output, STRONG, cut, fit, lines_of, plural, printable};
+use crate::output::{BAD, Column, FAINT, Output, STRONG, cut, fit, plural, printable};
 
 /// The maximum length of a description.
 const DESCRIPTION_CHARS: usize = 400;
@@ -99,7 +99,7 @@ fn show_schema(tool: &Tool, output: &mut Output) {
     output.line(format_args!("{STRONG}{}{STRONG:#}{remark}", tool.name));
     let (server, name) = (&tool.server, clean_line(Untrusted::new(&tool.tool), NAME_CHARS));
     output.line(format_args!("{FAINT}`{name}` of {server}{FAINT:#}"));
-    for line in lines_of(&printable(&description(tool)), usize::from(output.width())) {
+    for line in wrap_words(&printable(&description(tool)), usize::from(output.width())) {
         output.line(line);
     }
     let schema = tool.input_schema.as_ref().map(|schema| format!("{schema:#}"));

@@ -99,7 +99,7 @@ async fn delete(
 
 /// Asks the user whether to delete a conversation.
 fn confirm(key: &str, edge: &Edge, output: &mut Output) -> Result<bool, CommandError> {
-    if !edge.has_person() {
+    if !edge.has_user() {
         return Err(CommandError::usage("no terminal to confirm on")
             .hint("use `--yes` to delete without confirmation"));
     }

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use comfy_table::{Attribute, Cell, Color};
 use openclaw_config::import::{BrokenFile, ImportStatus};
+use openclaw_content::wrap_words;
 use serde_json::{Map, Value, json};
 
 use super::Candidate;
-use crate::output::{FAINT, Output, lines_of, printable};
+use crate::output::{FAINT, Output, printable};
 
 /// The indent of remarks.
 const REMARK_INDENT: usize = 5;
@@ -35,7 +36,7 @@ pub(super) fn table(candidates: &[Candidate], output: &mut Output) {
     for (candidate, number) in candidates.iter().zip(1..) {
         for remark in remarks(candidate) {
             let room = usize::from(output.width()).saturating_sub(REMARK_INDENT).max(20);
-            for (at, line) in lines_of(&printable(&remark), room).iter().enumerate() {
+            for (at, line) in wrap_words(&printable(&remark), room).iter().enumerate() {
                 let number = if at == 0 { number.to_string() } else { String::new() };
                 output.line(format_args!("{FAINT}{number:>3}  {line}{FAINT:#}"));
             }

@@ -1,0 +1,391 @@
+//! Logins at servers that require one, with an authorization server and a browser of the testkit.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::process::{Child, Command, Stdio};
+
+use openclaw_testkit::oauth::{Browser, Endpoint, Fake, OAuthScript, OAuthTestServer, form};
+use serde_json::{Value, json};
+
+use crate::support::{Place, at_a_terminal, conversation};
+
+/// A folder with a configuration that has the server as `box`.
+fn place_with(server: &OAuthTestServer) -> Place {
+    place_of(json!({ "url": server.url(), "timeout": 60_000 }))
+}
+
+fn place_of(entry: Value) -> Place {
+    let place = Place::new(&[]);
+    let config = json!({ "mcp": { "servers": { "box": entry } } });
+    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    place
+}
+
+fn json(text: &str) -> Value {
+    serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+/// Begins a login without a terminal, and returns its URL.
+fn begin(place: &Place) -> String {
+    let (code, stdout, stderr) = place.said(&["mcp", "login", "box"]);
+    assert_eq!(code, 77, "{stdout}{stderr}");
+    stdout.trim().to_owned()
+}
+
+/// Logs in with a code, in two processes.
+fn log_in(place: &Place) {
+    let callback = Browser::new().approve(&begin(place));
+    let (code, stdout, stderr) = place.said(&["mcp", "login", "box", "--code", &callback]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+}
+
+#[test]
+fn a_call_that_needs_a_login_fails_at_once_with_the_command_to_run() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    for command in [
+        &["mcp", "call", "box", "echo", "text=hi"][..],
+        &["mcp", "tools", "box"],
+        &["mcp", "tools"],
+    ] {
+        let (code, stdout, stderr) = place.said(command);
+        assert_eq!((code, stdout.as_str()), (77, ""), "{command:?}: {stderr}");
+        assert!(stderr.contains("login required"), "{stderr}");
+        assert!(stderr.contains("hint: run `openclaw mcp login "), "{stderr}");
+    }
+    let (code, stdout, _) = place.said(&["mcp", "call", "box", "echo", "text=hi", "--json"]);
+    assert_eq!((code, &json(&stdout)["code"]), (77, &json!("needsLogin")));
+    let (code, stdout, _) = place.said(&["mcp", "status", "box"]);
+    assert_eq!(code, 77, "{stdout}");
+    assert!(stdout.contains("Login required"), "{stdout}");
+    // Attended or not.
+    let (code, shown) = at_a_terminal(&place, "?", "", &["mcp", "tools", "box"]);
+    assert_eq!(code, 77, "{shown}");
+    assert!(!place.path("mcp/tokens").exists(), "nothing is stored without a login");
+    assert_eq!(server.count(Endpoint::Register), 0, "nothing is registered without a login");
+}
+
+#[test]
+fn without_a_terminal_the_url_is_printed_and_a_code_finishes_the_login_in_another_process() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let (code, stdout, stderr) = place.said(&["mcp", "login", "box"]);
+    assert_eq!(code, 77);
+    assert!(stdout.starts_with(&server.issuer()) && stdout.lines().count() == 1, "{stdout}");
+    assert!(stderr.contains("openclaw mcp login box --code"), "{stderr}");
+    let callback = Browser::new().approve(stdout.trim());
+    let (code, stdout, stderr) = place.said(&["mcp", "login", "box", "--code", &callback]);
+    assert_eq!(code, 0, "{stderr}");
+    let first = stdout.lines().next().unwrap();
+    assert!(first.starts_with("✓ logged in to `box` until "), "{stdout}");
+    assert!(first.ends_with("UTC (renewed automatically)"), "{stdout}");
+    for words in [&server.issuer(), "scopes: mcp", "key file (the keychain is disabled", "15 tools"]
+    {
+        assert!(stdout.contains(words), "{words}: {stdout}");
+    }
+    let (code, stdout, _) = place.said(&["mcp", "call", "box", "echo", "text=hi"]);
+    assert_eq!((code, stdout.as_str()), (0, "hi\n"));
+}
+
+#[test]
+fn the_synonym_auth_prints_json_and_the_code_can_come_from_stdin() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let (code, stdout, _) = place.said(&["mcp", "auth", "box", "--json"]);
+    let begun = json(&stdout);
+    assert_eq!((code, &begun["state"]), (77, &json!("pending")));
+    let callback = Browser::new().approve(begun["url"].as_str().unwrap());
+    // The code alone is enough.
+    let file = place.path("code");
+    fs::write(&file, format!("{}\n", form::query(&callback)["code"])).unwrap();
+    let mut command = place.command(&["mcp", "login", "box", "--code", "-", "--json"]);
+    let output = command.stdin(fs::File::open(&file).unwrap()).output().unwrap();
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    let result = json(&stdout);
+    assert_eq!((output.status.code(), &result["state"]), (Some(0), &json!("authorized")));
+    assert_eq!(result["grant"]["issuer"], server.issuer());
+    assert_eq!(result["grant"]["registration"], "dynamic");
+}
+
+#[test]
+fn a_wrong_code_is_rejected_with_77_and_a_later_login_works() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "x"]);
+    assert_eq!(code, 77);
+    assert!(stderr.contains("no login to `box` has begun"), "{stderr}");
+    let url = begin(&place);
+    // It belongs to another login, which leaves this one as it is.
+    let foreign = "http://127.0.0.1:9/callback?code=x&state=another";
+    let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", foreign]);
+    assert_eq!(code, 77);
+    assert!(stderr.contains("does not match the request"), "{stderr}");
+    let callback = Browser::new().approve(&url);
+    let (code, ..) = place.said(&["mcp", "login", "box", "--code", &callback]);
+    assert_eq!(code, 0);
+    begin(&place);
+    let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "made-up"]);
+    assert_eq!(code, 77);
+    assert!(stderr.contains("invalid_grant") && stderr.contains("hint: run"), "{stderr}");
+    let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", " "]);
+    assert_eq!(code, 2, "{stderr}");
+    log_in(&place);
+}
+
+#[test]
+fn on_a_terminal_the_browser_is_opened_and_its_callback_ends_the_login() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let mut login = on_a_terminal(&place, true, &["mcp", "login", "box"]);
+    let (url, before) = login.url();
+    assert!(before.contains("Opening your browser to log in to `box` at http://127"), "{before}");
+    // The program that stands for the browser got it, too.
+    let page = Browser::new().approve_and_return(&url);
+    assert!(page.text().contains("close this window"), "{}", page.text());
+    let (code, shown) = login.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("Paste the code or the address"), "{shown}");
+    assert!(shown.contains("✓ logged in to `box` until "), "{shown}");
+    assert_eq!(fs::read_to_string(place.path("opened")).unwrap().trim(), url);
+}
+
+#[test]
+fn a_denied_login_ends_with_the_reason_and_77() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let mut login = on_a_terminal(&place, false, &["mcp", "login", "box"]);
+    let (url, before) = login.url();
+    assert!(before.contains("No display. Open this URL to log in to `box`"), "{before}");
+    Browser::new().deny_and_return(&url);
+    let (code, shown) = login.end();
+    assert_eq!(code, 77, "{shown}");
+    assert!(shown.contains("cannot log in to `box`") && shown.contains("access_denied"), "{shown}");
+}
+
+#[test]
+fn a_login_on_a_terminal_ends_when_another_process_finishes_it() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let mut login = on_a_terminal(&place, false, &["mcp", "login", "box", "--no-browser"]);
+    let (url, before) = login.url();
+    assert!(before.contains("Open this URL to log in to `box`"), "{before}");
+    let callback = Browser::new().approve(&url);
+    let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", &callback]);
+    assert_eq!(code, 0, "{stderr}");
+    let (code, shown) = login.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("✓ logged in to `box`"), "{shown}");
+}
+
+#[test]
+fn ctrl_c_ends_a_login_with_130_and_says_how_to_finish_it() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let steps = [("or wait: ", "\u{3}")];
+    let (code, shown) = conversation(&place, &steps, &["mcp", "login", "box", "--no-browser"]);
+    assert_eq!(code, 130, "{shown}");
+    assert!(shown.contains("openclaw mcp login box --code"), "{shown}");
+    let url = shown.lines().find(|line| line.starts_with("http://")).unwrap().trim().to_owned();
+    let callback = Browser::new().approve(&url);
+    let (code, ..) = place.said(&["mcp", "login", "box", "--code", &callback]);
+    assert_eq!(code, 0);
+}
+
+#[test]
+fn a_logout_revokes_the_tokens_and_deletes_them() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let (code, _, stderr) = place.said(&["mcp", "logout", "box"]);
+    assert_eq!((code, stderr.as_str()), (1, "error: not logged in to `box`\n"));
+    log_in(&place);
+    let (code, stdout, stderr) = place.said(&["mcp", "logout", "box"]);
+    assert_eq!((code, stdout.as_str(), stderr.as_str()), (0, "✓ logged out of `box`\n", ""));
+    assert_eq!(server.count(Endpoint::Revoke), 1);
+    let (code, ..) = place.said(&["mcp", "call", "box", "echo", "text=hi"]);
+    assert_eq!(code, 77);
+    // If the tokens cannot be revoked, they are deleted all the same.
+    log_in(&place);
+    server.change(|script| script.faults.push((Endpoint::Revoke, Fake::Status(503), 0)));
+    let (code, stdout, stderr) = place.said(&["mcp", "logout", "box"]);
+    assert_eq!((code, stdout.as_str()), (0, "✓ logged out of `box`\n"));
+    assert!(stderr.contains("the login was not revoked"), "{stderr}");
+    assert_eq!(place.said(&["mcp", "logout", "box"]).0, 1);
+}
+
+#[test]
+fn the_status_shows_the_login_without_its_tokens() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    log_in(&place);
+    let (code, stdout, _) = place.said(&["mcp", "status", "box"]);
+    assert_eq!(code, 0, "{stdout}");
+    let row = |key: &str| {
+        let line = stdout.lines().find(|line| line.trim_start().starts_with(key));
+        line.unwrap_or_else(|| panic!("no {key}: {stdout}")).to_owned()
+    };
+    assert!(row("Auth").contains("OAuth"), "{stdout}");
+    assert!(row("Issuer").contains(&server.issuer()), "{stdout}");
+    assert!(row("Expires").contains("renewed automatically"), "{stdout}");
+    assert!(row("Client").contains("registered automatically"), "{stdout}");
+    assert!(row("Scopes").contains("mcp"), "{stdout}");
+    let (_, stdout, _) = place.said(&["mcp", "servers", "--json"]);
+    let servers = json(&stdout);
+    assert_eq!(servers["servers"][0]["auth"], "oauth", "{stdout}");
+    assert_eq!(servers["servers"][0]["login"]["scopes"], json!(["mcp"]), "{stdout}");
+    let (_, stdout, _) = place.said(&["mcp", "status", "box", "--json"]);
+    assert_eq!(json(&stdout)["login"]["issuer"], server.issuer());
+    let (_, stdout, _) = place.said(&["doctor"]);
+    assert!(stdout.contains("1 login readable"), "{stdout}");
+    assert!(
+        stdout.contains("encrypted with a key in a file: the keychain is disabled"),
+        "{stdout}"
+    );
+}
+
+#[test]
+fn a_server_that_is_added_on_a_terminal_can_be_logged_in_to_right_away() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = Place::new(&[]);
+    let args = ["mcp", "add", "box", "--url", &server.url()];
+    let (code, stdout, stderr) = place.said(&args);
+    assert_eq!(code, 0, "{stderr}");
+    assert!(stdout.contains("run `openclaw mcp login box`"), "{stdout}");
+    let args = ["mcp", "add", "other", "--url", &server.url()];
+    let (code, shown) = at_a_terminal(&place, "Log in now? [Y/n]", "n", &args);
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("run `openclaw mcp login other`"), "{shown}");
+    let args = ["mcp", "add", "third", "--url", &server.url()];
+    let mut login = answering(&place, "Log in now? [Y/n]", "", &args);
+    let (url, _) = login.url();
+    Browser::new().approve_and_return(&url);
+    let (code, shown) = login.end();
+    assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("✓ logged in to `third`"), "{shown}");
+}
+
+#[test]
+fn a_server_without_logins_says_so() {
+    let place = place_of(json!({ "url": "https://example.com/mcp", "apiKey": "k" }));
+    let (code, _, stderr) = place.said(&["mcp", "login", "box"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("uses the key in its entry"), "{stderr}");
+    let (code, _, stderr) = place.said(&["mcp", "login", "nix"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("unknown server `nix`"), "{stderr}");
+}
+
+#[test]
+fn the_client_metadata_document_is_printed_for_hosting() {
+    let place = Place::new(&[]);
+    let url = "https://example.com/openclaw.json";
+    let (code, stdout, _) = place.said(&["mcp", "client-metadata", "--url", url]);
+    let document = json(&stdout);
+    assert_eq!((code, &document["client_id"]), (0, &json!(url)));
+    let both = json!(["http://127.0.0.1/callback", "http://localhost/callback"]);
+    assert_eq!(document["redirect_uris"], both);
+    for wrong in ["http://example.com/x", "https://example.com", "x"] {
+        let (code, _, stderr) = place.said(&["mcp", "client-metadata", "--url", wrong]);
+        assert_eq!(code, 2, "{stderr}");
+    }
+    let (code, _, stderr) = place.said(&["mcp", "client-metadata"]);
+    assert_eq!(code, 2);
+    assert!(stderr.contains("gateway.publicUrl"), "{stderr}");
+    let config = json!({ "gateway": { "publicUrl": "https://example.com/claw" } });
+    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    let (code, stdout, _) = place.said(&["mcp", "client-metadata"]);
+    let id = "https://example.com/claw/oauth/client-metadata.json";
+    assert_eq!((code, &json(&stdout)["client_id"]), (0, &json!(id)));
+}
+
+/// A command on a pseudo-terminal, whose output can be read while it runs.
+struct Attended {
+    child: Child,
+    output: BufReader<std::process::ChildStdout>,
+    shown: String,
+}
+
+/// Passes the output of a program on a pseudo-terminal on, and types one answer.
+const RELAY: &str = r#"
+import os, pty, sys
+expected, answer = sys.argv[1].encode(), sys.argv[2].encode()
+child, terminal = pty.fork()
+if child == 0:
+    os.execv(sys.argv[3], sys.argv[3:])
+shown, is_answered = b"", not expected
+while True:
+    try:
+        more = os.read(terminal, 4096)
+    except OSError:
+        break
+    if not more:
+        break
+    shown += more
+    sys.stdout.buffer.write(more)
+    sys.stdout.flush()
+    if not is_answered and expected in shown:
+        os.write(terminal, answer + b"\n")
+        is_answered = True
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"#;
+
+fn on_a_terminal(place: &Place, has_browser: bool, args: &[&str]) -> Attended {
+    attended(place, has_browser, ("", ""), args)
+}
+
+fn answering(place: &Place, question: &str, answer: &str, args: &[&str]) -> Attended {
+    attended(place, false, (question, answer), args)
+}
+
+fn attended(
+    place: &Place,
+    has_browser: bool,
+    (question, answer): (&str, &str),
+    args: &[&str],
+) -> Attended {
+    let mut command = Command::new("python3");
+    command.args(["-c", RELAY, question, answer, env!("CARGO_BIN_EXE_openclaw")]).args(args);
+    command
+        .current_dir(place.folder.path())
+        .env("OPENCLAW_STATE_DIR", place.folder.path())
+        .env("OPENCLAW_KEYCHAIN", "off")
+        .env("TERM", "xterm")
+        .env("NO_COLOR", "1")
+        .env_remove("DISPLAY")
+        .env_remove("WAYLAND_DISPLAY")
+        .env_remove("SSH_CONNECTION")
+        .env_remove("BROWSER")
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped());
+    if has_browser {
+        let browser = place.path("browser");
+        let opened = place.path("opened");
+        fs::write(&browser, format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display())).unwrap();
+        use std::os::unix::fs::PermissionsExt as _;
+        fs::set_permissions(&browser, fs::Permissions::from_mode(0o700)).unwrap();
+        command.env("BROWSER", browser);
+    }
+    let mut child = command.spawn().unwrap();
+    let output = BufReader::new(child.stdout.take().unwrap());
+    Attended { child, output, shown: String::new() }
+}
+
+impl Attended {
+    /// Waits for the line with the URL. Returns it, and what was shown before.
+    fn url(&mut self) -> (String, String) {
+        loop {
+            let before = self.shown.len();
+            let length = self.output.read_line(&mut self.shown).unwrap();
+            assert!(length > 0, "no URL: {}", self.shown);
+            let line = self.shown[before..].trim();
+            if line.starts_with("http://") {
+                return (line.to_owned(), self.shown[..before].to_owned());
+            }
+        }
+    }
+
+    /// Waits until the command ends. Returns its exit code and all output.
+    fn end(mut self) -> (i32, String) {
+        self.output.read_to_string(&mut self.shown).unwrap();
+        (self.child.wait().unwrap().code().unwrap(), self.shown)
+    }
+}
