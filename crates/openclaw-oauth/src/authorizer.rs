@@ -14,7 +14,7 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::challenge::Challenge;
-use crate::client::{self, ClientIdentity};
+use crate::client::{self, ClientIdentity, Registration};
 use crate::dpop::{DpopKey, Nonces, PROOF_HEADER};
 use crate::error::AuthError;
 use crate::grant::{Grant, GrantKey};
@@ -29,6 +29,8 @@ use crate::token::{TokenEndpoint, TokenResponse};
 /// How long to wait for another process that refreshes the same grant: longer than its requests may
 /// take.
 pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(45);
+/// The error code for a client that is unknown, or failed to authenticate.
+const INVALID_CLIENT: &str = "invalid_client";
 /// How often a request may lead to a login with more scopes (O6).
 const MAX_STEP_UPS: u8 = 2;
 
@@ -73,6 +75,8 @@ pub(crate) struct Inner {
     challenge: Mutex<Option<Challenge>>,
     /// Held by the task that renews the grant.
     renewal: tokio::sync::Mutex<()>,
+    /// Held by the request that asks the user for a login.
+    asking: tokio::sync::Mutex<()>,
 }
 
 impl fmt::Debug for Authorizer {
@@ -107,6 +111,7 @@ impl Authorizer {
             loaded: OnceCell::new(),
             challenge: Mutex::default(),
             renewal: tokio::sync::Mutex::default(),
+            asking: tokio::sync::Mutex::default(),
         }))
     }
 
@@ -311,10 +316,10 @@ impl Authorizer {
                 self.adopt(Some(Arc::clone(&renewed)));
                 Ok(renewed)
             }
-            Err(error @ AuthError::Rejected { .. }) => {
+            Err(error) if ends_grant(&client, &error) => {
                 // It will not be accepted another time: only a login helps.
                 tracing::warn!(server = %self.0.key.server, %error, "the refresh token is no longer valid");
-                let ended = Grant { refresh_token: None, ..grant };
+                let ended = ended(grant, &error);
                 store.save(&lease, &ended).await?;
                 self.adopt(Some(Arc::new(ended)));
                 Err(AuthError::LoginRequired)
@@ -361,7 +366,7 @@ impl Authorizer {
         }
         let prompt = options.prompt.as_ref().filter(|_| options.logs_in || !scopes.is_empty());
         let Some(prompt) = prompt else { return Err(AuthError::LoginRequired) };
-        let _one_at_a_time = self.0.renewal.lock().await;
+        let _one_at_a_time = self.0.asking.lock().await;
         let is_other = |grant: &Grant| {
             sent.is_none_or(|sent| sent.0.access_token != grant.access_token)
                 && scopes.is_subset(&grant.scopes)
@@ -485,6 +490,24 @@ pub(crate) fn issued(
         logged_in_at: now,
     };
     renewed(grant, response)
+}
+
+/// Whether the authorization server no longer knows the refresh token or the client. Other errors,
+/// such as a wrong secret in the configuration, can be corrected.
+fn ends_grant(client: &ClientIdentity, error: &AuthError) -> bool {
+    let AuthError::Rejected { code, .. } = error else { return false };
+    let is_registered_anew = client.registration == Registration::Dynamic;
+    code == "invalid_grant" || (code == INVALID_CLIENT && is_registered_anew)
+}
+
+/// Returns a grant that cannot be renewed. A client that the authorization server does not know is
+/// registered again at the next login.
+fn ended(mut grant: Grant, error: &AuthError) -> Grant {
+    let is_client = matches!(error, AuthError::Rejected { code, .. } if code == INVALID_CLIENT);
+    if is_client {
+        grant.client.secret_expires_at = Some(0);
+    }
+    Grant { refresh_token: None, ..grant }
 }
 
 /// Returns a grant with the tokens of a response. What the response does not say stays as it is.

@@ -5,7 +5,7 @@ use openclaw_oauth::login::{LoginPrompt, LoginRequest, PromptResponse};
 use rmcp::model::ElicitationAction;
 
 use super::elicitation::Elicitation;
-use super::{Client, ElicitationKind};
+use super::{Client, ElicitationKind, PATIENCE};
 
 impl LoginPrompt for Client {
     /// Shows the URL like one that the server itself asks the user to visit. The time limits of
@@ -23,8 +23,12 @@ impl LoginPrompt for Client {
             let wanted = ElicitationKind::Visit(url.into());
             let answer = self.elicit(Elicitation { message, wanted }).await;
             match answer.action {
-                // The browser calls back, which ends this future.
-                ElicitationAction::Accept => std::future::pending().await,
+                // The browser calls back, which ends this future. A user who accepted and left does
+                // not keep the call waiting for ever.
+                ElicitationAction::Accept => {
+                    tokio::time::sleep(PATIENCE).await;
+                    PromptResponse::Declined
+                }
                 _ => PromptResponse::Declined,
             }
         })
