@@ -55,7 +55,7 @@ pub use files::{Content, ReadFile};
 pub use gateway::{Bind, GatewayConfig};
 pub use load::{LoadEnvironment, Loaded, load, load_text};
 pub use model::{
-    AcpLimits, Config, HeldBack, McpConfig, McpSettings, Origin, Origins, Setting, ToolNaming,
+    AcpSettings, Config, HeldBack, McpConfig, McpSettings, Origin, Origins, Setting, ToolNaming,
     ToolPolicy,
 };
 pub use name::{AgentId, NameError, ProviderId, ServerName};

@@ -34,8 +34,8 @@ pub struct Config {
     pub gateway: GatewayConfig,
     /// The tool policy for calls through the gateway.
     pub gateway_tools: ToolPolicy,
-    /// Limits for editor sessions.
-    pub acp: AcpLimits,
+    /// Settings of editor sessions.
+    pub acp: AcpSettings,
     /// Settings of the secret providers.
     pub secrets: openclaw_secrets::Settings,
     /// Where the values outside the agents come from, for display.
@@ -164,13 +164,15 @@ pub struct ToolPolicy {
     pub deny: Vec<String>,
 }
 
-/// Limits for editor sessions (P5).
+/// Settings of editor sessions (P5).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AcpLimits {
+pub struct AcpSettings {
     /// MCP servers per session.
     pub max_servers: usize,
     /// MCP tools per session.
     pub max_tools: usize,
+    /// Whether servers of an editor may use the user's stored logins.
+    pub use_logins: bool,
 }
 
 /// Where the values of an agent's MCP configuration come from.

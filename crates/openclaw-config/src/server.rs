@@ -250,6 +250,12 @@ pub struct TlsSettings {
     pub verify: bool,
 }
 
+impl Default for TlsSettings {
+    fn default() -> Self {
+        Self { ca_file: None, client_cert: None, client_key: None, verify: true }
+    }
+}
+
 /// The proxy for a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ProxySetting {

@@ -50,6 +50,12 @@ impl Expanded {
         Self { value, written: written.to_owned(), has_variables }
     }
 
+    /// Returns a text that is taken as it is: nothing in it is a variable.
+    #[must_use]
+    pub fn literal(text: &str) -> Self {
+        Self { value: text.to_owned(), written: text.to_owned(), has_variables: false }
+    }
+
     /// Replaces the value; the text as written stays.
     pub(crate) fn with_value(self, value: String) -> Self {
         Self { value, ..self }

@@ -24,7 +24,7 @@ use super::server::ServerBuilder;
 use super::values::{Unset, no_home, references_only};
 
 /// The maximum length of a completion for a server that uses the agent's model, in tokens.
-const DEFAULT_MAX_TOKENS: u64 = 4_096;
+pub(super) const DEFAULT_MAX_TOKENS: u64 = 4_096;
 /// How often a server may use the agent's model per minute.
 const DEFAULT_REQUESTS: u64 = 10;
 

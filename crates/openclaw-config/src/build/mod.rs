@@ -22,7 +22,7 @@ use serde_json::json;
 pub(crate) use values::{Builder, Unset};
 
 use crate::decode::{Field, Overlay, Spanned, Whole};
-use crate::model::{AcpLimits, Config, McpConfig, McpSettings, Origins, Setting, ToolNaming};
+use crate::model::{AcpSettings, Config, McpConfig, McpSettings, Origins, Setting, ToolNaming};
 use crate::name::ServerName;
 use crate::raw::{RawAcp, RawConfig, RawMcp, RawMcpPlugin, RawPluginEntries, RawPlugins, Servers};
 use crate::text::Text;
@@ -43,15 +43,17 @@ impl Builder<'_> {
         let mut noted = Vec::new();
         let (mcp_enabled, plugin) = self.plugin(plugins, &mut noted);
         let shared = self.layer(plugin).overlaid_by(self.layer(mcp));
-        let RawAcp { max_servers, max_tools } = acp.map(|acp| acp.value).unwrap_or_default();
+        let RawAcp { max_servers, max_tools, use_logins } =
+            acp.map(|acp| acp.value).unwrap_or_default();
         let (tools, native_tools) = self.tools(tools, &mut noted);
         let Providers { usable: models, named: providers } = self.models(models, &mut noted);
         let common = Common { mcp: shared, mcp_enabled, providers: &providers };
         let agents = self.agents(agents, &common);
         let (gateway, gateway_tools) = self.gateway(gateway, &mut noted);
-        let acp = AcpLimits {
+        let acp = AcpSettings {
             max_servers: self.count(&mut noted, "acp.maxServers", max_servers, DEFAULT_ACP_SERVERS),
             max_tools: self.count(&mut noted, "acp.maxTools", max_tools, DEFAULT_ACP_TOOLS),
+            use_logins: self.take(&mut noted, "acp.useLogins", use_logins, false, |it| json!(it)),
         };
         let secrets = secrets.map(|it| it.value).unwrap_or_default();
         let secrets = self.secrets(secrets, &mut noted);

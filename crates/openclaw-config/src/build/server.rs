@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::num::NonZeroU32;
+use std::time::Duration;
 
 use openclaw_secrets::SecretRef;
 
@@ -9,10 +10,14 @@ use serde_json::json;
 
 use crate::decode::{Field, Spanned};
 use crate::diagnostic::Diagnostic;
-use crate::model::{HeldBack, Origin, Setting};
+use crate::model::{HeldBack, Origin, Setting, ToolPolicy};
 use crate::raw::{RawServer, TransportKind};
-use crate::server::{Connection, HttpFlavour, Roots, ServerConfig, ServerOptions, Transport};
+use crate::server::{
+    Approval, Connection, HttpFlavour, Roots, Sampling, SamplingRule, ServerConfig, ServerOptions,
+    Transport,
+};
 
+use super::fields::DEFAULT_MAX_TOKENS;
 use super::values::Builder;
 
 const DEFAULT_TIMEOUT_MS: u64 = 30_000;
@@ -20,6 +25,33 @@ const DEFAULT_TOOL_TIMEOUT_MS: u64 = 60_000;
 const DEFAULT_MAX_RESTARTS: u64 = 5;
 const DEFAULT_RATE_LIMIT: u64 = 100;
 const DEFAULT_MAX_RESULT_CHARS: u64 = 100_000;
+/// The defaults, for a server that does not come from a file.
+impl Default for ServerOptions {
+    fn default() -> Self {
+        Self {
+            timeout: Duration::from_millis(DEFAULT_TIMEOUT_MS),
+            tool_timeout: Duration::from_millis(DEFAULT_TOOL_TIMEOUT_MS),
+            restart_on_crash: true,
+            max_restarts: small(DEFAULT_MAX_RESTARTS),
+            tool_prefix: None,
+            lazy: false,
+            tools: ToolPolicy::default(),
+            approval: Approval::Auto,
+            rate_limit: NonZeroU32::new(small(DEFAULT_RATE_LIMIT)),
+            max_result_chars: small(DEFAULT_MAX_RESULT_CHARS) as usize,
+            supports_parallel_tool_calls: true,
+            required: false,
+            resources: Vec::new(),
+            sampling: Sampling {
+                allow: SamplingRule::Never,
+                max_tokens: small(DEFAULT_MAX_TOKENS),
+                requests_per_minute: NonZeroU32::MIN,
+            },
+            log_level: None,
+        }
+    }
+}
+
 /// With more servers than this, similar names are not searched: it would take too long.
 const MANY_SERVERS: usize = 100;
 

@@ -41,11 +41,13 @@ section! {
 }
 
 section! {
-    /// Limits for editor sessions.
-    struct RawAcp("the limits of editor sessions", Leave) {
+    /// Editor sessions.
+    struct RawAcp("the settings of editor sessions", Leave) {
         /// MCP servers per session (10).
         max_servers: Whole<0, 1000> = "maxServers",
         /// MCP tools per session (100).
         max_tools: Whole<0, 100_000> = "maxTools",
+        /// Whether servers of an editor may use the logins of `openclaw mcp auth` (false).
+        use_logins: bool = "useLogins",
     }
 }
