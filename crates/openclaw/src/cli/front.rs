@@ -31,6 +31,29 @@ pub(crate) struct ChatArgs {
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
+  openclaw acp
+  openclaw acp --agent research
+  openclaw acp --gateway ws://127.0.0.1:18789
+
+An editor starts it; docs/editors.md has the settings. It uses the running gateway of this user, or works \
+on its own, and exits when stdin closes. stdout carries only the protocol.
+
+Exit codes: 0 the client has closed the connection, 1 failure, 2 wrong usage, 3 no gateway at the URL, \
+78 the configuration has errors.")]
+pub(crate) struct AcpArgs {
+    /// The gateway to use [default: the running one, or one in this process]
+    #[arg(long, value_name = "URL")]
+    pub(crate) gateway: Option<String>,
+    /// The token for --gateway [default: that of the gateway on this machine]
+    #[arg(long, value_name = "TOKEN", env = "OPENCLAW_GATEWAY_TOKEN", hide_env_values = true)]
+    pub(crate) token: Option<String>,
+    /// The agent of new sessions [default: the first]
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
   openclaw agent --message 'add 2 and 3'
   git diff | openclaw agent --message -
   openclaw agent --message 'and times four?' --session agent:main:sums

@@ -13,8 +13,8 @@ use clap_complete::Shell;
 
 pub(crate) use auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
 pub(crate) use front::{
-    ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand, TokenCommand,
-    TokenScope, TurnArgs,
+    AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand,
+    TokenCommand, TokenScope, TurnArgs,
 };
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
 pub(crate) use servers::{
@@ -35,6 +35,7 @@ const STYLES: Styles = Styles::styled()
 #[command(after_help = "Examples:
   openclaw chat                       Talk to an agent that uses MCP tools
   openclaw agent --message 'add 2 and 3'
+  openclaw acp                        Serve an editor (Zed, JetBrains, …)
   openclaw gateway                    Keep agents and servers running
   openclaw status                     Show the state of everything
   openclaw mcp servers                Start all MCP servers, show their state
@@ -62,6 +63,7 @@ impl Cli {
         match self.command {
             Command::Mcp(_)
             | Command::Chat(_)
+            | Command::Acp(_)
             | Command::Agent(_)
             | Command::Sessions(_)
             | Command::Status
@@ -118,6 +120,8 @@ pub(crate) enum Command {
     Chat(ChatArgs),
     /// Send one message to an agent and print the answer
     Agent(TurnArgs),
+    /// Serve an editor over stdin and stdout (Agent Client Protocol)
+    Acp(AcpArgs),
     /// List, show, delete and export conversations
     #[command(
         subcommand,

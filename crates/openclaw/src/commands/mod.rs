@@ -1,5 +1,6 @@
 //! One module for each command.
 
+mod acp;
 mod agent;
 mod chat;
 mod check;
@@ -48,6 +49,7 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
             show::show(agent.as_deref(), flag, edge, output)
         }
         Command::Chat(args) => chat::chat(args, flag, edge, output),
+        Command::Acp(args) => acp::acp(args, flag, edge, output),
         Command::Agent(args) => agent::agent(args, flag, edge, output),
         Command::Sessions(command) => sessions::sessions(command, flag, edge, output),
         Command::Gateway(args) => gateway::gateway(args, flag, edge, output),

@@ -85,22 +85,7 @@ pub(crate) fn setup(
         services.spill = keep::spill(&paths.state, output);
     }
     let environment = edge.environment();
-    let resolver =
-        Resolver::new(config.secrets.clone(), environment.clone(), edge.redactor.clone());
-    let context = DialContext {
-        resolver,
-        environment: environment.clone(),
-        guard: edge.guard_command().map_or_else(Guard::none, Guard::new),
-        // The gateway forwards elicitations to connected clients.
-        host: Host::default(),
-        auth: Some(AuthContext {
-            store: Arc::new(keep::logins(&paths.state, edge.key_options())),
-            // A login is a request of its own, `mcp.auth`: a call that needs one fails at once.
-            prompt: None,
-            logs_in: false,
-            client_metadata_url: None,
-        }),
-    };
+    let context = dial_context(&config, paths, edge);
     let folders = keep::folders(&paths.state);
     let tries_again = !is_one_command;
     Ok(Setup {
@@ -115,6 +100,27 @@ pub(crate) fn setup(
         people: need.role() == Role::Chatting,
         prepare: if is_one_command { Prepare::OnUse } else { Prepare::AtStart },
     })
+}
+
+/// Returns the context for connecting to servers.
+pub(crate) fn dial_context(config: &Config, paths: &Paths, edge: &Edge) -> DialContext {
+    let environment = edge.environment();
+    let resolver =
+        Resolver::new(config.secrets.clone(), environment.clone(), edge.redactor.clone());
+    DialContext {
+        resolver,
+        environment,
+        guard: edge.guard_command().map_or_else(Guard::none, Guard::new),
+        // The gateway forwards elicitations to connected clients.
+        host: Host::default(),
+        auth: Some(AuthContext {
+            store: Arc::new(keep::logins(&paths.state, edge.key_options())),
+            // A login is a request of its own, `mcp.auth`: a call that needs one fails at once.
+            prompt: None,
+            logs_in: false,
+            client_metadata_url: None,
+        }),
+    }
 }
 
 /// The error for required servers that are not ready.
@@ -133,7 +139,8 @@ pub(crate) fn ourselves() -> Caller {
     caller(&Need::Records)
 }
 
-fn caller(need: &Need) -> Caller {
+/// A client in this process.
+pub(crate) fn caller(need: &Need) -> Caller {
     let options = Options::new("", None, env!("CARGO_PKG_VERSION"));
     let role = need.role();
     Caller {

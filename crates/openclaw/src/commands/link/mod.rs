@@ -22,8 +22,8 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::{SignalAction, Signals, end_after};
 use local::Local;
-pub(crate) use local::{cannot_start, missing_servers, ourselves, setup};
-pub(crate) use remote::{find_running, running};
+pub(crate) use local::{caller, cannot_start, dial_context, missing_servers, ourselves, setup};
+pub(crate) use remote::{find_running, options, running, usable_options};
 
 /// The timeout of a short request.
 const LOOK: Duration = Duration::from_secs(30);

@@ -7,6 +7,7 @@ use openclaw_config::Paths;
 use openclaw_gateway::state::{self, Running};
 use openclaw_protocol::client::{Client, ConnectError, Options};
 use openclaw_protocol::connect::ClientInfo;
+use openclaw_secrets::SecretString;
 
 use super::Need;
 use crate::edge::Edge;
@@ -52,17 +53,33 @@ async fn usable(running: &Running, paths: &Paths, need: &Need) -> Result<Client,
 
 /// Connects to a gateway.
 async fn call(running: &Running, need: &Need) -> Result<Client, ConnectError> {
+    Client::connect(&options(running.url.clone(), running.token.clone(), need)).await
+}
+
+/// Returns the options of a connection for this need.
+pub(crate) fn options(url: String, token: Option<SecretString>, need: &Need) -> Options {
     let (role, version) = (need.role(), env!("CARGO_PKG_VERSION"));
-    let options = Options::new(running.url.clone(), running.token.clone(), version);
-    Client::connect(&Options {
+    let options = Options::new(url, token, version);
+    Options {
         client: ClientInfo { display_name: need.name(), ..options.client },
         scopes: role.scopes(options.scopes),
         caps: role.caps(options.caps),
         connect_timeout: CONNECT,
         request_timeout: need.answer_within(),
         ..options
-    })
-    .await
+    }
+}
+
+/// Like [`find`], for a command that opens several connections.
+pub(crate) async fn usable_options(
+    paths: &Paths,
+    need: &Need,
+    edge: &Edge,
+    output: &mut Output,
+) -> Option<Options> {
+    drop(find(paths, need, edge, output).await?);
+    let running = running(&paths.state, edge)?;
+    Some(options(running.url, running.token, need))
 }
 
 /// Finds the gateway of a state folder. Its token is registered with the redactor.

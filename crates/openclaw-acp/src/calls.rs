@@ -1,0 +1,225 @@
+//! Tool calls as the client shows them.
+
+use std::path::{Path, PathBuf};
+
+use agent_client_protocol::v1::schema::{
+    Content, Diff, SessionUpdate, ToolCall, ToolCallContent, ToolCallId, ToolCallLocation,
+    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+};
+use openclaw_protocol::tools::Risk;
+use openclaw_tools::Effect;
+use openclaw_tools::native::Native;
+use serde_json::{Value, json};
+
+use crate::client_tools::ClientTool;
+use crate::session::{Session, text_block};
+
+/// A call of the running turn.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenCall {
+    /// Its id for the client: unique in the session.
+    pub(crate) id: ToolCallId,
+    /// Its id in the turn, chosen by the model.
+    own: String,
+    pub(crate) name: String,
+    pub(crate) args: Value,
+    /// Whether its approval was requested.
+    pub(crate) is_asked: bool,
+    /// Whether a lent tool is executing it.
+    pub(crate) is_taken: bool,
+}
+
+/// Handles an event about a call.
+pub(crate) fn on_tool(session: &Session, data: &Value) {
+    let text = |name: &str| data.get(name).and_then(Value::as_str);
+    let Some(own) = text("toolCallId") else { return };
+    match text("phase") {
+        Some("start") => {
+            let name = text("name").unwrap_or_default();
+            let args = data.get("args").cloned().unwrap_or(Value::Null);
+            let label = text("label").unwrap_or(name);
+            let id = {
+                let mut state = session.lock();
+                // A model may use the same id in every turn.
+                let id = ToolCallId::new(format!("{}-{own}", state.turns));
+                state.calls.push(OpenCall {
+                    id: id.clone(),
+                    own: own.to_owned(),
+                    name: name.to_owned(),
+                    args: args.clone(),
+                    is_asked: false,
+                    is_taken: false,
+                });
+                id
+            };
+            let call = describe(session, id, name, label, args).status(ToolCallStatus::InProgress);
+            session.update(SessionUpdate::ToolCall(call));
+        }
+        Some("update") => {
+            let progress = data.get("progress");
+            let message = progress.and_then(|it| it.get("message")?.as_str());
+            let percent = progress.and_then(|it| it.get("percent")?.as_f64());
+            let words = match (message, percent) {
+                (Some(message), Some(percent)) => format!("{percent:.0} %: {message}"),
+                (Some(message), None) => message.to_owned(),
+                (None, Some(percent)) => format!("{percent:.0} %"),
+                (None, None) => return,
+            };
+            if let Some(call) = find(session, own) {
+                let fields = ToolCallUpdateFields::new()
+                    .status(ToolCallStatus::InProgress)
+                    .content(vec![text_content(words)]);
+                session.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.id, fields)));
+            }
+        }
+        Some("result") => {
+            let Some(call) = find(session, own) else { return };
+            session.lock().calls.retain(|open| open.own != own);
+            let is_error = data.get("isError").and_then(Value::as_bool).unwrap_or_default();
+            let output = text("text").unwrap_or_default();
+            let mut content = diffs(session, &call.name, &call.args);
+            // The result of an edit is the diff itself.
+            if content.is_empty() || is_error {
+                content.push(text_content(output));
+            }
+            let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+            let mut raw = json!({ "text": output, "isError": is_error });
+            for name in ["failure", "durationMs"] {
+                if let Some(value) = data.get(name).filter(|it| !it.is_null()) {
+                    raw[name] = value.clone();
+                }
+            }
+            let fields =
+                ToolCallUpdateFields::new().status(status).content(content).raw_output(raw);
+            session.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.id, fields)));
+        }
+        _ => {}
+    }
+}
+
+fn find(session: &Session, own: &str) -> Option<OpenCall> {
+    session.lock().calls.iter().rev().find(|call| call.own == own).cloned()
+}
+
+pub(crate) fn text_content(text: impl Into<String>) -> ToolCallContent {
+    ToolCallContent::Content(Content::new(text_block(text)))
+}
+
+/// Describes a call.
+pub(crate) fn describe(
+    session: &Session,
+    id: ToolCallId,
+    name: &str,
+    label: &str,
+    args: Value,
+) -> ToolCall {
+    let about = About::of(session, name);
+    let paths = paths(session, name, &args);
+    let title = about.title.unwrap_or_else(|| label.to_owned());
+    // One argument says most about a call of these tools.
+    let detail = ["command", "path", "url"].iter().find_map(|key| args.get(*key)?.as_str());
+    let title = match detail.filter(|_| about.is_builtin) {
+        Some(detail) => format!("{title}: {}", first_line(detail)),
+        None => title,
+    };
+    ToolCall::new(id, title)
+        .name(name.to_owned())
+        .kind(about.kind)
+        .content(diffs(session, name, &args))
+        .locations(paths.into_iter().map(ToolCallLocation::new).collect::<Vec<_>>())
+        .raw_input(args)
+}
+
+fn first_line(text: &str) -> String {
+    let line = text.lines().next().unwrap_or_default();
+    match line.char_indices().nth(100) {
+        Some((end, _)) => format!("{}…", &line[..end]),
+        None => line.to_owned(),
+    }
+}
+
+/// What is known about a tool.
+struct About {
+    kind: ToolKind,
+    title: Option<String>,
+    /// Whether its arguments are known to this program.
+    is_builtin: bool,
+}
+
+impl About {
+    fn of(session: &Session, name: &str) -> Self {
+        if let Some(native) = native(name) {
+            let kind = match native {
+                Native::Read | Native::List => ToolKind::Read,
+                Native::Write | Native::Edit => ToolKind::Edit,
+                Native::Exec => ToolKind::Execute,
+                Native::WebFetch => ToolKind::Fetch,
+            };
+            return Self { kind, title: None, is_builtin: true };
+        }
+        if let Some(tool) = ClientTool::find(name) {
+            let title = Some(tool.title().to_owned());
+            return Self { kind: tool.kind(), title, is_builtin: true };
+        }
+        let state = session.lock();
+        match state.lent.iter().find(|tool| tool.name == name) {
+            Some(tool) => Self {
+                kind: kind_of(tool.effect),
+                title: Some(tool.label.clone()),
+                is_builtin: false,
+            },
+            None => {
+                let kind = match state.risks.get(name) {
+                    Some(Risk::Low) => ToolKind::Read,
+                    Some(Risk::High) => ToolKind::Edit,
+                    Some(Risk::Medium) | None => ToolKind::Other,
+                };
+                Self { kind, title: None, is_builtin: false }
+            }
+        }
+    }
+}
+
+/// The kind of a tool of an MCP server, from its annotations.
+fn kind_of(effect: Effect) -> ToolKind {
+    match effect {
+        Effect::ReadOnly => ToolKind::Read,
+        Effect::Destructive => ToolKind::Edit,
+        Effect::Unknown => ToolKind::Other,
+    }
+}
+
+fn native(name: &str) -> Option<Native> {
+    Native::ALL.into_iter().find(|native| native.name() == name)
+}
+
+/// The absolute paths of the files that a call is about.
+fn paths(session: &Session, name: &str, args: &Value) -> Vec<PathBuf> {
+    let base = match (native(name), ClientTool::find(name)) {
+        (Some(_), _) => session.workspace.as_deref(),
+        (_, Some(_)) => Some(session.cwd.as_path()),
+        _ => None,
+    };
+    let path = args.get("path").and_then(Value::as_str).map(Path::new);
+    match (base, path) {
+        (_, Some(path)) if path.is_absolute() && base.is_some() => vec![path.to_owned()],
+        (Some(base), Some(path)) => vec![base.join(path)],
+        _ => Vec::new(),
+    }
+}
+
+/// The changes that a call makes to a file.
+pub(crate) fn diffs(session: &Session, name: &str, args: &Value) -> Vec<ToolCallContent> {
+    let Some(path) = paths(session, name, args).pop() else { return Vec::new() };
+    let text = |key: &str| args.get(key).and_then(Value::as_str);
+    let is_write = native(name) == Some(Native::Write)
+        || ClientTool::find(name) == Some(ClientTool::WriteFile);
+    let is_edit =
+        native(name) == Some(Native::Edit) || ClientTool::find(name) == Some(ClientTool::EditFile);
+    let diff = match (text("old"), text("new"), text("content")) {
+        (Some(old), Some(new), _) if is_edit => Diff::new(path, new).old_text(old.to_owned()),
+        (_, _, Some(content)) if is_write => Diff::new(path, content),
+        _ => return Vec::new(),
+    };
+    vec![ToolCallContent::Diff(diff)]
+}

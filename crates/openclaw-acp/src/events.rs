@@ -1,0 +1,176 @@
+//! Events of the gateway as updates for the client.
+
+use std::sync::Arc;
+
+use agent_client_protocol::v1::schema::{ContentBlock, ContentChunk, ImageContent, SessionUpdate};
+use openclaw_protocol::approvals::{self, Approval};
+use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState};
+use openclaw_protocol::mcp::elicitation::{self, Elicitation};
+use openclaw_protocol::tools::InvokeRequestEvent;
+use openclaw_protocol::{Event, Received, Shutdown, names};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use crate::session::{Session, TurnEnd, chunk};
+use crate::{calls, elicit, lend, permission};
+
+impl Session {
+    /// Handles an event. It must not wait: events are handled in order, and a slow listener loses
+    /// some.
+    pub(crate) fn on_event(self: &Arc<Self>, received: Received) {
+        let event = match received {
+            Received::Event(event) => event,
+            Received::Lagged(missed) => {
+                tracing::warn!(session = %self.key, missed, "events were lost");
+                if let Some(turn) = &mut self.lock().turn {
+                    turn.has_gap = true;
+                }
+                return;
+            }
+        };
+        // An event that cannot be parsed is from a newer gateway, and is ignored.
+        match &*event.event {
+            names::CHAT => read(&event).into_iter().for_each(|event| self.on_chat(event)),
+            names::AGENT => read(&event).into_iter().for_each(|event| self.on_agent(event)),
+            names::APPROVAL_REQUESTED => {
+                let asked: Option<Approval> = read(&event);
+                if let Some(asked) = asked.filter(|it| self.is_about_this(it)) {
+                    permission::ask(self, asked);
+                }
+            }
+            names::APPROVAL_RESOLVED => {
+                if let Some(resolved) = read::<approvals::ResolvedEvent>(&event) {
+                    self.withdraw(&resolved.id);
+                }
+            }
+            names::MCP_ELICITATION_REQUESTED => {
+                let asked: Option<Elicitation> = read(&event);
+                if let Some(asked) = asked.filter(|it| it.session_keys.contains(&self.key)) {
+                    elicit::forward(self, asked);
+                }
+            }
+            names::MCP_ELICITATION_RESOLVED => {
+                if let Some(resolved) = read::<elicitation::ResolvedEvent>(&event) {
+                    self.withdraw(&resolved.id);
+                }
+            }
+            names::NODE_INVOKE_REQUEST => {
+                if let Some(call) = read::<InvokeRequestEvent>(&event) {
+                    lend::invoke(self, call);
+                }
+            }
+            names::SHUTDOWN => {
+                if let Some(shutdown) = read::<Shutdown>(&event) {
+                    self.note(&format!("The gateway is stopping: {}", shutdown.reason));
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn is_about_this(&self, approval: &Approval) -> bool {
+        let run = approval.run_id.as_deref();
+        approval.session_key.as_deref() == Some(self.key.as_str())
+            || run.is_some_and(|run| self.is_running(run))
+    }
+
+    fn is_running(&self, run: &str) -> bool {
+        self.lock().turn.as_ref().is_some_and(|turn| turn.run == run)
+    }
+
+    /// Withdraws a question that was answered elsewhere, or has expired.
+    fn withdraw(&self, id: &str) {
+        self.lock().open_questions.retain(|(open, withdrawn)| {
+            if open == id {
+                withdrawn.cancel();
+            }
+            open != id
+        });
+    }
+
+    fn on_chat(&self, event: ChatEvent) {
+        if !self.is_running(&event.run_id) {
+            return;
+        }
+        match event.state {
+            ChatState::Status { .. } => {}
+            ChatState::Delta { delta_text, .. } => {
+                if !delta_text.is_empty() {
+                    self.set_has_text(true);
+                    self.say(delta_text);
+                }
+            }
+            ChatState::Final { message, stop_reason, .. } => {
+                self.show_rest(message.as_ref());
+                self.finish_turn(TurnEnd::Stopped(stop_reason));
+            }
+            ChatState::Aborted { error_message: Some(error), stop_reason, .. }
+                if stop_reason.as_deref() != Some("cancelled") =>
+            {
+                self.finish_turn(TurnEnd::Failed(error));
+            }
+            ChatState::Aborted { stop_reason: Some(reason), .. } if reason == "timeout" => {
+                self.finish_turn(TurnEnd::Failed("the turn timed out".to_owned()));
+            }
+            ChatState::Aborted { .. } => {
+                self.finish_turn(TurnEnd::Stopped(Some("cancelled".to_owned())));
+            }
+            ChatState::Error { error_message, .. } => {
+                let error = error_message.unwrap_or_else(|| "the turn failed".to_owned());
+                self.finish_turn(TurnEnd::Failed(error));
+            }
+        }
+    }
+
+    fn set_has_text(&self, has_text: bool) {
+        if let Some(turn) = &mut self.lock().turn {
+            turn.has_text = has_text;
+        }
+    }
+
+    /// Shows what was not streamed: the output of a command, and images.
+    fn show_rest(&self, message: Option<&Value>) {
+        let has_text = self.lock().turn.as_ref().is_some_and(|turn| turn.has_text);
+        let content = message.and_then(|it| it.get("content")?.as_array());
+        for part in content.into_iter().flatten() {
+            let field = |name: &str| part.get(name).and_then(Value::as_str);
+            match (field("type"), field("text"), field("data")) {
+                (Some("text"), Some(text), _) if !has_text && !text.is_empty() => self.say(text),
+                (Some("image"), _, Some(data)) => {
+                    let mime_type = field("mimeType").or(field("mime_type")).unwrap_or("image/png");
+                    let image = ContentBlock::Image(ImageContent::new(data, mime_type));
+                    self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(image)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn on_agent(&self, event: AgentEvent) {
+        if !self.is_running(&event.run_id) {
+            return;
+        }
+        let text = |name: &str| event.data.get(name).and_then(Value::as_str);
+        match event.stream.as_str() {
+            "tool" => {
+                self.set_has_text(false);
+                calls::on_tool(self, &event.data);
+            }
+            "reasoning" => {
+                if let Some(delta) = text("delta") {
+                    self.update(SessionUpdate::AgentThoughtChunk(chunk(delta)));
+                }
+            }
+            "notice" => {
+                if let Some(notice) = text("text") {
+                    self.update(SessionUpdate::AgentThoughtChunk(chunk(format!("{notice}\n"))));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
+    serde_json::from_str(event.payload.get()).ok()
+}

@@ -1,0 +1,146 @@
+//! The tools of a session, lent to the gateway: those of its MCP servers and those of the client.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_protocol::sessions::{ExtraTool, SetExtraToolsParams};
+use openclaw_protocol::tools::{InvokeRequestEvent, InvokeResultParams, NodeError};
+use openclaw_protocol::{ask, rpc};
+use openclaw_tools::Effect;
+use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Map, Value};
+
+use crate::client_tools::ClientTool;
+use crate::session::Session;
+
+/// The timeout of a lent tool at the gateway: longer than any timeout here.
+const TIMEOUT: Duration = Duration::from_secs(15 * 60);
+
+/// A tool of a session.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct SessionTool {
+    /// The name that the model sees.
+    pub(crate) name: String,
+    pub(crate) label: String,
+    pub(crate) description: String,
+    pub(crate) schema: Arc<Map<String, Value>>,
+    pub(crate) effect: Effect,
+    pub(crate) by: ToolOwner,
+}
+
+/// What executes a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum ToolOwner {
+    /// The session's MCP servers, under this name.
+    Servers(String),
+    /// The client.
+    Client(ClientTool),
+}
+
+impl SessionTool {
+    fn lent(&self) -> ExtraTool {
+        ExtraTool {
+            name: self.name.clone(),
+            description: self.description.clone(),
+            parameters: to_raw_value(&*self.schema).ok(),
+            read_only: Some(self.effect == Effect::ReadOnly),
+            timeout_ms: u64::try_from(TIMEOUT.as_millis()).ok(),
+        }
+    }
+}
+
+/// The outcome of a call of a lent tool.
+pub(crate) struct LentOutcome {
+    pub(crate) text: String,
+    pub(crate) is_error: bool,
+}
+
+impl LentOutcome {
+    pub(crate) fn ok(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: false }
+    }
+
+    pub(crate) fn error(text: impl Into<String>) -> Self {
+        Self { text: text.into(), is_error: true }
+    }
+}
+
+impl Session {
+    /// Lends the tools as they are now, if they have changed.
+    pub(crate) async fn lend(&self) {
+        let mut tools = self.client_tools.tools();
+        if let Some(servers) = &self.servers {
+            let (own, note) = servers.tools();
+            tools.extend(own);
+            if let Some(note) = note.filter(|note| !self.lock().refused.contains(note)) {
+                self.lock().refused.push(note.clone());
+                self.note(&note);
+            }
+        }
+        if self.lock().lent == tools {
+            return;
+        }
+        let params = SetExtraToolsParams {
+            session_key: self.key.clone(),
+            agent_id: None,
+            tools: tools.iter().map(SessionTool::lent).collect(),
+        };
+        // Before the request: a call may arrive before its answer.
+        self.lock().lent = tools;
+        let lent = ask::<rpc::SessionsSetExtraTools>(&*self.surface, params).await;
+        if let Err(error) = lent {
+            self.lock().lent.clear();
+            let note = format!("The tools of this session are not available: {error}");
+            if !self.lock().refused.contains(&note) {
+                self.lock().refused.push(note.clone());
+                self.note(&note);
+            }
+        }
+    }
+}
+
+/// Executes a call of a lent tool, in a task of its own. It is cancelled when the turn is over.
+pub(crate) fn invoke(session: &Arc<Session>, call: InvokeRequestEvent) {
+    let over = session.lock().turn.as_ref().map(|turn| turn.over.clone()).unwrap_or_default();
+    let calling = Arc::clone(session);
+    session.spawn(async move {
+        let outcome = tokio::select! {
+            outcome = execute(&calling, &call) => outcome,
+            () = over.cancelled() => return,
+        };
+        let LentOutcome { text, is_error } = outcome;
+        let error = is_error.then(|| NodeError { code: None, message: Some(text.clone()) });
+        let params = InvokeResultParams {
+            id: call.id,
+            node_id: call.node_id,
+            ok: !is_error,
+            payload: if is_error { None } else { to_raw_value(&text).ok() },
+            payload_json: None,
+            error,
+        };
+        // It fails if the gateway does not wait any more.
+        let _ = ask::<rpc::NodeInvokeResult>(&*calling.surface, params).await;
+    });
+}
+
+async fn execute(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutcome {
+    let by = {
+        let state = session.lock();
+        let found = state.lent.iter().find(|tool| tool.name == call.command);
+        found.map(|tool| tool.by.clone())
+    };
+    let arguments = call.params_json.clone().unwrap_or_else(|| "{}".to_owned());
+    let arguments: Box<RawValue> = match RawValue::from_string(arguments) {
+        Ok(arguments) => arguments,
+        Err(_) => return LentOutcome::error("The arguments are not JSON."),
+    };
+    match (by, &session.servers) {
+        (Some(ToolOwner::Servers(name)), Some(servers)) => {
+            servers.call(&name, &arguments, &session.key).await
+        }
+        (Some(ToolOwner::Client(tool)), _) => {
+            session.client_tools.call(session, tool, &arguments).await
+        }
+        _ => LentOutcome::error("The session has no tool with this name any more."),
+    }
+}

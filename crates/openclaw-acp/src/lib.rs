@@ -1,0 +1,26 @@
+//! The Agent Client Protocol (ACP, version 1) on stdin and stdout: openclaw as an agent in an editor.
+//!
+//! [`serve`] translates between ACP and the gateway's `Surface`. Each ACP session has its own
+//! connection to the gateway, and a private fleet of the MCP servers that the editor passed: its
+//! tools are lent to the gateway's session (`sessions.setExtraTools`), and their calls come back
+//! over that connection. ACP types do not leave this crate.
+
+mod agent;
+mod blocks;
+mod calls;
+mod client_tools;
+mod commands;
+mod elicit;
+mod error;
+mod events;
+mod history;
+mod lend;
+mod lines;
+mod permission;
+mod request;
+mod servers;
+mod session;
+mod turn;
+
+pub use agent::{Connect, Options, ServeError, serve};
+pub use servers::ServerSetup;

@@ -1,0 +1,173 @@
+//! Approvals of the gateway as permission requests to the client.
+
+use std::sync::Arc;
+
+use agent_client_protocol::v1::schema::{
+    PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
+    SelectedPermissionOutcome, SessionUpdate, ToolCallId, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields,
+};
+use openclaw_protocol::approvals::{Approval, Decision, RespondParams};
+use openclaw_protocol::{ask as request, rpc};
+use serde_json::Value;
+use tokio_util::sync::CancellationToken;
+
+use crate::calls::{describe, text_content};
+use crate::client_tools::ClientTool;
+use crate::session::Session;
+
+const ONCE: &str = "allow";
+const SESSION: &str = "allow-session";
+const ALWAYS: &str = "always-";
+const REJECT: &str = "reject";
+
+/// The user's answer to a permission request.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Answer {
+    /// The id of the chosen option.
+    Chosen(String),
+    /// The turn was cancelled, or the client is gone.
+    Cancelled,
+    /// The question was withdrawn.
+    Withdrawn,
+}
+
+/// Asks the client for an approval, in a task of its own.
+pub(crate) fn ask(session: &Arc<Session>, approval: Approval) {
+    let withdrawn = CancellationToken::new();
+    session.lock().open_questions.push((approval.id.clone(), withdrawn.clone()));
+    let asking = Arc::clone(session);
+    session.spawn(async move {
+        let decided = decide(&asking, &approval, &withdrawn).await;
+        asking.lock().open_questions.retain(|(id, _)| *id != approval.id);
+        let Some((decision, always)) = decided else { return };
+        let params = RespondParams { id: approval.id, decision, always };
+        if let Err(error) = request::<rpc::ApprovalsRespond>(&*asking.surface, params).await {
+            // It was decided elsewhere, or has expired.
+            tracing::info!(%error, "approval not accepted");
+        }
+    });
+}
+
+/// Returns the decision; `None` if it is not needed any more.
+async fn decide(
+    session: &Arc<Session>,
+    approval: &Approval,
+    withdrawn: &CancellationToken,
+) -> Option<(Decision, Option<usize>)> {
+    let (is_own, is_allowed) = {
+        let state = session.lock();
+        let is_own = state.lent.iter().any(|tool| tool.name == approval.tool);
+        (is_own, state.allowed.contains(&approval.tool))
+    };
+    if is_own && is_allowed {
+        return Some((Decision::AllowOnce, None));
+    }
+    let call = call_of(session, approval).await;
+    let id = call.tool_call_id.clone();
+    let answer = choose(session, call, options(approval, is_own), withdrawn).await;
+    let decided = match answer {
+        Answer::Withdrawn => return None,
+        Answer::Cancelled => (Decision::Deny, None),
+        Answer::Chosen(chosen) => match (chosen.as_str(), chosen.strip_prefix(ALWAYS)) {
+            (ONCE, _) => (Decision::AllowOnce, None),
+            (SESSION, _) if is_own => {
+                session.lock().allowed.insert(approval.tool.clone());
+                (Decision::AllowOnce, None)
+            }
+            (_, Some(nth)) => match nth.parse::<usize>() {
+                Ok(nth) if nth < approval.always.len() => (Decision::AllowAlways, Some(nth)),
+                _ => (Decision::Deny, None),
+            },
+            // An unknown option is no approval.
+            _ => (Decision::Deny, None),
+        },
+    };
+    if decided.0 != Decision::Deny {
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+        session.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
+    }
+    Some(decided)
+}
+
+fn options(approval: &Approval, is_own: bool) -> Vec<PermissionOption> {
+    let mut options =
+        vec![PermissionOption::new(ONCE, "Allow once", PermissionOptionKind::AllowOnce)];
+    if approval.allowed_decisions.contains(&Decision::AllowAlways) {
+        options.extend(approval.always.iter().enumerate().map(|(nth, always)| {
+            let id = format!("{ALWAYS}{nth}");
+            PermissionOption::new(id, capitalized(&always.words), PermissionOptionKind::AllowAlways)
+        }));
+    }
+    if is_own && approval.always.is_empty() {
+        let name = "Always allow in this session";
+        options.push(PermissionOption::new(SESSION, name, PermissionOptionKind::AllowAlways));
+    }
+    options.push(PermissionOption::new(REJECT, "Reject", PermissionOptionKind::RejectOnce));
+    options
+}
+
+fn capitalized(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| first.to_uppercase().chain(chars).collect())
+}
+
+/// Describes the call that an approval is about: the one that the client knows, if it is found.
+async fn call_of(session: &Arc<Session>, approval: &Approval) -> ToolCallUpdate {
+    let args: Value = approval
+        .args
+        .as_ref()
+        .and_then(|args| serde_json::from_str(args.get()).ok())
+        .unwrap_or(Value::Null);
+    let known = {
+        let mut state = session.lock();
+        let mut same = state.calls.iter_mut().filter(|it| it.name == approval.tool && !it.is_asked);
+        same.find(|call| call.args == args).map(|call| {
+            call.is_asked = true;
+            call.id.clone()
+        })
+    };
+    let id = known.unwrap_or_else(|| ToolCallId::new(format!("approval-{}", approval.id)));
+    let described = describe(session, id.clone(), &approval.tool, &approval.title, args.clone());
+    let mut content = match ClientTool::find(&approval.tool) {
+        // With the text that is replaced, so that the client can show the difference.
+        Some(ClientTool::WriteFile) => session.client_tools.diff(session, &args).await,
+        _ => described.content,
+    };
+    if let (true, Some(words)) = (content.is_empty(), &approval.description) {
+        content.push(text_content(words.clone()));
+    }
+    let fields = ToolCallUpdateFields::new()
+        .title(described.title)
+        .kind(described.kind)
+        .status(ToolCallStatus::Pending)
+        .content(content)
+        .locations(described.locations)
+        .raw_input(args);
+    ToolCallUpdate::new(id, fields)
+}
+
+/// Lets the user choose an option.
+pub(crate) async fn choose(
+    session: &Session,
+    call: ToolCallUpdate,
+    options: Vec<PermissionOption>,
+    withdrawn: &CancellationToken,
+) -> Answer {
+    let request = RequestPermissionRequest::new(session.id.clone(), call, options);
+    let sent = session.cx.send_request(request);
+    let cancellation = sent.cancellation_handle();
+    tokio::select! {
+        answer = sent.block_task() => match answer.map(|answer| answer.outcome) {
+            Ok(RequestPermissionOutcome::Selected(SelectedPermissionOutcome {
+                option_id, ..
+            })) => Answer::Chosen(option_id.0.to_string()),
+            _ => Answer::Cancelled,
+        },
+        () = withdrawn.cancelled() => {
+            // The client may still show it; its answer is ignored.
+            let _ = cancellation.cancel();
+            Answer::Withdrawn
+        }
+    }
+}

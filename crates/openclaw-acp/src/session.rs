@@ -1,0 +1,262 @@
+//! A session of an editor: its connection to the gateway, its MCP servers, and its running turn.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use agent_client_protocol::Client;
+use agent_client_protocol::v1::ConnectionTo;
+use agent_client_protocol::v1::schema::{
+    ClientCapabilities, ContentBlock, ContentChunk, Notice, NoticeSeverity, SessionId,
+    SessionNotification, SessionUpdate, TextContent,
+};
+use openclaw_protocol::chat::AbortParams;
+use openclaw_protocol::tools::Risk;
+use openclaw_protocol::{EventReceiver, Surface, ask, rpc};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::calls::OpenCall;
+use crate::client_tools::ClientTools;
+use crate::commands;
+use crate::lend::SessionTool;
+use crate::servers::{Entry, ServerSetup, SessionServers};
+
+/// How long the gateway may take to abort a turn at the end of a session.
+const ABORT: Duration = Duration::from_secs(2);
+/// How long the tasks of a session may take to end.
+const TASKS: Duration = Duration::from_secs(2);
+
+/// What a session is opened with.
+pub(crate) struct NewSession {
+    pub(crate) key: String,
+    pub(crate) agent: String,
+    /// The folder of the agent's own file tools.
+    pub(crate) workspace: Option<PathBuf>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) more_folders: Vec<PathBuf>,
+    pub(crate) surface: Arc<dyn Surface>,
+    pub(crate) cx: ConnectionTo<Client>,
+    pub(crate) client: ClientCapabilities,
+}
+
+/// A session. The gateway's session key is its id.
+pub(crate) struct Session {
+    pub(crate) id: SessionId,
+    pub(crate) key: String,
+    pub(crate) agent: String,
+    pub(crate) workspace: Option<PathBuf>,
+    pub(crate) cwd: PathBuf,
+    pub(crate) surface: Arc<dyn Surface>,
+    pub(crate) cx: ConnectionTo<Client>,
+    pub(crate) client: ClientCapabilities,
+    pub(crate) client_tools: ClientTools,
+    pub(crate) servers: Option<SessionServers>,
+    pub(crate) state: Mutex<State>,
+    /// Cancelled when the session is closed, or the gateway is gone.
+    pub(crate) ended: CancellationToken,
+    pub(crate) tasks: TaskTracker,
+}
+
+/// The changing part of a session.
+#[derive(Default)]
+pub(crate) struct State {
+    pub(crate) turn: Option<Turn>,
+    /// The number of turns so far.
+    pub(crate) turns: u64,
+    /// The calls of the running turn.
+    pub(crate) calls: Vec<OpenCall>,
+    /// The session's own tools that the user always allows.
+    pub(crate) allowed: BTreeSet<String>,
+    /// The tools that are lent.
+    pub(crate) lent: Vec<SessionTool>,
+    /// The tools that could not be lent, so that they are reported once.
+    pub(crate) refused: Vec<String>,
+    /// The servers that were reported as not available.
+    pub(crate) failed: Vec<String>,
+    /// The side effects of the agent's own tools, for their kind.
+    pub(crate) risks: BTreeMap<String, Risk>,
+    /// Messages to show at the start of the next turn.
+    notes: Vec<String>,
+    /// Decisions of the user that the gateway waits for, to be withdrawn when made elsewhere.
+    pub(crate) open_questions: Vec<(String, CancellationToken)>,
+}
+
+/// A running turn.
+pub(crate) struct Turn {
+    pub(crate) run: String,
+    /// Cancelled by the client.
+    pub(crate) cancelled: CancellationToken,
+    /// Cancelled when the turn is over: its calls of lent tools end.
+    pub(crate) over: CancellationToken,
+    pub(crate) end: Option<oneshot::Sender<TurnEnd>>,
+    /// Whether text was sent since the last call.
+    pub(crate) has_text: bool,
+    /// Whether events were lost, perhaps the end.
+    pub(crate) has_gap: bool,
+}
+
+/// How a turn ended.
+#[derive(Debug)]
+pub(crate) enum TurnEnd {
+    /// With this reason of the gateway.
+    Stopped(Option<String>),
+    /// The turn failed.
+    Failed(String),
+    /// The connection to the gateway was lost.
+    GatewayGone,
+}
+
+impl Session {
+    /// Opens a session: its servers connect in the background.
+    pub(crate) fn start(new: NewSession, servers: Vec<Entry>, setup: &ServerSetup) -> Arc<Self> {
+        let NewSession { key, agent, workspace, cwd, more_folders, surface, cx, client } = new;
+        // Subscribed before anything is requested, so that no event is missed.
+        let events = surface.events();
+        let session = Arc::new_cyclic(|session| Self {
+            servers: SessionServers::start(servers, &agent, &cwd, setup, session),
+            client_tools: ClientTools::new(&client, &cwd, more_folders),
+            id: SessionId::new(key.as_str()),
+            key,
+            agent,
+            workspace,
+            cwd,
+            surface,
+            cx,
+            client,
+            state: Mutex::default(),
+            ended: CancellationToken::new(),
+            tasks: TaskTracker::new(),
+        });
+        session.spawn({
+            let session = Arc::clone(&session);
+            async move { session.follow(events).await }
+        });
+        session.spawn({
+            let session = Arc::clone(&session);
+            async move { session.keep_lending().await }
+        });
+        session
+    }
+
+    /// Runs a task until it is done, or the session ends.
+    pub(crate) fn spawn(&self, task: impl Future<Output = ()> + Send + 'static) {
+        let ended = self.ended.clone();
+        self.tasks.spawn(async move {
+            tokio::select! {
+                () = ended.cancelled() => {}
+                () = task => {}
+            }
+        });
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Handles the events of the gateway, in order.
+    async fn follow(self: Arc<Self>, mut events: EventReceiver) {
+        while let Some(event) = events.next().await {
+            self.on_event(event);
+        }
+        // The gateway is gone: the session cannot go on, and its servers are not needed.
+        self.finish_turn(TurnEnd::GatewayGone);
+        let session = Arc::clone(&self);
+        tokio::spawn(async move { session.close().await });
+    }
+
+    /// Sends an update. It fails only if the client is gone.
+    pub(crate) fn update(&self, update: SessionUpdate) {
+        let _ = self.cx.send_notification(SessionNotification::new(self.id.clone(), update));
+    }
+
+    /// Sends a piece of the agent's answer.
+    pub(crate) fn say(&self, text: impl Into<String>) {
+        self.update(SessionUpdate::AgentMessageChunk(chunk(text)));
+    }
+
+    /// Shows a message of this program: now if the client has a place for it, otherwise at the
+    /// start of the next turn.
+    pub(crate) fn note(&self, text: &str) {
+        tracing::info!(session = %self.key, "{text}");
+        let has_notices = self.client.session.as_ref().is_some_and(|it| it.notices.is_some());
+        if has_notices {
+            let (title, more) = text.split_once('\n').unwrap_or((text, ""));
+            let more = (!more.is_empty()).then(|| more.to_owned());
+            let notice = Notice::new(NoticeSeverity::Warning, title).description(more);
+            self.update(SessionUpdate::Notice(notice));
+        } else {
+            self.lock().notes.push(text.to_owned());
+        }
+    }
+
+    /// Shows the messages that wait for a turn.
+    pub(crate) fn show_notes(&self) {
+        let notes = std::mem::take(&mut self.lock().notes);
+        for note in notes {
+            self.say(format!("{note}\n\n"));
+        }
+    }
+
+    /// Sends the list of commands.
+    pub(crate) async fn announce_commands(&self) {
+        commands::announce(self).await;
+    }
+
+    /// Cancels the running turn, if there is one.
+    pub(crate) fn cancel(&self) {
+        if let Some(turn) = &self.lock().turn {
+            turn.cancelled.cancel();
+        }
+    }
+
+    /// Ends the running turn.
+    pub(crate) fn finish_turn(&self, end: TurnEnd) {
+        if let Some(turn) = &mut self.lock().turn {
+            turn.over.cancel();
+            if let Some(sender) = turn.end.take() {
+                let _ = sender.send(end);
+            }
+        }
+    }
+
+    /// Asks the gateway to abort a run.
+    pub(crate) async fn abort(&self, run: &str) {
+        let params = AbortParams {
+            session_key: self.key.clone(),
+            run_id: Some(run.to_owned()),
+            ..AbortParams::default()
+        };
+        // Its end is reported by an event.
+        let _ = timeout(ABORT, ask::<rpc::ChatAbort>(&*self.surface, params)).await;
+    }
+
+    /// Ends the session: aborts its turn and stops its servers. The conversation is kept.
+    pub(crate) async fn close(&self) {
+        let run = self.lock().turn.as_ref().map(|turn| turn.run.clone());
+        if let Some(run) = run {
+            self.cancel();
+            self.abort(&run).await;
+        }
+        self.finish_turn(TurnEnd::Stopped(Some("cancelled".to_owned())));
+        self.ended.cancel();
+        self.tasks.close();
+        let servers = async {
+            if let Some(servers) = &self.servers {
+                servers.stop().await;
+            }
+        };
+        let _ = tokio::join!(servers, timeout(TASKS, self.tasks.wait()));
+    }
+}
+
+pub(crate) fn text_block(text: impl Into<String>) -> ContentBlock {
+    ContentBlock::Text(TextContent::new(text))
+}
+
+pub(crate) fn chunk(text: impl Into<String>) -> ContentChunk {
+    ContentChunk::new(text_block(text))
+}

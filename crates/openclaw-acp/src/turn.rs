@@ -1,0 +1,166 @@
+//! A prompt: a turn of the gateway, from the request to its stop reason.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason};
+use agent_client_protocol::v1::schema::{SessionUpdate, UsageUpdate};
+use agent_client_protocol::{Error, RequestCancellation};
+use openclaw_protocol::chat::{SendParams, SendStatus};
+use openclaw_protocol::sessions::DescribeParams;
+use openclaw_protocol::{ask, rpc};
+use tokio::sync::oneshot;
+use tokio::time::{sleep, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::agent::fresh_name;
+use crate::blocks::Prompt;
+use crate::error::{internal, invalid_params, invalid_request, refused};
+use crate::session::{Session, Turn, TurnEnd};
+
+/// The interval of polling for the end of a turn after events were lost.
+const RECHECK: Duration = Duration::from_secs(1);
+/// How long an aborted turn may take to end before it is reported as cancelled anyway.
+const ABORTED: Duration = Duration::from_secs(10);
+/// The timeout of the request for the session's usage.
+const USAGE: Duration = Duration::from_secs(5);
+
+/// A turn that is registered with its session.
+pub(crate) struct BegunTurn {
+    session: Arc<Session>,
+    prompt: Prompt,
+    run: String,
+    end: oneshot::Receiver<TurnEnd>,
+    cancelled: CancellationToken,
+}
+
+/// Registers a turn.
+///
+/// # Errors
+/// If the prompt is invalid, or the session has a running turn.
+pub(crate) fn begin(session: &Arc<Session>, blocks: Vec<ContentBlock>) -> Result<BegunTurn, Error> {
+    if session.ended.is_cancelled() {
+        return Err(internal("the connection to the gateway was lost; load the session again"));
+    }
+    let prompt = Prompt::read(blocks).map_err(invalid_params)?;
+    let (sender, end) = oneshot::channel();
+    let (run, cancelled) = (fresh_name(), CancellationToken::new());
+    let mut state = session.lock();
+    if state.turn.is_some() {
+        return Err(invalid_request(
+            "a prompt is already running in this session; wait for it, or send session/cancel",
+        ));
+    }
+    state.turns += 1;
+    state.calls.clear();
+    state.turn = Some(Turn {
+        run: run.clone(),
+        cancelled: cancelled.clone(),
+        over: CancellationToken::new(),
+        end: Some(sender),
+        has_text: false,
+        has_gap: false,
+    });
+    drop(state);
+    Ok(BegunTurn { session: Arc::clone(session), prompt, run, end, cancelled })
+}
+
+/// A turn that is dropped is not running any more.
+impl Drop for BegunTurn {
+    fn drop(&mut self) {
+        let turn = self.session.lock().turn.take();
+        if let Some(turn) = turn {
+            turn.over.cancel();
+        }
+    }
+}
+
+impl BegunTurn {
+    /// Runs the turn to its end.
+    pub(crate) async fn run(
+        mut self,
+        request: RequestCancellation,
+    ) -> Result<PromptResponse, Error> {
+        let session = Arc::clone(&self.session);
+        let cancelled = self.cancelled.clone();
+        let cancelled = async move {
+            tokio::select! {
+                () = cancelled.cancelled() => {}
+                () = request.cancelled() => {}
+            }
+        };
+        tokio::pin!(cancelled);
+        tokio::select! {
+            () = session.servers_ready() => {}
+            () = &mut cancelled => return Ok(PromptResponse::new(StopReason::Cancelled)),
+        }
+        session.show_notes();
+        let sent = SendParams {
+            session_key: session.key.clone(),
+            message: std::mem::take(&mut self.prompt.message),
+            attachments: Some(std::mem::take(&mut self.prompt.attachments)),
+            suppress_command_interpretation: self.prompt.is_plain.then_some(true),
+            idempotency_key: self.run.clone(),
+            ..SendParams::default()
+        };
+        ask::<rpc::ChatSend>(&*session.surface, sent.clone()).await.map_err(|it| refused(&it))?;
+        let end = tokio::select! {
+            end = &mut self.end => end.unwrap_or(TurnEnd::GatewayGone),
+            end = lost_end(&session, sent) => end,
+            () = &mut cancelled => {
+                session.abort(&self.run).await;
+                // Whatever its end is: the client has cancelled it.
+                let _ = timeout(ABORTED, &mut self.end).await;
+                TurnEnd::Stopped(Some("cancelled".to_owned()))
+            }
+        };
+        let reason = match end {
+            TurnEnd::Stopped(reason) => stop_reason(reason.as_deref()),
+            TurnEnd::Failed(message) => return Err(internal(message)),
+            TurnEnd::GatewayGone => return Err(internal("the connection to the gateway was lost")),
+        };
+        show_usage(&session).await;
+        Ok(PromptResponse::new(reason))
+    }
+}
+
+fn stop_reason(reason: Option<&str>) -> StopReason {
+    match reason {
+        Some("cancelled" | "timeout") => StopReason::Cancelled,
+        Some("too-many-rounds" | "going-in-circles") => StopReason::MaxTurnRequests,
+        Some("cut-off") => StopReason::MaxTokens,
+        Some("refused") => StopReason::Refusal,
+        _ => StopReason::EndTurn,
+    }
+}
+
+/// Returns the end of a turn whose events were lost. Never returns without a gap.
+async fn lost_end(session: &Session, sent: SendParams) -> TurnEnd {
+    loop {
+        sleep(RECHECK).await;
+        if !session.lock().turn.as_ref().is_some_and(|turn| turn.has_gap) {
+            continue;
+        }
+        // By its idempotency key it is not run twice, and the response has its status.
+        match ask::<rpc::ChatSend>(&*session.surface, sent.clone()).await.map(|it| it.status) {
+            Ok(SendStatus::Started | SendStatus::InFlight) => {}
+            Ok(SendStatus::Ok) => return TurnEnd::Stopped(None),
+            Ok(SendStatus::Timeout) => return TurnEnd::Failed("the turn timed out".to_owned()),
+            Ok(SendStatus::Error) => return TurnEnd::Failed("the turn failed".to_owned()),
+            Err(error) => return TurnEnd::Failed(error.to_string()),
+        }
+    }
+}
+
+/// Sends how much of the model's context is used, if that is known.
+async fn show_usage(session: &Session) {
+    let params = DescribeParams { key: session.key.clone(), ..DescribeParams::default() };
+    let described = timeout(USAGE, ask::<rpc::SessionsDescribe>(&*session.surface, params)).await;
+    let Ok(Ok(described)) = described else { return };
+    let tokens = described.session.and_then(|row| Some((row.total_tokens?, row.context_tokens?)));
+    if let Some((used, size)) = tokens.filter(|(used, size)| *used >= 0.0 && *size > 0.0) {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
+        let usage = UsageUpdate::new(used as u64, size as u64);
+        session.update(SessionUpdate::UsageUpdate(usage));
+    }
+}
