@@ -252,7 +252,7 @@ impl Agent {
                 Ok(session) => {
                     let _ = responder.respond(NewSessionResponse::new(session.id.clone()));
                     // After the response: only now does the client know the session.
-                    session.announce_commands().await;
+                    session.is_known();
                 }
                 Err(error) => drop(responder.respond_with_error(error)),
             }
@@ -278,7 +278,7 @@ impl Agent {
             match opened.await {
                 Ok(session) => {
                     let _ = responder.respond(LoadSessionResponse::new());
-                    session.announce_commands().await;
+                    session.is_known();
                 }
                 Err(error) => drop(responder.respond_with_error(error)),
             }
@@ -301,7 +301,7 @@ impl Agent {
             match opened.await {
                 Ok(session) => {
                     let _ = responder.respond(ResumeSessionResponse::new());
-                    session.announce_commands().await;
+                    session.is_known();
                 }
                 Err(error) => drop(responder.respond_with_error(error)),
             }

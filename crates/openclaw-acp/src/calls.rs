@@ -11,7 +11,7 @@ use openclaw_tools::Effect;
 use openclaw_tools::native::Native;
 use serde_json::{Value, json};
 
-use crate::client_tools::ClientTool;
+use crate::client_tools::{ClientTool, normal};
 use crate::session::{Session, text_block};
 
 /// A call of the running turn.
@@ -25,8 +25,8 @@ pub(crate) struct OpenCall {
     pub(crate) args: Value,
     /// Whether its approval was requested.
     pub(crate) is_asked: bool,
-    /// Whether a lent tool is executing it.
-    pub(crate) is_taken: bool,
+    /// Whether its content is shown already: a terminal, or the changes of a file.
+    pub(crate) is_shown: bool,
 }
 
 /// Handles an event about a call.
@@ -48,11 +48,14 @@ pub(crate) fn on_tool(session: &Session, data: &Value) {
                     name: name.to_owned(),
                     args: args.clone(),
                     is_asked: false,
-                    is_taken: false,
+                    is_shown: false,
                 });
                 id
             };
             let call = describe(session, id, name, label, args).status(ToolCallStatus::InProgress);
+            if !call.content.is_empty() {
+                mark_shown(session, own);
+            }
             session.update(SessionUpdate::ToolCall(call));
         }
         Some("update") => {
@@ -77,11 +80,8 @@ pub(crate) fn on_tool(session: &Session, data: &Value) {
             session.lock().calls.retain(|open| open.own != own);
             let is_error = data.get("isError").and_then(Value::as_bool).unwrap_or_default();
             let output = text("text").unwrap_or_default();
-            let mut content = diffs(session, &call.name, &call.args);
-            // The result of an edit is the diff itself.
-            if content.is_empty() || is_error {
-                content.push(text_content(output));
-            }
+            // The result of an edit is the diff, and that of a command is its terminal.
+            let content = (is_error || !call.is_shown).then(|| vec![text_content(output)]);
             let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
             let mut raw = json!({ "text": output, "isError": is_error });
             for name in ["failure", "durationMs"] {
@@ -99,6 +99,12 @@ pub(crate) fn on_tool(session: &Session, data: &Value) {
 
 fn find(session: &Session, own: &str) -> Option<OpenCall> {
     session.lock().calls.iter().rev().find(|call| call.own == own).cloned()
+}
+
+fn mark_shown(session: &Session, own: &str) {
+    if let Some(call) = session.lock().calls.iter_mut().rev().find(|call| call.own == own) {
+        call.is_shown = true;
+    }
 }
 
 pub(crate) fn text_content(text: impl Into<String>) -> ToolCallContent {
@@ -202,8 +208,7 @@ fn paths(session: &Session, name: &str, args: &Value) -> Vec<PathBuf> {
     };
     let path = args.get("path").and_then(Value::as_str).map(Path::new);
     match (base, path) {
-        (_, Some(path)) if path.is_absolute() && base.is_some() => vec![path.to_owned()],
-        (Some(base), Some(path)) => vec![base.join(path)],
+        (Some(base), Some(path)) => vec![normal(&base.join(path))],
         _ => Vec::new(),
     }
 }

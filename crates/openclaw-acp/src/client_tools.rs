@@ -338,7 +338,7 @@ impl ClientTools {
 }
 
 /// Removes `.` and `..`.
-fn normal(path: &Path) -> PathBuf {
+pub(crate) fn normal(path: &Path) -> PathBuf {
     let mut normal = PathBuf::new();
     for part in path.components() {
         match part {
@@ -373,9 +373,9 @@ fn show_terminal(session: &Session, id: &TerminalId, arguments: &RawValue) {
     let call = {
         let mut state = session.lock();
         let name = ClientTool::Run.name();
-        let mut same = state.calls.iter_mut().filter(|it| it.name == name && !it.is_taken);
+        let mut same = state.calls.iter_mut().filter(|it| it.name == name && !it.is_shown);
         same.find(|call| call.args == args).map(|call| {
-            call.is_taken = true;
+            call.is_shown = true;
             call.id.clone()
         })
     };

@@ -26,9 +26,13 @@ pub(crate) async fn announce(session: &Session) {
     };
     let listed = timeout(ANSWER, ask::<rpc::CommandsList>(&*session.surface, params)).await;
     if let Ok(Ok(listed)) = listed {
-        let commands = listed.commands.into_iter().map(command).collect();
-        let update = AvailableCommandsUpdate::new(commands);
-        session.update(SessionUpdate::AvailableCommandsUpdate(update));
+        let commands: Vec<AvailableCommand> = listed.commands.into_iter().map(command).collect();
+        let is_new = session.lock().commands.as_ref() != Some(&commands);
+        if is_new {
+            session.lock().commands = Some(commands.clone());
+            let update = AvailableCommandsUpdate::new(commands);
+            session.update(SessionUpdate::AvailableCommandsUpdate(update));
+        }
     }
     let params = CatalogParams { agent_id, include_plugins: Some(true) };
     let catalog = timeout(ANSWER, ask::<rpc::ToolsCatalog>(&*session.surface, params)).await;

@@ -59,6 +59,7 @@ impl Session {
                     lend::invoke(self, call);
                 }
             }
+            names::MCP_SERVER => self.refresh_commands(),
             names::SHUTDOWN => {
                 if let Some(shutdown) = read::<Shutdown>(&event) {
                     self.note(&format!("The gateway is stopping: {}", shutdown.reason));

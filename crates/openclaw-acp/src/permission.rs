@@ -64,14 +64,16 @@ async fn decide(
         return Some((Decision::AllowOnce, None));
     }
     let call = call_of(session, approval).await;
-    let id = call.tool_call_id.clone();
-    let answer = choose(session, call, options(approval, is_own), withdrawn).await;
+    let (id, content) = (call.tool_call_id.clone(), call.fields.content.clone());
+    // A command can do anything: each one is decided about.
+    let lasts = is_own && ClientTool::find(&approval.tool) != Some(ClientTool::Run);
+    let answer = choose(session, call, options(approval, lasts), withdrawn).await;
     let decided = match answer {
         Answer::Withdrawn => return None,
         Answer::Cancelled => (Decision::Deny, None),
         Answer::Chosen(chosen) => match (chosen.as_str(), chosen.strip_prefix(ALWAYS)) {
             (ONCE, _) => (Decision::AllowOnce, None),
-            (SESSION, _) if is_own => {
+            (SESSION, _) if lasts => {
                 session.lock().allowed.insert(approval.tool.clone());
                 (Decision::AllowOnce, None)
             }
@@ -84,13 +86,17 @@ async fn decide(
         },
     };
     if decided.0 != Decision::Deny {
-        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+        let mut fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+        if ClientTool::find(&approval.tool) == Some(ClientTool::WriteFile) {
+            // With the text that is replaced, which was not known before.
+            fields = fields.content(content);
+        }
         session.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
     }
     Some(decided)
 }
 
-fn options(approval: &Approval, is_own: bool) -> Vec<PermissionOption> {
+fn options(approval: &Approval, lasts: bool) -> Vec<PermissionOption> {
     let mut options =
         vec![PermissionOption::new(ONCE, "Allow once", PermissionOptionKind::AllowOnce)];
     if approval.allowed_decisions.contains(&Decision::AllowAlways) {
@@ -99,7 +105,7 @@ fn options(approval: &Approval, is_own: bool) -> Vec<PermissionOption> {
             PermissionOption::new(id, capitalized(&always.words), PermissionOptionKind::AllowAlways)
         }));
     }
-    if is_own && approval.always.is_empty() {
+    if lasts && approval.always.is_empty() {
         let name = "Always allow in this session";
         options.push(PermissionOption::new(SESSION, name, PermissionOptionKind::AllowAlways));
     }
@@ -134,7 +140,8 @@ async fn call_of(session: &Arc<Session>, approval: &Approval) -> ToolCallUpdate 
         Some(ClientTool::WriteFile) => session.client_tools.diff(session, &args).await,
         _ => described.content,
     };
-    if let (true, Some(words)) = (content.is_empty(), &approval.description) {
+    let is_known = ClientTool::find(&approval.tool).is_some();
+    if let (true, Some(words)) = (content.is_empty() && !is_known, &approval.description) {
         content.push(text_content(words.clone()));
     }
     let fields = ToolCallUpdateFields::new()

@@ -8,13 +8,13 @@ use std::time::Duration;
 use agent_client_protocol::Client;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    ClientCapabilities, ContentBlock, ContentChunk, Notice, NoticeSeverity, SessionId,
+    AvailableCommand, ClientCapabilities, ContentBlock, ContentChunk, Notice, NoticeSeverity, SessionId,
     SessionNotification, SessionUpdate, TextContent,
 };
 use openclaw_protocol::chat::AbortParams;
 use openclaw_protocol::tools::Risk;
 use openclaw_protocol::{EventReceiver, Surface, ask, rpc};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -55,10 +55,14 @@ pub(crate) struct Session {
     pub(crate) client: ClientCapabilities,
     pub(crate) client_tools: ClientTools,
     pub(crate) servers: Option<SessionServers>,
+    /// How long a prompt waits for servers that are starting.
+    pub(crate) patience: Duration,
     pub(crate) state: Mutex<State>,
     /// Cancelled when the session is closed, or the gateway is gone.
     pub(crate) ended: CancellationToken,
     pub(crate) tasks: TaskTracker,
+    /// Notified when the list of commands may have changed.
+    pub(crate) menu: Notify,
 }
 
 /// The changing part of a session.
@@ -77,6 +81,10 @@ pub(crate) struct State {
     pub(crate) refused: Vec<String>,
     /// The servers that were reported as not available.
     pub(crate) failed: Vec<String>,
+    /// Whether the client knows the session.
+    is_known: bool,
+    /// The commands that the client knows.
+    pub(crate) commands: Option<Vec<AvailableCommand>>,
     /// The side effects of the agent's own tools, for their kind.
     pub(crate) risks: BTreeMap<String, Risk>,
     /// Messages to show at the start of the next turn.
@@ -118,6 +126,7 @@ impl Session {
         let events = surface.events();
         let session = Arc::new_cyclic(|session| Self {
             servers: SessionServers::start(servers, &agent, &cwd, setup, session),
+            patience: setup.patience,
             client_tools: ClientTools::new(&client, &cwd, more_folders),
             id: SessionId::new(key.as_str()),
             key,
@@ -130,6 +139,7 @@ impl Session {
             state: Mutex::default(),
             ended: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            menu: Notify::new(),
         });
         session.spawn({
             let session = Arc::clone(&session);
@@ -138,6 +148,15 @@ impl Session {
         session.spawn({
             let session = Arc::clone(&session);
             async move { session.keep_lending().await }
+        });
+        session.spawn({
+            let session = Arc::clone(&session);
+            async move {
+                loop {
+                    session.menu.notified().await;
+                    commands::announce(&session).await;
+                }
+            }
         });
         session
     }
@@ -201,9 +220,17 @@ impl Session {
         }
     }
 
-    /// Sends the list of commands.
-    pub(crate) async fn announce_commands(&self) {
-        commands::announce(self).await;
+    /// Called when the client knows the session: only then may it receive the list of commands.
+    pub(crate) fn is_known(&self) {
+        self.lock().is_known = true;
+        self.menu.notify_one();
+    }
+
+    /// Sends the list of commands again if the servers of the gateway have changed it.
+    pub(crate) fn refresh_commands(&self) {
+        if self.lock().is_known {
+            self.menu.notify_one();
+        }
     }
 
     /// Cancels the running turn, if there is one.

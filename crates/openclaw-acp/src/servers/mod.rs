@@ -14,6 +14,8 @@ use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use openclaw_protocol::mcp::ServersParams;
+use openclaw_protocol::{Received, ask, names, rpc};
 use openclaw_tools::{CallContext, CallOptions, Consent, Content, ToolSource as _};
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
@@ -50,7 +52,6 @@ pub struct ServerSetup {
 pub(crate) struct SessionServers {
     fleet: Arc<Fleet>,
     agent: String,
-    patience: Duration,
     max_tools: usize,
     uses_logins: bool,
 }
@@ -98,7 +99,6 @@ impl SessionServers {
             max_tools: config.acp.max_tools,
             fleet: Fleet::start(&config, setup_of_fleet),
             agent: id,
-            patience: setup.patience,
             uses_logins,
         })
     }
@@ -209,18 +209,44 @@ impl Session {
     /// Waits until the servers were tried and their tools are lent, with a limit: the tools of a
     /// server that is late join later.
     pub(crate) async fn servers_ready(&self) {
-        if let Some(servers) = &self.servers {
-            let _ = timeout(servers.patience, servers.fleet.tried()).await;
-        }
+        let own = async {
+            if let Some(servers) = &self.servers {
+                servers.fleet.tried().await;
+            }
+        };
+        let _ = timeout(self.patience, async { tokio::join!(own, self.gateway_settled()) }).await;
         self.lend().await;
         self.report_failures();
+    }
+
+    /// Waits until no server of the gateway is starting any more.
+    async fn gateway_settled(&self) {
+        let mut events = self.surface.events();
+        loop {
+            let params = ServersParams { agent_id: Some(self.agent.clone()) };
+            let Ok(answer) = ask::<rpc::McpServers>(&*self.surface, params).await else { return };
+            let is_starting = |raw: &Box<RawValue>| {
+                let status = serde_json::from_str::<ServerStatus>(raw.get());
+                status.is_ok_and(|status| status.state == ServerState::Connecting)
+            };
+            if !answer.servers.iter().any(is_starting) {
+                return;
+            }
+            loop {
+                match events.next().await {
+                    Some(Received::Event(event)) if event.event != names::MCP_SERVER => {}
+                    Some(_) => break,
+                    None => return,
+                }
+            }
+        }
     }
 
     /// Lends the tools whenever the servers change.
     pub(crate) async fn keep_lending(&self) {
         let Some(servers) = &self.servers else { return self.lend().await };
         let mut events = servers.fleet.events();
-        let _ = timeout(servers.patience, servers.fleet.tried()).await;
+        let _ = timeout(self.patience, servers.fleet.tried()).await;
         loop {
             self.lend().await;
             self.report_failures();
