@@ -37,7 +37,8 @@ pub(crate) fn on_tool(session: &Session, data: &Value) {
         Some("start") => {
             let name = text("name").unwrap_or_default();
             let args = data.get("args").cloned().unwrap_or(Value::Null);
-            let label = text("label").unwrap_or(name);
+            // An unknown tool has no label.
+            let label = text("label").filter(|label| !label.is_empty()).unwrap_or(name);
             let id = {
                 let mut state = session.lock();
                 // A model may use the same id in every turn.

@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::lend::{LentOutcome, SessionTool, ToolOwner};
+use crate::lend::{LentOutcome, SessionTool, ToolOwner, text_block};
 use crate::session::Session;
 
 /// The timeout of reading or writing a file.
@@ -222,7 +222,7 @@ impl ClientTools {
                 timeout(FILE, work).await.unwrap_or_else(|_| Err("timed out".to_owned()))
             }
         };
-        done.map_or_else(LentOutcome::error, LentOutcome::ok)
+        done.map(|text| vec![text_block(&text)])
     }
 
     async fn file(

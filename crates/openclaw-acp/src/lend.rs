@@ -8,7 +8,7 @@ use openclaw_protocol::tools::{InvokeRequestEvent, InvokeResultParams, NodeError
 use openclaw_protocol::{ask, rpc};
 use openclaw_tools::Effect;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::client_tools::ClientTool;
 use crate::session::Session;
@@ -49,20 +49,12 @@ impl SessionTool {
     }
 }
 
-/// The outcome of a call of a lent tool.
-pub(crate) struct LentOutcome {
-    pub(crate) text: String,
-    pub(crate) is_error: bool,
-}
+/// The outcome of a call of a lent tool: blocks as in MCP, or an error.
+pub(crate) type LentOutcome = Result<Vec<Value>, String>;
 
-impl LentOutcome {
-    pub(crate) fn ok(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: false }
-    }
-
-    pub(crate) fn error(text: impl Into<String>) -> Self {
-        Self { text: text.into(), is_error: true }
-    }
+/// A block of text.
+pub(crate) fn text_block(text: &str) -> Value {
+    json!({ "type": "text", "text": text })
 }
 
 impl Session {
@@ -108,13 +100,15 @@ pub(crate) fn invoke(session: &Arc<Session>, call: InvokeRequestEvent) {
             outcome = execute(&calling, &call) => outcome,
             () = over.cancelled() => return,
         };
-        let LentOutcome { text, is_error } = outcome;
-        let error = is_error.then(|| NodeError { code: None, message: Some(text.clone()) });
+        let (payload, error) = match outcome {
+            Ok(blocks) => (to_raw_value(&json!({ "content": blocks })).ok(), None),
+            Err(words) => (None, Some(NodeError { code: None, message: Some(words) })),
+        };
         let params = InvokeResultParams {
             id: call.id,
             node_id: call.node_id,
-            ok: !is_error,
-            payload: if is_error { None } else { to_raw_value(&text).ok() },
+            ok: error.is_none(),
+            payload,
             payload_json: None,
             error,
         };
@@ -132,7 +126,7 @@ async fn execute(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutco
     let arguments = call.params_json.clone().unwrap_or_else(|| "{}".to_owned());
     let arguments: Box<RawValue> = match RawValue::from_string(arguments) {
         Ok(arguments) => arguments,
-        Err(_) => return LentOutcome::error("The arguments are not JSON."),
+        Err(_) => return Err("The arguments are not JSON.".to_owned()),
     };
     match (by, &session.servers) {
         (Some(ToolOwner::Servers(name)), Some(servers)) => {
@@ -141,6 +135,6 @@ async fn execute(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutco
         (Some(ToolOwner::Client(tool)), _) => {
             session.client_tools.call(session, tool, &arguments).await
         }
-        _ => LentOutcome::error("The session has no tool with this name any more."),
+        _ => Err("The session has no tool with this name any more.".to_owned()),
     }
 }

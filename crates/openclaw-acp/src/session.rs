@@ -8,8 +8,8 @@ use std::time::Duration;
 use agent_client_protocol::Client;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    AvailableCommand, ClientCapabilities, ContentBlock, ContentChunk, Notice, NoticeSeverity, SessionId,
-    SessionNotification, SessionUpdate, TextContent,
+    AvailableCommand, ClientCapabilities, ContentBlock, ContentChunk, Notice, NoticeSeverity,
+    SessionId, SessionNotification, SessionUpdate, TextContent,
 };
 use openclaw_protocol::chat::AbortParams;
 use openclaw_protocol::tools::Risk;

@@ -213,7 +213,8 @@ pub struct InvokeResultParams {
     pub node_id: String,
     /// Whether the call succeeded.
     pub ok: bool,
-    /// Output of the tool.
+    /// Output of the tool. `{"content": [{"type": "text", "text"}, …]}` is taken as blocks (`text`,
+    /// `image` or `audio` with `mimeType` and `data`), anything else as text.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Box<RawValue>>,
     /// Output of the tool, as JSON text.

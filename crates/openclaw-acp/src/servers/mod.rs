@@ -17,13 +17,14 @@ use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::mcp::ServersParams;
 use openclaw_protocol::{Received, ask, names, rpc};
 use openclaw_tools::{CallContext, CallOptions, Consent, Content, ToolSource as _};
+use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::timeout;
 
 pub(crate) use self::entry::Entry;
 use crate::elicit::SessionElicitor;
-use crate::lend::{LentOutcome, SessionTool, ToolOwner};
+use crate::lend::{LentOutcome, SessionTool, ToolOwner, text_block};
 use crate::session::Session;
 
 /// The template of the tool names (P2).
@@ -141,7 +142,7 @@ impl SessionServers {
         session: &str,
     ) -> LentOutcome {
         let Some(view) = self.view() else {
-            return LentOutcome::error("The MCP servers of this session have stopped.");
+            return Err("The MCP servers of this session have stopped.".to_owned());
         };
         let context = CallContext {
             agent: None,
@@ -154,12 +155,16 @@ impl SessionServers {
         let outcome = view.call(name, arguments, &context).await;
         let parts = outcome.content.iter().map(|part| match part {
             Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => {
-                text.expose().to_owned()
+                text_block(text.expose())
             }
-            Content::Image { mime_type, .. } => format!("[image: {mime_type}]"),
-            Content::Audio { mime_type, .. } => format!("[audio: {mime_type}]"),
+            Content::Image { mime_type, data } => {
+                json!({ "type": "image", "mimeType": mime_type, "data": data })
+            }
+            Content::Audio { mime_type, data } => {
+                json!({ "type": "audio", "mimeType": mime_type, "data": data })
+            }
         });
-        LentOutcome { text: parts.collect::<Vec<_>>().join("\n"), is_error: outcome.is_error }
+        if outcome.is_error { Err(outcome.text()) } else { Ok(parts.collect()) }
     }
 
     /// Describes the servers that are not available, with the reason.

@@ -9,9 +9,10 @@ use openclaw_protocol::names;
 use openclaw_protocol::tools::{InvokeRequestEvent, InvokeResultParams};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    ApprovalRule, Arguments, Content, Decision, Details, Effect, Executed, Failure, Origin, Tool,
-    ToolCall, ToolOutcome, ToolSource, ToolSpec,
+    ApprovalRule, Arguments, Content, Decision, Details, Effect, Executed, Failure, MediaKind,
+    Origin, Tool, ToolCall, ToolOutcome, ToolSource, ToolSpec, check_media,
 };
+use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
@@ -136,6 +137,9 @@ impl Tool for LentTool {
 fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
     let error = result.error.as_ref().and_then(|error| error.message.as_deref());
     let payload = result.payload.as_ref().map(|payload| payload.get());
+    if let (true, Some(blocks)) = (result.ok, payload.and_then(blocks)) {
+        return of_blocks(spec, &blocks);
+    }
     let text = match (result.ok, result.payload_json.as_deref().or(payload), error) {
         (true, Some(payload), _) => readable(payload),
         (true, None, _) => String::new(),
@@ -161,6 +165,73 @@ fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
             is_error: !result.ok,
         },
         Err(_) => fail(Failure::InvalidResponse, "The result cannot be shown."),
+    }
+}
+
+/// A block of a result, as in MCP.
+#[derive(Deserialize)]
+#[serde(tag = "type", rename_all = "lowercase", rename_all_fields = "camelCase")]
+enum Block {
+    Text { text: String },
+    Image { mime_type: String, data: String },
+    Audio { mime_type: String, data: String },
+}
+
+/// Returns the blocks of a payload `{"content": [{"type": "text", …}, …]}`; `None` for any other.
+fn blocks(payload: &str) -> Option<Vec<Block>> {
+    #[derive(Deserialize)]
+    #[serde(deny_unknown_fields)]
+    struct Blocks {
+        content: Vec<Block>,
+    }
+    serde_json::from_str::<Blocks>(payload).ok().map(|blocks| blocks.content)
+}
+
+/// Builds the outcome of blocks: the text first, as one, then images and audio.
+fn of_blocks(spec: &ToolSpec, blocks: &[Block]) -> ToolOutcome {
+    let name = spec.name.as_str();
+    let texts = blocks.iter().filter_map(|block| match block {
+        Block::Text { text } => Some(text.as_str()),
+        Block::Image { .. } | Block::Audio { .. } => None,
+    });
+    let text = texts.collect::<Vec<_>>().join("\n");
+    let mut details = Details {
+        untrusted: true,
+        source: Some("client"),
+        tool: Some(name.into()),
+        ..Details::default()
+    };
+    let mut content = Vec::new();
+    if !text.is_empty() {
+        let Ok((text, findings)) = label(Untrusted::new(text), Source::other(name)) else {
+            return fail(Failure::InvalidResponse, "The result cannot be shown.");
+        };
+        details.findings = findings;
+        content.push(Content::Text(text));
+    }
+    content.extend(blocks.iter().filter_map(|block| match block {
+        Block::Text { .. } => None,
+        Block::Image { mime_type, data } => Some(media(MediaKind::Image, mime_type, data)),
+        Block::Audio { mime_type, data } => Some(media(MediaKind::Audio, mime_type, data)),
+    }));
+    if content.is_empty() {
+        content.push(Content::Text(Text::ours("The result is empty.")));
+    }
+    ToolOutcome { content, is_error: false, details: Box::new(details) }
+}
+
+fn media(kind: MediaKind, declared: &str, data: &str) -> Content {
+    match (check_media(kind, declared, data, kind.max_bytes()), kind) {
+        (Ok(mime_type), MediaKind::Image) => {
+            Content::Image { mime_type: mime_type.to_owned(), data: data.to_owned() }
+        }
+        (Ok(mime_type), MediaKind::Audio) => {
+            Content::Audio { mime_type: mime_type.to_owned(), data: data.to_owned() }
+        }
+        (Err(why), _) => {
+            let words = format!("[{} that cannot be shown: {why}]", kind.words());
+            Content::Placeholder(Text::ours(words))
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! Real servers from package registries, installed by `cargo xtask peers`.
 
+mod acp_schema;
 mod gateway_schema;
 mod oauth;
 mod running;
@@ -7,6 +8,7 @@ mod running;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+pub use acp_schema::AcpSchema;
 pub use gateway_schema::GatewaySchema;
 pub use oauth::{FastMcpOAuth, OidcOptions, OidcProvider, ProtectedOptions, ProtectedServer};
 pub use running::RunningPeer;
@@ -176,6 +178,28 @@ impl Peers {
     pub fn gateway_schema(&self) -> PathBuf {
         let package = "node/node_modules/@openclaw/gateway-protocol";
         installed(self.0.join(package).join("protocol.schema.json"))
+    }
+
+    /// `acpx`, a client of the Agent Client Protocol without a screen.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn acpx(&self, args: &[&str]) -> Peer {
+        self.script("acpx/dist/cli.js", args)
+    }
+
+    /// The published schema of ACP version 1, and the TypeScript SDK beside it.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn acp_schema(&self) -> PathBuf {
+        let package = "node/node_modules/@agentclientprotocol/sdk";
+        installed(self.0.join(package).join("schema/v1/schema.json"))
+    }
+
+    /// The folder of installed Node packages, for a script of a test that imports them.
+    pub fn node_modules(&self) -> PathBuf {
+        self.0.join("node/node_modules")
     }
 
     fn fastmcp_as(&self, mode: &str) -> Peer {

@@ -1,0 +1,99 @@
+//! Input that a client should not send.
+
+use openclaw_testkit::Script;
+use serde_json::{Value, json};
+
+use crate::editor::{Editor, Place};
+
+#[test]
+fn garbage_is_answered_with_an_error_that_does_not_quote_it() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    for garbage in ["hunter2", "{\"jsonrpc\":\"2.0\",\"id\":\"hunter2\"", "\u{feff}[hunter2"] {
+        editor.write(garbage);
+        let frame = editor.frame();
+        assert_eq!(frame["error"]["code"], -32700, "{frame}");
+        assert!(!frame.to_string().contains("hunter2"), "{frame}");
+    }
+    editor.session(&place, &[]);
+}
+
+#[test]
+fn unknown_sessions_methods_and_early_requests_are_errors() {
+    let place = Place::new();
+    let mut early = Editor::spawn(&place, &[]);
+    assert!(early.ask("session/new", json!({ "cwd": "/", "mcpServers": [] })).is_err());
+    drop(early);
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let prompt = json!([{ "type": "text", "text": "hello" }]);
+    let error = editor.error("session/prompt", json!({ "sessionId": "x", "prompt": prompt }));
+    assert_eq!(error, "session `x` not found; use session/new or session/load");
+    let error = editor.error(
+        "session/load",
+        json!({ "sessionId": "agent:main:nothing", "cwd": "/", "mcpServers": [] }),
+    );
+    assert!(error.contains("not found"), "{error}");
+    assert!(editor.ask("session/nonsense", json!({})).is_err());
+    let error = editor.error("session/new", json!({ "cwd": "here", "mcpServers": [] }));
+    assert!(error.contains("absolute"), "{error}");
+    // Nothing to cancel.
+    editor.notify("session/cancel", json!({ "sessionId": "x" }));
+    let session = editor.session(&place, &[]);
+    editor.notify("session/cancel", json!({ "sessionId": session }));
+    assert_eq!(editor.prompt(&session, "hello").0, "end_turn");
+    let empty = json!({ "sessionId": session, "prompt": [] });
+    assert!(editor.error("session/prompt", empty).contains("empty"));
+}
+
+#[test]
+fn a_prompt_of_50_mb_is_refused_and_the_session_goes_on() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let session = editor.session(&place, &[]);
+    let huge = "x".repeat(50 * 1024 * 1024);
+    let prompt = json!([{ "type": "text", "text": huge }]);
+    let error = editor.error("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
+    assert!(error.contains("longer than"), "{error}");
+    assert_eq!(editor.prompt(&session, "hello").0, "end_turn");
+}
+
+#[test]
+fn invalid_servers_are_refused_without_quoting_their_values() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let secret = json!([{ "name": "TOKEN", "value": "hunter2" }]);
+    let server =
+        |name: &str| json!({ "name": name, "command": "/bin/cat", "args": [], "env": secret });
+    let eleven: Vec<Value> = (0..11).map(|nth| server(&format!("s{nth}"))).collect();
+    let mut relative = server("a");
+    relative["command"] = json!("bin/hunter2");
+    for (servers, expected) in [
+        (json!({ "a": secret }), "must be a list"),
+        (json!("hunter2"), "must be a list"),
+        (json!(eleven), "at most 10"),
+        (json!([server("a"), server("a")]), "duplicate server name `a`"),
+        (json!([relative]), "absolute path"),
+        (
+            json!([{ "type": "http", "name": "a", "url": "http://example.com/", "headers": secret }]),
+            "must use https",
+        ),
+        (json!([{ "name": "a", "env": secret }]), "`command` is missing"),
+        (json!([{ "name": "a", "command": "/a", "env": { "TOKEN": "hunter2" } }]), "`env` must be"),
+    ] {
+        let params = json!({ "cwd": place.project(), "mcpServers": servers });
+        let error = editor.ask("session/new", params).unwrap_err();
+        assert_eq!(error["code"], -32602, "{error}");
+        assert!(error["message"].as_str().unwrap().contains(expected), "{error}");
+        assert!(!error.to_string().contains("hunter2"), "{error}");
+    }
+}
+
+#[test]
+fn of_101_tools_100_are_used_and_the_client_is_told() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let many = Script::new().extra_tools(101);
+    let session = editor.session(&place, &[place.stdio("many", &many)]);
+    let (_, text) = editor.prompt(&session, "hello");
+    assert!(text.contains("only 100 are used (setting `acp.maxTools`)"), "{text}");
+}

@@ -1,0 +1,87 @@
+//! Every way in which a session can end leaves no process.
+
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use openclaw_testkit::{Script, processes};
+use serde_json::json;
+
+use crate::editor::{Editor, LONG, Place};
+
+fn servers_of(place: &Place) -> usize {
+    processes::mentioning(&format!("{}/", place.folder.path().display())).len()
+}
+
+fn wait_for_servers(place: &Place, count: usize) {
+    let deadline = Instant::now() + LONG;
+    while servers_of(place) < count {
+        assert!(Instant::now() < deadline, "the servers did not start");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn closing_a_session_stops_its_servers_only() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let one = editor.session(&place, &[place.stdio("one", &Script::new())]);
+    let two = editor.session(&place, &[place.stdio("two", &Script::new())]);
+    wait_for_servers(&place, 2);
+    editor.ask("session/close", json!({ "sessionId": one })).unwrap();
+    let left = processes::wait_until_none(LONG, || processes::mentioning("one.script.json"));
+    assert!(left.iter().all(|pid| !processes::is_alive(*pid)) || left.is_empty());
+    let (_, text) = editor.prompt(&two, "/call mcp__two__echo {\"text\":\"still here\"}");
+    assert!(text.ends_with("still here"), "{text}");
+    assert_eq!(editor.close(), 0);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_client_that_closes_its_end_during_a_call_leaves_nothing() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let slow = Script::new().call_delay_ms(60_000).grandchild();
+    let session = editor.session(&place, &[place.stdio("slow", &slow)]);
+    editor.send_prompt(&session, "/call mcp__slow__echo {\"text\":\"x\"}");
+    while editor.of_kind("tool_call").is_empty() {
+        editor.frame();
+    }
+    assert_eq!(editor.close(), 0);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn signals_leave_nothing() {
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        let place = Place::new();
+        let mut editor = Editor::start(&place, &[], &json!({}));
+        let stubborn = Script::new().ignore_stdin_close().ignore_sigterm();
+        let servers = [place.stdio("a", &Script::new()), place.stdio("b", &stubborn)];
+        let session = editor.session(&place, &servers);
+        editor.prompt(&session, "hello");
+        let pid = i32::try_from(editor.child.id()).unwrap();
+        kill(Pid::from_raw(pid), signal).unwrap();
+        editor.child.wait().unwrap();
+        place.assert_nothing_left();
+    }
+}
+
+#[test]
+fn fifty_sessions_dropped_by_killing_the_client_leave_nothing() {
+    let place = Place::new();
+    let server = place.stdio("one", &Script::new());
+    for nth in 0..10 {
+        let mut editor = Editor::start(&place, &[], &json!({}));
+        for _ in 0..5 {
+            editor.session(&place, std::slice::from_ref(&server));
+        }
+        if nth % 2 == 0 {
+            // While the servers are starting, or after.
+            wait_for_servers(&place, 5);
+        }
+        // The client is this process: its pipes close, as if it was killed.
+        assert_eq!(editor.close(), 0);
+    }
+    place.assert_nothing_left();
+}

@@ -1,0 +1,14 @@
+//! `openclaw acp` as an editor sees it. Every frame is checked against the published schema.
+
+#![cfg(target_os = "linux")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
+
+mod bad_input;
+mod client_tools;
+mod clients;
+mod editor;
+mod endings;
+mod permissions;
+mod servers;
+mod sessions;
+mod with_gateway;

@@ -1,0 +1,83 @@
+//! Permission requests.
+
+use openclaw_testkit::{Script, Tool};
+use serde_json::{Value, json};
+
+use crate::editor::{Editor, Place, choose};
+
+/// A server with a tool that may change something.
+fn changing() -> Script {
+    Script::new().tools([Tool::new("change").result(&json!({
+        "content": [{ "type": "text", "text": "done" }]
+    }))])
+}
+
+const CALL: &str = "/call mcp__box__change {}";
+
+#[test]
+fn a_call_runs_only_with_permission() {
+    let place = Place::new();
+    for (kind, status) in [("allow_once", "completed"), ("reject_once", "failed")] {
+        let mut editor =
+            Editor::start(&place, &[], &json!({})).answering(move |_, params| choose(params, kind));
+        let session = editor.session(&place, &[place.stdio("box", &changing())]);
+        editor.prompt(&session, CALL);
+        editor.prompt(&session, CALL);
+        let update = editor.of_kind("tool_call_update").pop().unwrap().clone();
+        assert_eq!(update["status"], status);
+        assert_eq!(editor.asked.len(), 2, "each call is asked about");
+        let (method, params) = &editor.asked[1];
+        assert_eq!(method, "session/request_permission");
+        assert_eq!(params["toolCall"]["toolCallId"], update["toolCallId"], "the same call");
+    }
+}
+
+#[test]
+fn always_holds_for_the_session_and_no_longer() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}))
+        .answering(|_, params| choose(params, "allow_always"));
+    let server = place.stdio("box", &changing());
+    let one = editor.session(&place, std::slice::from_ref(&server));
+    for _ in 0..3 {
+        assert!(editor.prompt(&one, CALL).1.ends_with("returned: done"), "{}", editor.text());
+    }
+    assert_eq!(editor.asked.len(), 1);
+    let two = editor.session(&place, &[server]);
+    editor.prompt(&two, CALL);
+    assert_eq!(editor.asked.len(), 2, "another session asks again");
+}
+
+#[test]
+fn cancelling_a_prompt_that_waits_for_permission_ends_it() {
+    let place = Place::new();
+    // A client that never answers.
+    let mut editor = Editor::start(&place, &[], &json!({})).answering(|_, _| None);
+    let session = editor.session(&place, &[place.stdio("box", &changing())]);
+    let id = editor.send_prompt(&session, CALL);
+    while editor.asked.is_empty() {
+        editor.frame();
+    }
+    editor.notify("session/cancel", json!({ "sessionId": session }));
+    assert_eq!(editor.answer(id).unwrap()["stopReason"], "cancelled");
+    assert_eq!(editor.prompt(&session, "hello").0, "end_turn");
+}
+
+#[test]
+fn a_permission_request_that_is_not_answered_expires() {
+    let place = Place::with(&json!({
+        "mcp": { "servers": {} },
+        "agents": { "defaults": { "approval": { "timeoutMs": 1_000 } } },
+    }));
+    let mut editor = Editor::start(&place, &[], &json!({})).answering(|_, _| None);
+    let session = editor.session(&place, &[place.stdio("box", &changing())]);
+    let (stop, _) = editor.prompt(&session, CALL);
+    assert_eq!(stop, "end_turn");
+    let failed: Vec<Value> = editor
+        .of_kind("tool_call_update")
+        .into_iter()
+        .filter(|update| update["status"] == "failed")
+        .cloned()
+        .collect();
+    assert_eq!(failed.len(), 1);
+}

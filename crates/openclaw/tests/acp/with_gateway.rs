@@ -1,0 +1,91 @@
+//! A gateway in another process.
+
+use std::process::{Child, Stdio};
+
+use openclaw_testkit::{Script, Tool, processes};
+use serde_json::{Value, json};
+
+use crate::editor::{Editor, LONG, Place, choose};
+
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn gateway(place: &Place) -> (Running, String) {
+    let mut command = place.command(&["gateway", "run", "--port", "0"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let running = Running(command.spawn().unwrap());
+    let file = place.path("gateway.json");
+    let read = || serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap_or_default()).ok();
+    let is_missing = || if read().is_some() { Vec::new() } else { vec![0] };
+    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
+    let url = read().unwrap()["url"].as_str().unwrap().to_owned();
+    (running, url)
+}
+
+#[test]
+fn tools_of_the_session_are_called_over_the_socket() {
+    let place = Place::new();
+    let (running, url) = gateway(&place);
+    let script = Script::new().tools([Tool::new("change").result(&json!({
+        "content": [{ "type": "text", "text": "done" }]
+    }))]);
+    for args in [&["--gateway", &url] as &[&str], &[]] {
+        let can = json!({ "fs": { "readTextFile": true } });
+        let mut editor =
+            Editor::start(&place, args, &can).answering(|method, params| match method {
+                "fs/read_text_file" => Some(json!({ "content": "text" })),
+                _ => choose(params, "allow_once"),
+            });
+        let servers = [place.stdio("box", &script)];
+        let (one, two) = (editor.session(&place, &servers), editor.session(&place, &servers));
+        for session in [&one, &two] {
+            let (_, text) = editor.prompt(session, "/call mcp__box__change {}");
+            assert!(text.ends_with("returned: done"), "{text}");
+        }
+        assert_eq!(editor.asked.len(), 2, "each session asks");
+        let (_, text) = editor.prompt(&one, "/call editor_read_file {\"path\":\"a\"}");
+        assert!(text.ends_with("returned: text"), "{text}");
+        assert_eq!(editor.close(), 0);
+    }
+    drop(running);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn losing_the_gateway_ends_the_turn_and_stops_the_servers() {
+    let place = Place::new();
+    let (mut running, url) = gateway(&place);
+    let mut editor = Editor::start(&place, &["--gateway", &url], &json!({}));
+    let slow = Script::new().call_delay_ms(60_000);
+    let session = editor.session(&place, &[place.stdio("slow", &slow)]);
+    let id = editor.send_prompt(&session, "/call mcp__slow__echo {\"text\":\"x\"}");
+    while editor.of_kind("tool_call").is_empty() {
+        editor.frame();
+    }
+    running.0.kill().unwrap();
+    let error = editor.answer(id).unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("gateway"), "{error}");
+    let left = processes::wait_until_none(LONG, || {
+        processes::mentioning(&format!("{}/slow", place.folder.path().display()))
+    });
+    assert_eq!(left, Vec::<u32>::new());
+    let prompt = json!([{ "type": "text", "text": "hello" }]);
+    let error = editor.error("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
+    assert!(error.contains("gateway was lost"), "{error}");
+    assert_eq!(editor.close(), 0);
+}
+
+#[test]
+fn a_gateway_that_does_not_exist_is_reported() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &["--gateway", "ws://127.0.0.1:9"], &json!({}));
+    let error = editor.error("session/new", json!({ "cwd": "/", "mcpServers": [] }));
+    assert!(error.contains("no gateway answers at"), "{error}");
+    assert_eq!(editor.close(), 3);
+}
