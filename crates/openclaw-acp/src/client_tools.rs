@@ -396,7 +396,7 @@ impl Drop for OpenTerminal {
     fn drop(&mut self) {
         let request = ReleaseTerminalRequest::new(self.session.id.clone(), self.id.clone());
         // Nothing can be done about a failure.
-        let _ = self.session.cx.send_request(request).detach();
+        self.session.cx.send_request(request).detach();
     }
 }
 

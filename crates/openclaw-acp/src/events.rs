@@ -31,7 +31,7 @@ impl Session {
         // An event that cannot be parsed is from a newer gateway, and is ignored.
         match &*event.event {
             names::CHAT => read(&event).into_iter().for_each(|event| self.on_chat(event)),
-            names::AGENT => read(&event).into_iter().for_each(|event| self.on_agent(event)),
+            names::AGENT => read(&event).iter().for_each(|event| self.on_agent(event)),
             names::APPROVAL_REQUESTED => {
                 let asked: Option<Approval> = read(&event);
                 if let Some(asked) = asked.filter(|it| self.is_about_this(it)) {
@@ -147,7 +147,7 @@ impl Session {
         }
     }
 
-    fn on_agent(&self, event: AgentEvent) {
+    fn on_agent(&self, event: &AgentEvent) {
         if !self.is_running(&event.run_id) {
             return;
         }

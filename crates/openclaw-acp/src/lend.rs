@@ -58,8 +58,10 @@ pub(crate) fn text_block(text: &str) -> Value {
 }
 
 impl Session {
-    /// Lends the tools as they are now, if they have changed.
+    /// Lends the tools as they are now, if they have changed. When it returns, the gateway has them.
     pub(crate) async fn lend(&self) {
+        // A turn must not begin while another task is still lending the same tools.
+        let _lending = self.lending.lock().await;
         let mut tools = self.client_tools.tools();
         if let Some(servers) = &self.servers {
             let (own, note) = servers.tools();

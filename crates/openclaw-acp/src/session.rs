@@ -61,6 +61,8 @@ pub(crate) struct Session {
     /// Cancelled when the session is closed, or the gateway is gone.
     pub(crate) ended: CancellationToken,
     pub(crate) tasks: TaskTracker,
+    /// Held while tools are being lent.
+    pub(crate) lending: tokio::sync::Mutex<()>,
     /// Notified when the list of commands may have changed.
     pub(crate) menu: Notify,
 }
@@ -139,6 +141,7 @@ impl Session {
             state: Mutex::default(),
             ended: CancellationToken::new(),
             tasks: TaskTracker::new(),
+            lending: tokio::sync::Mutex::default(),
             menu: Notify::new(),
         });
         session.spawn({

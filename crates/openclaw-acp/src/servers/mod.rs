@@ -193,9 +193,9 @@ impl SessionServers {
 
     fn login_hint(&self, name: &str) -> String {
         let how = if self.uses_logins {
-            "add it to openclaw (`openclaw mcp add`), and log in with `openclaw mcp auth`"
+            "add it to openclaw with the same name and URL, and run `openclaw mcp login`"
         } else {
-            "add it to openclaw (`openclaw mcp add`), log in with `openclaw mcp auth`, and set \
+            "add it to openclaw with the same name and URL, run `openclaw mcp login`, and set \
              `acp.useLogins: true`"
         };
         format!(
@@ -230,11 +230,11 @@ impl Session {
         loop {
             let params = ServersParams { agent_id: Some(self.agent.clone()) };
             let Ok(answer) = ask::<rpc::McpServers>(&*self.surface, params).await else { return };
-            let is_starting = |raw: &Box<RawValue>| {
+            let is_starting = |raw: &RawValue| {
                 let status = serde_json::from_str::<ServerStatus>(raw.get());
                 status.is_ok_and(|status| status.state == ServerState::Connecting)
             };
-            if !answer.servers.iter().any(is_starting) {
+            if !answer.servers.iter().any(|raw| is_starting(raw)) {
                 return;
             }
             loop {

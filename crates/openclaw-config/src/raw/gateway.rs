@@ -47,7 +47,7 @@ section! {
         max_servers: Whole<0, 1000> = "maxServers",
         /// MCP tools per session (100).
         max_tools: Whole<0, 100_000> = "maxTools",
-        /// Whether servers of an editor may use the logins of `openclaw mcp auth` (false).
+        /// Whether servers of an editor may use the logins of `openclaw mcp login` (false).
         use_logins: bool = "useLogins",
     }
 }

@@ -17,7 +17,7 @@ pub struct AcpSchema {
     messages: BTreeMap<String, Validator>,
 }
 
-#[expect(clippy::expect_used, reason = "a test cannot continue without the schema")]
+#[expect(clippy::expect_used, clippy::panic, reason = "a test cannot continue without the schema")]
 impl AcpSchema {
     /// Reads the installed schema.
     ///

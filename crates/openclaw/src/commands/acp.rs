@@ -89,7 +89,7 @@ pub(crate) fn acp(
 #[derive(Clone)]
 enum AcpGateway {
     Local(Arc<Gateway>),
-    Remote(client::Options),
+    Remote(Box<client::Options>),
 }
 
 /// Starts a gateway in this process, or finds one.
@@ -109,10 +109,10 @@ async fn start(
         let options = link::options(url.clone(), token, &NEED);
         let tried = Client::connect(&options).await;
         drop(tried.map_err(|error| CommandError::unavailable(error.to_string()))?);
-        return Ok(AcpGateway::Remote(options));
+        return Ok(AcpGateway::Remote(Box::new(options)));
     }
     if let Some(options) = link::usable_options(paths, &NEED, edge, output).await {
-        return Ok(AcpGateway::Remote(options));
+        return Ok(AcpGateway::Remote(Box::new(options)));
     }
     let setup = link::setup(config, &NEED, paths, edge, output)?;
     let gateway = Gateway::start(setup).await.map_err(|error| link::cannot_start(&error))?;

@@ -163,27 +163,22 @@ impl Editor {
         self.write(&frame.to_string());
     }
 
-    /// The next frame that is not a request of the agent.
+    /// The next frame. A request of the agent is answered, and returned as `{"asked": METHOD}`.
     pub(crate) fn frame(&mut self) -> Value {
-        let deadline = Instant::now() + LONG;
-        loop {
-            let left = deadline.saturating_duration_since(Instant::now());
-            let frame = self.frames.recv_timeout(left).expect("a frame");
-            let Some(method) = frame["method"].as_str() else { return frame };
-            if frame.get("id").is_none() {
-                if method == "session/update" {
-                    self.updates.push(frame["params"]["update"].clone());
-                }
-                return frame;
+        let frame = self.frames.recv_timeout(LONG).unwrap();
+        let Some(method) = frame["method"].as_str() else { return frame };
+        if frame.get("id").is_none() {
+            if method == "session/update" {
+                self.updates.push(frame["params"]["update"].clone());
             }
-            self.asked.push((method.to_owned(), frame["params"].clone()));
-            if let Some(result) = (self.answers)(method, &frame["params"]) {
-                let answer = json!({ "jsonrpc": "2.0", "id": frame["id"], "result": result });
-                self.write(&answer.to_string());
-            }
-            // The caller may wait for the request itself.
-            return json!({ "asked": method });
+            return frame;
         }
+        self.asked.push((method.to_owned(), frame["params"].clone()));
+        if let Some(result) = (self.answers)(method, &frame["params"]) {
+            let answer = json!({ "jsonrpc": "2.0", "id": frame["id"], "result": result });
+            self.write(&answer.to_string());
+        }
+        json!({ "asked": method })
     }
 
     /// Waits for the answer to a request: its result, or its error.

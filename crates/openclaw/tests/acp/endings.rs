@@ -1,5 +1,7 @@
 //! Every way in which a session can end leaves no process.
 
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -29,8 +31,9 @@ fn closing_a_session_stops_its_servers_only() {
     let two = editor.session(&place, &[place.stdio("two", &Script::new())]);
     wait_for_servers(&place, 2);
     editor.ask("session/close", json!({ "sessionId": one })).unwrap();
-    let left = processes::wait_until_none(LONG, || processes::mentioning("one.script.json"));
-    assert!(left.iter().all(|pid| !processes::is_alive(*pid)) || left.is_empty());
+    let file = format!("{}/one.script.json", place.folder.path().display());
+    let left = processes::wait_until_none(LONG, || processes::mentioning(&file));
+    assert_eq!(left, Vec::<u32>::new());
     let (_, text) = editor.prompt(&two, "/call mcp__two__echo {\"text\":\"still here\"}");
     assert!(text.ends_with("still here"), "{text}");
     assert_eq!(editor.close(), 0);
@@ -67,21 +70,43 @@ fn signals_leave_nothing() {
     }
 }
 
+/// A client that opens sessions with a server each, says so, and does nothing more.
+const CLIENT: &str = r#"
+import json, subprocess, sys
+program, cwd, server, sessions = sys.argv[1:]
+agent = subprocess.Popen([program, "acp"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+def ask(id, method, params):
+    frame = {"jsonrpc": "2.0", "id": id, "method": method, "params": params}
+    agent.stdin.write(json.dumps(frame) + "\n")
+    agent.stdin.flush()
+    while json.loads(agent.stdout.readline()).get("id") != id:
+        pass
+ask(0, "initialize", {"protocolVersion": 1})
+for id in range(1, int(sessions) + 1):
+    ask(id, "session/new", {"cwd": cwd, "mcpServers": [json.loads(server)]})
+print("open", flush=True)
+agent.wait()
+"#;
+
 #[test]
 fn fifty_sessions_dropped_by_killing_the_client_leave_nothing() {
     let place = Place::new();
-    let server = place.stdio("one", &Script::new());
-    for nth in 0..10 {
-        let mut editor = Editor::start(&place, &[], &json!({}));
-        for _ in 0..5 {
-            editor.session(&place, std::slice::from_ref(&server));
-        }
+    let server = place.stdio("one", &Script::new()).to_string();
+    for nth in 0..5 {
+        let mut command = Command::new("python3");
+        let program = env!("CARGO_BIN_EXE_openclaw");
+        command.args(["-c", CLIENT, program, &place.project(), &server, "10"]);
+        place.prepare(&mut command).stdin(Stdio::null()).stdout(Stdio::piped());
+        let mut client = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(client.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "open\n");
         if nth % 2 == 0 {
-            // While the servers are starting, or after.
-            wait_for_servers(&place, 5);
+            // Otherwise it is killed while the servers are starting.
+            wait_for_servers(&place, 10);
         }
-        // The client is this process: its pipes close, as if it was killed.
-        assert_eq!(editor.close(), 0);
+        client.kill().unwrap();
+        client.wait().unwrap();
+        place.assert_nothing_left();
     }
-    place.assert_nothing_left();
 }
