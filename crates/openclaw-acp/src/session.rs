@@ -58,7 +58,7 @@ pub(crate) struct Session {
     /// How long a prompt waits for servers that are starting.
     pub(crate) patience: Duration,
     pub(crate) state: Mutex<State>,
-    /// Cancelled when the session is closed, or the gateway is gone.
+    /// Cancelled when the session is closed.
     pub(crate) ended: CancellationToken,
     pub(crate) tasks: TaskTracker,
     /// Held while tools are being lent.
@@ -83,6 +83,8 @@ pub(crate) struct State {
     pub(crate) refused: Vec<String>,
     /// The servers that were reported as not available.
     pub(crate) failed: Vec<String>,
+    /// Whether the connection to the gateway was lost.
+    pub(crate) is_gateway_gone: bool,
     /// Whether the client knows the session.
     is_known: bool,
     /// The commands that the client knows.
@@ -185,9 +187,11 @@ impl Session {
             self.on_event(event);
         }
         // The gateway is gone: the session cannot go on, and its servers are not needed.
+        self.lock().is_gateway_gone = true;
         self.finish_turn(TurnEnd::GatewayGone);
-        let session = Arc::clone(&self);
-        tokio::spawn(async move { session.close().await });
+        if let Some(servers) = &self.servers {
+            servers.stop().await;
+        }
     }
 
     /// Sends an update. It fails only if the client is gone.

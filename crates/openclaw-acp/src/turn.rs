@@ -39,7 +39,7 @@ pub(crate) struct BegunTurn {
 /// # Errors
 /// If the prompt is invalid, or the session has a running turn.
 pub(crate) fn begin(session: &Arc<Session>, blocks: Vec<ContentBlock>) -> Result<BegunTurn, Error> {
-    if session.ended.is_cancelled() {
+    if session.ended.is_cancelled() || session.lock().is_gateway_gone {
         return Err(internal("the connection to the gateway was lost; load the session again"));
     }
     let prompt = Prompt::read(blocks).map_err(invalid_params)?;
