@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
@@ -96,11 +97,17 @@ pub async fn serve(
         sessions: Mutex::default(),
         requests: TaskTracker::new(),
     });
-    let transport = Lines::new(Box::pin(lines::outgoing(output)), Box::pin(lines::incoming(input)));
+    let is_gone = Arc::<AtomicBool>::default();
+    let outgoing = Box::pin(lines::outgoing(output, Arc::clone(&is_gone)));
+    let transport = Lines::new(outgoing, Box::pin(lines::incoming(input)));
     let served = connection(&agent, transport).await;
     let open = std::mem::take(&mut *agent.lock());
     join_all(open.into_values().map(|session| async move { session.close().await })).await;
-    served.map_err(|error| ServeError(error.message))
+    match served {
+        // A client that is killed closes both ends, in any order.
+        Err(error) if !is_gone.load(Ordering::Relaxed) => Err(ServeError(error.message)),
+        _ => Ok(()),
+    }
 }
 
 /// Runs the connection. Handlers hold its dispatch loop: they only spawn.

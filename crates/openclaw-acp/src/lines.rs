@@ -4,6 +4,8 @@
 //! replaced here, because they may contain secrets; overlong ones are skipped.
 
 use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use futures_util::sink::{self, Sink};
 use futures_util::stream::{self, Stream};
@@ -70,15 +72,22 @@ fn finished(line: Vec<u8>, is_too_long: bool) -> Vec<u8> {
     if is_too_long { TOO_LONG.into() } else { line }
 }
 
-/// Returns a sink that writes lines.
+/// Returns a sink that writes lines. `is_gone` is set if the client has closed its end.
 pub(crate) fn outgoing(
     output: impl AsyncWrite + Unpin + Send + 'static,
+    is_gone: Arc<AtomicBool>,
 ) -> impl Sink<String, Error = io::Error> + Send + 'static {
-    sink::unfold(output, |mut output, mut line: String| async move {
+    sink::unfold((output, is_gone), |(mut output, is_gone), mut line: String| async move {
         line.push('\n');
-        output.write_all(line.as_bytes()).await?;
-        output.flush().await?;
-        Ok(output)
+        let written = async {
+            output.write_all(line.as_bytes()).await?;
+            output.flush().await
+        };
+        if let Err(error) = written.await {
+            is_gone.store(error.kind() == io::ErrorKind::BrokenPipe, Ordering::Relaxed);
+            return Err(error);
+        }
+        Ok((output, is_gone))
     })
 }
 
