@@ -18,8 +18,10 @@ use openclaw_config::AgentId;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Server;
-use openclaw_mcp::server::status::{ServerState, ServerStatus};
-use openclaw_protocol::mcp::{AuthAction, AuthResult, RefreshResult, ServersResult, ToolsResult};
+use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_protocol::mcp::{
+    AuthAction, AuthResult, GrantInfo, RefreshResult, ServersResult, ToolsResult,
+};
 use serde_json::{Value, json};
 
 use crate::gateway::Gateway;
@@ -32,7 +34,8 @@ const LISTS_WAIT: Duration = Duration::from_secs(5);
 pub(crate) enum Done {
     Servers(ServersResult, Vec<ServerStatus>),
     Tools(ToolsResult),
-    Status(Box<ServerStatus>),
+    /// With the login at the server, if there is one.
+    Status(Box<ServerStatus>, Option<GrantInfo>),
     Refreshed(RefreshResult),
     Connected(Box<ServerStatus>),
     Disconnected(Box<ServerStatus>),
@@ -61,7 +64,14 @@ pub(crate) async fn carry_out(
             let gathered = mcp::gather(&agent, server.as_deref(), patience, is_lazy).await?;
             Done::Tools(mcp::tools(&agent, &gathered, ToolsWanted::default()))
         }
-        Verb::Status { server } => Done::Status(Box::new(status(gateway, id, server)?)),
+        Verb::Status { server } => {
+            let status = status(gateway, id, server)?;
+            let login = match status.transport {
+                TransportKind::Stdio => None,
+                _ => auth(gateway, id, server, AuthAction::Status, None).await?.grant,
+            };
+            Done::Status(Box::new(status), login)
+        }
         Verb::Refresh { server } => Done::Refreshed(refresh(gateway, id, server.as_deref()).await?),
         Verb::Connect { url, name } => {
             let status = gateway.connect(id, url, name.as_deref()).await?;
@@ -94,7 +104,7 @@ impl Done {
         let value = match self {
             Self::Servers(result, _) => json!(result),
             Self::Tools(result) => json!(result),
-            Self::Status(status) => json!(status),
+            Self::Status(status, _) => json!(status),
             Self::Refreshed(result) => json!(result),
             Self::Connected(status) => {
                 json!({ "ok": status.state == ServerState::Ready, "server": status })

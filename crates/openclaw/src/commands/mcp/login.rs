@@ -26,6 +26,7 @@ use crate::commands::link::look;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
+use crate::fold::fold;
 use crate::output::{GOOD, Output, STRONG, printable};
 
 /// How often to ask whether the login is finished.
@@ -138,7 +139,8 @@ impl Login<'_> {
             if opened.is_err()
                 && let Err(no_browser) = opening.await
             {
-                say(&format!("\n{}; open the URL above\n{PASTE}", sentence(&no_browser)));
+                let words = format!("{}; open the URL above", sentence(&no_browser));
+                say(&format!("\n{}\n{PASTE}", folded(&words)));
             }
             std::future::pending::<Infallible>().await
         };
@@ -165,7 +167,9 @@ impl Login<'_> {
             match self.finish(line.trim().to_owned()).await {
                 Ok(result) => return Ok(result),
                 // What was pasted does not belong to this login, which goes on.
-                Err(error) if self.state().await?.url.is_some() => say(&format!("{error}\n")),
+                Err(error) if self.state().await?.url.is_some() => {
+                    say(&format!("{}\n", folded(&error.to_string())));
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -207,7 +211,16 @@ fn introduction(
         ),
         _ => format!("Open this URL to log in to `{name}`{at}:"),
     };
+    let what = folded(&what);
     format!("{what}\n\n{STRONG}{}{STRONG:#}\n\n", printable(url))
+}
+
+/// Wraps a text to the terminal on stderr.
+fn folded(text: &str) -> String {
+    let width = terminal_size::terminal_size_of(std::io::stderr());
+    let width = width.map_or(80, |(width, _)| usize::from(width.0));
+    let lines = text.lines().map(|line| fold(&printable(line), width));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns an error as the beginning of a sentence.
@@ -215,7 +228,7 @@ fn sentence(error: &NoBrowser) -> String {
     let text = error.to_string();
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    printable(&format!("{first}{}", chars.as_str())).into_owned()
+    format!("{first}{}", chars.as_str())
 }
 
 /// Without a terminal: prints the URL, and says how to finish the login.
