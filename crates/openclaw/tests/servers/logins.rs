@@ -50,7 +50,7 @@ fn a_call_that_needs_a_login_fails_at_once_with_the_command_to_run() {
     ] {
         let (code, stdout, stderr) = place.said(command);
         assert_eq!((code, stdout.as_str()), (77, ""), "{command:?}: {stderr}");
-        assert!(stderr.contains("login required"), "{stderr}");
+        assert!(stderr.contains("the server requires authorization"), "{stderr}");
         assert!(stderr.contains("hint: run `openclaw mcp login "), "{stderr}");
     }
     let (code, stdout, _) = place.said(&["mcp", "call", "box", "echo", "text=hi", "--json"]);
@@ -123,6 +123,7 @@ fn a_wrong_code_is_rejected_with_77_and_a_later_login_works() {
     let callback = Browser::new().approve(&url);
     let (code, ..) = place.said(&["mcp", "login", "box", "--code", &callback]);
     assert_eq!(code, 0);
+    assert_eq!(place.said(&["mcp", "logout", "box"]).0, 0);
     begin(&place);
     let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "made-up"]);
     assert_eq!(code, 77);
@@ -151,12 +152,14 @@ fn on_a_terminal_the_browser_is_opened_and_its_callback_ends_the_login() {
 
 #[test]
 fn a_denied_login_ends_with_the_reason_and_77() {
-    let server = OAuthTestServer::start(OAuthScript::new());
+    let denied = Some("access_denied".to_owned());
+    let server =
+        OAuthTestServer::start(OAuthScript { authorize_error: denied, ..OAuthScript::new() });
     let place = place_with(&server);
     let mut login = on_a_terminal(&place, false, &["mcp", "login", "box"]);
     let (url, before) = login.url();
     assert!(before.contains("No display. Open this URL to log in to `box`"), "{before}");
-    Browser::new().deny_and_return(&url);
+    Browser::new().approve_and_return(&url);
     let (code, shown) = login.end();
     assert_eq!(code, 77, "{shown}");
     assert!(shown.contains("cannot log in to `box`") && shown.contains("access_denied"), "{shown}");
@@ -377,7 +380,7 @@ impl Attended {
             let length = self.output.read_line(&mut self.shown).unwrap();
             assert!(length > 0, "no URL: {}", self.shown);
             let line = self.shown[before..].trim();
-            if line.starts_with("http://") {
+            if line.starts_with("http://") && line.contains("/authorize?") {
                 return (line.to_owned(), self.shown[..before].to_owned());
             }
         }
