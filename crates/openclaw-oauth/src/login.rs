@@ -169,14 +169,18 @@ impl Authorizer {
         }
         let discovery = self.discover(scopes).await?;
         // A damaged grant does not keep the user from logging in again.
-        let known = options.store.load(&self.0.key).await.ok().flatten();
-        let known = known.as_ref().map(|stored| &stored.grant.client);
+        let stored = options.store.load(&self.0.key).await.ok().flatten();
+        let known = match stored {
+            Some(stored) => Some(stored.grant.client),
+            // A login that was not finished has registered a client, too.
+            None => self.pending().await.ok().flatten().map(|pending| pending.client),
+        };
         let identify = client::identify(
             &options.http,
             &discovery.server,
             &options.settings,
             redirect_uri,
-            known,
+            known.as_ref(),
         );
         let request = AuthorizationRequest::new(&discovery, identify.await?, redirect_uri)?;
         let stored = serde_json::to_value(&request)
