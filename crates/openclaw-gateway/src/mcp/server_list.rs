@@ -162,7 +162,7 @@ pub fn status_rows(
         Some(login) => rows.extend(login_rows(login)),
         None => {
             let expires = expiry(status.token_expires_at_ms);
-            rows.push(("Token expires", text(expires.as_deref())));
+            rows.extend(expires.map(|at| ("Token expires", at)));
         }
     }
     rows.extend([
