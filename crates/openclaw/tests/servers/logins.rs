@@ -5,9 +5,11 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 
 use openclaw_testkit::oauth::{Browser, Endpoint, Fake, OAuthScript, OAuthTestServer, form};
+use openclaw_testkit::processes;
 use serde_json::{Value, json};
 
-use crate::support::{Place, at_a_terminal, conversation};
+use crate::support::{LONG, Place, at_a_terminal, conversation};
+use crate::with_gateway::gateway;
 
 /// A folder with a configuration that has the server as `box`.
 fn place_with(server: &OAuthTestServer) -> Place {
@@ -220,6 +222,8 @@ fn the_status_shows_the_login_without_its_tokens() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let place = place_with(&server);
     log_in(&place);
+    // Another login can begin, and leaves the first as it is until it is finished.
+    begin(&place);
     let (code, stdout, _) = place.said(&["mcp", "status", "box"]);
     assert_eq!(code, 0, "{stdout}");
     let row = |key: &str| {
@@ -246,6 +250,53 @@ fn the_status_shows_the_login_without_its_tokens() {
 }
 
 #[test]
+fn no_token_appears_in_the_output_or_in_a_file() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let mut shown = String::new();
+    let mut said = |args: &[&str]| {
+        let (code, stdout, stderr) = place.said(&[&["--log-level", "trace"], args].concat());
+        shown.push_str(&stdout);
+        shown.push_str(&stderr);
+        (code, stdout)
+    };
+    let callback = Browser::new().approve(said(&["mcp", "login", "box"]).1.trim());
+    assert_eq!(said(&["mcp", "login", "box", "--code", &callback]).0, 0);
+    server.expire_access_tokens();
+    assert_eq!(said(&["mcp", "call", "box", "echo", "text=hi"]).0, 0);
+    said(&["--json", "mcp", "status", "box"]);
+    said(&["doctor"]);
+    said(&["mcp", "logout", "box"]);
+    let sent = server.all_requests();
+    let mut secrets: Vec<&str> = sent
+        .iter()
+        .filter_map(|request| request.headers.get("authorization")?.strip_prefix("Bearer "))
+        .collect();
+    let names = ["code", "refresh_token", "token", "code_verifier"];
+    secrets.extend(
+        sent.iter()
+            .flat_map(|it| names.iter().filter_map(|name| it.form.get(*name)))
+            .map(|it| it.as_str()),
+    );
+    secrets.sort_unstable();
+    secrets.dedup();
+    assert!(secrets.len() >= 5, "{secrets:?}");
+    let mut folders = vec![place.folder.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            match path.is_dir() {
+                true => folders.push(path),
+                false => shown.push_str(&String::from_utf8_lossy(&fs::read(&path).unwrap())),
+            }
+        }
+    }
+    for secret in secrets {
+        let at = shown.find(secret);
+        assert!(at.is_none(), "{secret}: {}", &shown[at.unwrap().saturating_sub(200)..][..300]);
+    }
+}
+
+#[test]
 fn a_server_that_is_added_on_a_terminal_can_be_logged_in_to_right_away() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let place = Place::new(&[]);
@@ -264,6 +315,37 @@ fn a_server_that_is_added_on_a_terminal_can_be_logged_in_to_right_away() {
     let (code, shown) = login.end();
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("✓ logged in to `third`"), "{shown}");
+}
+
+#[test]
+fn through_a_gateway_the_url_reaches_the_client_and_the_callback_the_gateway() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let _running = gateway(&place);
+    assert_eq!(place.said(&["mcp", "call", "box", "echo", "text=hi"]).0, 77);
+    // This process ends at once; the gateway waits for the browser.
+    let page = Browser::new().approve_and_return(&begin(&place));
+    assert!(page.text().contains("You are logged in to box"), "{}", page.text());
+    let (code, stdout, stderr) = place.said(&["mcp", "call", "box", "echo", "text=hi"]);
+    assert_eq!((code, stdout.as_str()), (0, "hi\n"), "{stderr}");
+    assert_eq!(place.said(&["mcp", "logout", "box"]).0, 0);
+    let mut login = on_a_terminal(&place, false, &["mcp", "login", "box"]);
+    let (url, _) = login.url();
+    Browser::new().approve_and_return(&url);
+    let (code, shown) = login.end();
+    assert_eq!(code, 0, "{shown}");
+    // A login in this process is adopted by the gateway.
+    assert_eq!(place.said(&["mcp", "logout", "box"]).0, 0);
+    let (code, stdout, _) = place.said(&["mcp", "login", "box", "--no-gateway"]);
+    assert_eq!(code, 77);
+    let callback = Browser::new().approve(stdout.trim());
+    let finish = ["mcp", "login", "box", "--no-gateway", "--code", &callback];
+    assert_eq!(place.said(&finish).0, 0);
+    let is_used = || match place.said(&["mcp", "call", "box", "echo", "text=hi"]).0 {
+        0 => Vec::new(),
+        _ => vec![0],
+    };
+    assert!(processes::wait_until_none(LONG, is_used).is_empty());
 }
 
 #[test]
