@@ -184,7 +184,7 @@ async fn a_known_registration_is_used_until_it_expires_and_only_where_it_belongs
     };
     for (known, expected) in [
         (old(&|_| {}), "old"),
-        (old(&|it| it.redirect_uri = Some("http://127.0.0.1:9/callback".into())), "old"),
+        (old(&|it| it.redirect_uri = Some("http://127.0.0.1:9/callback".into())), "new"),
         (old(&|it| it.redirect_uri = Some("http://localhost:4711/callback".into())), "new"),
         (old(&|it| it.redirect_uri = Some("https://x.example/callback".into())), "new"),
         (old(&|it| it.redirect_uri = None), "new"),

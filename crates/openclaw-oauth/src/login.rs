@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,7 +21,7 @@ use crate::authorize::{AuthorizationRequest, CallbackParams};
 use crate::authorizer::{Authorizer, LOCK_PATIENCE, issued};
 use crate::callback::{CallbackListener, Outcome};
 use crate::challenge::Challenge;
-use crate::client;
+use crate::client::{self, ClientIdentity};
 use crate::error::AuthError;
 use crate::grant::Grant;
 use crate::jwt;
@@ -99,8 +100,7 @@ impl Authorizer {
         scopes: &BTreeSet<String>,
     ) -> Result<Arc<Grant>, AuthError> {
         self.0.options.store.check_writable().await?;
-        let listener = CallbackListener::bind(self.0.options.redirect_port).await;
-        let listener = listener.map_err(|error| AuthError::Setting {
+        let listener = self.listen().await.map_err(|error| AuthError::Setting {
             setting: "redirectPort",
             cause: error.to_string(),
         })?;
@@ -141,6 +141,29 @@ impl Authorizer {
         }
     }
 
+    /// Listens for the callback: on the configured port, else on the one of the last registration,
+    /// which can be used again then, or on a free one.
+    async fn listen(&self) -> io::Result<CallbackListener> {
+        let options = &self.0.options;
+        if options.redirect_port.is_none()
+            && let Some(known) = self.known_client().await
+            && let port @ Some(_) = known.registered_port()
+            && let Ok(listener) = CallbackListener::bind(port).await
+        {
+            return Ok(listener);
+        }
+        CallbackListener::bind(options.redirect_port).await
+    }
+
+    /// Returns the client of the stored grant, or of a login that was not finished. A damaged grant
+    /// does not keep the user from logging in again.
+    async fn known_client(&self) -> Option<ClientIdentity> {
+        match self.0.options.store.load(&self.0.key).await.ok().flatten() {
+            Some(stored) => Some(stored.grant.client),
+            None => self.pending().await.ok().flatten().map(|pending| pending.client),
+        }
+    }
+
     /// Waits until the stored login is another one, or is gone.
     async fn taken_over(&self, request: &AuthorizationRequest) {
         loop {
@@ -168,13 +191,7 @@ impl Authorizer {
             self.probe().await?;
         }
         let discovery = self.discover(scopes).await?;
-        // A damaged grant does not keep the user from logging in again.
-        let stored = options.store.load(&self.0.key).await.ok().flatten();
-        let known = match stored {
-            Some(stored) => Some(stored.grant.client),
-            // A login that was not finished has registered a client, too.
-            None => self.pending().await.ok().flatten().map(|pending| pending.client),
-        };
+        let known = self.known_client().await;
         let identify = client::identify(
             &options.http,
             &discovery.server,
