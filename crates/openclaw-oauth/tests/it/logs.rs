@@ -1,0 +1,96 @@
+//! Nothing secret is logged, at any level, by us or by the HTTP client.
+
+use std::fs::{self, File};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use openclaw_oauth::authorizer::Authorizer;
+use openclaw_oauth::settings::AuthSettings;
+use openclaw_testkit::oauth::{Endpoint, Fake, OAuthScript, OAuthTestServer};
+
+use crate::child::{Child, Role};
+use crate::support::{call, change_grant, folder, login, options_with};
+
+const SECRET: &str = "the-configured-client-secret";
+
+fn settings() -> AuthSettings {
+    AuthSettings {
+        client_id: Some("known".into()),
+        client_secret: Some(SECRET.into()),
+        ..AuthSettings::default()
+    }
+}
+
+/// The role of a child: it has a log of its own, with the events of all crates.
+pub(crate) async fn log_everything(url: &str, state: &Path, file: &Path) {
+    let file = Arc::new(Mutex::new(File::create(file).unwrap()));
+    let writer = move || File::try_clone(&file.lock().unwrap()).unwrap();
+    tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::TRACE)
+        .with_ansi(false)
+        .with_writer(writer)
+        .init();
+    let client = || Authorizer::new(options_with(url, state, settings()));
+    let first = client();
+    tracing::trace!("the log works");
+    assert!(call(&first, url).await.is_err());
+    login(&first).await.unwrap();
+    tracing::trace!(grant = ?first.in_use(), authorizer = ?first, "everything that can be shown");
+    assert_eq!(call(&first, url).await.unwrap(), 200);
+    // The parent has let the next refresh fail, and lets tokens expire at once.
+    for _ in 0..3 {
+        let outcome = call(&client(), url).await;
+        tracing::trace!(?outcome);
+        if let Err(error) = outcome {
+            tracing::trace!(%error);
+        }
+    }
+    login(&client()).await.unwrap();
+    let outcome = client().logout().await;
+    tracing::trace!(?outcome);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_secret_is_logged_at_any_level() {
+    let script = OAuthScript {
+        clients: vec![("known".into(), Some(SECRET.into()))],
+        expires_in: Some(1),
+        ..OAuthScript::new()
+    };
+    let server = Arc::new(OAuthTestServer::start(script));
+    let state = folder();
+    // A grant that is expired by the clock: the child refreshes before its first call.
+    let before = Authorizer::new(options_with(&server.url(), state.path(), settings()));
+    login(&before).await.unwrap();
+    change_grant(&server, state.path(), |grant| grant.expires_at = Some(grant.issued_at - 1)).await;
+    server.revoke_all();
+    server.change(|script| {
+        script.faults = vec![(Endpoint::Mcp, Fake::Status(401), 1)];
+    });
+    let log = state.path().join("log");
+    let child = Child::start(Role::Log(log.clone()), &server.url(), state.path());
+    tokio::task::spawn_blocking(|| child.finished()).await.unwrap();
+    assert!(server.count(Endpoint::Refresh) >= 1 && server.count(Endpoint::Revoke) == 1);
+
+    let log = fs::read_to_string(log).unwrap();
+    for expected in ["the log works", "openclaw_oauth", "hyper_util", "reqwest", "logged in"] {
+        assert!(log.contains(expected), "{expected} is not in the log");
+    }
+    let mut secrets = vec![SECRET.to_owned()];
+    let names = ["code", "code_verifier", "state", "refresh_token", "token", "code_challenge"];
+    for request in server.all_requests() {
+        let all = request.form.iter().chain(&request.query);
+        secrets.extend(
+            all.filter(|(name, _)| names.contains(&name.as_str())).map(|(_, value)| value.clone()),
+        );
+        let header = request.headers.get("authorization");
+        secrets.extend(header.and_then(|it| it.split(' ').nth(1)).map(str::to_owned));
+    }
+    assert!(secrets.len() > 15, "{secrets:?}");
+    for secret in
+        secrets.iter().map(String::as_str).chain(["test-access", "test-refresh", "test-code"])
+    {
+        let line = log.lines().find(|line| line.contains(secret));
+        assert!(line.is_none(), "{secret}: {line:?}");
+    }
+}
