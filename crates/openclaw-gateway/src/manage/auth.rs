@@ -137,7 +137,14 @@ pub(crate) async fn auth(
             server.refresh().await?;
             state_of(gateway, &server.status(), Some(&authorizer)).await
         }
-        (_, None) => Ok(pending(begin(gateway, server, authorizer).await?)),
+        (_, None) => match begin(gateway, Arc::clone(&server), authorizer.clone()).await {
+            Ok(url) => Ok(pending(url)),
+            // It needs none, or denies access to all.
+            Err(AuthError::NotAboutTokens) if server.refresh().await.is_ok() => {
+                state_of(gateway, &server.status(), Some(&authorizer)).await
+            }
+            Err(error) => Err(login_failed(name, &error)),
+        },
     }
 }
 
@@ -159,7 +166,7 @@ async fn begin(
     gateway: &Gateway,
     server: Arc<Server>,
     authorizer: Authorizer,
-) -> Result<String, Problem> {
+) -> Result<String, AuthError> {
     let name = server.name().to_string();
     gateway.logins.end(&name).await;
     let (sender, url) = oneshot::channel();
@@ -195,10 +202,7 @@ async fn begin(
             gateway.logins.all().insert(name, login);
             Ok(url)
         }
-        Err(_) => {
-            let error = too_early.await.unwrap_or(AuthError::LoginRequired);
-            Err(login_failed(&name, &error))
-        }
+        Err(_) => Err(too_early.await.unwrap_or(AuthError::LoginRequired)),
     }
 }
 
