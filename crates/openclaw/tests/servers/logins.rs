@@ -13,10 +13,10 @@ use crate::with_gateway::gateway;
 
 /// A folder with a configuration that has the server as `box`.
 fn place_with(server: &OAuthTestServer) -> Place {
-    place_of(json!({ "url": server.url(), "timeout": 60_000 }))
+    place_of(&json!({ "url": server.url(), "timeout": 60_000 }))
 }
 
-fn place_of(entry: Value) -> Place {
+fn place_of(entry: &Value) -> Place {
     let place = Place::new(&[]);
     let config = json!({ "mcp": { "servers": { "box": entry } } });
     fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
@@ -350,7 +350,7 @@ fn through_a_gateway_the_url_reaches_the_client_and_the_callback_the_gateway() {
 
 #[test]
 fn a_server_without_logins_says_so() {
-    let place = place_of(json!({ "url": "https://example.com/mcp", "apiKey": "k" }));
+    let place = place_of(&json!({ "url": "https://example.com/mcp", "apiKey": "k" }));
     let (code, _, stderr) = place.said(&["mcp", "login", "box"]);
     assert_eq!(code, 2);
     assert!(stderr.contains("uses the key in its entry"), "{stderr}");

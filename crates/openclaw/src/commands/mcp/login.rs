@@ -262,16 +262,8 @@ fn conclude(
                     None => output.line(format_args!("`{name}` uses the key in its entry")),
                 }
             }
-            match server {
-                Some(server) if server.state == ServerState::Ready => {
-                    if !output.json {
-                        output.line(format_args!("  {}", summary(server)));
-                    }
-                }
-                Some(server) => {
-                    output.warning(&format!("`{name}` is not connected: {}", summary(server)));
-                }
-                None => {}
+            if let Some(server) = server {
+                show_server(name, server, output);
             }
             Ok(Exit::Ok)
         }
@@ -290,6 +282,15 @@ fn conclude(
                 None => error,
             })
         }
+    }
+}
+
+fn show_server(name: &str, server: &ServerStatus, output: &mut Output) {
+    let is_ready = server.state == ServerState::Ready;
+    if !is_ready {
+        output.warning(&format!("`{name}` is not connected: {}", summary(server)));
+    } else if !output.json {
+        output.line(format_args!("  {}", summary(server)));
     }
 }
 
