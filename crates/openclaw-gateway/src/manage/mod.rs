@@ -6,10 +6,11 @@ mod order;
 mod text;
 mod tool;
 
-pub(crate) use auth::{Logins, auth};
+pub(crate) use auth::{AuthOrder, Logins, auth};
 pub(crate) use order::{Order, VERBS, Verb};
 pub(crate) use tool::{ManageTool, NAME};
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,9 +20,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
-use openclaw_protocol::mcp::{
-    AuthAction, AuthResult, GrantInfo, RefreshResult, ServersResult, ToolsResult,
-};
+use openclaw_protocol::mcp::{AuthResult, GrantInfo, RefreshResult, ServersResult, ToolsResult};
 use serde_json::{Value, json};
 
 use crate::gateway::Gateway;
@@ -68,7 +67,7 @@ pub(crate) async fn carry_out(
             let status = status(gateway, id, server)?;
             let login = match status.transport {
                 TransportKind::Stdio => None,
-                _ => auth(gateway, id, server, AuthAction::Status, None).await?.grant,
+                _ => auth(gateway, id, server, AuthOrder::Status).await?.grant,
             };
             Done::Status(Box::new(status), login)
         }
@@ -84,15 +83,19 @@ pub(crate) async fn carry_out(
             Done::Disconnected(Box::new(gateway.disconnect(id, server).await?))
         }
         Verb::Auth { server, code } => {
-            let done = auth(gateway, id, server, AuthAction::Login, code.as_deref()).await?;
+            let order = match code {
+                Some(code) => AuthOrder::Finish(code.clone().into()),
+                None => AuthOrder::Begin(BTreeSet::new()),
+            };
+            let done = auth(gateway, id, server, order).await?;
             Done::Auth(server.clone(), done)
         }
         Verb::AuthStatus { server } => {
-            let done = auth(gateway, id, server, AuthAction::Status, None).await?;
+            let done = auth(gateway, id, server, AuthOrder::Status).await?;
             Done::Auth(server.clone(), done)
         }
         Verb::Logout { server } => {
-            let done = auth(gateway, id, server, AuthAction::Logout, None).await?;
+            let done = auth(gateway, id, server, AuthOrder::Logout).await?;
             Done::LoggedOut(server.clone(), done)
         }
     })

@@ -8,6 +8,7 @@ use super::ContextArgs;
 #[command(after_help = "Examples:
   openclaw mcp login github                  Log in with the browser
   openclaw mcp login github --no-browser     Print the URL, and open it yourself
+  openclaw mcp login github --scope repo     Ask for one more permission
   openclaw mcp login github --code CODE      Finish a login, with the code or the whole address
                                              that the browser ended at
   echo \"$CODE\" | openclaw mcp login github --code -
@@ -30,6 +31,9 @@ pub(crate) struct LoginArgs {
     /// Do not open a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
+    /// Request this scope, too; can be repeated
+    #[arg(long = "scope", value_name = "SCOPE", conflicts_with = "code")]
+    pub(crate) scopes: Vec<String>,
     #[command(flatten)]
     pub(crate) context: ContextArgs,
 }

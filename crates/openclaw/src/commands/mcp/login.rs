@@ -97,7 +97,8 @@ struct Login<'a> {
 impl Login<'_> {
     fn params(&self, action: AuthAction, code: Option<String>) -> AuthParams {
         let agent_id = self.args.context.agent.clone();
-        AuthParams { agent_id, server: self.args.name.clone(), action: Some(action), code }
+        let (server, scopes) = (self.args.name.clone(), self.args.scopes.clone());
+        AuthParams { agent_id, server, action: Some(action), code, scopes }
     }
 
     async fn begin(&self) -> Result<AuthResult, CommandError> {

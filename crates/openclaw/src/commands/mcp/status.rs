@@ -52,7 +52,7 @@ pub(super) async fn login(
         agent_id: context.agent.clone(),
         server: status.name.clone(),
         action: Some(AuthAction::Status),
-        code: None,
+        ..AuthParams::default()
     };
     look::<rpc::McpAuth>(shell.surface, params).await.ok()?.grant
 }
