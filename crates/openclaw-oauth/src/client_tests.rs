@@ -134,6 +134,11 @@ async fn the_method_of_a_registration_is_what_the_server_answers_or_was_asked() 
         (json!(null), json!({"client_id": "x", "client_secret": "s"}), Ok(TokenAuth::Basic)),
         (json!(null), json!({"client_id": "x"}), Ok(TokenAuth::None)),
         (
+            json!(["client_secret_basic", "client_secret_post"]),
+            json!({"client_id": "x", "client_secret": "s"}),
+            Ok(TokenAuth::Post),
+        ),
+        (
             json!(["client_secret_post"]),
             json!({"client_id": "x", "client_secret": "s",
                 "token_endpoint_auth_method": "client_secret_post"}),
