@@ -66,7 +66,7 @@ pub(super) fn login(
     if matches!(result, Err(CommandError::Interrupted)) && has_begun.get() {
         say("\n");
         output.note(&format!(
-            "not logged in; `openclaw mcp login {name} --code CODE_OR_URL` can still finish this login \
+            "the login is not finished; `openclaw mcp login {name} --code CODE_OR_URL` can finish it \
              for 15 minutes"
         ));
     }
