@@ -6,10 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::settings::AuthSettings;
-use openclaw_testkit::oauth::{Endpoint, Fake, OAuthScript, OAuthTestServer};
+use openclaw_testkit::oauth::{Endpoint, OAuthScript, OAuthTestServer};
 
 use crate::child::{Child, Role};
-use crate::support::{call, change_grant, folder, login, options_with};
+use crate::support::{call, expire_grant, folder, login, options_with};
 
 const SECRET: &str = "the-configured-client-secret";
 
@@ -33,44 +33,34 @@ pub(crate) async fn log_everything(url: &str, state: &Path, file: &Path) {
     let client = || Authorizer::new(options_with(url, state, settings()));
     let first = client();
     tracing::trace!("the log works");
-    assert!(call(&first, url).await.is_err());
+    let error = call(&first, url).await.unwrap_err();
+    tracing::trace!(%error, ?error);
     login(&first).await.unwrap();
     tracing::trace!(grant = ?first.in_use(), authorizer = ?first, "everything that can be shown");
     assert_eq!(call(&first, url).await.unwrap(), 200);
-    // The parent has let the next refresh fail, and lets tokens expire at once.
-    for _ in 0..3 {
-        let outcome = call(&client(), url).await;
-        tracing::trace!(?outcome);
-        if let Err(error) = outcome {
-            tracing::trace!(%error);
-        }
-    }
-    login(&client()).await.unwrap();
+    expire_grant(url, state).await;
+    assert_eq!(call(&client(), url).await.unwrap(), 200);
     let outcome = client().logout().await;
     tracing::trace!(?outcome);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn no_secret_is_logged_at_any_level() {
-    let script = OAuthScript {
-        clients: vec![("known".into(), Some(SECRET.into()))],
-        expires_in: Some(1),
-        ..OAuthScript::new()
-    };
+    let script =
+        OAuthScript { clients: vec![("known".into(), Some(SECRET.into()))], ..OAuthScript::new() };
     let server = Arc::new(OAuthTestServer::start(script));
     let state = folder();
-    // A grant that is expired by the clock: the child refreshes before its first call.
+    // The first refresh of the child is rejected, the second succeeds.
     let before = Authorizer::new(options_with(&server.url(), state.path(), settings()));
     login(&before).await.unwrap();
-    change_grant(&server, state.path(), |grant| grant.expires_at = Some(grant.issued_at - 1)).await;
+    expire_grant(&server.url(), state.path()).await;
     server.revoke_all();
-    server.change(|script| {
-        script.faults = vec![(Endpoint::Mcp, Fake::Status(401), 1)];
-    });
     let log = state.path().join("log");
     let child = Child::start(Role::Log(log.clone()), &server.url(), state.path());
     tokio::task::spawn_blocking(|| child.finished()).await.unwrap();
-    assert!(server.count(Endpoint::Refresh) >= 1 && server.count(Endpoint::Revoke) == 1);
+    let refreshes = server.requests(Endpoint::Refresh);
+    assert_eq!(refreshes.iter().map(|request| request.status).collect::<Vec<_>>(), [400, 200]);
+    assert_eq!(server.count(Endpoint::Revoke), 1);
 
     let log = fs::read_to_string(log).unwrap();
     for expected in ["the log works", "openclaw_oauth", "hyper_util", "reqwest", "logged in"] {

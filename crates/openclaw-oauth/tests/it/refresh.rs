@@ -12,8 +12,8 @@ use openclaw_testkit::oauth::{Endpoint, Fake, OAuthScript, OAuthTestServer};
 
 use crate::child::{Child, Role};
 use crate::support::{
-    call, change_grant, client, folder, key, logged_in, login, options, store, token_of, until,
-    within,
+    call, change_grant, client, expire_grant, folder, key, logged_in, login, options, store,
+    token_of, until, within,
 };
 
 /// How many tasks of a process refresh at the same moment.
@@ -83,7 +83,7 @@ async fn two_stores_of_one_folder_send_one_refresh_request_for_an_expired_token(
     let server = OAuthTestServer::start(OAuthScript::new());
     let state = folder();
     logged_in(&server, state.path()).await;
-    change_grant(&server, state.path(), |grant| grant.expires_at = Some(grant.issued_at - 1)).await;
+    expire_grant(&server.url(), state.path()).await;
     let clients = [client(&server, state.path()), client(&server, state.path())];
     let calls = (0..2 * TASKS).map(|number| {
         let (client, url) = (clients[number % 2].clone(), server.url());
@@ -153,8 +153,8 @@ async fn a_revoked_refresh_token_is_sent_once_and_a_new_login_works() {
 async fn an_expired_grant_with_a_revoked_refresh_token_sends_one_refresh_request() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let state = folder();
-    let (_, _) = logged_in(&server, state.path()).await;
-    change_grant(&server, state.path(), |grant| grant.expires_at = Some(grant.issued_at - 1)).await;
+    logged_in(&server, state.path()).await;
+    expire_grant(&server.url(), state.path()).await;
     server.revoke_all();
     let client = client(&server, state.path());
     for _ in 0..3 {
@@ -173,7 +173,7 @@ async fn reuse_detection_ends_in_login_required() {
     server.expire_access_tokens();
     assert_eq!(call(&ours, &server.url()).await.unwrap(), 200);
     // A backup of the store was restored: its refresh token has been used.
-    change_grant(&server, state.path(), |grant| *grant = (*first).clone()).await;
+    change_grant(&server.url(), state.path(), |grant| *grant = (*first).clone()).await;
     let restored = client(&server, state.path());
     let refusal = call(&restored, &server.url()).await.unwrap_err();
     assert!(matches!(refusal, AuthError::LoginRequired), "{refusal}");
@@ -206,7 +206,7 @@ async fn a_token_that_is_about_to_expire_is_used_while_the_token_endpoint_is_dow
     let server = OAuthTestServer::start(script);
     let state = folder();
     logged_in(&server, state.path()).await;
-    change_grant(&server, state.path(), |grant| {
+    change_grant(&server.url(), state.path(), |grant| {
         (grant.issued_at, grant.expires_at) = (grant.issued_at - 3600, Some(grant.issued_at + 30));
     })
     .await;

@@ -97,16 +97,17 @@ pub(crate) fn grant_file(state: &Path) -> PathBuf {
 }
 
 /// Changes the stored grant.
-pub(crate) async fn change_grant(
-    server: &OAuthTestServer,
-    state: &Path,
-    change: impl FnOnce(&mut Grant),
-) {
-    let (store, key) = (store(state), key(server));
+pub(crate) async fn change_grant(url: &str, state: &Path, change: impl FnOnce(&mut Grant)) {
+    let (store, key) = (store(state), GrantKey::new(SERVER, &url.parse().unwrap()));
     let lease = store.lock(&key, PATIENCE).await.unwrap();
     let mut grant = store.load(&key).await.unwrap().unwrap().grant;
     change(&mut grant);
     store.save(&lease, &grant).await.unwrap();
+}
+
+/// Lets the stored token expire by the clock.
+pub(crate) async fn expire_grant(url: &str, state: &Path) {
+    change_grant(url, state, |grant| grant.expires_at = Some(grant.issued_at - 1)).await;
 }
 
 /// Calls the tool `echo`, as the engine does: with a token, and again as long as the authorizer
