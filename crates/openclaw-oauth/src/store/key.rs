@@ -53,7 +53,7 @@ pub enum KeyPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFileReason {
     /// [`KeyOptions::use_keychain`] is off.
-    #[error("the keychain is disabled by the configuration")]
+    #[error("the keychain is switched off")]
     Disabled,
     /// The program was built without the feature `keychain`.
     #[error("this build does not support keychains")]
