@@ -214,6 +214,15 @@ impl Authorizer {
         self.0.current.load_full()
     }
 
+    /// Whether the stored token is another one than that in use: another process has logged in.
+    pub async fn has_another_token(&self) -> bool {
+        let used = self.in_use().map(|grant| grant.access_token.clone());
+        match self.0.options.store.load(&self.0.key).await {
+            Ok(Some(stored)) => used.as_ref() != Some(&stored.grant.access_token),
+            Ok(None) | Err(_) => false,
+        }
+    }
+
     /// Returns where the key that encrypts grants is kept.
     pub async fn key_place(&self) -> Option<KeyPlace> {
         self.0.options.store.key_place().await
