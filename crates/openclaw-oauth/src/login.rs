@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 use url::Url;
 
 use crate::authorize::{AuthorizationRequest, CallbackParams};
-use crate::authorizer::{Authorizer, LOCK_PATIENCE, issued};
+use crate::authorizer::{Authorizer, LOCK_PATIENCE};
 use crate::callback::{CallbackListener, Outcome};
 use crate::challenge::Challenge;
 use crate::client::{self, ClientIdentity};
@@ -26,6 +26,7 @@ use crate::error::AuthError;
 use crate::grant::Grant;
 use crate::jwt;
 use crate::metadata::Discovery;
+use crate::refresh::issued;
 use crate::store::{LOGIN_LIFETIME, PendingLogin};
 use crate::token;
 

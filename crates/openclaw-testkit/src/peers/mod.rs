@@ -8,7 +8,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 pub use gateway_schema::GatewaySchema;
-pub use oauth::{FastMcpOAuth, OidcOptions, OidcProvider, ProtectedOptions, ProtectedServer};
+pub use oauth::{
+    AuthorizationPeer, FastMcpOAuth, OidcOptions, OidcProvider, ProtectedOptions, ProtectedServer,
+};
 pub use running::RunningPeer;
 
 /// How the server made with `FastMCP` is served over HTTP.
