@@ -18,7 +18,7 @@ use crate::client::{self, ClientIdentity};
 use crate::dpop::{DpopKey, Nonces, PROOF_HEADER};
 use crate::error::AuthError;
 use crate::grant::{Grant, GrantKey};
-use crate::http::HttpClient;
+use crate::http::{HttpClient, HttpOptions};
 use crate::jwt;
 use crate::login::LoginPrompt;
 use crate::metadata::{self, Discovery};
@@ -58,6 +58,32 @@ pub struct AuthorizerOptions {
     pub logs_in: bool,
     /// The port of the redirect URL; a free one if `None`.
     pub redirect_port: Option<u16>,
+}
+
+impl AuthorizerOptions {
+    /// Returns options without a user, with the default client for this server.
+    ///
+    /// # Errors
+    /// If the settings do not allow a client.
+    pub fn new(
+        server: &str,
+        url: Url,
+        settings: AuthSettings,
+        store: Arc<dyn GrantStore>,
+    ) -> Result<Self, AuthError> {
+        let http = HttpClient::new(HttpOptions::for_server(&url, &settings))?;
+        Ok(Self {
+            server: server.to_owned(),
+            url,
+            settings,
+            http,
+            store,
+            redactor: Redactor::new(),
+            prompt: None,
+            logs_in: false,
+            redirect_port: None,
+        })
+    }
 }
 
 pub(crate) struct Inner {

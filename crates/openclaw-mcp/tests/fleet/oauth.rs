@@ -11,11 +11,9 @@ use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
-use openclaw_oauth::http::{HttpClient, HttpOptions};
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};
 use openclaw_oauth::settings::AuthSettings;
 use openclaw_oauth::store::{FileStore, KeyOptions};
-use openclaw_secrets::Redactor;
 use openclaw_testkit::oauth::{
     Browser, Endpoint, Fake, OAuthRequest, OAuthScript, OAuthTestServer,
 };
@@ -70,21 +68,20 @@ async fn start(server: &OAuthTestServer, setup: Setup) -> (Arc<Fleet>, Arc<Agent
 /// Logs in as another process would: with its own store on the same folder.
 async fn log_in_elsewhere(server: &OAuthTestServer, state: &Path) -> Authorizer {
     let (url, settings) = (server.url().parse().unwrap(), AuthSettings::default());
-    let elsewhere = Authorizer::new(AuthorizerOptions {
-        server: "x".into(),
-        http: HttpClient::new(HttpOptions::for_server(&url, &settings)).unwrap(),
-        url,
-        settings,
-        store: store(state),
-        redactor: Redactor::new(),
-        prompt: None,
-        logs_in: false,
-        redirect_port: None,
-    });
+    let options = AuthorizerOptions::new("x", url, settings, store(state)).unwrap();
+    let elsewhere = Authorizer::new(options);
     let (user, scopes) = (User::default(), BTreeSet::new());
     let login = elsewhere.login(&user, &scopes);
     tokio::time::timeout(PATIENCE, login).await.unwrap().unwrap();
     elsewhere
+}
+
+/// Starts a fleet with a server that is logged in to, and waits until it is connected.
+async fn logged_in(server: &OAuthTestServer, state: &Path) -> (Arc<Fleet>, Arc<AgentTools>) {
+    log_in_elsewhere(server, state).await;
+    let (fleet, tools) = start(server, setup_with(state, None)).await;
+    until(&tools, ServerState::Ready).await;
+    (fleet, tools)
 }
 
 /// Waits until the server has this state; returns its status.
@@ -166,9 +163,7 @@ async fn a_login_in_another_process_brings_the_server_up() {
 async fn a_401_in_the_middle_of_a_session_is_refreshed_and_the_call_is_processed_once() {
     for server in eras() {
         let state = tempfile::tempdir().unwrap();
-        log_in_elsewhere(&server, state.path()).await;
-        let (fleet, tools) = start(&server, setup_with(state.path(), None)).await;
-        until(&tools, ServerState::Ready).await;
+        let (fleet, tools) = logged_in(&server, state.path()).await;
         let before = tools.server("x").unwrap().snapshots().borrow().connection.clone().unwrap();
         assert!(!echo(&tools).await.is_error);
         server.expire_access_tokens();
@@ -187,9 +182,7 @@ async fn a_401_in_the_middle_of_a_session_is_refreshed_and_the_call_is_processed
 async fn concurrent_calls_with_an_expired_token_share_one_refresh() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let state = tempfile::tempdir().unwrap();
-    log_in_elsewhere(&server, state.path()).await;
-    let (fleet, tools) = start(&server, setup_with(state.path(), None)).await;
-    until(&tools, ServerState::Ready).await;
+    let (fleet, tools) = logged_in(&server, state.path()).await;
     server.expire_access_tokens();
     for outcome in join_all((0..30).map(|_| echo(&tools))).await {
         assert!(!outcome.is_error, "{}", outcome.rendered());
@@ -203,9 +196,7 @@ async fn concurrent_calls_with_an_expired_token_share_one_refresh() {
 async fn after_a_revocation_a_login_is_required_and_brings_the_server_back() {
     for server in eras() {
         let state = tempfile::tempdir().unwrap();
-        log_in_elsewhere(&server, state.path()).await;
-        let (fleet, tools) = start(&server, setup_with(state.path(), None)).await;
-        until(&tools, ServerState::Ready).await;
+        let (fleet, tools) = logged_in(&server, state.path()).await;
         assert!(tools.take_notices().is_empty());
         server.revoke_all();
         let outcome = echo(&tools).await;
@@ -250,9 +241,7 @@ async fn a_grant_that_was_revoked_while_no_process_ran_needs_a_login() {
 async fn an_outage_of_the_authorization_server_is_no_reason_for_a_login() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let state = tempfile::tempdir().unwrap();
-    log_in_elsewhere(&server, state.path()).await;
-    let (fleet, tools) = start(&server, setup_with(state.path(), None)).await;
-    until(&tools, ServerState::Ready).await;
+    let (fleet, tools) = logged_in(&server, state.path()).await;
     server.expire_access_tokens();
     server.change(|script| script.faults = vec![(Endpoint::Refresh, Fake::Status(503), 1)]);
     let outcome = echo(&tools).await;
@@ -307,9 +296,7 @@ async fn without_a_user_a_missing_scope_fails_the_call_and_not_the_server() {
     let script = OAuthScript { mcp, ..OAuthScript::new() }.tool_scope("wipe", "admin");
     let server = OAuthTestServer::start(script);
     let state = tempfile::tempdir().unwrap();
-    log_in_elsewhere(&server, state.path()).await;
-    let (fleet, tools) = start(&server, setup_with(state.path(), None)).await;
-    until(&tools, ServerState::Ready).await;
+    let (fleet, tools) = logged_in(&server, state.path()).await;
     let outcome = call(&tools, "mcp_x_wipe", json!({})).await;
     assert!(outcome.is_error, "{}", outcome.rendered());
     assert!(outcome.rendered().contains("permission"), "{}", outcome.rendered());
@@ -324,9 +311,7 @@ async fn without_a_user_a_missing_scope_fails_the_call_and_not_the_server() {
 async fn a_token_does_not_reach_the_target_of_a_redirect() {
     let [server, other] = eras();
     let state = tempfile::tempdir().unwrap();
-    log_in_elsewhere(&server, state.path()).await;
-    let (fleet, tools) = start(&server, setup_with(state.path(), None)).await;
-    until(&tools, ServerState::Ready).await;
+    let (fleet, tools) = logged_in(&server, state.path()).await;
     let fault = (Endpoint::Mcp, Fake::Redirect(other.url()), 0);
     server.change(|script| script.faults = vec![fault]);
     let outcome = echo(&tools).await;

@@ -12,16 +12,13 @@ use http::{HeaderMap, Method, StatusCode};
 use openclaw_oauth::authorizer::{Attempts, Authorizer, AuthorizerOptions};
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::{Grant, GrantKey};
-use openclaw_oauth::http::{HttpClient, HttpOptions};
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, PromptResponse};
 use openclaw_oauth::settings::AuthSettings;
 use openclaw_oauth::store::{FileStore, GrantStore, KeyOptions};
-use openclaw_secrets::Redactor;
 use openclaw_testkit::oauth::wire::{self, HttpResponse};
 use openclaw_testkit::oauth::{Browser, OAuthTestServer};
 use serde_json::json;
 use tempfile::TempDir;
-use url::Url;
 
 /// A test fails if something takes longer.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
@@ -44,18 +41,7 @@ pub(crate) fn options(url: &str, state: &Path) -> AuthorizerOptions {
 
 /// Like [`options`], with settings.
 pub(crate) fn options_with(url: &str, state: &Path, settings: AuthSettings) -> AuthorizerOptions {
-    let url: Url = url.parse().unwrap();
-    AuthorizerOptions {
-        server: SERVER.into(),
-        http: HttpClient::new(HttpOptions::for_server(&url, &settings)).unwrap(),
-        url,
-        settings,
-        store: store(state),
-        redactor: Redactor::new(),
-        prompt: None,
-        logs_in: false,
-        redirect_port: None,
-    }
+    AuthorizerOptions::new(SERVER, url.parse().unwrap(), settings, store(state)).unwrap()
 }
 
 /// Returns a client without a user, as a new process would create it.
