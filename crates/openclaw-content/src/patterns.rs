@@ -161,8 +161,6 @@ pub(crate) const PATTERNS: &[(&str, Meaning)] = &[
     ("[TOOL_CONTENT]", Token(Capitals)),
     ("<start_function_declaration>", Token(Small)),
     ("<end_function_declaration>", Token(Small)),
-    // MiniMax: the end of a message.
-    ("[e~[", Token(Tight)),
     // With a bar on one side only.
     ("<|turn>", Token(Tight)),
     ("<turn|>", Token(Tight)),

@@ -6,11 +6,10 @@ use super::ContextArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  openclaw mcp login github                  Log in with the browser
-  openclaw mcp login github --no-browser     Print the URL, and open it yourself
-  openclaw mcp login github --scope repo     Ask for one more permission
-  openclaw mcp login github --code CODE      Finish a login, with the code or the whole address
-                                             that the browser ended at
+  openclaw mcp login github                Log in with the browser
+  openclaw mcp login github --no-browser   Only print the URL
+  openclaw mcp login github --scope repo   Ask for one more permission
+  openclaw mcp login github --code CODE    Finish a login
   echo \"$CODE\" | openclaw mcp login github --code -
 
 Over SSH, open the printed URL in a browser on your own machine. It ends at an address that begins \

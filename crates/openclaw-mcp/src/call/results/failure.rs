@@ -104,8 +104,8 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
         CallError::NeedsAuth { .. } | CallError::Auth(AuthError::LoginRequired) => (
             Failure::Unavailable,
             format!(
-                "{server} requires a login, or rejected its key. The user must run `openclaw mcp \
-                 login {}`.",
+                "{server} requires authorization, or rejected its key. The user must run `openclaw \
+                 mcp login {}`, or correct the key in its entry.",
                 origin.server
             ),
         ),
