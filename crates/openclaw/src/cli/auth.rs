@@ -54,7 +54,7 @@ pub(crate) struct LogoutArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   openclaw mcp client-metadata
-  openclaw mcp client-metadata --url https://example.com/openclaw.json > openclaw.json
+  openclaw mcp client-metadata --url https://example.com/id.json > id.json
 
 Host the document at that URL, and set `auth.clientMetadataUrl` of a server to it. A gateway with \
 `gateway.publicUrl` serves the document itself, and uses it for all servers.
