@@ -136,15 +136,34 @@ pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
 /// If it cannot be written. The old content is left unchanged, unless only the last step failed:
 /// syncing the folder.
 pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
+    let draft = draft(path, bytes)?;
+    draft.as_file().sync_all()?;
+    draft.persist(path).map_err(|error| error.error)?;
+    sync_folder(folder_of(path))
+}
+
+/// Like [`replace`], without waiting for the disk: after a power cut the file may be empty. For what
+/// can be obtained again.
+///
+/// # Errors
+/// If it cannot be written. The old content is left unchanged.
+pub fn replace_unsynced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    draft(path, bytes)?.persist(path).map_err(|error| error.error)?;
+    Ok(())
+}
+
+/// Writes the new content of a file beside it.
+fn draft(path: &Path, bytes: &[u8]) -> io::Result<tempfile::NamedTempFile> {
+    let folder = folder_of(path);
     remove_abandoned(folder);
     // Created in the same folder: a rename cannot cross file systems. Its mode is 0600.
     let mut draft = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
     draft.write_all(bytes)?;
-    draft.as_file().sync_all()?;
-    draft.persist(path).map_err(|error| error.error)?;
-    sync_folder(folder)
+    Ok(draft)
+}
+
+fn folder_of(path: &Path) -> &Path {
+    path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }
 
 /// Makes a rename durable. Not all file systems support it.
@@ -167,7 +186,7 @@ fn sync_folder(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// Removes temporary files of processes that were killed in [`replace`]. Errors are ignored: the
+/// Removes temporary files of processes that were killed while they wrote one. Errors are ignored: the
 /// next call tries again.
 fn remove_abandoned(folder: &Path) {
     let Ok(entries) = std::fs::read_dir(folder) else { return };

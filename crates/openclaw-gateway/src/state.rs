@@ -6,7 +6,7 @@
 //! - `gateway-token` is created at the first start and reused later.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{self, Write as _};
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -128,7 +128,7 @@ impl Claim {
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
         let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let token = SecretString::from(text);
-        self.write(path, token.expose().as_bytes())?;
+        openclaw_files::replace(path, token.expose().as_bytes())?;
         Ok(token)
     }
 
@@ -151,16 +151,7 @@ impl Claim {
             started_at_ms: u64::try_from(since.as_millis()).unwrap_or(u64::MAX),
             program_version: program_version.to_owned(),
         };
-        self.write(&self.folder.join(CARD), &serde_json::to_vec_pretty(&card)?)
-    }
-
-    /// Writes a file atomically, readable only by the owner.
-    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        let mut draft = tempfile::NamedTempFile::new_in(&self.folder)?;
-        draft.write_all(bytes)?;
-        draft.as_file().sync_all()?;
-        draft.persist(path).map_err(|error| error.error)?;
-        Ok(())
+        openclaw_files::replace(&self.folder.join(CARD), &serde_json::to_vec_pretty(&card)?)
     }
 }
 

@@ -5,7 +5,7 @@
 //! restart.
 
 use std::fs::File;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -189,12 +189,7 @@ impl TokenStore {
 
     fn write(&self, tokens: Vec<StoredToken>) -> io::Result<()> {
         let text = serde_json::to_vec_pretty(&TokensFile { version: VERSION, tokens })?;
-        // Readable by the owner only.
-        let mut draft = tempfile::NamedTempFile::new_in(&self.folder)?;
-        draft.write_all(&text)?;
-        draft.as_file().sync_all()?;
-        draft.persist(self.path()).map_err(|error| error.error)?;
-        Ok(())
+        openclaw_files::replace(&self.path(), &text)
     }
 }
 

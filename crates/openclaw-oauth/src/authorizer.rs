@@ -14,23 +14,22 @@ use tokio::sync::OnceCell;
 use url::Url;
 
 use crate::challenge::Challenge;
-use crate::client::{self, ClientIdentity, Registration};
+use crate::client::{self, ClientIdentity};
 use crate::dpop::{DpopKey, Nonces, PROOF_HEADER};
 use crate::error::AuthError;
 use crate::grant::{Grant, GrantKey};
-use crate::http::HttpClient;
+use crate::http::{HttpClient, HttpOptions};
 use crate::jwt;
 use crate::login::LoginPrompt;
 use crate::metadata::{self, Discovery};
+use crate::refresh::issued;
 use crate::settings::{AuthSettings, GrantType};
 use crate::store::{GrantStore, KeyPlace, Lease, Version};
-use crate::token::{TokenEndpoint, TokenResponse};
+use crate::token::TokenEndpoint;
 
 /// How long to wait for another process that refreshes the same grant: longer than its requests may
 /// take.
 pub(crate) const LOCK_PATIENCE: Duration = Duration::from_secs(45);
-/// The error code for a client that is unknown, or failed to authenticate.
-const INVALID_CLIENT: &str = "invalid_client";
 /// How often a request may lead to a login with more scopes (O6).
 const MAX_STEP_UPS: u8 = 2;
 
@@ -61,12 +60,38 @@ pub struct AuthorizerOptions {
     pub redirect_port: Option<u16>,
 }
 
+impl AuthorizerOptions {
+    /// Returns options without a user, with the default client for this server.
+    ///
+    /// # Errors
+    /// If the settings do not allow a client.
+    pub fn new(
+        server: &str,
+        url: Url,
+        settings: AuthSettings,
+        store: Arc<dyn GrantStore>,
+    ) -> Result<Self, AuthError> {
+        let http = HttpClient::new(HttpOptions::for_server(&url, &settings))?;
+        Ok(Self {
+            server: server.to_owned(),
+            url,
+            settings,
+            http,
+            store,
+            redactor: Redactor::new(),
+            prompt: None,
+            logs_in: false,
+            redirect_port: None,
+        })
+    }
+}
+
 pub(crate) struct Inner {
     pub(crate) key: GrantKey,
     pub(crate) options: AuthorizerOptions,
     nonces: Nonces,
     /// The grant in use.
-    current: ArcSwapOption<Grant>,
+    pub(crate) current: ArcSwapOption<Grant>,
     /// The grant before: its token may still be valid, and is still redacted.
     previous: ArcSwapOption<Grant>,
     /// Whether the store was read.
@@ -74,7 +99,7 @@ pub(crate) struct Inner {
     /// The last challenge: it says where to log in, and for what.
     challenge: Mutex<Option<Challenge>>,
     /// Held by the task that renews the grant.
-    renewal: tokio::sync::Mutex<()>,
+    pub(crate) renewal: tokio::sync::Mutex<()>,
     /// Held by the request that asks the user for a login.
     asking: tokio::sync::Mutex<()>,
 }
@@ -214,6 +239,15 @@ impl Authorizer {
         self.0.current.load_full()
     }
 
+    /// Whether the stored token is another one than that in use: another process has logged in.
+    pub async fn has_another_token(&self) -> bool {
+        let used = self.in_use().map(|grant| grant.access_token.clone());
+        match self.0.options.store.load(&self.0.key).await {
+            Ok(Some(stored)) => used.as_ref() != Some(&stored.grant.access_token),
+            Ok(None) | Err(_) => false,
+        }
+    }
+
     /// Returns where the key that encrypts grants is kept.
     pub async fn key_place(&self) -> Option<KeyPlace> {
         self.0.options.store.key_place().await
@@ -260,71 +294,6 @@ impl Authorizer {
                 Some(_) => Ok(()),
                 None => Err(AuthError::LoginRequired),
             },
-        }
-    }
-
-    /// Renews a grant, once for all tasks and processes that need it.
-    ///
-    /// The transaction runs in a task of its own: if its caller is cancelled after the request was
-    /// sent, the response is still stored; with rotation it has the only valid refresh token. Its
-    /// requests have timeouts.
-    fn renew(&self, stale: &Arc<Grant>) -> BoxFuture<'_, Result<Arc<Grant>, AuthError>> {
-        let (this, stale) = (self.clone(), Arc::clone(stale));
-        let renewal = tokio::spawn(async move { Box::pin(this.renew_now(&stale)).await });
-        let aborted = || Err(AuthError::Store("the refresh was aborted".into()));
-        Box::pin(async move { renewal.await.unwrap_or_else(|_| aborted()) })
-    }
-
-    /// The transaction of [`store`](crate::store).
-    async fn renew_now(&self, stale: &Grant) -> Result<Arc<Grant>, AuthError> {
-        let _one_at_a_time = self.0.renewal.lock().await;
-        let is_other = |grant: &Grant| grant.access_token != stale.access_token;
-        if let Some(current) = self.0.current.load_full().filter(|current| is_other(current)) {
-            return Ok(current);
-        }
-        let store = &self.0.options.store;
-        let lease = store.lock(&self.0.key, LOCK_PATIENCE).await?;
-        let grant = match store.load(&self.0.key).await? {
-            None => {
-                self.adopt(None);
-                return Err(AuthError::LoginRequired);
-            }
-            // Another process was first.
-            Some(stored) if is_other(&stored.grant) => {
-                let grant = Arc::new(stored.grant);
-                self.adopt(Some(Arc::clone(&grant)));
-                return Ok(grant);
-            }
-            Some(stored) => stored.grant,
-        };
-        let Some(refresh_token) = &grant.refresh_token else {
-            return match self.0.options.settings.grant {
-                GrantType::AuthorizationCode => Err(AuthError::LoginRequired),
-                _ => Box::pin(self.obtain_as_machine(&lease, &grant.scopes)).await,
-            };
-        };
-        let client = grant.client.clone().with_settings(&self.0.options.settings)?;
-        store.mark_refreshing(&lease, jwt::now_signed()).await?;
-        let endpoint =
-            self.endpoint(&grant.token_endpoint, &client, &grant.resource, grant.dpop.as_ref());
-        match endpoint.refresh(refresh_token, &[]).await {
-            Ok(response) => {
-                let renewed = renewed(grant, response);
-                store.save(&lease, &renewed).await?;
-                tracing::debug!(server = %self.0.key.server, "renewed the token");
-                let renewed = Arc::new(renewed);
-                self.adopt(Some(Arc::clone(&renewed)));
-                Ok(renewed)
-            }
-            Err(error) if ends_grant(&client, &error) => {
-                // It will not be accepted another time: only a login helps.
-                tracing::warn!(server = %self.0.key.server, %error, "the refresh token is no longer valid");
-                let ended = ended(grant, &error);
-                store.save(&lease, &ended).await?;
-                self.adopt(Some(Arc::new(ended)));
-                Err(AuthError::LoginRequired)
-            }
-            Err(error) => Err(error),
         }
     }
 
@@ -379,7 +348,7 @@ impl Authorizer {
     }
 
     /// Obtains a grant for this program itself, which needs no user (O8).
-    async fn obtain_as_machine(
+    pub(crate) async fn obtain_as_machine(
         &self,
         lease: &Lease,
         scopes: &BTreeSet<String>,
@@ -462,66 +431,5 @@ impl Authorizer {
             let mut last = self.0.challenge.lock().unwrap_or_else(PoisonError::into_inner);
             *last = Some(challenge);
         }
-    }
-}
-
-/// Creates the grant of a first token response.
-pub(crate) fn issued(
-    discovery: &Discovery,
-    client: ClientIdentity,
-    dpop: Option<DpopKey>,
-    response: TokenResponse,
-) -> Grant {
-    let requested = discovery.scopes.iter().flatten().cloned().collect();
-    let now = jwt::now_signed();
-    let server = &discovery.server;
-    let grant = Grant {
-        issuer: server.issuer.clone(),
-        token_endpoint: server.token_endpoint.clone(),
-        revocation_endpoint: server.revocation_endpoint.clone(),
-        resource: discovery.resource.clone(),
-        client,
-        scopes: requested,
-        access_token: response.access_token.clone(),
-        dpop,
-        issued_at: now,
-        expires_at: None,
-        refresh_token: None,
-        logged_in_at: now,
-    };
-    renewed(grant, response)
-}
-
-/// Whether the authorization server no longer knows the refresh token or the client. Other errors,
-/// such as a wrong secret in the configuration, can be corrected.
-fn ends_grant(client: &ClientIdentity, error: &AuthError) -> bool {
-    let AuthError::Rejected { code, .. } = error else { return false };
-    let is_registered_anew = client.registration == Registration::Dynamic;
-    code == "invalid_grant" || (code == INVALID_CLIENT && is_registered_anew)
-}
-
-/// Returns a grant that cannot be renewed. A client that the authorization server does not know is
-/// registered again at the next login.
-fn ended(mut grant: Grant, error: &AuthError) -> Grant {
-    let is_client = matches!(error, AuthError::Rejected { code, .. } if code == INVALID_CLIENT);
-    if is_client {
-        grant.client.secret_expires_at = Some(0);
-    }
-    Grant { refresh_token: None, ..grant }
-}
-
-/// Returns a grant with the tokens of a response. What the response does not say stays as it is.
-fn renewed(grant: Grant, response: TokenResponse) -> Grant {
-    let now = jwt::now_signed();
-    let lifetime = response.expires_in.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
-    let is_bound = response.token_type == crate::token::TokenType::Dpop;
-    Grant {
-        access_token: response.access_token,
-        issued_at: now,
-        expires_at: lifetime.map(|seconds| now.saturating_add(seconds)),
-        refresh_token: response.refresh_token.or(grant.refresh_token),
-        scopes: response.scopes.map_or(grant.scopes, |scopes| scopes.into_iter().collect()),
-        dpop: grant.dpop.filter(|_| is_bound),
-        ..grant
     }
 }

@@ -122,7 +122,7 @@ async fn requests_that_are_not_the_response_are_rejected_and_ignored() {
     ] {
         let response = send(port, request.as_bytes()).await;
         let expected = format!("HTTP/1.1 {status} ");
-        assert!(response.starts_with(&expected), "{:.80}: {response}", request);
+        assert!(response.starts_with(&expected), "{request:.80}: {response}");
         assert!(!response.contains("notes") && !response.contains("logged in"), "{response}");
     }
     assert!(send(port, b"GET /callback\xff HTTP/1.1\r\n\r\n").await.contains(" 400 "));

@@ -1,6 +1,7 @@
 //! Who we are to an authorization server: a configured client, a client with a metadata document
 //! (CIMD), or one that registers itself (RFC 7591).
 
+use openclaw_net::host::is_loopback;
 use openclaw_secrets::SecretString;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
@@ -113,13 +114,22 @@ impl ClientIdentity {
         Ok(self)
     }
 
-    /// Whether a stored dynamic registration can still be used for a login.
+    /// Returns the port of this machine that the client was registered with, if it registered itself.
+    pub(crate) fn registered_port(&self) -> Option<u16> {
+        let is_dynamic = self.registration == Registration::Dynamic;
+        let uri = self.redirect_uri.as_ref().filter(|_| is_dynamic)?;
+        let uri = Url::parse(uri).ok()?;
+        uri.port().filter(|_| uri.host().is_some_and(|host| is_loopback(&host)))
+    }
+
+    /// Whether a stored dynamic registration can still be used for a login. The redirect URI must be
+    /// identical: RFC 8252, section 7.3, allows any port of a loopback address, but many servers
+    /// compare the whole URI, and show an error in the browser that is never reported to us.
     fn is_usable(&self, issuer: &str, redirect_uri: &str, now: u64) -> bool {
         let is_fresh = self.secret_expires_at.is_none_or(|at| at > now + EXPIRY_MARGIN);
-        let registered = self.redirect_uri.as_deref();
         self.registration == Registration::Dynamic
             && self.issuer == issuer
-            && registered.is_some_and(|registered| is_same_redirect(registered, redirect_uri))
+            && self.redirect_uri.as_deref() == Some(redirect_uri)
             && is_fresh
     }
 }
@@ -263,19 +273,6 @@ pub fn metadata_document(client_metadata_url: &Url, redirect_uris: &[String]) ->
 
 pub(crate) fn has(methods: &[String], method: TokenAuth) -> bool {
     methods.iter().any(|name| name == method.name())
-}
-
-/// Whether two redirect URIs are the same to an authorization server. The port of a loopback URI may
-/// differ (RFC 8252, section 7.3).
-fn is_same_redirect(one: &str, other: &str) -> bool {
-    if one == other {
-        return true;
-    }
-    let (Ok(mut one), Ok(mut other)) = (Url::parse(one), Url::parse(other)) else { return false };
-    let is_loopback = one.host().is_some_and(|host| openclaw_net::host::is_loopback(&host));
-    let _ = one.set_port(None);
-    let _ = other.set_port(None);
-    is_loopback && one == other
 }
 
 #[cfg(test)]

@@ -134,6 +134,11 @@ async fn the_method_of_a_registration_is_what_the_server_answers_or_was_asked() 
         (json!(null), json!({"client_id": "x", "client_secret": "s"}), Ok(TokenAuth::Basic)),
         (json!(null), json!({"client_id": "x"}), Ok(TokenAuth::None)),
         (
+            json!(["client_secret_basic", "client_secret_post"]),
+            json!({"client_id": "x", "client_secret": "s"}),
+            Ok(TokenAuth::Post),
+        ),
+        (
             json!(["client_secret_post"]),
             json!({"client_id": "x", "client_secret": "s",
                 "token_endpoint_auth_method": "client_secret_post"}),
@@ -184,7 +189,7 @@ async fn a_known_registration_is_used_until_it_expires_and_only_where_it_belongs
     };
     for (known, expected) in [
         (old(&|_| {}), "old"),
-        (old(&|it| it.redirect_uri = Some("http://127.0.0.1:9/callback".into())), "old"),
+        (old(&|it| it.redirect_uri = Some("http://127.0.0.1:9/callback".into())), "new"),
         (old(&|it| it.redirect_uri = Some("http://localhost:4711/callback".into())), "new"),
         (old(&|it| it.redirect_uri = Some("https://x.example/callback".into())), "new"),
         (old(&|it| it.redirect_uri = None), "new"),

@@ -3,7 +3,7 @@
 //! - [`challenge`], [`metadata`], [`client`], [`authorize`], [`token`], [`dpop`], [`jwt`]: the
 //!   protocol, one step each, without state.
 //! - [`grant`]: what a login leaves behind. [`store`]: where grants are kept.
-//! - [`authorizer`]: the requests to one server; refreshes. [`login`]: logins and logouts.
+//! - [`authorizer`]: the requests to one server, with refreshes. [`login`]: logins and logouts.
 //! - [`callback`]: the local end of a browser's redirect. [`browser`]: opens the browser.
 
 pub mod authorize;
@@ -19,6 +19,7 @@ pub mod http;
 pub mod jwt;
 pub mod login;
 pub mod metadata;
+mod refresh;
 mod registration;
 pub mod secret;
 pub mod settings;

@@ -6,6 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,14 +18,15 @@ use tokio::time::{sleep, timeout};
 use url::Url;
 
 use crate::authorize::{AuthorizationRequest, CallbackParams};
-use crate::authorizer::{Authorizer, LOCK_PATIENCE, issued};
+use crate::authorizer::{Authorizer, LOCK_PATIENCE};
 use crate::callback::{CallbackListener, Outcome};
 use crate::challenge::Challenge;
-use crate::client;
+use crate::client::{self, ClientIdentity};
 use crate::error::AuthError;
 use crate::grant::Grant;
 use crate::jwt;
 use crate::metadata::Discovery;
+use crate::refresh::issued;
 use crate::store::{LOGIN_LIFETIME, PendingLogin};
 use crate::token;
 
@@ -99,8 +101,7 @@ impl Authorizer {
         scopes: &BTreeSet<String>,
     ) -> Result<Arc<Grant>, AuthError> {
         self.0.options.store.check_writable().await?;
-        let listener = CallbackListener::bind(self.0.options.redirect_port).await;
-        let listener = listener.map_err(|error| AuthError::Setting {
+        let listener = self.listen().await.map_err(|error| AuthError::Setting {
             setting: "redirectPort",
             cause: error.to_string(),
         })?;
@@ -141,6 +142,29 @@ impl Authorizer {
         }
     }
 
+    /// Listens for the callback: on the configured port, else on the one of the last registration,
+    /// which can be used again then, or on a free one.
+    async fn listen(&self) -> io::Result<CallbackListener> {
+        let options = &self.0.options;
+        if options.redirect_port.is_none()
+            && let Some(known) = self.known_client().await
+            && let port @ Some(_) = known.registered_port()
+            && let Ok(listener) = CallbackListener::bind(port).await
+        {
+            return Ok(listener);
+        }
+        CallbackListener::bind(options.redirect_port).await
+    }
+
+    /// Returns the client of the stored grant, or of a login that was not finished. A damaged grant
+    /// does not keep the user from logging in again.
+    async fn known_client(&self) -> Option<ClientIdentity> {
+        match self.0.options.store.load(&self.0.key).await.ok().flatten() {
+            Some(stored) => Some(stored.grant.client),
+            None => self.pending().await.ok().flatten().map(|pending| pending.client),
+        }
+    }
+
     /// Waits until the stored login is another one, or is gone.
     async fn taken_over(&self, request: &AuthorizationRequest) {
         loop {
@@ -168,15 +192,13 @@ impl Authorizer {
             self.probe().await?;
         }
         let discovery = self.discover(scopes).await?;
-        // A damaged grant does not keep the user from logging in again.
-        let known = options.store.load(&self.0.key).await.ok().flatten();
-        let known = known.as_ref().map(|stored| &stored.grant.client);
+        let known = self.known_client().await;
         let identify = client::identify(
             &options.http,
             &discovery.server,
             &options.settings,
             redirect_uri,
-            known,
+            known.as_ref(),
         );
         let request = AuthorizationRequest::new(&discovery, identify.await?, redirect_uri)?;
         let stored = serde_json::to_value(&request)

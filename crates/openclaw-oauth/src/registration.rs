@@ -86,11 +86,13 @@ fn registration_request(
 }
 
 /// A program on the user's machine cannot keep a secret, so none is preferred, except where the client
-/// is its own user. A server that lists nothing supports Basic (RFC 8414, section 2).
+/// is its own user. A server that lists nothing supports Basic (RFC 8414, section 2). One that lists
+/// both gets the secret in the form: servers of the Python SDK offer Basic, but reject it without a
+/// `client_id` in the form, with which others reject it.
 fn choose_method(supported: Option<&[String]>, grant: &GrantType) -> Option<TokenAuth> {
     let Some(supported) = supported else { return Some(TokenAuth::Basic) };
     let needs_secret = matches!(grant, GrantType::ClientCredentials);
-    [TokenAuth::None, TokenAuth::Basic, TokenAuth::Post]
+    [TokenAuth::None, TokenAuth::Post, TokenAuth::Basic]
         .into_iter()
         .filter(|method| !needs_secret || *method != TokenAuth::None)
         .find(|method| has(supported, *method))

@@ -98,6 +98,9 @@ pub struct AuthParams {
     /// browser was redirected to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
+    /// With `login`: scopes to request besides the usual ones and those granted before.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub scopes: Vec<String>,
 }
 
 /// What to do with a login.

@@ -24,8 +24,8 @@ mod stdio;
 pub use client::StdioClient;
 pub use command::run;
 pub use peers::{
-    AcpSchema, FastMcp, FastMcpOAuth, GatewaySchema, OidcOptions, OidcProvider, Peer, Peers,
-    ProtectedOptions, ProtectedServer, RunningPeer,
+    AcpSchema, AuthorizationPeer, FastMcp, FastMcpOAuth, GatewaySchema, OidcOptions, OidcProvider,
+    Peer, Peers, ProtectedOptions, ProtectedServer, RunningPeer,
 };
 pub use processes::KillGroup;
 pub use recording::Recording;

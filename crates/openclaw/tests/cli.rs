@@ -22,6 +22,7 @@ fn cases() -> trycmd::TestCases {
     cases
         .env("HOME", "/home/user")
         .env("NO_COLOR", "1")
+        .env("OPENCLAW_KEYCHAIN", "off")
         .env("GITHUB_TOKEN", "ghp_0123456789abcdef")
         // So that no files of other programs on this machine are found.
         .env("CLAUDE_CONFIG_DIR", "claude")

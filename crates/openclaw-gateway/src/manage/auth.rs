@@ -16,7 +16,7 @@ use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::Grant;
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};
 use openclaw_oauth::store::Version;
-use openclaw_protocol::mcp::{AuthAction, AuthResult, GrantInfo};
+use openclaw_protocol::mcp::{AuthResult, GrantInfo};
 use openclaw_secrets::SecretString;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
@@ -89,16 +89,26 @@ impl LoginPrompt for UrlSender {
     }
 }
 
+/// What to do about the login at a server.
+#[derive(Debug)]
+pub(crate) enum AuthOrder {
+    /// Begin one, with these scopes besides the usual ones.
+    Begin(BTreeSet<String>),
+    /// Finish it with its code, or with the URL that the browser was redirected to.
+    Finish(SecretString),
+    Logout,
+    Status,
+}
+
 /// Begins or finishes a login, ends it, or returns its state.
 pub(crate) async fn auth(
     gateway: &Gateway,
     id: &AgentId,
     name: &str,
-    action: AuthAction,
-    code: Option<&str>,
+    order: AuthOrder,
 ) -> Result<AuthResult, Problem> {
     let status = status(gateway, id, name)?;
-    if action == AuthAction::Status {
+    if matches!(order, AuthOrder::Status) {
         // Asked for several times a second.
         if let Some((url, Outcome::Running)) = gateway.logins.state(name) {
             return Ok(pending(url));
@@ -114,10 +124,10 @@ pub(crate) async fn auth(
     else {
         return Err(no_logins(&status));
     };
-    match (action, code) {
-        (AuthAction::Logout, _) => logout(gateway, &server, &authorizer).await,
-        (_, Some(code)) => {
-            let code = SecretString::from(code.to_owned());
+    match order {
+        AuthOrder::Status => state_of(gateway, &status, Some(&authorizer)).await,
+        AuthOrder::Logout => logout(gateway, &server, &authorizer).await,
+        AuthOrder::Finish(code) => {
             let finished = authorizer.finish_pasted(&code).await;
             // A code that does not belong to the login leaves it as it is.
             if !matches!(finished, Err(AuthError::Mismatch(_))) {
@@ -129,15 +139,26 @@ pub(crate) async fn auth(
             state_of(gateway, &server.status(), Some(&authorizer)).await
         }
         // Connected without a token.
-        (_, None) if status.state == ServerState::Ready && status.auth == AuthKind::None => {
+        AuthOrder::Begin(_)
+            if status.state == ServerState::Ready && status.auth == AuthKind::None =>
+        {
             state_of(gateway, &status, Some(&authorizer)).await
         }
-        (_, None) if !is_by_user(&server) => {
+        AuthOrder::Begin(_) if !is_by_user(&server) => {
             // A token is obtained without a user.
             server.refresh().await?;
             state_of(gateway, &server.status(), Some(&authorizer)).await
         }
-        (_, None) => Ok(pending(begin(gateway, server, authorizer).await?)),
+        AuthOrder::Begin(scopes) => {
+            match begin(gateway, Arc::clone(&server), authorizer.clone(), scopes).await {
+                Ok(url) => Ok(pending(url)),
+                // It needs none, or denies access to all.
+                Err(AuthError::NotAboutTokens) if server.refresh().await.is_ok() => {
+                    state_of(gateway, &server.status(), Some(&authorizer)).await
+                }
+                Err(error) => Err(login_failed(name, &error)),
+            }
+        }
     }
 }
 
@@ -159,7 +180,12 @@ async fn begin(
     gateway: &Gateway,
     server: Arc<Server>,
     authorizer: Authorizer,
-) -> Result<String, Problem> {
+    mut scopes: BTreeSet<String>,
+) -> Result<String, AuthError> {
+    if !scopes.is_empty() {
+        let before = authorizer.stored().await.ok().flatten();
+        scopes.extend(before.iter().flat_map(|grant| grant.scopes.iter().cloned()));
+    }
     let name = server.name().to_string();
     gateway.logins.end(&name).await;
     let (sender, url) = oneshot::channel();
@@ -169,7 +195,7 @@ async fn begin(
     let task = tokio::spawn(async move {
         let prompt = UrlSender(Mutex::new(Some(sender)));
         let before = authorizer.version().await;
-        let outcome = match authorizer.login(&prompt, &BTreeSet::new()).await {
+        let outcome = match authorizer.login(&prompt, &scopes).await {
             Ok(_) => Outcome::LoggedIn,
             // Another process has finished it, with the code.
             Err(AuthError::Cancelled { .. }) if is_newer(before, authorizer.version().await) => {
@@ -195,10 +221,7 @@ async fn begin(
             gateway.logins.all().insert(name, login);
             Ok(url)
         }
-        Err(_) => {
-            let error = too_early.await.unwrap_or(AuthError::LoginRequired);
-            Err(login_failed(&name, &error))
-        }
+        Err(_) => Err(too_early.await.unwrap_or(AuthError::LoginRequired)),
     }
 }
 

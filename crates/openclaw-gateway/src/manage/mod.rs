@@ -6,10 +6,11 @@ mod order;
 mod text;
 mod tool;
 
-pub(crate) use auth::{Logins, auth};
+pub(crate) use auth::{AuthOrder, Logins, auth};
 pub(crate) use order::{Order, VERBS, Verb};
 pub(crate) use tool::{ManageTool, NAME};
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -18,8 +19,8 @@ use openclaw_config::AgentId;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Server;
-use openclaw_mcp::server::status::{ServerState, ServerStatus};
-use openclaw_protocol::mcp::{AuthAction, AuthResult, RefreshResult, ServersResult, ToolsResult};
+use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_protocol::mcp::{AuthResult, GrantInfo, RefreshResult, ServersResult, ToolsResult};
 use serde_json::{Value, json};
 
 use crate::gateway::Gateway;
@@ -32,7 +33,8 @@ const LISTS_WAIT: Duration = Duration::from_secs(5);
 pub(crate) enum Done {
     Servers(ServersResult, Vec<ServerStatus>),
     Tools(ToolsResult),
-    Status(Box<ServerStatus>),
+    /// With the login at the server, if there is one.
+    Status(Box<ServerStatus>, Option<GrantInfo>),
     Refreshed(RefreshResult),
     Connected(Box<ServerStatus>),
     Disconnected(Box<ServerStatus>),
@@ -61,7 +63,14 @@ pub(crate) async fn carry_out(
             let gathered = mcp::gather(&agent, server.as_deref(), patience, is_lazy).await?;
             Done::Tools(mcp::tools(&agent, &gathered, ToolsWanted::default()))
         }
-        Verb::Status { server } => Done::Status(Box::new(status(gateway, id, server)?)),
+        Verb::Status { server } => {
+            let status = status(gateway, id, server)?;
+            let login = match status.transport {
+                TransportKind::Stdio => None,
+                _ => auth(gateway, id, server, AuthOrder::Status).await?.grant,
+            };
+            Done::Status(Box::new(status), login)
+        }
         Verb::Refresh { server } => Done::Refreshed(refresh(gateway, id, server.as_deref()).await?),
         Verb::Connect { url, name } => {
             let status = gateway.connect(id, url, name.as_deref()).await?;
@@ -74,15 +83,19 @@ pub(crate) async fn carry_out(
             Done::Disconnected(Box::new(gateway.disconnect(id, server).await?))
         }
         Verb::Auth { server, code } => {
-            let done = auth(gateway, id, server, AuthAction::Login, code.as_deref()).await?;
+            let order = match code {
+                Some(code) => AuthOrder::Finish(code.clone().into()),
+                None => AuthOrder::Begin(BTreeSet::new()),
+            };
+            let done = auth(gateway, id, server, order).await?;
             Done::Auth(server.clone(), done)
         }
         Verb::AuthStatus { server } => {
-            let done = auth(gateway, id, server, AuthAction::Status, None).await?;
+            let done = auth(gateway, id, server, AuthOrder::Status).await?;
             Done::Auth(server.clone(), done)
         }
         Verb::Logout { server } => {
-            let done = auth(gateway, id, server, AuthAction::Logout, None).await?;
+            let done = auth(gateway, id, server, AuthOrder::Logout).await?;
             Done::LoggedOut(server.clone(), done)
         }
     })
@@ -94,7 +107,7 @@ impl Done {
         let value = match self {
             Self::Servers(result, _) => json!(result),
             Self::Tools(result) => json!(result),
-            Self::Status(status) => json!(status),
+            Self::Status(status, _) => json!(status),
             Self::Refreshed(result) => json!(result),
             Self::Connected(status) => {
                 json!({ "ok": status.state == ServerState::Ready, "server": status })

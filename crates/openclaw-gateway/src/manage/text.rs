@@ -2,16 +2,16 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
-use openclaw_protocol::mcp::{AuthResult, RefreshResult, Refreshed, Tool, ToolsResult};
+use openclaw_protocol::mcp::{AuthResult, GrantInfo, RefreshResult, Refreshed, Tool, ToolsResult};
 
 use super::Done;
 use crate::mcp::{ListStyle, server_list, status_rows, summary};
 
 /// Number of added, removed or changed names that are listed.
 const FEW: usize = 5;
-/// Maximum characters of a line from outside.
-/// The maximum length of a URL.
+/// Maximum length of a URL, which must not be cut.
 const URL: usize = 8 * 1024;
+/// Maximum characters of a line from outside.
 const LINE: usize = 300;
 /// Maximum characters of a description in a list.
 const DESCRIPTION: usize = 100;
@@ -28,7 +28,7 @@ impl Done {
         match self {
             Self::Servers(_, statuses) => servers(statuses),
             Self::Tools(result) => tools(result),
-            Self::Status(status) => status_table(status),
+            Self::Status(status, login) => status_table(status, login.as_ref()),
             Self::Refreshed(result) => refreshed(result),
             Self::Connected(status) => connected(status),
             Self::Disconnected(status) => {
@@ -96,11 +96,11 @@ fn tool(tool: &Tool, column: usize) -> String {
     format!("  {:column$}{remark}{described}", tool.name)
 }
 
-fn status_table(status: &ServerStatus) -> String {
-    let rows = status_rows(status).into_iter();
+fn status_table(status: &ServerStatus, login: Option<&GrantInfo>) -> String {
+    let rows = status_rows(status, login).into_iter();
     // A value of several lines is indented as a whole.
     let row = |(key, value): (&str, String)| {
-        format!("  {key:13}{}", value.replace('\n', &format!("\n{:15}", "")))
+        format!("  {key:15}{}", value.replace('\n', &format!("\n{:17}", "")))
     };
     rows.map(row).collect::<Vec<_>>().join("\n")
 }

@@ -22,5 +22,5 @@ pub(crate) use lists::{known_anywhere, servers_as};
 pub use outcome::outcome;
 pub use problem::{Problem, ProblemKind};
 pub use refresh::{not_refreshed, refreshed};
-pub use server_list::{ListStyle, login_rows, server_list, status_rows};
+pub use server_list::{ListStyle, server_list, status_rows};
 pub use shown::{expiry, summary, with_try};

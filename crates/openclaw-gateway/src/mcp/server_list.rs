@@ -128,9 +128,12 @@ fn error_lines(error: &ServerError, column: usize, room: usize, bad: Style) -> S
     text
 }
 
-/// The rows of the table of one server.
+/// The rows of the table of one server, with the login there.
 #[must_use]
-pub fn status_rows(status: &ServerStatus) -> Vec<(&'static str, String)> {
+pub fn status_rows(
+    status: &ServerStatus,
+    login: Option<&GrantInfo>,
+) -> Vec<(&'static str, String)> {
     let text = |value: Option<&str>| {
         value.map_or_else(|| "–".to_owned(), |value| clean(value, TEXT_CHARS))
     };
@@ -154,7 +157,15 @@ pub fn status_rows(status: &ServerStatus) -> Vec<(&'static str, String)> {
         ("Protocol", text(status.protocol_version.as_deref())),
         ("Session", text(status.session_id.as_deref())),
         ("Auth", auth(status.auth).to_owned()),
-        ("Token expires", text(expiry(status.token_expires_at_ms).as_deref())),
+    ];
+    match login {
+        Some(login) => rows.extend(login_rows(login)),
+        None => {
+            let expires = expiry(status.token_expires_at_ms);
+            rows.extend(expires.map(|at| ("Token expires", at)));
+        }
+    }
+    rows.extend([
         ("Lazy", yes_or_no(status.lazy)),
         ("Required", yes_or_no(status.required)),
         ("Uptime", seconds(status.uptime_ms)),
@@ -166,7 +177,7 @@ pub fn status_rows(status: &ServerStatus) -> Vec<(&'static str, String)> {
         ("Calls", format!("{} ({} failed)", status.calls, status.errors)),
         ("Latency p50", ms(status.p50_ms)),
         ("Latency p95", ms(status.p95_ms)),
-    ];
+    ]);
     if let Some(error) = &status.last_error {
         rows.push(("Last error", clean(&error.message, TEXT_CHARS)));
         rows.extend(error.hint.iter().map(|hint| ("Hint", clean(hint, TEXT_CHARS))));
@@ -180,8 +191,7 @@ pub fn status_rows(status: &ServerStatus) -> Vec<(&'static str, String)> {
 }
 
 /// The rows of the login at a server.
-#[must_use]
-pub fn login_rows(grant: &GrantInfo) -> Vec<(&'static str, String)> {
+fn login_rows(grant: &GrantInfo) -> Vec<(&'static str, String)> {
     let GrantInfo { issuer, scopes, expires_at_ms, renewable, registration, bound, key_in } = grant;
     let renewed = if *renewable { "renewed automatically" } else { "then a login is required" };
     let expires = match expiry(*expires_at_ms) {

@@ -23,7 +23,7 @@ use tokio::time::sleep;
 
 use super::RequestContext;
 use crate::callers::Connected;
-use crate::manage;
+use crate::manage::{self, AuthOrder};
 use crate::mcp::{self, DirectCaller, Gathered, Problem, ToolsWanted, WaitFor};
 
 /// Default and maximum number of log lines.
@@ -279,10 +279,15 @@ pub(super) async fn auth(
     asked: &RequestContext<'_>,
     params: AuthParams,
 ) -> Result<AuthResult, ErrorShape> {
-    let AuthParams { agent_id, server, action, code } = params;
+    let AuthParams { agent_id, server, action, code, scopes } = params;
     let (id, _) = of(asked, agent_id.as_deref())?;
-    let action = action.unwrap_or(AuthAction::Login);
-    Ok(manage::auth(asked.gateway, &id, &server, action, code.as_deref()).await?)
+    let order = match (action.unwrap_or(AuthAction::Login), code) {
+        (AuthAction::Status, _) => AuthOrder::Status,
+        (AuthAction::Logout, _) => AuthOrder::Logout,
+        (AuthAction::Login, Some(code)) => AuthOrder::Finish(code.into()),
+        (AuthAction::Login, None) => AuthOrder::Begin(scopes.into_iter().collect()),
+    };
+    Ok(manage::auth(asked.gateway, &id, &server, order).await?)
 }
 
 pub(super) async fn refresh(

@@ -10,10 +10,12 @@ use openclaw_config::{LoadEnvironment, Loaded, load};
 use openclaw_gateway::socket::{Caller, CallerService as _, Endpoint};
 use openclaw_gateway::{Gateway, Prepare, Setup};
 use openclaw_mcp::call::bridge::CallServices;
+use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet;
 use openclaw_mcp::server::Folders;
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
+use openclaw_oauth::store::{FileStore, KeyOptions};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::client::Options;
 use openclaw_secrets::Environment;
@@ -69,12 +71,25 @@ impl Place {
             fleet: fleet::Setup {
                 folders: Folders { catalogue: None, logs: Some(self.path().join("logs")) },
                 services: CallServices { pins, ..CallServices::none() },
-                ..fleet::Setup::new(DialContext::new(environment.clone()))
+                ..fleet::Setup::new(DialContext {
+                    auth: Some(self.logins()),
+                    ..DialContext::new(environment.clone())
+                })
             },
             environment,
             version: "1.2.3".to_owned(),
             people: true,
             prepare: Prepare::AtStart,
+        }
+    }
+
+    fn logins(&self) -> AuthContext {
+        let keys = KeyOptions { use_keychain: false };
+        AuthContext {
+            store: Arc::new(FileStore::new(self.path(), keys)),
+            prompt: None,
+            logs_in: false,
+            client_metadata_url: None,
         }
     }
 

@@ -91,14 +91,23 @@ async fn the_state_of_logins_is_reported() {
         "broken": { "url": "http://127.0.0.1:9/mcp" },
     });
     let (_place, gateway, me) = running(&config(&servers)).await;
-    for name in ["a", "remote"] {
-        let told = ask(&me, "mcp.auth", json!({ "server": name })).await;
-        assert_eq!(told, json!({ "ok": true, "state": "none" }));
-    }
+    let login = json!({ "server": "remote" });
+    let told = ask(&me, "mcp.auth", login).await;
+    assert_eq!(told, json!({ "ok": true, "state": "none" }), "it needs no login");
+    let (message, ..) = refused(&me, "mcp.auth", json!({ "server": "a" })).await;
+    assert_eq!(message, "`a` is a local server and has no login");
     let status = json!({ "server": "broken", "action": "status" });
     assert_eq!(ask(&me, "mcp.auth", status).await["ok"], false);
-    let (_, code, hint) = refused(&me, "mcp.auth", json!({ "server": "broken" })).await;
-    assert_eq!(code, "NO_LOGINS");
-    assert!(hint.contains("apiKey") && hint.contains("/mcp refresh broken"), "{hint}");
+    // Where no authorization server can be found, no login begins.
+    let (message, code, _) = refused(&me, "mcp.auth", json!({ "server": "broken" })).await;
+    assert_eq!(code, "SERVER_UNAVAILABLE", "{message}");
+    assert!(message.starts_with("cannot log in to `broken`: cannot reach"), "{message}");
+    let code = json!({ "server": "remote", "code": "x" });
+    let (message, code, hint) = refused(&me, "mcp.auth", code).await;
+    assert_eq!(code, "NEEDS_LOGIN", "{message}");
+    assert!(hint.contains("openclaw mcp login remote"), "{hint}");
+    let (message, ..) =
+        refused(&me, "mcp.auth", json!({ "server": "a", "action": "logout" })).await;
+    assert_eq!(message, "`a` is a local server and has no login");
     stop(gateway).await;
 }

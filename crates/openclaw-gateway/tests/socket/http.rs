@@ -40,6 +40,8 @@ async fn health_readiness_and_metadata_are_served_and_nothing_else() {
     desk.has_metadata.store(true, Ordering::Relaxed);
     let metadata = get(address, "/oauth/client-metadata.json", HERE).await;
     assert!(metadata.ends_with(r#"{"client_name":"OpenClaw"}"#), "{metadata}");
+    assert!(metadata.contains("cache-control: public, max-age=3600"), "{metadata}");
+    assert!(!metadata.contains("no-store"), "{metadata}");
     for path in ["/", "/ws", "/nothing", "/healthz/x", "/../etc/passwd"] {
         assert_eq!(status(address, path, HERE).await, 404, "{path}");
     }

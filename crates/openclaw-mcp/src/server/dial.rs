@@ -144,13 +144,17 @@ impl Dial for ServerDial {
     }
 
     async fn authorized(&self) {
-        let Some((auth, before)) = &self.grant else { return std::future::pending().await };
+        let Some((auth, mut seen)) = self.grant.clone() else {
+            return std::future::pending().await;
+        };
         loop {
             sleep(GRANT_POLL).await;
             let now = auth.version().await;
-            if now.is_some() && now != *before {
+            // Our own refreshes change the version, too; they leave the token that was rejected.
+            if now != seen && auth.has_another_token().await {
                 return;
             }
+            seen = now;
         }
     }
 }

@@ -161,5 +161,6 @@ pub enum AuthKind {
     /// With an `Authorization` header.
     Header,
     /// With the token of a login.
+    #[serde(rename = "oauth")]
     OAuth,
 }

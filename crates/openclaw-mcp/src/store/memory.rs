@@ -4,7 +4,7 @@
 //! A file has two lines: the protocol and the inventory. Usually only the first, short one is
 //! needed.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
 use openclaw_config::Connection;
@@ -121,12 +121,9 @@ fn written_down(manner: KnownProtocol, inventory: &Inventory) -> Vec<u8> {
     bytes
 }
 
-/// Writes to a temporary file and renames it, so that a partial file is never read.
+/// Replaces the file as a whole, so that a partial one is never read.
 fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     openclaw_files::make_folder(folder)?;
-    let mut draft = tempfile::NamedTempFile::new_in(folder)?;
-    draft.write_all(bytes)?;
-    draft.persist(file).map_err(|error| error.error)?;
-    Ok(())
+    openclaw_files::replace_unsynced(file, bytes)
 }

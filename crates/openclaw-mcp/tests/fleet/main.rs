@@ -7,6 +7,7 @@ mod bad_input;
 mod calls;
 mod input;
 mod lifecycle;
+mod oauth;
 mod reload;
 mod remote;
 mod secrets;

@@ -161,7 +161,7 @@ async fn a_401_during_a_call_changes_the_state_to_needs_auth() {
     let status = tools.server("x").unwrap().status();
     assert_eq!(status.state, ServerState::NeedsAuth);
     let trouble = status.last_error.unwrap();
-    assert!(trouble.hint.unwrap().contains("set `apiKey` or `headers`"));
+    assert!(trouble.hint.unwrap().contains("run `openclaw mcp login x`, or set `apiKey`"));
     let again = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
     assert!(again.text().contains("login required"), "{}", again.text());
     fleet.stop().await;

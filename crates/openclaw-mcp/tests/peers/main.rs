@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 mod http;
+mod oauth;
 mod questions;
 mod stdio;
 mod support;

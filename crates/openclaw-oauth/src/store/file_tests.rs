@@ -247,29 +247,21 @@ async fn a_lost_key_and_a_locked_keychain_have_different_errors() {
 }
 
 #[tokio::test]
-async fn grants_move_to_the_keychain_and_the_key_file_goes_with_the_last() {
+async fn processes_with_and_without_a_keychain_read_the_same_grants() {
     let state = State::new();
-    let key_file = state.folder.path().join("mcp/tokens.key");
-    let other = GrantKey::new("mail", &state.key.url);
-    let plain = state.store();
-    state.save(&plain, "one").await;
-    let lease = plain.lock(&other, SOON).await.unwrap();
-    plain.save(&lease, &grant("other")).await.unwrap();
-    // This keychain has a key of its own already.
     let keychain = Arc::new(FakeKeychain::default());
-    let made = State::new();
-    made.save(&made.with_keychain(&keychain), "x").await;
-    let store = state.with_keychain(&keychain);
-    assert_eq!(store.list().await.unwrap().grants.len(), 2);
-    state.save(&store, "two").await;
-    assert!(key_file.exists());
-    store.save(&lease, &grant("other")).await.unwrap();
-    assert!(!key_file.exists());
-    assert_eq!(store.key_place().await, Some(KeyPlace::Keychain));
-    // A process that still has the old key in memory writes it down again before it uses it.
-    plain.save(&lease, &grant("third")).await.unwrap();
-    assert!(key_file.exists());
-    assert!(state.store().load(&other).await.unwrap().is_some());
+    // The first process reaches the keychain, the second does not and creates a key file.
+    state.save(&state.with_keychain(&keychain), "one").await;
+    let mail = GrantKey::new("mail", &state.key.url);
+    let lease = state.store().lock(&mail, SOON).await.unwrap();
+    state.store().save(&lease, &grant("two")).await.unwrap();
+    let with = state.with_keychain(&keychain);
+    assert!(with.load(&state.key).await.unwrap().is_some());
+    assert!(with.load(&mail).await.unwrap().is_some());
+    // From then on the first uses the key file, too.
+    state.save(&with, "three").await;
+    assert!(state.store().load(&state.key).await.unwrap().is_some());
+    assert_eq!(with.key_place().await, Some(KeyPlace::File(KeyFileReason::Existing)));
 }
 
 #[tokio::test]

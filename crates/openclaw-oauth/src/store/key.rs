@@ -5,12 +5,11 @@
 //! keychain comes and goes.
 //!
 //! - Reading looks in memory, in the key file, then in the keychain.
-//! - Saving uses the keychain if it responds. If it has no key yet, the key of the file is moved
-//!   there. The key file is deleted once no grant needs it.
-//! - While the keychain does not respond, saving uses the key file, and creates it if necessary.
+//! - Saving uses the key file if there is one, else the keychain. If that does not respond, it
+//!   creates a key file.
 //!
-//! If some processes of a user can reach the keychain and others cannot, the others cannot read what
-//! the first save. Then [`KeyOptions::use_keychain`] has to be off for all of them.
+//! A key file stays in use although the keychain may respond later: some processes of a user reach
+//! the keychain and others do not, such as those of a remote shell, and all must read the grants.
 
 use std::fmt;
 use std::io;
@@ -54,7 +53,7 @@ pub enum KeyPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFileReason {
     /// [`KeyOptions::use_keychain`] is off.
-    #[error("the keychain is disabled by the configuration")]
+    #[error("the keychain is switched off")]
     Disabled,
     /// The program was built without the feature `keychain`.
     #[error("this build does not support keychains")]
@@ -71,9 +70,9 @@ pub enum KeyFileReason {
     /// It failed in another way.
     #[error("the keychain failed")]
     Failed,
-    /// The keychain responds again; the key moves there when a grant is saved next.
-    #[error("it moves to the keychain at the next login or refresh")]
-    NotMovedYet,
+    /// It was created when the keychain did not respond, and stays in use.
+    #[error("there was no keychain when it was created")]
+    Existing,
 }
 
 /// The key of an envelope was not found.
@@ -172,24 +171,19 @@ impl Keys {
     /// Returns the key to encrypt with, and where it is kept. Creates it if necessary.
     pub(super) async fn for_saving(&self) -> io::Result<(Key, KeyPlace)> {
         let mut known = self.known.lock().await;
-        if let Some(key) = &known.keychain {
-            return Ok((key.clone(), KeyPlace::Keychain));
+        if let Some(key) = self.file.read_async().await? {
+            known.file = Some(key.clone());
+            let reason = self.keychain.as_ref().err().copied().unwrap_or(KeyFileReason::Existing);
+            return Ok((key, KeyPlace::File(reason)));
         }
-        let reason = if self.keychain.is_ok() {
-            // A damaged key file does not matter if the keychain has a key.
-            let in_file = self.file.read_async().await.ok().flatten();
-            let candidate = in_file.map_or_else(Key::random, Ok)?;
-            match self.ask_keychain(&mut known, Some(candidate)).await {
-                Ok(Some(key)) => return Ok((key, KeyPlace::Keychain)),
-                Ok(None) => KeyFileReason::Failed,
-                Err(reason) => reason,
-            }
-        } else {
-            self.reason()
+        let candidate = Key::random()?;
+        let reason = match self.ask_keychain(&mut known, Some(candidate.clone())).await {
+            Ok(Some(key)) => return Ok((key, KeyPlace::Keychain)),
+            Ok(None) => KeyFileReason::Failed,
+            Err(reason) => reason,
         };
-        // If another process moved the key to a keychain that this one cannot read, the key in
-        // memory is written again: this process has used it.
-        let candidate = known.file.clone().map_or_else(Key::random, Ok)?;
+        // A key in memory was used by this process: the file was deleted since.
+        let candidate = known.file.clone().unwrap_or(candidate);
         let file = self.file.clone();
         let key = blocking(move || file.read_or_create(&candidate)).await?;
         known.file = Some(key.clone());
@@ -205,15 +199,13 @@ impl Keys {
     /// Returns where the key is kept, or where it would be created.
     pub(super) async fn place(&self) -> KeyPlace {
         let mut known = self.known.lock().await;
-        match self.ask_keychain(&mut known, None).await {
-            Ok(_) if self.file.path().exists() => KeyPlace::File(KeyFileReason::NotMovedYet),
-            Ok(_) => KeyPlace::Keychain,
-            Err(reason) => KeyPlace::File(reason),
-        }
-    }
-
-    fn reason(&self) -> KeyFileReason {
-        self.keychain.as_ref().err().copied().unwrap_or(KeyFileReason::Failed)
+        let asked = match self.file.path().exists() {
+            true => {
+                self.keychain.as_ref().map_or_else(|it| Err(*it), |_| Err(KeyFileReason::Existing))
+            }
+            false => self.ask_keychain(&mut known, None).await.map(drop),
+        };
+        asked.map_or_else(KeyPlace::File, |()| KeyPlace::Keychain)
     }
 
     /// Reads the key from the keychain; with a candidate, creates it there.

@@ -113,10 +113,6 @@ impl KeyFile {
             return Ok(key);
         }
         let _turn = self.lock()?;
-        self.read_or_write(candidate)
-    }
-
-    fn read_or_write(&self, candidate: &Key) -> io::Result<Key> {
         if let Some(key) = self.read()? {
             return Ok(key);
         }
@@ -124,27 +120,6 @@ impl KeyFile {
         text.push('\n');
         openclaw_files::replace(&self.path(), text.as_bytes())?;
         Ok(candidate.clone())
-    }
-
-    /// Keeps the key in the file until the returned value is dropped: another process could move it
-    /// to the keychain and [delete](Self::retire) the file while a grant is being written. Returns
-    /// `None` if the file has another key by now. Blocks.
-    pub(super) fn hold(&self, key: &Key) -> io::Result<Option<File>> {
-        let turn = self.lock()?;
-        let now = self.read_or_write(key)?;
-        Ok((now.id() == key.id()).then_some(turn))
-    }
-
-    /// Deletes the file, unless `is_needed` for its key, by id. Blocks.
-    pub(super) fn retire(&self, is_needed: impl Fn(&str) -> bool) -> io::Result<()> {
-        if !self.path().exists() {
-            return Ok(());
-        }
-        let _turn = self.lock()?;
-        match self.read()? {
-            Some(key) if !is_needed(key.id()) => std::fs::remove_file(self.path()),
-            _ => Ok(()),
-        }
     }
 }
 

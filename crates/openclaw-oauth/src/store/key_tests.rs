@@ -70,13 +70,14 @@ async fn the_keychain_is_preferred_and_leaves_no_file() {
 
 #[tokio::test]
 async fn without_a_keychain_the_key_is_in_a_private_file() {
-    let folder = tempfile::tempdir().unwrap();
+    let mut folder = tempfile::tempdir().unwrap();
     for reason in [KeyFileReason::NoKeychain, KeyFileReason::Locked, KeyFileReason::Failed] {
+        folder = tempfile::tempdir().unwrap();
         let keychain = Arc::new(FakeKeychain::default());
         *keychain.broken.lock().unwrap() = Some(reason);
         let keys = with(folder.path(), &keychain);
         let (key, place) = keys.for_saving().await.unwrap();
-        assert_eq!((place, keys.place().await), (KeyPlace::File(reason), KeyPlace::File(reason)));
+        assert_eq!(place, KeyPlace::File(reason));
         assert_eq!(without(folder.path()).find(key.id()).await.unwrap().bytes(), key.bytes());
     }
     #[cfg(unix)]
@@ -109,17 +110,16 @@ async fn a_keychain_that_hangs_times_out_and_is_not_asked_again_soon() {
 }
 
 #[tokio::test]
-async fn the_key_of_the_file_moves_to_a_keychain_that_has_none() {
+async fn a_key_file_stays_in_use_when_the_keychain_responds_later() {
     let folder = tempfile::tempdir().unwrap();
     let (key, _) = without(folder.path()).for_saving().await.unwrap();
     let keychain = Arc::new(FakeKeychain::default());
     let keys = with(folder.path(), &keychain);
-    assert_eq!(keys.place().await, KeyPlace::File(KeyFileReason::NotMovedYet));
-    let (moved, place) = keys.for_saving().await.unwrap();
-    assert_eq!((moved.bytes(), place), (key.bytes(), KeyPlace::Keychain));
-    keys.file().retire(|id| id != key.id()).unwrap();
-    assert!(!folder.path().join("tokens.key").exists());
-    assert_eq!(keys.place().await, KeyPlace::Keychain);
+    let existing = KeyPlace::File(KeyFileReason::Existing);
+    assert_eq!(keys.place().await, existing);
+    let (used, place) = keys.for_saving().await.unwrap();
+    assert_eq!((used.bytes(), place), (key.bytes(), existing));
+    assert_eq!(keychain.calls.load(Ordering::Relaxed), 0);
 }
 
 #[tokio::test]
@@ -152,21 +152,16 @@ async fn a_damaged_key_file_is_an_error_and_is_not_replaced() {
         assert!(matches!(keys.find("00000000").await, Err(Missing::File(_))));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
-    // It does not matter if the keychain has the key.
-    let keychain = Arc::new(FakeKeychain::default());
-    let (_, place) = with(folder.path(), &keychain).for_saving().await.unwrap();
-    assert_eq!(place, KeyPlace::Keychain);
 }
 
 #[tokio::test]
-async fn a_held_key_file_is_written_again_if_another_process_has_deleted_it() {
+async fn a_deleted_key_file_is_written_again_by_a_process_that_has_used_it() {
     let folder = tempfile::tempdir().unwrap();
     let keys = without(folder.path());
     let (key, _) = keys.for_saving().await.unwrap();
     std::fs::remove_file(folder.path().join("tokens.key")).unwrap();
-    assert!(keys.file().hold(&key).unwrap().is_some());
+    keys.for_saving().await.unwrap();
     assert!(without(folder.path()).find(key.id()).await.is_ok());
-    assert!(keys.file().hold(&Key::random().unwrap()).unwrap().is_none());
 }
 
 /// Runs `count` instances at once, each like a process of its own, and returns their keys.

@@ -107,62 +107,31 @@ impl SealedFiles {
         content: Zeroizing<Vec<u8>>,
     ) -> Result<Version, AuthError> {
         let path = self.path(owner, kind);
-        let content = Arc::new(content);
-        loop {
-            let chosen = self.keys.for_saving().await.map_err(|error| self.bad_key_file(&error))?;
-            let (store, owner) = (self.clone(), owner.clone());
-            let (target, content, lease) = (path.clone(), content.clone(), lease.cloned());
-            let write = move || {
-                let _lease = lease;
-                store.seal_and_replace(&target, &chosen, &owner, kind, &content)
-            };
-            match blocking(write).await {
-                Ok(Some(version)) => return Ok(version),
-                // The key file was replaced meanwhile.
-                Ok(None) => {}
-                Err(error) => return Err(unwritable(&path, &error)),
-            }
-        }
+        let (key, _) = self.keys.for_saving().await.map_err(|error| self.bad_key_file(&error))?;
+        let (store, owner) = (self.clone(), owner.clone());
+        let (target, lease) = (path.clone(), lease.cloned());
+        let write = move || {
+            let _lease = lease;
+            store.seal_and_replace(&target, &key, &owner, kind, &content)
+        };
+        blocking(write).await.map_err(|error| unwritable(&path, &error))
     }
 
-    /// Returns `None` if the key is not the one of the key file any more.
     fn seal_and_replace(
         &self,
         path: &Path,
-        (key, place): &(Key, KeyPlace),
+        key: &Key,
         owner: &GrantKey,
         kind: Kind,
         content: &[u8],
-    ) -> io::Result<Option<Version>> {
+    ) -> io::Result<Version> {
         let bytes = envelope::seal(kind, owner, key, content).map_err(io::Error::other)?;
         if bytes.len() as u64 > MAX_FILE {
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, "the tokens are too large"));
         }
         openclaw_files::make_folder(&self.folder)?;
-        if let KeyPlace::File(_) = place {
-            let Some(_held) = self.keys.file().hold(key)? else { return Ok(None) };
-            openclaw_files::replace(path, &bytes)?;
-        } else {
-            openclaw_files::replace(path, &bytes)?;
-            let is_needed = |id: &str| id != key.id() && self.is_key_used(id);
-            if let Err(error) = self.keys.file().retire(is_needed) {
-                tracing::debug!(%error, "cannot delete the key file");
-            }
-        }
-        Ok(Some(version(&bytes)))
-    }
-
-    /// Whether a file is encrypted with this key. True if that cannot be decided. Blocks.
-    fn is_key_used(&self, id: &str) -> bool {
-        let Ok(entries) = std::fs::read_dir(&self.folder) else { return true };
-        entries.flatten().any(|entry| {
-            let path = entry.path();
-            path.extension().is_some_and(|it| it == "json")
-                && match openclaw_files::read(&path, MAX_FILE) {
-                    Ok(bytes) => Envelope::parse(&bytes).is_ok_and(|it| it.key_id() == id),
-                    Err(error) => error.kind() != io::ErrorKind::NotFound,
-                }
-        })
+        openclaw_files::replace(path, &bytes)?;
+        Ok(version(&bytes))
     }
 
     /// Waits for the exclusive right to change the grant of this key.

@@ -10,7 +10,9 @@ use std::process::Command;
 
 pub use acp_schema::AcpSchema;
 pub use gateway_schema::GatewaySchema;
-pub use oauth::{FastMcpOAuth, OidcOptions, OidcProvider, ProtectedOptions, ProtectedServer};
+pub use oauth::{
+    AuthorizationPeer, FastMcpOAuth, OidcOptions, OidcProvider, ProtectedOptions, ProtectedServer,
+};
 pub use running::RunningPeer;
 
 /// How the server made with `FastMCP` is served over HTTP.

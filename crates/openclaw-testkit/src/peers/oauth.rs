@@ -1,5 +1,7 @@
 //! Real authorization servers, and real MCP servers that they protect.
 
+use std::ops::{Deref, DerefMut};
+
 use serde::Serialize;
 use serde_json::Value;
 
@@ -76,7 +78,11 @@ impl Peers {
     /// If it is not installed or does not start.
     pub fn oidc_provider(&self, options: &OidcOptions) -> OidcProvider {
         let peer = self.kit_script("oidc_provider.mjs", options, None);
-        OidcProvider(RunningPeer::start_with(peer, "", Probe::Get("/_test/requests")))
+        OidcProvider(AuthorizationPeer(RunningPeer::start_with(
+            peer,
+            "",
+            Probe::Get("/_test/requests"),
+        )))
     }
 
     /// An MCP server that accepts the tokens of this provider. TypeScript SDK 2; all versions. Tools:
@@ -104,7 +110,11 @@ impl Peers {
     pub fn fastmcp_oauth(&self) -> FastMcpOAuth {
         let script = kit().join("peers/fastmcp_oauth_server.py");
         let peer = self.python("python", &[&script.to_string_lossy()]);
-        FastMcpOAuth(RunningPeer::start_with(peer, "", Probe::Get("/_test/requests")))
+        FastMcpOAuth(AuthorizationPeer(RunningPeer::start_with(
+            peer,
+            "",
+            Probe::Get("/_test/requests"),
+        )))
     }
 
     /// A script of ours that uses the installed packages.
@@ -119,13 +129,14 @@ impl Peers {
     }
 }
 
-/// A running `oidc-provider`; it is killed when this value is dropped.
+/// A running authorization server with the controls of our scripts; it is killed when this value is
+/// dropped.
 #[derive(Debug)]
-pub struct OidcProvider(RunningPeer);
+pub struct AuthorizationPeer(RunningPeer);
 
-impl OidcProvider {
-    /// Returns the issuer, which is also its address.
-    pub fn issuer(&self) -> &str {
+impl AuthorizationPeer {
+    /// Returns its address.
+    pub fn url(&self) -> &str {
         self.0.url()
     }
 
@@ -134,8 +145,8 @@ impl OidcProvider {
         &mut self.0
     }
 
-    /// Returns all requests so far: `method`, `path`, `query`, `form`, `status`, and `error` if it
-    /// failed. Endpoints: `/reg`, `/auth`, `/token`, `/token/revocation`.
+    /// Returns all requests so far: `method`, `path`, `query`, `form`, `status`, and `error` if one
+    /// failed.
     ///
     /// # Panics
     /// If it does not respond.
@@ -166,13 +177,38 @@ impl OidcProvider {
     pub fn revoke_refresh_tokens(&self) {
         control(&self.0, "revoke_refresh_tokens", &[]);
     }
+}
+
+/// A running `oidc-provider`; it is killed when this value is dropped.
+#[derive(Debug)]
+pub struct OidcProvider(AuthorizationPeer);
+
+impl Deref for OidcProvider {
+    type Target = AuthorizationPeer;
+
+    fn deref(&self) -> &AuthorizationPeer {
+        &self.0
+    }
+}
+
+impl DerefMut for OidcProvider {
+    fn deref_mut(&mut self) -> &mut AuthorizationPeer {
+        &mut self.0
+    }
+}
+
+impl OidcProvider {
+    /// Returns the issuer, which is also its address.
+    pub fn issuer(&self) -> &str {
+        self.0.url()
+    }
 
     /// Makes all registrations invalid.
     ///
     /// # Panics
     /// If it does not respond.
     pub fn forget_clients(&self) {
-        control(&self.0, "forget_clients", &[]);
+        control(&self.0.0, "forget_clients", &[]);
     }
 
     /// Changes whether DPoP proofs need a nonce.
@@ -180,7 +216,7 @@ impl OidcProvider {
     /// # Panics
     /// If it does not respond.
     pub fn require_dpop_nonce(&self, required: bool) {
-        control(&self.0, "dpop_nonce", &[("required", &required.to_string())]);
+        control(&self.0.0, "dpop_nonce", &[("required", &required.to_string())]);
     }
 
     /// Lets the next requests to a path fail.
@@ -189,7 +225,7 @@ impl OidcProvider {
     /// If it does not respond.
     pub fn fail(&self, path: &str, status: u16, times: u64) {
         let (status, times) = (status.to_string(), times.to_string());
-        control(&self.0, "fail", &[("path", path), ("status", &status), ("times", &times)]);
+        control(&self.0.0, "fail", &[("path", path), ("status", &status), ("times", &times)]);
     }
 
     /// Answers requests to a path later.
@@ -197,7 +233,7 @@ impl OidcProvider {
     /// # Panics
     /// If it does not respond.
     pub fn delay(&self, path: &str, milliseconds: u64) {
-        control(&self.0, "delay", &[("path", path), ("ms", &milliseconds.to_string())]);
+        control(&self.0.0, "delay", &[("path", path), ("ms", &milliseconds.to_string())]);
     }
 }
 
@@ -246,58 +282,29 @@ impl ProtectedServer {
 /// A running `FastMCP` server with its own authorization server; it is killed when this value is
 /// dropped.
 #[derive(Debug)]
-pub struct FastMcpOAuth(RunningPeer);
+pub struct FastMcpOAuth(AuthorizationPeer);
 
-impl FastMcpOAuth {
-    /// Returns its endpoint.
-    pub fn url(&self) -> &str {
-        self.0.url()
+impl Deref for FastMcpOAuth {
+    type Target = AuthorizationPeer;
+
+    fn deref(&self) -> &AuthorizationPeer {
+        &self.0
     }
+}
 
-    /// Returns the process.
-    pub fn process(&mut self) -> &mut RunningPeer {
+impl DerefMut for FastMcpOAuth {
+    fn deref_mut(&mut self) -> &mut AuthorizationPeer {
         &mut self.0
     }
+}
 
-    /// Returns all requests so far: `method`, `path`, `query`, `form`, `status`. Endpoints: `/register`,
-    /// `/authorize`, `/token`, `/revoke`, `/mcp`.
-    ///
-    /// # Panics
-    /// If it does not respond.
-    pub fn requests(&self) -> Vec<Value> {
-        list(&self.0, "requests")
-    }
-
-    /// Returns the token requests with this grant type, such as `refresh_token`.
-    ///
-    /// # Panics
-    /// If it does not respond.
-    pub fn token_requests(&self, grant_type: &str) -> Vec<Value> {
-        token_requests(self.requests(), grant_type)
-    }
-
-    /// Changes how long access tokens are valid, for tokens issued from now on.
-    ///
-    /// # Panics
-    /// If it does not respond.
-    pub fn set_access_token_lifetime(&self, seconds: u64) {
-        control(&self.0, "access_token_lifetime", &[("seconds", &seconds.to_string())]);
-    }
-
+impl FastMcpOAuth {
     /// Makes all access tokens invalid; refresh tokens stay valid.
     ///
     /// # Panics
     /// If it does not respond.
     pub fn expire_tokens(&self) {
-        control(&self.0, "expire", &[]);
-    }
-
-    /// Makes all refresh tokens invalid.
-    ///
-    /// # Panics
-    /// If it does not respond.
-    pub fn revoke_refresh_tokens(&self) {
-        control(&self.0, "revoke_refresh_tokens", &[]);
+        control(&self.0.0, "expire", &[]);
     }
 }
 

@@ -6,10 +6,10 @@ use super::ContextArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  openclaw mcp login github                  Log in with the browser
-  openclaw mcp login github --no-browser     Print the URL, and open it yourself
-  openclaw mcp login github --code CODE      Finish a login, with the code or the whole address
-                                             that the browser ended at
+  openclaw mcp login github                Log in with the browser
+  openclaw mcp login github --no-browser   Only print the URL
+  openclaw mcp login github --scope repo   Ask for one more permission
+  openclaw mcp login github --code CODE    Finish a login
   echo \"$CODE\" | openclaw mcp login github --code -
 
 Over SSH, open the printed URL in a browser on your own machine. It ends at an address that begins \
@@ -30,6 +30,9 @@ pub(crate) struct LoginArgs {
     /// Do not open a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
+    /// Request this scope, too; can be repeated
+    #[arg(long = "scope", value_name = "SCOPE", conflicts_with = "code")]
+    pub(crate) scopes: Vec<String>,
     #[command(flatten)]
     pub(crate) context: ContextArgs,
 }
@@ -51,7 +54,7 @@ pub(crate) struct LogoutArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   openclaw mcp client-metadata
-  openclaw mcp client-metadata --url https://example.com/openclaw.json > openclaw.json
+  openclaw mcp client-metadata --url https://example.com/id.json > id.json
 
 Host the document at that URL, and set `auth.clientMetadataUrl` of a server to it. A gateway with \
 `gateway.publicUrl` serves the document itself, and uses it for all servers.

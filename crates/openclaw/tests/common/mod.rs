@@ -21,6 +21,8 @@ pub(crate) fn openclaw(state: &Path, args: &[&str]) -> Command {
         .env("HOME", "/home/user")
         .env("OPENCLAW_STATE_DIR", state)
         .env("NO_COLOR", "1")
+        // No test uses the keychain of the user.
+        .env("OPENCLAW_KEYCHAIN", "off")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());

@@ -5,16 +5,18 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Command, Stdio};
 
 use openclaw_testkit::oauth::{Browser, Endpoint, Fake, OAuthScript, OAuthTestServer, form};
+use openclaw_testkit::processes;
 use serde_json::{Value, json};
 
-use crate::support::{Place, at_a_terminal, conversation};
+use crate::support::{LONG, Place, at_a_terminal, conversation};
+use crate::with_gateway::gateway;
 
 /// A folder with a configuration that has the server as `box`.
 fn place_with(server: &OAuthTestServer) -> Place {
-    place_of(json!({ "url": server.url(), "timeout": 60_000 }))
+    place_of(&json!({ "url": server.url(), "timeout": 60_000 }))
 }
 
-fn place_of(entry: Value) -> Place {
+fn place_of(entry: &Value) -> Place {
     let place = Place::new(&[]);
     let config = json!({ "mcp": { "servers": { "box": entry } } });
     fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
@@ -50,7 +52,7 @@ fn a_call_that_needs_a_login_fails_at_once_with_the_command_to_run() {
     ] {
         let (code, stdout, stderr) = place.said(command);
         assert_eq!((code, stdout.as_str()), (77, ""), "{command:?}: {stderr}");
-        assert!(stderr.contains("login required"), "{stderr}");
+        assert!(stderr.contains("the server requires authorization"), "{stderr}");
         assert!(stderr.contains("hint: run `openclaw mcp login "), "{stderr}");
     }
     let (code, stdout, _) = place.said(&["mcp", "call", "box", "echo", "text=hi", "--json"]);
@@ -123,6 +125,7 @@ fn a_wrong_code_is_rejected_with_77_and_a_later_login_works() {
     let callback = Browser::new().approve(&url);
     let (code, ..) = place.said(&["mcp", "login", "box", "--code", &callback]);
     assert_eq!(code, 0);
+    assert_eq!(place.said(&["mcp", "logout", "box"]).0, 0);
     begin(&place);
     let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "made-up"]);
     assert_eq!(code, 77);
@@ -151,12 +154,14 @@ fn on_a_terminal_the_browser_is_opened_and_its_callback_ends_the_login() {
 
 #[test]
 fn a_denied_login_ends_with_the_reason_and_77() {
-    let server = OAuthTestServer::start(OAuthScript::new());
+    let denied = Some("access_denied".to_owned());
+    let server =
+        OAuthTestServer::start(OAuthScript { authorize_error: denied, ..OAuthScript::new() });
     let place = place_with(&server);
     let mut login = on_a_terminal(&place, false, &["mcp", "login", "box"]);
     let (url, before) = login.url();
     assert!(before.contains("No display. Open this URL to log in to `box`"), "{before}");
-    Browser::new().deny_and_return(&url);
+    Browser::new().approve_and_return(&url);
     let (code, shown) = login.end();
     assert_eq!(code, 77, "{shown}");
     assert!(shown.contains("cannot log in to `box`") && shown.contains("access_denied"), "{shown}");
@@ -217,6 +222,8 @@ fn the_status_shows_the_login_without_its_tokens() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let place = place_with(&server);
     log_in(&place);
+    // Another login can begin, and leaves the first as it is until it is finished.
+    begin(&place);
     let (code, stdout, _) = place.said(&["mcp", "status", "box"]);
     assert_eq!(code, 0, "{stdout}");
     let row = |key: &str| {
@@ -243,6 +250,53 @@ fn the_status_shows_the_login_without_its_tokens() {
 }
 
 #[test]
+fn no_token_appears_in_the_output_or_in_a_file() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let mut shown = String::new();
+    let mut said = |args: &[&str]| {
+        let (code, stdout, stderr) = place.said(&[&["--log-level", "trace"], args].concat());
+        shown.push_str(&stdout);
+        shown.push_str(&stderr);
+        (code, stdout)
+    };
+    let callback = Browser::new().approve(said(&["mcp", "login", "box"]).1.trim());
+    assert_eq!(said(&["mcp", "login", "box", "--code", &callback]).0, 0);
+    server.expire_access_tokens();
+    assert_eq!(said(&["mcp", "call", "box", "echo", "text=hi"]).0, 0);
+    said(&["--json", "mcp", "status", "box"]);
+    said(&["doctor"]);
+    said(&["mcp", "logout", "box"]);
+    let sent = server.all_requests();
+    let mut secrets: Vec<&str> = sent
+        .iter()
+        .filter_map(|request| request.headers.get("authorization")?.strip_prefix("Bearer "))
+        .collect();
+    let names = ["code", "refresh_token", "token", "code_verifier"];
+    secrets.extend(
+        sent.iter()
+            .flat_map(|it| names.iter().filter_map(|name| it.form.get(*name)))
+            .map(|it| it.as_str()),
+    );
+    secrets.sort_unstable();
+    secrets.dedup();
+    assert!(secrets.len() >= 5, "{secrets:?}");
+    let mut folders = vec![place.folder.path().to_owned()];
+    while let Some(folder) = folders.pop() {
+        for path in fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            match path.is_dir() {
+                true => folders.push(path),
+                false => shown.push_str(&String::from_utf8_lossy(&fs::read(&path).unwrap())),
+            }
+        }
+    }
+    for secret in secrets {
+        let at = shown.find(secret);
+        assert!(at.is_none(), "{secret}: {}", &shown[at.unwrap().saturating_sub(200)..][..300]);
+    }
+}
+
+#[test]
 fn a_server_that_is_added_on_a_terminal_can_be_logged_in_to_right_away() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let place = Place::new(&[]);
@@ -264,8 +318,39 @@ fn a_server_that_is_added_on_a_terminal_can_be_logged_in_to_right_away() {
 }
 
 #[test]
+fn through_a_gateway_the_url_reaches_the_client_and_the_callback_the_gateway() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let place = place_with(&server);
+    let _running = gateway(&place);
+    assert_eq!(place.said(&["mcp", "call", "box", "echo", "text=hi"]).0, 77);
+    // This process ends at once; the gateway waits for the browser.
+    let page = Browser::new().approve_and_return(&begin(&place));
+    assert!(page.text().contains("You are logged in to box"), "{}", page.text());
+    let (code, stdout, stderr) = place.said(&["mcp", "call", "box", "echo", "text=hi"]);
+    assert_eq!((code, stdout.as_str()), (0, "hi\n"), "{stderr}");
+    assert_eq!(place.said(&["mcp", "logout", "box"]).0, 0);
+    let mut login = on_a_terminal(&place, false, &["mcp", "login", "box"]);
+    let (url, _) = login.url();
+    Browser::new().approve_and_return(&url);
+    let (code, shown) = login.end();
+    assert_eq!(code, 0, "{shown}");
+    // A login in this process is adopted by the gateway.
+    assert_eq!(place.said(&["mcp", "logout", "box"]).0, 0);
+    let (code, stdout, _) = place.said(&["mcp", "login", "box", "--no-gateway"]);
+    assert_eq!(code, 77);
+    let callback = Browser::new().approve(stdout.trim());
+    let finish = ["mcp", "login", "box", "--no-gateway", "--code", &callback];
+    assert_eq!(place.said(&finish).0, 0);
+    let is_used = || match place.said(&["mcp", "call", "box", "echo", "text=hi"]).0 {
+        0 => Vec::new(),
+        _ => vec![0],
+    };
+    assert!(processes::wait_until_none(LONG, is_used).is_empty());
+}
+
+#[test]
 fn a_server_without_logins_says_so() {
-    let place = place_of(json!({ "url": "https://example.com/mcp", "apiKey": "k" }));
+    let place = place_of(&json!({ "url": "https://example.com/mcp", "apiKey": "k" }));
     let (code, _, stderr) = place.said(&["mcp", "login", "box"]);
     assert_eq!(code, 2);
     assert!(stderr.contains("uses the key in its entry"), "{stderr}");
@@ -377,7 +462,7 @@ impl Attended {
             let length = self.output.read_line(&mut self.shown).unwrap();
             assert!(length > 0, "no URL: {}", self.shown);
             let line = self.shown[before..].trim();
-            if line.starts_with("http://") {
+            if line.starts_with("http://") && line.contains("/authorize?") {
                 return (line.to_owned(), self.shown[..before].to_owned());
             }
         }

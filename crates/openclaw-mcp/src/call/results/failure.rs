@@ -104,8 +104,8 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
         CallError::NeedsAuth { .. } | CallError::Auth(AuthError::LoginRequired) => (
             Failure::Unavailable,
             format!(
-                "{server} requires a login, or rejected its key. The user must run `openclaw mcp \
-                 login {}`.",
+                "{server} requires authorization, or rejected its key. The user must run `openclaw \
+                 mcp login {}`, or correct the key in its entry.",
                 origin.server
             ),
         ),
@@ -113,7 +113,7 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
         CallError::Auth(AuthError::InsufficientScope { scopes }) => {
             let words = format!(
                 "{server} denied the call: its login lacks a permission. The user can grant it with \
-                 `openclaw mcp login {}`.",
+                 `openclaw mcp login {} --scope SCOPE`.",
                 origin.server
             );
             let scopes = format!("Missing scopes: {}", scopes.join(" "));

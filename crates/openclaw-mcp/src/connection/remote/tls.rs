@@ -109,10 +109,12 @@ async fn roots(plan: &RemotePlan) -> Result<Roots, RemoteError> {
 
 /// Returns the CAs of the settings as PEM, for another client.
 pub(super) async fn extra_roots(settings: &TlsSettings) -> Result<Vec<Vec<u8>>, RemoteError> {
-    match &settings.ca_file {
-        Some(file) => Ok(vec![read("`tls.caFile`", file).await?]),
-        None => Ok(Vec::new()),
-    }
+    const SETTING: &str = "`tls.caFile`";
+    let Some(file) = &settings.ca_file else { return Ok(Vec::new()) };
+    let pem = read(SETTING, file).await?;
+    // Checked here, where the file is known.
+    certificates_in(&pem, SETTING, file)?;
+    Ok(vec![pem])
 }
 
 async fn certificates(setting: &str, file: &Path) -> Result<Certificates, RemoteError> {

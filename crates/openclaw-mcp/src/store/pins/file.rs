@@ -1,7 +1,7 @@
 //! The file of approvals: read, replaced atomically, and locked for changes.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -13,11 +13,6 @@ use super::{Approvals, Approved, PATIENCE, ServerKey};
 const VERSION: u32 = 2;
 /// A larger file is invalid.
 const MAX_FILE: u64 = 32 * 1024 * 1024;
-/// The name prefix of temporary files.
-const UNFINISHED: &str = ".pins-";
-/// Older temporary files were abandoned.
-pub(super) const ABANDONED: Duration = Duration::from_secs(60 * 60);
-
 #[derive(Serialize, Deserialize)]
 struct File {
     version: u32,
@@ -101,27 +96,9 @@ pub(super) fn read(path: &Path) -> io::Result<Found> {
     }
 }
 
-/// Removes temporary files of programs that were killed while writing.
-fn sweep(folder: &Path) {
-    let Ok(entries) = std::fs::read_dir(folder) else { return };
-    for entry in entries.flatten() {
-        let is_ours = entry.file_name().as_encoded_bytes().starts_with(UNFINISHED.as_bytes());
-        let written = || entry.metadata().and_then(|about| about.modified()).ok();
-        let age = || written().and_then(|written| written.elapsed().ok());
-        if is_ours && age().is_some_and(|age| age > ABANDONED) {
-            // It is tried again on the next write.
-            let _ = std::fs::remove_file(entry.path());
-        }
-    }
-}
-
 /// Replaces the file atomically; the new one is private from its first byte. The caller must hold
 /// the lock.
 pub(super) fn write(path: &Path, approvals: &Approvals) -> io::Result<()> {
-    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or(Path::new("."));
-    sweep(folder);
-    let mut file = tempfile::Builder::new().prefix(UNFINISHED).tempfile_in(folder)?;
     #[derive(Serialize)]
     struct FileRef<'a> {
         version: u32,
@@ -140,16 +117,15 @@ pub(super) fn write(path: &Path, approvals: &Approvals) -> io::Result<()> {
     if text.len() as u64 > MAX_FILE {
         return Err(io::Error::other("too many tools"));
     }
-    file.write_all(&text)?;
     // A power cut must not lose existing approvals or permanent ones. The very first entry without
     // a permanent approval is less important, and that call need not wait for the disk.
     let mut all = approvals.values().flat_map(|tools| tools.values());
     let is_decided = all.any(|it| !it.always.is_empty());
     if is_decided || path.exists() {
-        file.as_file().sync_all()?;
+        openclaw_files::replace(path, &text)
+    } else {
+        openclaw_files::replace_unsynced(path, &text)
     }
-    file.persist(path).map_err(|error| error.error)?;
-    Ok(())
 }
 
 /// Renames an invalid file and returns its new path. Another program may have replaced it with a

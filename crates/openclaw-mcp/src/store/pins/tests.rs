@@ -246,15 +246,16 @@ fn abandoned_temporary_files_are_removed() {
         let file = std::fs::File::create(folder.path().join(name)).unwrap();
         file.set_modified(SystemTime::now() - age).unwrap();
     };
-    leave(".pins-old", 2 * file::ABANDONED);
-    leave(".pins-new", file::ABANDONED / 2);
-    leave("pins-other", 2 * file::ABANDONED);
+    let hours = |hours: u64| Duration::from_secs(hours * 60 * 60);
+    leave(".unfinished-old", hours(2));
+    leave(".unfinished-new", hours(0));
+    leave("pins-other", hours(2));
     let pins = Pins::load(folder.path().join("pins.json")).unwrap();
     pins.approve(&key("files"), "read", fingerprint("Reads."), None).unwrap();
     let entries = std::fs::read_dir(folder.path()).unwrap();
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
-    assert_eq!(names, [".pins-new", "pins-other", "pins.json", "pins.lock"]);
+    assert_eq!(names, [".unfinished-new", "pins-other", "pins.json", "pins.lock"]);
 }
 
 #[test]

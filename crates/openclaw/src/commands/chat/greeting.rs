@@ -2,7 +2,7 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::summary;
-use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus};
 use openclaw_protocol::config::{GetParams, GetResult};
 use openclaw_protocol::{RequestError, rpc};
 
@@ -66,13 +66,24 @@ pub(super) fn server_line(server: &ServerStatus) -> String {
         ServerState::Restarting => ("↻", WARNING),
         _ => ("✗", BAD),
     };
-    let (name, words) = (line(&server.name), line(&summary(server)));
+    let name = line(&server.name);
+    if server.state == ServerState::NeedsAuth && is_for_logins(server) {
+        return format!(
+            "{style}{mark}{style:#} {STRONG}{name}{STRONG:#}  login required: use `/mcp auth {name}`"
+        );
+    }
+    let words = line(&summary(server));
     let hint = server.last_error.as_ref().and_then(|trouble| trouble.hint.as_deref());
     let hint = hint
         // The summary has it already, if a login is required.
         .filter(|_| (style == BAD || style == WARNING) && server.state != ServerState::NeedsAuth)
         .map(|hint| format!(" {FAINT}({}){FAINT:#}", line(hint)));
     format!("{style}{mark}{style:#} {STRONG}{name}{STRONG:#}  {words}{}", hint.unwrap_or_default())
+}
+
+/// Whether a user can log in to a server: it has no key that was rejected.
+fn is_for_logins(server: &ServerStatus) -> bool {
+    matches!(server.auth, AuthKind::None | AuthKind::OAuth)
 }
 
 fn line(text: &str) -> String {

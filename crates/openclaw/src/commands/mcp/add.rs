@@ -111,6 +111,7 @@ fn offer_login(
     let args = LoginArgs {
         name: name.to_string(),
         code: None,
+        scopes: Vec::new(),
         no_browser: false,
         // A running gateway may not have reloaded its configuration yet; it adopts the login.
         context: ContextArgs { agent: agent.map(|agent| agent.id.to_string()), no_gateway: true },

@@ -26,6 +26,7 @@ use crate::commands::link::look;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
+use crate::fold::fold;
 use crate::output::{GOOD, Output, STRONG, printable};
 
 /// How often to ask whether the login is finished.
@@ -65,7 +66,7 @@ pub(super) fn login(
     if matches!(result, Err(CommandError::Interrupted)) && has_begun.get() {
         say("\n");
         output.note(&format!(
-            "not logged in; `openclaw mcp login {name} --code CODE_OR_URL` can still finish this login \
+            "the login is not finished; `openclaw mcp login {name} --code CODE_OR_URL` can finish it \
              for 15 minutes"
         ));
     }
@@ -96,7 +97,8 @@ struct Login<'a> {
 impl Login<'_> {
     fn params(&self, action: AuthAction, code: Option<String>) -> AuthParams {
         let agent_id = self.args.context.agent.clone();
-        AuthParams { agent_id, server: self.args.name.clone(), action: Some(action), code }
+        let (server, scopes) = (self.args.name.clone(), self.args.scopes.clone());
+        AuthParams { agent_id, server, action: Some(action), code, scopes }
     }
 
     async fn begin(&self) -> Result<AuthResult, CommandError> {
@@ -138,7 +140,8 @@ impl Login<'_> {
             if opened.is_err()
                 && let Err(no_browser) = opening.await
             {
-                say(&format!("\n{}; open the URL above\n{PASTE}", sentence(&no_browser)));
+                let words = format!("{}; open the URL above", sentence(&no_browser));
+                say(&format!("\n{}\n{PASTE}", folded(&words)));
             }
             std::future::pending::<Infallible>().await
         };
@@ -165,7 +168,9 @@ impl Login<'_> {
             match self.finish(line.trim().to_owned()).await {
                 Ok(result) => return Ok(result),
                 // What was pasted does not belong to this login, which goes on.
-                Err(error) if self.state().await?.url.is_some() => say(&format!("{error}\n")),
+                Err(error) if self.state().await?.url.is_some() => {
+                    say(&format!("{}\n", folded(&error.to_string())));
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -207,7 +212,16 @@ fn introduction(
         ),
         _ => format!("Open this URL to log in to `{name}`{at}:"),
     };
+    let what = folded(&what);
     format!("{what}\n\n{STRONG}{}{STRONG:#}\n\n", printable(url))
+}
+
+/// Wraps a text to the terminal on stderr.
+fn folded(text: &str) -> String {
+    let width = terminal_size::terminal_size_of(std::io::stderr());
+    let width = width.map_or(80, |(width, _)| usize::from(width.0));
+    let lines = text.lines().map(|line| fold(&printable(line), width));
+    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Returns an error as the beginning of a sentence.
@@ -215,7 +229,7 @@ fn sentence(error: &NoBrowser) -> String {
     let text = error.to_string();
     let mut chars = text.chars();
     let first = chars.next().map(|first| first.to_uppercase().to_string()).unwrap_or_default();
-    printable(&format!("{first}{}", chars.as_str())).into_owned()
+    format!("{first}{}", chars.as_str())
 }
 
 /// Without a terminal: prints the URL, and says how to finish the login.
@@ -249,16 +263,8 @@ fn conclude(
                     None => output.line(format_args!("`{name}` uses the key in its entry")),
                 }
             }
-            match server {
-                Some(server) if server.state == ServerState::Ready => {
-                    if !output.json {
-                        output.line(format_args!("  {}", summary(server)));
-                    }
-                }
-                Some(server) => {
-                    output.warning(&format!("`{name}` is not connected: {}", summary(server)));
-                }
-                None => {}
+            if let Some(server) = server {
+                show_server(name, server, output);
             }
             Ok(Exit::Ok)
         }
@@ -277,6 +283,15 @@ fn conclude(
                 None => error,
             })
         }
+    }
+}
+
+fn show_server(name: &str, server: &ServerStatus, output: &mut Output) {
+    let is_ready = server.state == ServerState::Ready;
+    if !is_ready {
+        output.warning(&format!("`{name}` is not connected: {}", summary(server)));
+    } else if !output.json {
+        output.line(format_args!("  {}", summary(server)));
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) fn logout(
         agent_id: args.context.agent.clone(),
         server: name.clone(),
         action: Some(action),
-        code: None,
+        ..AuthParams::default()
     };
     with_shell(servers_of(&args.context, edge), flag, edge, output, async |shell, output| {
         let server = Some(name.as_str());

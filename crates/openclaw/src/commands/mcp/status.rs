@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use comfy_table::{Attribute, Cell};
-use openclaw_gateway::mcp::{login_rows, status_rows};
+use openclaw_gateway::mcp::status_rows;
 use openclaw_mcp::fleet::StartMode;
 use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_protocol::mcp::{AuthAction, AuthParams, GrantInfo, ServerParams};
@@ -52,7 +52,7 @@ pub(super) async fn login(
         agent_id: context.agent.clone(),
         server: status.name.clone(),
         action: Some(AuthAction::Status),
-        code: None,
+        ..AuthParams::default()
     };
     look::<rpc::McpAuth>(shell.surface, params).await.ok()?.grant
 }
@@ -71,14 +71,7 @@ fn show(status: &ServerStatus, login: Option<&GrantInfo>, output: &mut Output) -
         output.value(&value);
         return exit;
     }
-    let mut rows = status_rows(status);
-    if let Some(login) = login {
-        // The login says more about it.
-        rows.retain(|(key, _)| *key != "Token expires");
-        let at = rows.iter().position(|(key, _)| *key == "Auth").map_or(rows.len(), |at| at + 1);
-        rows.splice(at..at, login_rows(login));
-    }
-    output.table(rows.into_iter().map(|(key, value)| {
+    output.table(status_rows(status, login).into_iter().map(|(key, value)| {
         vec![Cell::new(key).add_attribute(Attribute::Bold), Cell::new(printable(&value))]
     }));
     exit

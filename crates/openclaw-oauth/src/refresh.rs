@@ -1,0 +1,146 @@
+//! Refreshes: a token that expires is replaced, once for all tasks and processes.
+
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
+
+use crate::authorizer::{Authorizer, LOCK_PATIENCE};
+use crate::client::{ClientIdentity, Registration};
+use crate::dpop::DpopKey;
+use crate::error::AuthError;
+use crate::grant::Grant;
+use crate::jwt;
+use crate::metadata::Discovery;
+use crate::settings::GrantType;
+use crate::token::{TokenResponse, TokenType};
+
+/// The error code for a client that is unknown, or failed to authenticate.
+const INVALID_CLIENT: &str = "invalid_client";
+
+impl Authorizer {
+    /// Renews a grant, once for all tasks and processes that need it.
+    ///
+    /// The transaction runs in a task of its own: if its caller is cancelled after the request was
+    /// sent, the response is still stored; with rotation it has the only valid refresh token. Its
+    /// requests have timeouts.
+    pub(crate) fn renew(&self, stale: &Arc<Grant>) -> BoxFuture<'_, Result<Arc<Grant>, AuthError>> {
+        let (this, stale) = (self.clone(), Arc::clone(stale));
+        let renewal = tokio::spawn(async move { Box::pin(this.renew_now(&stale)).await });
+        let aborted = || Err(AuthError::Store("the refresh was aborted".into()));
+        Box::pin(async move { renewal.await.unwrap_or_else(|_| aborted()) })
+    }
+
+    /// The transaction of [`store`](crate::store).
+    async fn renew_now(&self, stale: &Grant) -> Result<Arc<Grant>, AuthError> {
+        let _one_at_a_time = self.0.renewal.lock().await;
+        let is_other = |grant: &Grant| grant.access_token != stale.access_token;
+        if let Some(current) = self.0.current.load_full().filter(|current| is_other(current)) {
+            return Ok(current);
+        }
+        let store = &self.0.options.store;
+        let lease = store.lock(&self.0.key, LOCK_PATIENCE).await?;
+        let grant = match store.load(&self.0.key).await? {
+            None => {
+                self.adopt(None);
+                return Err(AuthError::LoginRequired);
+            }
+            // Another process was first.
+            Some(stored) if is_other(&stored.grant) => {
+                let grant = Arc::new(stored.grant);
+                self.adopt(Some(Arc::clone(&grant)));
+                return Ok(grant);
+            }
+            Some(stored) => stored.grant,
+        };
+        let Some(refresh_token) = &grant.refresh_token else {
+            return match self.0.options.settings.grant {
+                GrantType::AuthorizationCode => Err(AuthError::LoginRequired),
+                _ => Box::pin(self.obtain_as_machine(&lease, &grant.scopes)).await,
+            };
+        };
+        let client = grant.client.clone().with_settings(&self.0.options.settings)?;
+        store.mark_refreshing(&lease, jwt::now_signed()).await?;
+        let endpoint =
+            self.endpoint(&grant.token_endpoint, &client, &grant.resource, grant.dpop.as_ref());
+        match endpoint.refresh(refresh_token, &[]).await {
+            Ok(response) => {
+                let renewed = renewed(grant, response);
+                store.save(&lease, &renewed).await?;
+                tracing::debug!(server = %self.0.key.server, "renewed the token");
+                let renewed = Arc::new(renewed);
+                self.adopt(Some(Arc::clone(&renewed)));
+                Ok(renewed)
+            }
+            Err(error) if ends_grant(&client, &error) => {
+                // It will not be accepted another time: only a login helps.
+                tracing::warn!(server = %self.0.key.server, %error, "the refresh token is no longer valid");
+                let ended = ended(grant, &error);
+                store.save(&lease, &ended).await?;
+                self.adopt(Some(Arc::new(ended)));
+                Err(AuthError::LoginRequired)
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Creates the grant of a first token response.
+pub(crate) fn issued(
+    discovery: &Discovery,
+    client: ClientIdentity,
+    dpop: Option<DpopKey>,
+    response: TokenResponse,
+) -> Grant {
+    let requested = discovery.scopes.iter().flatten().cloned().collect();
+    let now = jwt::now_signed();
+    let server = &discovery.server;
+    let grant = Grant {
+        issuer: server.issuer.clone(),
+        token_endpoint: server.token_endpoint.clone(),
+        revocation_endpoint: server.revocation_endpoint.clone(),
+        resource: discovery.resource.clone(),
+        client,
+        scopes: requested,
+        access_token: response.access_token.clone(),
+        dpop,
+        issued_at: now,
+        expires_at: None,
+        refresh_token: None,
+        logged_in_at: now,
+    };
+    renewed(grant, response)
+}
+
+/// Whether the authorization server no longer knows the refresh token or the client. Other errors,
+/// such as a wrong secret in the configuration, can be corrected.
+fn ends_grant(client: &ClientIdentity, error: &AuthError) -> bool {
+    let AuthError::Rejected { code, .. } = error else { return false };
+    let is_registered_anew = client.registration == Registration::Dynamic;
+    code == "invalid_grant" || (code == INVALID_CLIENT && is_registered_anew)
+}
+
+/// Returns a grant that cannot be renewed. A client that the authorization server does not know is
+/// registered again at the next login.
+fn ended(mut grant: Grant, error: &AuthError) -> Grant {
+    let is_client = matches!(error, AuthError::Rejected { code, .. } if code == INVALID_CLIENT);
+    if is_client {
+        grant.client.secret_expires_at = Some(0);
+    }
+    Grant { refresh_token: None, ..grant }
+}
+
+/// Returns a grant with the tokens of a response. What the response does not say stays as it is.
+fn renewed(grant: Grant, response: TokenResponse) -> Grant {
+    let now = jwt::now_signed();
+    let lifetime = response.expires_in.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
+    let is_bound = response.token_type == TokenType::Dpop;
+    Grant {
+        access_token: response.access_token,
+        issued_at: now,
+        expires_at: lifetime.map(|seconds| now.saturating_add(seconds)),
+        refresh_token: response.refresh_token.or(grant.refresh_token),
+        scopes: response.scopes.map_or(grant.scopes, |scopes| scopes.into_iter().collect()),
+        dpop: grant.dpop.filter(|_| is_bound),
+        ..grant
+    }
+}

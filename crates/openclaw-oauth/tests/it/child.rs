@@ -1,0 +1,273 @@
+//! Other processes: the binary of these tests, started again with a role.
+
+use std::io::{self, BufRead as _, BufReader, Lines, Write as _};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
+use openclaw_oauth::error::AuthError;
+use openclaw_oauth::grant::{Grant, GrantKey};
+use openclaw_oauth::store::{
+    FileStore, GrantStore, KeyPlace, Lease, Listing, PendingLogin, StoredGrant, Version,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::support::{call, options, store};
+use crate::{logs, refresh};
+
+const VARIABLE: &str = "OPENCLAW_OAUTH_CHILD";
+/// The lines that are for the parent, among those of the test harness.
+const PREFIX: &str = "child: ";
+
+/// What a child does.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) enum Role {
+    /// Refreshes a rejected token in many tasks.
+    Refresh,
+    /// Makes one call, and stops at this step of the refresh.
+    StopAt(String),
+    /// Saves grants until it is killed.
+    Save,
+    /// Logs in and refreshes, and writes everything that is logged to this file.
+    Log(PathBuf),
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Task {
+    role: Role,
+    url: String,
+    state: PathBuf,
+}
+
+/// A running child. It is killed when it is dropped.
+pub(crate) struct Child {
+    process: std::process::Child,
+    input: ChildStdin,
+    lines: Lines<BufReader<ChildStdout>>,
+}
+
+impl Child {
+    pub(crate) fn start(role: Role, url: &str, state: &Path) -> Self {
+        let task = Task { role, url: url.to_owned(), state: state.to_owned() };
+        let mut process = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "child::process", "--nocapture", "--test-threads=1"])
+            .env(VARIABLE, serde_json::to_string(&task).unwrap())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        Self { process, input, lines: BufReader::new(output).lines() }
+    }
+
+    /// Returns the next line that the child reports. Blocks.
+    pub(crate) fn line(&mut self) -> String {
+        loop {
+            let line = self.lines.next().expect("the child has ended").unwrap();
+            // The test harness writes the name of the test before it, without a newline.
+            if let Some((_, line)) = line.split_once(PREFIX) {
+                return line.to_owned();
+            }
+        }
+    }
+
+    pub(crate) fn expect(&mut self, line: &str) {
+        assert_eq!(self.line(), line);
+    }
+
+    pub(crate) fn say(&mut self, line: &str) {
+        writeln!(self.input, "{line}").unwrap();
+    }
+
+    /// Kills it with SIGKILL, and waits until it is gone.
+    pub(crate) fn kill(mut self) {
+        self.process.kill().unwrap();
+        self.process.wait().unwrap();
+    }
+
+    /// Waits until it has ended without an error.
+    pub(crate) fn finished(mut self) {
+        assert!(self.process.wait().unwrap().success());
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+fn report(line: &str) {
+    // Not `println!`, which the test harness may keep.
+    let mut out = io::stdout();
+    writeln!(out, "{PREFIX}{line}").unwrap();
+    out.flush().unwrap();
+}
+
+/// Does nothing unless another test has started it as a process of its own.
+#[test]
+fn process() {
+    let Ok(task) = std::env::var(VARIABLE) else { return };
+    let Task { role, url, state } = serde_json::from_str(&task).unwrap();
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    runtime.block_on(async {
+        match role {
+            Role::Refresh => {
+                let client = Authorizer::new(options(&url, &state));
+                let sent = refresh::sent(&client, &url).await;
+                report("ready");
+                io::stdin().read_line(&mut String::new()).unwrap();
+                let refreshing =
+                    tokio::spawn(async move { refresh::refreshed(&client, &url, sent).await });
+                report("started");
+                report(&serde_json::to_string(&refreshing.await.unwrap()).unwrap());
+            }
+            Role::StopAt(step) => {
+                let store = Arc::new(SteppedStore::stopping_at(&step, store(&state)));
+                let options = AuthorizerOptions { store, ..options(&url, &state) };
+                let outcome = call(&Authorizer::new(options), &url).await;
+                report(&format!("ended: {outcome:?}"));
+            }
+            Role::Save => {
+                let store = store(&state);
+                let listing = store.list().await.unwrap();
+                let (key, stored) = listing.grants.first().unwrap();
+                let grant = &stored.as_ref().unwrap().grant;
+                let lease = store.lock(key, Duration::from_secs(30)).await.unwrap();
+                report("saving");
+                loop {
+                    store.mark_refreshing(&lease, 1).await.unwrap();
+                    store.save(&lease, grant).await.unwrap();
+                }
+            }
+            Role::Log(file) => logs::log_everything(&url, &state, &file).await,
+        }
+    });
+}
+
+/// A store that stops, or fails, at one step of a refresh: `locked`, `marked`, `saving` or `saved`.
+#[derive(Debug)]
+pub(crate) struct SteppedStore {
+    step: String,
+    fails: bool,
+    store: Arc<FileStore>,
+}
+
+impl SteppedStore {
+    /// Reports the step, and does not continue.
+    fn stopping_at(step: &str, store: Arc<FileStore>) -> Self {
+        Self { step: step.to_owned(), fails: false, store }
+    }
+
+    /// Fails in place of the step.
+    pub(crate) fn failing_at(step: &str, store: Arc<FileStore>) -> Self {
+        Self { step: step.to_owned(), fails: true, store }
+    }
+
+    async fn at(&self, step: &str) -> Result<(), AuthError> {
+        if self.step != step {
+            return Ok(());
+        }
+        if self.fails {
+            return Err(AuthError::Store("no space left on device".into()));
+        }
+        report(step);
+        std::future::pending().await
+    }
+}
+
+impl GrantStore for SteppedStore {
+    fn lock<'a>(
+        &'a self,
+        key: &'a GrantKey,
+        patience: Duration,
+    ) -> BoxFuture<'a, Result<Lease, AuthError>> {
+        Box::pin(async move {
+            let lease = self.store.lock(key, patience).await?;
+            self.at("locked").await?;
+            Ok(lease)
+        })
+    }
+
+    fn load<'a>(
+        &'a self,
+        key: &'a GrantKey,
+    ) -> BoxFuture<'a, Result<Option<StoredGrant>, AuthError>> {
+        self.store.load(key)
+    }
+
+    fn save<'a>(
+        &'a self,
+        lease: &'a Lease,
+        grant: &'a Grant,
+    ) -> BoxFuture<'a, Result<Version, AuthError>> {
+        Box::pin(async move {
+            self.at("saving").await?;
+            let version = self.store.save(lease, grant).await?;
+            self.at("saved").await?;
+            Ok(version)
+        })
+    }
+
+    fn mark_refreshing<'a>(
+        &'a self,
+        lease: &'a Lease,
+        at: i64,
+    ) -> BoxFuture<'a, Result<Version, AuthError>> {
+        Box::pin(async move {
+            if self.fails {
+                self.at("marked").await?;
+            }
+            let version = self.store.mark_refreshing(lease, at).await?;
+            self.at("marked").await?;
+            Ok(version)
+        })
+    }
+
+    fn delete<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<bool, AuthError>> {
+        self.store.delete(lease)
+    }
+
+    fn list(&self) -> BoxFuture<'_, Result<Listing, AuthError>> {
+        self.store.list()
+    }
+
+    fn version<'a>(
+        &'a self,
+        key: &'a GrantKey,
+    ) -> BoxFuture<'a, Result<Option<Version>, AuthError>> {
+        self.store.version(key)
+    }
+
+    fn save_login<'a>(
+        &'a self,
+        key: &'a GrantKey,
+        login: &'a PendingLogin,
+    ) -> BoxFuture<'a, Result<(), AuthError>> {
+        self.store.save_login(key, login)
+    }
+
+    fn load_login<'a>(
+        &'a self,
+        key: &'a GrantKey,
+        now: i64,
+    ) -> BoxFuture<'a, Result<Option<PendingLogin>, AuthError>> {
+        self.store.load_login(key, now)
+    }
+
+    fn delete_login<'a>(&'a self, key: &'a GrantKey) -> BoxFuture<'a, Result<bool, AuthError>> {
+        self.store.delete_login(key)
+    }
+
+    fn check_writable(&self) -> BoxFuture<'_, Result<(), AuthError>> {
+        self.store.check_writable()
+    }
+
+    fn key_place(&self) -> BoxFuture<'_, Option<KeyPlace>> {
+        self.store.key_place()
+    }
+}
