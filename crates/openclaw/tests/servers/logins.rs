@@ -81,7 +81,8 @@ fn without_a_terminal_the_url_is_printed_and_a_code_finishes_the_login_in_anothe
     let first = stdout.lines().next().unwrap();
     assert!(first.starts_with("✓ logged in to `box` until "), "{stdout}");
     assert!(first.ends_with("UTC (renewed automatically)"), "{stdout}");
-    for words in [&server.issuer(), "scopes: mcp", "key file (the keychain is switched off", "15 tools"]
+    for words in
+        [&server.issuer(), "scopes: mcp", "key file (the keychain is switched off", "15 tools"]
     {
         assert!(stdout.contains(words), "{words}: {stdout}");
     }
