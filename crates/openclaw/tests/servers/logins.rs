@@ -8,7 +8,7 @@ use openclaw_testkit::oauth::{Browser, Endpoint, Fake, OAuthScript, OAuthTestSer
 use openclaw_testkit::processes;
 use serde_json::{Value, json};
 
-use crate::support::{LONG, Place, at_a_terminal, conversation};
+use crate::support::{LONG, ON_A_TERMINAL, Place, at_a_terminal, conversation};
 use crate::with_gateway::gateway;
 
 /// A folder with a configuration that has the server as `box`.
@@ -390,46 +390,18 @@ struct Attended {
     shown: String,
 }
 
-/// Passes the output of a program on a pseudo-terminal on, and types one answer.
-const RELAY: &str = r#"
-import os, pty, sys
-expected, answer = sys.argv[1].encode(), sys.argv[2].encode()
-child, terminal = pty.fork()
-if child == 0:
-    os.execv(sys.argv[3], sys.argv[3:])
-shown, is_answered = b"", not expected
-while True:
-    try:
-        more = os.read(terminal, 4096)
-    except OSError:
-        break
-    if not more:
-        break
-    shown += more
-    sys.stdout.buffer.write(more)
-    sys.stdout.flush()
-    if not is_answered and expected in shown:
-        os.write(terminal, answer + b"\n")
-        is_answered = True
-sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
-"#;
-
 fn on_a_terminal(place: &Place, has_browser: bool, args: &[&str]) -> Attended {
-    attended(place, has_browser, ("", ""), args)
+    attended(place, has_browser, &[], args)
 }
 
 fn answering(place: &Place, question: &str, answer: &str, args: &[&str]) -> Attended {
-    attended(place, false, (question, answer), args)
+    attended(place, false, &[(question, &format!("{answer}\n"))], args)
 }
 
-fn attended(
-    place: &Place,
-    has_browser: bool,
-    (question, answer): (&str, &str),
-    args: &[&str],
-) -> Attended {
+fn attended(place: &Place, has_browser: bool, steps: &[(&str, &str)], args: &[&str]) -> Attended {
+    let steps = serde_json::to_string(steps).unwrap();
     let mut command = Command::new("python3");
-    command.args(["-c", RELAY, question, answer, env!("CARGO_BIN_EXE_openclaw")]).args(args);
+    command.args(["-c", ON_A_TERMINAL, &steps, env!("CARGO_BIN_EXE_openclaw")]).args(args);
     command
         .current_dir(place.folder.path())
         .env("OPENCLAW_STATE_DIR", place.folder.path())

@@ -77,8 +77,8 @@ impl Place {
 }
 
 /// Runs the program on a pseudo-terminal, and for each step types the answer when the expected text
-/// is shown. Also answers the cursor position request of line editors.
-const ON_A_TERMINAL: &str = r#"
+/// is shown. Passes its output on, and answers the cursor position request of line editors.
+pub(crate) const ON_A_TERMINAL: &str = r#"
 import json, os, pty, sys
 steps = [[e.encode(), a.encode()] for e, a in json.loads(sys.argv[1])]
 child, terminal = pty.fork()
@@ -100,8 +100,8 @@ while True:
     if steps and steps[0][0] in shown[seen:]:
         seen = shown.index(steps[0][0], seen) + len(steps[0][0])
         os.write(terminal, steps.pop(0)[1])
-sys.stdout.buffer.write(shown)
-sys.stdout.flush()
+    sys.stdout.buffer.write(more)
+    sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 "#;
 
