@@ -286,6 +286,7 @@ const ALONE: &[&[&str]] = &[
     &["sessions", "show", "agent:second:main"],
     &["sessions", "export", "agent:second:main"],
     &["demo-server"],
+    &["acp"],
     &["chat"],
 ];
 const WITH_GATEWAY: &[&[&str]] = &[
