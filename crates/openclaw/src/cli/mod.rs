@@ -295,6 +295,7 @@ mod tests {
         "mcp import --dry-run",
         "mcp login x --scope=y",
         "mcp logout x",
+        "acp",
         "mcp client-metadata --url=x",
         "config validate",
         "config show",
