@@ -1,8 +1,8 @@
 //! Logins with a browser, and logouts.
 //!
-//! A login that has begun is stored: whoever finishes it, here at the callback or at the prompt, or
-//! in another process with the pasted code, takes it from the store first, so that its code is used
-//! once. A later login for the same server replaces it, and the earlier one ends.
+//! A login that has begun is stored. It is finished at the callback, at the prompt, or in another
+//! process with the pasted code; each takes it from the store first, so that its code is used once.
+//! A later login for the same server replaces it, and the earlier one ends.
 
 use std::collections::BTreeSet;
 use std::fmt;
