@@ -65,7 +65,6 @@ impl From<Vec<Chunk>> for Turn {
 pub struct Scripted {
     turns: Mutex<VecDeque<Turn>>,
     requests: Mutex<Vec<Request>>,
-    dialect: Dialect,
     context_tokens: u64,
 }
 
@@ -75,16 +74,8 @@ impl Scripted {
         Self {
             turns: Mutex::new(turns.into_iter().collect()),
             requests: Mutex::default(),
-            dialect: Dialect::Plain,
             context_tokens: 100_000,
         }
-    }
-
-    /// Sets the dialect of tool schemas.
-    #[must_use]
-    pub fn with_dialect(mut self, dialect: Dialect) -> Self {
-        self.dialect = dialect;
-        self
     }
 
     /// Sets the size of the context window.
@@ -111,7 +102,7 @@ impl Model for Scripted {
     }
 
     fn dialect(&self) -> Dialect {
-        self.dialect
+        Dialect::Plain
     }
 
     fn context_tokens(&self) -> u64 {

@@ -111,16 +111,7 @@ impl EventSender {
     /// Subscribes to all later events.
     #[must_use]
     pub fn listen(&self) -> EventReceiver {
-        EventReceiver { receiver: self.0.subscribe(), wanted: None }
-    }
-
-    /// Subscribes to later events that `wanted` accepts.
-    #[must_use]
-    pub fn listen_where(
-        &self,
-        wanted: impl Fn(&Event) -> bool + Send + Sync + 'static,
-    ) -> EventReceiver {
-        EventReceiver { receiver: self.0.subscribe(), wanted: Some(Box::new(wanted)) }
+        EventReceiver(self.0.subscribe())
     }
 }
 
@@ -139,35 +130,18 @@ impl EventSource {
     }
 }
 
-type EventFilter = Box<dyn Fn(&Event) -> bool + Send + Sync>;
-
 /// A subscription to events. Its buffer is bounded; lost events are reported.
-pub struct EventReceiver {
-    receiver: broadcast::Receiver<Received>,
-    wanted: Option<EventFilter>,
-}
+#[derive(Debug)]
+pub struct EventReceiver(broadcast::Receiver<Received>);
 
 impl EventReceiver {
     /// Returns the next event, or `None` once the channel is closed. Cancel-safe.
     pub async fn next(&mut self) -> Option<Received> {
-        loop {
-            match self.receiver.recv().await {
-                Ok(Received::Event(event)) => {
-                    if self.wanted.as_ref().is_none_or(|wanted| wanted(&event)) {
-                        return Some(Received::Event(event));
-                    }
-                }
-                Ok(gap) => return Some(gap),
-                Err(RecvError::Lagged(missed)) => return Some(Received::Lagged(missed)),
-                Err(RecvError::Closed) => return None,
-            }
+        match self.0.recv().await {
+            Ok(received) => Some(received),
+            Err(RecvError::Lagged(missed)) => Some(Received::Lagged(missed)),
+            Err(RecvError::Closed) => None,
         }
-    }
-}
-
-impl std::fmt::Debug for EventReceiver {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("EventReceiver").field("waiting", &self.receiver.len()).finish()
     }
 }
 
