@@ -129,6 +129,20 @@ async fn a_server_that_crashes_is_restarted_with_growing_delays_and_then_given_u
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_server_that_cannot_start_fails_at_once_and_is_tried_again_on_request() {
+    let missing = ServerError::new("program `x` not found");
+    let dial = Scripted::new([Err(DialError::Broken(missing.clone())), Ok(None)]);
+    let (supervisor, mut snapshots) = supervise(&dial, process(5));
+    let last = until(&mut snapshots, ServerState::Failed).await;
+    assert_eq!((last.last_error, last.restarts), (Some(missing), 0));
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(dial.tried_at(), [0]);
+    supervisor.refresh().await;
+    until(&mut snapshots, ServerState::Ready).await;
+    supervisor.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_healthy_minute_resets_the_crash_count() {
     let dial = Scripted::new([lives(0), lives(0), lives(60), lives(0), Ok(None)]);
     let (supervisor, mut snapshots) = supervise(&dial, process(2));

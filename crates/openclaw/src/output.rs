@@ -22,7 +22,7 @@ pub(crate) const BAD: Style = AnsiColor::Red.on_default();
 pub(crate) const STRONG: Style = Style::new().bold();
 pub(crate) const FAINT: Style = Style::new().dimmed();
 
-/// The width of text that does not go to a terminal.
+/// The width of messages that do not go to a terminal.
 const DEFAULT_WIDTH: u16 = 120;
 
 /// The output of a command. The first write error is kept; later writes are dropped.
@@ -222,9 +222,9 @@ impl Output {
         let _ = writeln!(stderr, "{}", summary(report));
     }
 
-    /// The width of the terminal on stdout, or the default.
+    /// The width of the terminal on stdout. Without a terminal, nothing is truncated.
     pub(crate) fn width(&self) -> u16 {
-        terminal_size::terminal_size_of(io::stdout()).map_or(DEFAULT_WIDTH, |(width, _)| width.0)
+        terminal_size::terminal_size_of(io::stdout()).map_or(u16::MAX, |(width, _)| width.0)
     }
 
     /// The width of the terminal on stderr, or the default.

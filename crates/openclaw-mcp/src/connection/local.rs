@@ -82,6 +82,11 @@ pub enum ConnectError {
 }
 
 impl ConnectError {
+    /// Whether every attempt fails until the user repairs something.
+    pub(crate) fn is_lasting(&self) -> bool {
+        matches!(self, Self::Spawn(error) if !matches!(error, SpawnError::Other { .. }))
+    }
+
     /// Returns the other output of the server; `None` if it never ran.
     pub(crate) fn words(&self) -> Option<&ServerOutput> {
         match self {

@@ -107,7 +107,7 @@ impl CatalogueTool {
         let parse = || {
             let schema = self.listed.other.get("outputSchema")?;
             let schema = serde_json::from_str(schema.get()).ok()?;
-            Some(Arc::new(LazyValidator::new(Arc::new(schema))))
+            Some(Arc::new(LazyValidator::for_results(Arc::new(schema))))
         };
         self.output.get_or_init(parse).as_ref()
     }

@@ -149,7 +149,8 @@ fn note(server: &str, line: &[u8], number: usize, last: &LastLines, log: &Server
         return;
     }
     if number <= LOGGED_LINES {
-        tracing::warn!(%server, stderr = %text);
+        // Most servers log to stderr; what they write there is rarely a warning.
+        tracing::info!(%server, stderr = %text);
     }
     log.line(&text);
     last.push(text);

@@ -183,7 +183,10 @@ impl ServerDial {
                 let DialContext { resolver, environment, .. } = &self.context;
                 let launch = launch(&stdio, resolver, environment).await;
                 let launch = launch.map_err(|error| DialError::Failed(secret_failed(&error)))?;
-                self.start(launch).await.map_err(|error| DialError::Failed(error.into()))
+                self.start(launch).await.map_err(|error| match error.is_lasting() {
+                    true => DialError::Broken(error.into()),
+                    false => DialError::Failed(error.into()),
+                })
             }
             Transport::Http(http) => Box::pin(self.reach(http)).await,
         }

@@ -4,7 +4,8 @@
 //! idle ──use──▶ connecting ──ok──▶ ready ──lost──▶ restarting ──▶ connecting
 //!                   │                                  │
 //!                   ├──401──▶ needs-auth ──refresh──▶ connecting
-//!                   └──error──▶ restarting … ──too often──▶ failed ──refresh──▶ connecting
+//!                   ├──error──▶ restarting … ──too often──▶ failed ──refresh──▶ connecting
+//!                   └──no such program──▶ failed
 //! ```
 //!
 //! How to connect ([`Dial`]) and when to retry ([`Backoff`]) are passed in, so the state machine is
@@ -51,6 +52,8 @@ impl<C> Clone for Snapshot<C> {
 pub enum DialError {
     /// A retry may succeed.
     Failed(ServerError),
+    /// A retry cannot succeed before something is repaired, such as a missing program.
+    Broken(ServerError),
     /// A login is required first.
     NeedsAuth(ServerError),
 }
@@ -289,6 +292,10 @@ impl<D: Dial> Machine<D> {
             Err(DialError::Failed(cause)) => {
                 self.publish_error(ServerState::Restarting, cause);
                 ServerState::Restarting
+            }
+            Err(DialError::Broken(cause)) => {
+                self.publish_error(ServerState::Failed, cause);
+                ServerState::Failed
             }
         }
     }

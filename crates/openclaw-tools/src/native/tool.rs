@@ -163,6 +163,10 @@ impl Tool for NativeTool {
         &self.spec
     }
 
+    fn is_essential(&self) -> bool {
+        true
+    }
+
     fn origin(&self) -> Origin<'_> {
         Origin { name: self.spec.name.as_str(), source: "native", ..Origin::default() }
     }

@@ -16,12 +16,25 @@ pub struct LazyValidator {
     /// Fast path: decides most calls, for most schemas.
     plain: OnceLock<Option<Plain>>,
     validator: OnceLock<Result<Validator, Unusable>>,
+    compile: fn(&Map<String, Value>) -> Result<Validator, Unusable>,
 }
 
 impl LazyValidator {
-    /// Stores a schema without compiling it.
+    /// Stores the schema of a tool's arguments without compiling it.
     pub fn new(schema: Arc<Map<String, Value>>) -> Self {
-        Self { schema, plain: OnceLock::new(), validator: OnceLock::new() }
+        Self::with(schema, Validator::compile_for_arguments)
+    }
+
+    /// Like [`new`](Self::new), for the schema of a tool's results.
+    pub fn for_results(schema: Arc<Map<String, Value>>) -> Self {
+        Self::with(schema, Validator::compile)
+    }
+
+    fn with(
+        schema: Arc<Map<String, Value>>,
+        compile: fn(&Map<String, Value>) -> Result<Validator, Unusable>,
+    ) -> Self {
+        Self { schema, plain: OnceLock::new(), validator: OnceLock::new(), compile }
     }
 
     /// Returns the schema.
@@ -56,6 +69,6 @@ impl LazyValidator {
     /// # Errors
     /// If the schema is unusable.
     pub fn get(&self) -> Result<&Validator, &Unusable> {
-        self.validator.get_or_init(|| Validator::compile(&self.schema)).as_ref()
+        self.validator.get_or_init(|| (self.compile)(&self.schema)).as_ref()
     }
 }

@@ -54,10 +54,27 @@ impl Validator {
     /// # Errors
     /// If it is invalid, too large, too deep or infinite.
     pub fn compile(schema: &Map<String, Value>) -> Result<Self, Unusable> {
+        Self::compile_adjusted(schema, |_| {})
+    }
+
+    /// Like [`compile`](Self::compile), for the arguments of a call: a required property with a
+    /// `default` may be absent, because the server fills it in.
+    ///
+    /// # Errors
+    /// As for [`compile`](Self::compile).
+    pub fn compile_for_arguments(schema: &Map<String, Value>) -> Result<Self, Unusable> {
+        Self::compile_adjusted(schema, |root| for_each_subschema_mut(root, &mut allow_defaults))
+    }
+
+    fn compile_adjusted(
+        schema: &Map<String, Value>,
+        adjust: fn(&mut Value),
+    ) -> Result<Self, Unusable> {
         if is_any_object(schema) {
             return Ok(Self { rules: None, dropped_refs: 0, has_lost_patterns: false });
         }
         let mut tidy = tidy(schema)?;
+        adjust(&mut tidy.root);
         let cost = Cost::of(&tidy)?;
         let dropped_refs = tidy.dropped_refs;
         let (validator, has_lost_patterns) = match build(&tidy) {
@@ -204,6 +221,21 @@ fn build(tidy: &NormalizedSchema) -> Result<jsonschema::Validator, Unusable> {
         }
     }
     Err(Unusable::Invalid(first.unwrap_or_default()))
+}
+
+/// Removes properties with a `default` from `required`.
+fn allow_defaults(schema: &mut Map<String, Value>) {
+    let Some(Value::Array(mut required)) = schema.remove("required") else { return };
+    let properties = schema.get("properties");
+    let has_default = |name: &Value| {
+        let property = name.as_str().and_then(|name| properties?.get(name));
+        property.is_some_and(|property| property.get("default").is_some())
+    };
+    required.retain(|name| !has_default(name));
+    // Draft 4 does not allow an empty list.
+    if !required.is_empty() {
+        schema.insert("required".to_owned(), Value::Array(required));
+    }
 }
 
 /// Removes all `pattern`s, and keywords that would be stricter without them. Returns whether there

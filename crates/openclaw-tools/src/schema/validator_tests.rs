@@ -60,6 +60,27 @@ fn a_violation_says_where_and_what() {
 }
 
 #[test]
+fn a_required_argument_with_a_default_may_be_absent() {
+    let schema = json!({
+        "type": "object",
+        "required": ["scale", "path", "more"],
+        "properties": {
+            "scale": {"type": "string", "enum": ["css", "device"], "default": "css"},
+            "path": {"type": "string"},
+            "more": {"type": "object", "required": ["deep"],
+                "properties": {"deep": {"type": "integer", "default": 1}}},
+        },
+    });
+    let validator = Validator::compile_for_arguments(schema.as_object().unwrap()).unwrap();
+    let says = |arguments| validator.check(&arguments).map_err(|it| it.to_string());
+    assert_eq!(says(json!({"path": "a", "more": {}})), Ok(()));
+    assert_eq!(says(json!({"more": {}})), Err("missing argument \"path\"".to_owned()));
+    assert!(says(json!({"path": "a", "more": {}, "scale": 2})).is_err());
+    // A result must be complete.
+    assert!(compile(&schema).unwrap().check(&json!({"path": "a", "more": {"deep": 1}})).is_err());
+}
+
+#[test]
 fn many_violations_are_a_few_lines_and_a_number() {
     let properties: Map<String, Value> =
         (0..40).map(|at| (format!("{at}{}", "x".repeat(400)), json!({"type": "string"}))).collect();

@@ -14,6 +14,7 @@ use std::future::Future;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use openclaw_tools::ToolSource as _;
 use openclaw_tools::audit::Audit;
 use openclaw_tools::native::{NativeTools, Setup};
 use openclaw_tools::{
@@ -105,4 +106,10 @@ impl Approver for Answers {
 
 async fn in_time<T>(future: impl Future<Output = T>) -> T {
     tokio::time::timeout(PATIENCE, future).await.unwrap()
+}
+
+#[test]
+fn models_always_see_the_native_tools() {
+    let tools = Bench::new().tools.tools();
+    assert!(!tools.is_empty() && tools.iter().all(|tool| tool.is_essential()));
 }
