@@ -83,22 +83,9 @@ fn take(chunk: Chunk, observer: &dyn Observer, spoken: &mut ModelOutput) {
             observer.see(Event::Usage(usage));
         }
         Chunk::Again { error, wait } => {
-            let (why, seconds) = (why_again(&error), wait.as_secs_f64().ceil());
+            let (why, seconds) = (error.cause(), wait.as_secs_f64().ceil());
             observer.see(Event::Notice(format!("{why}; retrying in {seconds} s")));
         }
         Chunk::End(stop) => spoken.stop = Some(stop),
-    }
-}
-
-/// Why a request is retried, in short: the error's own message may suggest that the user retry.
-fn why_again(error: &ModelError) -> String {
-    match error {
-        ModelError::RateLimited { provider, .. } | ModelError::Overloaded { provider, .. } => {
-            format!("the model provider `{provider}` is overloaded or limits requests")
-        }
-        ModelError::Unreachable { provider, .. } => {
-            format!("the model provider `{provider}` cannot be reached")
-        }
-        other => other.to_string(),
     }
 }

@@ -38,10 +38,16 @@ pub enum ModelError {
         message: String,
     },
     /// Too many requests.
-    #[error("rate limited by the model provider `{provider}`{}", try_again(*retry_after))]
+    #[error(
+        "rate limited by the model provider `{provider}`{}{}",
+        quoted(message),
+        try_again(*retry_after)
+    )]
     RateLimited {
         /// The provider's id.
         provider: String,
+        /// The provider's message; may be empty.
+        message: String,
         /// How long to wait before the next request.
         retry_after: Option<Duration>,
     },
@@ -140,6 +146,23 @@ impl ModelError {
                 *retry_after
             }
             _ => None,
+        }
+    }
+
+    /// Returns the message without the advice to retry, for a request that is retried anyway.
+    #[must_use]
+    pub fn cause(&self) -> String {
+        match self {
+            Self::RateLimited { provider, message, .. } => {
+                format!("rate limited by the model provider `{provider}`{}", quoted(message))
+            }
+            Self::Overloaded { provider, message, .. } => {
+                format!("the model provider `{provider}` failed{}", quoted(message))
+            }
+            Self::Unreachable { provider, .. } => {
+                format!("the model provider `{provider}` cannot be reached")
+            }
+            other => other.to_string(),
         }
     }
 

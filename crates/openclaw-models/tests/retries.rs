@@ -12,7 +12,7 @@ use tokio::time::Instant;
 
 fn limited(seconds: Option<u64>) -> ModelError {
     let retry_after = seconds.map(Duration::from_secs);
-    ModelError::RateLimited { provider: "x".into(), retry_after }
+    ModelError::RateLimited { provider: "x".into(), message: String::new(), retry_after }
 }
 
 fn unreachable() -> ModelError {

@@ -23,18 +23,20 @@ fn ended(output: Output) -> (i32, String, String) {
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
-/// Creates a folder with three configurations: with errors, with a required server that does not
-/// start, and with a denied tool.
+/// Creates a folder with configurations: with errors, with a required server that does not start,
+/// with a denied tool, and with tools that need approval.
 fn place() -> tempfile::TempDir {
     let place = tempfile::tempdir().unwrap();
     let program = env!("CARGO_BIN_EXE_openclaw");
     let tools = json!({ "deny": ["now"] });
     let denied = json!({ "command": program, "args": ["demo-server"], "tools": tools });
+    let asks = json!({ "command": program, "args": ["demo-server"], "approval": "always" });
     let missing = json!({ "command": "no-such-program-anywhere", "required": true });
     for (file, config) in [
         ("broken.json", json!({ "mcp": 1 })),
         ("required.json", json!({ "mcp": { "servers": { "missing": missing } } })),
         ("denied.json", json!({ "mcp": { "servers": { "demo": denied } } })),
+        ("asks.json", json!({ "mcp": { "servers": { "demo": asks } } })),
     ] {
         fs::write(place.path().join(file), config.to_string()).unwrap();
     }
@@ -170,6 +172,12 @@ fn a_result_is_the_only_document_whatever_the_exit_code() {
         (1, &["secrets", "check", "secret://env/NOT_SET_ANYWHERE"], "secrets", ""),
         (3, &["gateway", "status"], "running", ""),
         (4, &["--config", "denied.json", "mcp", "call", "demo", "now"], "isError", "error: "),
+        (
+            4,
+            &["--config", "asks.json", "agent", "--message", "add 2 and 3"],
+            "calls",
+            "error: the call `mcp_demo_add(a=2, b=3)` was denied: The call needs the user's approval",
+        ),
         (
             5,
             &["agent", "--timeout", "3000", "--message", count],

@@ -113,7 +113,7 @@ pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
     if status == 429
         || report.is(&["rate_limit_error", "rate_limit_exceeded", "RESOURCE_EXHAUSTED"])
     {
-        return ModelError::RateLimited { provider, retry_after };
+        return ModelError::RateLimited { provider, message, retry_after };
     }
     // Some report this with the status of a missing model, or of a server error.
     let plain: String = lower.chars().filter(|c| !matches!(c, '`' | '\'' | '"')).collect();

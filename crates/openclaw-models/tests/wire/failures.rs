@@ -137,7 +137,10 @@ async fn other_errors_say_what_can_be_done() {
     assert_eq!(error.to_string(), "the model provider rejected the request: HTTP status 418");
     let error = told(ApiKind::OpenAi, 429, "retry-after: 3000", &says("slow")).await;
     let retry_after = Some(Duration::from_secs(3_000));
-    assert_eq!(error, ModelError::RateLimited { provider: "mine".into(), retry_after });
+    let (provider, message) = ("mine".into(), "slow".into());
+    assert_eq!(error, ModelError::RateLimited { provider, message, retry_after });
+    let words = "rate limited by the model provider `mine`: slow; retry in 3000 s";
+    assert_eq!(error.to_string(), words);
     let wait = json!([{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "quota",
         "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "90s"}]}}]);
     let error = told(ApiKind::Gemini, 429, "", &wait).await;

@@ -62,8 +62,8 @@ pub(crate) struct AcpArgs {
 The answer goes to stdout, everything else to stderr. Calls that need approval are confirmed at the \
 terminal; without a terminal, the configured fallback applies.
 
-Exit codes: 0 success, 1 the turn failed, 2 wrong usage, 3 no gateway, or a required server is not ready, \
-5 timed out, 78 the configuration has errors, 130 interrupted.")]
+Exit codes: 0 success, 1 the turn failed, 2 wrong usage, 3 no gateway, or a required server is not ready, 4 a call \
+was denied, 5 timed out, 78 the configuration has errors, 130 interrupted.")]
 pub(crate) struct TurnArgs {
     /// The message; `-` reads it from stdin
     #[arg(long, short, value_name = "TEXT", allow_hyphen_values = true)]

@@ -109,9 +109,9 @@ impl SingleTurn<'_> {
         let error = timed_out.map(|limit| format!("timed out after {} ms", limit.as_millis()));
         let answer = TurnOutcome { ending, error: error.or(answer.error.clone()), ..answer };
         self.show(&answer, &turn.run, &session, args, output);
-        match answer.trouble() {
-            Some(trouble) => Err(CommandError::new(ending.exit(), trouble)),
-            None => Ok(Exit::Ok),
+        match answer.exit() {
+            (exit, Some(trouble)) => Err(CommandError::new(exit, trouble)),
+            (exit, None) => Ok(exit),
         }
     }
 
@@ -224,8 +224,9 @@ impl SingleTurn<'_> {
         output: &mut Output,
     ) {
         if output.json {
+            let (_, trouble) = answer.exit();
             output.value(&json!({
-                "ok": answer.ending == TurnStatus::Done,
+                "ok": trouble.is_none(),
                 "sessionKey": session,
                 "runId": run,
                 "text": answer.text,
@@ -233,7 +234,7 @@ impl SingleTurn<'_> {
                 "calls": answer.calls,
                 "usage": answer.usage,
                 "stopReason": answer.stop_reason,
-                "error": answer.trouble(),
+                "error": trouble,
             }));
             return;
         }

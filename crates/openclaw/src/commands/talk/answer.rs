@@ -1,5 +1,6 @@
 //! The result of a turn.
 
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::chat::ErrorKind;
 use openclaw_protocol::{RequestError, detail};
 use serde_json::{Value, json};
@@ -7,6 +8,9 @@ use serde_json::{Value, json};
 use super::call::Call;
 use super::parts::{Message, Part};
 use crate::exit::Exit;
+
+/// The maximum length of the reason of a denial.
+const REASON_CHARS: usize = 300;
 
 /// The result of a turn.
 #[derive(Debug, Clone)]
@@ -131,6 +135,27 @@ impl TurnOutcome {
         self.ending == TurnStatus::Done
             && self.text.trim().is_empty()
             && !parts.iter().any(is_something)
+    }
+
+    /// Returns the exit code, and why it is not [`Exit::Ok`].
+    pub(crate) fn exit(&self) -> (Exit, Option<String>) {
+        match (self.trouble(), self.denied()) {
+            (Some(trouble), _) => (self.ending.exit(), Some(trouble)),
+            (None, Some(denied)) => (Exit::Denied, Some(denied)),
+            (None, None) => (Exit::Ok, None),
+        }
+    }
+
+    /// Returns which call was denied, if the tool was not used later, either.
+    fn denied(&self) -> Option<String> {
+        let is_denied = |call: &Call| call.failure.as_deref() == Some("denied");
+        let lasting = self.calls.iter().enumerate().find(|(at, call)| {
+            let mut later = self.calls[at + 1..].iter();
+            is_denied(call) && !later.any(|other| other.name == call.name && !other.is_error)
+        });
+        let (_, call) = lasting?;
+        let reason = clean_line(Untrusted::new(call.result()), REASON_CHARS);
+        Some(format!("the call `{}` was denied: {reason}", call.asked()))
     }
 
     /// Returns why there is no complete answer; `None` if there is one.
