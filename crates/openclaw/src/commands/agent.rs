@@ -19,7 +19,6 @@ use super::talk::{
 use crate::cli::TurnArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
-use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::Signals;
 

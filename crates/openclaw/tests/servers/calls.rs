@@ -282,3 +282,15 @@ fn denied_and_unusable_tools_are_reported_with_the_reason() {
         assert!(stderr.contains("`tools.deny`"), "{args:?}: {stderr}");
     }
 }
+
+#[test]
+fn without_a_terminal_descriptions_are_not_truncated() {
+    let words = format!("Reads {}and returns the last.", "one line after another, ".repeat(9));
+    let place = Place::new(&[(
+        "test",
+        &Script::new().tools([Tool::new("long").description(words.as_str())]),
+    )]);
+    let (exit, stdout, stderr) = place.said(&["mcp", "tools"]);
+    assert_eq!(exit, 0, "{stderr}");
+    assert!(stdout.contains(&words), "{stdout}");
+}
