@@ -3,6 +3,7 @@
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use super::auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
+use super::mcp_server::McpServerArgs;
 use super::servers::{
     CallArgs, CompleteArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs,
     RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, StatusArgs, ToolsArgs,
@@ -100,6 +101,8 @@ The files of other programs are never changed. Both the user's files and those i
 Exit codes: 0 success, 1 a chosen server cannot be added, 2 wrong usage, 78 the configuration has \
 errors. `--all` skips servers that cannot be added, and reports them.")]
     Import(ImportArgs),
+    /// Serve an MCP client, like `openclaw mcp-server`
+    Serve(McpServerArgs),
 }
 
 #[derive(Debug, Args)]

@@ -53,6 +53,7 @@ pub(crate) fn run(
             connect::connect(url, name.as_deref(), !no_check, flag, edge, output)
         }
         McpCommand::Import(args) => import::import(args, flag, edge, output),
+        McpCommand::Serve(args) => super::mcp_server::serve(args, flag, edge, output),
         McpCommand::List(args) => list::list(args, flag, edge, output),
         McpCommand::Servers(args) => servers::servers(args, flag, edge, output),
         McpCommand::Tools(args) => tools::tools(args, flag, edge, output),
