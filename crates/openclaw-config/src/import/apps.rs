@@ -123,12 +123,12 @@ impl App {
     }
 }
 
-fn variable_path(machine: SearchContext<'_>, name: &str) -> Option<PathBuf> {
+pub(crate) fn variable_path(machine: SearchContext<'_>, name: &str) -> Option<PathBuf> {
     (machine.variable)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
 }
 
 /// Returns the folder where desktop programs keep their settings.
-fn settings_folder(machine: SearchContext<'_>) -> Option<PathBuf> {
+pub(crate) fn settings_folder(machine: SearchContext<'_>) -> Option<PathBuf> {
     let (variable, usual) = match machine.platform {
         Platform::MacOs => return Some(machine.home?.join("Library/Application Support")),
         Platform::Windows => ("APPDATA", "AppData/Roaming"),
@@ -201,7 +201,7 @@ impl Place {
 }
 
 /// Parses JSON with comments, which some programs allow.
-fn parse(text: &str) -> Result<Value, String> {
+pub(crate) fn parse(text: &str) -> Result<Value, String> {
     let mut sources = Sources::default();
     let id = sources.add(String::new(), text.to_owned());
     match tree::parse(&sources, id) {
