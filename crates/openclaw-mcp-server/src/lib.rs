@@ -2,12 +2,15 @@
 //!
 //! - [`demo`]: a small server for trying out clients.
 //! - [`serve`]: the server for other programs, a client of the gateway's `Surface`. Its tool
-//!   `order_openclaw` (`order/`) sends a message to an agent; `sessions` has the tools around it.
+//!   `order_openclaw` (`order/`) sends a message to an agent; `media/` reads its attachments, and
+//!   `sessions` has the tools around it.
 
 pub mod demo;
+mod media;
 mod order;
 mod server;
 mod sessions;
 mod transport;
 
+pub use media::{PdfReader, extract_pdf};
 pub use server::{Options, ServeError, serve, serve_stdio};

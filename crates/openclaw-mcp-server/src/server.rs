@@ -6,8 +6,9 @@ use std::sync::Arc;
 
 use openclaw_protocol::Connect;
 use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, Implementation,
-    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
+    GetTaskParams, GetTaskResult, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::transport::stdio_pipes;
@@ -15,7 +16,8 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::order::{self, Orders};
+use crate::media::PdfReader;
+use crate::order::{self, OrderTasks, Orders};
 use crate::sessions;
 use crate::transport::Lines;
 
@@ -32,6 +34,8 @@ pub struct Options {
     pub agent: Option<String>,
     /// Folders whose files may be attached, besides the agent's workspace.
     pub folders: Vec<PathBuf>,
+    /// Reads the text of PDF documents, for models that cannot.
+    pub pdf: Option<PdfReader>,
     /// The version of this program.
     pub version: String,
 }
@@ -69,26 +73,30 @@ pub async fn serve(
     let gone = CancellationToken::new();
     let lines = Lines::new(input, output, gone.clone());
     let version = options.version.clone();
-    let server = Server { orders: Arc::new(Orders::new(options, gone)), version };
+    let orders = Arc::new(Orders::new(options, gone));
+    let server = Server { orders, tasks: OrderTasks::default(), version };
     let running = match server.serve(lines).await {
         Ok(running) => running,
         // A client may disconnect before the handshake.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
         Err(error) => return Err(ServeError(error.to_string())),
     };
-    running.waiting().await.map_err(|error| ServeError(error.to_string()))?;
-    Ok(())
+    let orders = Arc::clone(&running.service().orders);
+    let ended = running.waiting().await;
+    orders.finish().await;
+    ended.map(drop).map_err(|error| ServeError(error.to_string()))
 }
 
 struct Server {
     orders: Arc<Orders>,
+    tasks: OrderTasks,
     version: String,
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let this = Implementation::new("openclaw", &self.version).with_title("OpenClaw");
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().build())
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
             .with_server_info(this)
             .with_instructions(INSTRUCTIONS)
     }
@@ -110,7 +118,12 @@ impl ServerHandler for Server {
     ) -> Result<CallToolResponse, ErrorData> {
         let arguments = request.arguments.unwrap_or_default();
         if request.name == order::NAME {
-            return Ok(self.orders.call(arguments, context).await.into());
+            let capabilities = context.client_capabilities();
+            let takes_tasks = capabilities.is_some_and(|client| client.supports_tasks());
+            return Ok(match takes_tasks {
+                true => self.tasks.call(&self.orders, arguments, context).await,
+                false => self.orders.call(arguments, context).await.into(),
+            });
         }
         match sessions::call(&self.orders, &request.name, arguments).await {
             Some(result) => Ok(result.into()),
@@ -119,6 +132,22 @@ impl ServerHandler for Server {
                 Err(ErrorData::invalid_params(words, None))
             }
         }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.tasks.manager.get_task(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.manager.cancel_task(&request.task_id)
     }
 }
 

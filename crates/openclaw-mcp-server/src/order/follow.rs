@@ -73,6 +73,12 @@ impl End {
         Self { status, message: None, usage: None, error: Some(error.into()) }
     }
 
+    /// Whether the last message has images or other files.
+    pub(crate) fn has_media(&self) -> bool {
+        let content = self.message.as_ref().and_then(|message| message.get("content")?.as_array());
+        content.into_iter().flatten().any(|part| part["type"] != "text")
+    }
+
     /// The text of the last message.
     pub(crate) fn text(&self) -> String {
         text_of(self.message.as_ref())

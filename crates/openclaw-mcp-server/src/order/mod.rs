@@ -6,6 +6,7 @@ pub(crate) mod key;
 mod progress;
 mod result;
 mod run;
+mod tasks;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -20,12 +21,15 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::{OwnedMutexGuard, Semaphore};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
+use crate::media::{Fetcher, FileArgument};
 use crate::server::{Options, failure};
 use progress::Progress;
+pub(crate) use result::MediaEntry;
 use run::Run;
+pub(crate) use tasks::OrderTasks;
 
 /// The tool's name.
 pub(crate) const NAME: &str = "order_openclaw";
@@ -33,6 +37,8 @@ pub(crate) const NAME: &str = "order_openclaw";
 const MAX_ORDERS: usize = 32;
 /// The timeout of a message without one of its own.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+/// How long runs may take to end when the client is gone.
+const FINISH: Duration = Duration::from_secs(3);
 /// How long the gateway may take to start.
 const CONNECT: Duration = Duration::from_secs(60);
 
@@ -53,6 +59,20 @@ pub(crate) struct Arguments {
     #[serde(default)]
     #[schemars(range(min = 1, max = 86_400_000))]
     timeout_ms: Option<u64>,
+    /// Files for the agent: images, audio, video, PDF and text, at most 15 MB together.
+    #[serde(default)]
+    attachments: Vec<FileArgument>,
+}
+
+impl Arguments {
+    /// How long the caller wants to wait.
+    fn patience(&self) -> Result<Duration, String> {
+        match self.timeout_ms {
+            None => Ok(USUAL_TIMEOUT),
+            Some(limit @ 1..=86_400_000) => Ok(Duration::from_millis(limit)),
+            Some(_) => Err("invalid `timeoutMs`: it must be 1 to 86400000".to_owned()),
+        }
+    }
 }
 
 /// Returns the definition of the tool.
@@ -88,12 +108,26 @@ pub(crate) struct Orders {
     /// Cancelled when the client is gone.
     gone: CancellationToken,
     slots: Semaphore,
+    fetcher: Fetcher,
     lanes: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
 }
 
 impl Orders {
     pub(crate) fn new(options: Options, gone: CancellationToken) -> Self {
-        Self { options, gone, slots: Semaphore::new(MAX_ORDERS), lanes: Mutex::default() }
+        Self {
+            options,
+            gone,
+            slots: Semaphore::new(MAX_ORDERS),
+            fetcher: Fetcher::default(),
+            lanes: Mutex::default(),
+        }
+    }
+
+    /// Aborts what is still running, and waits for it, at most a few seconds.
+    pub(crate) async fn finish(&self) {
+        self.gone.cancel();
+        let all = u32::try_from(MAX_ORDERS).unwrap_or(u32::MAX);
+        let _ = timeout(FINISH, self.slots.acquire_many(all)).await;
     }
 
     /// The agent that a caller named, or the usual one; `None` for the gateway's default.
@@ -107,7 +141,7 @@ impl Orders {
     /// Why there is none.
     pub(crate) async fn connect(&self) -> Result<Arc<dyn Surface>, String> {
         let connecting = self.options.connect.connect();
-        timeout_at(Instant::now() + CONNECT, connecting)
+        timeout(CONNECT, connecting)
             .await
             .unwrap_or_else(|_| Err(format!("no gateway within {} s", CONNECT.as_secs())))
             .map_err(|error| format!("no connection to the gateway: {error}"))
@@ -119,31 +153,38 @@ impl Orders {
         arguments: JsonObject,
         context: RequestContext<RoleServer>,
     ) -> CallToolResult {
-        let progress = Progress::new(&context);
-        let cancelled = context.ct.clone();
-        let order = self.order(arguments, &progress, &cancelled);
+        let arguments = match parse(arguments) {
+            Ok(arguments) => arguments,
+            Err(words) => return failure(words),
+        };
+        self.run(arguments, &Progress::of_request(&context), &context.ct).await
+    }
+
+    /// Runs a message to its end, or until it is cancelled.
+    async fn run(
+        &self,
+        arguments: Arguments,
+        progress: &Progress,
+        cancelled: &CancellationToken,
+    ) -> CallToolResult {
         tokio::select! {
-            result = order => result.unwrap_or_else(failure),
+            result = self.order(arguments, progress, cancelled) => result.unwrap_or_else(failure),
             never = progress.report() => match never {},
         }
     }
 
     async fn order(
         &self,
-        arguments: JsonObject,
+        arguments: Arguments,
         progress: &Progress,
         cancelled: &CancellationToken,
     ) -> Result<CallToolResult, String> {
-        let Arguments { message, session_key, agent_id, timeout_ms } = parse(arguments)?;
-        let deadline = timeout_ms.map_or(USUAL_TIMEOUT, Duration::from_millis);
-        if deadline.is_zero() || deadline > Duration::from_secs(24 * 60 * 60) {
-            return Err("invalid `timeoutMs`: it must be 1 to 86400000".to_owned());
-        }
-        let deadline = Instant::now() + deadline;
+        let deadline = Instant::now() + arguments.patience()?;
+        let Arguments { message, session_key, agent_id, attachments, .. } = arguments;
         if message.len() > MAX_MESSAGE {
             return Err(MESSAGE_TOO_LONG.to_owned());
         }
-        if message.trim().is_empty() {
+        if message.trim().is_empty() && attachments.is_empty() {
             return Err("the message is empty".to_owned());
         }
         let agent = match &session_key {
@@ -164,7 +205,7 @@ impl Orders {
         // Before the first await: messages of one conversation are sent in the order of the calls.
         let lane = self.lane(&session);
         let run = Run { orders: self, progress, cancelled, session, agent, deadline };
-        Ok(run.start(lane, message).await)
+        Ok(run.start(lane, message, attachments).await)
     }
 
     /// Joins the queue of a conversation.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
 use rmcp::service::{Peer, RequestContext, RoleServer};
+use rmcp::task_manager::TaskContext;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -17,18 +18,32 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// The progress of a run.
 pub(crate) struct Progress {
-    /// Who asked for it.
-    asked: Option<(Peer<RoleServer>, ProgressToken)>,
+    sink: Sink,
     state: watch::Sender<String>,
 }
 
+/// Where progress is reported.
+enum Sink {
+    /// Nowhere: the client did not ask for it.
+    None,
+    /// To the client, which asked for it with this token.
+    Client(Peer<RoleServer>, ProgressToken),
+    /// In the state of a task.
+    Task(TaskContext),
+}
+
 impl Progress {
-    pub(crate) fn new(context: &RequestContext<RoleServer>) -> Self {
+    pub(crate) fn of_request(context: &RequestContext<RoleServer>) -> Self {
         let token = context.meta.get_progress_token();
-        Self {
-            asked: token.map(|token| (context.peer.clone(), token)),
-            state: watch::Sender::new("starting".to_owned()),
-        }
+        Self::new(token.map_or(Sink::None, |token| Sink::Client(context.peer.clone(), token)))
+    }
+
+    pub(crate) fn of_task(task: TaskContext) -> Self {
+        Self::new(Sink::Task(task))
+    }
+
+    fn new(sink: Sink) -> Self {
+        Self { sink, state: watch::Sender::new("starting".to_owned()) }
     }
 
     /// Sets the current state.
@@ -43,7 +58,9 @@ impl Progress {
 
     /// Sends notifications until it is dropped.
     pub(crate) async fn report(&self) -> Infallible {
-        let Some((peer, token)) = &self.asked else { std::future::pending().await };
+        if matches!(self.sink, Sink::None) {
+            std::future::pending::<()>().await;
+        }
         let mut state = self.state.subscribe();
         state.mark_changed();
         let mut sent = 0.0;
@@ -52,9 +69,15 @@ impl Progress {
             let _ = timeout(HEARTBEAT, state.changed()).await;
             sent += 1.0;
             let message = state.borrow_and_update().clone();
-            let notification = ProgressNotificationParam::new(token.clone(), sent);
-            // It fails only if the client is gone.
-            let _ = peer.notify_progress(notification.with_message(message)).await;
+            match &self.sink {
+                Sink::None => {}
+                Sink::Task(task) => task.set_status_message(message),
+                Sink::Client(peer, token) => {
+                    let progress = ProgressNotificationParam::new(token.clone(), sent);
+                    // It fails only if the client is gone.
+                    let _ = peer.notify_progress(progress.with_message(message)).await;
+                }
+            }
             sleep(PAUSE).await;
         }
     }

@@ -1,9 +1,13 @@
 //! A run: from the message to its end.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
-use openclaw_protocol::chat::{AbortParams, HistoryParams, SendParams, SendResult, SendStatus};
-use openclaw_protocol::{EventReceiver, Received, RequestError, Surface, ask, rpc};
+use openclaw_protocol::agents::ListParams as AgentsParams;
+use openclaw_protocol::chat::{
+    AbortParams, Attachment, HistoryParams, SendParams, SendResult, SendStatus,
+};
+use openclaw_protocol::{EventReceiver, Received, RequestError, Surface, ask, keys, rpc};
 use rmcp::model::CallToolResult;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -14,6 +18,8 @@ use super::follow::{End, Status, Step, text_of};
 use super::progress::Progress;
 use super::result::{Output, result};
 use super::{Orders, key};
+use crate::media::{self, FileArgument, Returned, Sources};
+use crate::server::failure;
 
 /// The timeout of a short request to the gateway.
 const SHORT: Duration = Duration::from_secs(30);
@@ -40,15 +46,23 @@ impl Run<'_> {
         self,
         lane: impl Future<Output = L>,
         message: String,
+        files: Vec<FileArgument>,
     ) -> CallToolResult {
         let run = key::random();
         let mut answer = Answer::default();
+        let mut media = Returned::default();
         let end = tokio::select! {
             biased;
             () = self.stopped() => End::bare(self.why_stopped(), "it had not been sent yet"),
-            started = self.send(lane, message, &run) => match started {
-                Ok(mut started) => self.follow(&mut started, &mut answer).await,
-                Err(words) => End::bare(Status::Failed, words),
+            started = self.send(lane, message, files, &run) => match started {
+                Ok(mut started) => {
+                    let end = self.follow(&mut started, &mut answer).await;
+                    if started.has_calls || started.has_gap || end.has_media() {
+                        media = started.media().await;
+                    }
+                    end
+                }
+                Err(words) => return failure(words),
             },
         };
         let output = Output {
@@ -58,9 +72,9 @@ impl Run<'_> {
             status: end.status.name(),
             error: end.error,
             usage: end.usage,
-            media: Vec::new(),
+            media: media.list,
         };
-        result(output, end.status, Vec::new())
+        result(output, end.status, media.blocks)
     }
 
     /// Waits until the run is not wanted any more.
@@ -81,12 +95,17 @@ impl Run<'_> {
         &self,
         lane: impl Future<Output = L>,
         message: String,
+        files: Vec<FileArgument>,
         run: &str,
     ) -> Result<Started, String> {
         self.progress.set("waiting for earlier messages of this conversation");
         let _turn = lane.await;
         self.progress.set("waiting for the gateway");
         let surface = self.orders.connect().await?;
+        let attachments = match files.is_empty() {
+            true => None,
+            false => Some(self.attach(&*surface, files).await?),
+        };
         // Subscribed before sending, so that no event is missed.
         let events = surface.events();
         let left = self.deadline.saturating_duration_since(Instant::now());
@@ -94,6 +113,7 @@ impl Run<'_> {
             session_key: self.session.clone(),
             agent_id: self.agent.clone(),
             message,
+            attachments,
             // No slash command is executed, and no channel gets the answer.
             suppress_command_interpretation: Some(true),
             deliver: Some(false),
@@ -105,7 +125,27 @@ impl Run<'_> {
         let answered = answered.map_err(|_| "the gateway did not respond in time".to_owned())?;
         answered.map_err(|error| error.to_string())?;
         self.progress.set("the agent is working");
-        Ok(Started { surface, events, sent, has_gap: false })
+        Ok(Started { surface, events, sent, has_gap: false, has_calls: false })
+    }
+
+    /// Reads the attachments.
+    async fn attach(
+        &self,
+        surface: &dyn Surface,
+        files: Vec<FileArgument>,
+    ) -> Result<Vec<Attachment>, String> {
+        self.progress.set("reading the attachments");
+        let Orders { options, fetcher, .. } = self.orders;
+        let agents = timeout(SHORT, ask::<rpc::AgentsList>(surface, AgentsParams::default())).await;
+        let agents = agents.map_err(|_| "the gateway did not respond in time".to_owned())?;
+        let agents = agents.map_err(|error| error.to_string())?;
+        let id = self.agent.as_deref().or(keys::agent_of(&self.session));
+        let id = id.unwrap_or(&agents.default_id);
+        let workspace = agents.agents.iter().find(|agent| agent.id == id);
+        let workspace = workspace.and_then(|agent| agent.workspace.as_ref()).map(PathBuf::from);
+        let folders = workspace.into_iter().chain(options.folders.iter().cloned()).collect();
+        let sources = Sources { folders, fetcher, pdf: options.pdf.as_ref() };
+        media::load(files, &sources).await
     }
 
     /// Follows a run to its end; aborts it if it is not wanted any more.
@@ -143,9 +183,26 @@ struct Started {
     sent: SendParams,
     /// Whether events were lost, perhaps the end.
     has_gap: bool,
+    /// Whether tools were called.
+    has_calls: bool,
 }
 
 impl Started {
+    /// Returns the images and other files of the run. They are not worth failing for.
+    async fn media(&self) -> Returned {
+        let SendParams { session_key, agent_id, idempotency_key, .. } = &self.sent;
+        let reading =
+            media::of_run(&*self.surface, session_key, agent_id.as_deref(), idempotency_key);
+        match timeout(SHORT, reading).await {
+            Ok(Ok(media)) => media,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "cannot read the media of a run");
+                Returned::default()
+            }
+            Err(_) => Returned::default(),
+        }
+    }
+
     /// Waits for the end of the run. Cancel-safe.
     async fn end(&mut self, answer: &mut Answer, progress: &Progress) -> End {
         loop {
@@ -176,6 +233,7 @@ impl Started {
                 Some(Step::Replaced(text)) => answer.replace(&text),
                 Some(Step::Thinking) => progress.set("thinking"),
                 Some(Step::Called(tool)) => {
+                    self.has_calls = true;
                     answer.end_block();
                     progress.set(format!("calling {tool}"));
                 }
