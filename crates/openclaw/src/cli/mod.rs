@@ -2,6 +2,7 @@
 
 mod auth;
 mod front;
+mod install;
 mod mcp;
 mod mcp_server;
 mod servers;
@@ -17,6 +18,7 @@ pub(crate) use front::{
     AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand,
     TokenCommand, TokenScope, TurnArgs,
 };
+pub(crate) use install::{ClientArg, InstallArgs, InstallTarget};
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
 pub(crate) use mcp_server::{GatewayChoice, McpServerArgs};
 pub(crate) use servers::{
@@ -306,6 +308,8 @@ mod tests {
         "acp",
         "mcp-server --verbose",
         "mcp serve",
+        "mcp install cursor --dry-run",
+        "mcp uninstall cursor",
         "mcp client-metadata --url=x",
         "config validate",
         "config show",

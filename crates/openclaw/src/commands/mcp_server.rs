@@ -44,6 +44,7 @@ fn order(
                 connect,
                 agent: args.order.agent.clone(),
                 folders: args.order.attach_from.clone(),
+                pdf: edge.pdf_reader(),
                 version: env!("CARGO_PKG_VERSION").to_owned(),
             };
             serve_stdio(options).await.map_err(|error| error.to_string())
