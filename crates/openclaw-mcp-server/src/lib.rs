@@ -8,6 +8,7 @@
 pub mod demo;
 mod media;
 mod order;
+mod schema;
 mod server;
 mod sessions;
 mod transport;

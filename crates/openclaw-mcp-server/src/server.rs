@@ -75,7 +75,7 @@ pub async fn serve(
     let version = options.version.clone();
     let orders = Arc::new(Orders::new(options, gone));
     let server = Server { orders, tasks: OrderTasks::default(), version };
-    let running = match server.serve(lines).await {
+    let running = match Box::pin(server.serve(lines)).await {
         Ok(running) => running,
         // A client may disconnect before the handshake.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),

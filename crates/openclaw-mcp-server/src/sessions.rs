@@ -1,5 +1,6 @@
 //! The tools around `order_openclaw`: list conversations, read one, abort a run.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::chat::{AbortParams, HistoryParams};
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::order::{Orders, key, parse};
+use crate::schema;
 use crate::server::failure;
 
 const LIST: &str = "list_openclaw_sessions";
@@ -89,20 +91,35 @@ impl From<Row> for Listed {
 
 /// Returns the definitions of the tools.
 pub(crate) fn tools() -> Vec<Tool> {
-    let tool = |name, title: &str, description, hints: ToolAnnotations| {
-        Tool::new(name, description, JsonObject::new())
+    let tool = |name, title: &str, description, schema: Arc<JsonObject>, hints: ToolAnnotations| {
+        Tool::new(name, description, schema)
             .with_title(title)
             .with_annotations(hints.open_world(false))
     };
     let reads = || ToolAnnotations::new().read_only(true);
     let changes = ToolAnnotations::new().read_only(false).destructive(false).idempotent(true);
     vec![
-        tool(LIST, "List conversations", "Lists conversations with OpenClaw agents.", reads())
-            .with_input_schema::<List>(),
-        tool(READ, "Read a conversation", "Returns messages of a conversation.", reads())
-            .with_input_schema::<Read>(),
-        tool(ABORT, "Abort a run", "Aborts the running messages of a conversation.", changes)
-            .with_input_schema::<Abort>(),
+        tool(
+            LIST,
+            "List conversations",
+            "Lists conversations with OpenClaw agents.",
+            schema::of::<List>(),
+            reads(),
+        ),
+        tool(
+            READ,
+            "Read a conversation",
+            "Returns messages of a conversation.",
+            schema::of::<Read>(),
+            reads(),
+        ),
+        tool(
+            ABORT,
+            "Abort a run",
+            "Aborts the running messages of a conversation.",
+            schema::of::<Abort>(),
+            changes,
+        ),
     ]
 }
 
@@ -122,6 +139,9 @@ pub(crate) async fn call(
 }
 
 async fn request<R: Rpc>(orders: &Orders, params: R::Params) -> Result<R::Result, String> {
+    let Ok(_slot) = orders.lookups.acquire().await else {
+        return Err("the server is stopping".to_owned());
+    };
     let surface = orders.connect().await?;
     let answer = timeout(SHORT, ask::<R>(&*surface, params)).await;
     let answer = answer.map_err(|_| "the gateway did not respond in time".to_owned())?;

@@ -23,6 +23,9 @@ const TAIL: usize = 256;
 /// Nothing is read while this many messages, or bytes of them, wait for the client to read.
 const MAX_UNREAD: usize = 64;
 const MAX_UNREAD_BYTES: usize = 8 * 1024 * 1024;
+/// Nothing is read while this many requests are in progress. Long ones are far fewer, so that some
+/// of them end soon.
+const MAX_OPEN: usize = 256;
 /// How long running requests may go on after the client has closed its end.
 const FINISH: Duration = Duration::from_secs(1);
 
@@ -181,13 +184,15 @@ impl<W> Output<W> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until the client has read enough of what was sent.
+    /// Waits until the client has read enough of what was sent, and few requests are in progress.
     async fn until_read(&self) {
         loop {
             let read = self.read.notified();
             let is_full = {
                 let state = self.lock();
-                state.unread >= MAX_UNREAD || state.unread_bytes >= MAX_UNREAD_BYTES
+                state.unread >= MAX_UNREAD
+                    || state.unread_bytes >= MAX_UNREAD_BYTES
+                    || state.open.len() >= MAX_OPEN
             };
             if !is_full {
                 return;

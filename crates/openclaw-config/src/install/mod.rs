@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::edit::{Document, EditError, save_text};
-use crate::import::{SearchContext, parse_json, settings_folder, variable_path};
+use crate::import::{Platform, SearchContext, parse_json};
 use crate::source::{ReadError, read_text};
 
 /// A program that can use an MCP server.
@@ -102,25 +102,19 @@ impl McpClient {
     /// # Errors
     /// If the home folder is unknown.
     pub fn file(self, machine: SearchContext<'_>) -> Result<PathBuf, InstallError> {
-        let home = |path: &str| machine.home.map(|home| home.join(path));
-        let settings = |path: &str| settings_folder(machine).map(|folder| folder.join(path));
-        let moved = |variable: &str, usual: &str, file: &str| {
-            let folder = variable_path(machine, variable).or_else(|| home(usual));
-            folder.map(|folder| folder.join(file))
-        };
         let file = match self {
-            Self::ClaudeCode => moved("CLAUDE_CONFIG_DIR", "", ".claude.json"),
-            Self::ClaudeDesktop => settings("Claude/claude_desktop_config.json"),
-            Self::Cursor => home(".cursor/mcp.json"),
-            Self::VsCode => settings("Code/User/mcp.json"),
-            Self::Codex => moved("CODEX_HOME", ".codex", "config.toml"),
-            Self::Zed if machine.platform == crate::import::Platform::Windows => {
-                settings("Zed/settings.json")
+            Self::ClaudeCode => machine.relocated("CLAUDE_CONFIG_DIR", "", ".claude.json"),
+            Self::ClaudeDesktop => machine.in_settings("Claude/claude_desktop_config.json"),
+            Self::Cursor => machine.at_home(".cursor/mcp.json"),
+            Self::VsCode => machine.in_settings("Code/User/mcp.json"),
+            Self::Codex => machine.relocated("CODEX_HOME", ".codex", "config.toml"),
+            Self::Zed if machine.platform == Platform::Windows => {
+                machine.in_settings("Zed/settings.json")
             }
             // Also on macOS.
-            Self::Zed => moved("XDG_CONFIG_HOME", ".config", "zed/settings.json"),
-            Self::GeminiCli => home(".gemini/settings.json"),
-            Self::NodeOpenClaw => home(".openclaw/openclaw.json"),
+            Self::Zed => machine.relocated("XDG_CONFIG_HOME", ".config", "zed/settings.json"),
+            Self::GeminiCli => machine.at_home(".gemini/settings.json"),
+            Self::NodeOpenClaw => machine.at_home(".openclaw/openclaw.json"),
         };
         file.ok_or(InstallError::NoHome)
     }
@@ -141,13 +135,12 @@ impl McpClient {
     /// Returns the entry for a local program.
     fn entry(self, command: &str, args: &[String]) -> Value {
         let mut entry = Map::new();
-        match self {
-            Self::ClaudeCode | Self::VsCode => {
-                drop(entry.insert("type".to_owned(), json!("stdio")))
-            }
-            Self::Zed => drop(entry.insert("source".to_owned(), json!("custom"))),
-            _ => {}
-        }
+        let marked = match self {
+            Self::ClaudeCode | Self::VsCode => Some(("type", "stdio")),
+            Self::Zed => Some(("source", "custom")),
+            _ => None,
+        };
+        entry.extend(marked.map(|(key, value)| (key.to_owned(), json!(value))));
         entry.insert("command".to_owned(), json!(command));
         entry.insert("args".to_owned(), json!(args));
         Value::Object(entry)
@@ -229,7 +222,6 @@ fn ended(document: &Document) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::import::Platform;
 
     const CLIENTS: [McpClient; 8] = [
         McpClient::ClaudeCode,

@@ -36,15 +36,17 @@ pub(super) fn read(path: &str, folders: &[PathBuf], max_bytes: usize) -> Result<
 
 /// Returns the part of a path below a folder; `None` if it is elsewhere.
 fn relative(path: &Path, folder: &Path) -> Option<PathBuf> {
-    if path.is_relative() {
-        return Some(path.to_owned());
-    }
-    // The folder itself may be reached through a link, as `/tmp` is on macOS.
-    let real = std::fs::canonicalize(folder).ok();
-    [Some(folder), real.as_deref()]
-        .into_iter()
-        .flatten()
-        .find_map(|folder| path.strip_prefix(folder).ok().map(Path::to_owned))
+    let inside = match path.is_relative() {
+        true => path.to_owned(),
+        false => {
+            // The folder itself may be reached through a link, as `/tmp` is on macOS.
+            let real = std::fs::canonicalize(folder).ok();
+            let mut folders = [Some(folder), real.as_deref()].into_iter().flatten();
+            folders.find_map(|folder| path.strip_prefix(folder).ok().map(Path::to_owned))?
+        }
+    };
+    let is_root = inside.as_os_str().is_empty();
+    Some(if is_root { PathBuf::from(".") } else { inside })
 }
 
 /// Reads a file in a folder. The error is `None` if it does not exist.
@@ -108,7 +110,7 @@ mod tests {
             ("folder", "is a folder"),
             ("pipe", "is not a regular file"),
             ("missing", "does not exist"),
-            ("", "cannot be read"),
+            ("", "is a folder"),
             ("a\0b", "cannot be read"),
         ] {
             let error = read(path, 100).unwrap_err();
@@ -121,7 +123,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = std::fs::File::create(folder.path().join("huge")).unwrap();
         file.set_len(1 << 30).unwrap();
-        let error = read("huge", &[folder.path().to_owned()], 1_000).unwrap_err();
+        let error = read("huge", &[folder.path().to_owned()], 1_000).err().unwrap();
         assert!(error.contains("too large"), "{error}");
     }
 }

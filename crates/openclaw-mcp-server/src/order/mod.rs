@@ -25,6 +25,7 @@ use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
 use crate::media::{Fetcher, FileArgument};
+use crate::schema;
 use crate::server::{Options, failure};
 use progress::Progress;
 pub(crate) use result::MediaEntry;
@@ -35,6 +36,8 @@ pub(crate) use tasks::OrderTasks;
 pub(crate) const NAME: &str = "order_openclaw";
 /// Maximum number of messages in progress.
 const MAX_ORDERS: usize = 32;
+/// Maximum number of other requests to the gateway at a time. Further ones wait.
+const MAX_LOOKUPS: usize = 8;
 /// The timeout of a message without one of its own.
 const USUAL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
 /// How long runs may take to end when the client is gone.
@@ -81,10 +84,9 @@ pub(crate) fn tool() -> Tool {
         and tools, and returns its complete answer. The result names the `sessionKey` of the \
         conversation: pass it again to continue. Calls with different keys run in parallel.";
     let hints = ToolAnnotations::new().read_only(false).open_world(true);
-    Tool::new(NAME, description, JsonObject::new())
+    Tool::new(NAME, description, schema::of::<Arguments>())
         .with_title("Ask an OpenClaw agent")
-        .with_input_schema::<Arguments>()
-        .with_output_schema::<result::Output>()
+        .with_raw_output_schema(schema::of::<result::Output>())
         .with_annotations(hints)
 }
 
@@ -108,6 +110,8 @@ pub(crate) struct Orders {
     /// Cancelled when the client is gone.
     gone: CancellationToken,
     slots: Semaphore,
+    /// Limits the short requests of the other tools.
+    pub(crate) lookups: Semaphore,
     fetcher: Fetcher,
     lanes: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
 }
@@ -118,6 +122,7 @@ impl Orders {
             options,
             gone,
             slots: Semaphore::new(MAX_ORDERS),
+            lookups: Semaphore::new(MAX_LOOKUPS),
             fetcher: Fetcher::default(),
             lanes: Mutex::default(),
         }

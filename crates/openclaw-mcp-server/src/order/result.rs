@@ -40,7 +40,6 @@ pub(crate) struct MediaEntry {
     /// Its size in bytes.
     pub(crate) bytes: usize,
     /// Whether it is too large to be part of the result.
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) omitted: bool,
 }
 

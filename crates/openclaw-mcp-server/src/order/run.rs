@@ -65,11 +65,13 @@ impl Run<'_> {
                 Err(words) => return failure(words),
             },
         };
+        let status = end.status.name();
+        tracing::info!(session = %self.session, %run, status, "run ended");
         let output = Output {
             text: answer.finish(&end.text()),
             session_key: self.session,
             run_id: run,
-            status: end.status.name(),
+            status,
             error: end.error,
             usage: end.usage,
             media: media.list,
@@ -124,6 +126,7 @@ impl Run<'_> {
         let answered = timeout(SHORT, ask::<rpc::ChatSend>(&*surface, sent.clone())).await;
         let answered = answered.map_err(|_| "the gateway did not respond in time".to_owned())?;
         answered.map_err(|error| error.to_string())?;
+        tracing::info!(session = %self.session, %run, "message sent");
         self.progress.set("the agent is working");
         Ok(Started { surface, events, sent, has_gap: false, has_calls: false })
     }

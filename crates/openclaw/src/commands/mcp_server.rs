@@ -5,12 +5,10 @@ use std::path::Path;
 use openclaw_mcp_server::{Options, serve_stdio};
 
 use super::link::{Beside, Need, Role};
-use super::{block_on, load_config_at, log_warnings};
 use crate::cli::McpServerArgs;
 use crate::edge::Edge;
-use crate::error::{CommandResult, Context as _};
+use crate::error::CommandResult;
 use crate::output::Output;
-use crate::signals::Signals;
 
 /// Serves until stdin closes.
 pub(crate) fn serve(
@@ -30,25 +28,17 @@ fn order(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let paths = edge.paths(flag)?;
-    block_on(async {
-        // Before any process is spawned: from here on, a signal must not leave one behind.
-        let mut signals = Signals::listen().context("cannot start")?;
-        let (config, report) = load_config_at(&paths, edge, output)?;
-        log_warnings(&report);
-        // No user is present: what needs an approval is decided by the configured fallback.
-        let need = Need::Agents(Role::Script);
-        let gateway = Beside { choice: &args.gateway, need, paths: &paths, edge };
-        let serve = async |connect| {
-            let options = Options {
-                connect,
-                agent: args.order.agent.clone(),
-                folders: args.order.attach_from.clone(),
-                pdf: edge.pdf_reader(),
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-            };
-            serve_stdio(options).await.map_err(|error| error.to_string())
+    // No user is present: what needs an approval is decided by the configured fallback.
+    let need = Need::Agents(Role::Script);
+    let gateway = Beside { choice: &args.gateway, need, flag, edge };
+    gateway.serve(output, |client, _| {
+        let options = Options {
+            connect: client.connect,
+            agent: args.order.agent.clone(),
+            folders: args.order.attach_from.clone(),
+            pdf: edge.pdf_reader(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
         };
-        gateway.serve(config, &mut signals, output, serve).await
+        async { serve_stdio(options).await.map_err(|error| error.to_string()) }
     })
 }

@@ -29,9 +29,9 @@ impl Place {
         let mut config = config.clone();
         if config.get("mcp").is_none() {
             let program = env!("CARGO_BIN_EXE_openclaw");
-            config["mcp"] = json!({ "servers": {
-                "demo": { "command": program, "args": ["demo-server"] }
-            } });
+            // Its command line mentions this folder, so that it is found if it is left.
+            let args = json!(["--config", place.path("openclaw.json"), "demo-server"]);
+            config["mcp"] = json!({ "servers": { "demo": { "command": program, "args": args } } });
         }
         std::fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
         place

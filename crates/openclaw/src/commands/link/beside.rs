@@ -1,6 +1,7 @@
 //! A gateway for a server on stdin and stdout: it starts beside the server, whose first answer does
 //! not wait for it.
 
+use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -11,10 +12,13 @@ use openclaw_protocol::{Connect, Surface};
 use openclaw_secrets::SecretString;
 use tokio::sync::watch;
 
-use super::{GRACE, Need, caller, cannot_start, options, running, setup, usable_options};
+use super::{
+    GRACE, Need, block_on, caller, cannot_start, load_config_at, log_warnings, options, running,
+    setup, usable_options,
+};
 use crate::cli::GatewayChoice;
 use crate::edge::Edge;
-use crate::error::{CommandError, CommandResult};
+use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::{Signals, end_after};
@@ -23,8 +27,16 @@ use crate::signals::{Signals, end_after};
 pub(crate) struct Beside<'a> {
     pub(crate) choice: &'a GatewayChoice,
     pub(crate) need: Need,
-    pub(crate) paths: &'a Paths,
+    /// The configuration file that the user named.
+    pub(crate) flag: Option<&'a Path>,
     pub(crate) edge: &'a Edge,
+}
+
+/// What the server gets.
+pub(crate) struct ServerContext {
+    pub(crate) connect: Arc<dyn Connect>,
+    pub(crate) config: Config,
+    pub(crate) paths: Paths,
 }
 
 /// A gateway that connections can be opened to.
@@ -37,16 +49,29 @@ enum Found {
 impl Beside<'_> {
     /// Serves a client until it is gone or a signal arrives, while the gateway starts. Then stops
     /// the gateway, if it is in this process.
-    pub(crate) async fn serve(
+    pub(crate) fn serve<S: Future<Output = Result<(), String>>>(
         self,
-        config: Config,
-        signals: &mut Signals,
         output: &mut Output,
-        serve: impl AsyncFnOnce(Arc<dyn Connect>) -> Result<(), String>,
+        serve: impl FnOnce(ServerContext, &mut Output) -> S,
     ) -> CommandResult {
+        let paths = self.edge.paths(self.flag)?;
+        block_on(self.run(paths, output, serve))
+    }
+
+    async fn run<S: Future<Output = Result<(), String>>>(
+        self,
+        paths: Paths,
+        output: &mut Output,
+        serve: impl FnOnce(ServerContext, &mut Output) -> S,
+    ) -> CommandResult {
+        // Before any process is spawned: from here on, a signal must not leave one behind.
+        let mut signals = Signals::listen().context("cannot start")?;
+        let (config, report) = load_config_at(&paths, self.edge, output)?;
+        log_warnings(&report);
         let (tell, found) = watch::channel(None);
-        let connector = Connector { need: self.need.clone(), found };
-        let serving = serve(Arc::new(connector));
+        let connect = Arc::new(Connector { need: self.need.clone(), found });
+        let context = ServerContext { connect, config: config.clone(), paths: paths.clone() };
+        let serving = serve(context, output);
         let serving = async {
             tokio::select! {
                 served = serving => served.map_err(CommandError::failed),
@@ -54,7 +79,7 @@ impl Beside<'_> {
             }
         };
         let starting = async {
-            let started = self.start(config, output).await;
+            let started = self.start(config, &paths, output).await;
             let told = match &started {
                 Ok(gateway) => Ok(gateway.clone()),
                 Err(error) => Err(error.to_string()),
@@ -74,8 +99,13 @@ impl Beside<'_> {
     }
 
     /// Starts a gateway in this process, or finds one.
-    async fn start(&self, config: Config, output: &mut Output) -> Result<Found, CommandError> {
-        let Self { choice, need, paths, edge } = self;
+    async fn start(
+        &self,
+        config: Config,
+        paths: &Paths,
+        output: &mut Output,
+    ) -> Result<Found, CommandError> {
+        let Self { choice, need, edge, .. } = self;
         if let Some(url) = &choice.gateway {
             let given = choice.token.as_deref().map(SecretString::from);
             edge.redactor.add_all(&given);
