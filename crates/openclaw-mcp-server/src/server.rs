@@ -79,12 +79,21 @@ pub async fn serve(
         Ok(running) => running,
         // A client may disconnect before the handshake.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(ServeError(error.to_string())),
+        Err(error) => return Err(ServeError(reason(&error))),
     };
     let orders = Arc::clone(&running.service().orders);
     let ended = running.waiting().await;
     orders.finish().await;
     ended.map(drop).map_err(|error| ServeError(error.to_string()))
+}
+
+/// Why a handshake failed. Messages of the client are not quoted: they may contain secrets.
+fn reason(error: &ServerInitializeError) -> String {
+    match error {
+        ServerInitializeError::InitializeFailed(error) => error.message.to_string(),
+        ServerInitializeError::TransportError { error, .. } => error.to_string(),
+        _ => "it did not begin with a handshake".to_owned(),
+    }
 }
 
 struct Server {

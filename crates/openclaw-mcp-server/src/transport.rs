@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::ErrorData;
-use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientNotification, ClientRequest, GetMeta as _, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde::Deserialize;
@@ -35,6 +35,8 @@ pub(crate) struct Lines<R, W> {
     line: Vec<u8>,
     /// The last bytes of an overlong line, while its rest is skipped.
     tail: Option<Vec<u8>>,
+    /// Whether the client has begun. Before that, `rmcp` takes only requests.
+    has_begun: bool,
     output: Arc<Output<W>>,
     /// Cancelled some time after the client has closed its end.
     gone: CancellationToken,
@@ -70,6 +72,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
             input,
             line: Vec::new(),
             tail: None,
+            has_begun: false,
             output: Arc::new(output),
             gone,
             tasks: JoinSet::new(),
@@ -125,8 +128,14 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
                 return None;
             }
         };
+        let is_request = matches!(message, JsonRpcMessage::Request(_));
+        if !is_request && !self.has_begun {
+            tracing::warn!("ignored a message before the handshake");
+            return None;
+        }
         match &message {
             JsonRpcMessage::Request(request) => {
+                self.has_begun |= begins(&request.request);
                 let is_new = self.output.lock().open.insert(request.id.clone());
                 if !is_new {
                     tracing::warn!(id = %request.id, "request id is in use");
@@ -157,6 +166,15 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<
             // If the client is gone, the next read finds that out.
             let _ = sending.await;
         });
+    }
+}
+
+/// Whether a request is the beginning of a connection, in any protocol version.
+fn begins(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        other => other.get_meta().protocol_version().is_some(),
     }
 }
 

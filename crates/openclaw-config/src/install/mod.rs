@@ -40,6 +40,9 @@ pub enum InstallError {
     /// The home folder is unknown.
     #[error("the home folder is unknown")]
     NoHome,
+    /// The program has no file of its own.
+    #[error("its usual settings are those of this program, too")]
+    SharedFile,
     /// The file cannot be read or edited.
     #[error("{0}")]
     Edit(#[from] EditError),
@@ -100,7 +103,7 @@ impl McpClient {
     /// Returns the file with the user's settings.
     ///
     /// # Errors
-    /// If the home folder is unknown.
+    /// If the home folder is unknown, or the file is that of this program.
     pub fn file(self, machine: SearchContext<'_>) -> Result<PathBuf, InstallError> {
         let file = match self {
             Self::ClaudeCode => machine.relocated("CLAUDE_CONFIG_DIR", "", ".claude.json"),
@@ -114,7 +117,7 @@ impl McpClient {
             // Also on macOS.
             Self::Zed => machine.relocated("XDG_CONFIG_HOME", ".config", "zed/settings.json"),
             Self::GeminiCli => machine.at_home(".gemini/settings.json"),
-            Self::NodeOpenClaw => machine.at_home(".openclaw/openclaw.json"),
+            Self::NodeOpenClaw => return Err(InstallError::SharedFile),
         };
         file.ok_or(InstallError::NoHome)
     }
@@ -327,6 +330,7 @@ mod tests {
         assert_eq!(file(McpClient::Zed), "/home/user/.config/zed/settings.json");
         assert_eq!(file(McpClient::VsCode), "/home/user/.config/Code/User/mcp.json");
         assert_eq!(file(McpClient::ClaudeCode), "/home/user/.claude.json");
+        assert!(matches!(McpClient::NodeOpenClaw.file(machine), Err(InstallError::SharedFile)));
         let nowhere = SearchContext { home: None, ..machine };
         assert!(matches!(McpClient::Cursor.file(nowhere), Err(InstallError::NoHome)));
     }

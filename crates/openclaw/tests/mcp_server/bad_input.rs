@@ -61,6 +61,26 @@ fn what_is_not_a_message_is_survived() {
 }
 
 #[test]
+fn messages_before_the_handshake_are_ignored_or_rejected() {
+    let place = Place::new();
+    let mut client = Client::spawn(&place, &[]);
+    client.notify("notifications/initialized", json!({}));
+    client.write("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
+    assert!(client.ask("ping", json!({})).is_ok());
+    client.notify("notifications/cancelled", json!({ "requestId": 9 }));
+    let error = client.ask("tools/list", json!({})).unwrap_err();
+    assert!(error["message"].is_string());
+    client.notify("notifications/initialized", json!({}));
+    let hello = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    assert_eq!(client.ask("initialize", hello).unwrap()["serverInfo"]["name"], "openclaw");
+    assert_eq!(client.close(), 0);
+}
+
+#[test]
 fn an_endless_line_is_not_kept_and_its_request_is_answered() {
     let place = Place::new();
     let mut client = Client::start(&place, &[]);

@@ -80,8 +80,11 @@ fn our_own_configuration_is_not_a_client() {
     let place = Place::new();
     let file = place.path("openclaw.json");
     let args = ["mcp", "install", "openclaw", "--yes", "--file", file.to_str().unwrap()];
-    let output = openclaw(&place, &args);
-    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    for args in [&args[..], &["mcp", "install", "openclaw", "--yes"]] {
+        let output = openclaw(&place, args);
+        assert!(!output.status.success(), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("--file"), "{output:?}");
+    }
     let other = place.path("other.json");
     let args =
         ["mcp", "install", "openclaw", "--yes", "--agent-only", "--file", other.to_str().unwrap()];
