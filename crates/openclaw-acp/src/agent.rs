@@ -23,10 +23,10 @@ use agent_client_protocol::{
     Agent as AgentRole, Client, ConnectTo, Error, JsonRpcResponse, Lines, on_receive_notification,
     on_receive_request,
 };
-use futures_util::future::{BoxFuture, join_all};
+use futures_util::future::join_all;
 use openclaw_protocol::agents::{Agent as AgentEntry, ListParams as AgentsParams};
 use openclaw_protocol::sessions::{DeleteParams, DescribeParams, ListParams};
-use openclaw_protocol::{Rpc, Surface, ask, keys, rpc};
+use openclaw_protocol::{Connect, Rpc, Surface, ask, keys, rpc};
 use serde_json::Value;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::OnceCell;
@@ -49,18 +49,9 @@ const PAGE: u64 = 100;
 /// Maximum number of open sessions.
 const MAX_SESSIONS: usize = 256;
 
-/// Opens connections to the gateway.
-pub trait Connect: Send + Sync {
-    /// Opens a connection for a session, so that sessions share no lent tools. It closes on drop.
-    ///
-    /// # Errors
-    /// Why there is no gateway, for the user.
-    fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Surface>, String>>;
-}
-
 /// What an ACP agent needs.
 pub struct Options {
-    /// The gateway.
+    /// The gateway. Each session has its own connection, so that sessions share no lent tools.
     pub connect: Arc<dyn Connect>,
     /// The agent of new sessions; `None` for the default one.
     pub agent: Option<String>,

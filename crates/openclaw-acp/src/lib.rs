@@ -22,5 +22,5 @@ mod servers;
 mod session;
 mod turn;
 
-pub use agent::{Connect, Options, ServeError, serve};
+pub use agent::{Options, ServeError, serve};
 pub use servers::ServerSetup;

@@ -37,6 +37,12 @@ impl Budget {
                     "(An image was omitted: the media of this round are too large together. Request \
                      it by itself.)",
                 ),
+                Part::File { data, .. } => (
+                    &mut self.media,
+                    data.len(),
+                    "(A file was omitted: the media of this round are too large together. Request it \
+                     by itself.)",
+                ),
                 Part::Audio { data, .. } => (
                     &mut self.media,
                     data.len(),

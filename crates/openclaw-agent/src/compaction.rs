@@ -129,7 +129,7 @@ fn cut_results(history: &mut History, before: usize) {
 fn is_long(result: &ToolResult) -> bool {
     result.parts.iter().any(|part| match part {
         Part::Text(text) => is_long_text(text),
-        Part::Image { .. } | Part::Audio { .. } => true,
+        Part::Image { .. } | Part::Audio { .. } | Part::File { .. } => true,
     })
 }
 
@@ -143,6 +143,7 @@ fn shortened(result: &ToolResult) -> ToolResult {
         Part::Text(_) => part.clone(),
         Part::Image { .. } => Part::ours("(An image was removed here to save space.)"),
         Part::Audio { .. } => Part::ours("(A recording was removed here to save space.)"),
+        Part::File { .. } => Part::ours("(A file was removed here to save space.)"),
     });
     ToolResult { parts: parts.collect(), ..result.clone() }
 }
@@ -246,6 +247,8 @@ fn labelled(label: &str, parts: &[Part]) -> Vec<Text> {
         Part::Text(text) => text.clone(),
         Part::Image { .. } => Text::ours("(an image)"),
         Part::Audio { .. } => Text::ours("(a recording)"),
+        Part::File { text: Some(text), .. } => text.clone(),
+        Part::File { .. } => Text::ours("(a file)"),
     });
     std::iter::once(Text::ours(label)).chain(texts).collect()
 }

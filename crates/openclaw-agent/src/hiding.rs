@@ -109,5 +109,7 @@ fn part_in_words(part: &Part) -> Part {
         Part::Text(_) => part.clone(),
         Part::Image { .. } => Part::ours("(An image was here. It could not be shown to you.)"),
         Part::Audio { .. } => Part::ours("(A recording was here. It could not be played to you.)"),
+        Part::File { text: Some(text), .. } => Part::Text(text.clone()),
+        Part::File { .. } => Part::ours("(A file was here. It could not be shown to you.)"),
     }
 }

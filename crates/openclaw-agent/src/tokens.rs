@@ -40,5 +40,10 @@ fn of_part(part: &Part) -> u64 {
         Part::Image { .. } => PICTURE,
         // The duration counts but is unknown: assume 16 KB and 32 tokens per second.
         Part::Audio { data, .. } => data.len() as u64 / 500 + MESSAGE,
+        // A page costs some 2,000 tokens as text and image; assume 50 KB per page.
+        Part::File { data, text, .. } => {
+            let text = text.as_ref().map_or(0, |text| of_bytes(text.rendered_len()));
+            text.max(data.len() as u64 / 25) + MESSAGE
+        }
     }
 }

@@ -120,27 +120,7 @@ impl Document {
     /// # Errors
     /// If it cannot be written; the old file is left untouched.
     pub fn save(&self, file: &Path) -> Result<(), EditError> {
-        let write = || -> io::Result<()> {
-            let target = match fs::canonicalize(file) {
-                Ok(target) => target,
-                Err(error) if error.kind() == io::ErrorKind::NotFound => file.to_path_buf(),
-                Err(error) => return Err(error),
-            };
-            let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
-            let folder = folder.unwrap_or(Path::new("."));
-            fs::create_dir_all(folder)?;
-            // Created in the same folder: a rename cannot cross file systems.
-            let mut temporary =
-                tempfile::Builder::new().prefix(".openclaw-").tempfile_in(folder)?;
-            temporary.write_all(self.to_string().as_bytes())?;
-            if let Ok(metadata) = fs::metadata(&target) {
-                temporary.as_file().set_permissions(metadata.permissions())?;
-            }
-            temporary.as_file().sync_all()?;
-            temporary.persist(&target).map_err(|error| error.error)?;
-            Ok(())
-        };
-        write().map_err(EditError::Write)
+        save_text(file, &self.to_string())
     }
 
     fn parent<'p>(&self, path: &[&'p str]) -> Option<(CstObject, &'p str)> {
@@ -155,6 +135,30 @@ impl Document {
         }
         Some(object)
     }
+}
+
+/// Writes a text to a file as [`Document::save`] does.
+pub(crate) fn save_text(file: &Path, text: &str) -> Result<(), EditError> {
+    let write = || -> io::Result<()> {
+        let target = match fs::canonicalize(file) {
+            Ok(target) => target,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => file.to_path_buf(),
+            Err(error) => return Err(error),
+        };
+        let folder = target.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(Path::new("."));
+        fs::create_dir_all(folder)?;
+        // Created in the same folder: a rename cannot cross file systems.
+        let mut temporary = tempfile::Builder::new().prefix(".openclaw-").tempfile_in(folder)?;
+        temporary.write_all(text.as_bytes())?;
+        if let Ok(metadata) = fs::metadata(&target) {
+            temporary.as_file().set_permissions(metadata.permissions())?;
+        }
+        temporary.as_file().sync_all()?;
+        temporary.persist(&target).map_err(|error| error.error)?;
+        Ok(())
+    };
+    write().map_err(EditError::Write)
 }
 
 fn input(value: &Value) -> CstInputValue {

@@ -26,6 +26,7 @@ mod files;
 mod gateway;
 pub mod import;
 mod include;
+pub mod install;
 mod load;
 mod mask;
 mod model;

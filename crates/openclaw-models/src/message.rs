@@ -33,6 +33,18 @@ pub enum Part {
         /// Its bytes in base64.
         data: String,
     },
+    /// A document or a video.
+    File {
+        /// The MIME type, such as `application/pdf`.
+        mime_type: String,
+        /// The file's name.
+        name: String,
+        /// Its bytes in base64.
+        data: String,
+        /// Its text, for models that cannot read the file.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        text: Option<Text>,
+    },
 }
 
 impl Part {
@@ -45,7 +57,7 @@ impl Part {
     pub fn as_text(&self) -> Option<&Text> {
         match self {
             Self::Text(text) => Some(text),
-            Self::Image { .. } | Self::Audio { .. } => None,
+            Self::Image { .. } | Self::Audio { .. } | Self::File { .. } => None,
         }
     }
 }
@@ -185,6 +197,12 @@ mod tests {
                 parts: vec![
                     Part::Text(Text::user("hello")),
                     Part::Image { mime_type: "image/png".into(), data: "AAAA".into() },
+                    Part::File {
+                        mime_type: "application/pdf".into(),
+                        name: "a.pdf".into(),
+                        data: "AAAA".into(),
+                        text: Some(Text::user("page")),
+                    },
                 ],
             },
             Message::Assistant {
@@ -214,6 +232,8 @@ mod tests {
             {"role": "user", "parts": [
                 {"type": "text", "text": "hello", "origin": "user"},
                 {"type": "image", "mimeType": "image/png", "data": "AAAA"},
+                {"type": "file", "mimeType": "application/pdf", "name": "a.pdf", "data": "AAAA",
+                 "text": {"text": "page", "origin": "user"}},
             ]},
             {
                 "role": "assistant",

@@ -33,6 +33,7 @@ pub(crate) enum StoredPart {
     Text(StoredText),
     Image { mime_type: String, data: String },
     Audio { mime_type: String, data: String },
+    File { mime_type: String, name: String, data: String, text: Option<StoredText> },
 }
 
 #[derive(Deserialize)]
@@ -69,6 +70,10 @@ fn settle(parts: Vec<StoredPart>, unlabelled: Unlabelled) -> Vec<Part> {
         StoredPart::Text(text) => text.settle(unlabelled).into_iter().map(Part::Text).collect(),
         StoredPart::Image { mime_type, data } => vec![Part::Image { mime_type, data }],
         StoredPart::Audio { mime_type, data } => vec![Part::Audio { mime_type, data }],
+        StoredPart::File { mime_type, name, data, text } => {
+            let text = text.and_then(|text| text.settle(unlabelled).into_iter().next());
+            vec![Part::File { mime_type, name, data, text }]
+        }
     };
     parts.into_iter().flat_map(settle).collect()
 }

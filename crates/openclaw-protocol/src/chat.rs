@@ -139,6 +139,12 @@ pub struct Attachment {
     /// Height in pixels.
     #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
     pub height: Option<f64>,
+    /// Text of a document (ours), for models that cannot read it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// URL that it was fetched from (ours): its text is untrusted then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub url: Option<String>,
 }
 
 /// Result of `chat.send`, returned immediately.

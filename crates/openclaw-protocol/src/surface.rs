@@ -1,6 +1,7 @@
 //! [`Surface`]: a client's interface to the gateway.
 
 use std::fmt;
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use serde::de::DeserializeOwned;
@@ -21,6 +22,15 @@ pub trait Surface: Send + Sync + fmt::Debug {
     /// Subscribes to later events. They arrive in order; a slow listener is notified of the number
     /// missed.
     fn events(&self) -> EventReceiver;
+}
+
+/// Opens connections to the gateway, for front ends that need several.
+pub trait Connect: Send + Sync {
+    /// Opens a connection. It closes on drop.
+    ///
+    /// # Errors
+    /// Why there is no gateway, for the user.
+    fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Surface>, String>>;
 }
 
 /// Why a request failed.

@@ -5,16 +5,20 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use openclaw_config::import::{self, App, Findings, Platform, SearchContext};
+use openclaw_config::install::{InstallError, McpClient};
 use openclaw_config::{
     Config, LoadEnvironment, Loaded, NoHome, PROGRAM_VARIABLE, Paths, url_credentials,
 };
 use openclaw_mcp::process::guard::GuardCommand;
+use openclaw_mcp_server::PdfReader;
 use openclaw_oauth::browser::BrowserEnvironment;
 use openclaw_oauth::store::KeyOptions;
 use openclaw_secrets::{Environment, Redactor, Resolver};
 
 /// As the first argument, runs the program as the guard for another process's servers.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
+/// As the first argument, reads a PDF from stdin and writes its text to stdout.
+pub(crate) const PDF_ARGUMENT: &str = "__pdf-text";
 
 /// Variables with the URL of a proxy, in upper or lower case. They may contain a password, and are
 /// read by libraries, too.
@@ -109,14 +113,36 @@ impl Edge {
 
     /// Finds the servers that other programs on this machine have configured.
     pub(crate) fn servers_elsewhere(&self, only: Option<App>) -> std::io::Result<Findings> {
-        let machine = SearchContext {
+        self.searching(|machine| import::find(machine, only))
+    }
+
+    /// Returns the file with the settings of another program.
+    pub(crate) fn settings_of(
+        &self,
+        client: McpClient,
+    ) -> std::io::Result<Result<PathBuf, InstallError>> {
+        self.searching(|machine| client.file(machine))
+    }
+
+    fn searching<T>(&self, search: impl FnOnce(SearchContext<'_>) -> T) -> std::io::Result<T> {
+        Ok(search(SearchContext {
             home: self.home.as_deref(),
             cwd: &std::env::current_dir()?,
             platform: Platform::this(),
             variable: &|name| std::env::var_os(name),
             read: &import::read_from_disk,
-        };
-        Ok(import::find(machine, only))
+        }))
+    }
+
+    /// Returns the path of this program.
+    pub(crate) fn this_program(&self) -> std::io::Result<String> {
+        Ok(std::env::current_exe()?.to_string_lossy().into_owned())
+    }
+
+    /// Returns the reader of PDF documents: this program, as another process.
+    pub(crate) fn pdf_reader(&self) -> Option<PdfReader> {
+        let program = std::env::current_exe().ok()?;
+        Some(PdfReader { program, args: vec![PDF_ARGUMENT.into()] })
     }
 
     pub(crate) fn load_environment(&self) -> LoadEnvironment<'_> {

@@ -26,6 +26,11 @@ use crate::output::Output;
 
 /// How long the last log lines may take to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
+/// The memory for reading a PDF, in bytes, and the processor time, in seconds.
+#[cfg(unix)]
+const PDF_MEMORY: u64 = 1024 * 1024 * 1024;
+#[cfg(unix)]
+const PDF_SECONDS: u64 = 20;
 
 fn main() -> std::process::ExitCode {
     // Checked first: a guard is started for every process with servers, and needs nothing else.
@@ -33,6 +38,9 @@ fn main() -> std::process::ExitCode {
         let before = std::env::args().nth(2).unwrap_or_default();
         openclaw_mcp::process::guard::serve(&before, std::io::stdin().lock());
         return Exit::Ok.into();
+    }
+    if std::env::args_os().nth(1).is_some_and(|first| first == edge::PDF_ARGUMENT) {
+        return read_pdf();
     }
     let redactor = Redactor::new();
     logging::redact_panics(&redactor);
@@ -54,6 +62,22 @@ fn main() -> std::process::ExitCode {
             Exit::Failed.into()
         }
     }
+}
+
+/// Writes the text of a PDF. The document may be hostile: memory and time are limited.
+fn read_pdf() -> std::process::ExitCode {
+    #[cfg(unix)]
+    {
+        use nix::sys::resource::{Resource, setrlimit};
+        let limits = [(Resource::RLIMIT_AS, PDF_MEMORY), (Resource::RLIMIT_CPU, PDF_SECONDS)];
+        for (resource, limit) in limits {
+            if setrlimit(resource, limit, limit).is_err() {
+                return Exit::Failed.into();
+            }
+        }
+    }
+    let done = openclaw_mcp_server::extract_pdf(std::io::stdin().lock(), std::io::stdout().lock());
+    if done { Exit::Ok.into() } else { Exit::Failed.into() }
 }
 
 fn run(cli: &Cli, redactor: Redactor, output: &mut Output) -> CommandResult {

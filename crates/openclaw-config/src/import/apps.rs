@@ -82,12 +82,10 @@ impl App {
 
     /// Returns the files that may contain its servers.
     pub(super) fn places(self, machine: SearchContext<'_>) -> Vec<Place> {
-        let home = |path: &str| machine.home.map(|home| home.join(path));
-        let moved = |variable: &str, usual: &str, file: &str| {
-            let folder = variable_path(machine, variable).or_else(|| home(usual));
-            folder.map(|folder| folder.join(file))
-        };
-        let settings = |path: &str| settings_folder(machine).map(|folder| folder.join(path));
+        let home = |path: &str| machine.at_home(path);
+        let moved =
+            |variable: &str, usual: &str, file: &str| machine.relocated(variable, usual, file);
+        let settings = |path: &str| machine.in_settings(path);
         let (of_user, of_project) = match self {
             Self::ClaudeCode => {
                 (vec![moved("CLAUDE_CONFIG_DIR", "", ".claude.json")], Some(".mcp.json"))
@@ -123,18 +121,26 @@ impl App {
     }
 }
 
-fn variable_path(machine: SearchContext<'_>, name: &str) -> Option<PathBuf> {
-    (machine.variable)(name).filter(|value| !value.is_empty()).map(PathBuf::from)
-}
+impl SearchContext<'_> {
+    /// Returns a path below the home folder.
+    pub(crate) fn at_home(self, path: &str) -> Option<PathBuf> {
+        Some(self.home?.join(path))
+    }
 
-/// Returns the folder where desktop programs keep their settings.
-fn settings_folder(machine: SearchContext<'_>) -> Option<PathBuf> {
-    let (variable, usual) = match machine.platform {
-        Platform::MacOs => return Some(machine.home?.join("Library/Application Support")),
-        Platform::Windows => ("APPDATA", "AppData/Roaming"),
-        Platform::Unix => ("XDG_CONFIG_HOME", ".config"),
-    };
-    variable_path(machine, variable).or_else(|| Some(machine.home?.join(usual)))
+    /// Returns a file in the folder that a variable names, or in the usual one below the home folder.
+    pub(crate) fn relocated(self, variable: &str, usual: &str, file: &str) -> Option<PathBuf> {
+        let named = (self.variable)(variable).filter(|value| !value.is_empty()).map(PathBuf::from);
+        Some(named.or_else(|| self.at_home(usual))?.join(file))
+    }
+
+    /// Returns a file where desktop programs keep their settings.
+    pub(crate) fn in_settings(self, file: &str) -> Option<PathBuf> {
+        match self.platform {
+            Platform::MacOs => Some(self.at_home("Library/Application Support")?.join(file)),
+            Platform::Windows => self.relocated("APPDATA", "AppData/Roaming", file),
+            Platform::Unix => self.relocated("XDG_CONFIG_HOME", ".config", file),
+        }
+    }
 }
 
 impl Place {
@@ -201,7 +207,7 @@ impl Place {
 }
 
 /// Parses JSON with comments, which some programs allow.
-fn parse(text: &str) -> Result<Value, String> {
+pub(crate) fn parse(text: &str) -> Result<Value, String> {
     let mut sources = Sources::default();
     let id = sources.add(String::new(), text.to_owned());
     match tree::parse(&sources, id) {

@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::convert::Conversion;
 
 /// Parses TOML. An error names only the line: the parser's message may quote credentials.
-pub(super) fn parse(text: &str) -> Result<Value, String> {
+pub(crate) fn parse(text: &str) -> Result<Value, String> {
     toml::from_str(text).map_err(|error: toml::de::Error| {
         let at = error.span().map_or(0, |span| span.start);
         let line = text.get(..at).unwrap_or_default().matches('\n').count() + 1;

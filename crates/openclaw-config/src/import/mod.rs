@@ -15,7 +15,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+pub(crate) use apps::parse as parse_json;
 pub use apps::{App, Platform};
+pub(crate) use codex::parse as parse_toml;
 pub use judge::{ImportCandidate, ImportStatus};
 
 use crate::name::ServerName;

@@ -2,7 +2,7 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use openclaw_content::Text;
+use openclaw_content::{Source, Text, Untrusted};
 use openclaw_models::Part;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::chat::Attachment;
@@ -12,9 +12,12 @@ use openclaw_tools::{MediaKind, NotPassed, check_media, image_type};
 const MAX_BYTES: usize = 20 * 1024 * 1024;
 /// Maximum size of text among them, in bytes: the same as for a message, for the same reason.
 const MAX_TEXT: usize = 4 * 1024 * 1024;
+/// The type of PDF documents.
+const PDF: &str = "application/pdf";
 
-/// Converts attachments: supported images and audio are passed on, texts become text. Anything else
-/// is rejected here, because a provider would reject the whole session from then on.
+/// Converts attachments: supported images, audio, video and PDF documents are passed on, texts become
+/// text. Anything else is rejected here, because a provider would reject the whole session from then
+/// on.
 pub(super) fn read(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
     let (mut total, mut of_text) = (0, 0);
     let mut parts = Vec::with_capacity(files.len());
@@ -32,7 +35,7 @@ pub(super) fn read(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
             )));
         }
         let part = read_one(file, data)?;
-        if let Part::Text(text) = &part {
+        if let Part::Text(text) | Part::File { text: Some(text), .. } = &part {
             of_text += text.expose().len();
         }
         if of_text > MAX_TEXT {
@@ -56,9 +59,17 @@ fn read_one(file: &Attachment, data: String) -> Result<Part, ErrorShape> {
     let is_picture = image_type(&bytes).is_some();
     let kind = if is_picture { Some(MediaKind::Image) } else { MediaKind::of(declared) };
     let Some(kind) = kind else {
+        if is_file(declared, &bytes) {
+            let text = file.text.as_deref().map(|text| text_of(file, name, text)).transpose()?;
+            let (mime_type, name) = (declared.to_owned(), name.to_owned());
+            return Ok(Part::File { mime_type, name, data, text });
+        }
         return match String::from_utf8(bytes) {
-            Ok(text) => Ok(Part::Text(Text::user(format!("Attached {name}:\n{text}")))),
-            Err(_) => Err(ErrorShape::invalid("an attachment is not an image, audio or text")),
+            Ok(text) => text_of(file, name, &text).map(Part::Text),
+            Err(_) => {
+                let words = "an attachment is not an image, audio, video, PDF or text";
+                Err(ErrorShape::invalid(words))
+            }
         };
     };
     match check_media(kind, declared, &data, kind.max_bytes()) {
@@ -70,6 +81,25 @@ fn read_one(file: &Attachment, data: String) -> Result<Part, ErrorShape> {
             })
         }
         Err(why) => Err(ErrorShape::invalid(refusal(name, kind, why))),
+    }
+}
+
+/// Whether it is a file that some providers accept as it is.
+fn is_file(declared: &str, bytes: &[u8]) -> bool {
+    match declared {
+        PDF => bytes.starts_with(b"%PDF-"),
+        _ => declared.starts_with("video/") && std::str::from_utf8(bytes).is_err(),
+    }
+}
+
+/// The text of an attachment. What was fetched from the web is untrusted.
+fn text_of(file: &Attachment, name: &str, text: &str) -> Result<Text, ErrorShape> {
+    match &file.url {
+        None => Ok(Text::user(format!("Attached {name}:\n{text}"))),
+        Some(url) => {
+            Text::outside(Untrusted::new(text.to_owned()), Source::web_fetch(url.as_str()))
+                .map_err(|error| ErrorShape::unavailable(error.to_string()))
+        }
     }
 }
 

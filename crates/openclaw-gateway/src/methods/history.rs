@@ -208,7 +208,12 @@ impl View {
             Part::Text(text) => self.text(text),
             Part::Image { mime_type, data } if !self.media => described("image", mime_type, data),
             Part::Audio { mime_type, data } if !self.media => described("audio", mime_type, data),
-            Part::Image { .. } | Part::Audio { .. } => {
+            Part::File { mime_type, name, data, .. } if !self.media => {
+                let mut file = described("file", mime_type, data);
+                file["name"] = json!(name);
+                file
+            }
+            Part::Image { .. } | Part::Audio { .. } | Part::File { .. } => {
                 serde_json::to_value(part).unwrap_or_default()
             }
         }

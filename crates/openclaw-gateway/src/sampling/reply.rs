@@ -84,7 +84,8 @@ fn media(part: &Part) -> Option<Value> {
         Part::Audio { mime_type, data } => {
             Some(json!({ "type": "audio", "mimeType": mime_type, "data": data }))
         }
-        Part::Text(_) => None,
+        // A sampling result has no files.
+        Part::Text(_) | Part::File { .. } => None,
     }
 }
 

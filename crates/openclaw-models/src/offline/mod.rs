@@ -182,7 +182,7 @@ fn tokens(chars: usize) -> u64 {
 fn read_length(request: &Request) -> usize {
     let part = |part: &Part| match part {
         Part::Text(text) => text.rendered_len(),
-        Part::Image { .. } | Part::Audio { .. } => 1_000,
+        Part::Image { .. } | Part::Audio { .. } | Part::File { .. } => 1_000,
     };
     let parts = |parts: &[Part]| parts.iter().map(part).sum::<usize>();
     let messages = request.messages.iter().map(|message| match &**message {

@@ -22,6 +22,7 @@ fn told(result: &ToolResult) -> String {
         Part::Text(text) => text.expose().trim().to_owned(),
         Part::Image { mime_type, .. } => format!("(image, {mime_type})"),
         Part::Audio { mime_type, .. } => format!("(audio, {mime_type})"),
+        Part::File { mime_type, .. } => format!("(file, {mime_type})"),
     });
     let words = shortened(&texts.filter(|text| !text.is_empty()).collect::<Vec<_>>().join("\n"));
     let verb = if *is_error { "failed" } else { "returned" };

@@ -138,6 +138,10 @@ fn block(piece: &Piece<'_>) -> Option<Value> {
             let source = json!({ "type": "base64", "media_type": mime_type, "data": data });
             Some(json!({ "type": "image", "source": source }))
         }
+        Piece::File(mime_type, name, data) => {
+            let source = json!({ "type": "base64", "media_type": mime_type, "data": data });
+            Some(json!({ "type": "document", "title": name, "source": source }))
+        }
         Piece::Audio(..) => None,
     }
 }

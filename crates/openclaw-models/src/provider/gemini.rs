@@ -92,7 +92,9 @@ fn tool(tool: &ToolOffer) -> Value {
 fn part(piece: &Piece<'_>) -> Value {
     match piece {
         Piece::Text(text) => json!({ "text": text }),
-        Piece::Image(mime_type, data) | Piece::Audio(mime_type, data) => {
+        Piece::Image(mime_type, data)
+        | Piece::Audio(mime_type, data)
+        | Piece::File(mime_type, _, data) => {
             json!({ "inline_data": { "mime_type": mime_type, "data": data } })
         }
     }

@@ -48,7 +48,7 @@ fn user(pieces: &[Piece<'_>]) -> Value {
         match piece {
             Piece::Text(text) => texts.push(text.as_str()),
             Piece::Image(_, data) => images.push(*data),
-            Piece::Audio(..) => {}
+            Piece::Audio(..) | Piece::File(..) => {}
         }
     }
     let mut message = json!({ "role": "user", "content": texts.join("\n\n") });

@@ -80,6 +80,10 @@ fn part(piece: &Piece<'_>) -> Value {
             let format = if *mime_type == "audio/mpeg" { "mp3" } else { "wav" };
             json!({ "type": "input_audio", "input_audio": { "data": data, "format": format } })
         }
+        Piece::File(mime_type, name, data) => {
+            let data = format!("data:{mime_type};base64,{data}");
+            json!({ "type": "file", "file": { "filename": name, "file_data": data } })
+        }
     }
 }
 

@@ -78,6 +78,10 @@ fn part(piece: &Piece<'_>) -> Option<Value> {
             let url = format!("data:{mime_type};base64,{data}");
             Some(json!({ "type": "input_image", "detail": "auto", "image_url": url }))
         }
+        Piece::File(mime_type, name, data) => {
+            let data = format!("data:{mime_type};base64,{data}");
+            Some(json!({ "type": "input_file", "filename": name, "file_data": data }))
+        }
         Piece::Audio(..) => None,
     }
 }

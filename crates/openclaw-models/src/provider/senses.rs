@@ -1,4 +1,4 @@
-//! Which images and audio a provider accepts. One that it does not accept would make it reject the
+//! Which images, audio and files a provider accepts. One that it does not accept would make it reject the
 //! whole conversation, from then on.
 
 use openclaw_content::render;
@@ -13,6 +13,8 @@ pub(super) enum Piece<'p> {
     Image(&'p str, &'p str),
     /// Audio: the provider's name of its MIME type, and its bytes in base64.
     Audio(&'p str, &'p str),
+    /// A file: its MIME type, its name, and its bytes in base64.
+    File(&'p str, &'p str, &'p str),
 }
 
 /// Converts parts to a form that the provider accepts: text replaces unsupported media. Texts are
@@ -36,6 +38,16 @@ pub(super) fn perceive<'p>(
                 let recording = heard(kind, mime_type).map(|name| Piece::Audio(name, data));
                 perceived.push(recording.unwrap_or_else(|| unperceived("recording", mime_type)));
                 continue;
+            }
+            Part::File { mime_type, name, data, .. } if reads(kind, mime_type) => {
+                perceived.push(Piece::File(mime_type, name, data));
+                continue;
+            }
+            Part::File { mime_type, text, .. } => {
+                perceived.push(unperceived("file", mime_type));
+                let Some(text) = text else { continue };
+                perceived.push(Piece::Text("[Its text follows.]".to_owned()));
+                text
             }
         };
         let mut texts = vec![text];
@@ -63,6 +75,18 @@ fn sees(kind: ApiKind) -> &'static [&'static str] {
         ApiKind::Gemini => &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
         ApiKind::Ollama => &["image/png", "image/jpeg", "image/webp"],
         _ => &["image/png", "image/jpeg", "image/webp", "image/gif"],
+    }
+}
+
+/// Whether the provider accepts files of this MIME type. Compatible APIs may not: then the agent
+/// retries without the file.
+fn reads(kind: ApiKind, mime_type: &str) -> bool {
+    match kind {
+        ApiKind::Anthropic | ApiKind::OpenAi | ApiKind::OpenAiResponses => {
+            mime_type == "application/pdf"
+        }
+        ApiKind::Gemini => mime_type == "application/pdf" || mime_type.starts_with("video/"),
+        ApiKind::Ollama => false,
     }
 }
 

@@ -4,6 +4,7 @@
 //! `OPENCLAW_BENCH_PROGRAM` to measure another binary.
 
 use std::ffi::OsString;
+use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
@@ -53,6 +54,29 @@ impl Program {
         let (took, output) = self.run(args);
         let words = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "`openclaw {}`: {words}", args.join(" "));
+        took
+    }
+
+    /// Returns the milliseconds from spawn to the answer to `initialize` of an MCP server.
+    #[allow(dead_code, reason = "not every benchmark uses it")]
+    pub(crate) fn greeted(&self, args: &[&str]) -> f64 {
+        let start = Instant::now();
+        let mut command = self.command(args);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        let hello = serde_json::json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25",
+            "capabilities": {},
+            "clientInfo": { "name": "bench", "version": "1" },
+        } });
+        let mut input = child.stdin.take().unwrap();
+        writeln!(input, "{hello}").unwrap();
+        let mut answer = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut answer).unwrap();
+        let took = start.elapsed().as_secs_f64() * 1e3;
+        assert!(answer.contains("serverInfo"), "{answer}");
+        drop(input);
+        child.wait().unwrap();
         took
     }
 

@@ -5,6 +5,8 @@ use std::num::NonZeroU64;
 use clap::{Args, Subcommand, ValueEnum};
 use openclaw_config::Bind;
 
+use super::mcp_server::GatewayChoice;
+
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   openclaw chat
@@ -41,12 +43,8 @@ on its own, and exits when stdin closes. stdout carries only the protocol.
 Exit codes: 0 the client has closed the connection, 1 failure, 2 wrong usage, 3 no gateway at the URL, \
 78 the configuration has errors.")]
 pub(crate) struct AcpArgs {
-    /// The gateway to use [default: the running one, or one in this process]
-    #[arg(long, value_name = "URL")]
-    pub(crate) gateway: Option<String>,
-    /// The token for --gateway [default: that of the gateway on this machine]
-    #[arg(long, value_name = "TOKEN", env = "OPENCLAW_GATEWAY_TOKEN", hide_env_values = true)]
-    pub(crate) token: Option<String>,
+    #[command(flatten)]
+    pub(crate) gateway: GatewayChoice,
     /// The agent of new sessions [default: the first]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,

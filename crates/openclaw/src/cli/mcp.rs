@@ -3,6 +3,8 @@
 use clap::{ArgGroup, Args, Subcommand, ValueEnum};
 
 use super::auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
+use super::install::{InstallArgs, InstallTarget};
+use super::mcp_server::McpServerArgs;
 use super::servers::{
     CallArgs, CompleteArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs, ReadArgs,
     RefreshArgs, ReloadArgs, ResourcesArgs, ServersArgs, StatusArgs, ToolsArgs,
@@ -100,6 +102,17 @@ The files of other programs are never changed. Both the user's files and those i
 Exit codes: 0 success, 1 a chosen server cannot be added, 2 wrong usage, 78 the configuration has \
 errors. `--all` skips servers that cannot be added, and reports them.")]
     Import(ImportArgs),
+    /// Add this program to the settings of an MCP client
+    Install(InstallArgs),
+    /// Remove this program from the settings of an MCP client
+    #[command(after_help = "Examples:
+  openclaw mcp uninstall cursor
+  openclaw mcp uninstall claude-code --dry-run
+
+Exit codes: 0 removed, or not installed, 1 not changed, 2 wrong usage.")]
+    Uninstall(InstallTarget),
+    /// Serve an MCP client, like `openclaw mcp-server`
+    Serve(McpServerArgs),
 }
 
 #[derive(Debug, Args)]

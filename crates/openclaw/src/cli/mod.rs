@@ -2,7 +2,9 @@
 
 mod auth;
 mod front;
+mod install;
 mod mcp;
+mod mcp_server;
 mod servers;
 
 use std::path::PathBuf;
@@ -16,7 +18,9 @@ pub(crate) use front::{
     AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand,
     TokenCommand, TokenScope, TurnArgs,
 };
+pub(crate) use install::{ClientArg, InstallArgs, InstallTarget};
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
+pub(crate) use mcp_server::{GatewayChoice, McpServerArgs};
 pub(crate) use servers::{
     CallArgs, CompleteArgs, ContextArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs,
     ReadArgs, RefreshArgs, ReloadArgs, RequestArgs, ResourcesArgs, ServersArgs, ShowArgs,
@@ -36,6 +40,7 @@ const STYLES: Styles = Styles::styled()
   openclaw chat                       Talk to an agent that uses MCP tools
   openclaw agent --message 'add 2 and 3'
   openclaw acp                        Serve an editor (Zed, JetBrains, …)
+  openclaw mcp-server                 Serve an MCP client (Claude Code, Cursor, …)
   openclaw gateway                    Keep agents and servers running
   openclaw status                     Show the state of everything
   openclaw mcp servers                Start all MCP servers, show their state
@@ -61,6 +66,9 @@ impl Cli {
     /// in more detail.
     pub(crate) fn usual_log_level(&self) -> &'static str {
         match self.command {
+            Command::McpServer(ref args) | Command::Mcp(McpCommand::Serve(ref args)) => {
+                args.log_level()
+            }
             Command::Mcp(_)
             | Command::Chat(_)
             | Command::Acp(_)
@@ -122,6 +130,8 @@ pub(crate) enum Command {
     Agent(TurnArgs),
     /// Serve an editor over stdin and stdout (Agent Client Protocol)
     Acp(AcpArgs),
+    /// Serve an MCP client over stdin and stdout: it can send messages to agents
+    McpServer(McpServerArgs),
     /// List, show, delete and export conversations
     #[command(
         subcommand,
@@ -296,6 +306,10 @@ mod tests {
         "mcp login x --scope=y",
         "mcp logout x",
         "acp",
+        "mcp-server --verbose",
+        "mcp serve",
+        "mcp install cursor --dry-run",
+        "mcp uninstall cursor",
         "mcp client-metadata --url=x",
         "config validate",
         "config show",

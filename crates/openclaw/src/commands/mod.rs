@@ -10,6 +10,7 @@ mod gateway;
 mod inquiry;
 mod link;
 mod mcp;
+mod mcp_server;
 mod secrets;
 mod sessions;
 mod show;
@@ -50,6 +51,7 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
         }
         Command::Chat(args) => chat::chat(args, flag, edge, output),
         Command::Acp(args) => acp::acp(args, flag, edge, output),
+        Command::McpServer(args) => mcp_server::serve(args, flag, edge, output),
         Command::Agent(args) => agent::agent(args, flag, edge, output),
         Command::Sessions(command) => sessions::sessions(command, flag, edge, output),
         Command::Gateway(args) => gateway::gateway(args, flag, edge, output),

@@ -287,6 +287,10 @@ const ALONE: &[&[&str]] = &[
     &["sessions", "export", "agent:second:main"],
     &["demo-server"],
     &["acp"],
+    &["mcp-server"],
+    &["mcp", "serve", "--verbose"],
+    &["mcp", "install", "cursor", "--dry-run"],
+    &["mcp", "uninstall", "cursor", "--dry-run"],
     &["chat"],
 ];
 const WITH_GATEWAY: &[&[&str]] = &[

@@ -1,5 +1,6 @@
 //! The link to the gateway: over the socket if one is running, otherwise in this process (G5).
 
+mod beside;
 pub(crate) mod keep;
 mod local;
 mod remote;
@@ -21,6 +22,7 @@ use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::{SignalAction, Signals, end_after};
+pub(crate) use beside::Beside;
 use local::Local;
 pub(crate) use local::{caller, cannot_start, dial_context, missing_servers, ourselves, setup};
 pub(crate) use remote::{find_running, options, running, usable_options};

@@ -9,6 +9,7 @@ mod client_metadata;
 mod connect;
 mod doctor;
 mod import;
+mod install;
 mod library;
 mod list;
 mod live;
@@ -53,6 +54,9 @@ pub(crate) fn run(
             connect::connect(url, name.as_deref(), !no_check, flag, edge, output)
         }
         McpCommand::Import(args) => import::import(args, flag, edge, output),
+        McpCommand::Install(args) => install::install(args, flag, edge, output),
+        McpCommand::Uninstall(target) => install::uninstall(target, flag, edge, output),
+        McpCommand::Serve(args) => super::mcp_server::serve(args, flag, edge, output),
         McpCommand::List(args) => list::list(args, flag, edge, output),
         McpCommand::Servers(args) => servers::servers(args, flag, edge, output),
         McpCommand::Tools(args) => tools::tools(args, flag, edge, output),

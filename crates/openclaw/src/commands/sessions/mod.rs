@@ -76,7 +76,9 @@ async fn delete(
     output: &mut Output,
 ) -> CommandResult {
     find(link, key).await?;
-    if !yes && !confirm(key, edge, output)? {
+    let question = format!("Delete the conversation {} and all its messages?", printable(key));
+    let way_out = "use `--yes` to delete without confirmation";
+    if !yes && !agree(&question, way_out, edge, output)? {
         output.line("Nothing was deleted.");
         return Ok(Exit::Failed);
     }
@@ -97,15 +99,18 @@ async fn delete(
     }
 }
 
-/// Asks the user whether to delete a conversation.
-fn confirm(key: &str, edge: &Edge, output: &mut Output) -> Result<bool, CommandError> {
+/// Asks the user a question; `way_out` is the hint if there is no terminal.
+pub(super) fn agree(
+    question: &str,
+    way_out: &str,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<bool, CommandError> {
     if !edge.has_user() {
-        return Err(CommandError::usage("no terminal to confirm on")
-            .hint("use `--yes` to delete without confirmation"));
+        return Err(CommandError::usage("no terminal to confirm on").hint(way_out));
     }
-    let key = printable(key);
     typed_ahead::forget();
-    output.prompt(&format!("Delete the conversation {key} and all its messages? [y/N] "));
+    output.prompt(&format!("{question} [y/N] "));
     let mut answer = String::new();
     let read = io::stdin().lock().read_line(&mut answer);
     Ok(read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))

@@ -1,0 +1,192 @@
+//! Attachments of a message, and media of an answer (S4).
+
+mod fetch;
+mod kind;
+mod path;
+mod pdf;
+mod returned;
+
+use std::path::PathBuf;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD};
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::chat::Attachment;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::value::to_raw_value;
+
+pub(crate) use fetch::Fetcher;
+use kind::Kind;
+pub use pdf::{PdfReader, extract as extract_pdf};
+pub(crate) use returned::{Returned, of_run};
+
+/// Maximum number of attachments of a message.
+const MAX_FILES: usize = 16;
+/// Maximum size of all of them, in bytes: in base64, it is what the gateway accepts.
+const MAX_BYTES: usize = 15 * 1024 * 1024;
+/// Maximum length of a name, in characters.
+const NAME: usize = 100;
+
+/// A file to attach. Exactly one of `data`, `path` and `uri` is given.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct FileArgument {
+    /// Its content, in base64.
+    #[serde(default)]
+    data: Option<String>,
+    /// Its path: in the workspace of the agent, or in a folder that the user allows.
+    #[serde(default)]
+    path: Option<String>,
+    /// Its URI: `https:` or `http:` on the public internet, or `data:`.
+    #[serde(default)]
+    uri: Option<String>,
+    /// Its type, if it cannot be told from the content.
+    #[serde(default)]
+    mime_type: Option<String>,
+    /// Its name.
+    #[serde(default)]
+    name: Option<String>,
+}
+
+/// Where files may come from.
+pub(crate) struct Sources<'a> {
+    /// Folders whose files may be attached.
+    pub(crate) folders: Vec<PathBuf>,
+    pub(crate) fetcher: &'a Fetcher,
+    pub(crate) pdf: Option<&'a PdfReader>,
+}
+
+/// A file whose content is known.
+struct Loaded {
+    bytes: Vec<u8>,
+    name: String,
+    /// The type that its sender declares.
+    declared: Option<String>,
+    /// The URL it was fetched from.
+    url: Option<String>,
+}
+
+/// Reads the attachments of a message.
+///
+/// # Errors
+/// Which one cannot be attached, and why.
+pub(crate) async fn load(
+    files: Vec<FileArgument>,
+    sources: &Sources<'_>,
+) -> Result<Vec<Attachment>, String> {
+    if files.len() > MAX_FILES {
+        return Err(format!("{} attachments; at most {MAX_FILES} are allowed", files.len()));
+    }
+    let mut left = MAX_BYTES;
+    let mut attachments = Vec::with_capacity(files.len());
+    for (nth, file) in files.into_iter().enumerate() {
+        let wrong = |why: String| format!("attachment {}: {why}", nth + 1);
+        let loaded = open(file, left, sources).await.map_err(wrong)?;
+        left = left.checked_sub(loaded.bytes.len()).ok_or_else(|| wrong(too_large()))?;
+        attachments.push(attach(loaded, sources.pdf).await.map_err(wrong)?);
+    }
+    Ok(attachments)
+}
+
+fn too_large() -> String {
+    format!("too large; all attachments together may have {} MB", MAX_BYTES / 1024 / 1024)
+}
+
+async fn open(
+    file: FileArgument,
+    max_bytes: usize,
+    sources: &Sources<'_>,
+) -> Result<Loaded, String> {
+    let FileArgument { data, path, uri, mime_type, name } = file;
+    let mut loaded = match (data, path, uri) {
+        (Some(data), None, None) => Loaded::of_data(&data, max_bytes)?,
+        (None, Some(path), None) => {
+            let folders = sources.folders.clone();
+            let read = tokio::task::spawn_blocking(move || path::read(&path, &folders, max_bytes));
+            read.await.map_err(|_| "cannot be read".to_owned())??
+        }
+        (None, None, Some(uri)) => match uri.strip_prefix("data:") {
+            Some(rest) => of_data_uri(rest, max_bytes)?,
+            None => sources.fetcher.fetch(&uri, max_bytes).await?,
+        },
+        _ => return Err("exactly one of `data`, `path` and `uri` must be given".to_owned()),
+    };
+    if let Some(name) = name {
+        loaded.name = name;
+    }
+    loaded.name = clean_line(Untrusted::new(&loaded.name), NAME);
+    loaded.declared = mime_type.or(loaded.declared);
+    Ok(loaded)
+}
+
+impl Loaded {
+    fn of_data(data: &str, max_bytes: usize) -> Result<Self, String> {
+        if data.len() / 4 * 3 > max_bytes.saturating_add(2) {
+            return Err(too_large());
+        }
+        let data = data.trim();
+        // With or without padding, in both alphabets: senders differ.
+        let decoded = [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD]
+            .iter()
+            .find_map(|engine| engine.decode(data).ok());
+        let bytes = decoded.ok_or("`data` is not base64")?;
+        Ok(Self { bytes, name: "attachment".to_owned(), declared: None, url: None })
+    }
+}
+
+/// Reads the part of a `data:` URI after the scheme.
+fn of_data_uri(rest: &str, max_bytes: usize) -> Result<Loaded, String> {
+    let (head, data) = rest.split_once(',').ok_or("invalid `data:` URI: no comma")?;
+    let (declared, loaded) = match head.strip_suffix(";base64") {
+        Some(declared) => (declared, Loaded::of_data(data, max_bytes)?),
+        None => {
+            if data.len() > max_bytes.saturating_mul(3) {
+                return Err(too_large());
+            }
+            let bytes = percent_encoding::percent_decode_str(data).collect();
+            (head, Loaded { bytes, name: "attachment".to_owned(), declared: None, url: None })
+        }
+    };
+    let declared = (!declared.is_empty()).then(|| declared.to_owned());
+    Ok(Loaded { declared, ..loaded })
+}
+
+/// Converts a file to an attachment of the gateway.
+async fn attach(file: Loaded, pdf: Option<&PdfReader>) -> Result<Attachment, String> {
+    let Loaded { bytes, name, declared, url } = file;
+    if bytes.is_empty() {
+        return Err(format!("`{name}` is empty"));
+    }
+    let kind = Kind::of(&bytes, declared.as_deref());
+    let (word, mime_type) = match kind {
+        Kind::Image(mime_type) => ("image", mime_type),
+        Kind::Audio(mime_type) => ("audio", mime_type),
+        Kind::Pdf => ("file", "application/pdf"),
+        Kind::Video(mime_type) => ("file", mime_type),
+        Kind::Text => ("file", "text/plain"),
+        Kind::Other(found) => {
+            let found = clean_line(Untrusted::new(found.as_str()), NAME);
+            return Err(format!(
+                "`{name}` has an unsupported type ({found}); images, audio, video, PDF and text are \
+                 supported"
+            ));
+        }
+    };
+    let text = match (kind, pdf) {
+        (Kind::Pdf, Some(reader)) => Some(reader.text(&bytes).await.unwrap_or_else(|why| {
+            tracing::info!(%why, "no text of a PDF");
+            format!("(The text of this PDF cannot be read: {why}.)")
+        })),
+        _ => None,
+    };
+    Ok(Attachment {
+        kind: Some(word.to_owned()),
+        mime_type: Some(mime_type.to_owned()),
+        file_name: Some(name),
+        content: to_raw_value(&STANDARD.encode(bytes)).ok(),
+        text,
+        url,
+        ..Attachment::default()
+    })
+}

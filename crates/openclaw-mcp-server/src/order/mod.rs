@@ -1,0 +1,224 @@
+//! `order_openclaw`: sends a message to an agent, and returns its answer (S2, S3, S5).
+
+mod answer;
+mod follow;
+pub(crate) mod key;
+mod progress;
+mod result;
+mod run;
+mod tasks;
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use openclaw_protocol::Surface;
+use openclaw_protocol::chat::{MAX_MESSAGE, MESSAGE_TOO_LONG};
+use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
+use rmcp::service::{RequestContext, RoleServer};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tokio::sync::{OwnedMutexGuard, Semaphore};
+use tokio::time::{Instant, timeout};
+use tokio_util::sync::CancellationToken;
+
+use crate::media::{Fetcher, FileArgument};
+use crate::schema;
+use crate::server::{Options, failure};
+use progress::Progress;
+pub(crate) use result::MediaEntry;
+use run::Run;
+pub(crate) use tasks::OrderTasks;
+
+/// The tool's name.
+pub(crate) const NAME: &str = "order_openclaw";
+/// Maximum number of messages in progress.
+const MAX_ORDERS: usize = 32;
+/// Maximum number of other requests to the gateway at a time. Further ones wait.
+const MAX_LOOKUPS: usize = 8;
+/// The timeout of a message without one of its own.
+const USUAL_TIMEOUT: Duration = Duration::from_secs(10 * 60);
+/// How long runs may take to end when the client is gone.
+const FINISH: Duration = Duration::from_secs(3);
+/// How long the gateway may take to start.
+const CONNECT: Duration = Duration::from_secs(60);
+
+/// The arguments of the tool.
+#[derive(Debug, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(crate) struct Arguments {
+    /// The message. It reaches the agent unchanged; a leading `/` has no meaning.
+    message: String,
+    /// The conversation to continue, as returned by an earlier call. Without it, a new one begins.
+    #[serde(default)]
+    session_key: Option<String>,
+    /// The agent to ask, if there are several.
+    #[serde(default)]
+    agent_id: Option<String>,
+    /// When to stop waiting, in milliseconds. The run is aborted then, and the text so far returned.
+    /// Default: 600000 (ten minutes).
+    #[serde(default)]
+    #[schemars(range(min = 1, max = 86_400_000))]
+    timeout_ms: Option<u64>,
+    /// Files for the agent: images, audio, video, PDF and text, at most 15 MB together.
+    #[serde(default)]
+    attachments: Vec<FileArgument>,
+}
+
+impl Arguments {
+    /// How long the caller wants to wait.
+    fn patience(&self) -> Result<Duration, String> {
+        match self.timeout_ms {
+            None => Ok(USUAL_TIMEOUT),
+            Some(limit @ 1..=86_400_000) => Ok(Duration::from_millis(limit)),
+            Some(_) => Err("invalid `timeoutMs`: it must be 1 to 86400000".to_owned()),
+        }
+    }
+}
+
+/// Returns the definition of the tool.
+pub(crate) fn tool() -> Tool {
+    let description = "Sends a message to an OpenClaw agent, which works on it with its own model \
+        and tools, and returns its complete answer. The result names the `sessionKey` of the \
+        conversation: pass it again to continue. Calls with different keys run in parallel.";
+    let hints = ToolAnnotations::new().read_only(false).open_world(true);
+    Tool::new(NAME, description, schema::of::<Arguments>())
+        .with_title("Ask an OpenClaw agent")
+        .with_raw_output_schema(schema::of::<result::Output>())
+        .with_annotations(hints)
+}
+
+/// Parses the arguments of a tool.
+///
+/// # Errors
+/// What is wrong with them.
+pub(crate) fn parse<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, String> {
+    serde_json::from_value(Value::Object(arguments)).map_err(|error| {
+        let words = error.to_string();
+        match words.strip_prefix("missing field ") {
+            Some(field) => format!("missing argument {field}"),
+            None => format!("invalid arguments: {words}"),
+        }
+    })
+}
+
+/// All messages in progress, and what they need.
+pub(crate) struct Orders {
+    options: Options,
+    /// Cancelled when the client is gone.
+    gone: CancellationToken,
+    slots: Semaphore,
+    /// Limits the short requests of the other tools.
+    pub(crate) lookups: Semaphore,
+    fetcher: Fetcher,
+    lanes: Mutex<HashMap<String, Weak<tokio::sync::Mutex<()>>>>,
+}
+
+impl Orders {
+    pub(crate) fn new(options: Options, gone: CancellationToken) -> Self {
+        Self {
+            options,
+            gone,
+            slots: Semaphore::new(MAX_ORDERS),
+            lookups: Semaphore::new(MAX_LOOKUPS),
+            fetcher: Fetcher::default(),
+            lanes: Mutex::default(),
+        }
+    }
+
+    /// Aborts what is still running, and waits for it, at most a few seconds.
+    pub(crate) async fn finish(&self) {
+        self.gone.cancel();
+        let all = u32::try_from(MAX_ORDERS).unwrap_or(u32::MAX);
+        let _ = timeout(FINISH, self.slots.acquire_many(all)).await;
+    }
+
+    /// The agent that a caller named, or the usual one; `None` for the gateway's default.
+    pub(crate) fn agent(&self, named: Option<String>) -> Option<String> {
+        named.or_else(|| self.options.agent.clone())
+    }
+
+    /// Opens a connection to the gateway.
+    ///
+    /// # Errors
+    /// Why there is none.
+    pub(crate) async fn connect(&self) -> Result<Arc<dyn Surface>, String> {
+        let connecting = self.options.connect.connect();
+        timeout(CONNECT, connecting)
+            .await
+            .unwrap_or_else(|_| Err(format!("no gateway within {} s", CONNECT.as_secs())))
+            .map_err(|error| format!("no connection to the gateway: {error}"))
+    }
+
+    /// Runs a message to its end. If the request is cancelled, the run is aborted.
+    pub(crate) async fn call(
+        &self,
+        arguments: JsonObject,
+        context: RequestContext<RoleServer>,
+    ) -> CallToolResult {
+        let arguments = match parse(arguments) {
+            Ok(arguments) => arguments,
+            Err(words) => return failure(words),
+        };
+        self.run(arguments, &Progress::of_request(&context), &context.ct).await
+    }
+
+    /// Runs a message to its end, or until it is cancelled.
+    async fn run(
+        &self,
+        arguments: Arguments,
+        progress: &Progress,
+        cancelled: &CancellationToken,
+    ) -> CallToolResult {
+        tokio::select! {
+            result = self.order(arguments, progress, cancelled) => result.unwrap_or_else(failure),
+            never = progress.report() => match never {},
+        }
+    }
+
+    async fn order(
+        &self,
+        arguments: Arguments,
+        progress: &Progress,
+        cancelled: &CancellationToken,
+    ) -> Result<CallToolResult, String> {
+        let deadline = Instant::now() + arguments.patience()?;
+        let Arguments { message, session_key, agent_id, attachments, .. } = arguments;
+        if message.len() > MAX_MESSAGE {
+            return Err(MESSAGE_TOO_LONG.to_owned());
+        }
+        if message.trim().is_empty() && attachments.is_empty() {
+            return Err("the message is empty".to_owned());
+        }
+        let agent = match &session_key {
+            // The agent of an existing conversation is known to the gateway.
+            Some(_) => agent_id,
+            None => self.agent(agent_id),
+        };
+        let session = match session_key {
+            Some(key) => {
+                key::check(&key, agent.as_deref())?;
+                key
+            }
+            None => key::fresh(agent.as_deref()),
+        };
+        let Ok(_slot) = self.slots.try_acquire() else {
+            return Err(format!("too many messages in progress; at most {MAX_ORDERS}"));
+        };
+        // Before the first await: messages of one conversation are sent in the order of the calls.
+        let lane = self.lane(&session);
+        let run = Run { orders: self, progress, cancelled, session, agent, deadline };
+        Ok(run.start(lane, message, attachments).await)
+    }
+
+    /// Joins the queue of a conversation.
+    fn lane(&self, session: &str) -> impl Future<Output = OwnedMutexGuard<()>> + use<> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        lanes.retain(|_, lane| lane.strong_count() > 0);
+        let lane = lanes.get(session).and_then(Weak::upgrade).unwrap_or_default();
+        lanes.insert(session.to_owned(), Arc::downgrade(&lane));
+        lane.lock_owned()
+    }
+}

@@ -1,0 +1,85 @@
+//! The result of a message.
+
+use rmcp::model::{CallToolResult, ContentBlock};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::follow::Status;
+
+/// The structured result.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Output {
+    /// The answer: all text of the run, in order.
+    pub(crate) text: String,
+    /// The conversation. Pass it again to continue.
+    pub(crate) session_key: String,
+    /// The id of this run.
+    pub(crate) run_id: String,
+    /// `completed`; `incomplete` if the agent stopped early; `timeout` and `aborted` if the run was
+    /// aborted; `failed`.
+    #[schemars(extend("enum" = ["completed", "incomplete", "timeout", "aborted", "failed"]))]
+    pub(crate) status: &'static str,
+    /// Why there is no complete answer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    /// The number of tokens used: `inputTokens`, `outputTokens`, `cachedTokens`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) usage: Option<Value>,
+    /// Images, audio and files of the answer, in the order of their content blocks.
+    pub(crate) media: Vec<MediaEntry>,
+}
+
+/// A file of the answer.
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct MediaEntry {
+    /// Its type.
+    pub(crate) mime_type: String,
+    /// Its size in bytes.
+    pub(crate) bytes: usize,
+    /// Whether it is too large to be part of the result.
+    pub(crate) omitted: bool,
+}
+
+/// Builds the result.
+pub(crate) fn result(output: Output, status: Status, media: Vec<ContentBlock>) -> CallToolResult {
+    let mut content = Vec::new();
+    if !output.text.is_empty() {
+        content.push(ContentBlock::text(output.text.clone()));
+    }
+    content.extend(media);
+    if let Some(note) = note(&output, status) {
+        content.push(ContentBlock::text(note));
+    } else if content.is_empty() {
+        content.push(ContentBlock::text("(The agent returned no text.)"));
+    }
+    let mut result = match status {
+        Status::Failed => CallToolResult::error(content),
+        _ => CallToolResult::success(content),
+    };
+    result.structured_content = serde_json::to_value(output).ok();
+    result
+}
+
+/// What a caller must know about a result that is not complete.
+fn note(output: &Output, status: Status) -> Option<String> {
+    let why = output.error.as_deref();
+    let key = &output.session_key;
+    Some(match status {
+        Status::Completed => return None,
+        Status::Incomplete => format!(
+            "[The agent stopped early: {}. Continue with sessionKey `{key}`.]",
+            why.unwrap_or("no reason given")
+        ),
+        Status::Timeout => format!(
+            "[Timed out: the run was aborted, and the text above is what there was so far. \
+             Continue with sessionKey `{key}`.]"
+        ),
+        Status::Aborted => format!("[The run was aborted. Continue with sessionKey `{key}`.]"),
+        Status::Failed => {
+            format!("[The run failed: {}. sessionKey `{key}`.]", why.unwrap_or("no reason given"))
+        }
+    })
+}

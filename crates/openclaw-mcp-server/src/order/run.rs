@@ -1,0 +1,298 @@
+//! A run: from the message to its end.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use openclaw_protocol::agents::ListParams as AgentsParams;
+use openclaw_protocol::chat::{
+    AbortParams, Attachment, HistoryParams, SendParams, SendResult, SendStatus,
+};
+use openclaw_protocol::{EventReceiver, Received, RequestError, Surface, ask, keys, rpc};
+use rmcp::model::CallToolResult;
+use serde_json::Value;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio_util::sync::CancellationToken;
+
+use super::answer::Answer;
+use super::follow::{End, Status, Step, text_of};
+use super::progress::Progress;
+use super::result::{Output, result};
+use super::{Orders, key};
+use crate::media::{self, FileArgument, Returned, Sources};
+use crate::server::failure;
+
+/// The timeout of a short request to the gateway.
+const SHORT: Duration = Duration::from_secs(30);
+/// The interval of polling for the end after events were lost.
+const RECHECK: Duration = Duration::from_secs(1);
+/// How long an aborted run may take to end.
+const ABORTED: Duration = Duration::from_secs(5);
+/// Messages of a run that are read back after events were lost.
+const READ_BACK: u32 = 200;
+
+/// A message that is about to be sent.
+pub(super) struct Run<'a> {
+    pub(super) orders: &'a Orders,
+    pub(super) progress: &'a Progress,
+    pub(super) cancelled: &'a CancellationToken,
+    pub(super) session: String,
+    pub(super) agent: Option<String>,
+    pub(super) deadline: Instant,
+}
+
+impl Run<'_> {
+    /// Sends the message once it is its turn in `lane`, and follows the run.
+    pub(super) async fn start<L>(
+        self,
+        lane: impl Future<Output = L>,
+        message: String,
+        files: Vec<FileArgument>,
+    ) -> CallToolResult {
+        let run = key::random();
+        let mut answer = Answer::default();
+        let mut media = Returned::default();
+        let end = tokio::select! {
+            biased;
+            () = self.stopped() => End::bare(self.why_stopped(), "it had not been sent yet"),
+            started = self.send(lane, message, files, &run) => match started {
+                Ok(mut started) => {
+                    let end = self.follow(&mut started, &mut answer).await;
+                    if started.has_calls || started.has_gap || end.has_media() {
+                        media = started.media().await;
+                    }
+                    end
+                }
+                Err(words) => return failure(words),
+            },
+        };
+        let status = end.status.name();
+        tracing::info!(session = %self.session, %run, status, "run ended");
+        let output = Output {
+            text: answer.finish(&end.text()),
+            session_key: self.session,
+            run_id: run,
+            status,
+            error: end.error,
+            usage: end.usage,
+            media: media.list,
+        };
+        result(output, end.status, media.blocks)
+    }
+
+    /// Waits until the run is not wanted any more.
+    async fn stopped(&self) {
+        tokio::select! {
+            () = sleep_until(self.deadline) => {}
+            () = self.cancelled.cancelled() => {}
+            () = self.orders.gone.cancelled() => {}
+        }
+    }
+
+    fn why_stopped(&self) -> Status {
+        let is_aborted = self.cancelled.is_cancelled() || self.orders.gone.is_cancelled();
+        if is_aborted { Status::Aborted } else { Status::Timeout }
+    }
+
+    async fn send<L>(
+        &self,
+        lane: impl Future<Output = L>,
+        message: String,
+        files: Vec<FileArgument>,
+        run: &str,
+    ) -> Result<Started, String> {
+        self.progress.set("waiting for earlier messages of this conversation");
+        let _turn = lane.await;
+        self.progress.set("waiting for the gateway");
+        let surface = self.orders.connect().await?;
+        let attachments = match files.is_empty() {
+            true => None,
+            false => Some(self.attach(&*surface, files).await?),
+        };
+        // Subscribed before sending, so that no event is missed.
+        let events = surface.events();
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        let sent = SendParams {
+            session_key: self.session.clone(),
+            agent_id: self.agent.clone(),
+            message,
+            attachments,
+            // No slash command is executed, and no channel gets the answer.
+            suppress_command_interpretation: Some(true),
+            deliver: Some(false),
+            timeout_ms: Some(u64::try_from(left.as_millis()).unwrap_or(u64::MAX).max(1)),
+            idempotency_key: run.to_owned(),
+            ..SendParams::default()
+        };
+        let answered = timeout(SHORT, ask::<rpc::ChatSend>(&*surface, sent.clone())).await;
+        let answered = answered.map_err(|_| "the gateway did not respond in time".to_owned())?;
+        answered.map_err(|error| error.to_string())?;
+        tracing::info!(session = %self.session, %run, "message sent");
+        self.progress.set("the agent is working");
+        Ok(Started { surface, events, sent, has_gap: false, has_calls: false })
+    }
+
+    /// Reads the attachments.
+    async fn attach(
+        &self,
+        surface: &dyn Surface,
+        files: Vec<FileArgument>,
+    ) -> Result<Vec<Attachment>, String> {
+        self.progress.set("reading the attachments");
+        let Orders { options, fetcher, .. } = self.orders;
+        let agents = timeout(SHORT, ask::<rpc::AgentsList>(surface, AgentsParams::default())).await;
+        let agents = agents.map_err(|_| "the gateway did not respond in time".to_owned())?;
+        let agents = agents.map_err(|error| error.to_string())?;
+        let id = self.agent.as_deref().or(keys::agent_of(&self.session));
+        let id = id.unwrap_or(&agents.default_id);
+        let workspace = agents.agents.iter().find(|agent| agent.id == id);
+        let workspace = workspace.and_then(|agent| agent.workspace.as_ref()).map(PathBuf::from);
+        let folders = workspace.into_iter().chain(options.folders.iter().cloned()).collect();
+        let sources = Sources { folders, fetcher, pdf: options.pdf.as_ref() };
+        media::load(files, &sources).await
+    }
+
+    /// Follows a run to its end; aborts it if it is not wanted any more.
+    async fn follow(&self, started: &mut Started, answer: &mut Answer) -> End {
+        tokio::select! {
+            biased;
+            end = started.end(answer, self.progress) => return end,
+            () = self.stopped() => {}
+        }
+        let status = self.why_stopped();
+        self.progress.set("aborting");
+        let abort = AbortParams {
+            session_key: self.session.clone(),
+            agent_id: self.agent.clone(),
+            run_id: Some(started.sent.idempotency_key.clone()),
+            preserve_side_runs: None,
+        };
+        let aborting = ask::<rpc::ChatAbort>(&*started.surface, abort);
+        if let Ok(Err(error)) = timeout(SHORT, aborting).await {
+            tracing::warn!(%error, "cannot abort a run");
+        }
+        match timeout(ABORTED, started.end(answer, self.progress)).await {
+            // It may have ended on its own just then.
+            Ok(end) if end.status != Status::Aborted => end,
+            Ok(end) => End { status, ..end },
+            Err(_) => End { status, message: None, usage: None, error: None },
+        }
+    }
+}
+
+/// A run that was sent.
+struct Started {
+    surface: std::sync::Arc<dyn Surface>,
+    events: EventReceiver,
+    sent: SendParams,
+    /// Whether events were lost, perhaps the end.
+    has_gap: bool,
+    /// Whether tools were called.
+    has_calls: bool,
+}
+
+impl Started {
+    /// Returns the images and other files of the run. They are not worth failing for.
+    async fn media(&self) -> Returned {
+        let SendParams { session_key, agent_id, idempotency_key, .. } = &self.sent;
+        let reading =
+            media::of_run(&*self.surface, session_key, agent_id.as_deref(), idempotency_key);
+        match timeout(SHORT, reading).await {
+            Ok(Ok(media)) => media,
+            Ok(Err(error)) => {
+                tracing::warn!(%error, "cannot read the media of a run");
+                Returned::default()
+            }
+            Err(_) => Returned::default(),
+        }
+    }
+
+    /// Waits for the end of the run. Cancel-safe.
+    async fn end(&mut self, answer: &mut Answer, progress: &Progress) -> End {
+        loop {
+            let received = tokio::select! {
+                received = self.events.next() => received,
+                end = lost_end(&*self.surface, &self.sent), if self.has_gap => {
+                    let (end, whole) = end;
+                    *answer = whole.unwrap_or_else(|| std::mem::take(answer));
+                    return end;
+                }
+            };
+            let event = match received {
+                Some(Received::Event(event)) => event,
+                Some(Received::Lagged(_)) => {
+                    self.has_gap = true;
+                    continue;
+                }
+                None => {
+                    return End::bare(Status::Failed, "the connection to the gateway was lost");
+                }
+            };
+            match Step::of(&event, &self.sent.idempotency_key) {
+                None => {}
+                Some(Step::Text(text)) => {
+                    answer.partial(&text);
+                    progress.set(format!("answering ({} bytes)", answer.len()));
+                }
+                Some(Step::Replaced(text)) => answer.replace(&text),
+                Some(Step::Thinking) => progress.set("thinking"),
+                Some(Step::Called(tool)) => {
+                    self.has_calls = true;
+                    answer.end_block();
+                    progress.set(format!("calling {tool}"));
+                }
+                Some(Step::Advanced(state) | Step::Notice(state)) => progress.set(state),
+                Some(Step::Over(end)) if !self.has_gap => return *end,
+                // Earlier text may be missing: the conversation has all of it.
+                Some(Step::Over(end)) => {
+                    if let Ok(whole) = read_back(&*self.surface, &self.sent).await {
+                        *answer = whole;
+                    }
+                    return *end;
+                }
+            }
+        }
+    }
+}
+
+/// Polls for the end of a run whose events were lost. By its idempotency key the message is not run
+/// twice, and the response has the status of the run.
+async fn lost_end(surface: &dyn Surface, sent: &SendParams) -> (End, Option<Answer>) {
+    loop {
+        sleep(RECHECK).await;
+        let polled = timeout(SHORT, ask::<rpc::ChatSend>(surface, sent.clone())).await;
+        let status = match polled {
+            Err(_) => continue,
+            Ok(Ok(SendResult { status: SendStatus::Started | SendStatus::InFlight, .. })) => {
+                continue;
+            }
+            Ok(Ok(SendResult { status, .. })) => status,
+            Ok(Err(error)) => return (End::bare(Status::Failed, error.to_string()), None),
+        };
+        let lost = "the events of the run were lost";
+        let end = match status {
+            SendStatus::Timeout => End::bare(Status::Timeout, lost),
+            SendStatus::Error => End::bare(Status::Failed, lost),
+            _ => End { status: Status::Completed, message: None, usage: None, error: None },
+        };
+        return (end, read_back(surface, sent).await.ok());
+    }
+}
+
+/// Returns the text of a run from its conversation.
+async fn read_back(surface: &dyn Surface, sent: &SendParams) -> Result<Answer, RequestError> {
+    let params = HistoryParams {
+        session_key: sent.session_key.clone(),
+        agent_id: sent.agent_id.clone(),
+        limit: Some(READ_BACK),
+        ..HistoryParams::default()
+    };
+    let history = ask::<rpc::ChatHistory>(surface, params).await?;
+    let mut answer = Answer::default();
+    for message in history.messages {
+        let Ok(message) = serde_json::from_str::<Value>(message.get()) else { continue };
+        if message["runId"] == *sent.idempotency_key && message["role"] == "assistant" {
+            answer.block(&text_of(Some(&message)));
+        }
+    }
+    Ok(answer)
+}

@@ -1,0 +1,166 @@
+//! The server: its handshake, its tools, and the tasks of clients that support them.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use openclaw_protocol::Connect;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
+    GetTaskParams, GetTaskResult, Implementation, ListToolsResult, PaginatedRequestParams,
+    ServerCapabilities, ServerConfig,
+};
+use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
+use rmcp::transport::stdio_pipes;
+use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::sync::CancellationToken;
+
+use crate::media::PdfReader;
+use crate::order::{self, OrderTasks, Orders};
+use crate::sessions;
+use crate::transport::Lines;
+
+/// For the model of the client.
+const INSTRUCTIONS: &str = "OpenClaw runs agents with tools of their own. `order_openclaw` sends a \
+    message to an agent and returns its answer. Pass the `sessionKey` of an answer to continue that \
+    conversation; without one, each message starts a new conversation.";
+
+/// What the server needs.
+pub struct Options {
+    /// The gateway. Each call has its own connection.
+    pub connect: Arc<dyn Connect>,
+    /// The agent that messages go to; `None` for the default one.
+    pub agent: Option<String>,
+    /// Folders whose files may be attached, besides the agent's workspace.
+    pub folders: Vec<PathBuf>,
+    /// Reads the text of PDF documents, for models that cannot.
+    pub pdf: Option<PdfReader>,
+    /// The version of this program.
+    pub version: String,
+}
+
+impl fmt::Debug for Options {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Options").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
+
+/// Why the server stopped before its client disconnected.
+#[derive(Debug, thiserror::Error)]
+#[error("invalid MCP from the client: {0}")]
+pub struct ServeError(String);
+
+/// Serves the client on stdin and stdout until stdin closes.
+///
+/// # Errors
+/// If the client does not send MCP.
+pub async fn serve_stdio(options: Options) -> Result<(), ServeError> {
+    let (input, output) = stdio_pipes();
+    serve(options, input, output).await
+}
+
+/// Serves the client at the other end of two streams until `input` closes. Running messages are
+/// aborted then.
+///
+/// # Errors
+/// If the client does not send MCP.
+pub async fn serve(
+    options: Options,
+    input: impl AsyncRead + Send + Unpin + 'static,
+    output: impl AsyncWrite + Send + Unpin + 'static,
+) -> Result<(), ServeError> {
+    let gone = CancellationToken::new();
+    let lines = Lines::new(input, output, gone.clone());
+    let version = options.version.clone();
+    let orders = Arc::new(Orders::new(options, gone));
+    let server = Server { orders, tasks: OrderTasks::default(), version };
+    let running = match Box::pin(server.serve(lines)).await {
+        Ok(running) => running,
+        // A client may disconnect before the handshake.
+        Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
+        Err(error) => return Err(ServeError(reason(&error))),
+    };
+    let orders = Arc::clone(&running.service().orders);
+    let ended = running.waiting().await;
+    orders.finish().await;
+    ended.map(drop).map_err(|error| ServeError(error.to_string()))
+}
+
+/// Why a handshake failed. Messages of the client are not quoted: they may contain secrets.
+fn reason(error: &ServerInitializeError) -> String {
+    match error {
+        ServerInitializeError::InitializeFailed(error) => error.message.to_string(),
+        ServerInitializeError::TransportError { error, .. } => error.to_string(),
+        _ => "it did not begin with a handshake".to_owned(),
+    }
+}
+
+struct Server {
+    orders: Arc<Orders>,
+    tasks: OrderTasks,
+    version: String,
+}
+
+impl ServerHandler for Server {
+    fn get_info(&self) -> ServerConfig {
+        let this = Implementation::new("openclaw", &self.version).with_title("OpenClaw");
+        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
+            .with_server_info(this)
+            .with_instructions(INSTRUCTIONS)
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let mut tools = vec![order::tool()];
+        tools.extend(sessions::tools());
+        Ok(ListToolsResult::with_all_items(tools))
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let arguments = request.arguments.unwrap_or_default();
+        if request.name == order::NAME {
+            let capabilities = context.client_capabilities();
+            let takes_tasks = capabilities.is_some_and(|client| client.supports_tasks());
+            return Ok(match takes_tasks {
+                true => self.tasks.call(&self.orders, arguments, context).await,
+                false => self.orders.call(arguments, context).await.into(),
+            });
+        }
+        match sessions::call(&self.orders, &request.name, arguments).await {
+            Some(result) => Ok(result.into()),
+            None => {
+                let words = format!("unknown tool `{}`", request.name);
+                Err(ErrorData::invalid_params(words, None))
+            }
+        }
+    }
+
+    async fn get_task(
+        &self,
+        request: GetTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<GetTaskResult, ErrorData> {
+        self.tasks.manager.get_task(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn cancel_task(
+        &self,
+        request: CancelTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.manager.cancel_task(&request.task_id)
+    }
+}
+
+/// A result that reports a failure to the client's model.
+pub(crate) fn failure(words: impl Into<String>) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(words)])
+}

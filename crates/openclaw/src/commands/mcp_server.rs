@@ -1,0 +1,44 @@
+//! `openclaw mcp-server`: an MCP server for other programs, over stdin and stdout.
+
+use std::path::Path;
+
+use openclaw_mcp_server::{Options, serve_stdio};
+
+use super::link::{Beside, Need, Role};
+use crate::cli::McpServerArgs;
+use crate::edge::Edge;
+use crate::error::CommandResult;
+use crate::output::Output;
+
+/// Serves until stdin closes.
+pub(crate) fn serve(
+    args: &McpServerArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    // The hub branches off here.
+    order(args, flag, edge, output)
+}
+
+/// Serves `order_openclaw`.
+fn order(
+    args: &McpServerArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    // No user is present: what needs an approval is decided by the configured fallback.
+    let need = Need::Agents(Role::Script);
+    let gateway = Beside { choice: &args.gateway, need, flag, edge };
+    gateway.serve(output, |client, _| {
+        let options = Options {
+            connect: client.connect,
+            agent: args.order.agent.clone(),
+            folders: args.order.attach_from.clone(),
+            pdf: edge.pdf_reader(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+        };
+        async { serve_stdio(options).await.map_err(|error| error.to_string()) }
+    })
+}

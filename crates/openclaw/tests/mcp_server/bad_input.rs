@@ -1,0 +1,164 @@
+//! What clients get wrong, and what hostile ones try.
+
+use std::io::Write as _;
+
+use openclaw_testkit::processes;
+use serde_json::{Value, json};
+
+use crate::client::{Client, LONG, Place};
+use crate::model::{Model, Piece};
+
+#[test]
+fn wrong_arguments_are_reported_and_nothing_is_run() {
+    let place = Place::new();
+    let mut client = Client::start(&place, &[]);
+    let big = "x".repeat(10 * 1024 * 1024);
+    let long = "k".repeat(10_000);
+    for (arguments, why) in [
+        (json!({}), "missing argument `message`"),
+        (json!({ "message": "" }), "the message is empty"),
+        (json!({ "message": " \n" }), "the message is empty"),
+        (json!({ "message": 7 }), "invalid type"),
+        (json!({ "message": null }), "invalid type"),
+        (json!({ "message": big }), "longer than 4096 KB"),
+        (json!({ "message": "x", "sesionKey": "y" }), "unknown field `sesionKey`"),
+        (json!({ "message": "x", "sessionKey": "" }), "invalid `sessionKey`"),
+        (json!({ "message": "x", "sessionKey": "a/b" }), "invalid `sessionKey`"),
+        (json!({ "message": "x", "sessionKey": "../x" }), "invalid `sessionKey`"),
+        (json!({ "message": "x", "sessionKey": "a\0b" }), "invalid `sessionKey`"),
+        (json!({ "message": "x", "sessionKey": long }), "at most 256"),
+        (json!({ "message": "x", "timeoutMs": 0 }), "invalid `timeoutMs`"),
+        (json!({ "message": "x", "timeoutMs": -1 }), "invalid"),
+        (json!({ "message": "x", "timeoutMs": 1e12 }), "invalid"),
+        (json!({ "message": "x", "agentId": "nobody" }), "nobody"),
+        (json!({ "message": "x", "agentId": "main", "sessionKey": "agent:other:x" }), "other"),
+    ] {
+        let error = client.failure("order_openclaw", arguments);
+        assert!(error.contains(why), "{why}: {error}");
+    }
+    let error = client.ask("tools/call", json!({ "name": "nothing" })).unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("unknown tool"), "{error}");
+    let list = client.call("list_openclaw_sessions", json!({}));
+    assert_eq!(list["structuredContent"]["sessions"], json!([]));
+    assert_eq!(client.close(), 0);
+}
+
+#[test]
+fn what_is_not_a_message_is_survived() {
+    let place = Place::new();
+    let mut client = Client::start(&place, &[]);
+    client.write("hello");
+    client.write("{\"jsonrpc\":\"2.0\"");
+    client.write("");
+    client.write("[]");
+    client.write("\u{0}\u{1}");
+    client.input.as_mut().unwrap().write_all(b"\xff\xfe\n").unwrap();
+    client.write("{\"jsonrpc\":\"2.0\",\"id\":77,\"method\":7}");
+    let error = client.answer(77).unwrap_err();
+    assert_eq!(error["code"], -32600, "{error}");
+    assert!(client.ask("ping", json!({})).is_ok());
+    assert_eq!(client.close(), 0);
+}
+
+#[test]
+fn messages_before_the_handshake_are_ignored_or_rejected() {
+    let place = Place::new();
+    let mut client = Client::spawn(&place, &[]);
+    client.notify("notifications/initialized", json!({}));
+    client.write("{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}");
+    assert!(client.ask("ping", json!({})).is_ok());
+    client.notify("notifications/cancelled", json!({ "requestId": 9 }));
+    let error = client.ask("tools/list", json!({})).unwrap_err();
+    assert!(error["message"].is_string());
+    client.notify("notifications/initialized", json!({}));
+    let hello = json!({
+        "protocolVersion": "2025-11-25",
+        "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" },
+    });
+    assert_eq!(client.ask("initialize", hello).unwrap()["serverInfo"]["name"], "openclaw");
+    assert_eq!(client.close(), 0);
+}
+
+#[test]
+fn an_endless_line_is_not_kept_and_its_request_is_answered() {
+    let place = Place::new();
+    let mut client = Client::start(&place, &[]);
+    let input = client.input.as_mut().unwrap();
+    input.write_all(b"{\"method\":\"tools/call\",\"params\":{\"name\":\"order_openclaw\",\"arguments\":{\"message\":\"").unwrap();
+    let piece = vec![b'x'; 1024 * 1024];
+    for _ in 0..200 {
+        input.write_all(&piece).unwrap();
+    }
+    let status = std::fs::read_to_string(format!("/proc/{}/status", client.child.id())).unwrap();
+    let peak = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    let kb: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    assert!(kb < 150 * 1024, "{kb} KB");
+    client.write("\"}},\"jsonrpc\":\"2.0\",\"id\":99}");
+    let error = client.answer(99).unwrap_err();
+    assert!(error["message"].as_str().unwrap().contains("longer than"), "{error}");
+    assert!(client.ask("ping", json!({})).is_ok());
+}
+
+#[test]
+fn an_id_that_is_in_use_is_rejected_and_the_first_request_is_answered() {
+    let model = Model::start(|_| vec![Piece::Wait, Piece::Say("first".to_owned())]);
+    let place = model.place();
+    let mut client = Client::start(&place, &[]);
+    let id = client.send_call("order_openclaw", json!({ "message": "one" }));
+    model.next();
+    client.write(&json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string());
+    let rejection = client.frame();
+    assert!(rejection.get("id").is_none_or(Value::is_null), "{rejection}");
+    assert!(rejection["error"]["message"].as_str().unwrap().contains("in use"), "{rejection}");
+    model.release();
+    assert_eq!(client.answer(id).unwrap()["structuredContent"]["text"], "first");
+}
+
+#[test]
+fn a_client_that_never_reads_does_not_make_it_grow() {
+    let place = Place::new();
+    let mut command = place.command(&["mcp-server"]);
+    command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "test", "version": "1" } } });
+    writeln!(input, "{hello}").unwrap();
+    // It stops reading when enough answers wait, so that this blocks sooner or later.
+    let writer = std::thread::spawn(move || {
+        for id in 1..2_000_000_u64 {
+            let list = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/list" });
+            if writeln!(input, "{list}").is_err() {
+                return;
+            }
+        }
+    });
+    let rss = || {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap().to_owned();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    // Until it is idle: blocked on a client that does not read.
+    let mut last = u64::MAX;
+    let cpu = || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", child.id())).unwrap();
+        stat.rsplit(')').next().unwrap().split_whitespace().nth(11).unwrap().parse::<u64>().unwrap()
+    };
+    for _ in 0..600 {
+        let now = cpu();
+        if now == last {
+            break;
+        }
+        last = now;
+        std::thread::sleep(std::time::Duration::from_millis(500));
+    }
+    let kb = rss();
+    assert!(kb < 150 * 1024, "{kb} KB");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    writer.join().unwrap();
+    let tag = place.folder.path().to_str().unwrap().to_owned();
+    assert!(processes::wait_until_none(LONG, || processes::mentioning(&tag)).is_empty());
+}

@@ -1,0 +1,82 @@
+//! Real clients: the SDKs for TypeScript and Python.
+
+use std::process::{Command, Stdio};
+
+use openclaw_testkit::Peers;
+use serde_json::Value;
+
+use crate::client::Place;
+
+/// A client with the TypeScript SDK.
+const TYPESCRIPT: &str = r#"
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+const client = new Client({ name: "test", version: "1" });
+await client.connect(new StdioClientTransport({ command: process.argv[2], args: ["mcp-server"], env: process.env }));
+const tools = (await client.listTools()).tools.map((it) => it.name);
+const steps = [];
+const result = await client.callTool({ name: "order_openclaw", arguments: { message: "add 2 and 3" } },
+  undefined, { onprogress: (it) => steps.push(it.message), resetTimeoutOnProgress: true });
+const key = result.structuredContent.sessionKey;
+const again = await client.callTool({ name: "order_openclaw", arguments: { message: "add 4 and 5", sessionKey: key } });
+console.log(JSON.stringify({ tools, steps, text: result.content[0].text, again: again.structuredContent }));
+await client.close();
+"#;
+
+/// A client with the Python SDK.
+const PYTHON: &str = r#"
+import asyncio, json, os, sys
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+
+async def main():
+    params = StdioServerParameters(command=sys.argv[1], args=["mcp-server"], env=dict(os.environ))
+    async with stdio_client(params) as (read, write), ClientSession(read, write) as session:
+        await session.initialize()
+        tools = [tool.name for tool in (await session.list_tools()).tools]
+        result = await session.call_tool("order_openclaw", {"message": "add 2 and 3"})
+        dumped = result.model_dump(by_alias=True)
+        print(json.dumps({"tools": tools, "text": dumped["content"][0]["text"], "again": dumped["structuredContent"]}))
+
+asyncio.run(main())
+"#;
+
+fn run(place: &Place, mut command: Command) -> Value {
+    let output = place.prepare(&mut command).stdin(Stdio::null()).output().unwrap();
+    let said = serde_json::from_slice(&output.stdout);
+    said.unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn check(place: &Place, said: &Value) {
+    assert_eq!(said["tools"][0], "order_openclaw", "{said}");
+    assert!(said["text"].as_str().unwrap().contains('5'), "{said}");
+    assert_eq!(said["again"]["status"], "completed", "{said}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn the_typescript_sdk_talks_to_it() {
+    let place = Place::new();
+    let peers = Peers::find();
+    let modules = peers.node_modules().canonicalize().unwrap();
+    std::os::unix::fs::symlink(modules, place.path("node_modules")).unwrap();
+    std::fs::write(place.path("client.mjs"), TYPESCRIPT).unwrap();
+    let mut command = Command::new(peers.node());
+    command.arg(place.path("client.mjs")).arg(env!("CARGO_BIN_EXE_openclaw"));
+    let said = run(&place, command);
+    assert!(!said["steps"].as_array().unwrap().is_empty(), "{said}");
+    assert!(said["again"]["text"].as_str().unwrap().contains('9'), "{said}");
+    check(&place, &said);
+}
+
+#[test]
+fn the_python_sdk_talks_to_it() {
+    let place = Place::new();
+    std::fs::write(place.path("client.py"), PYTHON).unwrap();
+    let time = Peers::find().time();
+    let python = time.command().get_program().to_owned();
+    let python = std::path::Path::new(&python).with_file_name("python");
+    let mut command = Command::new(python);
+    command.arg(place.path("client.py")).arg(env!("CARGO_BIN_EXE_openclaw"));
+    check(&place, &run(&place, command));
+}

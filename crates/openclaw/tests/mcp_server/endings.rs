@@ -1,0 +1,71 @@
+//! It ends with its client, and leaves nothing behind.
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use serde_json::json;
+
+use crate::client::{Client, Place};
+use crate::model::{Model, Piece};
+
+fn pid(client: &Client) -> Pid {
+    Pid::from_raw(i32::try_from(client.child.id()).unwrap())
+}
+
+#[test]
+fn it_exits_when_its_input_closes_and_ends_its_servers() {
+    let place = Place::new();
+    let mut client = Client::start(&place, &[]);
+    client.order(json!({ "message": "add 2 and 3" }));
+    assert_eq!(client.close(), 0);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn it_exits_without_a_handshake() {
+    let place = Place::new();
+    assert_eq!(Client::spawn(&place, &[]).close(), 0);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_client_that_disappears_during_a_call_ends_it_and_the_run() {
+    let model = Model::start(|_| vec![Piece::Say("half".to_owned()), Piece::Wait]);
+    let place = model.place();
+    let mut client = Client::start(&place, &[]);
+    client.send_call("order_openclaw", json!({ "message": "x" }));
+    model.next();
+    assert_eq!(client.close(), 0);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn signals_end_it() {
+    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL] {
+        let model = Model::start(|_| vec![Piece::Wait]);
+        let place = model.place();
+        let mut client = Client::start(&place, &[]);
+        client.send_call("order_openclaw", json!({ "message": "x" }));
+        model.next();
+        kill(pid(&client), signal).unwrap();
+        client.exit();
+        place.assert_nothing_left();
+    }
+}
+
+#[test]
+fn the_synonym_serves_too() {
+    let place = Place::new();
+    let mut command = place.command(&["mcp", "serve"]);
+    let output = command.stdin(std::process::Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stdout.is_empty());
+}
+
+#[test]
+fn a_wrong_gateway_is_reported_in_every_answer() {
+    let place = Place::new();
+    let mut client = Client::start(&place, &["--gateway", "ws://127.0.0.1:9"]);
+    let error = client.failure("order_openclaw", json!({ "message": "x" }));
+    assert!(error.contains("no connection to the gateway"), "{error}");
+    assert_eq!(client.close(), 3);
+}

@@ -1,0 +1,139 @@
+//! Conversations: fresh ones, continued ones, and the tools around them.
+
+use std::process::{Child, Stdio};
+
+use openclaw_testkit::processes;
+use serde_json::{Value, json};
+
+use crate::client::{Client, LONG};
+use crate::model::{Model, Piece, last_message};
+
+/// A model that repeats all user messages of its conversation.
+fn remembering() -> Model {
+    Model::start(|request| {
+        let messages = request["messages"].as_array().unwrap();
+        let said: Vec<&str> = messages
+            .iter()
+            .filter(|it| it["role"] == "user")
+            .map(|it| it["content"].as_str().unwrap())
+            .collect();
+        vec![Piece::Say(said.join("|"))]
+    })
+}
+
+#[test]
+fn without_a_key_nothing_is_remembered_and_with_one_everything_is() {
+    let model = remembering();
+    let place = model.place();
+    let mut client = Client::start(&place, &[]);
+    let first = client.order(json!({ "message": "secret" }));
+    let second = client.order(json!({ "message": "other" }));
+    assert_eq!(second["text"], "other");
+    assert_ne!(first["sessionKey"], second["sessionKey"]);
+    let key = first["sessionKey"].as_str().unwrap();
+    assert_eq!(client.order(json!({ "message": "b", "sessionKey": key }))["text"], "secret|b");
+    assert_eq!(client.close(), 0);
+    // Also after a restart.
+    let mut client = Client::start(&place, &[]);
+    assert_eq!(client.order(json!({ "message": "c", "sessionKey": key }))["text"], "secret|b|c");
+}
+
+#[test]
+fn two_processes_take_turns_in_one_conversation() {
+    let model = Model::start(|request| {
+        let text = last_message(request).as_str().unwrap().to_owned();
+        match text.as_str() {
+            "first" => vec![Piece::Wait, Piece::Say("one".to_owned())],
+            _ => {
+                let messages = request["messages"].as_array().unwrap();
+                let said = messages.iter().filter(|it| it["role"] != "system").count();
+                vec![Piece::Say(format!("after {said}"))]
+            }
+        }
+    });
+    let place = model.place();
+    let (mut one, mut two) = (Client::start(&place, &[]), Client::start(&place, &[]));
+    let first =
+        one.send_call("order_openclaw", json!({ "message": "first", "sessionKey": "both" }));
+    model.next();
+    let second =
+        two.send_call("order_openclaw", json!({ "message": "second", "sessionKey": "both" }));
+    // The second process waits for the first one's turn; the other conversation does not.
+    let other = two.order(json!({ "message": "x", "sessionKey": "alone" }));
+    assert_eq!(other["text"], "after 1");
+    model.release();
+    assert_eq!(one.answer(first).unwrap()["structuredContent"]["text"], "one");
+    assert_eq!(two.answer(second).unwrap()["structuredContent"]["text"], "after 3");
+}
+
+#[test]
+fn conversations_are_listed_read_and_aborted() {
+    let model = Model::start(|request| match last_message(request).as_str() {
+        Some("wait") => vec![Piece::Wait],
+        _ => vec![Piece::Say("Paris".to_owned())],
+    });
+    let place = model.place();
+    let mut client = Client::start(&place, &[]);
+    client.order(json!({ "message": "capital of France?", "sessionKey": "geo" }));
+    client.order(json!({ "message": "and?", "sessionKey": "other" }));
+    let list = client.call("list_openclaw_sessions", json!({ "limit": 5 }));
+    let keys: Vec<&str> = list["structuredContent"]["sessions"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["sessionKey"].as_str().unwrap())
+        .collect();
+    assert_eq!(keys, ["other", "geo"]);
+    let read = client.call("read_openclaw_session", json!({ "sessionKey": "geo" }));
+    let messages = read["structuredContent"]["messages"].as_array().unwrap();
+    let texts: Vec<&Value> = messages.iter().map(|it| &it["content"][0]["text"]).collect();
+    assert_eq!(texts, ["capital of France?", "Paris"]);
+    let error = client.failure("read_openclaw_session", json!({ "sessionKey": "nope" }));
+    assert!(error.contains("no conversation `nope`"), "{error}");
+
+    let id = client.send_call("order_openclaw", json!({ "message": "wait", "sessionKey": "geo" }));
+    while *last_message(&model.next()) != "wait" {}
+    let aborted = client.call("abort_openclaw_run", json!({ "sessionKey": "geo" }));
+    assert_eq!(aborted["structuredContent"]["aborted"], true, "{aborted}");
+    let result = client.answer(id).unwrap();
+    assert_eq!(result["structuredContent"]["status"], "aborted", "{result}");
+    let again = client.call("abort_openclaw_run", json!({ "sessionKey": "geo" }));
+    assert_eq!(again["structuredContent"]["aborted"], false);
+}
+
+struct Gateway(Child);
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_running_gateway_is_used_and_its_loss_is_reported() {
+    let model = Model::start(|request| match last_message(request).as_str() {
+        Some("wait") => vec![Piece::Wait],
+        _ => vec![Piece::Say("from the gateway".to_owned())],
+    });
+    let place = model.place();
+    let mut command = place.command(&["gateway", "run", "--port", "0"]);
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut gateway = Gateway(command.spawn().unwrap());
+    let file = place.path("gateway.json");
+    let is_missing = || match std::fs::read(&file) {
+        Ok(text) if serde_json::from_slice::<Value>(&text).is_ok() => Vec::new(),
+        _ => vec![0],
+    };
+    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
+    let mut client = Client::start(&place, &[]);
+    let answer = client.order(json!({ "message": "hello", "sessionKey": "shared" }));
+    assert_eq!(answer["text"], "from the gateway");
+    let id = client.send_call("order_openclaw", json!({ "message": "wait", "sessionKey": "x" }));
+    while *last_message(&model.next()) != "wait" {}
+    gateway.0.kill().unwrap();
+    let result = client.answer(id).unwrap();
+    assert_eq!(result["isError"], true, "{result}");
+    assert_eq!(result["structuredContent"]["sessionKey"], "x");
+    assert!(result["structuredContent"]["error"].as_str().unwrap().contains("gateway"), "{result}");
+}
