@@ -85,9 +85,10 @@ impl Beside<'_> {
             end_after(GRACE);
         }
         // A gateway that is just starting must be stopped, too.
+        let mut is_found = found.subscribe();
         tokio::select! {
             never = &mut finding => match never {},
-            _ = found.subscribe().wait_for(Option::is_some) => {}
+            _ = is_found.wait_for(Option::is_some) => {}
         }
         drop(finding);
         match last {
