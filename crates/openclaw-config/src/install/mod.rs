@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::edit::{Document, EditError, save_text};
-use crate::import::{Platform, SearchContext, parse_json};
+use crate::import::{App, Platform, SearchContext, parse_json};
 use crate::source::{ReadError, read_text};
 
 /// A program that can use an MCP server.
@@ -89,11 +89,11 @@ impl McpClient {
     #[must_use]
     pub const fn title(self) -> &'static str {
         match self {
-            Self::ClaudeCode => "Claude Code",
-            Self::ClaudeDesktop => "Claude Desktop",
-            Self::Cursor => "Cursor",
-            Self::VsCode => "VS Code",
-            Self::Codex => "Codex",
+            Self::ClaudeCode => App::ClaudeCode.title(),
+            Self::ClaudeDesktop => App::ClaudeDesktop.title(),
+            Self::Cursor => App::Cursor.title(),
+            Self::VsCode => App::VsCode.title(),
+            Self::Codex => App::Codex.title(),
             Self::Zed => "Zed",
             Self::GeminiCli => "Gemini CLI",
             Self::NodeOpenClaw => "OpenClaw (Node)",

@@ -4,6 +4,7 @@
 
 mod anthropic;
 mod failures;
+mod files;
 mod gemini;
 mod ollama;
 mod openai;

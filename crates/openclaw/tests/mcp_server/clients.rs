@@ -1,9 +1,9 @@
-//! Real clients: the SDKs for TypeScript and Python.
+//! Real clients: the SDKs for TypeScript and Python, MCP Inspector, mcporter.
 
 use std::process::{Command, Stdio};
 
 use openclaw_testkit::Peers;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::client::Place;
 
@@ -54,16 +54,20 @@ fn check(place: &Place, said: &Value) {
     place.assert_nothing_left();
 }
 
-#[test]
-fn the_typescript_sdk_talks_to_it() {
-    let place = Place::new();
+fn typescript(place: &Place, script: &str) -> Value {
     let peers = Peers::find();
     let modules = peers.node_modules().canonicalize().unwrap();
     std::os::unix::fs::symlink(modules, place.path("node_modules")).unwrap();
-    std::fs::write(place.path("client.mjs"), TYPESCRIPT).unwrap();
+    std::fs::write(place.path("client.mjs"), script).unwrap();
     let mut command = Command::new(peers.node());
     command.arg(place.path("client.mjs")).arg(env!("CARGO_BIN_EXE_openclaw"));
-    let said = run(&place, command);
+    run(place, command)
+}
+
+#[test]
+fn the_typescript_sdk_talks_to_it() {
+    let place = Place::new();
+    let said = typescript(&place, TYPESCRIPT);
     assert!(!said["steps"].as_array().unwrap().is_empty(), "{said}");
     assert!(said["again"]["text"].as_str().unwrap().contains('9'), "{said}");
     check(&place, &said);
@@ -73,10 +77,70 @@ fn the_typescript_sdk_talks_to_it() {
 fn the_python_sdk_talks_to_it() {
     let place = Place::new();
     std::fs::write(place.path("client.py"), PYTHON).unwrap();
-    let time = Peers::find().time();
-    let python = time.command().get_program().to_owned();
-    let python = std::path::Path::new(&python).with_file_name("python");
-    let mut command = Command::new(python);
-    command.arg(place.path("client.py")).arg(env!("CARGO_BIN_EXE_openclaw"));
-    check(&place, &run(&place, command));
+    let file = place.path("client.py");
+    let args = [file.to_str().unwrap(), env!("CARGO_BIN_EXE_openclaw")];
+    check(&place, &run(&place, Peers::find().python_with_sdk(&args).command()));
+}
+
+/// A client with the second version of the TypeScript SDK.
+const TYPESCRIPT_2: &str = r#"
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+const client = new Client({ name: "test", version: "1" });
+await client.connect(new StdioClientTransport({ command: process.argv[2], args: ["mcp-server"], env: process.env }));
+const tools = (await client.listTools()).tools.map((it) => it.name);
+const result = await client.callTool({ name: "order_openclaw", arguments: { message: "add 2 and 3" } });
+console.log(JSON.stringify({ tools, text: result.content[0].text, again: result.structuredContent }));
+await client.close();
+process.exit(0);
+"#;
+
+#[test]
+fn the_second_typescript_sdk_talks_to_it() {
+    let place = Place::new();
+    let said = typescript(&place, TYPESCRIPT_2);
+    check(&place, &said);
+}
+
+#[test]
+fn mcp_inspector_talks_to_it_in_all_eras() {
+    let place = Place::new();
+    for era in ["legacy", "auto", "modern"] {
+        let args = [
+            "--protocol-era",
+            era,
+            "--method",
+            "tools/call",
+            "--tool-name",
+            "order_openclaw",
+            "--tool-arg",
+            "message=add 2 and 3",
+            "--",
+            env!("CARGO_BIN_EXE_openclaw"),
+            "mcp-server",
+        ];
+        let said = run(&place, Peers::find().inspector(&args).command());
+        assert_eq!(said["structuredContent"]["status"], "completed", "{era}: {said}");
+    }
+    // It knows which schemas clients and models have trouble with.
+    let target = ["--", env!("CARGO_BIN_EXE_openclaw"), "mcp-server"];
+    let args = [&["--method", "tools/list", "--strict"], &target[..]].concat();
+    let mut command = Peers::find().inspector(&args).command();
+    let output = place.prepare(&mut command).stdin(Stdio::null()).output().unwrap();
+    let complaints = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && !complaints.contains("Issue"), "{complaints}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn mcporter_talks_to_it() {
+    let place = Place::new();
+    let server = json!({ "command": env!("CARGO_BIN_EXE_openclaw"), "args": ["mcp-server"] });
+    let file = place.path("mcporter.json");
+    std::fs::write(&file, json!({ "mcpServers": { "claw": server } }).to_string()).unwrap();
+    let call = ["call", "claw.order_openclaw", "message=add 2 and 3", "--output", "json"];
+    let args = [&["--config", file.to_str().unwrap()], &call[..]].concat();
+    let said = run(&place, Peers::find().mcporter(&args).command());
+    assert!(said.to_string().contains("completed"), "{said}");
+    place.assert_nothing_left();
 }

@@ -34,7 +34,7 @@ pub(crate) fn pdf(text: &str) -> Vec<u8> {
     let start = file.len();
     write!(file, "xref\n0 {}\n0000000000 65535 f \n", objects.len() + 1).unwrap();
     for offset in offsets {
-        write!(file, "{offset:010} 00000 n \n").unwrap();
+        writeln!(file, "{offset:010} 00000 n ").unwrap();
     }
     let size = objects.len() + 1;
     write!(file, "trailer\n<< /Size {size} /Root 1 0 R >>\nstartxref\n{start}\n%%EOF\n").unwrap();

@@ -111,7 +111,7 @@ impl Drop for Gateway {
 }
 
 #[test]
-fn a_running_gateway_is_used_and_its_loss_is_reported() {
+fn a_running_gateway_is_used_and_its_loss_is_reported_and_made_up_for() {
     let model = Model::start(|request| match last_message(request).as_str() {
         Some("wait") => vec![Piece::Wait],
         _ => vec![Piece::Say("from the gateway".to_owned())],
@@ -136,4 +136,9 @@ fn a_running_gateway_is_used_and_its_loss_is_reported() {
     assert_eq!(result["isError"], true, "{result}");
     assert_eq!(result["structuredContent"]["sessionKey"], "x");
     assert!(result["structuredContent"]["error"].as_str().unwrap().contains("gateway"), "{result}");
+    // The next message is answered without it.
+    let answer = client.order(json!({ "message": "hello", "sessionKey": "shared" }));
+    assert_eq!(answer["text"], "from the gateway");
+    assert_eq!(client.close(), 0);
+    place.assert_nothing_left();
 }

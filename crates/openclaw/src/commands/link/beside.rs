@@ -1,6 +1,7 @@
 //! A gateway for a server on stdin and stdout: it starts beside the server, whose first answer does
 //! not wait for it.
 
+use std::convert::Infallible;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -68,34 +69,55 @@ impl Beside<'_> {
         let mut signals = Signals::listen().context("cannot start")?;
         let (config, report) = load_config_at(&paths, self.edge, output)?;
         log_warnings(&report);
-        let (tell, found) = watch::channel(None);
-        let connect = Arc::new(Connector { need: self.need.clone(), found });
+        let found = watch::Sender::new(None);
+        let connect = Arc::new(Connector { need: self.need.clone(), found: found.clone() });
         let context = ServerContext { connect, config: config.clone(), paths: paths.clone() };
-        let serving = serve(context, output);
-        let serving = async {
-            tokio::select! {
-                served = serving => served.map_err(CommandError::failed),
-                _ = signals.next() => Err(CommandError::Interrupted),
-            }
+        let serving = Box::pin(serve(context, output));
+        let mut last = None;
+        let mut finding = Box::pin(self.keep_finding(&config, &paths, &found, &mut last, output));
+        let served = tokio::select! {
+            biased;
+            served = serving => served.map_err(CommandError::failed),
+            _ = signals.next() => Err(CommandError::Interrupted),
+            never = &mut finding => match never {},
         };
-        let starting = async {
-            let started = self.start(config, &paths, output).await;
-            let told = match &started {
-                Ok(gateway) => Ok(gateway.clone()),
-                Err(error) => Err(error.to_string()),
-            };
-            tell.send_replace(Some(told));
-            started
-        };
-        let (served, started) = tokio::join!(Box::pin(serving), Box::pin(starting));
         if matches!(served, Err(CommandError::Interrupted)) {
             end_after(GRACE);
         }
-        if let Ok(Found::Local(gateway)) = &started {
-            gateway.stop(GRACE).await;
+        // A gateway that is just starting must be stopped, too.
+        let mut is_found = found.subscribe();
+        tokio::select! {
+            never = &mut finding => match never {},
+            _ = is_found.wait_for(Option::is_some) => {}
         }
-        started?;
+        drop(finding);
+        match last {
+            Some(Ok(Found::Local(gateway))) => gateway.stop(GRACE).await,
+            Some(Err(error)) => return Err(error),
+            _ => {}
+        }
         served.map(|()| Exit::Ok)
+    }
+
+    /// Finds or starts a gateway, and does so again when one that was found is gone. The last one is
+    /// left in `last`.
+    async fn keep_finding(
+        &self,
+        config: &Config,
+        paths: &Paths,
+        found: &watch::Sender<Option<Result<Found, String>>>,
+        last: &mut Option<Result<Found, CommandError>>,
+        output: &mut Output,
+    ) -> Infallible {
+        loop {
+            let started = last.insert(self.start(config.clone(), paths, output).await);
+            found.send_replace(Some(match started {
+                Ok(gateway) => Ok(gateway.clone()),
+                Err(error) => Err(error.to_string()),
+            }));
+            // The sender is owned by the caller.
+            let _ = found.subscribe().wait_for(Option::is_none).await;
+        }
     }
 
     /// Starts a gateway in this process, or finds one.
@@ -130,24 +152,48 @@ impl Beside<'_> {
 /// Opens connections once the gateway is ready.
 struct Connector {
     need: Need,
-    found: watch::Receiver<Option<Result<Found, String>>>,
+    found: watch::Sender<Option<Result<Found, String>>>,
+}
+
+impl Connector {
+    async fn ready(&self) -> Result<Found, String> {
+        let mut found = self.found.subscribe();
+        let ready = found.wait_for(Option::is_some).await;
+        let ready = ready.ok().and_then(|ready| ready.clone());
+        ready.unwrap_or_else(|| Err("the gateway did not start".to_owned()))
+    }
+
+    /// Has another gateway found or started, unless there is one in this process.
+    fn find_again(&self) {
+        self.found.send_if_modified(|found| {
+            let is_gone = !matches!(found, None | Some(Ok(Found::Local(_))));
+            if is_gone {
+                *found = None;
+            }
+            is_gone
+        });
+    }
 }
 
 impl Connect for Connector {
     fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Surface>, String>> {
         Box::pin(async move {
-            let mut found = self.found.clone();
-            let ready = found.wait_for(Option::is_some).await;
-            let ready = ready.map_err(|_| "the gateway did not start".to_owned())?.clone();
-            match ready {
-                Some(Ok(Found::Local(gateway))) => Ok(gateway.caller(caller(&self.need))),
-                Some(Ok(Found::Remote(options))) => {
-                    let client = Client::connect(&options).await.map_err(|it| it.to_string())?;
-                    Ok(Arc::new(client) as Arc<dyn Surface>)
+            let mut problem = String::new();
+            for is_again in [false, true] {
+                if is_again {
+                    tracing::info!(%problem, "looking for another gateway");
+                    self.find_again();
                 }
-                Some(Err(error)) => Err(error),
-                None => Err("the gateway did not start".to_owned()),
+                problem = match self.ready().await {
+                    Ok(Found::Local(gateway)) => return Ok(gateway.caller(caller(&self.need))),
+                    Ok(Found::Remote(options)) => match Client::connect(&options).await {
+                        Ok(client) => return Ok(Arc::new(client) as Arc<dyn Surface>),
+                        Err(error) => error.to_string(),
+                    },
+                    Err(error) => error,
+                };
             }
+            Err(problem)
         })
     }
 }
