@@ -190,6 +190,33 @@ impl Peers {
         self.script("acpx/dist/cli.js", args)
     }
 
+    /// The command line of the MCP Inspector, a client.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn inspector(&self, args: &[&str]) -> Peer {
+        let mut peer = self
+            .script("@modelcontextprotocol/inspector/clients/launcher/build/index.js", &["--cli"]);
+        peer.args.extend(args.iter().map(|&arg| arg.into()));
+        peer
+    }
+
+    /// `mcporter`, a client.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn mcporter(&self, args: &[&str]) -> Peer {
+        self.script("mcporter/dist/cli.js", args)
+    }
+
+    /// The Python with the MCP SDK, for a script of a test.
+    ///
+    /// # Panics
+    /// If it is not installed.
+    pub fn python_with_sdk(&self, args: &[&str]) -> Peer {
+        self.python("python", args)
+    }
+
     /// The published schema of ACP version 1, and the TypeScript SDK beside it.
     ///
     /// # Panics
