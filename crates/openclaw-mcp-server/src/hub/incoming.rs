@@ -13,7 +13,6 @@ use super::answers::Abilities;
 pub(super) const MODERN: &str = "2026-07-28";
 /// The members of `_meta` that replace the handshake.
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
-const CLIENT_KEY: &str = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const PROGRESS_KEY: &str = "progressToken";
 
@@ -180,7 +179,6 @@ impl RequestMeta {
         let version = members.get(VERSION_KEY).map(|it| it.get().trim_matches('"'));
         let capabilities = members.get(CAPABILITIES_KEY).map(|it| serde_json::from_str(it.get()));
         let is_modern = version.is_some_and(|version| version >= MODERN)
-            && members.contains_key(CLIENT_KEY)
             && matches!(capabilities, Some(Ok(Value::Object(_))));
         if !is_modern {
             return Some(Self { progress, ..Self::default() });
@@ -271,7 +269,7 @@ mod tests {
     #[test]
     fn a_call_since_2026_07_28_brings_everything_along() {
         let meta = json!({
-            VERSION_KEY: MODERN, CLIENT_KEY: { "name": "x" }, "progressToken": 1,
+            VERSION_KEY: MODERN, "progressToken": 1,
             CAPABILITIES_KEY: { "elicitation": {} }, "trace": "t",
         });
         let call = request(&json!({

@@ -9,7 +9,11 @@ use super::segments::Segments;
 pub(super) const PARSE_ERROR: i64 = -32700;
 pub(super) const INVALID_REQUEST: i64 = -32600;
 pub(super) const INVALID_PARAMS: i64 = -32602;
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
 pub(super) const BUSY: i64 = -32000;
+/// Since 2026-07-28.
+pub(super) const HEADER_MISMATCH: i64 = -32020;
+pub(super) const MISSING_CAPABILITY: i64 = -32021;
 
 /// A reply to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -68,6 +72,18 @@ impl Reply {
                 Self::Result(format!("{{\"resultType\":\"complete\"{comma}{rest}"))
             }
             other => other,
+        }
+    }
+
+    /// Returns the code of an error.
+    pub(super) fn code(&self) -> Option<i64> {
+        #[derive(serde::Deserialize)]
+        struct Code {
+            code: i64,
+        }
+        match self {
+            Self::Result(_) => None,
+            Self::Error(json) => serde_json::from_str(json).ok().map(|Code { code }| code),
         }
     }
 

@@ -5,6 +5,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use openclaw_mcp::call::library::ServerEntry;
+use openclaw_mcp::call::permission::fits;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::catalogue::{Catalogue, CatalogueTool};
 use openclaw_mcp::inventory::listing::{ListedPrompt, ListedResource, ListedTemplate};
@@ -156,19 +157,15 @@ impl View {
     }
 
     /// Returns the server of a resource: the one that lists it, or else the one with the template
-    /// that begins like it. With a single server, that one.
+    /// that fits it. With a single server, that one.
     pub(super) fn server_of(&self, uri: &str) -> Option<String> {
         if let Some(listed) = self.resources().into_iter().find(|of| of.entry.uri == uri) {
             return Some(listed.server);
         }
-        let beginning = |template: &str| {
-            let end = template.find('{').unwrap_or(template.len());
-            template.get(..end).filter(|start| uri.starts_with(start)).map(str::len)
-        };
         let templates = self.templates();
-        let fitting =
-            templates.iter().filter_map(|of| Some((beginning(&of.entry.uri_template)?, of)));
-        let best = fitting.max_by_key(|(length, _)| *length).map(|(_, of)| of.server.clone());
+        let fitting = templates.iter().filter(|of| fits(&of.entry.uri_template, uri));
+        // The longest one is the most specific.
+        let best = fitting.max_by_key(|of| of.entry.uri_template.len()).map(|of| of.server.clone());
         let only = || self.servers.first().filter(|_| self.servers.len() == 1).cloned();
         best.or_else(only)
     }

@@ -80,7 +80,8 @@ impl AgentTools {
 
     /// Reads a resource through the pipeline.
     pub async fn read(&self, server: &str, uri: &str, context: &CallContext<'_>) -> ToolOutcome {
-        let request = self.reading(server, uri);
+        let request =
+            Request { is_relayed: context.options.relay.is_some(), ..self.reading(server, uri) };
         let given = to_raw_value(&BTreeMap::from([("uri", uri)])).unwrap_or_default();
         let call = Call::new(request.method(), &*given);
         self.pipeline().call(&request, call, &self.context(context)).await
@@ -106,6 +107,7 @@ impl AgentTools {
             what: what.to_owned(),
             member: self.member(server).map(Arc::clone).ok_or_else(|| server.to_owned()),
             services: Arc::clone(&self.services),
+            is_relayed: false,
         }
     }
 }
@@ -164,6 +166,8 @@ pub struct Request {
     /// The server, or the name of an unknown one.
     member: Result<Arc<Member>, String>,
     services: Arc<CallServices>,
+    /// Whether it is made for a client of another program.
+    is_relayed: bool,
 }
 
 impl Request {
@@ -197,6 +201,7 @@ impl Request {
                 },
                 member: Arc::clone(member),
                 services: Arc::clone(&self.services),
+                is_relayed: self.is_relayed,
             })),
             Err(name) => {
                 let words = "No such MCP server, or it is not running.";
@@ -220,6 +225,7 @@ struct RequestTool {
     decision: Decision,
     member: Arc<Member>,
     services: Arc<CallServices>,
+    is_relayed: bool,
 }
 
 /// A placeholder: requests are not offered to models.
@@ -255,6 +261,7 @@ impl Tool for RequestTool {
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
         match self.kind {
+            Kind::Resource if self.is_relayed => self.member.relayed_resource_rule(&self.what),
             Kind::Resource => self.member.resource_rule(&self.what),
             Kind::Prompt => self.member.rule(),
         }

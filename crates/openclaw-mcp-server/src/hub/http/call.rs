@@ -16,7 +16,9 @@ use tokio::sync::mpsc;
 use super::super::answers::Answers as _;
 use super::super::client::{Client, notification};
 use super::super::incoming::CallRequest;
-use super::super::reply::{BUSY, INVALID_REQUEST, Reply};
+use super::super::reply::{
+    BUSY, HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, Reply,
+};
 use super::super::running::{Running, Step};
 use super::super::segments::Segments;
 use super::sessions::{CallGuard, Session};
@@ -81,7 +83,11 @@ pub(super) async fn modern(
 
 async fn reply(id: &str, running: Running, asking: Asking) -> Response<HubBody> {
     match next(running, &asking).await {
-        Next::Reply(reply) => json(StatusCode::OK, id, reply),
+        Next::Reply(reply) => {
+            let status =
+                if matches!(asking, Asking::Result) { status(&reply) } else { StatusCode::OK };
+            json(status, id, reply)
+        }
         Next::Event(running, first) => events(id.to_owned(), running, asking, first),
     }
 }
@@ -132,6 +138,15 @@ fn events(id: String, running: Running, asking: Asking, first: Vec<u8>) -> Respo
     let kind = HeaderValue::from_static("text/event-stream");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
+}
+
+/// The status of a reply since 2026-07-28: errors of the protocol itself are errors of HTTP, too.
+fn status(reply: &Reply) -> StatusCode {
+    match reply.code() {
+        Some(HEADER_MISMATCH | MISSING_CAPABILITY) => StatusCode::BAD_REQUEST,
+        Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
 }
 
 fn event(message: &[u8]) -> Bytes {
