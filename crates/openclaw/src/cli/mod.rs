@@ -77,7 +77,8 @@ impl Cli {
             | Command::Sessions(_)
             | Command::Status
             | Command::Doctor => "error",
-            Command::Gateway(_) => "warn,openclaw_gateway=info",
+            // What clients of the hub do wrong is their own business.
+            Command::Gateway(_) => "warn,openclaw_gateway=info,rmcp::service=off",
             // Its stderr is read by the client: without the warnings of `rmcp`.
             Command::DemoServer => "warn,rmcp=off",
             _ => "warn",
