@@ -5,15 +5,17 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::completion::{CompletionError, CompletionOf};
 use openclaw_tools::{CallContext, CallOptions, Consent, Relay};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
-    ErrorCode, GetPromptRequestParams, GetPromptResponse, Implementation, InitializeRequestParams,
-    InitializeResult, InputRequiredResult, ListPromptsResult, ListResourceTemplatesResult,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
-    ReadResourceResponse, Reference, ServerCapabilities, ServerConfig, SetLevelRequestParams,
-    SubscribeRequestParams, SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+    Implementation, InitializeRequestParams, InitializeResult, InputRequiredResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
@@ -30,6 +32,20 @@ use super::reply::Reply;
 use super::running::Running;
 use super::search;
 use super::view::View;
+
+/// Maximum length of an unknown method that is quoted, in characters.
+const MAX_METHOD: usize = 100;
+/// Methods whose requests have parameters that can be wrong.
+const KNOWN: [&str; 8] = [
+    "tools/call",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "subscriptions/listen",
+];
 
 /// The server that a client sees.
 pub(super) struct Handler {
@@ -393,6 +409,21 @@ impl ServerHandler for Handler {
         let level = level.ok_or_else(|| ErrorData::invalid_params("unknown level", None))?;
         self.client(&context)?.set_log_level(level).await;
         Ok(())
+    }
+
+    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(match KNOWN.contains(&request.method.as_str()) {
+            true => ErrorData::invalid_params("invalid parameters", None),
+            false => {
+                let method = clean_line(Untrusted::new(&request.method), MAX_METHOD);
+                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)
+            }
+        })
     }
 
     fn accepted_subscription_filter(

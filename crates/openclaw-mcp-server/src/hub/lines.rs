@@ -10,6 +10,7 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
@@ -17,6 +18,7 @@ use futures_util::stream::{FuturesUnordered, StreamExt as _};
 use rmcp::ServiceExt as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep};
 
 use super::asks::CallScope;
 use super::call::CallFor;
@@ -43,6 +45,9 @@ const MAX_WAITING: usize = 64;
 const SMALL: usize = 16 * 1024;
 /// A read buffer with more capacity than this is freed once it is empty.
 const KEPT: usize = 256 * 1024;
+
+/// How long a client that has closed its end can wait for replies. A request to listen has none.
+const LAST_REPLIES: Duration = Duration::from_secs(10);
 
 /// Why a client was served no longer, besides its own end.
 #[derive(Debug, thiserror::Error)]
@@ -139,6 +144,7 @@ impl Front {
     ) -> Result<(), LinesError> {
         let (outbox, to_rmcp) = (Arc::clone(&self.outbox), self.to_rmcp.clone());
         let mut has_ended = false;
+        let mut last_replies = std::pin::pin!(sleep(Duration::MAX));
         loop {
             self.process()?;
             if let Some(Taken { lines, answered }) = outbox.take() {
@@ -170,6 +176,7 @@ impl Front {
                         self.finish(finished);
                     }
                 }
+                () = &mut last_replies, if has_ended => return Ok(()),
                 () = outbox.filled(), if has_room => {}
                 permit = to_rmcp.reserve(), if self.held.is_some() => {
                     if let (Ok(permit), Some(message)) = (permit, self.held.take()) {
@@ -183,6 +190,7 @@ impl Front {
                     has_ended = read? == 0;
                     if has_ended {
                         self.buffer.push(b'\n');
+                        last_replies.as_mut().reset(Instant::now() + LAST_REPLIES);
                     }
                 }
             }

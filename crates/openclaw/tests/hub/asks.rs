@@ -172,3 +172,25 @@ fn a_client_without_a_handshake_is_asked_by_results_whatever_the_server_speaks()
         assert!(text(&second).contains("Ada"), "{second}");
     }
 }
+
+#[test]
+fn a_change_of_a_resource_is_reported_to_a_client_that_has_subscribed() {
+    let place = Place::with("one", &Script::new().subscriptions());
+    let mut hub = place.hub(&[]);
+    hub.request("resources/list", &json!({}));
+    let uri = "test://greeting";
+    let subscribed = hub.request("resources/subscribe", &json!({ "uri": uri }));
+    assert_eq!(subscribed["result"], json!({}), "{subscribed}");
+    // This server changes its resources with every call.
+    hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } }));
+    loop {
+        let message = hub.message();
+        assert!(!message.is_null(), "the hub has exited");
+        if message["method"] == "notifications/resources/updated" {
+            assert_eq!(message["params"]["uri"], uri);
+            break;
+        }
+    }
+    let unknown = hub.request("resources/subscribe", &json!({ "uri": 5 }));
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+}

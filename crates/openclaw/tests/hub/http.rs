@@ -3,10 +3,10 @@
 use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
-use openclaw_testkit::{Ask, Script};
+use openclaw_testkit::{Ask, Recording, Script};
 use serde_json::{Value, json};
 
-use crate::place::{Place, RunningGateway, text};
+use crate::place::{LONG, Place, RunningGateway, text};
 
 /// A response: its head, and the JSON messages in its body.
 struct Response {
@@ -226,4 +226,28 @@ fn an_id_that_is_in_use_is_refused() {
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 400]);
     });
+}
+
+#[test]
+fn a_client_that_disconnects_during_a_call_cancels_it() {
+    let record = tempfile::tempdir().unwrap();
+    let file = record.path().join("record");
+    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let body = request(2, "tools/call", echo("x"));
+    let mut stream = TcpStream::connect(gateway.address()).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nMcp-Session-Id: {session}\r\n\
+         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        gateway.address(),
+        gateway.token,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let recording = Recording::at(&file);
+    assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
+    drop(stream);
+    assert!(recording.wait_for(LONG, |it| it["method"] == "notifications/cancelled").is_some());
 }

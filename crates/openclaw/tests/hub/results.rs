@@ -64,6 +64,7 @@ fn every_call_is_in_the_audit_log_with_the_name_of_the_client() {
     hub.call("echo", &json!({ "text": "x" }));
     hub.call("unheard-of", &json!({}));
     hub.close();
+    assert!(hub.wait().is_some_and(|status| status.success()));
     let audit = place.audit();
     let tools: Vec<_> = audit.iter().map(|line| line["tool"].as_str().unwrap()).collect();
     assert_eq!(tools, ["mcp_one_echo", "unheard-of"], "{audit:?}");
