@@ -31,45 +31,19 @@ fn script(place: &Place, name: &str, text: &str) -> String {
 fn mcp_inspector_speaks_to_it_in_all_eras() {
     let place = Place::with("one", &Script::new());
     place.command(&[]);
-    for era in ["legacy", "auto", "modern"] {
-        let call = [
-            "--protocol-era",
-            era,
-            "--method",
-            "tools/call",
-            "--tool-name",
-            "echo",
-            "--tool-arg",
-            "text=hello",
-            "--",
-        ];
-        let hub = [OPENCLAW, "mcp-server", "--hub", "--no-wrap"];
-        let all: Vec<&str> = call.into_iter().chain(hub).collect();
-        let output = run(&place, &mut Peers::find().inspector(&all).command());
-        assert!(said(&output).contains("hello"), "{era}: {output:?}");
-    }
+    let call = |target: &[&str]| {
+        for era in ["legacy", "auto", "modern"] {
+            let call =
+                ["--method", "tools/call", "--tool-name", "echo", "--tool-arg", "text=hello"];
+            let args = [&["--protocol-era", era], &call[..], target].concat();
+            let output = run(&place, &mut Peers::find().inspector(&args).command());
+            assert!(said(&output).contains("hello"), "{era}: {output:?}");
+        }
+    };
+    call(&["--", OPENCLAW, "mcp-server", "--hub", "--no-wrap"]);
     let gateway = place.gateway();
-    let (url, token) = (gateway.mcp(), format!("Authorization: Bearer {}", gateway.token));
-    for era in ["legacy", "auto", "modern"] {
-        let args = [
-            "--protocol-era",
-            era,
-            "--transport",
-            "http",
-            "--server-url",
-            &url,
-            "--header",
-            &token,
-            "--method",
-            "tools/call",
-            "--tool-name",
-            "echo",
-            "--tool-arg",
-            "text=hello",
-        ];
-        let output = run(&place, &mut Peers::find().inspector(&args).command());
-        assert!(said(&output).contains("hello"), "{era}: {output:?}");
-    }
+    let token = format!("Authorization: Bearer {}", gateway.token);
+    call(&["--transport", "http", "--server-url", &gateway.mcp(), "--header", &token]);
 }
 
 /// Lists, calls with progress and reads with the second version of the TypeScript SDK.
