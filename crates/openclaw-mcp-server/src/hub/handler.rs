@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::completion::{CompletionError, CompletionOf};
-use openclaw_tools::{CallContext, CallOptions, Consent, Relay};
+use openclaw_tools::{CallContext, CallOptions, Consent, RefusedBy, Relay};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
     CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
@@ -158,7 +158,15 @@ impl Handler {
             begun: None,
         };
         let outcome = match what {
-            Wanted::Resource { server, uri } => view.agent().read(&server, &uri, &made).await,
+            Wanted::Resource { server, uri } => {
+                let outcome = view.agent().read(&server, &uri, &made).await;
+                // A URI that no server has listed, and there is no user to ask about it.
+                if outcome.details.refused == Some(RefusedBy::NobodyToAsk) {
+                    let about = json!({ "uri": uri });
+                    return Err(ErrorData::resource_not_found(outcome.text(), Some(about)));
+                }
+                outcome
+            }
             Wanted::Prompt { server, name, arguments } => {
                 view.agent().prompt(&server, &name, &arguments, &made).await
             }
