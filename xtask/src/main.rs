@@ -19,10 +19,12 @@ Tasks:
   test [ARGS]    Install the test dependencies into target/peers, then run all tests.
                  ARGS go to `cargo test`, as in `cargo xtask test -p openclaw-config`.
   bench [NAME]   Run the benchmarks, and print their ratios to the baselines.
-                 Names: content, call, http, catalogue, fleet, memory, cold, agent, gateway
+                 Names: content, call, http, catalogue, fleet, memory, cold, agent, gateway, hub
   conformance [FILTER] [--client COMMAND]
                  Run the official MCP conformance suite against our client (or COMMAND), each
                  scenario alone, and compare with the reference. Keep the machine idle meanwhile.
+  conformance --server [FILTER]
+                 Run the suite for servers against a reference server, directly and through the hub.
   docs           Regenerate docs/configuration-reference.md.
   peers          Only install the test dependencies.
 ";
@@ -96,6 +98,7 @@ const BENCHES: &[Bench] = &[
     gateway("agent", &["agent"]),
     gateway("gateway", &["health", "chats"]),
     Bench { name: "gateway", package: "openclaw", target: "gateway", args: &[] },
+    Bench { name: "hub", package: "openclaw", target: "hub", args: &[] },
 ];
 
 /// Runs the benchmarks.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use openclaw_models::ToolOffer;
 use openclaw_tools::schema::{Dialect, provider_schema};
-use openclaw_tools::{Tool, ToolSource, ToolSpec};
-use serde_json::{Map, Value, json};
+use openclaw_tools::search::seen_by_model;
+use openclaw_tools::{Tool, ToolSource};
 
 use crate::search::{SEARCH_TOOL, ToolSearch, index};
 
@@ -59,19 +59,6 @@ impl Offers {
             Some(search) if name == SEARCH_TOOL => Some(Arc::clone(search) as Arc<dyn Tool>),
             _ => source.find(name),
         }
-    }
-}
-
-/// The description of a tool that has changed and was not approved again.
-const WITHHELD: &str = "The description and the schema of this tool have changed, and are withheld \
-                        until the user approves them. A call asks the user.";
-
-/// What a model sees of a tool: its description, and its schema.
-pub(crate) fn seen_by_model(tool: &dyn Tool) -> (&str, Arc<Map<String, Value>>) {
-    let spec = tool.spec();
-    match tool.is_withheld() {
-        true => (WITHHELD, ToolSpec::schema(json!({ "type": "object" }))),
-        false => (&spec.description, Arc::clone(&spec.input_schema)),
     }
 }
 

@@ -6,14 +6,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 use futures_util::future::BoxFuture;
 use openclaw_content::{Source, Text, Untrusted, label};
 use openclaw_tools::schema::LazyValidator;
+use openclaw_tools::search::{best, seen_by_model};
 use openclaw_tools::{
     ApprovalRule, Content, Effect, Executed, Failure, Origin, Tool, ToolCall, ToolName,
     ToolOutcome, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
-
-use crate::offer::seen_by_model;
 
 /// Name of the search tool.
 pub const SEARCH_TOOL: &str = "tool_search";
@@ -131,41 +130,6 @@ impl Tool for ToolSearch {
 fn ours(words: &str) -> ToolOutcome {
     let content = vec![Content::Text(Text::ours(words))];
     ToolOutcome { content, is_error: false, details: Default::default() }
-}
-
-/// The best matches: a word in the name counts more than one in the description.
-fn best(tools: &[Arc<dyn Tool>], query: &str, limit: usize) -> Vec<Arc<dyn Tool>> {
-    let words: BTreeSet<String> = words(query).collect();
-    let mut scored: Vec<(u32, &Arc<dyn Tool>)> = tools
-        .iter()
-        .map(|tool| (score(tool.spec(), &words), tool))
-        .filter(|(score, _)| *score > 0)
-        .collect();
-    scored.sort_by(|(a, x), (b, y)| b.cmp(a).then_with(|| x.spec().name.cmp(&y.spec().name)));
-    scored.into_iter().take(limit).map(|(_, tool)| Arc::clone(tool)).collect()
-}
-
-fn score(spec: &ToolSpec, query: &BTreeSet<String>) -> u32 {
-    if query.contains(spec.name.as_str()) {
-        return u32::MAX;
-    }
-    let name: BTreeSet<String> = words(spec.name.as_str()).collect();
-    let description: BTreeSet<String> = words(&spec.description).collect();
-    query
-        .iter()
-        .map(|word| {
-            let in_name = name.contains(word) || name.iter().any(|it| it.starts_with(word));
-            u32::from(in_name) * 5 + u32::from(description.contains(word)) * 2
-        })
-        .sum()
-}
-
-/// The words of a text; whitespace-separated words are kept whole as well, to match full tool
-/// names.
-fn words(text: &str) -> impl Iterator<Item = String> {
-    let whole = text.split_whitespace();
-    let pieces = text.split(|c: char| !c.is_alphanumeric());
-    whole.chain(pieces).filter(|word| word.len() > 1).map(str::to_lowercase)
 }
 
 /// Lists the tools that can be searched for, by name only. Descriptions are written by the servers

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use openclaw_secrets::SecretTemplate;
@@ -23,6 +24,8 @@ pub struct GatewayConfig {
     pub allowed_origins: Vec<String>,
     /// The grace period for running work on shutdown.
     pub shutdown_grace: Duration,
+    /// Calls per minute of each client of the hub; `None` for no limit.
+    pub hub_rate_limit: Option<NonZeroU32>,
 }
 
 /// The interface that the gateway listens on.

@@ -65,6 +65,7 @@ async fn run(url: &str) -> Result<(), Problem> {
         elicitor: Some(Arc::new(Defaults)),
         sampler: Some(Arc::new(Echo)),
         workspace: std::env::current_dir().ok(),
+        downstream: None,
     };
     let state = tempfile::tempdir()?;
     let store = FileStore::new(state.path(), KeyOptions { use_keychain: false });

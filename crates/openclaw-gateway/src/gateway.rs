@@ -7,6 +7,9 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwap;
 use openclaw_config::Loaded;
 use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp_server::hub::Hub;
+use openclaw_mcp_server::hub::asks::Asks;
+use openclaw_mcp_server::hub::http::HubHttp;
 use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
 use openclaw_protocol::health::Health;
 use openclaw_protocol::mcp::ServerEvent;
@@ -24,6 +27,7 @@ use crate::client_metadata;
 use crate::connections::Connections;
 use crate::context::Context;
 use crate::elicitations::{ElicitationClients, Elicitations};
+use crate::hub::{ActiveAgents, HubElicitor, HubSampler};
 use crate::lent::Lent;
 use crate::manage::Logins;
 use crate::question_subjects::QuestionSubjects;
@@ -48,6 +52,8 @@ pub struct Gateway {
     /// For tasks that outlive a call.
     pub(crate) this: Weak<Self>,
     pub(crate) fleet: Arc<Fleet>,
+    hub: Arc<Hub>,
+    hub_http: Arc<HubHttp>,
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) callers: Arc<Callers>,
     pub(crate) runs: Runs,
@@ -110,15 +116,23 @@ impl Gateway {
         let workspace = Some(host_context.default_workspace());
         let (callers, elicitations) = (Arc::<Callers>::default(), Arc::<Elicitations>::default());
         let mut fleet = fleet;
+        let asks = Arc::<Asks>::default();
         fleet.context.host.workspace = workspace;
+        fleet.context.host.downstream = Some(Arc::clone(&asks) as _);
         if people {
             let (callers, waiting) = (Arc::clone(&callers), Arc::clone(&elicitations));
-            fleet.context.host.elicitor = Some(Arc::new(ElicitationClients { callers, waiting }));
+            let next = ElicitationClients { callers, waiting };
+            let asks = Arc::clone(&asks);
+            fleet.context.host.elicitor = Some(Arc::new(HubElicitor { asks, next }));
         }
         let sampling = Sampling::new(fleet.services.audit.clone());
         let gateway = Arc::new_cyclic(|this: &Weak<Self>| {
-            fleet.context.host.sampler = Some(Arc::new(AgentModels(this.clone())));
+            let (gateway, next) = (this.clone(), AgentModels(this.clone()));
+            let sampler = HubSampler { asks: Arc::clone(&asks), gateway, next };
+            fleet.context.host.sampler = Some(Arc::new(sampler));
             let fleet = Fleet::start(&config, fleet);
+            let agents = Arc::new(ActiveAgents(this.clone()));
+            let hub = Hub::new(Arc::clone(&fleet), agents, asks);
             Self {
                 version,
                 started: Instant::now(),
@@ -134,6 +148,8 @@ impl Gateway {
                 )),
                 this: this.clone(),
                 host_context,
+                hub_http: Arc::new(HubHttp::new(Arc::clone(&hub))),
+                hub,
                 fleet,
                 store,
                 callers,
@@ -207,6 +223,11 @@ impl Gateway {
     /// The MCP servers.
     pub fn fleet(&self) -> &Arc<Fleet> {
         &self.fleet
+    }
+
+    /// The MCP servers of the agents, for other programs.
+    pub fn hub(&self) -> &Arc<Hub> {
+        &self.hub
     }
 
     /// Startup notes for the user.
@@ -293,6 +314,10 @@ impl CallerService for Arc<Gateway> {
         let active = self.active.load();
         let public = active.config.gateway.public_url.as_ref()?;
         Some(client_metadata::document(&client_metadata::url(public.expose())?))
+    }
+
+    fn hub(&self) -> Option<(Arc<Hub>, Arc<HubHttp>)> {
+        Some((Arc::clone(&self.hub), Arc::clone(&self.hub_http)))
     }
 
     fn allowed_origins(&self) -> Vec<String> {

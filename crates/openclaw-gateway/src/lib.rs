@@ -12,6 +12,7 @@ mod connections;
 mod context;
 mod elicitations;
 mod gateway;
+mod hub;
 mod lent;
 mod manage;
 pub mod mcp;

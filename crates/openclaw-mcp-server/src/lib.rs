@@ -4,8 +4,10 @@
 //! - [`serve`]: the server for other programs, a client of the gateway's `Surface`. Its tool
 //!   `order_openclaw` (`order/`) sends a message to an agent; `media/` reads its attachments, and
 //!   `sessions` has the tools around it.
+//! - [`hub`]: the MCP servers of an agent as one server.
 
 pub mod demo;
+pub mod hub;
 mod media;
 mod order;
 mod schema;

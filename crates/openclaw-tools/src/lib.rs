@@ -18,6 +18,7 @@ pub mod pipeline;
 mod policy;
 mod progress;
 pub mod schema;
+pub mod search;
 mod source;
 mod spec;
 
@@ -29,8 +30,8 @@ pub use grant::{AlwaysOption, Grant};
 pub use media::{MediaKind, NotPassed, check_media, image_type};
 pub use name::{BadToolName, ToolName};
 pub use openclaw_net::address;
-pub use outcome::{Blob, Content, Details, Failure, Link, RefusedBy, ToolOutcome};
-pub use pipeline::{Arguments, Call, CallContext, CallOptions, Consent, Pipeline};
+pub use outcome::{Blob, Content, Details, Failure, Link, RawReply, RefusedBy, ToolOutcome};
+pub use pipeline::{Arguments, Call, CallContext, CallOptions, Consent, Pipeline, Relay};
 pub use policy::{BadPattern, Decision, Policy, Rules};
 pub use progress::{Progress, Watcher};
 pub use source::{Executed, NoTools, Origin, Tool, ToolCall, ToolSource, Toolbox};

@@ -79,6 +79,26 @@ pub struct Details {
     pub blobs: Vec<Blob>,
     /// Untrusted content that the source addresses to the user only: never for a model.
     pub for_user: Vec<Content>,
+    /// The source's reply. `None` unless requested by a [relay](crate::Relay).
+    pub raw: Option<RawReply>,
+}
+
+/// The reply of a source, as JSON.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RawReply {
+    /// A result.
+    Result(String),
+    /// An error: an object with `code` and `message`. The message is untrusted.
+    Error(String),
+}
+
+impl RawReply {
+    /// Returns the JSON text.
+    pub fn json(&self) -> &str {
+        match self {
+            Self::Result(json) | Self::Error(json) => json,
+        }
+    }
 }
 
 /// Untrusted binary content that no model accepts.
@@ -214,6 +234,9 @@ impl ToolOutcome {
 
     /// Returns the number of characters of text.
     pub fn content_chars(&self) -> usize {
+        if let Some(raw) = &self.details.raw {
+            return chars(raw.json());
+        }
         self.texts().map(|text| chars(text.expose())).sum()
     }
 }

@@ -141,7 +141,7 @@ pub trait Tool: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// If a limit is exceeded: a message that says when to retry.
-    fn limit(&self, _now: Instant) -> Result<(), String> {
+    fn limit(&self, _now: Instant, _: CallOptions<'_>) -> Result<(), String> {
         Ok(())
     }
 

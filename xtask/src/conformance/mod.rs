@@ -1,8 +1,10 @@
-//! Runs the official MCP conformance suite against our client, and compares it with the reference.
+//! Runs the official MCP conformance suite against our client and through our hub, and compares it with
+//! the reference.
 
 mod catalogue;
 mod outcome;
 mod reference;
+mod server;
 mod suite;
 
 use reference::{NO_REFERENCE, REFUSING, SCENARIOS};
@@ -48,6 +50,9 @@ impl<'a> Options<'a> {
 
 /// Runs each scenario alone, one after the other, and prints a table.
 pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
+    if let ["--server", filter @ ..] = args {
+        return server::run(filter.first().copied());
+    }
     let options = Options::read(args)?;
     let suite = Suite::of(&peers::install()?);
     let mut problems = catalogue::differences(&suite.list()?);

@@ -37,7 +37,16 @@ impl Suite {
 
     /// Returns the listing of scenarios for clients.
     pub(super) fn list(&self) -> Result<String, Failure> {
-        let output = self.command().args(["list", "--client"]).output();
+        self.list_side("--client")
+    }
+
+    /// Returns the listing of scenarios for servers.
+    pub(super) fn list_servers(&self) -> Result<String, Failure> {
+        self.list_side("--server")
+    }
+
+    fn list_side(&self, side: &str) -> Result<String, Failure> {
+        let output = self.command().args(["list", side]).output();
         let output = output.map_err(|error| failed(&self.node, &error))?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     }
@@ -46,6 +55,34 @@ impl Suite {
     pub(super) fn run(
         &self,
         client: &str,
+        scenario: &str,
+        version: &str,
+        folder: &Path,
+    ) -> Result<Outcome, Failure> {
+        self.run_side(&["client", "--command", client], scenario, version, folder)
+    }
+
+    /// Runs a scenario against the server at a URL; all output is written to the folder.
+    pub(super) fn run_server(
+        &self,
+        url: &str,
+        scenario: &str,
+        version: &str,
+        folder: &Path,
+    ) -> Result<Outcome, Failure> {
+        self.run_side(&["server", "--url", url], scenario, version, folder)
+    }
+
+    /// Returns a command that runs a script with the node of the suite.
+    pub(super) fn script(&self, script: &Path) -> Command {
+        let mut command = Command::new(&self.node);
+        command.arg(script);
+        command
+    }
+
+    fn run_side(
+        &self,
+        side: &[&str],
         scenario: &str,
         version: &str,
         folder: &Path,
@@ -59,7 +96,8 @@ impl Suite {
         let (stdout, stderr) = (write(), write());
         let mut command = self.command();
         command
-            .args(["client", "--command", client, "--scenario", scenario])
+            .args(side)
+            .args(["--scenario", scenario])
             // An extension is in no version; with any, the suite skips its scenarios.
             .args(
                 (version != EXTENSION).then_some(["--spec-version", version]).into_iter().flatten(),

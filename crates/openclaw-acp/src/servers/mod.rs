@@ -92,6 +92,7 @@ impl SessionServers {
             elicitor: Some(Arc::new(SessionElicitor(Weak::clone(session)))),
             sampler: None,
             workspace: Some(cwd.to_owned()),
+            downstream: None,
         };
         // No approvals are stored: the gateway asks before it calls a lent tool.
         let services = CallServices { pins: None, ..setup.services.clone() };

@@ -1,5 +1,7 @@
 //! Builds the gateway's settings.
 
+use std::num::NonZeroU32;
+
 use openclaw_secrets::SecretTemplate;
 use serde_json::json;
 use url::Url;
@@ -31,6 +33,7 @@ impl Builder<'_> {
             public_url,
             allowed_origins,
             shutdown_grace,
+            hub_rate_limit,
             tools,
         } = gateway.map(|it| it.value).unwrap_or_default();
         self.gateway_mode(mode, noted);
@@ -43,6 +46,7 @@ impl Builder<'_> {
         let allowed_origins = self.allowed_origins(allowed_origins, noted);
         let shutdown_grace =
             self.millis(noted, "gateway.shutdownGraceMs", shutdown_grace, DEFAULT_GRACE_MS);
+        let hub_rate_limit = self.count(noted, "gateway.hubRateLimit", hub_rate_limit, 0);
         let tools = self.tool_policy("gateway.tools", tools, noted);
         let gateway = GatewayConfig {
             port: u16::try_from(port).unwrap_or(u16::MAX),
@@ -51,6 +55,7 @@ impl Builder<'_> {
             public_url,
             allowed_origins,
             shutdown_grace,
+            hub_rate_limit: u32::try_from(hub_rate_limit).ok().and_then(NonZeroU32::new),
         };
         (gateway, tools)
     }

@@ -24,6 +24,9 @@ section! {
         allowed_origins: Words = "allowedOrigins" => schema::origins,
         /// Grace period for running work on shutdown, in milliseconds (10000).
         shutdown_grace: Whole<0, 600_000> = "shutdownGraceMs",
+        /// Calls per minute of each client of `/mcp` and `openclaw mcp-server --hub`; 0 for no limit
+        /// (0). The `rateLimit` of a server does not apply to them.
+        hub_rate_limit: Whole<0, 1_000_000> = "hubRateLimit",
         /// The tool policy for calls through the gateway.
         tools: RawPolicy = "tools",
     }

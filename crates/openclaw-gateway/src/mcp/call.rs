@@ -36,7 +36,7 @@ const SEARCH: Duration = Duration::from_secs(30);
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 /// Users and programs may request content that models do not see.
 const EVERYTHING: CallOptions<'_> =
-    CallOptions { watcher: None, deadline: None, everything: true, max_chars: None };
+    CallOptions { watcher: None, deadline: None, everything: true, max_chars: None, relay: None };
 
 /// Who makes a call explicitly.
 #[derive(Debug, Clone, Copy)]

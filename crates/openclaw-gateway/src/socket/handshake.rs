@@ -12,12 +12,14 @@ use openclaw_protocol::socket::{Socket, SocketError};
 use openclaw_protocol::{
     ErrorCode, ErrorShape, Event, Method, PROTOCOL_VERSION, detail, names, params_of,
 };
+use openclaw_secrets::SecretString;
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 
 use super::access::{Access, is_same_machine};
 use super::attempts::Attempts;
+use super::listener::Gate;
 use super::{Caller, CallerService, Endpoint, Options};
 use crate::tokens::TokenInUse;
 
@@ -60,10 +62,10 @@ pub(super) struct Admitted {
 pub(super) async fn greet(
     socket: &mut Socket,
     peer: Peer,
-    options: &Options,
-    attempts: &Attempts,
+    gate: &Gate,
     desk: &dyn CallerService,
 ) -> Result<Admitted, Refusal> {
+    let Gate { options, attempts } = gate;
     let connection = random_hex();
     let challenge = Challenge { nonce: random_hex(), ts: now_ms() };
     if let Ok(challenge) = Event::new(names::CONNECT_CHALLENGE, &challenge)
@@ -96,8 +98,9 @@ pub(super) async fn greet(
 }
 
 /// The error response, and how to close.
-struct No {
-    error: ErrorShape,
+#[derive(Debug)]
+pub(super) struct No {
+    pub(super) error: ErrorShape,
     code: u16,
     reason: &'static str,
 }
@@ -131,7 +134,8 @@ fn admit(
         }));
         return Err(No { error, code: 1002, reason: "protocol mismatch" });
     }
-    let access = check_token(&params, peer, options, attempts)?;
+    let shown = params.auth.as_ref().and_then(|auth| auth.token.as_ref());
+    let access = check_token(shown, peer, options, attempts)?;
     let token = match (&options.tokens, &access) {
         (Some(tokens), Access::Token(token)) => Some(TokenInUse::new(tokens, token)),
         _ => None,
@@ -149,8 +153,9 @@ fn admit(
     Ok((caller, token))
 }
 
-fn check_token(
-    params: &ConnectParams,
+/// Returns how a caller with this token has authenticated.
+pub(super) fn check_token(
+    shown: Option<&SecretString>,
     peer: Peer,
     options: &Options,
     attempts: &Attempts,
@@ -160,7 +165,6 @@ fn check_token(
     };
     let now = Instant::now();
     let (address, is_local) = (peer.remote.ip(), is_same_machine(peer.remote.ip(), peer.local));
-    let shown = params.auth.as_ref().and_then(|auth| auth.token.as_ref());
     let access = if shown == Some(own) {
         Some(if is_local { Access::Operator } else { Access::RemoteOperator })
     } else {

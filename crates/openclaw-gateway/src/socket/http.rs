@@ -1,41 +1,34 @@
-//! Plain HTTP: health, readiness, OAuth client metadata, and the upgrade to WebSocket.
+//! Plain HTTP: health, readiness, OAuth client metadata, the hub, and the upgrade to WebSocket.
 
-use std::net::IpAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::extract::{Extension, Request, State};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::get;
+use axum::routing::{any, get};
 use axum::{Json, Router};
 use serde_json::json;
 use tungstenite::handshake::derive_accept_key;
 
-use super::{CallerService, origin};
+use super::listener::Gate;
+use super::visit::{RequestInfo, Upgrade};
+use super::{CallerService, hub, origin};
 use crate::client_metadata;
 
 /// Authorization servers fetch the document at every login, and may keep it for a while.
 const METADATA_CACHE: &str = "public, max-age=3600";
 
-/// Information about the connection for the handlers.
-#[derive(Debug, Clone)]
-pub(super) struct RequestInfo {
-    /// The local address of the connection.
-    pub(super) local: IpAddr,
-    /// Set when the connection becomes a WebSocket.
-    pub(super) is_upgraded: Arc<AtomicBool>,
-}
-
 /// All routes.
-pub(super) fn router(desk: Arc<dyn CallerService>) -> Router {
+pub(super) fn router(desk: Arc<dyn CallerService>, gate: Arc<Gate>) -> Router {
     Router::new()
         .route("/", get(upgrade))
         .route("/ws", get(upgrade))
         .route("/healthz", get(|| async { Json(json!({ "ok": true })) }))
         .route("/readyz", get(ready))
         .route(client_metadata::PATH, get(metadata))
+        .route("/mcp", any(hub::handle))
+        .layer(Extension(gate))
         .layer(middleware::from_fn_with_state(Arc::clone(&desk), guard))
         .with_state(desk)
 }
@@ -70,7 +63,7 @@ async fn upgrade(Extension(visit): Extension<RequestInfo>, headers: HeaderMap) -
         let version = [(header::SEC_WEBSOCKET_VERSION, "13")];
         return (StatusCode::BAD_REQUEST, version).into_response();
     };
-    visit.is_upgraded.store(true, Ordering::Relaxed);
+    visit.upgrade_to(Upgrade::WebSocket);
     let headers = [
         (header::CONNECTION, "upgrade".to_owned()),
         (header::UPGRADE, "websocket".to_owned()),
@@ -89,7 +82,7 @@ async fn guard(
     // Read for every request: the configuration may have changed.
     let allowed = desk.allowed_origins();
     let (target, headers) = (request.uri(), request.headers());
-    let mut response = if origin::is_allowed(target, headers, visit.local, &allowed) {
+    let mut response = if origin::is_allowed(target, headers, visit.peer.local, &allowed) {
         next.run(request).await
     } else {
         StatusCode::FORBIDDEN.into_response()

@@ -1,8 +1,8 @@
 //! Accepts connections, and closes all of them at the end.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::net::SocketAddr;
+use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -16,14 +16,16 @@ use hyper_util::service::TowerToHyperService;
 use openclaw_protocol::socket::Socket;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
-use super::admission::{Admission, UnauthenticatedConnection};
+use super::admission::{Admission, AuthenticatedConnection, UnauthenticatedConnection};
 use super::attempts::Attempts;
 use super::connection::{self, GOODBYE};
 use super::handshake::{self, Admitted, Peer, Refusal};
-use super::http::{self, RequestInfo};
+use super::http;
+use super::hub::{self, Lines};
+use super::visit::{RequestInfo, Upgrade};
 use super::{CallerService, ListenError, MIN_REMOTE_TOKEN, Options};
 
 /// Maximum size of a request's head, in bytes.
@@ -81,6 +83,12 @@ impl Ending {
         self.begun.cancelled().await;
     }
 
+    /// Waits until the server stops and its deadline has passed.
+    pub(super) async fn over(&self) {
+        self.begun().await;
+        sleep_until(self.deadline()).await;
+    }
+
     pub(super) fn deadline(&self) -> Instant {
         self.deadline.get().copied().unwrap_or_else(Instant::now)
     }
@@ -88,11 +96,17 @@ impl Ending {
 
 /// State shared by all connections.
 struct Server {
-    options: Options,
+    gate: Arc<Gate>,
     desk: Arc<dyn CallerService>,
     router: Router,
-    attempts: Attempts,
     ending: Arc<Ending>,
+}
+
+/// What decides who is let in.
+#[derive(Debug)]
+pub(super) struct Gate {
+    pub(super) options: Options,
+    pub(super) attempts: Attempts,
 }
 
 /// A bound address. Clients that connect wait until [`serve`](Bound::serve).
@@ -133,11 +147,12 @@ impl Bound {
         let limits = &options.limits;
         let admission = Admission::new(limits);
         let ending = Arc::new(Ending::default());
+        let attempts = Attempts::new(limits.wrong_tokens, limits.wrong_tokens_window);
+        let gate = Arc::new(Gate { options, attempts });
         let server = Arc::new(Server {
-            router: http::router(Arc::clone(&desk)),
-            attempts: Attempts::new(limits.wrong_tokens, limits.wrong_tokens_window),
+            router: http::router(Arc::clone(&desk), Arc::clone(&gate)),
             ending: Arc::clone(&ending),
-            options,
+            gate,
             desk,
         });
         let task = tokio::spawn(accept(listener, Arc::clone(&admission), server));
@@ -176,24 +191,30 @@ async fn serve(
     stranger: UnauthenticatedConnection,
     server: Arc<Server>,
 ) {
-    let limits = &server.options.limits;
+    let limits = &server.gate.options.limits;
     let deadline = Instant::now() + limits.authenticate;
     let leave = stranger.leave();
-    let entering = enter(stream, remote, deadline, &stranger, &server);
+    let entering = enter(stream, remote, deadline, stranger, &server);
     let entered = tokio::select! {
         () = leave.cancelled() => return,
-        () = server.ending.begun() => return,
         entered = entering => entered,
     };
-    let Some((socket, greeted)) = entered else { return };
-    match greeted {
-        Ok(admitted) => {
-            let Some(guest) = stranger.let_in() else { return };
-            connection::serve(socket, admitted, limits, &server.ending).await;
+    match entered {
+        None => {}
+        Some(Entered::Lines(guest, stream, read, lines)) => {
+            tokio::select! {
+                () = hub::serve_lines(&*server.desk, stream, read, lines) => {}
+                () = server.ending.begun() => {}
+            }
             drop(guest);
         }
-        Err(refusal) => {
-            let goodbye = say_no(socket, refusal);
+        Some(Entered::Socket(stranger, socket, Ok(admitted))) => {
+            let Some(guest) = stranger.let_in() else { return };
+            connection::serve(*socket, *admitted, limits, &server.ending).await;
+            drop(guest);
+        }
+        Some(Entered::Socket(_stranger, socket, Err(refusal))) => {
+            let goodbye = say_no(*socket, refusal);
             tokio::select! {
                 () = leave.cancelled() => {}
                 () = goodbye => {}
@@ -213,45 +234,82 @@ async fn say_no(socket: Socket, refusal: Refusal) {
     }
 }
 
-type Greeted = Result<Admitted, Refusal>;
+type Greeted = Result<Box<Admitted>, Refusal>;
 
-/// Speaks HTTP until the upgrade to WebSocket, then performs the handshake. Returns `None` if there
-/// was no upgrade.
+/// What became of a connection that began with HTTP.
+enum Entered {
+    /// A WebSocket, after the handshake.
+    Socket(UnauthenticatedConnection, Box<Socket>, Greeted),
+    /// A client of the hub that sends lines, with the bytes already read.
+    Lines(AuthenticatedConnection, TcpStream, Vec<u8>, Box<Lines>),
+}
+
+/// Speaks HTTP until an upgrade, then performs the handshake. Returns `None` if there was no upgrade.
+/// With the first request that is authenticated, the connection may stay.
 async fn enter(
     stream: TcpStream,
     remote: SocketAddr,
     deadline: Instant,
-    stranger: &UnauthenticatedConnection,
+    stranger: UnauthenticatedConnection,
     server: &Server,
-) -> Option<(Socket, Greeted)> {
+) -> Option<Entered> {
     let local = stream.set_nodelay(true).and_then(|()| stream.local_addr()).ok()?.ip();
-    let upgraded = timeout_at(deadline, speak_http(stream, local, &server.router)).await;
-    let (stream, read) = upgraded.ok()?.ok()??;
-    stranger.upgraded();
-    let Options { limits, .. } = &server.options;
-    let mut socket = Socket::accepted(stream, read, limits.stranger_message, limits.send);
     let peer = Peer { remote, local };
-    let greeting =
-        handshake::greet(&mut socket, peer, &server.options, &server.attempts, &*server.desk);
-    let greeted = timeout_at(deadline, greeting)
-        .await
-        .unwrap_or(Err(Refusal::Told { code: 1008, reason: "not authenticated in time" }));
-    Some((socket, greeted))
+    let visit = RequestInfo::new(peer);
+    let mut speaking = pin!(speak_http(stream, visit.clone(), &server.router));
+    let (mut stranger, mut guest) = (Some(stranger), None);
+    let spoken = loop {
+        let is_stranger = guest.is_none();
+        tokio::select! {
+            spoken = &mut speaking => break spoken,
+            () = sleep_until(deadline), if is_stranger => return None,
+            () = server.ending.begun(), if is_stranger => return None,
+            () = visit.authenticated(), if is_stranger => {
+                guest = Some(stranger.take()?.let_in()?);
+            }
+            () = visit.idle_after(&server.ending), if !is_stranger => return None,
+        }
+    };
+    let (stream, read) = spoken.ok()??;
+    match (visit.upgrade()?, stranger) {
+        (Upgrade::Lines(lines), stranger) => {
+            let guest = match (guest, stranger) {
+                (Some(guest), _) => guest,
+                (None, stranger) => stranger?.let_in()?,
+            };
+            Some(Entered::Lines(guest, stream, read, lines))
+        }
+        (Upgrade::WebSocket, Some(stranger)) => {
+            stranger.upgraded();
+            let limits = &server.gate.options.limits;
+            let mut socket = Socket::accepted(stream, read, limits.stranger_message, limits.send);
+            let greeting = handshake::greet(&mut socket, peer, &server.gate, &*server.desk);
+            let late = Refusal::Told { code: 1008, reason: "not authenticated in time" };
+            let greeted = timeout_at(deadline, greeting).await.unwrap_or(Err(late));
+            Some(Entered::Socket(stranger, Box::new(socket), greeted.map(Box::new)))
+        }
+        // A connection that was used for the hub does not become one of a caller.
+        (Upgrade::WebSocket, None) => None,
+    }
 }
 
-/// Answers HTTP requests. Returns the stream after an upgrade to WebSocket, with the bytes already
-/// read.
+/// Answers HTTP requests. Returns the stream after an upgrade, with the bytes already read.
 async fn speak_http(
     stream: TcpStream,
-    local: IpAddr,
+    visit: RequestInfo,
     router: &Router,
 ) -> Result<Option<(TcpStream, Vec<u8>)>, io::Error> {
-    let is_upgraded = Arc::new(AtomicBool::new(false));
-    let visit = RequestInfo { local, is_upgraded: Arc::clone(&is_upgraded) };
     let routes = TowerToHyperService::new(router.clone());
+    let of_request = visit.clone();
     let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        request.extensions_mut().insert(visit.clone());
-        routes.call(request.map(Body::new))
+        let busy = of_request.busy();
+        request.extensions_mut().insert(of_request.clone());
+        let response = routes.call(request.map(Body::new));
+        async move {
+            let response = response.await;
+            drop(busy);
+            response
+        }
     });
     let connection = http1::Builder::new()
         .timer(TokioTimer::new())
@@ -259,6 +317,5 @@ async fn speak_http(
         .serve_connection(TokioIo::new(stream), service)
         .without_shutdown();
     let parts = connection.await.map_err(io::Error::other)?;
-    let is_upgraded = is_upgraded.load(Ordering::Relaxed);
-    Ok(is_upgraded.then(|| (parts.io.into_inner(), parts.read_buf.to_vec())))
+    Ok(visit.is_upgraded().then(|| (parts.io.into_inner(), parts.read_buf.to_vec())))
 }

@@ -6,8 +6,10 @@ mod attempts;
 mod connection;
 mod handshake;
 mod http;
+pub mod hub;
 mod listener;
 mod origin;
+mod visit;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -15,6 +17,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use openclaw_mcp_server::hub::Hub;
+use openclaw_mcp_server::hub::http::HubHttp;
 use openclaw_protocol::connect::{ClientInfo, Snapshot};
 use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, EventReceiver, Method};
@@ -43,6 +47,11 @@ pub trait CallerService: Send + Sync + fmt::Debug {
 
     /// The document at `/oauth/client-metadata.json`, if there is one.
     fn client_metadata(&self) -> Option<Value>;
+
+    /// The hub at `/mcp`, if there is one.
+    fn hub(&self) -> Option<(Arc<Hub>, Arc<HubHttp>)> {
+        None
+    }
 
     /// Origins of allowed web pages, such as `https://example.com`. Their hosts are accepted as
     /// `Host`, too.

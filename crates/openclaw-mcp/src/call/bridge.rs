@@ -10,12 +10,12 @@ use openclaw_content::Source;
 use openclaw_oauth::error::AuthError;
 use openclaw_tools::audit::Audit;
 use openclaw_tools::schema::LazyValidator;
-use openclaw_tools::{CallOptions, Executed, Failure, Tool as _, ToolCall, ToolOutcome};
+use openclaw_tools::{CallOptions, Executed, Failure, Relay, Tool as _, ToolCall, ToolOutcome};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
 
 use crate::call::output_schema;
-use crate::call::results::{self, Origin, ResultLimits};
+use crate::call::results::{self, Origin, ReplyKind, ResultLimits};
 use crate::call::spill::Spill;
 use crate::connection::client::Changes;
 use crate::connection::era::Era;
@@ -123,15 +123,15 @@ pub(crate) fn call<'a>(
         let result = if is_task {
             Box::pin(connection.call_as_task(name, arguments, headers, limits, watcher)).await
         } else {
-            connection.call_tool_watched(name, arguments, headers, limits, watcher).await
+            let relay = call.options.relay;
+            connection.call_tool_watched(name, arguments, headers, limits, watcher, relay).await
         };
         let duration = started.elapsed();
         let outcome = match result {
             Ok(raw) => {
                 server.was_let_in();
-                let limits = result_limits(call.options, member);
                 let is_short = raw.get().len() < 1_000;
-                let outcome = read_result(tool, raw, limits, duration).await;
+                let outcome = read_result(tool, raw, call.options, duration).await;
                 if is_short && outcome.is_error && says_unknown_tool(&outcome) {
                     ask_again(live);
                 }
@@ -148,7 +148,7 @@ pub(crate) fn call<'a>(
                     ask_again(live);
                 }
                 Box::pin(failed(server, live, &error)).await;
-                results::call_failed(error, origin)
+                failure_of(error, tool.source(), call.options)
             }
         };
         server.stats.record(duration, outcome.is_error);
@@ -186,15 +186,36 @@ pub(crate) async fn failed(server: &Server, live: &Arc<LiveConnection>, error: &
     }
 }
 
+/// Converts the error of a call.
+pub(crate) fn failure_of(
+    error: CallError,
+    source: &Source,
+    options: CallOptions<'_>,
+) -> ToolOutcome {
+    let Some(relay) = options.relay else {
+        return results::call_failed(error, Origin::of(source));
+    };
+    let reply = results::raw_error(&error, source, relay.wraps);
+    let mut outcome = results::call_failed(error, Origin::of(source));
+    outcome.details.raw = reply;
+    outcome
+}
+
 /// Converts a result. A large one is processed on a blocking thread, because it takes long and may
 /// be written to a file.
 async fn read_result(
     tool: &CatalogueTool,
     raw: Json,
-    limits: ResultLimits,
+    options: CallOptions<'_>,
     duration: Duration,
 ) -> ToolOutcome {
     let source = Arc::clone(tool.source());
+    if let Some(Relay { wraps, .. }) = options.relay {
+        let is_quick = !wraps || raw.get().len() < LARGE;
+        let read = move || results::relayed(raw, ReplyKind::Call, source, wraps, duration);
+        return if is_quick { read() } else { elsewhere(read).await };
+    }
+    let limits = result_limits(options, &tool.member);
     let (spill, schema) = (tool.services.spill.as_ref(), tool.output_schema());
     if raw.get().len() < LARGE {
         return read_now(
@@ -257,6 +278,20 @@ fn ask_again(live: &LiveConnection) {
     live.connection().client().changed(|changes| changes.tools += 1);
 }
 
+/// Counts a call against the rate limits of its server. For a relay, only a pause that the server
+/// has asked for counts.
+pub(crate) fn check_limit(
+    server: &Server,
+    now: Instant,
+    options: CallOptions<'_>,
+) -> Result<(), String> {
+    let checked = match options.relay {
+        None => server.limiter.check(now),
+        Some(_) => server.limiter.check_pause(now),
+    };
+    checked.map_err(|wait| limited(server.name().as_str(), wait))
+}
+
 /// The message for a call that was rate limited.
 pub(crate) fn limited(server: &str, wait: RetryAfter) -> String {
     let seconds = wait.after.as_secs() + u64::from(wait.after.subsec_nanos() > 0);
@@ -295,6 +330,9 @@ fn is_unknown_tool(error: &CallError) -> bool {
 
 /// Like `is_unknown_tool`, for servers that report it as a result.
 fn says_unknown_tool(outcome: &ToolOutcome) -> bool {
-    let text = outcome.text();
-    text.contains("nknown tool") || text.contains("ool not found")
+    let says = |text: &str| text.contains("nknown tool") || text.contains("ool not found");
+    match &outcome.details.raw {
+        Some(raw) => says(raw.json()),
+        None => says(&outcome.text()),
+    }
 }

@@ -4,18 +4,19 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use futures_util::future::BoxFuture;
+use openclaw_content::Source;
 use openclaw_tools::pipeline::{Refusal, Resolve, Resolving};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    ApprovalRule, Arguments, Call, CallContext, Decision, Effect, Executed, Failure, Tool,
-    ToolCall, ToolName, ToolOutcome, ToolSpec,
+    ApprovalRule, Arguments, Call, CallContext, CallOptions, Decision, Effect, Executed, Failure,
+    Tool, ToolCall, ToolName, ToolOutcome, ToolSpec,
 };
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 
 use crate::call::bridge::{self, CallServices, LARGE, elsewhere, limited};
-use crate::call::results::{self, Origin};
+use crate::call::results::{self, Origin, ReplyKind};
 use crate::fleet::agent::AgentTools;
 use crate::fleet::member::Member;
 use crate::fleet::naming::{RawTool, names};
@@ -79,7 +80,8 @@ impl AgentTools {
 
     /// Reads a resource through the pipeline.
     pub async fn read(&self, server: &str, uri: &str, context: &CallContext<'_>) -> ToolOutcome {
-        let request = self.reading(server, uri);
+        let request =
+            Request { is_relayed: context.options.relay.is_some(), ..self.reading(server, uri) };
         let given = to_raw_value(&BTreeMap::from([("uri", uri)])).unwrap_or_default();
         let call = Call::new(request.method(), &*given);
         self.pipeline().call(&request, call, &self.context(context)).await
@@ -105,6 +107,7 @@ impl AgentTools {
             what: what.to_owned(),
             member: self.member(server).map(Arc::clone).ok_or_else(|| server.to_owned()),
             services: Arc::clone(&self.services),
+            is_relayed: false,
         }
     }
 }
@@ -137,6 +140,21 @@ impl Kind {
             Self::Prompt => "prompts/get",
         }
     }
+
+    const fn reply(self) -> ReplyKind {
+        match self {
+            Self::Resource => ReplyKind::Resource,
+            Self::Prompt => ReplyKind::Prompt,
+        }
+    }
+
+    /// The source that a response is labelled with.
+    fn source(self, server: &str, what: &str) -> Arc<Source> {
+        Arc::new(match self {
+            Self::Resource => Source::mcp_resource(server, what),
+            Self::Prompt => Source::mcp_prompt(server, what),
+        })
+    }
 }
 
 /// A request for a resource or a prompt, which the pipeline runs like a tool call.
@@ -148,6 +166,8 @@ pub struct Request {
     /// The server, or the name of an unknown one.
     member: Result<Arc<Member>, String>,
     services: Arc<CallServices>,
+    /// Whether it is made for a client of another program.
+    is_relayed: bool,
 }
 
 impl Request {
@@ -181,6 +201,7 @@ impl Request {
                 },
                 member: Arc::clone(member),
                 services: Arc::clone(&self.services),
+                is_relayed: self.is_relayed,
             })),
             Err(name) => {
                 let words = "No such MCP server, or it is not running.";
@@ -204,6 +225,7 @@ struct RequestTool {
     decision: Decision,
     member: Arc<Member>,
     services: Arc<CallServices>,
+    is_relayed: bool,
 }
 
 /// A placeholder: requests are not offered to models.
@@ -239,6 +261,7 @@ impl Tool for RequestTool {
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
         match self.kind {
+            Kind::Resource if self.is_relayed => self.member.relayed_resource_rule(&self.what),
             Kind::Resource => self.member.resource_rule(&self.what),
             Kind::Prompt => self.member.rule(),
         }
@@ -248,9 +271,8 @@ impl Tool for RequestTool {
         &VALIDATOR
     }
 
-    fn limit(&self, now: Instant) -> Result<(), String> {
-        let server = &self.member.server;
-        server.limiter.check(now).map_err(|wait| limited(server.name().as_str(), wait))
+    fn limit(&self, now: Instant, options: CallOptions<'_>) -> Result<(), String> {
+        bridge::check_limit(&self.member.server, now, options)
     }
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
@@ -311,17 +333,28 @@ async fn ask(
     let connection = usable.live.connection();
     let _at_work = connection.client().working_for(call.agent, call.session);
     let limits = bridge::limits(call.options, member);
-    let answer = connection.request(kind.method(), params, limits).await;
+    let relay = call.options.relay;
+    let answer = connection.relay_request(kind.method(), params, limits, relay).await;
     let duration = started.elapsed();
     let limits = bridge::result_limits(call.options, member);
     let outcome = match answer {
         Ok(raw) => {
             server.was_let_in();
-            let spill = services.spill.clone();
+            let (spill, wraps) = (services.spill.clone(), relay.map(|relay| relay.wraps));
             let is_large = raw.get().len() >= LARGE;
             let (name, what) = (name.to_owned(), what.to_owned());
             let reading = move || {
                 let spill = spill.as_deref();
+                if let Some(wraps) = wraps {
+                    let reply = kind.reply();
+                    return results::relayed(
+                        raw,
+                        reply,
+                        kind.source(&name, &what),
+                        wraps,
+                        duration,
+                    );
+                }
                 match kind {
                     Kind::Prompt => {
                         results::prompt_outcome(raw, &name, &what, limits, spill, duration)
@@ -335,7 +368,7 @@ async fn ask(
         }
         Err(error) => {
             bridge::failed(server, &usable.live, &error).await;
-            results::call_failed(error, origin)
+            bridge::failure_of(error, &kind.source(name, what), call.options)
         }
     };
     server.stats.record(duration, outcome.is_error);

@@ -4,7 +4,7 @@ pub mod bridge;
 pub mod completion;
 pub mod library;
 pub(crate) mod output_schema;
-mod permission;
+pub mod permission;
 pub mod resource_tool;
 pub mod results;
 pub mod spill;

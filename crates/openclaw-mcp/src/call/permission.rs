@@ -37,6 +37,17 @@ impl Member {
         if is_listed || self.is_configured(uri) { self.rule() } else { ApprovalRule::Unlisted }
     }
 
+    /// Like [`resource_rule`](Self::resource_rule), for a client of another program: what it reads is
+    /// chosen by the program or its user, so a URI that fits a template of the server counts as
+    /// listed.
+    pub(crate) fn relayed_resource_rule(&self, uri: &str) -> ApprovalRule {
+        let inventory = self.server.cache().inventory();
+        match inventory.templates.iter().any(|template| fits(&template.uri_template, uri)) {
+            true => self.rule(),
+            false => self.resource_rule(uri),
+        }
+    }
+
     /// Whether a prompt may be used.
     pub(crate) fn decide_prompt(&self, prompt: &str) -> Decision {
         self.policy.decide_any(&[PROMPTS, prompt], &[])
@@ -44,5 +55,34 @@ impl Member {
 
     fn is_configured(&self, uri: &str) -> bool {
         self.options.resources.iter().any(|configured| configured.as_str() == uri)
+    }
+}
+
+/// Whether a URI begins and ends as a template does, outside its expressions.
+pub fn fits(template: &str, uri: &str) -> bool {
+    let (Some(start), Some(end)) = (template.find('{'), template.rfind('}')) else {
+        return template == uri;
+    };
+    let (before, after) = (&template[..start], &template[end + 1..]);
+    uri.strip_prefix(before).is_some_and(|rest| rest.ends_with(after))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fits;
+
+    #[test]
+    fn a_uri_fits_a_template_that_begins_and_ends_like_it() {
+        for (template, uri, is_fitting) in [
+            ("a://{id}/data", "a://7/data", true),
+            ("a://{id}/data", "a://7/other", false),
+            ("a://{x}/{y}", "a://1/2", true),
+            ("a://{id}", "b://1", false),
+            ("a://fixed", "a://fixed", true),
+            ("a://fixed", "a://fixed2", false),
+            ("}{", "}{", true),
+        ] {
+            assert_eq!(fits(template, uri), is_fitting, "{template} {uri}");
+        }
     }
 }

@@ -20,6 +20,7 @@ use memchr::memmem::Finder;
 use openclaw_config::LogLevel;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_oauth::grant::Grant;
+use openclaw_tools::Relay;
 use rmcp::RoleClient;
 use rmcp::model::{ProtocolVersion, ServerPeerInfo};
 use rmcp::service::{Peer, RunningService};
@@ -202,10 +203,11 @@ impl Connection {
         headers: &[ParamHeader],
         limits: Limits,
     ) -> Result<Json, CallError> {
-        self.call_tool_watched(tool, arguments, headers, limits, None).await
+        self.call_tool_watched(tool, arguments, headers, limits, None, None).await
     }
 
-    /// Like [`call_tool`](Self::call_tool), but reports progress to `watcher`.
+    /// Like [`call_tool`](Self::call_tool), but reports progress to `watcher`. For a relay whose
+    /// client answers requests for input itself, such a request is the result.
     ///
     /// # Errors
     /// If the server responds with an error, the call times out, or the connection fails.
@@ -216,14 +218,17 @@ impl Connection {
         headers: &'a [ParamHeader],
         limits: Limits,
         watcher: Option<&'a Watcher>,
+        relay: Option<Relay<'a>>,
     ) -> impl Future<Output = Result<Json, CallError>> + Send + 'a {
-        let meta = self.meta.as_ref().map_or("", |meta| &meta.members);
-        let call = ToolCall { tool, arguments, meta, more: "", headers };
+        let own = self.meta.as_ref().map_or("", |meta| &meta.members);
+        let theirs = self.relayed_meta(relay);
+        let (meta, more) = theirs.unwrap_or((own, ""));
+        let call = ToolCall { tool, arguments, meta, more, headers };
         // Not an `async fn`, which would hold its arguments twice.
         async move {
             let started = Instant::now();
             let mut result = self.lane.call_tool_watched(call, limits, watcher).await?;
-            if self.is_incomplete(&result) {
+            if theirs.is_none() && self.is_incomplete(&result) {
                 result = Box::pin(self.asked_back(call, result, limits, watcher)).await?;
             }
             match self.may_be_task(&result) {
@@ -271,6 +276,38 @@ impl Connection {
             result = self.lane.request(method, &self.with_meta(params), limits).await?;
         }
         self.complete(result)
+    }
+
+    /// Returns the `_meta` and further members of a request that are passed on as they are: if both
+    /// the client and the server answer and send requests for input as results (2026-07-28).
+    fn relayed_meta<'a>(&self, relay: Option<Relay<'a>>) -> Option<(&'a str, &'a str)> {
+        let relay = relay.filter(|_| self.meta.is_some())?;
+        Some((relay.meta?, relay.more))
+    }
+
+    /// Like [`request`](Self::request), for a relay.
+    ///
+    /// # Errors
+    /// If the server responds with an error, the call times out, or the connection fails.
+    pub(crate) async fn relay_request(
+        &self,
+        method: &str,
+        params: BTreeMap<&str, Box<RawValue>>,
+        limits: Limits,
+        relay: Option<Relay<'_>>,
+    ) -> Result<Json, CallError> {
+        let Some((meta, more)) = self.relayed_meta(relay) else {
+            return self.request(method, params, limits).await;
+        };
+        let mut json = serde_json::to_string(&params).unwrap_or_default();
+        // The parameters are never empty.
+        json.truncate(json.len().saturating_sub(1));
+        for part in [",\"_meta\":{", meta, "}", if more.is_empty() { "" } else { "," }, more, "}"] {
+            json.push_str(part);
+        }
+        let params = RawValue::from_string(json);
+        let params = params.map_err(|_| CallError::Unreadable { body: String::new() })?;
+        self.lane.request(method, &params, limits).await
     }
 
     fn with_meta(&self, mut params: BTreeMap<&str, Box<RawValue>>) -> Box<RawValue> {

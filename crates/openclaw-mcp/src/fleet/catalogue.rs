@@ -102,6 +102,11 @@ impl CatalogueTool {
         self.headers.get_or_init(read)
     }
 
+    /// Whether some of its arguments are also sent as headers.
+    pub fn has_headers(&self) -> bool {
+        !self.headers().is_empty()
+    }
+
     /// The schema of its results, if it declares one. Parsed on first use.
     pub(crate) fn output_schema(&self) -> Option<&Arc<LazyValidator>> {
         let parse = || {

@@ -198,6 +198,7 @@ impl Fleet {
         );
         let ReloadPlan { agents, go } = crew;
         self.agents.store(Arc::new(agents));
+        self.common.revision.bump();
         let mut leaving = Vec::new();
         for server in go {
             leaving.push(server.ended());
@@ -232,6 +233,11 @@ impl Fleet {
     /// events and is told how many it lost.
     pub fn events(&self) -> broadcast::Receiver<FleetEvent> {
         self.common.events.hear()
+    }
+
+    /// Counts the changes of the lists of all servers, and of the configuration.
+    pub fn revision(&self) -> &Revision {
+        &self.common.revision
     }
 
     /// Returns all running servers, each once.

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use openclaw_tools::schema::{Dialect, LazyValidator, Unusable};
 use openclaw_tools::{
-    AlwaysOption, Approval, ApprovalContext, ApprovalRule, Arguments, Decision, Executed,
-    Fingerprint, Grant, Origin, Pin, Tool, ToolCall, ToolSource, ToolSpec,
+    AlwaysOption, Approval, ApprovalContext, ApprovalRule, Arguments, CallOptions, Decision,
+    Executed, Fingerprint, Grant, Origin, Pin, Tool, ToolCall, ToolSource, ToolSpec,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::call::bridge::{self, limited};
+use crate::call::bridge;
 use crate::call::resource_tool;
 use crate::fleet::Fleet;
 use crate::fleet::agent::AgentTools;
@@ -161,9 +161,8 @@ impl Tool for CatalogueTool {
         &self.validator
     }
 
-    fn limit(&self, now: Instant) -> Result<(), String> {
-        let server = self.server();
-        server.limiter.check(now).map_err(|wait| limited(server.name().as_str(), wait))
+    fn limit(&self, now: Instant, options: CallOptions<'_>) -> Result<(), String> {
+        bridge::check_limit(self.server(), now, options)
     }
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {

@@ -5,22 +5,44 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
+use tokio::sync::Notify;
 
 use crate::inventory::{Inventory, Update};
 use crate::store::memory::{KnownProtocol, Memory};
 
 /// Counts the changes of all caches that share it.
 #[derive(Debug, Clone, Default)]
-pub struct Revision(Arc<AtomicU64>);
+pub struct Revision(Arc<Count>);
+
+#[derive(Debug, Default)]
+struct Count {
+    changes: AtomicU64,
+    changed: Notify,
+}
 
 impl Revision {
     /// The current count.
     pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Acquire)
+        self.0.changes.load(Ordering::Acquire)
+    }
+
+    /// Waits until the count is another one than `known`, and returns it. Safe to cancel.
+    pub async fn after(&self, known: u64) -> u64 {
+        loop {
+            // Registered before the check: a change after it wakes this task.
+            let mut changed = std::pin::pin!(self.0.changed.notified());
+            changed.as_mut().enable();
+            let now = self.get();
+            if now != known {
+                return now;
+            }
+            changed.await;
+        }
     }
 
     pub(crate) fn bump(&self) {
-        self.0.fetch_add(1, Ordering::AcqRel);
+        self.0.changes.fetch_add(1, Ordering::AcqRel);
+        self.0.changed.notify_waiters();
     }
 }
 

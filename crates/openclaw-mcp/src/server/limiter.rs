@@ -69,15 +69,8 @@ impl Limiter {
     /// # Errors
     /// If the quota is used up, with the time to wait.
     pub fn check(&self, now: Instant) -> Result<(), RetryAfter> {
+        self.check_pause(now)?;
         let now = nanoseconds(now.saturating_duration_since(self.start));
-        let wait = |until: u64, asked_by| {
-            let after = Duration::from_nanos(until.saturating_sub(now));
-            Err(RetryAfter { after, asked_by })
-        };
-        let paused_until = self.paused_until.load(Ordering::Relaxed);
-        if paused_until > now {
-            return wait(paused_until, AskedBy::Server);
-        }
         let interval = self.interval.load(Ordering::Relaxed);
         if interval == 0 {
             return Ok(());
@@ -89,7 +82,25 @@ impl Limiter {
         };
         match self.used_until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
             Ok(_) => Ok(()),
-            Err(used_until) => wait((used_until + interval).saturating_sub(window), AskedBy::Us),
+            Err(used_until) => {
+                let until = (used_until + interval).saturating_sub(window);
+                let after = Duration::from_nanos(until.saturating_sub(now));
+                Err(RetryAfter { after, asked_by: AskedBy::Us })
+            }
+        }
+    }
+
+    /// Checks only whether the server has asked for a pause; takes nothing from the quota.
+    ///
+    /// # Errors
+    /// If it has, with the time to wait.
+    pub fn check_pause(&self, now: Instant) -> Result<(), RetryAfter> {
+        let now = nanoseconds(now.saturating_duration_since(self.start));
+        match self.paused_until.load(Ordering::Relaxed).checked_sub(now) {
+            None | Some(0) => Ok(()),
+            Some(left) => {
+                Err(RetryAfter { after: Duration::from_nanos(left), asked_by: AskedBy::Server })
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 
 pub mod backoff;
 pub mod dial;
+mod follow;
 mod health;
 pub mod latency;
 pub mod limiter;
@@ -30,6 +31,7 @@ use crate::inventory::cache::{InventoryCache, Revision};
 use crate::inventory::{EVERYTHING, Inventory};
 use crate::server::backoff::{Backoff, RestartLimit};
 use crate::server::dial::{DialContext, ServerDial};
+use crate::server::follow::Followed;
 use crate::server::latency::CallStats;
 use crate::server::limiter::Limiter;
 use crate::server::live::LiveConnection;
@@ -48,8 +50,10 @@ pub struct Server {
     cache: Arc<InventoryCache>,
     pub(crate) stats: CallStats,
     pub(crate) limiter: Limiter,
-    /// The settings merged from all agents that use it.
+    /// The settings merged from all agents that use it, and the resources in `followed`.
     upkeep: watch::Sender<SharedOptions>,
+    /// Resources that clients of the hub have subscribed to, with the number of subscriptions.
+    followed: Followed,
     restart_limit: RestartLimit,
     start: StartMode,
     /// Whether calls are serialized with `turn`.
@@ -207,6 +211,7 @@ impl Server {
         Self {
             limiter,
             upkeep,
+            followed: Followed::default(),
             restart_limit,
             start: common.start.clone(),
             one_at_a_time,
@@ -262,7 +267,8 @@ impl Server {
     }
 
     /// Applies other settings without touching the connection or the calls in flight.
-    pub(crate) fn keep(&self, upkeep: SharedOptions) {
+    pub(crate) fn keep(&self, mut upkeep: SharedOptions) {
+        upkeep.resources.extend(self.followed.resources());
         self.limiter.set(upkeep.rate_limit.map(std::num::NonZero::get));
         self.restart_limit.set(upkeep.restarts);
         self.one_at_a_time.store(upkeep.one_at_a_time, Ordering::Relaxed);

@@ -31,7 +31,7 @@ pub(super) fn tool_call(out: &mut Vec<u8>, id: u64, call: &ToolCall<'_>) {
         on_one_line(out, call.more);
     }
     out.extend_from_slice(br#","_meta":{"#);
-    out.extend_from_slice(call.meta.as_bytes());
+    on_one_line(out, call.meta);
     if !call.meta.is_empty() {
         out.push(b',');
     }

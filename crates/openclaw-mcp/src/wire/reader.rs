@@ -43,6 +43,7 @@ pub(super) async fn read(
 ) {
     let mut lines = Lines::new(Arc::clone(&queue), to_rmcp);
     let reason = loop {
+        lines.make_room();
         let read = tokio::select! {
             // The exit takes precedence, because a descendant may keep writing. Polling it is
             // cheap.
@@ -97,6 +98,14 @@ impl Lines {
         self.start = self.buffer.as_ptr().align_offset(ALIGNMENT).min(ALIGNMENT);
         self.buffer.resize(self.start, 0);
         self.searched = self.start;
+    }
+
+    /// Grows a full, large buffer by a quarter: doubled, it could take twice as much as the message.
+    fn make_room(&mut self) {
+        let length = self.buffer.len();
+        if length == self.buffer.capacity() && length >= KEPT {
+            self.buffer.reserve_exact(length / 4);
+        }
     }
 
     /// Reads what an exited process left in the pipe. A descendant may hold the pipe open.

@@ -81,4 +81,22 @@ pub struct CallOptions<'a> {
     pub everything: bool,
     /// Maximum number of characters of text.
     pub max_chars: Option<usize>,
+    /// Set if the caller passes the call on for a client of its own.
+    pub relay: Option<Relay<'a>>,
+}
+
+/// A call that is made for a client of another program (the hub). Its outcome has the source's
+/// reply as JSON, [`Details::raw`](crate::Details::raw), instead of content for a model,
+/// and the configured rate limit of a source does not apply: that is a guard against models that
+/// loop.
+#[derive(Debug, Clone, Copy)]
+pub struct Relay<'a> {
+    /// Whether the texts of a result get boundaries.
+    pub wraps: bool,
+    /// Further members of the request's parameters as JSON, without braces: input that the source
+    /// has asked for.
+    pub more: &'a str,
+    /// The client's `_meta` as JSON members without braces, if it answers requests for input
+    /// itself: such a request is then its reply, instead of being answered here (2026-07-28).
+    pub meta: Option<&'a str>,
 }

@@ -12,7 +12,7 @@ mod resolve;
 mod steps;
 
 pub use arguments::{Arguments, Given};
-pub use context::{Call, CallContext, CallOptions, Consent};
+pub use context::{Call, CallContext, CallOptions, Consent, Relay};
 pub use refusal::Refusal;
 pub use resolve::{FixedTool, Lookup, RefuseCall, Resolve, Resolving, unknown};
 
@@ -89,7 +89,7 @@ async fn run<S: Resolve + ?Sized>(
         if !approval.is_schema_checked {
             steps::schema(tool, arguments)?;
         }
-        steps::limit(tool, record.started())?;
+        steps::limit(tool, record.started(), context.options)?;
         if let Some(approved) = &approval.given {
             tool.keep(approved, pin, about);
         }

@@ -4,7 +4,7 @@ use serde_json::Value;
 use tokio::time::Instant;
 
 use super::arguments::Arguments;
-use super::context::{CallContext, Consent};
+use super::context::{CallContext, CallOptions, Consent};
 use super::refusal::Refusal;
 use crate::approval::{
     Approval, ApprovalAnswer, ApprovalContext, ApprovalNeed, ApprovalReason, ApprovalRequest,
@@ -124,6 +124,10 @@ fn fits(validator: &Validator, arguments: &Arguments<'_>) -> Result<(), Refusal>
 }
 
 /// Checks the rate limits of the tool.
-pub(super) fn limit(tool: &dyn Tool, now: Instant) -> Result<(), Refusal> {
-    tool.limit(now).map_err(Refusal::limit)
+pub(super) fn limit(
+    tool: &dyn Tool,
+    now: Instant,
+    options: CallOptions<'_>,
+) -> Result<(), Refusal> {
+    tool.limit(now, options).map_err(Refusal::limit)
 }

@@ -112,7 +112,7 @@ impl Tool for ScriptedTool {
         &self.validator
     }
 
-    fn limit(&self, _: tokio::time::Instant) -> Result<(), String> {
+    fn limit(&self, _: tokio::time::Instant, _: CallOptions<'_>) -> Result<(), String> {
         self.limit.clone()
     }
 

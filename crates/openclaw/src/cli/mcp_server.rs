@@ -2,16 +2,19 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
+use clap::{Args, ValueEnum};
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   openclaw mcp-server
   openclaw mcp-server --agent research --verbose
   openclaw mcp-server --gateway ws://127.0.0.1:18789
+  openclaw mcp-server --hub
+  openclaw mcp-server --hub --server files --tools search
 
 An MCP client starts it; docs/mcp-server.md has the settings. The tool `order_openclaw` sends a message \
-to an agent and returns its answer. It uses the running gateway of this user, or works on its own, and \
+to an agent and returns its answer. With --hub, it offers all tools, resources and prompts of the agent's \
+MCP servers instead; docs/hub.md describes that. It uses the running gateway of this user, or works on its own, and \
 exits when stdin closes. stdout carries only the protocol.
 
 Exit codes: 0 the client has closed the connection, 1 failure, 2 wrong usage, 3 no gateway at the URL, \
@@ -21,7 +24,8 @@ pub(crate) struct McpServerArgs {
     pub(crate) order: OrderArgs,
     #[command(flatten)]
     pub(crate) gateway: GatewayChoice,
-    // The options of the hub follow here.
+    #[command(flatten)]
+    pub(crate) hub: HubArgs,
     /// Log what happens to stderr
     #[arg(long, short)]
     pub(crate) verbose: bool,
@@ -30,12 +34,41 @@ pub(crate) struct McpServerArgs {
 /// The options of `order_openclaw`.
 #[derive(Debug, Args)]
 pub(crate) struct OrderArgs {
-    /// The agent that messages go to [default: the first]
+    /// The agent that messages go to, or whose servers are offered [default: the first]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
     /// A folder whose files may be attached, besides the agent's workspace
     #[arg(long, value_name = "FOLDER")]
     pub(crate) attach_from: Vec<PathBuf>,
+}
+
+/// The options of the hub.
+#[derive(Debug, Args)]
+pub(crate) struct HubArgs {
+    /// Offer the tools, resources and prompts of the agent's MCP servers instead
+    #[arg(long, conflicts_with = "attach_from")]
+    pub(crate) hub: bool,
+    /// Offer only this server (repeatable)
+    #[arg(long, value_name = "NAME", requires = "hub")]
+    pub(crate) server: Vec<String>,
+    /// Name tools and prompts as their servers do, unless two have the same name
+    #[arg(long, requires = "hub")]
+    pub(crate) no_prefix: bool,
+    /// Pass results on unchanged, without boundaries around the text of servers
+    #[arg(long, requires = "hub")]
+    pub(crate) no_wrap: bool,
+    /// Which tools to list: all, or two to search and call them
+    #[arg(long, value_name = "WHICH", value_enum, default_value_t = HubTools::All, requires = "hub")]
+    pub(crate) tools: HubTools,
+}
+
+/// Which tools the hub lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum HubTools {
+    /// All tools
+    All,
+    /// `search_tools` and `call_tool`
+    Search,
 }
 
 /// The gateway that a server on stdin and stdout uses.

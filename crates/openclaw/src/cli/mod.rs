@@ -20,7 +20,7 @@ pub(crate) use front::{
 };
 pub(crate) use install::{ClientArg, InstallArgs, InstallTarget};
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
-pub(crate) use mcp_server::{GatewayChoice, McpServerArgs};
+pub(crate) use mcp_server::{GatewayChoice, HubTools, McpServerArgs};
 pub(crate) use servers::{
     CallArgs, CompleteArgs, ContextArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs,
     ReadArgs, RefreshArgs, ReloadArgs, RequestArgs, ResourcesArgs, ServersArgs, ShowArgs,
@@ -72,11 +72,13 @@ impl Cli {
             Command::Mcp(_)
             | Command::Chat(_)
             | Command::Acp(_)
+            | Command::McpServer(_)
             | Command::Agent(_)
             | Command::Sessions(_)
             | Command::Status
             | Command::Doctor => "error",
-            Command::Gateway(_) => "warn,openclaw_gateway=info",
+            // What clients of the hub do wrong is their own business.
+            Command::Gateway(_) => "warn,openclaw_gateway=info,rmcp::service=off",
             // Its stderr is read by the client: without the warnings of `rmcp`.
             Command::DemoServer => "warn,rmcp=off",
             _ => "warn",
@@ -130,7 +132,7 @@ pub(crate) enum Command {
     Agent(TurnArgs),
     /// Serve an editor over stdin and stdout (Agent Client Protocol)
     Acp(AcpArgs),
-    /// Serve an MCP client over stdin and stdout: it can send messages to agents
+    /// Serve an MCP client over stdin and stdout: messages to agents, or all MCP servers (--hub)
     McpServer(McpServerArgs),
     /// List, show, delete and export conversations
     #[command(

@@ -17,8 +17,10 @@ pub(crate) fn serve(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    // The hub branches off here.
-    order(args, flag, edge, output)
+    match args.hub.hub {
+        true => super::hub::serve(args, flag, edge, output),
+        false => order(args, flag, edge, output),
+    }
 }
 
 /// Serves `order_openclaw`.

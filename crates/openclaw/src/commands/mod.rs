@@ -7,6 +7,7 @@ mod check;
 mod config;
 mod demo_server;
 mod gateway;
+mod hub;
 mod inquiry;
 mod link;
 mod mcp;

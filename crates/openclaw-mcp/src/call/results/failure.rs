@@ -21,7 +21,7 @@ const MAX_THEIRS: usize = 4_000;
 const MAX_VISITS: usize = 5;
 const MAX_SHOWN: usize = 600;
 /// The JSON-RPC error code for a required visit to a URL (2025-11-25).
-const URL_ELICITATION_REQUIRED: i64 = -32042;
+pub(super) const URL_ELICITATION_REQUIRED: i64 = -32042;
 /// The maximum length of a server name.
 const MAX_NAME: usize = 64;
 

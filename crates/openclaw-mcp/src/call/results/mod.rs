@@ -11,6 +11,7 @@ mod failure;
 mod gather;
 mod parts;
 mod present;
+mod relay;
 mod repeats;
 mod structured;
 mod text;
@@ -18,6 +19,7 @@ mod unshown;
 
 pub(crate) use failure::named;
 pub use failure::{call_failed, failure, failure_with};
+pub(crate) use relay::{ReplyKind, raw_error, relayed};
 
 use std::borrow::Cow;
 use std::ops::Range;

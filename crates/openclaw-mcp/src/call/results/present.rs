@@ -18,7 +18,7 @@ pub(super) fn present(answer: ReadAnswer<'_>, place: &ResponseContext<'_>) -> To
         details.untrusted = true;
         match fill(stretches, place, &mut details, &mut content) {
             Ok(findings) => details.findings = findings,
-            Err(error) => return no_boundary(&error, place),
+            Err(_) => return no_boundary(place),
         }
     }
     let for_user = for_user(&mut rest, place);
@@ -43,7 +43,7 @@ pub(super) fn present(answer: ReadAnswer<'_>, place: &ResponseContext<'_>) -> To
             content
                 .push(ours("A part of the result is for the user only; it is shown to the user."));
         }
-        Err(error) => return no_boundary(&error, place),
+        Err(_) => return no_boundary(place),
     }
     if content.is_empty() {
         content.push(ours(if rest.is_error {
@@ -90,11 +90,11 @@ pub(super) fn present_text(
     details.findings = inspect(Untrusted::new(&text), &place.source);
     match Text::outside(Untrusted::new(text), Arc::clone(&place.source)) {
         Ok(text) => ToolOutcome { content: vec![Content::Text(text)], is_error, details },
-        Err(error) => no_boundary(&error, place),
+        Err(_) => no_boundary(place),
     }
 }
 
-fn no_boundary(_: &NoRandomness, place: &ResponseContext<'_>) -> ToolOutcome {
+pub(super) fn no_boundary(place: &ResponseContext<'_>) -> ToolOutcome {
     let words =
         "The result cannot be shown: no random numbers are available for the boundary around it.";
     place.failure(words.to_owned())

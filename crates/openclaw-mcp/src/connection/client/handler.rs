@@ -109,7 +109,7 @@ impl ClientHandler for Client {
         _context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
         let undeclared = || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "roots/list", None);
-        self.roots().ok_or_else(undeclared)
+        self.roots().await.ok_or_else(undeclared)
     }
 
     async fn create_message(
@@ -137,6 +137,9 @@ impl ClientHandler for Client {
             None => return,
             Some(0) => {}
             Some(omitted) => tracing::warn!(%server, omitted, "log messages were omitted"),
+        }
+        if let Some(downstream) = &self.shared.host.downstream {
+            downstream.logged(server, &self.shared.work.now().sessions, &to_json(&params));
         }
         let text = match params.data {
             Value::String(text) => text,

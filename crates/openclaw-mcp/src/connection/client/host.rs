@@ -84,6 +84,20 @@ pub trait Sampler: Send + Sync + 'static {
     fn create_message(&self, request: SamplingRequest) -> BoxFuture<'_, Result<Value, String>>;
 }
 
+/// Clients of other programs that this one makes calls for (the hub): they receive what servers
+/// report and ask on their own. `sessions` are those of the calls that the server is processing.
+pub trait Downstream: Send + Sync + 'static {
+    /// Receives a log message: the parameters of `notifications/message`. Must not block.
+    fn logged(&self, server: &str, sessions: &[String], message: &Value);
+
+    /// Receives a change of a watched resource. Must not block.
+    fn updated(&self, server: &str, uri: &str);
+
+    /// Returns the result of `roots/list` from the client that one of the calls is made for; `None`
+    /// if there is no such client, or it has no roots.
+    fn roots<'a>(&'a self, sessions: &'a [String]) -> BoxFuture<'a, Option<Value>>;
+}
+
 /// What the host application provides to servers.
 #[derive(Clone, Default)]
 pub struct Host {
@@ -93,6 +107,8 @@ pub struct Host {
     pub sampler: Option<Arc<dyn Sampler>>,
     /// The workspace of agents that have none of their own.
     pub workspace: Option<PathBuf>,
+    /// Clients of other programs, if calls are made for any.
+    pub downstream: Option<Arc<dyn Downstream>>,
 }
 
 impl std::fmt::Debug for Host {
@@ -100,6 +116,7 @@ impl std::fmt::Debug for Host {
         let (elicitor, sampler) = (self.elicitor.is_some(), self.sampler.is_some());
         let mut shown = f.debug_struct("Host");
         shown.field("elicitor", &elicitor).field("sampler", &sampler);
+        shown.field("downstream", &self.downstream.is_some());
         shown.field("workspace", &self.workspace).finish()
     }
 }

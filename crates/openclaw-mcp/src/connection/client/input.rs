@@ -36,7 +36,7 @@ impl Client {
                     to_json(&self.elicit(Elicitation::parse(params)?).await)
                 }
                 Some("roots/list") => {
-                    to_json(&self.roots().ok_or("roots, which are not offered to it")?)
+                    to_json(&self.roots().await.ok_or("roots, which are not offered to it")?)
                 }
                 Some("sampling/createMessage") => self
                     .sample(params)
@@ -106,9 +106,17 @@ impl Client {
     }
 
     /// Returns the roots; `None` if they are not declared. Never an empty list, for which a server
-    /// may drop its own folders.
-    pub(super) fn roots(&self) -> Option<ListRootsResult> {
+    /// may drop its own folders. A client that the server is working for has its own.
+    pub(super) async fn roots(&self) -> Option<ListRootsResult> {
         let root = Root::new(self.root.as_ref()?.to_string()).with_name("workspace");
+        let sessions = self.shared.work.now().sessions;
+        if let Some(downstream) = &self.shared.host.downstream
+            && let Ok(Some(theirs)) = timeout(PATIENCE, downstream.roots(&sessions)).await
+            && let Ok(theirs) = serde_json::from_value::<ListRootsResult>(theirs)
+            && !theirs.roots.is_empty()
+        {
+            return Some(theirs);
+        }
         Some(ListRootsResult::new(vec![root]))
     }
 }

@@ -14,8 +14,8 @@ mod login;
 mod work;
 
 pub use host::{
-    CallInProgress, ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor, Host,
-    Sampler, SamplingRequest,
+    CallInProgress, Downstream, ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor,
+    Host, Sampler, SamplingRequest,
 };
 pub use input::PATIENCE;
 
@@ -200,8 +200,12 @@ impl Client {
     /// Records a change of a resource. Unwatched resources are ignored: a server could report any
     /// number.
     pub(crate) fn updated(&self, uri: &str) {
-        if let Some(followed) = self.updates().get_mut(uri) {
-            followed.changes += 1;
+        match self.updates().get_mut(uri) {
+            Some(followed) => followed.changes += 1,
+            None => return,
+        }
+        if let Some(downstream) = &self.shared.host.downstream {
+            downstream.updated(&self.shared.server, uri);
         }
     }
 
@@ -227,8 +231,8 @@ impl Client {
 
     /// Registers a call of an agent, in a session or without one, until the guard is dropped.
     pub(crate) fn working_for(&self, agent: &str, session: Option<&str>) -> Option<CallGuard> {
-        let Host { elicitor, sampler, .. } = &self.shared.host;
-        if elicitor.is_none() && sampler.is_none() {
+        let Host { elicitor, sampler, downstream, .. } = &self.shared.host;
+        if elicitor.is_none() && sampler.is_none() && downstream.is_none() {
             return None;
         }
         let call = self.shared.work.begin(agent, session);

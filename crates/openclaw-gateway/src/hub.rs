@@ -1,0 +1,81 @@
+//! The hub in the gateway: which agents it offers, and whom servers ask during its calls (S6).
+
+use std::sync::{Arc, Weak};
+
+use futures_util::future::BoxFuture;
+use openclaw_config::{ApprovalFallback, SamplingRule};
+use openclaw_mcp::connection::client::{
+    ElicitationAnswer, ElicitationRequest, Elicitor, Sampler, SamplingRequest,
+};
+use openclaw_mcp_server::hub::asks::Asks;
+use openclaw_mcp_server::hub::{Agents, HubAgent};
+use openclaw_tools::Fallback;
+use serde_json::Value;
+
+use crate::gateway::Gateway;
+
+/// The agents of the active configuration.
+pub(crate) struct ActiveAgents(pub(crate) Weak<Gateway>);
+
+impl Agents for ActiveAgents {
+    fn agent(&self, id: Option<&str>) -> Option<HubAgent> {
+        let gateway = self.0.upgrade()?;
+        let active = gateway.active.load();
+        let agent = active.config.agent(id)?;
+        let fallback = match agent.approval.fallback {
+            ApprovalFallback::Deny => Fallback::Deny,
+            ApprovalFallback::Allow => Fallback::Allow,
+        };
+        Some(HubAgent { id: agent.id.to_string(), fallback })
+    }
+
+    fn rate_limit(&self) -> Option<u32> {
+        let gateway = self.0.upgrade()?;
+        gateway.active.load().config.gateway.hub_rate_limit.map(std::num::NonZero::get)
+    }
+}
+
+/// Asks the client of the hub that a call is made for, or else the connected clients.
+pub(crate) struct HubElicitor<E> {
+    pub(crate) asks: Arc<Asks>,
+    pub(crate) next: E,
+}
+
+impl<E: Elicitor> Elicitor for HubElicitor<E> {
+    fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
+        match self.asks.elicit(&question) {
+            Some(asked) => asked,
+            None => self.next.ask(question),
+        }
+    }
+}
+
+/// Passes a sampling request to the client of the hub that a call is made for, or else to the
+/// agent's model. Its server must be allowed to request completions in both cases; the client has
+/// its own rules beyond that.
+pub(crate) struct HubSampler<S> {
+    pub(crate) asks: Arc<Asks>,
+    pub(crate) gateway: Weak<Gateway>,
+    pub(crate) next: S,
+}
+
+impl<S: Sampler> Sampler for HubSampler<S> {
+    fn create_message(&self, request: SamplingRequest) -> BoxFuture<'_, Result<Value, String>> {
+        match self.asks.sample(&request) {
+            Some(_) if !self.is_allowed(&request) => Box::pin(std::future::ready(Err(
+                "sampling is not allowed for this server".to_owned(),
+            ))),
+            Some(asked) => asked,
+            None => self.next.create_message(request),
+        }
+    }
+}
+
+impl<S> HubSampler<S> {
+    fn is_allowed(&self, request: &SamplingRequest) -> bool {
+        let Some(gateway) = self.gateway.upgrade() else { return false };
+        let agent = request.calls.first().and_then(|call| gateway.fleet.agent(&call.agent));
+        let rules = agent.and_then(|agent| agent.sampling(&request.server));
+        rules.is_some_and(|(sampling, _)| sampling.allow != SamplingRule::Never)
+    }
+}

@@ -1,0 +1,101 @@
+//! What the handlers of HTTP requests and the owner of their connection tell each other.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use super::handshake::Peer;
+use super::hub::Lines;
+use super::listener::Ending;
+
+/// What a connection becomes after HTTP.
+#[derive(Debug)]
+pub(super) enum Upgrade {
+    /// A WebSocket of a caller, who is not authenticated yet.
+    WebSocket,
+    /// The lines of a client of the hub.
+    Lines(Box<Lines>),
+}
+
+/// A connection, as the handlers of its requests see it. Clones share their state.
+#[derive(Debug, Clone)]
+pub(super) struct RequestInfo {
+    pub(super) peer: Peer,
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    upgrade: Mutex<Option<Upgrade>>,
+    authenticated: Notify,
+    /// Requests that are being answered.
+    busy: AtomicUsize,
+    idle: Notify,
+}
+
+/// Marks the connection as busy until it is dropped.
+pub(super) struct Busy(Arc<Shared>);
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        if self.0.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
+            self.0.idle.notify_waiters();
+        }
+    }
+}
+
+impl RequestInfo {
+    pub(super) fn new(peer: Peer) -> Self {
+        Self { peer, shared: Arc::default() }
+    }
+
+    /// Records that the connection leaves HTTP with the next response.
+    pub(super) fn upgrade_to(&self, upgrade: Upgrade) {
+        *self.shared.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
+    }
+
+    pub(super) fn is_upgraded(&self) -> bool {
+        self.shared.upgrade.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
+    /// Takes what the connection has become.
+    pub(super) fn upgrade(&self) -> Option<Upgrade> {
+        self.shared.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Records that a request was authenticated.
+    pub(super) fn is_authenticated(&self) {
+        self.shared.authenticated.notify_one();
+    }
+
+    /// Waits until a request was authenticated. Safe to cancel.
+    pub(super) async fn authenticated(&self) {
+        self.shared.authenticated.notified().await;
+    }
+
+    /// Marks the connection as busy.
+    pub(super) fn busy(&self) -> Busy {
+        self.shared.busy.fetch_add(1, Ordering::AcqRel);
+        Busy(Arc::clone(&self.shared))
+    }
+
+    /// Waits until the server stops and no request is being answered, or its deadline has passed.
+    pub(super) async fn idle_after(&self, ending: &Ending) {
+        ending.begun().await;
+        let idle = async {
+            loop {
+                let mut idle = std::pin::pin!(self.shared.idle.notified());
+                idle.as_mut().enable();
+                if self.shared.busy.load(Ordering::Acquire) == 0 {
+                    return;
+                }
+                idle.await;
+            }
+        };
+        tokio::select! {
+            () = idle => {}
+            () = ending.over() => {}
+        }
+    }
+}

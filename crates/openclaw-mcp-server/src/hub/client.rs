@@ -1,0 +1,288 @@
+//! A client of the hub.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::{BoxFuture, join_all};
+use openclaw_config::LogLevel;
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::server::limiter::Limiter;
+use rmcp::model::{CustomNotification, ServerNotification};
+use rmcp::service::{Peer, RoleServer};
+use serde_json::{Value, json};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+
+use super::answers::{Abilities, Answer, Answers, Question};
+use super::asks::CallScope;
+use super::options::ClientOptions;
+use super::outbox::Outbox;
+use super::running::ask;
+use super::view::View;
+use super::{Hub, HubAgent};
+
+/// How long the first list of a client waits for servers that are still connecting.
+const CONNECTING: Duration = Duration::from_secs(20);
+/// Maximum number of resources that a client subscribes to.
+const MAX_SUBSCRIPTIONS: usize = 1_000;
+/// Maximum number of notifications that are being sent.
+const MAX_NOTIFICATIONS: usize = 256;
+/// Maximum length of a client's name, in characters.
+const MAX_NAME: usize = 60;
+
+/// A client of the hub. Its requests are made with the rights of one agent.
+pub(super) struct Client {
+    pub(super) hub: Arc<Hub>,
+    agent: String,
+    pub(super) options: ClientOptions,
+    number: u64,
+    name: OnceLock<String>,
+    view: Mutex<Option<Arc<View>>>,
+    limiter: Limiter,
+    /// The way to it outside of replies, for clients with a handshake.
+    peer: OnceLock<Peer<RoleServer>>,
+    /// Where its messages are written, for a client that is reached by lines.
+    outbox: OnceLock<Arc<Outbox>>,
+    /// Limits the number of notifications that are being sent.
+    notifying: Arc<Semaphore>,
+    abilities: OnceLock<Abilities>,
+    ready: watch::Sender<bool>,
+    log_level: Mutex<Option<LogLevel>>,
+    /// The resources that it has subscribed to, with their servers.
+    subscriptions: Mutex<BTreeMap<String, String>>,
+}
+
+impl fmt::Debug for Client {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Client").field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Client {
+    pub(super) fn new(hub: Arc<Hub>, agent: String, options: ClientOptions, number: u64) -> Self {
+        let limiter = Limiter::new(hub.agents.rate_limit());
+        Self {
+            hub,
+            agent,
+            options,
+            number,
+            name: OnceLock::new(),
+            view: Mutex::default(),
+            limiter,
+            peer: OnceLock::new(),
+            outbox: OnceLock::new(),
+            notifying: Arc::new(Semaphore::new(MAX_NOTIFICATIONS)),
+            abilities: OnceLock::new(),
+            ready: watch::Sender::new(false),
+            log_level: Mutex::default(),
+            subscriptions: Mutex::default(),
+        }
+    }
+
+    /// The agent with whose rights it makes requests.
+    pub(super) fn agent(&self) -> Option<HubAgent> {
+        self.hub.agents.agent(Some(&self.agent))
+    }
+
+    pub(super) fn agent_id(&self) -> &str {
+        &self.agent
+    }
+
+    /// Its name in the audit log.
+    pub(super) fn who(&self) -> &str {
+        self.name.get().unwrap_or(&self.options.name)
+    }
+
+    /// Counts a call against its rate limit, if there is one.
+    pub(super) fn check_limit(&self, now: tokio::time::Instant) -> Result<(), String> {
+        self.limiter.check(now).map_err(|wait| wait.to_string())
+    }
+
+    /// Returns its current view; `None` if its agent was removed from the configuration.
+    pub(super) fn view(&self) -> Option<Arc<View>> {
+        let agent = self.hub.agent_tools(&self.agent)?;
+        let mut kept = lock(&self.view);
+        if let Some(view) = kept.as_ref().filter(|view| view.is_current(&agent)) {
+            return Some(Arc::clone(view));
+        }
+        let view = Arc::new(View::of(agent, &self.options));
+        *kept = Some(Arc::clone(&view));
+        Some(view)
+    }
+
+    /// Like [`view`](Self::view), after every server was tried once, but not for long.
+    pub(super) async fn settled_view(&self) -> Option<Arc<View>> {
+        let agent = self.hub.agent_tools(&self.agent)?;
+        let _ = timeout(CONNECTING, agent.tried()).await;
+        self.view()
+    }
+
+    /// Records what the client says about itself in the handshake.
+    pub(super) fn introduced(&self, name: &str, capabilities: &Value, peer: &Peer<RoleServer>) {
+        let name = clean_line(Untrusted::new(name), MAX_NAME);
+        let _ = self.name.set(format!("{}: {name}", self.options.name));
+        let _ = self.abilities.set(Abilities::of(capabilities));
+        let _ = self.peer.set(peer.clone());
+    }
+
+    /// Sets where its messages are written.
+    pub(super) fn writes_to(&self, outbox: &Arc<Outbox>) {
+        let _ = self.outbox.set(Arc::clone(outbox));
+    }
+
+    /// Records that the handshake is done: from now on it may be told what changes.
+    pub(super) fn is_ready(&self) {
+        self.ready.send_replace(true);
+    }
+
+    /// Waits until the handshake is done.
+    pub(super) async fn until_ready(&self) {
+        // The sender lives as long as this.
+        let _ = self.ready.subscribe().wait_for(|is_ready| *is_ready).await;
+    }
+
+    /// Registers it as the client that calls of a new session are made for.
+    pub(super) fn scope(self: &Arc<Self>) -> CallScope {
+        self.hub.asks.register(Arc::clone(self) as Arc<dyn Answers>)
+    }
+
+    /// Sets the level of the log messages that it receives.
+    pub(super) async fn set_log_level(&self, level: LogLevel) {
+        *lock(&self.log_level) = Some(level);
+        let Some(view) = self.view() else { return };
+        let servers = view.servers().iter().filter_map(|name| view.agent().server(name));
+        join_all(servers.map(|server| server.log_from(level))).await;
+    }
+
+    /// Subscribes it to changes of a resource.
+    ///
+    /// # Errors
+    /// If no server has such a resource, or there are too many subscriptions.
+    pub(super) async fn subscribe(&self, uri: &str) -> Result<(), &'static str> {
+        let (is_known, count) = {
+            let subscriptions = lock(&self.subscriptions);
+            (subscriptions.contains_key(uri), subscriptions.len())
+        };
+        match (is_known, count < MAX_SUBSCRIPTIONS) {
+            (true, _) => Ok(()),
+            (false, false) => Err("too many subscriptions"),
+            (false, true) => {
+                let server = self.follow(uri).await?;
+                lock(&self.subscriptions).insert(uri.to_owned(), server);
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends a subscription.
+    pub(super) fn unsubscribe(&self, uri: &str) {
+        let server = lock(&self.subscriptions).remove(uri);
+        if let Some(server) = server {
+            self.unfollow(&server, uri);
+        }
+    }
+
+    /// Has the server of a resource report its changes, and returns its name.
+    ///
+    /// # Errors
+    /// If no server has such a resource.
+    pub(super) async fn follow(&self, uri: &str) -> Result<String, &'static str> {
+        let view = self.view().ok_or("the agent was removed")?;
+        let name = view.server_of(uri).ok_or("no server has this resource")?;
+        let server = view.agent().server(&name).ok_or("no server has this resource")?;
+        server.follow(uri).await;
+        Ok(name)
+    }
+
+    /// Undoes [`follow`](Self::follow).
+    pub(super) fn unfollow(&self, server: &str, uri: &str) {
+        let agent = self.hub.agent_tools(&self.agent);
+        if let Some(server) = agent.as_ref().and_then(|agent| agent.server(server)) {
+            server.unfollow(uri);
+        }
+    }
+
+    /// Passes a log message on that belongs to no call.
+    pub(super) fn logged(&self, server: &str, message: &Value) {
+        let is_ours = self.view().is_some_and(|view| view.servers().contains(server));
+        if is_ours {
+            self.log(message);
+        }
+    }
+
+    /// Reports a change of a resource that it has subscribed to.
+    pub(super) fn resource_updated(&self, server: &str, uri: &str) {
+        let is_wanted = lock(&self.subscriptions).get(uri).is_some_and(|of| of == server);
+        if is_wanted {
+            self.notify("notifications/resources/updated", json!({ "uri": uri }));
+        }
+    }
+
+    /// Sends a notification, if there is a way to. Does not block: it is dropped if the client does
+    /// not read.
+    pub(super) fn notify(&self, method: &str, params: Value) {
+        if let Some(outbox) = self.outbox.get() {
+            // In order with the replies.
+            return outbox.offer(&notification(method, &params));
+        }
+        let Some(peer) = self.peer.get().cloned() else { return };
+        let Ok(turn) = Arc::clone(&self.notifying).try_acquire_owned() else { return };
+        let params = Some(params).filter(|params| !params.is_null());
+        let notification = CustomNotification::new(method, params);
+        tokio::spawn(async move {
+            let notification = ServerNotification::CustomNotification(notification);
+            let _ = timeout(CONNECTING, peer.send_notification(notification)).await;
+            drop(turn);
+        });
+    }
+}
+
+/// Returns the level with this name.
+pub(super) fn level_of(name: &str) -> Option<LogLevel> {
+    use LogLevel::{Alert, Critical, Debug, Emergency, Error, Info, Notice, Warning};
+    let all = [Debug, Info, Notice, Warning, Error, Critical, Alert, Emergency];
+    all.into_iter().find(|level| level.as_str() == name)
+}
+
+/// A notification as JSON.
+pub(super) fn notification(method: &str, params: &Value) -> Vec<u8> {
+    let mut message = json!({ "jsonrpc": "2.0", "method": method });
+    if !params.is_null() {
+        message["params"] = params.clone();
+    }
+    message.to_string().into_bytes()
+}
+
+impl Answers for Client {
+    fn abilities(&self) -> Abilities {
+        self.abilities.get().copied().unwrap_or_default()
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        Box::pin(async move {
+            let peer = self.peer.get().ok_or("the client cannot be asked")?;
+            ask(peer, question).await
+        })
+    }
+
+    fn log(&self, message: &Value) {
+        let level = message.get("level").and_then(Value::as_str).and_then(level_of);
+        let is_enough = |least: LogLevel| level.is_none_or(|level| level as u8 >= least as u8);
+        if lock(&self.log_level).is_none_or(is_enough) {
+            self.notify("notifications/message", message.clone());
+        }
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        let uris: Vec<String> = lock(&self.subscriptions).keys().cloned().collect();
+        uris.iter().for_each(|uri| self.unsubscribe(uri));
+    }
+}

@@ -1,0 +1,452 @@
+//! Everything but tool calls of the fast lane, as a server of `rmcp`.
+
+#![expect(deprecated, reason = "older clients still subscribe to resources and set the log level")]
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
+
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::call::completion::{CompletionError, CompletionOf};
+use openclaw_tools::{CallContext, CallOptions, Consent, RefusedBy, Relay};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
+    CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
+    Implementation, InitializeRequestParams, InitializeResult, InputRequiredResult,
+    ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
+    ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
+    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+};
+use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
+use rmcp::{ErrorData, ServerHandler};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::value::to_raw_value;
+use serde_json::{Value, json};
+
+use super::answers::Answers as _;
+use super::approver::ClientApprover;
+use super::client::{Client, level_of};
+use super::incoming::{CallRequest, ModernRequest, RequestMeta};
+use super::reply::Reply;
+use super::running::Running;
+use super::search;
+use super::view::View;
+
+/// Maximum length of an unknown method that is quoted, in characters.
+const MAX_METHOD: usize = 100;
+/// Methods whose requests have parameters that can be wrong.
+const KNOWN: [&str; 8] = [
+    "tools/call",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "prompts/get",
+    "completion/complete",
+    "logging/setLevel",
+    "subscriptions/listen",
+];
+
+/// The server that a client sees.
+pub(super) struct Handler {
+    client: OnceLock<Arc<Client>>,
+}
+
+/// The way of a client through `rmcp`'s HTTP server to its handler.
+#[derive(Clone)]
+pub(super) struct ClientOfRequest(pub(super) Arc<Client>);
+
+fn failed(message: impl Into<std::borrow::Cow<'static, str>>) -> ErrorData {
+    ErrorData::internal_error(message, None)
+}
+
+/// Converts our JSON into a type of `rmcp`.
+fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
+    serde_json::from_value(value).map_err(|error| {
+        tracing::debug!(%error, "a reply of a server is not valid");
+        failed("a server sent an invalid reply")
+    })
+}
+
+/// The error of a reply.
+fn error_of(error: Value) -> ErrorData {
+    let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
+    let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
+    ErrorData::new(ErrorCode(code.unwrap_or(-32603)), message, error.get("data").cloned())
+}
+
+/// Either a result, or a request for input.
+fn response<T: DeserializeOwned, R: From<T> + From<InputRequiredResult>>(
+    reply: Reply,
+) -> Result<R, ErrorData> {
+    let result = reply.into_value().map_err(error_of)?;
+    if result.get("resultType").is_some_and(|kind| kind == "input_required") {
+        return typed::<InputRequiredResult>(result).map(R::from);
+    }
+    typed::<T>(result).map(R::from)
+}
+
+impl Handler {
+    /// The handler of a client that is known.
+    pub(super) fn of(client: Arc<Client>) -> Self {
+        Self { client: OnceLock::from(client) }
+    }
+
+    /// The handler of a client that its first request brings along.
+    pub(super) fn of_request() -> Self {
+        Self { client: OnceLock::new() }
+    }
+
+    fn client(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Client>, ErrorData> {
+        if let Some(client) = self.client.get() {
+            return Ok(Arc::clone(client));
+        }
+        let parts = context.extensions.get::<http::request::Parts>();
+        let client = parts.and_then(|parts| parts.extensions.get::<ClientOfRequest>());
+        let client = client.ok_or_else(|| failed("unknown client"))?;
+        Ok(Arc::clone(self.client.get_or_init(|| Arc::clone(&client.0))))
+    }
+
+    async fn view(&self, context: &RequestContext<RoleServer>) -> Result<Arc<View>, ErrorData> {
+        let client = self.client(context)?;
+        client.settled_view().await.ok_or_else(|| failed("the agent was removed"))
+    }
+
+    /// The parts of a request since 2026-07-28; `None` if the client is older.
+    fn modern(
+        context: &RequestContext<RoleServer>,
+        params: &impl Serialize,
+    ) -> Option<ModernRequest> {
+        let meta = to_raw_value(&context.meta).ok()?;
+        let meta = RequestMeta::parse(&meta).filter(|meta| meta.is_modern)?;
+        let params = serde_json::to_value(params).unwrap_or_default();
+        let members = ["inputResponses", "requestState"];
+        let given = members.into_iter().filter_map(|name| Some((name, params.get(name)?)));
+        let more: Vec<String> = given.map(|(name, value)| format!("\"{name}\":{value}")).collect();
+        let responses = params.get("inputResponses").cloned();
+        Some(ModernRequest {
+            meta: meta.members,
+            more: more.join(","),
+            state: params.get("requestState").and_then(Value::as_str).map(ToOwned::to_owned),
+            responses: responses.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default(),
+            abilities: meta.abilities,
+        })
+    }
+
+    /// Reads a resource or gets a prompt, with the rights and for the user of the client.
+    async fn request(
+        &self,
+        context: &RequestContext<RoleServer>,
+        modern: Option<ModernRequest>,
+        what: Wanted,
+    ) -> Result<Reply, ErrorData> {
+        let client = self.client(context)?;
+        let view = self.view(context).await?;
+        let agent = client.agent().ok_or_else(|| failed("the agent was removed"))?;
+        let (scope, approver) = (client.scope(), ClientApprover(&*client));
+        let (more, meta) = match &modern {
+            Some(modern) => (modern.more.as_str(), Some(modern.meta.as_str())),
+            None => ("", None),
+        };
+        let relay = Relay { wraps: client.options.wrap, more, meta };
+        let made = CallContext {
+            agent: Some(client.agent_id()),
+            session: Some(scope.session()),
+            who: client.who(),
+            consent: Consent::Ask { approver: &approver, fallback: agent.fallback },
+            options: CallOptions { relay: Some(relay), ..CallOptions::default() },
+            begun: None,
+        };
+        let outcome = match what {
+            Wanted::Resource { server, uri } => {
+                let outcome = view.agent().read(&server, &uri, &made).await;
+                // A URI that no server has listed, and there is no user to ask about it.
+                if outcome.details.refused == Some(RefusedBy::NobodyToAsk) {
+                    let about = json!({ "uri": uri });
+                    return Err(ErrorData::resource_not_found(outcome.text(), Some(about)));
+                }
+                outcome
+            }
+            Wanted::Prompt { server, name, arguments } => {
+                view.agent().prompt(&server, &name, &arguments, &made).await
+            }
+        };
+        let reply = Reply::of_request(outcome, client.options.wrap);
+        Ok(if modern.is_some() { reply.typed() } else { reply })
+    }
+}
+
+/// A resource or a prompt of a server.
+enum Wanted {
+    Resource { server: String, uri: String },
+    Prompt { server: String, name: String, arguments: BTreeMap<String, String> },
+}
+
+fn capabilities() -> ServerCapabilities {
+    ServerCapabilities::builder()
+        .enable_tools()
+        .enable_tool_list_changed()
+        .enable_resources()
+        .enable_resources_list_changed()
+        .enable_resources_subscribe()
+        .enable_prompts()
+        .enable_prompts_list_changed()
+        .enable_completions()
+        .enable_logging()
+        .build()
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let this = Implementation::new("openclaw-hub", env!("CARGO_PKG_VERSION"))
+            .with_title("OpenClaw hub");
+        ServerConfig::new(capabilities()).with_server_info(this)
+    }
+
+    async fn initialize(
+        &self,
+        request: InitializeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<InitializeResult, ErrorData> {
+        let client = self.client(&context)?;
+        let capabilities = serde_json::to_value(&request.capabilities).unwrap_or_default();
+        client.introduced(&request.client_info.name, &capabilities, &context.peer);
+        let answer = self.negotiate_initialize(&request);
+        context.peer.set_peer_info(request);
+        answer
+    }
+
+    async fn on_initialized(&self, _: NotificationContext<RoleServer>) {
+        if let Some(client) = self.client.get() {
+            client.is_ready();
+        }
+    }
+
+    async fn list_tools(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let view = self.view(&context).await?;
+        let entries = match self.client(&context)?.options.search {
+            true => search::entries().to_vec(),
+            false => view.tools().map(|(name, tool)| view.entry(name, tool)).collect(),
+        };
+        // A single tool that `rmcp` cannot represent is left out.
+        let tools = entries.into_iter().filter_map(|entry| typed(entry).ok());
+        Ok(ListToolsResult::with_all_items(tools.collect()))
+    }
+
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        let view = self.client.get()?.view()?;
+        typed(view.entry(name, view.tool(name)?)).ok()
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        let client = self.client(&context)?;
+        let mut modern = Self::modern(&context, &request);
+        let is_modern = modern.is_some();
+        let abilities = match &modern {
+            Some(modern) => modern.abilities,
+            None => client.abilities(),
+        };
+        let parked = modern.as_ref().and_then(|it| client.hub.parked.take(it.state.as_deref()?));
+        let progress = context.meta.get_progress_token();
+        let running = match (parked, &mut modern) {
+            (Some(running), Some(modern)) => running.continued(&mut modern.responses),
+            _ => {
+                let arguments = request.arguments.unwrap_or_default();
+                let request = CallRequest {
+                    name: request.name.into_owned(),
+                    arguments: to_raw_value(&arguments).map_err(|it| failed(it.to_string()))?,
+                    progress: progress.and_then(|token| serde_json::to_string(&token).ok()),
+                    modern,
+                };
+                Ok(Running::start(&client, request, abilities))
+            }
+        };
+        let running = running.map_err(|reply| {
+            let error = reply.into_value();
+            error.err().map_or_else(|| failed("cannot be continued"), error_of)
+        })?;
+        let reply = match is_modern {
+            true => {
+                running.until_asked(|method, params| client.notify(method, params.clone())).await
+            }
+            false => running.through_peer(&context.peer).await,
+        };
+        response::<rmcp::model::CallToolResult, _>(reply)
+    }
+
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        let all = self.view(&context).await?.resources();
+        let entries = all.into_iter().map(|of| typed(json!(of.entry)));
+        Ok(ListResourcesResult::with_all_items(entries.collect::<Result<_, _>>()?))
+    }
+
+    async fn list_resource_templates(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListResourceTemplatesResult, ErrorData> {
+        let all = self.view(&context).await?.templates();
+        let entries = all.into_iter().map(|of| typed(json!(of.entry)));
+        Ok(ListResourceTemplatesResult::with_all_items(entries.collect::<Result<_, _>>()?))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let view = self.view(&context).await?;
+        let Some(server) = view.server_of(&request.uri) else {
+            let about = json!({ "uri": request.uri });
+            return Err(ErrorData::resource_not_found("resource not found", Some(about)));
+        };
+        let modern = Self::modern(&context, &request);
+        let wanted = Wanted::Resource { server, uri: request.uri };
+        let reply = self.request(&context, modern, wanted).await?;
+        response::<rmcp::model::ReadResourceResult, _>(reply)
+    }
+
+    async fn subscribe(
+        &self,
+        request: SubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let subscribed = self.client(&context)?.subscribe(&request.uri).await;
+        subscribed.map_err(|problem| ErrorData::invalid_params(problem, None))
+    }
+
+    async fn unsubscribe(
+        &self,
+        request: UnsubscribeRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.client(&context)?.unsubscribe(&request.uri);
+        Ok(())
+    }
+
+    async fn list_prompts(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListPromptsResult, ErrorData> {
+        let all = self.view(&context).await?.prompts();
+        let entries = all.into_iter().map(|prompt| {
+            let mut entry = json!(prompt.entry);
+            entry["name"] = json!(prompt.name);
+            typed(entry)
+        });
+        Ok(ListPromptsResult::with_all_items(entries.collect::<Result<_, _>>()?))
+    }
+
+    async fn get_prompt(
+        &self,
+        request: GetPromptRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<GetPromptResponse, ErrorData> {
+        let view = self.view(&context).await?;
+        let prompt = view.prompt(&request.name);
+        let prompt = prompt.ok_or_else(|| ErrorData::invalid_params("unknown prompt", None))?;
+        let modern = Self::modern(&context, &request);
+        let given = request.arguments.unwrap_or_default().into_iter();
+        let text = |value: Value| match value {
+            Value::String(text) => text,
+            other => other.to_string(),
+        };
+        let arguments = given.map(|(name, value)| (name, text(value))).collect();
+        let wanted = Wanted::Prompt { server: prompt.server, name: prompt.entry.name, arguments };
+        let reply = self.request(&context, modern, wanted).await?;
+        response::<rmcp::model::GetPromptResult, _>(reply)
+    }
+
+    async fn complete(
+        &self,
+        request: CompleteRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CompleteResult, ErrorData> {
+        let view = self.view(&context).await?;
+        let unknown = || ErrorData::invalid_params("unknown prompt or resource template", None);
+        let (server, prompt) = match &request.r#ref {
+            Reference::Prompt(of) => {
+                let prompt = view.prompt(&of.name).ok_or_else(unknown)?;
+                (prompt.server, Some(prompt.entry.name))
+            }
+            Reference::Resource(of) => {
+                (view.server_of_template(&of.uri).ok_or_else(unknown)?, None)
+            }
+            _ => return Err(unknown()),
+        };
+        let of = match (&request.r#ref, &prompt) {
+            (Reference::Resource(of), _) => CompletionOf::Template(&of.uri),
+            (_, name) => CompletionOf::Prompt(name.as_deref().unwrap_or_default()),
+        };
+        let given = request.context.and_then(|context| context.arguments).unwrap_or_default();
+        let given: BTreeMap<String, String> = given.into_iter().collect();
+        let argument = (request.argument.name.as_str(), request.argument.value.as_str());
+        match view.agent().complete(&server, of, argument, &given).await {
+            Ok(found) => {
+                let mut info = CompletionInfo::default();
+                info.values = found.values;
+                info.total = found.total.and_then(|total| u32::try_from(total).ok());
+                info.has_more = Some(found.has_more);
+                Ok(CompleteResult::new(info))
+            }
+            Err(CompletionError::Unsupported(_)) => Ok(CompleteResult::default()),
+            Err(error) => Err(failed(error.to_string())),
+        }
+    }
+
+    async fn set_level(
+        &self,
+        request: SetLevelRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        let name = serde_json::to_value(request.level).unwrap_or_default();
+        let level = name.as_str().and_then(level_of);
+        let level = level.ok_or_else(|| ErrorData::invalid_params("unknown level", None))?;
+        self.client(&context)?.set_log_level(level).await;
+        Ok(())
+    }
+
+    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(match KNOWN.contains(&request.method.as_str()) {
+            true => ErrorData::invalid_params("invalid parameters", None),
+            false => {
+                let method = clean_line(Untrusted::new(&request.method), MAX_METHOD);
+                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)
+            }
+        })
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        asked: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        Some(asked.clone())
+    }
+
+    async fn listen(&self, subscription: SubscriptionContext) -> Result<(), ErrorData> {
+        let client = self.client(subscription.request_context())?;
+        tokio::select! {
+            () = subscription.cancelled() => {}
+            () = super::listen::tell(&client, &subscription) => {}
+        }
+        Ok(())
+    }
+}

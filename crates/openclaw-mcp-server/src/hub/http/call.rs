@@ -1,0 +1,164 @@
+//! Tool calls over HTTP. The reply is JSON if it is all that there is to say, or else the last event
+//! of a stream.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures_util::future::{AbortHandle, Abortable};
+use futures_util::stream;
+use http::header::CONTENT_TYPE;
+use http::{HeaderValue, Response, StatusCode};
+use http_body::Frame;
+use http_body_util::{BodyExt as _, StreamBody};
+use tokio::sync::mpsc;
+
+use super::super::answers::Answers as _;
+use super::super::client::{Client, notification};
+use super::super::incoming::CallRequest;
+use super::super::reply::{
+    BUSY, HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, Reply,
+};
+use super::super::running::{Running, Step};
+use super::super::segments::Segments;
+use super::sessions::{CallGuard, Session};
+use super::{HubBody, respond};
+
+/// How many events wait for a client that does not read. Its call is not continued meanwhile.
+const EVENTS: usize = 16;
+
+/// How a client is asked during a call.
+enum Asking {
+    /// By a request in the stream; the answer is another POST.
+    Session(Arc<Session>, #[allow(dead_code, reason = "unregisters the call")] CallGuard),
+    /// By the result; the answer comes with the next request (2026-07-28).
+    Result,
+}
+
+/// What comes next in the reply to a call.
+enum Next {
+    Reply(Reply),
+    Event(Running, Vec<u8>),
+}
+
+/// Handles the call of a client with a session.
+pub(super) async fn legacy(
+    session: &Arc<Session>,
+    id: &str,
+    request: CallRequest,
+) -> Response<HubBody> {
+    let (abort, registration) = AbortHandle::new_pair();
+    let Some(guard) = session.begin(id, abort) else {
+        let error = Reply::error(INVALID_REQUEST, "the id is in use by another request");
+        return json(StatusCode::BAD_REQUEST, "null", error);
+    };
+    let client = session.client();
+    let running = Running::start(client, request, client.abilities());
+    let asking = Asking::Session(Arc::clone(session), guard);
+    let replied = Abortable::new(reply(id, running, asking), registration).await;
+    replied.unwrap_or_else(|_| json(StatusCode::OK, id, Reply::error(BUSY, "cancelled")))
+}
+
+/// Handles the call of a client without a session.
+pub(super) async fn modern(
+    client: &Arc<Client>,
+    id: &str,
+    mut request: CallRequest,
+) -> Response<HubBody> {
+    let Some(mut modern) = request.modern.take() else { unreachable!("checked by the caller") };
+    let parked = modern.state.as_deref().and_then(|state| client.hub.parked.take(state));
+    let running = match parked {
+        Some(parked) => match parked.continued(&mut modern.responses) {
+            Ok(running) => running,
+            Err(error) => return json(StatusCode::OK, id, error),
+        },
+        None => {
+            let abilities = modern.abilities;
+            request.modern = Some(modern);
+            Running::start(client, request, abilities)
+        }
+    };
+    reply(id, running, Asking::Result).await
+}
+
+async fn reply(id: &str, running: Running, asking: Asking) -> Response<HubBody> {
+    match next(running, &asking).await {
+        Next::Reply(reply) => {
+            let status =
+                if matches!(asking, Asking::Result) { status(&reply) } else { StatusCode::OK };
+            json(status, id, reply)
+        }
+        Next::Event(running, first) => events(id.to_owned(), running, asking, first),
+    }
+}
+
+async fn next(mut running: Running, asking: &Asking) -> Next {
+    match running.step().await {
+        Step::Done(reply) => Next::Reply(reply),
+        Step::Tell(method, params) => Next::Event(running, notification(method, &params)),
+        Step::Ask(question, answer) => match asking {
+            Asking::Session(session, _) => {
+                Next::Event(running, session.question(&question, answer).into_bytes())
+            }
+            Asking::Result => Next::Reply(running.parked(&question, answer)),
+        },
+    }
+}
+
+/// Streams what happens during a call, and its reply. The task ends with the response: a client that
+/// disconnects cancels its call.
+fn events(id: String, running: Running, asking: Asking, first: Vec<u8>) -> Response<HubBody> {
+    let (sender, receiver) = mpsc::channel(EVENTS);
+    tokio::spawn(async move {
+        let telling = async {
+            let (mut running, mut message) = (running, first);
+            loop {
+                if sender.send(event(&message)).await.is_err() {
+                    return;
+                }
+                match next(running, &asking).await {
+                    Next::Reply(reply) => {
+                        let _ = sender.send(event(&message_of(&id, reply))).await;
+                        return;
+                    }
+                    Next::Event(later, next) => (running, message) = (later, next),
+                }
+            }
+        };
+        tokio::select! {
+            () = telling => {}
+            () = sender.closed() => {}
+        }
+    });
+    let frames = stream::unfold(receiver, |mut receiver: mpsc::Receiver<Bytes>| async move {
+        let event = receiver.recv().await?;
+        Some((Ok::<_, Infallible>(Frame::data(event)), receiver))
+    });
+    let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
+    let kind = HeaderValue::from_static("text/event-stream");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// The status of a reply since 2026-07-28: errors of the protocol itself are errors of HTTP, too.
+fn status(reply: &Reply) -> StatusCode {
+    match reply.code() {
+        Some(HEADER_MISMATCH | MISSING_CAPABILITY) => StatusCode::BAD_REQUEST,
+        Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
+        _ => StatusCode::OK,
+    }
+}
+
+fn event(message: &[u8]) -> Bytes {
+    [b"event: message\ndata: ", message, b"\n\n"].concat().into()
+}
+
+fn message_of(id: &str, reply: Reply) -> Vec<u8> {
+    let mut out = Segments::default();
+    reply.write_message(id, &mut out);
+    out.into_bytes()
+}
+
+fn json(status: StatusCode, id: &str, reply: Reply) -> Response<HubBody> {
+    respond(status, "application/json", message_of(id, reply))
+}

@@ -1,0 +1,206 @@
+//! The hub over Streamable HTTP: with sessions, and without since 2026-07-28.
+//!
+//! Tool calls, and what belongs to them, are handled here ([`call`]); everything else is handled by
+//! `rmcp`. The caller has checked `Host`, `Origin` and the token.
+
+mod call;
+mod sessions;
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use http::{HeaderMap, Method, Request, Response, StatusCode};
+use http_body_util::combinators::UnsyncBoxBody;
+use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+
+use super::Hub;
+use super::client::Client;
+use super::handler::{ClientOfRequest, Handler};
+use super::incoming::{Incoming, MODERN, classify};
+use super::options::ClientOptions;
+use sessions::Sessions;
+
+/// Maximum size of a request's body.
+const MAX_BODY: usize = 64 * 1024 * 1024;
+/// The versions with sessions.
+const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
+const METHOD: &str = "mcp-method";
+const NAME: &str = "mcp-name";
+
+/// The body of a response.
+pub type HubBody = UnsyncBoxBody<Bytes, Infallible>;
+
+/// Serves clients over HTTP.
+pub struct HubHttp {
+    hub: Arc<Hub>,
+    rmcp: StreamableHttpService<Handler, LocalSessionManager>,
+    sessions: Sessions,
+}
+
+impl std::fmt::Debug for HubHttp {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HubHttp").finish_non_exhaustive()
+    }
+}
+
+impl HubHttp {
+    /// Creates the server.
+    pub fn new(hub: Arc<Hub>) -> Self {
+        let mut manager = LocalSessionManager::default();
+        // Calls do not pass through `rmcp`, so it cannot know whether a session is in use.
+        manager.session_config.keep_alive = None;
+        let manager = Arc::new(manager);
+        let mut config = StreamableHttpServerConfig::default();
+        config.json_response = true;
+        config.max_request_body_bytes = MAX_BODY;
+        // The gateway checks both, for all its paths.
+        let config = config.disable_allowed_hosts().disable_allowed_origins();
+        let rmcp =
+            StreamableHttpService::new(|| Ok(Handler::of_request()), Arc::clone(&manager), config);
+        Self { hub, rmcp, sessions: Sessions::new(manager) }
+    }
+
+    /// Handles a request. Dropping the future, or the body of the response, cancels a call.
+    pub async fn handle<B>(&self, request: Request<B>) -> Response<HubBody>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let options = match ClientOptions::from_query(request.uri().query().unwrap_or_default()) {
+            Ok(options) => options,
+            Err(error) => return plain(StatusCode::BAD_REQUEST, &error.to_string()),
+        };
+        match *request.method() {
+            Method::POST => self.post(request, options).await,
+            _ => self.other(request).await,
+        }
+    }
+
+    async fn post<B>(&self, request: Request<B>, options: ClientOptions) -> Response<HubBody>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let (parts, body) = request.into_parts();
+        let body = match Limited::new(body, MAX_BODY).collect().await {
+            Ok(body) => body.to_bytes(),
+            Err(error) if error.is::<LengthLimitError>() => {
+                return plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
+            }
+            Err(_) => return plain(StatusCode::BAD_REQUEST, "the request is incomplete"),
+        };
+        let message = classify(&body);
+        let session = text(&parts.headers, SESSION).and_then(|id| self.sessions.get(id));
+        if let Some(session) = &session
+            && is_legacy(&parts.headers)
+        {
+            match &message {
+                Incoming::Call(line) if is_for_call(&parts.headers) => {
+                    if let Some(request) = line.to_request().filter(|it| it.modern.is_none()) {
+                        return call::legacy(session, line.id, request).await;
+                    }
+                }
+                Incoming::Response(id) if session.answer(id, &body) => return accepted(),
+                Incoming::Cancel(id) if session.cancel(id) => return accepted(),
+                _ => {}
+            }
+        }
+        let is_new = session.is_none() && !is_modern(&parts.headers);
+        let client = match &session {
+            Some(session) => Ok(Arc::clone(session.client())),
+            None if is_new => self.hub.client(options),
+            None => self.sessions.stateless(&self.hub, options),
+        };
+        let client = match client {
+            Ok(client) => client,
+            Err(error) => return plain(StatusCode::NOT_FOUND, &error.to_string()),
+        };
+        if let Incoming::Call(line) = &message
+            && session.is_none()
+            && is_for_call(&parts.headers)
+            && names(&parts.headers, &client, line.name())
+            && let Some(request) = line.to_request().filter(|it| it.modern.is_some())
+        {
+            return call::modern(&client, line.id, request).await;
+        }
+        let mut request = Request::from_parts(parts, Full::new(body.clone()));
+        request.extensions_mut().insert(ClientOfRequest(Arc::clone(&client)));
+        let response = self.rmcp.handle(request).await;
+        if is_new && let Some(id) = text(response.headers(), SESSION) {
+            self.sessions.open(id, client).await;
+        }
+        response.map(BodyExt::boxed_unsync)
+    }
+
+    /// Opens the stream of a session, or ends a session.
+    async fn other<B>(&self, request: Request<B>) -> Response<HubBody>
+    where
+        B: http_body::Body<Data = Bytes> + Send + 'static,
+        B::Error: std::error::Error + Send + Sync + 'static,
+    {
+        let is_end = request.method() == Method::DELETE;
+        let session = text(request.headers(), SESSION).map(ToOwned::to_owned);
+        if let Some(session) = session.as_deref().filter(|_| !is_end) {
+            drop(self.sessions.get(session));
+        }
+        let response = self.rmcp.handle(request).await;
+        if let Some(session) = session.filter(|_| is_end && response.status().is_success()) {
+            self.sessions.forget(&session);
+        }
+        response.map(BodyExt::boxed_unsync)
+    }
+}
+
+/// Returns the only value of a header.
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    let mut values = headers.get_all(name).iter();
+    let value = values.next().filter(|_| values.next().is_none())?;
+    value.to_str().ok()
+}
+
+/// Whether the request can be a call. What is wrong with another one, `rmcp` reports.
+fn is_for_call(headers: &HeaderMap) -> bool {
+    let accepts = text(headers, ACCEPT.as_str()).unwrap_or_default();
+    let is_json = |it: &str| it.starts_with("application/json");
+    text(headers, CONTENT_TYPE.as_str()).is_some_and(is_json)
+        && ["application/json", "text/event-stream"].iter().all(|kind| accepts.contains(kind))
+}
+
+fn is_modern(headers: &HeaderMap) -> bool {
+    text(headers, VERSION).is_some_and(|version| version >= MODERN)
+}
+
+fn is_legacy(headers: &HeaderMap) -> bool {
+    !headers.contains_key(VERSION)
+        || text(headers, VERSION).is_some_and(|version| LEGACY.contains(&version))
+}
+
+/// Whether the headers name this call, as they must since 2026-07-28. Arguments in headers are left
+/// to `rmcp`.
+fn names(headers: &HeaderMap, client: &Client, name: &str) -> bool {
+    text(headers, VERSION) == Some(MODERN)
+        && text(headers, METHOD) == Some("tools/call")
+        && text(headers, NAME) == Some(name)
+        && client.view().and_then(|view| Some(view.tool(name)?.has_headers())) != Some(true)
+}
+
+fn plain(status: StatusCode, message: &str) -> Response<HubBody> {
+    respond(status, "text/plain; charset=utf-8", message.to_owned())
+}
+
+fn accepted() -> Response<HubBody> {
+    respond(StatusCode::ACCEPTED, "text/plain; charset=utf-8", String::new())
+}
+
+fn respond(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<HubBody> {
+    let mut response = Response::new(Full::new(body.into()).boxed_unsync());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
+    response
+}

@@ -1,0 +1,200 @@
+//! The sessions of clients up to 2025-11-25, and the clients without one since.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::future::AbortHandle;
+use rmcp::transport::streamable_http_server::SessionManager as _;
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use serde::Deserialize;
+use serde_json::{Value, json};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+use super::super::answers::{Answer, Question};
+use super::super::client::Client;
+use super::super::options::ClientOptions;
+use super::super::{Hub, HubError, listen};
+
+/// Maximum number of sessions; the one that was unused for the longest time makes room.
+const MAX_SESSIONS: usize = 1_000;
+/// A session that is unused for this long is closed when another one is opened.
+const UNUSED: Duration = Duration::from_secs(4 * 60 * 60);
+/// Maximum number of clients without a session that are kept, one for each set of options.
+const MAX_STATELESS: usize = 64;
+
+/// All sessions.
+pub(super) struct Sessions {
+    manager: Arc<LocalSessionManager>,
+    open: Mutex<HashMap<String, Arc<Session>>>,
+    stateless: Mutex<HashMap<String, Arc<Client>>>,
+}
+
+/// A session of a client.
+#[derive(Debug)]
+pub(super) struct Session {
+    client: Arc<Client>,
+    used: Mutex<Instant>,
+    /// Calls in progress by id, as JSON.
+    calls: Mutex<HashMap<String, AbortHandle>>,
+    /// Our requests by id, as JSON.
+    asked: Mutex<HashMap<String, oneshot::Sender<Answer>>>,
+    next: AtomicU64,
+    watching: tokio::task::AbortHandle,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        self.watching.abort();
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Sessions {
+    pub(super) fn new(manager: Arc<LocalSessionManager>) -> Self {
+        Self { manager, open: Mutex::default(), stateless: Mutex::default() }
+    }
+
+    /// Returns a session, which counts as a use of it.
+    pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
+        let session = lock(&self.open).get(id).cloned()?;
+        *lock(&session.used) = Instant::now();
+        Some(session)
+    }
+
+    /// Adds a session that `rmcp` has opened.
+    pub(super) async fn open(&self, id: &str, client: Arc<Client>) {
+        client.hub.asks.listen(&client);
+        let watching = tokio::spawn(listen::watch(Arc::downgrade(&client))).abort_handle();
+        let session = Session {
+            client,
+            used: Mutex::new(Instant::now()),
+            calls: Mutex::default(),
+            asked: Mutex::default(),
+            next: AtomicU64::new(1),
+            watching,
+        };
+        for unused in self.make_room() {
+            let _ = self.manager.close_session(&unused.into()).await;
+        }
+        lock(&self.open).insert(id.to_owned(), Arc::new(session));
+    }
+
+    /// Removes sessions that are unused for long, and the oldest if there are too many.
+    fn make_room(&self) -> Vec<String> {
+        let mut open = lock(&self.open);
+        let now = Instant::now();
+        let age = |session: &Session| now.saturating_duration_since(*lock(&session.used));
+        let mut unused: Vec<String> = open
+            .iter()
+            .filter(|(_, session)| age(session) > UNUSED)
+            .map(|(id, _)| id.clone())
+            .collect();
+        if unused.is_empty() && open.len() >= MAX_SESSIONS {
+            unused.extend(open.iter().max_by_key(|(_, it)| age(it)).map(|(id, _)| id.clone()));
+        }
+        unused.iter().for_each(|id| drop(open.remove(id)));
+        unused
+    }
+
+    /// Removes a session that has ended.
+    pub(super) fn forget(&self, id: &str) {
+        lock(&self.open).remove(id);
+    }
+
+    /// Returns the client for requests without a session.
+    pub(super) fn stateless(
+        &self,
+        hub: &Arc<Hub>,
+        options: ClientOptions,
+    ) -> Result<Arc<Client>, HubError> {
+        let key = options.query();
+        let mut kept = lock(&self.stateless);
+        // The agent of a kept client may have been removed, or become known.
+        if let Some(client) = kept.get(&key).filter(|client| client.agent().is_some()) {
+            return Ok(Arc::clone(client));
+        }
+        let client = hub.client(options)?;
+        if kept.len() >= MAX_STATELESS {
+            kept.clear();
+        }
+        kept.insert(key, Arc::clone(&client));
+        Ok(client)
+    }
+}
+
+impl Session {
+    pub(super) fn client(&self) -> &Arc<Client> {
+        &self.client
+    }
+
+    /// Registers a call; `None` if its id is in use.
+    pub(super) fn begin(self: &Arc<Self>, id: &str, abort: AbortHandle) -> Option<CallGuard> {
+        let mut calls = lock(&self.calls);
+        if calls.contains_key(id) {
+            return None;
+        }
+        calls.insert(id.to_owned(), abort);
+        Some(CallGuard { session: Arc::clone(self), id: id.to_owned() })
+    }
+
+    /// Cancels a call. Returns whether there was one.
+    pub(super) fn cancel(&self, id: &str) -> bool {
+        match lock(&self.calls).get(id) {
+            Some(call) => {
+                call.abort();
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// Returns the message that asks the client.
+    pub(super) fn question(&self, question: &Question, answer: oneshot::Sender<Answer>) -> String {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let id = json!(format!("openclaw-hub-{number}"));
+        let mut asked = lock(&self.asked);
+        asked.retain(|_, answer| !answer.is_closed());
+        asked.insert(id.to_string(), answer);
+        let (method, params) = (question.method, &question.params);
+        json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+    }
+
+    /// Takes the response to one of our requests. Returns whether it is one.
+    pub(super) fn answer(&self, id: &str, message: &[u8]) -> bool {
+        #[derive(Deserialize)]
+        struct Response {
+            result: Option<Value>,
+            #[serde(default)]
+            error: Value,
+        }
+        let Some(asked) = lock(&self.asked).remove(id) else { return false };
+        let answer = match serde_json::from_slice(message) {
+            Ok(Response { result: Some(result), .. }) => Ok(result),
+            Ok(Response { error, .. }) => {
+                Err(error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned())
+            }
+            Err(error) => Err(error.to_string()),
+        };
+        // The question may have timed out.
+        let _ = asked.send(answer);
+        true
+    }
+}
+
+/// Unregisters a call when it is dropped.
+pub(super) struct CallGuard {
+    session: Arc<Session>,
+    id: String,
+}
+
+impl Drop for CallGuard {
+    fn drop(&mut self) {
+        lock(&self.session.calls).remove(&self.id);
+    }
+}

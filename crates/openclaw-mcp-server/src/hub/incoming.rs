@@ -1,0 +1,288 @@
+//! Classifies a message of a client without parsing more of it than necessary.
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::answers::Abilities;
+
+/// The first version without a handshake.
+pub(super) const MODERN: &str = "2026-07-28";
+/// The members of `_meta` that replace the handshake.
+const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
+const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
+const PROGRESS_KEY: &str = "progressToken";
+
+/// The kind of a message, with what is needed to route it.
+#[derive(Debug)]
+pub(super) enum Incoming<'a> {
+    /// A tool call.
+    Call(CallLine<'a>),
+    /// Another request, with its id as JSON.
+    Request(&'a str),
+    /// The cancellation of the request with this id.
+    Cancel(&'a str),
+    /// A response, with the id of our request.
+    Response(&'a str),
+    /// Another notification.
+    Notification,
+    /// A batch (2025-03-26).
+    Batch,
+    /// JSON, but not a message.
+    Invalid,
+    /// Not JSON.
+    Garbage,
+}
+
+/// A tool call.
+#[derive(Debug)]
+pub(super) struct CallLine<'a> {
+    /// The id of the request, as JSON.
+    pub(super) id: &'a str,
+    params: CallParams<'a>,
+}
+
+/// A string, which is copied only if it contains escapes. `Option<Cow<str>>` is always copied.
+#[derive(Debug, Deserialize)]
+struct Words<'a>(#[serde(borrow)] Cow<'a, str>);
+
+#[derive(Debug, Deserialize)]
+struct Envelope<'a> {
+    #[serde(borrow, default)]
+    id: Option<&'a RawValue>,
+    #[serde(borrow, default)]
+    method: Option<Words<'a>>,
+    #[serde(borrow, default)]
+    params: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CallParams<'a> {
+    #[serde(borrow)]
+    name: Words<'a>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "inputResponses")]
+    responses: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "requestState")]
+    state: Option<&'a RawValue>,
+}
+
+#[derive(Debug, Deserialize)]
+struct CancelParams<'a> {
+    #[serde(borrow, rename = "requestId")]
+    id: &'a RawValue,
+}
+
+/// A tool call that outlives its message.
+#[derive(Debug)]
+pub(super) struct CallRequest {
+    /// The name of the tool, as the client knows it.
+    pub(super) name: String,
+    /// The arguments: one JSON object.
+    pub(super) arguments: Box<RawValue>,
+    /// The token of progress notifications, as JSON.
+    pub(super) progress: Option<String>,
+    /// What the client sends with each request since 2026-07-28; `None` if it is older.
+    pub(super) modern: Option<ModernRequest>,
+}
+
+/// The parts of a request of 2026-07-28 besides its name and arguments.
+#[derive(Debug, Default)]
+pub(super) struct ModernRequest {
+    /// The members of `_meta` without braces and progress token.
+    pub(super) meta: String,
+    /// `inputResponses` and `requestState` as members without braces.
+    pub(super) more: String,
+    /// The state that a former result asked to send back.
+    pub(super) state: Option<String>,
+    /// The input that a former result asked for.
+    pub(super) responses: BTreeMap<String, Value>,
+    /// What the client can be asked for.
+    pub(super) abilities: Abilities,
+}
+
+impl CallLine<'_> {
+    /// Returns the name of the tool.
+    pub(super) fn name(&self) -> &str {
+        &self.params.name.0
+    }
+
+    /// Returns a copy of the call; `None` if its parameters are invalid.
+    pub(super) fn to_request(&self) -> Option<CallRequest> {
+        let arguments = match self.params.arguments {
+            Some(arguments) if arguments.get().starts_with('{') => arguments.to_owned(),
+            Some(_) => return None,
+            None => RawValue::from_string("{}".to_owned()).ok()?,
+        };
+        let meta = match self.params.meta {
+            Some(meta) => RequestMeta::parse(meta)?,
+            None => RequestMeta::default(),
+        };
+        let modern = match meta.is_modern {
+            false => None,
+            true => Some(ModernRequest {
+                meta: meta.members,
+                more: self.more(),
+                state: self.params.state.and_then(|state| serde_json::from_str(state.get()).ok()),
+                responses: self.responses()?,
+                abilities: meta.abilities,
+            }),
+        };
+        let name = self.params.name.0.clone().into_owned();
+        Some(CallRequest { name, arguments, progress: meta.progress, modern })
+    }
+
+    fn responses(&self) -> Option<BTreeMap<String, Value>> {
+        match self.params.responses {
+            Some(responses) => serde_json::from_str(responses.get()).ok(),
+            None => Some(BTreeMap::new()),
+        }
+    }
+
+    fn more(&self) -> String {
+        let members =
+            [("inputResponses", self.params.responses), ("requestState", self.params.state)];
+        let members = members.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        members
+            .map(|(name, value)| format!("\"{name}\":{}", value.get()))
+            .collect::<Vec<_>>()
+            .join(",")
+    }
+}
+
+/// The `_meta` of a request.
+#[derive(Debug, Default)]
+pub(super) struct RequestMeta {
+    /// Whether it replaces the handshake, as since 2026-07-28.
+    pub(super) is_modern: bool,
+    /// Its members without braces and progress token.
+    pub(super) members: String,
+    /// The token of progress notifications, as JSON.
+    pub(super) progress: Option<String>,
+    /// What the client can be asked for.
+    pub(super) abilities: Abilities,
+}
+
+impl RequestMeta {
+    /// Parses it; `None` if it is not an object.
+    pub(super) fn parse(meta: &RawValue) -> Option<Self> {
+        // The usual case before 2026-07-28 is a progress token only.
+        let mut members: BTreeMap<Cow<'_, str>, &RawValue> =
+            serde_json::from_str(meta.get()).ok()?;
+        let progress = members.remove(PROGRESS_KEY).map(|token| token.get().to_owned());
+        let version = members.get(VERSION_KEY).map(|it| it.get().trim_matches('"'));
+        let capabilities = members.get(CAPABILITIES_KEY).map(|it| serde_json::from_str(it.get()));
+        let is_modern = version.is_some_and(|version| version >= MODERN)
+            && matches!(capabilities, Some(Ok(Value::Object(_))));
+        if !is_modern {
+            return Some(Self { progress, ..Self::default() });
+        }
+        let abilities = capabilities.and_then(Result::ok).map(|it| Abilities::of(&it));
+        let text = serde_json::to_string(&members).ok()?;
+        let members = text.strip_prefix('{')?.strip_suffix('}')?.to_owned();
+        let abilities = abilities.unwrap_or_default();
+        Some(Self { is_modern, members, progress, abilities })
+    }
+}
+
+/// Classifies a message.
+pub(super) fn classify(line: &[u8]) -> Incoming<'_> {
+    let Ok(text) = std::str::from_utf8(line) else { return Incoming::Garbage };
+    let envelope = match serde_json::from_str::<Envelope<'_>>(text) {
+        // serde would read an array as the fields of a struct, in order.
+        Ok(envelope) if text.trim_start().starts_with('{') => envelope,
+        _ if text.trim_start().starts_with('[') => return Incoming::Batch,
+        _ if serde_json::from_str::<&RawValue>(text).is_ok() => return Incoming::Invalid,
+        _ => return Incoming::Garbage,
+    };
+    let id = match envelope.id.map(RawValue::get) {
+        Some(id) if !is_id(id) => return Incoming::Invalid,
+        id => id,
+    };
+    let Some(Words(method)) = envelope.method else {
+        return id.map_or(Incoming::Invalid, Incoming::Response);
+    };
+    match (&*method, id, envelope.params) {
+        ("tools/call", Some(id), Some(params)) => match serde_json::from_str(params.get()) {
+            Ok(params) => Incoming::Call(CallLine { id, params }),
+            Err(_) => Incoming::Request(id),
+        },
+        (_, Some(id), _) => Incoming::Request(id),
+        ("notifications/cancelled", None, Some(params)) => {
+            let params = serde_json::from_str::<CancelParams<'_>>(params.get());
+            params.map_or(Incoming::Notification, |params| Incoming::Cancel(params.id.get()))
+        }
+        (_, None, _) => Incoming::Notification,
+    }
+}
+
+/// Whether this JSON is a string or a number.
+fn is_id(json: &str) -> bool {
+    json.starts_with(|c: char| c == '"' || c == '-' || c.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn request(params: &Value) -> CallRequest {
+        let line = json!({ "id": 7, "method": "tools/call", "params": params }).to_string();
+        match classify(line.as_bytes()) {
+            Incoming::Call(call) => call.to_request().unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn messages_are_told_apart() {
+        let kind = |line: &str| format!("{:?}", classify(line.as_bytes()));
+        assert_eq!(kind(r#"{"id":1,"method":"ping"}"#), r#"Request("1")"#);
+        assert_eq!(kind(r#"{"id":"a","result":{}}"#), r#"Response("\"a\"")"#);
+        assert_eq!(kind(r#"{"method":"notifications/x"}"#), "Notification");
+        let cancel = r#"{"method":"notifications/cancelled","params":{"requestId":"a"}}"#;
+        assert_eq!(kind(cancel), r#"Cancel("\"a\"")"#);
+        assert_eq!(kind("[]"), "Batch");
+        for invalid in ["1", "{}", r#"{"id":[1],"method":"ping"}"#, r#"{"id":{},"result":1}"#] {
+            assert_eq!(kind(invalid), "Invalid", "{invalid}");
+        }
+        assert_eq!(kind("{"), "Garbage");
+        let no_name = r#"{"id":1,"method":"tools/call","params":{}}"#;
+        assert_eq!(kind(no_name), r#"Request("1")"#, "for rmcp, which knows the error");
+    }
+
+    #[test]
+    fn an_older_call_has_at_most_a_progress_token() {
+        let call = request(&json!({ "name": "a\n", "_meta": { "progressToken": "t", "x": 1 } }));
+        assert_eq!((call.name.as_str(), call.arguments.get()), ("a\n", "{}"));
+        assert_eq!(call.progress.as_deref(), Some("\"t\""));
+        assert!(call.modern.is_none());
+    }
+
+    #[test]
+    fn a_call_since_2026_07_28_brings_everything_along() {
+        let meta = json!({
+            VERSION_KEY: MODERN, "progressToken": 1,
+            CAPABILITIES_KEY: { "elicitation": {} }, "trace": "t",
+        });
+        let call = request(&json!({
+            "name": "a", "arguments": { "b": 1.50 }, "_meta": meta,
+            "inputResponses": { "k": { "action": "accept" } }, "requestState": "s",
+        }));
+        let modern = call.modern.unwrap();
+        assert!(modern.abilities.form && !modern.abilities.sampling);
+        assert_eq!(modern.state.as_deref(), Some("s"));
+        assert_eq!(modern.responses["k"]["action"], "accept");
+        let more: Value = serde_json::from_str(&format!("{{{}}}", modern.more)).unwrap();
+        assert_eq!(more["requestState"], "s");
+        let meta: Value = serde_json::from_str(&format!("{{{}}}", modern.meta)).unwrap();
+        assert_eq!((meta["trace"].as_str(), meta.get("progressToken")), (Some("t"), None));
+    }
+}

@@ -1,0 +1,381 @@
+//! A client that is reached by lines: stdio, or a connection of another process of this program.
+//!
+//! One task reads the client, runs its calls and writes the replies, so that a call costs no task
+//! and no wake-up of another thread; all replies that are ready leave in one write.
+//!
+//! Bounds: the length of a line, the number of requests in progress, and the bytes that wait for a
+//! client that does not read. Such a client is not read either, and its calls are not continued.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures_util::FutureExt as _;
+use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
+use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use rmcp::ServiceExt as _;
+use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
+use tokio::sync::{mpsc, watch};
+use tokio::time::{Instant, sleep};
+
+use super::asks::CallScope;
+use super::call::CallFor;
+use super::client::{Client, notification};
+use super::handler::Handler;
+use super::incoming::{CallLine, CallRequest, Incoming, classify};
+use super::options::ClientOptions;
+use super::outbox::{Outbox, Taken};
+use super::reply::{BUSY, INVALID_REQUEST, PARSE_ERROR, Reply};
+use super::running::{Running, progress_params};
+use super::segments::Segments;
+use super::slow_lane::{Message, SlowLane};
+use super::{Hub, HubError, listen};
+
+/// Maximum length of a line.
+const MAX_LINE: usize = 64 * 1024 * 1024;
+/// Maximum number of requests in progress.
+const MAX_REQUESTS: usize = 1_024;
+/// With more bytes than this waiting to be written, nothing is read and no call is continued.
+const FULL: usize = 4 * 1024 * 1024;
+/// Messages that wait for `rmcp`.
+const MAX_WAITING: usize = 64;
+/// Initial capacity of the read buffer.
+const SMALL: usize = 16 * 1024;
+/// A read buffer with more capacity than this is freed once it is empty.
+const KEPT: usize = 256 * 1024;
+
+/// How long a client that has closed its end can wait for replies. A request to listen has none.
+const LAST_REPLIES: Duration = Duration::from_secs(10);
+
+/// Why a client was served no longer, besides its own end.
+#[derive(Debug, thiserror::Error)]
+pub enum LinesError {
+    /// It cannot be served.
+    #[error(transparent)]
+    Hub(#[from] HubError),
+    /// It sent a line that is too long.
+    #[error("the client sent a line longer than {} MiB", MAX_LINE / 1024 / 1024)]
+    LineTooLong,
+    /// Its pipe broke.
+    #[error("connection to the client lost")]
+    Io(#[from] io::Error),
+}
+
+/// Serves a client until it closes its end.
+///
+/// # Errors
+/// If it cannot be served, sends a line that is too long, or the connection breaks.
+pub async fn serve(
+    hub: &Arc<Hub>,
+    options: ClientOptions,
+    input: impl AsyncRead + Unpin,
+    output: impl AsyncWrite + Unpin,
+) -> Result<(), LinesError> {
+    let client = hub.client(options)?;
+    let outbox = Arc::new(Outbox::default());
+    client.writes_to(&outbox);
+    hub.asks.listen(&client);
+    let (to_rmcp, messages) = mpsc::channel(MAX_WAITING);
+    let is_open = Arc::new(AtomicBool::new(false));
+    let lane = SlowLane { messages, outbox: Arc::clone(&outbox), is_open: Arc::clone(&is_open) };
+    let handler = Handler::of(Arc::clone(&client));
+    let watching = tokio::spawn(listen::watch(Arc::downgrade(&client)));
+    let rmcp = tokio::spawn(async move {
+        match handler.serve(lane).await {
+            Ok(running) => drop(running.waiting().await),
+            Err(error) => tracing::debug!(%error, "the handshake failed"),
+        }
+    });
+    let scope = client.scope();
+    let front = Front {
+        calls: FuturesUnordered::new(),
+        requests: HashMap::new(),
+        buffer: Vec::with_capacity(SMALL),
+        searched: 0,
+        out: Segments::default(),
+        held: None,
+        scope: Arc::new(scope),
+        client,
+        outbox,
+        to_rmcp,
+        is_open,
+    };
+    let served = front.run(input, output).await;
+    rmcp.abort();
+    watching.abort();
+    served
+}
+
+/// A finished call: the id of its request, and its reply unless it was cancelled.
+type Finished = (String, Result<Reply, Aborted>);
+
+/// A request in progress.
+enum InProgress {
+    /// A call of the fast lane.
+    Call(AbortHandle),
+    /// A request that `rmcp` answers.
+    Slow,
+}
+
+struct Front {
+    client: Arc<Client>,
+    scope: Arc<CallScope>,
+    outbox: Arc<Outbox>,
+    to_rmcp: mpsc::Sender<Message>,
+    is_open: Arc<AtomicBool>,
+    calls: FuturesUnordered<BoxFuture<'static, Finished>>,
+    /// By id, as JSON.
+    requests: HashMap<String, InProgress>,
+    buffer: Vec<u8>,
+    /// Up to here, the buffer contains no line break.
+    searched: usize,
+    out: Segments,
+    /// A message for which `rmcp` has no room. Nothing is read meanwhile.
+    held: Option<Message>,
+}
+
+impl Front {
+    async fn run(
+        mut self,
+        mut input: impl AsyncRead + Unpin,
+        mut output: impl AsyncWrite + Unpin,
+    ) -> Result<(), LinesError> {
+        let (outbox, to_rmcp) = (Arc::clone(&self.outbox), self.to_rmcp.clone());
+        let mut has_ended = false;
+        let mut last_replies = std::pin::pin!(sleep(Duration::MAX));
+        loop {
+            self.process()?;
+            if let Some(Taken { lines, answered }) = outbox.take() {
+                self.out.push_owned(lines);
+                answered.iter().for_each(|id| drop(self.requests.remove(id)));
+            }
+            if has_ended && self.requests.is_empty() && self.out.is_empty() {
+                return Ok(());
+            }
+            let has_room = self.out.len() < FULL;
+            tokio::select! {
+                biased;
+                written = output.write(self.out.front()), if !self.out.is_empty() => {
+                    let written = written?;
+                    if written == 0 {
+                        return Err(io::Error::from(io::ErrorKind::WriteZero).into());
+                    }
+                    self.out.advance(written);
+                    if self.out.is_empty() {
+                        output.flush().await?;
+                    }
+                }
+                Some(finished) = self.calls.next(), if has_room && !self.calls.is_empty() => {
+                    self.finish(finished);
+                    // Those that are ready, too, leave in the same write.
+                    while self.out.len() < FULL
+                        && let Some(Some(finished)) = self.calls.next().now_or_never()
+                    {
+                        self.finish(finished);
+                    }
+                }
+                () = &mut last_replies, if has_ended => return Ok(()),
+                () = outbox.filled(), if has_room => {}
+                permit = to_rmcp.reserve(), if self.held.is_some() => {
+                    if let (Ok(permit), Some(message)) = (permit, self.held.take()) {
+                        permit.send(message);
+                    }
+                }
+                read = input.read_buf(&mut self.buffer),
+                    if has_room && self.held.is_none() && !has_ended =>
+                {
+                    // A client that closes its end still gets the replies to what it has sent.
+                    has_ended = read? == 0;
+                    if has_ended {
+                        self.buffer.push(b'\n');
+                        last_replies.as_mut().reset(Instant::now() + LAST_REPLIES);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Handles the complete lines of the buffer, as long as there is room for their replies.
+    fn process(&mut self) -> Result<(), LinesError> {
+        let mut buffer = std::mem::take(&mut self.buffer);
+        let mut start = 0;
+        while self.out.len() < FULL
+            && self.held.is_none()
+            && let Some(at) = memchr::memchr(b'\n', &buffer[self.searched..])
+        {
+            let end = self.searched + at;
+            self.line(buffer[start..end].trim_ascii());
+            start = end + 1;
+            self.searched = start;
+        }
+        if start == buffer.len() {
+            buffer.clear();
+            if buffer.capacity() > KEPT {
+                buffer = Vec::with_capacity(SMALL);
+            }
+        } else {
+            buffer.drain(..start);
+        }
+        let is_searched = self.out.len() < FULL && self.held.is_none();
+        self.searched = if is_searched { buffer.len() } else { self.searched - start };
+        self.buffer = buffer;
+        // What waits behind a full queue is longer than a line only if a line was.
+        match self.buffer.len() > MAX_LINE && is_searched {
+            true => Err(LinesError::LineTooLong),
+            false => Ok(()),
+        }
+    }
+
+    fn line(&mut self, line: &[u8]) {
+        if line.is_empty() {
+            return;
+        }
+        match classify(line) {
+            Incoming::Call(call) => match self.fast(&call) {
+                Some(request) => self.start(call.id, request),
+                None => self.request(call.id, line),
+            },
+            Incoming::Request(id) => self.request(id, line),
+            Incoming::Cancel(id) => match self.requests.get(id) {
+                Some(InProgress::Call(call)) => call.abort(),
+                Some(InProgress::Slow) | None => self.pass(line, None),
+            },
+            Incoming::Response(_) | Incoming::Notification => self.pass(line, None),
+            Incoming::Batch => self.refuse(None, INVALID_REQUEST, "batches are not supported"),
+            Incoming::Invalid => self.refuse(None, INVALID_REQUEST, "not a JSON-RPC message"),
+            Incoming::Garbage => self.refuse(None, PARSE_ERROR, "not JSON"),
+        }
+    }
+
+    /// Returns a call for the fast lane: after the handshake, or without one since 2026-07-28.
+    fn fast(&self, call: &CallLine<'_>) -> Option<CallRequest> {
+        let request = call.to_request()?;
+        let is_open = request.modern.is_some() || self.is_open.load(Ordering::Acquire);
+        is_open.then_some(request)
+    }
+
+    /// Whether a new request can be taken; otherwise it is refused. The error for an id that is in
+    /// use has none: it would be taken for the response to the first request.
+    fn admits(&mut self, id: &str) -> bool {
+        if self.requests.contains_key(id) {
+            self.refuse(None, INVALID_REQUEST, "the id is in use by another request");
+            return false;
+        }
+        if self.requests.len() >= MAX_REQUESTS {
+            self.refuse(Some(id), BUSY, "too many requests in progress");
+            return false;
+        }
+        true
+    }
+
+    fn start(&mut self, id: &str, mut request: CallRequest) {
+        if !self.admits(id) {
+            return;
+        }
+        let (abort, registration) = AbortHandle::new_pair();
+        self.requests.insert(id.to_owned(), InProgress::Call(abort));
+        let (id, client) = (id.to_owned(), Arc::clone(&self.client));
+        let call: BoxFuture<'static, Finished> = match request.modern.take() {
+            Some(mut modern) => {
+                let outbox = Arc::clone(&self.outbox);
+                let call = async move {
+                    let tell =
+                        |method: &str, params: &_| outbox.offer(&notification(method, params));
+                    let parked = modern.state.as_deref().and_then(|it| client.hub.parked.take(it));
+                    match parked {
+                        Some(running) => match running.continued(&mut modern.responses) {
+                            Ok(running) => running.until_asked(tell).await,
+                            Err(reply) => reply,
+                        },
+                        None => {
+                            let abilities = modern.abilities;
+                            request.modern = Some(modern);
+                            Running::start(&client, request, abilities).until_asked(tell).await
+                        }
+                    }
+                };
+                let call = Abortable::new(call, registration);
+                Box::pin(async move { (id, call.await) })
+            }
+            None => {
+                let scope = Arc::clone(&self.scope);
+                let call = Abortable::new(call(client, scope, request), registration);
+                Box::pin(async move { (id, call.await) })
+            }
+        };
+        self.calls.push(call);
+    }
+
+    /// Writes the reply of a call. A cancelled one has none.
+    fn finish(&mut self, (id, reply): Finished) {
+        self.requests.remove(&id);
+        if let Ok(reply) = reply {
+            // What was told during the call comes first.
+            if let Some(Taken { lines, answered }) = self.outbox.take() {
+                self.out.push_owned(lines);
+                answered.iter().for_each(|id| drop(self.requests.remove(id)));
+            }
+            reply.write_message(&id, &mut self.out);
+            self.out.push(b"\n");
+        }
+    }
+
+    /// Passes a request to `rmcp`.
+    fn request(&mut self, id: &str, line: &[u8]) {
+        if self.admits(id) {
+            self.requests.insert(id.to_owned(), InProgress::Slow);
+            self.pass(line, Some(id));
+        }
+    }
+
+    /// Passes a message to `rmcp`.
+    fn pass(&mut self, line: &[u8], id: Option<&str>) {
+        let message = match serde_json::from_slice::<Message>(line) {
+            Ok(message) => message,
+            Err(error) => {
+                tracing::debug!(%error, "invalid message from a client");
+                if let Some(id) = id {
+                    self.requests.remove(id);
+                    self.refuse(Some(id), INVALID_REQUEST, "invalid request");
+                }
+                return;
+            }
+        };
+        match self.to_rmcp.try_send(message) {
+            Ok(()) => {}
+            Err(mpsc::error::TrySendError::Full(message)) => self.held = Some(message),
+            Err(mpsc::error::TrySendError::Closed(_)) => {
+                if let Some(id) = id {
+                    self.requests.remove(id);
+                    self.refuse(Some(id), INVALID_REQUEST, "the handshake failed");
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, id: Option<&str>, code: i64, message: &str) {
+        Reply::error(code, message).write_message(id.unwrap_or("null"), &mut self.out);
+        self.out.push(b"\n");
+    }
+}
+
+/// A call of a client with a handshake, which is asked by requests of its own.
+async fn call(client: Arc<Client>, scope: Arc<CallScope>, request: CallRequest) -> Reply {
+    let by = CallFor { session: scope.session(), answers: &*client, watcher: None };
+    let Some(token) = &request.progress else { return client.call(&request, by).await };
+    let (watcher, mut progress) = watch::channel(None);
+    let mut call = std::pin::pin!(client.call(&request, CallFor { watcher: Some(&watcher), ..by }));
+    loop {
+        tokio::select! {
+            biased;
+            Ok(()) = progress.changed() => {
+                if let Some(progress) = &*progress.borrow_and_update() {
+                    client.notify("notifications/progress", progress_params(token, progress));
+                }
+            }
+            reply = &mut call => return reply,
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The hub: the MCP servers of an agent as one MCP server, for other programs (S6).
+//!
+//! The connection to a server turned round. A tool call takes the fast lane: its arguments and its
+//! result stay JSON text, and it goes through the same pipeline as the calls of the agent (policy,
+//! approval, schema, audit). Everything else goes to `rmcp`'s server ([`handler`]), through a
+//! transport of our own over [lines](lines) (stdio), or `rmcp`'s own over [HTTP](http).
+//!
+//! One fleet serves all clients. What a server asks or reports during a call goes to the client
+//! that the call is made for ([`asks`]).
+
+mod answers;
+mod approver;
+pub mod asks;
+mod call;
+mod client;
+mod handler;
+pub mod http;
+mod incoming;
+pub mod lines;
+mod listen;
+mod options;
+mod outbox;
+mod parked;
+mod reply;
+mod running;
+mod search;
+mod segments;
+mod slow_lane;
+mod view;
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::fleet::agent::AgentTools;
+use openclaw_tools::Fallback;
+use tokio::io::{AsyncRead, AsyncWrite};
+
+use asks::Asks;
+use client::Client;
+pub use options::{BadOption, ClientOptions};
+use parked::Parked;
+
+/// The standard streams of this process, for [`lines::serve`].
+pub fn stdio() -> (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send) {
+    rmcp::transport::stdio_pipes()
+}
+
+/// The agents of the active configuration.
+pub trait Agents: Send + Sync + 'static {
+    /// Returns an agent; the default agent if `id` is `None`.
+    fn agent(&self, id: Option<&str>) -> Option<HubAgent>;
+
+    /// Returns how many calls per minute each client may make; `None` for no limit.
+    fn rate_limit(&self) -> Option<u32>;
+}
+
+/// An agent whose servers are offered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HubAgent {
+    /// The id of the agent.
+    pub id: String,
+    /// What to do with a call that needs an approval if the client cannot ask its user.
+    pub fallback: Fallback,
+}
+
+/// Offers the servers of agents to clients of other programs.
+pub struct Hub {
+    fleet: Arc<Fleet>,
+    agents: Arc<dyn Agents>,
+    asks: Arc<Asks>,
+    parked: Parked,
+    next_client: AtomicU64,
+}
+
+impl fmt::Debug for Hub {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hub").finish_non_exhaustive()
+    }
+}
+
+/// Why a client cannot be served.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum HubError {
+    /// There is no such agent.
+    #[error("unknown agent `{0}`")]
+    UnknownAgent(String),
+    /// The agent has no such server.
+    #[error("agent `{agent}` has no MCP server `{server}`")]
+    UnknownServer {
+        /// The agent.
+        agent: String,
+        /// The server.
+        server: String,
+    },
+}
+
+impl Hub {
+    /// Creates a hub. `asks` must be the one that the fleet was started with.
+    pub fn new(fleet: Arc<Fleet>, agents: Arc<dyn Agents>, asks: Arc<Asks>) -> Arc<Self> {
+        let (parked, next_client) = (Parked::default(), AtomicU64::new(1));
+        Arc::new(Self { fleet, agents, asks, parked, next_client })
+    }
+
+    /// Returns a new client.
+    ///
+    /// # Errors
+    /// If there is no such agent, or it has no such server.
+    fn client(self: &Arc<Self>, options: ClientOptions) -> Result<Arc<Client>, HubError> {
+        let wanted = options.agent.as_deref();
+        let unknown = || HubError::UnknownAgent(wanted.unwrap_or_default().to_owned());
+        let agent = self.agents.agent(wanted).ok_or_else(unknown)?;
+        let tools = self.fleet.agent(&agent.id).ok_or_else(unknown)?;
+        let is_known = |name: &&String| tools.statuses().iter().any(|it| it.name == **name);
+        if let Some(server) = options.servers.iter().find(|name| !is_known(name)) {
+            let (agent, server) = (agent.id, server.clone());
+            return Err(HubError::UnknownServer { agent, server });
+        }
+        let number = self.next_client.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::new(Client::new(Arc::clone(self), agent.id, options, number)))
+    }
+
+    fn agent_tools(&self, id: &str) -> Option<Arc<AgentTools>> {
+        self.fleet.agent(id)
+    }
+}

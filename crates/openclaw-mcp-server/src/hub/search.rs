@@ -1,0 +1,128 @@
+//! Two tools instead of hundreds, for clients with small contexts: one finds tools, the other calls
+//! one of them.
+
+use std::sync::Arc;
+
+use openclaw_content::{Source, Text, Untrusted, render};
+use openclaw_tools::Tool;
+use openclaw_tools::search::best;
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::incoming::CallRequest;
+use super::reply::{BUSY, Reply};
+use super::view::View;
+
+/// The names of the two tools.
+const SEARCH: &str = "search_tools";
+const CALL: &str = "call_tool";
+/// The usual and the maximum number of results.
+const USUAL: usize = 8;
+const MOST: usize = 25;
+
+/// What is asked for.
+pub(super) enum Asked {
+    /// Tools that match keywords.
+    Search(Query),
+    /// A call of a tool.
+    Call {
+        /// The name of the tool.
+        name: String,
+        /// Its arguments.
+        arguments: Box<RawValue>,
+    },
+}
+
+/// The arguments of the search tool.
+#[derive(Debug, Deserialize)]
+pub(super) struct Query {
+    query: String,
+    #[serde(default)]
+    limit: Option<usize>,
+}
+
+#[derive(Deserialize)]
+struct CallArguments {
+    name: String,
+    #[serde(default)]
+    arguments: Option<Box<RawValue>>,
+}
+
+/// The entries of the two tools in `tools/list`.
+pub(super) fn entries() -> [Value; 2] {
+    let search = json!({
+        "name": SEARCH,
+        "description": "Finds tools of the connected MCP servers by keyword, with their descriptions \
+                        and schemas. Call a tool that was found with `call_tool`.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "query": { "type": "string", "description": "Keywords for what the tool does" },
+                "limit": { "type": "integer", "minimum": 1, "maximum": MOST },
+            },
+            "required": ["query"],
+        },
+        "annotations": { "readOnlyHint": true },
+    });
+    let call = json!({
+        "name": CALL,
+        "description": "Calls a tool that `search_tools` has found.",
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "name": { "type": "string", "description": "The name of the tool" },
+                "arguments": { "type": "object", "description": "Its arguments" },
+            },
+            "required": ["name"],
+        },
+    });
+    [search, call]
+}
+
+/// Returns what a call of one of the two tools asks for.
+///
+/// # Errors
+/// If it is neither, or its arguments are invalid.
+pub(super) fn tool_of(request: &CallRequest) -> Result<Asked, String> {
+    let arguments = request.arguments.get();
+    match request.name.as_str() {
+        SEARCH => {
+            let query = serde_json::from_str(arguments);
+            query.map(Asked::Search).map_err(|_| "missing argument `query`".to_owned())
+        }
+        CALL => {
+            let call: CallArguments = serde_json::from_str(arguments)
+                .map_err(|_| "missing argument `name`".to_owned())?;
+            let nothing = || RawValue::from_string("{}".to_owned()).unwrap_or_default();
+            let arguments = call.arguments.unwrap_or_else(nothing);
+            if !arguments.get().starts_with('{') {
+                return Err("`arguments` must be an object".to_owned());
+            }
+            Ok(Asked::Call { name: call.name, arguments })
+        }
+        _ => Err(format!("unknown tool; there are `{SEARCH}` and `{CALL}`")),
+    }
+}
+
+/// Returns the tools that match best.
+pub(super) fn find(view: &View, query: &Query) -> Reply {
+    let all: Vec<Arc<dyn Tool>> =
+        view.tools().map(|(_, tool)| Arc::clone(tool) as Arc<dyn Tool>).collect();
+    let best = best(&all, &query.query, query.limit.unwrap_or(USUAL).clamp(1, MOST));
+    let is_found = |tool: &dyn Tool| best.iter().any(|it| it.spec().name == tool.spec().name);
+    let found = view.tools().filter(|(_, tool)| is_found(&***tool));
+    let found: Vec<Value> = found.map(|(name, tool)| view.entry(name, tool)).collect();
+    if found.is_empty() {
+        return Reply::text("No tool matches these keywords. Try others.", false);
+    }
+    let text = serde_json::to_string_pretty(&found).unwrap_or_default();
+    if !view.wraps() {
+        return Reply::text(&text, false);
+    }
+    // Descriptions are written by the servers.
+    match Text::outside(Untrusted::new(text), Source::other("tool descriptions")) {
+        Ok(text) => Reply::text(&render([&text]).join("\n"), false),
+        Err(error) => Reply::error(BUSY, &error.to_string()),
+    }
+}

@@ -1,0 +1,114 @@
+//! Bytes that wait to be written. Small messages are gathered into one write; large ones are not
+//! copied.
+
+use std::collections::VecDeque;
+
+/// Messages of at least this size are written from their own buffer.
+const LARGE: usize = 32 * 1024;
+/// A buffer with more capacity than this is freed once it is empty.
+const KEPT: usize = 256 * 1024;
+
+/// Bytes that wait to be written.
+#[derive(Debug, Default)]
+pub(super) struct Segments {
+    queue: VecDeque<Vec<u8>>,
+    /// How much of the first segment is written.
+    written: usize,
+    bytes: usize,
+    /// An empty buffer for the next message.
+    spare: Vec<u8>,
+}
+
+impl Segments {
+    /// The number of bytes.
+    pub(super) fn len(&self) -> usize {
+        self.bytes
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Appends bytes.
+    pub(super) fn push(&mut self, bytes: &[u8]) {
+        self.bytes += bytes.len();
+        match self.queue.back_mut() {
+            Some(last) if last.len() < LARGE => last.extend_from_slice(bytes),
+            _ => {
+                let mut fresh = std::mem::take(&mut self.spare);
+                fresh.extend_from_slice(bytes);
+                self.queue.push_back(fresh);
+            }
+        }
+    }
+
+    /// Appends a buffer, which is not copied if it is large.
+    pub(super) fn push_owned(&mut self, bytes: Vec<u8>) {
+        if bytes.len() < LARGE {
+            return self.push(&bytes);
+        }
+        self.bytes += bytes.len();
+        self.queue.push_back(bytes);
+    }
+
+    /// Returns all bytes.
+    pub(super) fn into_bytes(mut self) -> Vec<u8> {
+        match (self.queue.len(), self.queue.pop_front()) {
+            (1, Some(only)) if self.written == 0 => only,
+            (_, first) => {
+                let first = first.unwrap_or_default();
+                let mut all = first.get(self.written..).unwrap_or_default().to_vec();
+                self.queue.iter().for_each(|rest| all.extend_from_slice(rest));
+                all
+            }
+        }
+    }
+
+    /// The bytes to write next.
+    pub(super) fn front(&self) -> &[u8] {
+        let first = self.queue.front().map(Vec::as_slice).unwrap_or_default();
+        first.get(self.written..).unwrap_or_default()
+    }
+
+    /// Removes bytes that were written from the front.
+    pub(super) fn advance(&mut self, count: usize) {
+        self.written += count;
+        self.bytes = self.bytes.saturating_sub(count);
+        while let Some(first) = self.queue.front_mut() {
+            if self.written < first.len() {
+                break;
+            }
+            self.written -= first.len();
+            let mut done = self.queue.pop_front().unwrap_or_default();
+            if done.capacity() <= KEPT {
+                done.clear();
+                self.spare = done;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_messages_are_gathered_and_large_ones_keep_their_buffer() {
+        let mut segments = Segments::default();
+        segments.push(b"a");
+        segments.push(b"b");
+        let large = vec![b'x'; LARGE];
+        let place = large.as_ptr();
+        segments.push_owned(large);
+        segments.push(b"c");
+        assert_eq!((segments.front(), segments.len()), (&b"ab"[..], LARGE + 3));
+        segments.advance(2);
+        assert_eq!(segments.front().as_ptr(), place);
+        segments.advance(10);
+        assert_eq!(segments.front().len(), LARGE - 10);
+        segments.advance(LARGE - 10);
+        assert_eq!(segments.front(), b"c");
+        segments.advance(1);
+        assert!(segments.is_empty() && segments.front().is_empty());
+    }
+}

@@ -1,0 +1,62 @@
+//! What `rmcp` sees of a client that is reached by lines: every message that is not a tool call of
+//! the fast lane.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rmcp::model::JsonRpcMessage;
+use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
+use rmcp::transport::Transport;
+use tokio::sync::mpsc;
+
+use super::outbox::Outbox;
+
+/// A message for `rmcp`.
+pub(super) type Message = RxJsonRpcMessage<RoleServer>;
+
+/// The transport of `rmcp`.
+pub(super) struct SlowLane {
+    pub(super) messages: mpsc::Receiver<Message>,
+    pub(super) outbox: Arc<Outbox>,
+    /// Set before the first response: with the one to `initialize`, the fast lane opens. Any later,
+    /// and the first call of a quick client would miss it; any earlier, and a call could overtake
+    /// the response.
+    pub(super) is_open: Arc<AtomicBool>,
+}
+
+impl Transport<RoleServer> for SlowLane {
+    type Error = Infallible;
+
+    fn send(
+        &mut self,
+        item: TxJsonRpcMessage<RoleServer>,
+    ) -> impl Future<Output = Result<(), Infallible>> + Send + 'static {
+        let answers = match &item {
+            JsonRpcMessage::Response(response) => Some(&response.id),
+            JsonRpcMessage::Error(error) => error.id.as_ref(),
+            _ => None,
+        };
+        let answers = answers.and_then(|id| serde_json::to_string(id).ok());
+        let line = serde_json::to_vec(&item);
+        let (outbox, is_open) = (Arc::clone(&self.outbox), Arc::clone(&self.is_open));
+        async move {
+            match line {
+                Ok(line) => {
+                    is_open.store(true, Ordering::Release);
+                    outbox.send(&line, answers).await;
+                }
+                Err(error) => tracing::warn!(%error, "cannot serialize a message"),
+            }
+            Ok(())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<Message> {
+        self.messages.recv().await
+    }
+
+    async fn close(&mut self) -> Result<(), Infallible> {
+        Ok(())
+    }
+}

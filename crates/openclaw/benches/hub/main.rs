@@ -1,0 +1,70 @@
+//! The hub as a process between a client and its servers, compared with a direct connection, and with a
+//! bridge made of the client and the server of `rmcp`: `cargo xtask bench hub`.
+//!
+//! All processes are pinned to one core, rounds are interleaved and the best of each side counts. All
+//! checks, wrapping and the audit log are on. A missed budget is printed; it does not fail the run.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stdout,
+    reason = "a benchmark prints its results"
+)]
+
+mod bridge;
+mod http;
+#[path = "../program/mod.rs"]
+mod program;
+#[path = "../running/mod.rs"]
+mod running;
+mod stdio;
+
+use openclaw_testkit::{Script, TestServer};
+use program::{Program, load, verdict};
+use serde_json::{Map, Value, json};
+
+fn main() {
+    // Cargo adds `--bench`.
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| arg != "--bench").collect();
+    if let [first, program, rest @ ..] = args.as_slice()
+        && first == bridge::ARGUMENT
+    {
+        return bridge::run(program, rest);
+    }
+    let is_pinned = pin(1) || pin(0);
+    println!("pinned to one core: {is_pinned}; load average: {}", load());
+    stdio::latency();
+    stdio::throughput();
+    http::latency();
+    stdio::large_result();
+    stdio::start();
+    stdio::idle();
+}
+
+#[cfg(target_os = "linux")]
+fn pin(core: usize) -> bool {
+    use nix::sched::{CpuSet, sched_setaffinity};
+    let mut cores = CpuSet::new();
+    cores.set(core).is_ok() && sched_setaffinity(nix::unistd::Pid::from_raw(0), &cores).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn pin(_: usize) -> bool {
+    false
+}
+
+/// Returns the program with this many identical servers.
+fn with_servers(count: usize) -> Program {
+    let (server, args) = TestServer::stdio(&Script::new());
+    let entry = json!({ "command": server, "args": args, "approval": "never" });
+    let servers: Map<String, Value> =
+        (0..count).map(|number| (format!("x{number}"), entry.clone())).collect();
+    Program::with_servers(&Value::Object(servers))
+}
+
+/// Prints a measurement, its ratio to another one, and whether that is within the budget.
+fn line(what: &str, unit: &str, ours: f64, other: f64, budget: Option<f64>) {
+    let ratio = ours / other;
+    let verdict = budget.map_or_else(String::new, |budget| verdict(ratio, budget));
+    println!("{what:<44} {ours:>10.2} {other:>10.2} {unit:<7} {ratio:>6.2} ×   {verdict}");
+}

@@ -1,0 +1,199 @@
+//! `openclaw mcp-server --hub`: the servers of an agent as one MCP server, over stdin and stdout.
+//!
+//! With a running gateway, this process only copies bytes, and the gateway's servers are used.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use openclaw_config::{Config, Paths};
+use openclaw_gateway::Gateway;
+use openclaw_gateway::socket::hub::LINES;
+use openclaw_mcp::fleet::StartMode;
+use openclaw_mcp_server::hub::{ClientOptions, lines, stdio};
+use openclaw_secrets::SecretString;
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, copy};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::link::{self, Need, Role, Servers};
+use super::{block_on, load_config_at, log_warnings};
+use crate::cli::{GatewayChoice, HubTools, McpServerArgs};
+use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult, Context as _};
+use crate::exit::Exit;
+use crate::output::Output;
+use crate::signals::{Signals, end_after};
+
+/// How long running work may take to stop.
+const GRACE: Duration = Duration::from_secs(1);
+/// How long the gateway may take to accept the connection.
+const CONNECT: Duration = Duration::from_secs(5);
+/// Maximum length of the head of the gateway's response.
+const MAX_HEAD: u64 = 16 * 1024;
+
+/// Serves until stdin closes.
+pub(crate) fn serve(
+    args: &McpServerArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let paths = edge.paths(flag)?;
+    let options = ClientOptions {
+        agent: args.order.agent.clone(),
+        servers: args.hub.server.clone(),
+        prefix: !args.hub.no_prefix,
+        wrap: !args.hub.no_wrap,
+        search: args.hub.tools == HubTools::Search,
+        ..ClientOptions::default()
+    };
+    block_on(async {
+        // Before any process is spawned: from here on, a signal must not leave one behind.
+        let mut signals = Signals::listen().context("cannot start")?;
+        if let Some(stream) = gateway(&args.gateway, &options, &paths, edge, output).await? {
+            return tokio::select! {
+                served = relay(stream) => served,
+                _ = signals.next() => Err(CommandError::Interrupted),
+            };
+        }
+        let (config, report) = load_config_at(&paths, edge, output)?;
+        log_warnings(&report);
+        super::find_agent(&config, options.agent.as_deref())?;
+        let gateway = start(config, &options, &paths, edge, output).await?;
+        let (input, out) = stdio();
+        let served = tokio::select! {
+            served = lines::serve(gateway.hub(), options, input, out) => {
+                served.map(|()| Exit::Ok).map_err(|error| CommandError::failed(error.to_string()))
+            }
+            _ = signals.next() => Err(CommandError::Interrupted),
+        };
+        if matches!(served, Err(CommandError::Interrupted)) {
+            end_after(GRACE);
+        }
+        gateway.stop(GRACE).await;
+        served
+    })
+}
+
+/// Starts the servers of the agent in this process.
+async fn start(
+    config: Config,
+    options: &ClientOptions,
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<std::sync::Arc<Gateway>, CommandError> {
+    let servers = Servers {
+        agent: options.agent.clone(),
+        start: StartMode::Eager,
+        calls: true,
+        role: Role::Chatting,
+        alone: true,
+    };
+    let mut setup = link::setup(config, &Need::Servers(servers), paths, edge, output)?;
+    // Unlike a single command, it stays.
+    setup.fleet.tries_again = true;
+    let gateway = Gateway::start(setup).await.map_err(|error| link::cannot_start(&error))?;
+    gateway.fleet().learn();
+    Ok(gateway)
+}
+
+/// Connects to the hub of the chosen gateway, or of the one that runs with the same configuration, if
+/// there is one.
+async fn gateway(
+    choice: &GatewayChoice,
+    options: &ClientOptions,
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<Option<BufReader<TcpStream>>, CommandError> {
+    let running = link::running(&paths.state, edge);
+    if let Some(url) = &choice.gateway {
+        let given = choice.token.as_deref().map(SecretString::from);
+        edge.redactor.add_all(&given);
+        // The token of the gateway on this machine is not sent elsewhere.
+        let running = running.filter(|running| running.url == *url);
+        let token = given.or(running.and_then(|running| running.token));
+        let stream = connect(url, token.as_ref(), options).await;
+        let unreachable = |error: io::Error| CommandError::unavailable(error.to_string());
+        return stream.map(Some).map_err(unreachable);
+    }
+    let Some(running) = running else { return Ok(None) };
+    let need = Need::Agents(Role::Script);
+    if link::usable_options(paths, &need, edge, output).await.is_none() {
+        return Ok(None);
+    }
+    match connect(&running.url, running.token.as_ref(), options).await {
+        Ok(stream) => Ok(Some(stream)),
+        Err(error) => {
+            output.note(&format!("not using the gateway (process {}): {error}", running.pid));
+            Ok(None)
+        }
+    }
+}
+
+/// Asks a gateway for its hub, over HTTP; from the response on, the connection carries lines.
+async fn connect(
+    url: &str,
+    token: Option<&SecretString>,
+    options: &ClientOptions,
+) -> io::Result<BufReader<TcpStream>> {
+    let connected = timeout(CONNECT, upgrade(url, token, options)).await;
+    connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+}
+
+async fn upgrade(
+    url: &str,
+    token: Option<&SecretString>,
+    options: &ClientOptions,
+) -> io::Result<BufReader<TcpStream>> {
+    // There is no TLS, as for the WebSocket.
+    let address = url.strip_prefix("ws://").ok_or_else(|| io::Error::other("not a ws:// URL"))?;
+    let address = address.split('/').next().unwrap_or_default();
+    let stream = TcpStream::connect(address).await?;
+    stream.set_nodelay(true)?;
+    let mut stream = BufReader::new(stream);
+    let token = token.map_or("", |token| token.expose());
+    let request = format!(
+        "GET /mcp?{} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n\
+         Connection: upgrade\r\nUpgrade: {LINES}\r\n\r\n",
+        options.query()
+    );
+    stream.write_all(request.as_bytes()).await?;
+    let mut head = (&mut stream).take(MAX_HEAD);
+    let (mut status, mut line) = (String::new(), String::new());
+    head.read_line(&mut status).await?;
+    while head.read_line(&mut line).await? > 2 {
+        line.clear();
+    }
+    if status.split_ascii_whitespace().nth(1) == Some("101") {
+        return Ok(stream);
+    }
+    Err(io::Error::other(format!("it replied `{}`", status.trim())))
+}
+
+/// Copies bytes in both directions until one end closes.
+async fn relay(stream: BufReader<TcpStream>) -> CommandResult {
+    let read = stream.buffer().to_vec();
+    let (mut from_gateway, mut to_gateway) = stream.into_inner().into_split();
+    let (mut input, mut out) = stdio();
+    let forth = async {
+        copy(&mut input, &mut to_gateway).await?;
+        to_gateway.shutdown().await
+    };
+    let back = async {
+        out.write_all(&read).await?;
+        copy(&mut from_gateway, &mut out).await?;
+        out.flush().await
+    };
+    let copied = async {
+        tokio::select! {
+            // The replies to what the client has sent still arrive.
+            copied = async { forth.await?; std::future::pending().await } => copied,
+            copied = back => copied,
+        }
+    };
+    copied.await.context("connection to the gateway lost")?;
+    Ok(Exit::Ok)
+}

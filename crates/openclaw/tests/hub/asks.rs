@@ -1,0 +1,196 @@
+//! What servers ask and report reaches the client that the call is made for.
+
+use openclaw_testkit::{Ask, Script, StdioClient, Tool};
+use serde_json::{Value, json};
+
+use crate::place::{Place, text};
+
+/// Calls a tool and answers the one request of the server. Returns that, and the reply.
+fn call_and_answer(hub: &mut StdioClient, tool: &str, answer: Value) -> (Value, Value) {
+    let id = hub.ask("tools/call", &json!({ "name": tool, "arguments": { "text": "x" } }));
+    let mut asked = Value::Null;
+    loop {
+        let message = hub.message();
+        assert!(!message.is_null(), "the hub has exited");
+        if message.get("method").is_some() && message.get("id").is_some() {
+            let reply = json!({ "jsonrpc": "2.0", "id": message["id"], "result": answer });
+            hub.send(&reply.to_string());
+            asked = message;
+        } else if message["id"] == id {
+            return (asked, message);
+        }
+    }
+}
+
+#[test]
+fn an_elicitation_is_answered_by_the_clients_user() {
+    let place = Place::with("one", &Script::new().ask(Ask::Elicitation));
+    let mut hub = place.hub_for(&["--no-wrap"], &json!({ "elicitation": {} }));
+    let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
+    let (asked, reply) = call_and_answer(&mut hub, "echo", answer);
+    assert_eq!(asked["method"], "elicitation/create");
+    assert_eq!(asked["params"]["message"], "What is your name?");
+    assert_eq!(asked["params"]["requestedSchema"]["required"], json!(["name"]));
+    assert!(text(&reply).contains("Ada"), "{reply}");
+    let mut mute = place.hub(&["--no-wrap"]);
+    assert!(text(&mute.call("echo", &json!({ "text": "x" }))).contains("decline"));
+}
+
+#[test]
+fn a_completion_is_requested_from_the_clients_model() {
+    let mut place = Place::new();
+    let settings = json!({ "approval": "never", "sampling": { "allow": "always" } });
+    place.add("one", &Script::new().ask(Ask::Sampling), settings);
+    let mut hub = place.hub_for(&["--no-wrap"], &json!({ "sampling": {} }));
+    let message = json!({ "type": "text", "text": "Hello!" });
+    let answer = json!({ "role": "assistant", "content": message, "model": "theirs" });
+    let (asked, reply) = call_and_answer(&mut hub, "echo", answer);
+    assert_eq!(asked["method"], "sampling/createMessage");
+    assert_eq!(asked["params"]["maxTokens"], 16);
+    assert!(text(&reply).contains("Hello!"), "{reply}");
+}
+
+#[test]
+fn the_clients_roots_are_passed_on() {
+    let mut place = Place::new();
+    let settings = json!({ "approval": "never", "roots": true });
+    place.add("one", &Script::new().ask(Ask::Roots), settings);
+    let mut hub = place.hub_for(&["--no-wrap"], &json!({ "roots": {} }));
+    let answer = json!({ "roots": [{ "uri": "file:///theirs", "name": "theirs" }] });
+    let (asked, reply) = call_and_answer(&mut hub, "echo", answer);
+    assert_eq!(asked["method"], "roots/list");
+    assert!(text(&reply).contains("file:///theirs"), "{reply}");
+}
+
+#[test]
+fn progress_and_log_messages_arrive_before_the_result() {
+    let place = Place::with("one", &Script::new().log_notifications());
+    let mut hub = place.hub(&["--no-wrap"]);
+    let id = hub.ask(
+        "tools/call",
+        &json!({ "name": "sleep", "arguments": { "ms": 500 }, "_meta": { "progressToken": "p" } }),
+    );
+    let mut methods = Vec::new();
+    loop {
+        let message = hub.message();
+        match message.get("method") {
+            Some(method) => methods.push((method.clone(), message["params"].clone())),
+            None if message["id"] == id => break,
+            None => panic!("{message}"),
+        }
+    }
+    let of = |wanted: &str| methods.iter().find(|(method, _)| method == wanted);
+    assert!(of("notifications/message").is_some(), "{methods:?}");
+    let (_, progress) = of("notifications/progress").unwrap_or_else(|| panic!("{methods:?}"));
+    assert_eq!(progress["progressToken"], "p");
+}
+
+#[test]
+fn a_changed_list_is_reported() {
+    let place = Place::with("one", &Script::new().list_changed_after_calls(1));
+    let mut hub = place.hub(&[]);
+    hub.request("tools/list", &json!({}));
+    hub.call("echo", &json!({ "text": "x" }));
+    loop {
+        let message = hub.message();
+        assert!(!message.is_null(), "the hub has exited");
+        if message["method"] == "notifications/tools/list_changed" {
+            break;
+        }
+    }
+}
+
+#[test]
+fn a_call_that_needs_an_approval_asks_the_clients_user() {
+    let mut place = Place::new();
+    place.add("one", &Script::new().tools([Tool::new("write")]), json!({}));
+    let mut hub = place.hub_for(&["--no-wrap"], &json!({ "elicitation": {} }));
+    for (answer, is_allowed) in [
+        (json!({ "action": "accept", "content": { "decision": "deny" } }), false),
+        (json!({ "action": "decline" }), false),
+        (json!({ "action": "accept", "content": { "decision": "allow once" } }), true),
+        (json!({ "action": "accept", "content": { "decision": "always allow" } }), true),
+    ] {
+        let (asked, reply) = call_and_answer(&mut hub, "write", answer);
+        assert!(
+            asked["params"]["message"].as_str().unwrap().contains("`mcp_one_write`"),
+            "{asked}"
+        );
+        assert_eq!(reply["result"]["isError"] != true, is_allowed, "{reply}");
+    }
+    let (asked, reply) = call_and_answer(&mut hub, "write", json!({}));
+    assert!(
+        asked.is_null() && reply["result"]["isError"] != true,
+        "it is allowed for good: {reply}"
+    );
+}
+
+#[test]
+fn without_a_user_to_ask_the_configured_fallback_applies() {
+    let mut place = Place::new();
+    place.add("one", &Script::new().tools([Tool::new("write")]), json!({}));
+    let answer = place.hub(&[]).call("write", &json!({}));
+    assert_eq!(answer["result"]["isError"], true, "{answer}");
+    assert!(text(&answer).contains("approval"), "{answer}");
+    place.config["agents"] = json!({ "defaults": { "approval": { "fallback": "allow" } } });
+    let answer = place.hub(&[]).call("write", &json!({}));
+    assert!(answer["result"]["isError"] != true, "{answer}");
+}
+
+/// What a client of 2026-07-28 sends with each request.
+fn modern(capabilities: Value) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "modern", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    })
+}
+
+#[test]
+fn a_client_without_a_handshake_is_asked_by_results_whatever_the_server_speaks() {
+    for script in
+        [Script::new().ask(Ask::Elicitation).modern(), Script::new().ask(Ask::Elicitation).legacy()]
+    {
+        let place = Place::with("one", &script);
+        let mut hub = place.spawn(&["--no-wrap"]);
+        let meta = modern(json!({ "elicitation": {} }));
+        let discovered = hub.request("server/discover", &json!({ "_meta": meta }));
+        assert!(discovered["result"]["capabilities"]["tools"].is_object(), "{discovered}");
+        let call = json!({ "name": "echo", "arguments": { "text": "x" }, "_meta": meta });
+        let first = hub.request("tools/call", &call);
+        assert_eq!(first["result"]["resultType"], "input_required", "{first}");
+        let asked = first["result"]["inputRequests"].as_object().unwrap();
+        let (key, question) = asked.iter().next().unwrap();
+        assert_eq!(question["method"], "elicitation/create");
+        let mut again = call.clone();
+        let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
+        again["inputResponses"] = json!({ key.as_str(): answer });
+        if let Some(state) = first["result"].get("requestState") {
+            again["requestState"] = state.clone();
+        }
+        let second = hub.request("tools/call", &again);
+        assert!(text(&second).contains("Ada"), "{second}");
+    }
+}
+
+#[test]
+fn a_change_of_a_resource_is_reported_to_a_client_that_has_subscribed() {
+    let place = Place::with("one", &Script::new().subscriptions());
+    let mut hub = place.hub(&[]);
+    hub.request("resources/list", &json!({}));
+    let uri = "test://greeting";
+    let subscribed = hub.request("resources/subscribe", &json!({ "uri": uri }));
+    assert_eq!(subscribed["result"], json!({}), "{subscribed}");
+    // This server changes its resources with every call.
+    hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } }));
+    loop {
+        let message = hub.message();
+        assert!(!message.is_null(), "the hub has exited");
+        if message["method"] == "notifications/resources/updated" {
+            assert_eq!(message["params"]["uri"], uri);
+            break;
+        }
+    }
+    let unknown = hub.request("resources/subscribe", &json!({ "uri": 5 }));
+    assert_eq!(unknown["error"]["code"], -32602, "{unknown}");
+}

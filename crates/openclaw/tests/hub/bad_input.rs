@@ -1,0 +1,188 @@
+//! Clients and servers that misbehave.
+
+use std::io::Write as _;
+use std::process::Stdio;
+use std::time::Duration;
+
+use openclaw_testkit::{Recording, Script};
+use serde_json::{Value, json};
+
+use crate::place::{LONG, Place, text};
+
+#[test]
+fn a_client_that_disappears_during_a_call_leaves_nothing_behind() {
+    let record = tempfile::tempdir().unwrap();
+    let file = record.path().join("record");
+    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
+    let mut hub = place.hub(&[]);
+    hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } }));
+    let recording = Recording::at(&file);
+    assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
+    drop(hub);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_client_that_closes_its_end_still_gets_its_replies() {
+    let place = Place::with("one", &Script::new().call_delay_ms(100));
+    let mut command = place.command(&["mcp-server", "--hub", "--no-wrap"]);
+    let mut hub = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = hub.stdin.take().unwrap();
+    let hello = json!({
+        "protocolVersion": "2025-11-25", "capabilities": {},
+        "clientInfo": { "name": "quick", "version": "1" },
+    });
+    let call = json!({ "name": "echo", "arguments": { "text": "hello" } });
+    for (id, method, params) in [(1, "initialize", hello), (2, "tools/call", call)] {
+        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        writeln!(input, "{message}").unwrap();
+    }
+    drop(input);
+    let output = hub.wait_with_output().unwrap();
+    let said = String::from_utf8(output.stdout).unwrap();
+    let replies: Vec<Value> = said.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+    assert_eq!(replies.iter().map(|it| it["id"].clone()).collect::<Vec<_>>(), [1, 2], "{said}");
+    assert_eq!(text(&replies[1]), "hello");
+    assert!(output.status.success());
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_client_that_never_reads_is_not_read_and_others_are_served() {
+    let place = Place::with("one", &Script::new());
+    let mut command = place.command(&["mcp-server", "--hub"]);
+    let mut stuck = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut input = stuck.stdin.take().unwrap();
+    let writing = std::thread::spawn(move || {
+        let hello = json!({
+            "protocolVersion": "2025-11-25", "capabilities": {},
+            "clientInfo": { "name": "stuck", "version": "1" },
+        });
+        let long = "x".repeat(100_000);
+        let mut written = 0;
+        for id in 0..10_000 {
+            let (method, params) = match id {
+                0 => ("initialize", hello.clone()),
+                _ => ("tools/call", json!({ "name": "echo", "arguments": { "text": long } })),
+            };
+            let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+            if writeln!(input, "{message}").is_err() {
+                break;
+            }
+            written += 1;
+        }
+        written
+    });
+    // Its own hub is stuck, and stays small.
+    let mut other = place.hub(&["--no-wrap"]);
+    assert_eq!(text(&other.call("echo", &json!({ "text": "hello" }))), "hello");
+    let mut memory = 0;
+    for _ in 0..40 {
+        std::thread::sleep(Duration::from_millis(50));
+        let status = std::fs::read_to_string(format!("/proc/{}/status", stuck.id())).unwrap();
+        let line = status.lines().find(|line| line.starts_with("RssAnon")).unwrap().to_owned();
+        memory = line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap();
+    }
+    assert!(memory < 400_000, "{memory} kB");
+    stuck.kill().unwrap();
+    stuck.wait().unwrap();
+    assert!(writing.join().unwrap() < 10_000, "it was not read to the end");
+    other.close();
+    place.assert_nothing_left();
+}
+
+#[test]
+fn an_id_that_is_in_use_is_refused_and_the_first_request_is_answered() {
+    let place = Place::with("one", &Script::new().call_delay_ms(300));
+    let mut hub = place.hub(&["--no-wrap"]);
+    for words in ["first", "second"] {
+        let params = json!({ "name": "echo", "arguments": { "text": words } });
+        hub.send(
+            &json!({ "jsonrpc": "2.0", "id": "same", "method": "tools/call", "params": params })
+                .to_string(),
+        );
+    }
+    let refused = hub.message();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&Value::Null, &json!(-32600)));
+    let answered = hub.message();
+    assert_eq!((&answered["id"], text(&answered)), (&json!("same"), "first"));
+    // It may be used again afterwards.
+    hub.send(r#"{"jsonrpc":"2.0","id":"same","method":"ping"}"#);
+    assert_eq!(hub.message()["result"], json!({}));
+}
+
+#[test]
+fn garbage_is_answered_with_errors() {
+    let place = Place::with("one", &Script::new());
+    let mut hub = place.hub(&[]);
+    for (line, code) in [
+        ("not json", -32700),
+        ("{", -32700),
+        ("[]", -32600),
+        ("7", -32600),
+        (r#"{"jsonrpc":"2.0","id":{},"method":"ping"}"#, -32600),
+        (r#"{"jsonrpc":"2.0","id":5,"method":"unheard/of"}"#, -32601),
+        (r#"{"jsonrpc":"2.0","id":6,"method":"tools/call","params":{"name":5}}"#, -32602),
+    ] {
+        hub.send(line);
+        let answer = hub.message();
+        assert_eq!(answer["error"]["code"], code, "{line}: {answer}");
+    }
+    assert_eq!(hub.request("ping", &json!({}))["result"], json!({}));
+}
+
+#[test]
+fn a_call_that_is_cancelled_is_cancelled_at_the_server() {
+    let record = tempfile::tempdir().unwrap();
+    let file = record.path().join("record");
+    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
+    let mut hub = place.hub(&[]);
+    let id = hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } }));
+    let recording = Recording::at(&file);
+    assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
+    let cancel = json!({ "method": "notifications/cancelled", "params": { "requestId": id } });
+    hub.send(&cancel.to_string());
+    assert!(recording.wait_for(LONG, |it| it["method"] == "notifications/cancelled").is_some());
+    // Nothing is said about it any more.
+    assert_eq!(hub.request("ping", &json!({}))["result"], json!({}));
+}
+
+#[test]
+fn a_server_that_dies_fails_its_call_and_comes_back() {
+    let place = Place::with("one", &Script::new().crash_after_calls(1));
+    let mut hub = place.hub(&["--no-wrap"]);
+    for _ in 0..2 {
+        let answer = hub.call("echo", &json!({ "text": "x" }));
+        let is_answered = text(&answer) == "x";
+        let is_reported = text(&answer).contains("not available");
+        assert!(is_answered || is_reported, "{answer}");
+    }
+}
+
+#[test]
+fn a_server_that_floods_does_not_stop_the_others() {
+    let mut place = Place::with("calm", &Script::new());
+    place.add("flood", &Script::new().flood(20_000), json!({ "approval": "never" }));
+    let mut hub = place.hub(&["--no-wrap"]);
+    hub.ask("tools/call", &json!({ "name": "mcp_flood_echo", "arguments": { "text": "x" } }));
+    let answer = hub.call("mcp_calm_echo", &json!({ "text": "hello" }));
+    assert_eq!(text(&answer), "hello");
+}
+
+#[test]
+fn a_server_that_changes_its_tools_during_a_call_keeps_the_call() {
+    let place = Place::with("one", &Script::new().list_changed_after_calls(1).call_delay_ms(200));
+    let mut hub = place.hub(&["--no-wrap"]);
+    let ids: Vec<u64> = (0..4)
+        .map(|_| hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } })))
+        .collect();
+    let mut answered = Vec::new();
+    while answered.len() < ids.len() {
+        let message = hub.message();
+        assert!(!message.is_null(), "the hub has exited");
+        if let Some(id) = message["id"].as_u64() {
+            assert_eq!(text(&message), "x", "{message}");
+            answered.push(id);
+        }
+    }
+}

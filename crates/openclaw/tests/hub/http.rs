@@ -1,0 +1,253 @@
+//! `/mcp` of the gateway: who is let in, sessions, streams, and clients without a session.
+
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
+use openclaw_testkit::{Ask, Recording, Script};
+use serde_json::{Value, json};
+
+use crate::place::{LONG, Place, RunningGateway, text};
+
+/// A response: its head, and the JSON messages in its body.
+struct Response {
+    head: String,
+    messages: Vec<Value>,
+}
+
+impl Response {
+    fn status(&self) -> u16 {
+        self.head.split(' ').nth(1).unwrap_or_default().parse().unwrap_or_default()
+    }
+
+    fn header(&self, name: &str) -> Option<String> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        let mut found = lines.filter(|(it, _)| it.eq_ignore_ascii_case(name));
+        found.next().map(|(_, value)| value.to_owned())
+    }
+}
+
+/// Sends one request on a connection of its own, and reads until the other side closes.
+fn send(gateway: &RunningGateway, method: &str, headers: &[(&str, &str)], body: &str) -> Response {
+    send_to(gateway, "/mcp?wrap=false", method, headers, body)
+}
+
+fn send_to(
+    gateway: &RunningGateway,
+    path: &str,
+    method: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Response {
+    let mut stream = TcpStream::connect(gateway.address()).unwrap();
+    let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    let has = |name: &str| headers.iter().any(|(it, _)| it.eq_ignore_ascii_case(name));
+    let bearer = format!("Bearer {}", gateway.token);
+    for (name, value) in [
+        ("Host", gateway.address()),
+        ("Authorization", bearer.as_str()),
+        ("Content-Type", "application/json"),
+        ("Accept", "application/json, text/event-stream"),
+    ] {
+        if !has(name) {
+            head += &format!("{name}: {value}\r\n");
+        }
+    }
+    for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head += &format!("Content-Length: {}\r\n\r\n", body.len());
+    stream.write_all(head.as_bytes()).unwrap();
+    stream.write_all(body.as_bytes()).unwrap();
+    let mut all = String::new();
+    stream.read_to_string(&mut all).unwrap();
+    let (head, body) = all.split_once("\r\n\r\n").unwrap_or((&all, ""));
+    let lines = body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
+    let messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+    let messages = messages.filter(Value::is_object).collect();
+    Response { head: head.to_owned(), messages }
+}
+
+fn request(id: u64, method: &str, params: Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
+}
+
+fn hello(capabilities: Value) -> String {
+    let client = json!({ "name": "raw", "version": "1" });
+    let params = json!({
+        "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client,
+    });
+    request(1, "initialize", params)
+}
+
+fn echo(words: &str) -> Value {
+    json!({ "name": "echo", "arguments": { "text": words } })
+}
+
+/// Opens a session.
+fn session(gateway: &RunningGateway, capabilities: Value) -> String {
+    let opened = send(gateway, "POST", &[], &hello(capabilities));
+    assert_eq!(opened.status(), 200, "{}", opened.head);
+    let session = opened.header("mcp-session-id").unwrap();
+    let ready = r#"{"jsonrpc":"2.0","method":"notifications/initialized"}"#;
+    let accepted = send(gateway, "POST", &[("Mcp-Session-Id", &session)], ready);
+    assert_eq!(accepted.status(), 202, "{}", accepted.head);
+    session
+}
+
+#[test]
+fn only_clients_with_a_token_and_of_this_origin_are_let_in() {
+    let place = Place::with("one", &Script::new());
+    let gateway = place.gateway();
+    let foreign = ("Origin", "https://evil.example");
+    for (headers, status) in [
+        (&[("Authorization", "")][..], 401),
+        (&[("Authorization", "Bearer wrong")], 401),
+        (&[("Authorization", "Basic eDp5")], 401),
+        (&[foreign], 403),
+        (&[("Host", "evil.example")], 403),
+        (&[("Accept", "text/html")], 406),
+        (&[("Content-Type", "text/plain")], 415),
+        (&[("Mcp-Session-Id", "unknown")], 404),
+    ] {
+        let refused = send(&gateway, "POST", headers, &request(1, "ping", json!({})));
+        assert_eq!(refused.status(), status, "{headers:?}: {}", refused.head);
+    }
+    let refused = send(&gateway, "POST", &[("Authorization", "")], "");
+    assert_eq!(refused.header("www-authenticate").as_deref(), Some("Bearer"));
+    let bad = send_to(&gateway, "/mcp?wrp=false", "POST", &[], &hello(json!({})));
+    assert_eq!(bad.status(), 400, "{}", bad.head);
+    let unknown = send_to(&gateway, "/mcp?agent=nobody", "POST", &[], &hello(json!({})));
+    assert_eq!(unknown.status(), 404, "{}", unknown.head);
+}
+
+#[test]
+fn a_session_lists_and_calls_until_it_is_deleted() {
+    let place = Place::with("one", &Script::new());
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let headers = [("Mcp-Session-Id", session.as_str()), ("MCP-Protocol-Version", "2025-11-25")];
+    let listed = send(&gateway, "POST", &headers, &request(2, "tools/list", json!({})));
+    let tools = listed.messages.iter().find(|it| it["id"] == 2).unwrap();
+    assert!(tools["result"]["tools"].as_array().unwrap().len() > 5, "{tools}");
+    let called = send(&gateway, "POST", &headers, &request(3, "tools/call", echo("hello")));
+    assert_eq!(called.header("content-type").as_deref(), Some("application/json"));
+    assert_eq!(text(&called.messages[0]), "hello");
+    let ended = send(&gateway, "DELETE", &headers, "");
+    assert!(ended.status() < 300, "{}", ended.head);
+    let gone = send(&gateway, "POST", &headers, &request(4, "tools/call", echo("hello")));
+    assert_eq!(gone.status(), 404, "{}", gone.head);
+}
+
+#[test]
+fn progress_comes_in_a_stream_before_the_result() {
+    let place = Place::with("one", &Script::new());
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let call = json!({
+        "name": "sleep", "arguments": { "ms": 500 }, "_meta": { "progressToken": 7 },
+    });
+    let headers = [("Mcp-Session-Id", session.as_str())];
+    let called = send(&gateway, "POST", &headers, &request(2, "tools/call", call));
+    assert_eq!(called.header("content-type").as_deref(), Some("text/event-stream"));
+    let (last, told) = called.messages.split_last().unwrap();
+    assert_eq!(last["id"], 2);
+    assert!(
+        !told.is_empty() && told.iter().all(|it| it["params"]["progressToken"] == 7),
+        "{told:?}"
+    );
+}
+
+#[test]
+fn a_question_comes_in_the_stream_and_its_answer_in_another_request() {
+    let place = Place::with("one", &Script::new().ask(Ask::Elicitation));
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({ "elicitation": {} }));
+    let headers = [("Mcp-Session-Id", session.as_str())];
+    std::thread::scope(|scope| {
+        let call =
+            scope.spawn(|| send(&gateway, "POST", &headers, &request(2, "tools/call", echo("x"))));
+        // The first question of a session has this id.
+        let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
+        let answer = json!({ "jsonrpc": "2.0", "id": "openclaw-hub-1", "result": answer });
+        while !call.is_finished() {
+            send(&gateway, "POST", &headers, &answer.to_string());
+            std::thread::sleep(std::time::Duration::from_millis(50));
+        }
+        let called = call.join().unwrap();
+        assert_eq!(called.messages[0]["method"], "elicitation/create", "{:?}", called.messages);
+        assert!(text(called.messages.last().unwrap()).contains("Ada"), "{:?}", called.messages);
+    });
+}
+
+#[test]
+fn a_client_without_a_session_says_everything_with_each_request() {
+    let place = Place::with("one", &Script::new());
+    let gateway = place.gateway();
+    let meta = json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "modern", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {},
+    });
+    let mut call = echo("hello");
+    call["_meta"] = meta.clone();
+    let body = request(1, "tools/call", call);
+    let version = ("MCP-Protocol-Version", "2026-07-28");
+    let headers = [version, ("Mcp-Method", "tools/call"), ("Mcp-Name", "echo")];
+    let called = send(&gateway, "POST", &headers, &body);
+    assert_eq!(text(&called.messages[0]), "hello", "{}", called.head);
+    assert_eq!(called.messages[0]["result"]["resultType"], "complete");
+    let headers = [version, ("Mcp-Method", "tools/call"), ("Mcp-Name", "another")];
+    let refused = send(&gateway, "POST", &headers, &body);
+    assert_eq!(refused.status(), 400, "{}", refused.head);
+    let listing = [version, ("Mcp-Method", "tools/list")];
+    let body = request(2, "tools/list", json!({ "_meta": meta }));
+    let listed = send(&gateway, "POST", &listing, &body);
+    assert!(listed.messages[0]["result"]["tools"].is_array(), "{}", listed.head);
+}
+
+#[test]
+fn an_id_that_is_in_use_is_refused() {
+    let place = Place::with("one", &Script::new().call_delay_ms(500));
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let headers = [("Mcp-Session-Id", session.as_str())];
+    std::thread::scope(|scope| {
+        let calls: Vec<_> = ["a", "b"]
+            .into_iter()
+            .map(|words| {
+                let (gateway, headers) = (&gateway, &headers);
+                scope.spawn(move || {
+                    send(gateway, "POST", headers, &request(2, "tools/call", echo(words)))
+                })
+            })
+            .collect();
+        let mut statuses: Vec<u16> =
+            calls.into_iter().map(|call| call.join().unwrap().status()).collect();
+        statuses.sort_unstable();
+        assert_eq!(statuses, [200, 400]);
+    });
+}
+
+#[test]
+fn a_client_that_disconnects_during_a_call_cancels_it() {
+    let record = tempfile::tempdir().unwrap();
+    let file = record.path().join("record");
+    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let body = request(2, "tools/call", echo("x"));
+    let mut stream = TcpStream::connect(gateway.address()).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nMcp-Session-Id: {session}\r\n\
+         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
+         Content-Length: {}\r\n\r\n{body}",
+        gateway.address(),
+        gateway.token,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let recording = Recording::at(&file);
+    assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
+    drop(stream);
+    assert!(recording.wait_for(LONG, |it| it["method"] == "notifications/cancelled").is_some());
+}

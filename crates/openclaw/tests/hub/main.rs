@@ -1,0 +1,18 @@
+//! `openclaw mcp-server --hub` and the gateway's `/mcp`, as MCP clients see them (S6).
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "these are tests"
+)]
+
+mod asks;
+mod bad_input;
+mod clients;
+mod http;
+mod names;
+mod place;
+mod results;
+mod with_gateway;

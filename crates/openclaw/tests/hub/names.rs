@@ -1,0 +1,111 @@
+//! What a client sees, and by which names.
+
+use openclaw_testkit::{Peers, Script, Tool};
+use serde_json::json;
+
+use crate::place::{Place, names, text};
+
+#[test]
+fn the_tools_of_one_server_have_its_own_names_and_those_of_several_are_prefixed() {
+    let mut place = Place::with("one", &Script::new().tools([Tool::new("read")]));
+    assert_eq!(names(&place.hub(&[]).request("tools/list", &json!({})), "tools"), ["read"]);
+    place.add("two", &Script::new().tools([Tool::new("read"), Tool::new("write")]), json!({}));
+    let listed = place.hub(&[]).request("tools/list", &json!({}));
+    assert_eq!(names(&listed, "tools"), ["mcp_one_read", "mcp_two_read", "mcp_two_write"]);
+    let listed = place.hub(&["--no-prefix"]).request("tools/list", &json!({}));
+    // Only what is unambiguous goes without.
+    assert_eq!(names(&listed, "tools"), ["mcp_one_read", "mcp_two_read", "write"]);
+    let listed = place.hub(&["--server", "two"]).request("tools/list", &json!({}));
+    assert_eq!(names(&listed, "tools"), ["read", "write"]);
+}
+
+#[test]
+fn an_unknown_server_or_agent_is_an_error() {
+    let place = Place::with("one", &Script::new());
+    for (args, words) in [
+        (["--server", "nine"], "agent `main` has no MCP server `nine`"),
+        (["--agent", "nobody"], "unknown agent `nobody`"),
+    ] {
+        let mut command = place.command(&["mcp-server", "--hub"]);
+        let output = command.args(args).stdin(std::process::Stdio::null()).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(words), "{said}");
+        assert!(output.stdout.is_empty() && !output.status.success());
+    }
+}
+
+#[test]
+fn denied_tools_are_not_offered() {
+    let mut place = Place::new();
+    let script = Script::new().tools([Tool::new("read"), Tool::new("write")]);
+    place.add("one", &script, json!({ "tools": { "deny": ["write"] }, "approval": "never" }));
+    let mut hub = place.hub(&[]);
+    assert_eq!(names(&hub.request("tools/list", &json!({})), "tools"), ["read"]);
+    let answer = hub.call("write", &json!({}));
+    assert_eq!(answer["error"]["code"], -32602, "{answer}");
+}
+
+#[test]
+fn two_tools_find_and_call_all_others() {
+    let mut place = Place::with("one", &Script::new());
+    place.add("two", &Script::new(), json!({ "approval": "never" }));
+    let mut hub = place.hub(&["--tools", "search"]);
+    let listed = hub.request("tools/list", &json!({}));
+    assert_eq!(names(&listed, "tools"), ["search_tools", "call_tool"]);
+    let found = hub.call("search_tools", &json!({ "query": "echo" }));
+    assert!(text(&found).contains("mcp_two_echo"), "{found}");
+    let arguments = json!({ "name": "mcp_two_echo", "arguments": { "text": "hello" } });
+    let answer = hub.call("call_tool", &arguments);
+    assert!(text(&answer).contains("hello"), "{answer}");
+    assert!(hub.call("mcp_two_echo", &json!({}))["error"].is_object());
+    assert!(hub.call("call_tool", &json!({}))["error"].is_object());
+}
+
+#[test]
+fn resources_templates_prompts_and_completions_of_a_real_server_go_through() {
+    let mut place = Place::new();
+    place.add_peer("everything", &Peers::find().everything());
+    let mut hub = place.hub(&["--no-wrap"]);
+    let listed = hub.request("resources/list", &json!({}));
+    let uri =
+        listed["result"]["resources"][0]["uri"].as_str().unwrap_or_else(|| panic!("{listed}"));
+    let read = hub.request("resources/read", &json!({ "uri": uri }));
+    assert_eq!(read["result"]["contents"][0]["uri"], uri, "{read}");
+    let templates = hub.request("resources/templates/list", &json!({}));
+    assert!(!templates["result"]["resourceTemplates"].as_array().unwrap().is_empty());
+    let prompts = names(&hub.request("prompts/list", &json!({})), "prompts");
+    assert!(prompts.contains(&"simple-prompt".to_owned()), "{prompts:?}");
+    let prompt = hub.request("prompts/get", &json!({ "name": "simple-prompt" }));
+    assert!(prompt["result"]["messages"][0]["content"]["text"].is_string(), "{prompt}");
+    let completion = hub.request(
+        "completion/complete",
+        &json!({
+            "ref": { "type": "ref/prompt", "name": "completable-prompt" },
+            "argument": { "name": "department", "value": "E" },
+        }),
+    );
+    assert!(completion["result"]["completion"]["values"].is_array(), "{completion}");
+    let unknown = hub.request("resources/read", &json!({ "uri": "nothing://here" }));
+    assert!(unknown["error"].is_object(), "{unknown}");
+}
+
+#[test]
+fn several_real_servers_are_one() {
+    let mut place = Place::new();
+    let peers = Peers::find();
+    std::fs::create_dir(place.path("files")).unwrap();
+    std::fs::write(place.path("files/a.txt"), "from a file").unwrap();
+    place.add_peer("files", &peers.filesystem(&place.path("files")));
+    place.add_peer("time", &peers.time());
+    place.add_peer("fast", &peers.fastmcp());
+    let mut hub = place.hub(&["--no-wrap"]);
+    let tools = names(&hub.request("tools/list", &json!({})), "tools");
+    for prefix in ["mcp_files_", "mcp_time_", "mcp_fast_"] {
+        assert!(tools.iter().any(|name| name.starts_with(prefix)), "{prefix}: {tools:?}");
+    }
+    let path = place.path("files/a.txt");
+    let read = hub.call("mcp_files_read_text_file", &json!({ "path": path }));
+    assert_eq!(text(&read), "from a file", "{read}");
+    let time = hub.call("mcp_time_get_current_time", &json!({ "timezone": "UTC" }));
+    assert!(text(&time).contains("UTC"), "{time}");
+}

@@ -1,0 +1,57 @@
+//! The hub on stdio beside a running gateway: one fleet serves all clients.
+
+use openclaw_testkit::{Ask, Script};
+use serde_json::json;
+
+use crate::place::{Place, text};
+
+#[test]
+fn clients_on_stdio_use_the_servers_of_the_running_gateway() {
+    let place = Place::with("one", &Script::new());
+    let gateway = place.gateway();
+    let pid = |hub: &mut openclaw_testkit::StdioClient| hub.call_text("pids", &json!({}));
+    let (mut first, mut second) = (place.hub(&["--no-wrap"]), place.hub(&["--no-wrap"]));
+    let server = pid(&mut first);
+    assert!(!server.is_empty());
+    assert_eq!(pid(&mut second), server, "one process serves both");
+    first.close();
+    assert!(first.wait().is_some_and(|status| status.success()));
+    assert_eq!(pid(&mut second), server);
+    drop(gateway);
+    second.close();
+    assert!(second.wait().is_some());
+    place.assert_nothing_left();
+}
+
+#[test]
+fn the_options_and_questions_of_a_client_reach_the_gateway() {
+    let place = Place::with("one", &Script::new().ask(Ask::Elicitation));
+    let _gateway = place.gateway();
+    let mut hub = place.hub_for(&[], &json!({ "elicitation": {} }));
+    let id = hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } }));
+    loop {
+        let message = hub.message();
+        if message["method"] == "elicitation/create" {
+            let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
+            let reply = json!({ "jsonrpc": "2.0", "id": message["id"], "result": answer });
+            hub.send(&reply.to_string());
+        } else if message["id"] == id {
+            assert!(text(&message).contains("Ada"), "{message}");
+            assert!(text(&message).starts_with("This is output from MCP server"), "{message}");
+            return;
+        }
+        assert!(!message.is_null(), "the hub has exited");
+    }
+}
+
+#[test]
+fn another_configuration_is_not_mixed_with_that_of_the_gateway() {
+    let place = Place::with("one", &Script::new());
+    let _gateway = place.gateway();
+    let other = place.path("other.json");
+    std::fs::write(&other, r#"{"mcp":{"servers":{}}}"#).unwrap();
+    let mut command = place.command(&["--config", other.to_str().unwrap(), "mcp-server", "--hub"]);
+    let mut hub = openclaw_testkit::StdioClient::run(&mut command);
+    hub.initialize("2025-11-25");
+    assert_eq!(hub.request("tools/list", &json!({}))["result"]["tools"], json!([]));
+}

@@ -1,0 +1,195 @@
+//! The suite for servers, against a reference server with its fixtures: directly, and through the hub.
+//! Every check that passes directly must pass through the hub.
+
+use std::fs;
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use super::suite::Suite;
+use crate::peers;
+use crate::shell::{Failure, Run as _, cargo, failed, hold, root};
+
+/// The versions, and what the reference server is started as.
+const VERSIONS: [(&str, &str); 2] = [("2025-11-25", "legacy"), ("2026-07-28", "modern")];
+/// Name prefixes of scenarios that are not run: extensions that the reference server does not
+/// implement, and a scenario for which it has no validation.
+const LEFT_OUT: [&str; 3] = ["tasks-", "sep-2640-", "http-custom-header-server-validation"];
+/// Scenarios in which fewer checks apply to the hub: it replies with JSON where it can, so that there is
+/// no stream to resume.
+const NO_STREAM: [&str; 1] = ["server-sse-polling"];
+/// How long a process may take to start.
+const START: Duration = Duration::from_secs(30);
+
+/// A process that exits when its stdin closes, and is killed on drop.
+struct Running {
+    child: Child,
+    input: Option<ChildStdin>,
+    /// The first line of its output: its address.
+    url: String,
+}
+
+impl Running {
+    fn start(command: &mut Command, input: &str) -> Result<Self, Failure> {
+        let name = command.get_program().to_string_lossy().into_owned();
+        let cannot = |error: &std::io::Error| Failure::new(format!("cannot run `{name}`: {error}"));
+        let command = command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| cannot(&error))?;
+        let mut stdin = child.stdin.take();
+        if let Some(stdin) = &mut stdin {
+            stdin.write_all(input.as_bytes()).map_err(|error| cannot(&error))?;
+        }
+        let mut url = String::new();
+        if let Some(output) = child.stdout.take() {
+            let _ = BufReader::new(output).read_line(&mut url);
+        }
+        Ok(Self { child, input: stdin, url: url.trim().to_owned() })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.input = None;
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs all scenarios of both versions, and prints a table.
+pub(super) fn run(filter: Option<&str>) -> Result<(), Failure> {
+    let peers = peers::install()?;
+    let suite = Suite::of(&peers);
+    cargo("build").args(["--quiet", "--release", "--package", "openclaw"]).run()?;
+    let (results, _lock) = hold("conformance")?;
+    let listing = suite.list_servers()?;
+    let mut problems = Vec::new();
+    println!("{:<50}{:<12}{:>7}{:>5}  verdict", "scenario", "version", "direct", "hub");
+    for (version, era) in VERSIONS {
+        let folder = results.join(format!("hub-{era}"));
+        let fixture = fixture(&suite, &peers, era)?;
+        let hub = hub(&suite, &folder, &fixture.url)?;
+        for scenario in scenarios(&listing, version) {
+            let is_left_out = LEFT_OUT.iter().any(|beginning| scenario.starts_with(beginning));
+            if is_left_out || filter.is_some_and(|filter| !scenario.contains(filter)) {
+                continue;
+            }
+            let place = folder.join("results").join(scenario);
+            let direct =
+                suite.run_server(&fixture.url, scenario, version, &place.join("direct"))?;
+            let through =
+                suite.run_server(&hub.proxy.url, scenario, version, &place.join("hub"))?;
+            let reference = if NO_STREAM.contains(&scenario) { 0 } else { direct.passed };
+            let word = match (direct.failed.is_empty(), through.failed.is_empty()) {
+                (false, _) => "fails directly",
+                (true, false) => "fails through the hub",
+                (true, true) if through.passed < reference => "fewer checks through the hub",
+                (true, true) => "ok",
+            };
+            let (ours, theirs) = (through.passed, direct.passed);
+            println!("{scenario:<50}{version:<12}{theirs:>7}{ours:>5}  {word}");
+            direct.failed.iter().chain(&through.failed).for_each(|reason| println!("    {reason}"));
+            if word != "ok" {
+                problems.push(format!("{scenario} {version}: {word}; see {}", place.display()));
+            }
+        }
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(format!("conformance:\n  {}", problems.join("\n  "))))
+}
+
+/// The names of the scenarios of a version, from lines like `  - ping [2025-06-18,2025-11-25]`.
+fn scenarios<'a>(listing: &'a str, version: &str) -> Vec<&'a str> {
+    let lines = listing.lines().filter_map(|line| line.trim().strip_prefix("- ")?.split_once(" ["));
+    lines
+        .filter(|(_, versions)| versions.trim_end_matches(']').split(',').any(|it| it == version))
+        .map(|(name, _)| name)
+        .collect()
+}
+
+/// Starts the reference server.
+fn fixture(suite: &Suite, peers: &Path, era: &str) -> Result<Running, Failure> {
+    let script = root().join("crates/openclaw-testkit/peers/conformance_server.mjs");
+    Running::start(suite.script(&script).arg(peers.join("node")).arg(era), "")
+}
+
+/// A gateway with the reference server behind it, and what adds its token to requests.
+struct Hub {
+    gateway: Child,
+    proxy: Running,
+}
+
+impl Drop for Hub {
+    fn drop(&mut self) {
+        let _ = self.gateway.kill();
+        let _ = self.gateway.wait();
+    }
+}
+
+fn hub(suite: &Suite, state: &Path, server: &str) -> Result<Hub, Failure> {
+    if state.exists() {
+        fs::remove_dir_all(state).map_err(|error| failed(state, &error))?;
+    }
+    fs::create_dir_all(state).map_err(|error| failed(state, &error))?;
+    let entry = json!({
+        "url": server, "approval": "never", "sampling": { "allow": "always" }, "roots": true,
+    });
+    let config = json!({ "mcp": { "servers": { "fixture": entry } } });
+    let file = state.join("openclaw.json");
+    fs::write(&file, config.to_string()).map_err(|error| failed(&file, &error))?;
+    let name = format!("openclaw{}", std::env::consts::EXE_SUFFIX);
+    let program = root().join("target/release").join(name);
+    let mut command = Command::new(&program);
+    command
+        .args(["gateway", "run", "--port", "0"])
+        .env("OPENCLAW_STATE_DIR", state)
+        .env("OPENCLAW_KEYCHAIN", "off")
+        .env_remove("OPENCLAW_CONFIG_PATH")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null());
+    let mut gateway = command.spawn().map_err(|error| failed(&program, &error))?;
+    let end = Instant::now() + START;
+    let running: Value = loop {
+        let text = fs::read_to_string(state.join("gateway.json")).unwrap_or_default();
+        if let Ok(running) = serde_json::from_str(&text) {
+            break running;
+        }
+        if Instant::now() > end || gateway.try_wait().is_ok_and(|status| status.is_some()) {
+            let _ = gateway.kill();
+            return Err(Failure::new("the gateway does not start"));
+        }
+        thread::sleep(Duration::from_millis(20));
+    };
+    let text = |key: &str| running[key].as_str().unwrap_or_default().to_owned();
+    let url = text("url").replace("ws://", "http://");
+    // Unwrapped; with one server, names are those of the server.
+    let url = format!("{}/mcp?wrap=false", url.trim_end_matches('/'));
+    let script = root().join("xtask/src/conformance/proxy.mjs");
+    let proxy = Running::start(suite.script(&script).arg(url), &format!("{}\n", text("token")));
+    match proxy {
+        Ok(proxy) => Ok(Hub { gateway, proxy }),
+        Err(error) => {
+            let _ = gateway.kill();
+            Err(error)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::scenarios;
+
+    #[test]
+    fn scenarios_are_selected_by_version() {
+        let listing =
+            "Server scenarios:\n  - ping [2025-06-18,2025-11-25]\n  - caching [2026-07-28]\n";
+        assert_eq!(scenarios(listing, "2025-11-25"), ["ping"]);
+        assert_eq!(scenarios(listing, "2026-07-28"), ["caching"]);
+    }
+}
