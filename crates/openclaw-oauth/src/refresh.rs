@@ -39,7 +39,7 @@ impl Authorizer {
         }
         let store = &self.0.options.store;
         let lease = store.lock(&self.0.key, LOCK_PATIENCE).await?;
-        let grant = match store.load(&self.0.key).await? {
+        let (grant, was_interrupted) = match store.load(&self.0.key).await? {
             None => {
                 self.adopt(None);
                 return Err(AuthError::LoginRequired);
@@ -50,7 +50,7 @@ impl Authorizer {
                 self.adopt(Some(Arc::clone(&grant)));
                 return Ok(grant);
             }
-            Some(stored) => stored.grant,
+            Some(stored) => (stored.grant, stored.refreshing_since.is_some()),
         };
         let Some(refresh_token) = &grant.refresh_token else {
             return match self.0.options.settings.grant {
@@ -73,7 +73,10 @@ impl Authorizer {
             }
             Err(error) if ends_grant(&client, &error) => {
                 // It will not be accepted another time: only a login helps.
-                tracing::warn!(server = %self.0.key.server, %error, "the refresh token is no longer valid");
+                tracing::warn!(
+                    server = %self.0.key.server, %error, was_interrupted,
+                    "the refresh token is no longer valid"
+                );
                 let ended = ended(grant, &error);
                 store.save(&lease, &ended).await?;
                 self.adopt(Some(Arc::new(ended)));
@@ -141,6 +144,7 @@ fn renewed(grant: Grant, response: TokenResponse) -> Grant {
         refresh_token: response.refresh_token.or(grant.refresh_token),
         scopes: response.scopes.map_or(grant.scopes, |scopes| scopes.into_iter().collect()),
         dpop: grant.dpop.filter(|_| is_bound),
+        client: ClientIdentity { auth: response.client_auth, ..grant.client },
         ..grant
     }
 }

@@ -4,6 +4,7 @@ use openclaw_secrets::SecretString;
 use serde_json::{Map, Value};
 
 use crate::challenge::scopes;
+use crate::client::TokenAuth;
 use crate::error::AuthError;
 use crate::http::{Response, invalid, quoted, temporary};
 use crate::token::{ID_JAG, REQUEST};
@@ -35,16 +36,27 @@ pub struct TokenResponse {
     pub refresh_token: Option<SecretString>,
     /// The granted scopes. `None` if they are those that were requested.
     pub scopes: Option<Vec<String>>,
+    /// How the client authenticated itself.
+    pub client_auth: TokenAuth,
 }
 
 impl TokenResponse {
-    pub(crate) fn parse(response: &Response, has_proof: bool) -> Result<Self, AuthError> {
+    pub(crate) fn parse(
+        response: &Response,
+        has_proof: bool,
+        client_auth: TokenAuth,
+    ) -> Result<Self, AuthError> {
         let object = response.object(REQUEST)?;
-        Self::read(&object, has_proof).map_err(|cause| invalid(REQUEST, &response.url, cause))
+        let read = Self::read(&object, has_proof, client_auth);
+        read.map_err(|cause| invalid(REQUEST, &response.url, cause))
     }
 
     /// Errors do not quote the response: it contains tokens.
-    fn read(object: &Map<String, Value>, has_proof: bool) -> Result<Self, &'static str> {
+    fn read(
+        object: &Map<String, Value>,
+        has_proof: bool,
+        client_auth: TokenAuth,
+    ) -> Result<Self, &'static str> {
         let text = |name| object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let access_token = text("access_token").ok_or("no access_token")?;
         if access_token.len() > MAX_TOKEN
@@ -66,6 +78,7 @@ impl TokenResponse {
             expires_in: lifetime(object.get("expires_in"))?,
             refresh_token,
             scopes: text("scope").map(scopes).filter(|scopes| !scopes.is_empty()),
+            client_auth,
         })
     }
 }

@@ -107,6 +107,9 @@ pub struct OAuthScript {
     pub client_id_documents: bool,
     /// Clients that are registered from the start: id and secret.
     pub clients: Vec<(String, Option<String>)>,
+    /// Whether secrets are accepted in the form only. The metadata offers the header, too, like that of
+    /// servers of the Python SDK.
+    pub secrets_in_form: bool,
     /// Whether the metadata announces the parameter `iss`.
     pub announces_iss: bool,
     /// The parameter `iss` of the redirect to the client.
@@ -145,6 +148,7 @@ impl Default for OAuthScript {
             registration: true,
             client_id_documents: false,
             clients: Vec::new(),
+            secrets_in_form: false,
             announces_iss: true,
             iss: Parameter::Correct,
             state: Parameter::Correct,

@@ -98,8 +98,18 @@ impl Shared {
     fn tokens_for_code(&self, request: &OAuthRequest) -> Result<Response<Body>, Refusal> {
         let client_id = self.authenticate(request)?;
         let get = |name: &str| request.form.get(name).map(String::as_str).unwrap_or_default();
-        if get("grant_type") != "authorization_code" {
-            return Err((400, "unsupported_grant_type", ""));
+        match get("grant_type") {
+            "authorization_code" => {}
+            "client_credentials" => {
+                self.check_resource(request)?;
+                let (scope, lifetime) = {
+                    let script = lock(&self.script);
+                    (script.scope.clone(), script.lifetime)
+                };
+                let tokens = lock(&self.tokens).issue(&client_id, &scope, lifetime, false);
+                return Ok(self.token_response(&tokens));
+            }
+            _ => return Err((400, "unsupported_grant_type", "")),
         }
         let code = lock(&self.tokens).take_code(get("code"));
         let code = code.ok_or((400, "invalid_grant", "unknown code"))?;
@@ -192,9 +202,11 @@ impl Shared {
         registered.or_else(|| is_document.then(by_document))
     }
 
-    /// Returns the client of a request with the right secret, in the header or in the form.
+    /// Returns the client of a request with the right secret, in the header or in the form; if the
+    /// script wants the form, only there.
     fn authenticate(&self, request: &OAuthRequest) -> Result<String, Refusal> {
         let header = request.headers.get("authorization").and_then(|it| it.strip_prefix("Basic "));
+        let header = header.filter(|_| !lock(&self.script).secrets_in_form);
         let (id, secret) = match header {
             Some(encoded) => {
                 let decoded = BASE64_STANDARD.decode(encoded).unwrap_or_default();
