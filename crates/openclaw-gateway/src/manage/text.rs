@@ -202,6 +202,7 @@ mod tests {
             removed: names(0),
             changed: names(1),
             error: None,
+            needs_login: false,
             hint: None,
             last_lines: Vec::new(),
         };
