@@ -273,7 +273,7 @@ impl Authorizer {
         let load = || async { self.stored().await.map(drop) };
         self.0.loaded.get_or_try_init(load).await?;
         let Some(grant) = self.0.current.load_full() else { return Ok(None) };
-        if grant.is_fresh(jwt::now_signed()) {
+        if !grant.needs_refresh(jwt::now_signed()) {
             return Ok(Some(grant));
         }
         match self.renew(&grant).await {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use crate::authorizer::{Authorizer, LOCK_PATIENCE};
+use crate::challenge::Scheme;
 use crate::client::{ClientIdentity, Registration};
 use crate::dpop::DpopKey;
 use crate::error::AuthError;
@@ -12,7 +13,7 @@ use crate::grant::Grant;
 use crate::jwt;
 use crate::metadata::Discovery;
 use crate::settings::GrantType;
-use crate::token::{TokenResponse, TokenType};
+use crate::token::TokenResponse;
 
 /// The error code for a client that is unknown, or failed to authenticate.
 const INVALID_CLIENT: &str = "invalid_client";
@@ -136,7 +137,7 @@ fn ended(mut grant: Grant, error: &AuthError) -> Grant {
 fn renewed(grant: Grant, response: TokenResponse) -> Grant {
     let now = jwt::now_signed();
     let lifetime = response.expires_in.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
-    let is_bound = response.token_type == TokenType::Dpop;
+    let is_bound = response.token_type == Scheme::Dpop;
     Grant {
         access_token: response.access_token,
         issued_at: now,

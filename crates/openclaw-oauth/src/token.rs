@@ -18,7 +18,7 @@ use crate::peers::Peers;
 use crate::settings::Enterprise;
 use crate::token_response::{check_error, error_code, id_jag};
 
-pub use crate::token_response::{TokenResponse, TokenType};
+pub use crate::token_response::TokenResponse;
 
 /// The grant type of assertions.
 pub(crate) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";

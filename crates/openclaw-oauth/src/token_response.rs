@@ -3,7 +3,7 @@
 use openclaw_secrets::SecretString;
 use serde_json::{Map, Value};
 
-use crate::challenge::scopes;
+use crate::challenge::{Scheme, scopes};
 use crate::client::TokenAuth;
 use crate::error::AuthError;
 use crate::http::{Response, invalid, quoted, temporary};
@@ -14,22 +14,13 @@ const MAX_LIFETIME: u64 = 10 * 365 * 24 * 60 * 60;
 /// Maximum length of a token: it must fit in a header.
 const MAX_TOKEN: usize = 16 * 1024;
 
-/// How a token must be presented.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenType {
-    /// `Authorization: Bearer`.
-    Bearer,
-    /// `Authorization: DPoP`, with a proof (RFC 9449).
-    Dpop,
-}
-
 /// A successful token response.
 #[derive(Debug, Clone)]
 pub struct TokenResponse {
     /// The access token: visible ASCII characters.
     pub access_token: SecretString,
     /// How it must be presented.
-    pub token_type: TokenType,
+    pub token_type: Scheme,
     /// Its lifetime in seconds, from 1 to ten years. `None` if the server did not say.
     pub expires_in: Option<u64>,
     /// The refresh token.
@@ -65,8 +56,8 @@ impl TokenResponse {
             return Err("an access token that does not fit in a header");
         }
         let token_type = match text("token_type").map(str::to_ascii_lowercase).as_deref() {
-            Some("bearer") => TokenType::Bearer,
-            Some("dpop") if has_proof => TokenType::Dpop,
+            Some("bearer") => Scheme::Bearer,
+            Some("dpop") if has_proof => Scheme::Dpop,
             Some("dpop") => return Err("a DPoP token without a key"),
             Some(_) => return Err("an unsupported token_type"),
             None => return Err("no token_type"),

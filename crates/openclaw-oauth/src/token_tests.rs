@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::authorize::tests::{client, discovery};
+use crate::challenge::Scheme;
 use crate::dpop::tests::verified;
 use crate::test_server::{Reply, Request, TestServer};
 
@@ -77,7 +78,7 @@ async fn a_code_is_exchanged_with_its_verifier_and_resource() {
     let request = AuthorizationRequest::new(&discovery, setup.client.clone(), redirect).unwrap();
     let token = setup.endpoint().exchange_code(&request, &"c&d".into()).await.unwrap();
     assert_eq!(token.access_token.expose(), "at-1");
-    assert_eq!((token.token_type, token.expires_in), (TokenType::Bearer, Some(3600)));
+    assert_eq!((token.token_type, token.expires_in), (Scheme::Bearer, Some(3600)));
     assert!(token.refresh_token.is_none() && token.scopes.is_none());
     let expected = form(&[
         ("grant_type", "authorization_code"),
@@ -231,7 +232,7 @@ async fn a_required_nonce_leads_to_one_retry_and_is_remembered() {
     let mut setup = Setup::of(TestServer::start(|_| with_nonce).await, TokenAuth::None);
     setup.dpop = Some(DpopKey::generate().unwrap());
     let token = setup.endpoint().client_credentials(&[]).await.unwrap();
-    assert_eq!(token.token_type, TokenType::Dpop);
+    assert_eq!(token.token_type, Scheme::Dpop);
     assert_eq!(setup.test.requests().len(), 2);
     let (_, claims) = verified(&setup.last().headers["dpop"]);
     let target = format!("http://{}/token", setup.test.address);
@@ -253,7 +254,7 @@ async fn a_nonce_that_is_never_accepted_does_not_loop() {
     let mut setup = Setup::new(TokenAuth::None, Reply::json(200, &good())).await;
     setup.dpop = Some(DpopKey::generate().unwrap());
     let token = setup.endpoint().client_credentials(&[]).await.unwrap();
-    assert_eq!(token.token_type, TokenType::Bearer);
+    assert_eq!(token.token_type, Scheme::Bearer);
 }
 
 #[tokio::test]
