@@ -67,7 +67,7 @@ fn servers(statuses: &[ServerStatus]) -> String {
 }
 
 /// Lists the skills of the servers, whose descriptions are untrusted. `None` without any.
-fn skills(skills: &[ServerEntry<ListedSkill>]) -> Option<Text> {
+fn skills(skills: &[ServerEntry<Arc<ListedSkill>>]) -> Option<Text> {
     let clean = |text: &str| clean_line(Untrusted::new(text), MAX_DESCRIPTION);
     let lines = skills.iter().take(MAX_SKILLS).map(|of| {
         let (server, skill) = (&of.server, &of.entry);

@@ -58,14 +58,14 @@ impl AgentTools {
     }
 
     /// Returns the skills of all servers. Their files are read like resources, and verified.
-    pub fn skills(&self) -> Vec<ServerEntry<ListedSkill>> {
+    pub fn skills(&self) -> Vec<ServerEntry<Arc<ListedSkill>>> {
         entries(self.members(), |inventory| inventory.skills.clone())
     }
 
     /// Like [`skills`](Self::skills), without those that the agent may not read.
-    pub fn readable_skills(&self) -> Vec<ServerEntry<ListedSkill>> {
+    pub fn readable_skills(&self) -> Vec<ServerEntry<Arc<ListedSkill>>> {
         let Some(tool) = self.resource_tool() else { return Vec::new() };
-        let is_allowed = |of: &ServerEntry<ListedSkill>| {
+        let is_allowed = |of: &ServerEntry<Arc<ListedSkill>>| {
             let member = self.member(&of.server);
             member.is_some_and(|member| member.decide_resource(&of.entry.uri) == Decision::Allowed)
         };

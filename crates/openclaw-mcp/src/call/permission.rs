@@ -34,7 +34,7 @@ impl Member {
     pub(crate) fn resource_rule(&self, uri: &str) -> ApprovalRule {
         let inventory = self.server.cache().inventory();
         let is_listed = inventory.resources.iter().any(|resource| resource.uri == uri)
-            || inventory.skill_of(uri).is_some_and(|skill| skill.lists(uri));
+            || inventory.skill_of(uri).is_some_and(|skill| skill.files().any(|file| file == uri));
         if is_listed || self.is_configured(uri) { self.rule() } else { ApprovalRule::Unlisted }
     }
 

@@ -1,6 +1,7 @@
 //! The tool that gives an agent access to the resources and skills of its servers (B14): without a
 //! URI it lists them, with one it reads.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -174,8 +175,13 @@ impl ResourceTool {
                 let name = format!("skill {}", entry.name());
                 line(server, &entry.uri, &name, Some(entry.description()))
             });
+        // Their files may be among the resources, too.
+        let files: HashSet<(&str, &str)> = skills
+            .iter()
+            .flat_map(|of| of.entry.files().map(|uri| (of.server.as_str(), uri)))
+            .collect();
         let is_skill = |of: &ServerEntry<ListedResource>| {
-            skills.iter().any(|it| it.server == of.server && it.entry.lists(&of.entry.uri))
+            files.contains(&(of.server.as_str(), of.entry.uri.as_str()))
         };
         let wanted_resources = resources
             .iter()

@@ -100,7 +100,7 @@ impl InventoryCache {
     }
 
     /// Adds a skill that the server does not list.
-    pub(crate) fn add_skill(&self, skill: ListedSkill) {
+    pub(crate) fn add_skill(&self, skill: Arc<ListedSkill>) {
         self.replace(|old| old.with_skill(skill));
     }
 

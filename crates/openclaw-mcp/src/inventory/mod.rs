@@ -41,7 +41,7 @@ pub struct Inventory {
     pub prompts: Vec<ListedPrompt>,
     /// Its skills.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub skills: Vec<ListedSkill>,
+    pub skills: Vec<Arc<ListedSkill>>,
     /// Entries that were left out and why, for users.
     #[serde(skip)]
     pub left_out: Vec<LeftOut>,
@@ -115,7 +115,7 @@ impl Inventory {
     }
 
     /// Returns the inventory with a skill that the server does not list.
-    pub(crate) fn with_skill(&self, skill: ListedSkill) -> Self {
+    pub(crate) fn with_skill(&self, skill: Arc<ListedSkill>) -> Self {
         let mut inventory = self.clone();
         inventory.skills.retain(|known| known.uri != skill.uri);
         if inventory.skills.len() < MAX_SKILLS {

@@ -23,7 +23,7 @@ pub(crate) struct Update {
     resources: Option<Fresh<ListedResource>>,
     templates: Option<Fresh<ListedTemplate>>,
     prompts: Option<Fresh<ListedPrompt>>,
-    skills: Option<Fresh<ListedSkill>>,
+    skills: Option<Fresh<Arc<ListedSkill>>>,
 }
 
 /// A list that was read again.
@@ -68,7 +68,7 @@ impl Update {
             resources: Fresh::if_any(server, Kind::Resource, resources),
             templates: Fresh::if_any(server, Kind::Template, templates),
             prompts: Fresh::if_any(server, Kind::Prompt, prompts),
-            skills: Fresh::if_any(server, Kind::Skill, skills),
+            skills: Fresh::if_any(server, Kind::Skill, skills).map(Fresh::shared),
         })
     }
 

@@ -129,12 +129,13 @@ impl Node {
     }
 }
 
-/// Whether a plain scalar is this value in the core schema of YAML 1.2.
+/// Whether a plain scalar is this value in the core schema of YAML 1.2, or is a flag of YAML 1.1.
 fn is_written(text: &str, value: &Value) -> bool {
+    let is_one_of = |words: [&str; 3]| words.iter().any(|word| text.eq_ignore_ascii_case(word));
     match value {
         Value::Null => matches!(text, "" | "~" | "null" | "Null" | "NULL"),
-        Value::Bool(true) => matches!(text, "true" | "True" | "TRUE"),
-        Value::Bool(false) => matches!(text, "false" | "False" | "FALSE"),
+        Value::Bool(true) => is_one_of(["true", "yes", "on"]),
+        Value::Bool(false) => is_one_of(["false", "no", "off"]),
         Value::Number(number) => match number.as_i64() {
             Some(number) => integer(text) == Some(number) || float(text) == Some(number as f64),
             None => number.as_f64().is_some_and(|number| float(text) == Some(number)),
@@ -185,6 +186,7 @@ mod tests {
             "a: 1.0\nb: 2026-01-01\nc: yes",
             &json!({"a": "1.0", "b": "2026-01-01", "c": "yes"})
         ));
+        assert!(same("a: yes\nb: Off", &json!({"a": true, "b": false})), "YAML 1.1");
         assert!(same("a: 0x10\nb: 1e3", &json!({"a": 16, "b": 1000})));
     }
 

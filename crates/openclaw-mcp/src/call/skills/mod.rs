@@ -5,6 +5,8 @@
 
 mod frontmatter;
 
+use std::sync::Arc;
+
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
@@ -37,7 +39,7 @@ enum Mismatch {
 
 impl Inventory {
     /// Returns the skill that a URI belongs to; of nested ones, the innermost.
-    pub(crate) fn skill_of(&self, uri: &str) -> Option<&ListedSkill> {
+    pub(crate) fn skill_of(&self, uri: &str) -> Option<&Arc<ListedSkill>> {
         let skills = self.skills.iter().filter(|skill| skill.contains(uri));
         skills.max_by_key(|skill| skill.uri.len())
     }
@@ -50,16 +52,17 @@ pub(super) async fn skill_of(
     connection: &Connection,
     uri: &str,
     limits: Limits,
-) -> Option<ListedSkill> {
+) -> Option<Arc<ListedSkill>> {
     if let Some(skill) = server.cache().inventory().skill_of(uri) {
-        return Some(skill.clone());
+        return Some(Arc::clone(skill));
     }
     if !connection.about().offers.skills || !uri.ends_with("/SKILL.md") {
         return None;
     }
     // If the connection fails, the next request fails, too.
     let skill = connection.skill(uri, limits).await.ok().flatten()?;
-    server.cache().add_skill(skill.clone());
+    let skill = Arc::new(skill);
+    server.cache().add_skill(Arc::clone(&skill));
     Some(skill)
 }
 

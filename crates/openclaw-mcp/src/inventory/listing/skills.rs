@@ -77,12 +77,14 @@ impl ListedSkill {
         self.frontmatter.get(key).and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Whether a URI is one of its files, as far as they are listed.
-    pub(crate) fn lists(&self, uri: &str) -> bool {
-        match &self.resources {
-            SkillFiles::Listed(files) => files.iter().any(|file| file.uri == uri),
-            SkillFiles::Dynamic(_) => self.uri == uri,
-        }
+    /// The URIs of its files, as far as they are listed.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &str> {
+        let listed = match &self.resources {
+            SkillFiles::Listed(files) => files.as_slice(),
+            SkillFiles::Dynamic(_) => &[],
+        };
+        let all = listed.iter().map(|file| file.uri.as_str());
+        all.chain(std::iter::once(self.uri.as_str()))
     }
 
     /// Whether a URI is in its folder.
