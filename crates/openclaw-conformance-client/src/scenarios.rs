@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 
 use openclaw_mcp::fleet::agent::AgentTools;
+use openclaw_mcp::inventory::listing::SkillFiles;
 use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -29,13 +30,19 @@ pub(crate) enum Scenario {
     SchemaEcho,
     /// Sends one request of every kind.
     OneOfEach,
+    /// Reads all files of every skill, up to one that is refused.
+    Skills,
 }
 
 impl Scenario {
     pub(crate) fn new(name: &str, context: Option<&str>) -> Result<Self, Problem> {
         let call = |tool: &str, arguments: Value| Self::Calls(vec![(tool.to_owned(), arguments)]);
         Ok(match name {
-            "initialize" | "request-metadata" | "json-schema-ref-no-deref" => Self::ConnectOnly,
+            "initialize"
+            | "request-metadata"
+            | "json-schema-ref-no-deref"
+            | "sep-2640-client-no-prefetch" => Self::ConnectOnly,
+            name if name.starts_with("sep-2640-client-verify-") => Self::Skills,
             "tools_call" => call("add_numbers", json!({ "a": 5, "b": 3 })),
             "elicitation-sep1034-client-defaults" => {
                 call("test_client_elicitation_defaults", json!({}))
@@ -91,6 +98,16 @@ impl Scenario {
                 let tool = tool.ok_or("the tool with the schema is not listed")?;
                 let schema = Value::Object((*tool.listed().input_schema).clone());
                 call(tools, "json_schema_echo", &json!({ "schema": schema })).await?;
+            }
+            Self::Skills => {
+                let by_hand = CallContext::by_hand(WHO);
+                for skill in tools.skills() {
+                    let SkillFiles::Listed(files) = &skill.entry.resources else { continue };
+                    succeeded(&tools.read(&skill.server, &skill.entry.uri, &by_hand).await)?;
+                    for file in files {
+                        succeeded(&tools.read(&skill.server, &file.uri, &by_hand).await)?;
+                    }
+                }
             }
             Self::OneOfEach => {
                 call(tools, "test_headers", &json!({})).await?;

@@ -27,7 +27,9 @@ pub struct ProxyAddress(Url);
 
 /// A text that is not a valid proxy URL.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a proxy URL must be `http://host:port` or `https://host:port`")]
+#[error(
+    "a proxy URL must be `http://host:port`, or begin with `https://`, `socks5://` or `socks5h://`"
+)]
 pub struct BadProxy;
 
 impl FromStr for ProxyAddress {
@@ -42,7 +44,8 @@ impl TryFrom<Url> for ProxyAddress {
     type Error = BadProxy;
 
     fn try_from(url: Url) -> Result<Self, BadProxy> {
-        let fits = matches!(url.scheme(), "http" | "https") && url.host().is_some();
+        let schemes = ["http", "https", "socks5", "socks5h"];
+        let fits = schemes.contains(&url.scheme()) && url.host().is_some();
         if fits { Ok(Self(url)) } else { Err(BadProxy) }
     }
 }

@@ -205,16 +205,6 @@ impl CallbackParams {
         Ok(Self { code: Some(text.into()), is_bare: true, ..params })
     }
 
-    /// Returns the state, for finding the request that this is the response to.
-    pub fn state(&self) -> Option<&SecretString> {
-        self.state.as_ref()
-    }
-
-    /// Whether this is a code alone, without state and issuer.
-    pub fn is_bare(&self) -> bool {
-        self.is_bare
-    }
-
     fn code(&self) -> Result<SecretString, AuthError> {
         if let Some(error) = &self.error {
             return Err(AuthError::Rejected {

@@ -129,7 +129,7 @@ fn an_error_is_a_rejection_in_clean_words() {
 fn a_bare_code_is_accepted_only_where_the_user_pasted_it() {
     let request = request(&discovery(ISSUER));
     let bare = CallbackParams::parse(" 4/abc==\n").unwrap();
-    assert!(bare.is_bare() && request.check(&bare).is_err());
+    assert!(bare.is_bare && request.check(&bare).is_err());
     assert_eq!(request.check_pasted(&bare).unwrap().expose(), "4/abc==");
     let whole = CallbackParams::parse("?code=c&state=wrong").unwrap();
     assert!(request.check_pasted(&whole).is_err());
@@ -144,7 +144,7 @@ fn callbacks_are_read_in_every_form() {
         "code=c&state=s",
     ] {
         let params = CallbackParams::parse(text).unwrap();
-        assert_eq!(params.state().unwrap().expose(), "s", "{text}");
+        assert_eq!(params.state.as_ref().unwrap().expose(), "s", "{text}");
         assert_eq!(params.code().unwrap().expose(), "c", "{text}");
     }
     for bad in ["", "  ", "two words", "https://x.example/callback", "?state=s", "code=a&code=b"] {

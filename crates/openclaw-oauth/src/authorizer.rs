@@ -15,13 +15,14 @@ use url::Url;
 
 use crate::challenge::Challenge;
 use crate::client::{self, ClientIdentity};
-use crate::dpop::{DpopKey, Nonces, PROOF_HEADER};
+use crate::dpop::{DpopKey, PROOF_HEADER};
 use crate::error::AuthError;
 use crate::grant::{Grant, GrantKey};
 use crate::http::{HttpClient, HttpOptions};
 use crate::jwt;
 use crate::login::LoginPrompt;
 use crate::metadata::{self, Discovery};
+use crate::peers::Peers;
 use crate::refresh::issued;
 use crate::settings::{AuthSettings, GrantType};
 use crate::store::{GrantStore, KeyPlace, Lease, Version};
@@ -89,7 +90,7 @@ impl AuthorizerOptions {
 pub(crate) struct Inner {
     pub(crate) key: GrantKey,
     pub(crate) options: AuthorizerOptions,
-    nonces: Nonces,
+    peers: Peers,
     /// The grant in use.
     pub(crate) current: ArcSwapOption<Grant>,
     /// The grant before: its token may still be valid, and is still redacted.
@@ -113,7 +114,7 @@ impl fmt::Debug for Authorizer {
 /// What was tried for one request, so that it is tried once.
 #[derive(Debug, Default)]
 pub struct Attempts {
-    nonce: bool,
+    proof: bool,
     renewed: bool,
     obtained: bool,
     step_ups: u8,
@@ -130,7 +131,7 @@ impl Authorizer {
         Self(Arc::new(Inner {
             key,
             options,
-            nonces: Nonces::default(),
+            peers: Peers::default(),
             current: ArcSwapOption::empty(),
             previous: ArcSwapOption::empty(),
             loaded: OnceCell::new(),
@@ -163,8 +164,7 @@ impl Authorizer {
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
         if let Some(key) = &grant.dpop {
-            let nonce = self.0.nonces.get(url);
-            let proof = key.proof(method.as_str(), url, Some(token), nonce.as_deref())?;
+            let proof = key.proof(method.as_str(), url, Some(token), &self.0.peers)?;
             if let Ok(proof) = HeaderValue::try_from(proof) {
                 headers.insert(HeaderName::from_static(PROOF_HEADER), proof);
             }
@@ -198,8 +198,12 @@ impl Authorizer {
     ) -> Result<(), AuthError> {
         let challenge = Challenge::parse(headers);
         self.note_nonce(headers);
-        let wants_nonce = challenge.as_ref().is_some_and(Challenge::is_use_dpop_nonce);
-        if wants_nonce && sent.is_some() && !std::mem::replace(&mut attempts.nonce, true) {
+        let needs_proof = challenge.as_ref().is_some_and(|challenge| {
+            challenge.is_use_dpop_nonce()
+                || challenge.is_invalid_dpop_proof()
+                    && self.0.peers.note_time(&self.0.options.url, headers)
+        });
+        if needs_proof && sent.is_some() && !std::mem::replace(&mut attempts.proof, true) {
             return Ok(());
         }
         if status == StatusCode::FORBIDDEN {
@@ -226,7 +230,7 @@ impl Authorizer {
 
     /// Remembers the DPoP nonce of a response, which replaces the last one (RFC 9449, section 8.2).
     pub fn note_nonce(&self, headers: &HeaderMap) {
-        self.0.nonces.remember(&self.0.options.url, headers);
+        self.0.peers.note_nonce(&self.0.options.url, headers);
     }
 
     /// Returns the version of the stored grant: it changes when another process logs in or out.
@@ -269,7 +273,7 @@ impl Authorizer {
         let load = || async { self.stored().await.map(drop) };
         self.0.loaded.get_or_try_init(load).await?;
         let Some(grant) = self.0.current.load_full() else { return Ok(None) };
-        if grant.is_fresh(jwt::now_signed()) {
+        if !grant.needs_refresh(jwt::now_signed()) {
             return Ok(Some(grant));
         }
         match self.renew(&grant).await {
@@ -329,17 +333,21 @@ impl Authorizer {
         scopes: &BTreeSet<String>,
     ) -> Result<(), AuthError> {
         let options = &self.0.options;
+        let is_other = |grant: &Grant| {
+            sent.is_none_or(|sent| sent.0.access_token != grant.access_token)
+                && scopes.is_subset(&grant.scopes)
+        };
         if !matches!(options.settings.grant, GrantType::AuthorizationCode) {
             let lease = options.store.lock(&self.0.key, LOCK_PATIENCE).await?;
+            // Another task or process was first.
+            if self.stored().await.ok().flatten().is_some_and(|stored| is_other(&stored)) {
+                return Ok(());
+            }
             return Box::pin(self.obtain_as_machine(&lease, scopes)).await.map(drop);
         }
         let prompt = options.prompt.as_ref().filter(|_| options.logs_in || !scopes.is_empty());
         let Some(prompt) = prompt else { return Err(AuthError::LoginRequired) };
         let _one_at_a_time = self.0.asking.lock().await;
-        let is_other = |grant: &Grant| {
-            sent.is_none_or(|sent| sent.0.access_token != grant.access_token)
-                && scopes.is_subset(&grant.scopes)
-        };
         // The user has logged in for another request meanwhile.
         if self.0.current.load_full().is_some_and(|current| is_other(&current)) {
             return Ok(());
@@ -400,7 +408,7 @@ impl Authorizer {
         dpop: Option<&'a DpopKey>,
     ) -> TokenEndpoint<'a> {
         let http = &self.0.options.http;
-        TokenEndpoint { http, url, client, resource, dpop, nonces: &self.0.nonces }
+        TokenEndpoint { http, url, client, resource, dpop, peers: &self.0.peers }
     }
 
     /// Uses a grant from now on. Its tokens, and those of the one before, are redacted from logs.

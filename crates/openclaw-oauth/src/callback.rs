@@ -87,7 +87,7 @@ impl CallbackListener {
         // It ends when `outcome` is dropped.
         let task = tokio::spawn(serve(self.listener, login));
         match finds.recv().await {
-            Some(query) => Ok(Callback { query, outcome, task }),
+            Some(query) => Ok(Callback { query: SecretString::from(query), outcome, task }),
             None => Err(io::Error::other("the server for the login failed")),
         }
     }
@@ -97,7 +97,8 @@ impl CallbackListener {
 /// is dropped instead, the browser shows that the login failed.
 #[derive(Debug)]
 pub struct Callback {
-    query: String,
+    /// Secret: it has the code.
+    query: SecretString,
     outcome: watch::Sender<Option<Outcome>>,
     task: JoinHandle<()>,
 }
@@ -116,7 +117,7 @@ impl Callback {
     /// verified.
     #[must_use]
     pub fn query(&self) -> &str {
-        &self.query
+        self.query.expose()
     }
 
     /// Shows the outcome in the browser and closes the port. Takes at most a few seconds.

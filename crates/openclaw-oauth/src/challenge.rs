@@ -61,6 +61,11 @@ impl Challenge {
         self.error.as_deref() == Some("insufficient_scope")
     }
 
+    /// Whether the proof was rejected, perhaps because of its time (RFC 9449, section 7.1).
+    pub fn is_invalid_dpop_proof(&self) -> bool {
+        self.error.as_deref() == Some("invalid_dpop_proof")
+    }
+
     /// Whether the request must be repeated with the server's nonce (RFC 9449, section 9).
     pub fn is_use_dpop_nonce(&self) -> bool {
         self.error.as_deref() == Some("use_dpop_nonce") && self.dpop_nonce.is_some()

@@ -1,8 +1,7 @@
 //! Tokens that are bound to a key, so that a stolen token is useless (DPoP, RFC 9449).
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use aws_lc_rs::rand::SystemRandom;
 use aws_lc_rs::signature::{ECDSA_P256_SHA256_FIXED_SIGNING, EcdsaKeyPair, KeyPair as _};
@@ -18,6 +17,7 @@ use zeroize::Zeroizing;
 
 use crate::error::AuthError;
 use crate::jwt::{self, encode};
+use crate::peers::Peers;
 
 /// The algorithm of our keys.
 pub const ALGORITHM: &str = "ES256";
@@ -26,8 +26,6 @@ pub const PROOF_HEADER: &str = "dpop";
 /// The header with which a server hands out a nonce.
 pub const NONCE_HEADER: &str = "dpop-nonce";
 
-/// Maximum number of servers whose nonces are kept.
-const MAX_ORIGINS: usize = 64;
 /// Maximum length of a nonce.
 const MAX_NONCE: usize = 1024;
 
@@ -54,9 +52,8 @@ impl DpopKey {
 
     /// Returns the proof for one request, to be sent in the [`PROOF_HEADER`]. A proof is used once.
     ///
-    /// The access token is given for requests to an MCP server and omitted for token requests. The
-    /// nonce is the latest one of the server, see [`Nonces`]. Query and fragment of the URL are
-    /// ignored.
+    /// The access token is given for requests to an MCP server and omitted for token requests. Nonce
+    /// and time are taken from what the server said before. Query and fragment of the URL are ignored.
     ///
     /// # Errors
     /// If the key cannot sign, or there is no randomness.
@@ -65,7 +62,7 @@ impl DpopKey {
         method: &str,
         url: &Url,
         access_token: Option<&str>,
-        nonce: Option<&str>,
+        peers: &Peers,
     ) -> Result<String, AuthError> {
         let mut target = url.clone();
         target.set_query(None);
@@ -74,12 +71,12 @@ impl DpopKey {
             "jti": jwt::random()?,
             "htm": method,
             "htu": target.as_str(),
-            "iat": jwt::now(),
+            "iat": peers.now(url),
         });
         if let Some(token) = access_token {
             claims["ath"] = URL_SAFE_NO_PAD.encode(Sha256::digest(token)).into();
         }
-        if let Some(nonce) = nonce {
+        if let Some(nonce) = peers.nonce(url) {
             claims["nonce"] = nonce.into();
         }
         let header = json!({"typ": "dpop+jwt", "alg": ALGORITHM, "jwk": self.public_key()});
@@ -134,40 +131,6 @@ impl<'de> Deserialize<'de> for DpopKey {
         let pair = EcdsaKeyPair::from_pkcs8(&ECDSA_P256_SHA256_FIXED_SIGNING, &der)
             .map_err(|_| D::Error::custom("a DPoP key that is not PKCS#8 of P-256"))?;
         Ok(Self { pair: Arc::new(pair), pkcs8 })
-    }
-}
-
-/// The latest DPoP nonce of each server, by origin. Clones share them.
-#[derive(Clone, Default)]
-pub struct Nonces(Arc<Mutex<VecDeque<(String, String)>>>);
-
-impl Nonces {
-    /// Returns the latest nonce of the server of a URL.
-    pub fn get(&self, url: &Url) -> Option<String> {
-        let origin = url.origin().ascii_serialization();
-        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        known.iter().find(|(of, _)| *of == origin).map(|(_, nonce)| nonce.clone())
-    }
-
-    /// Remembers the nonce of a response, and returns whether there was a new one.
-    pub fn remember(&self, url: &Url, headers: &HeaderMap) -> bool {
-        let Some(nonce) = nonce(headers) else { return false };
-        let origin = url.origin().ascii_serialization();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let before = known.iter().position(|(of, _)| *of == origin);
-        let before = before.and_then(|at| known.remove(at));
-        let is_new = before.is_none_or(|(_, before)| before != nonce);
-        if known.len() >= MAX_ORIGINS {
-            known.pop_front();
-        }
-        known.push_back((origin, nonce));
-        is_new
-    }
-}
-
-impl fmt::Debug for Nonces {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Nonces").finish_non_exhaustive()
     }
 }
 

@@ -79,12 +79,6 @@ impl Grant {
         own.chain(&self.client.secret).chain(&self.client.private_key)
     }
 
-    /// Whether the access token is used as it is: not expired and not due for a refresh.
-    #[must_use]
-    pub fn is_fresh(&self, now: i64) -> bool {
-        !self.needs_refresh(now)
-    }
-
     /// Whether the access token is due for a refresh at `now`, in Unix seconds: 60 s before it
     /// expires, or a tenth of its lifetime if that is under 2 min. A token without expiry is used
     /// until the server responds with a 401.

@@ -59,7 +59,7 @@ fn debug_output_shows_no_secret() {
 #[test]
 fn a_token_is_renewed_a_minute_before_it_expires() {
     let grant = grant("access");
-    assert!(grant.is_fresh(4539));
+    assert!(!grant.needs_refresh(4539));
     assert!(grant.needs_refresh(4540) && !grant.is_expired(4540));
     assert!(grant.is_expired(4600));
 }
@@ -67,16 +67,16 @@ fn a_token_is_renewed_a_minute_before_it_expires() {
 #[test]
 fn a_short_lived_token_is_renewed_after_nine_tenths_of_its_life() {
     let lives = |seconds: i64| Grant { expires_at: Some(1000 + seconds), ..grant("access") };
-    assert!(lives(30).is_fresh(1026) && lives(30).needs_refresh(1027));
-    assert!(lives(119).is_fresh(1107) && lives(119).needs_refresh(1108));
-    assert!(lives(120).is_fresh(1059) && lives(120).needs_refresh(1060));
+    assert!(!lives(30).needs_refresh(1026) && lives(30).needs_refresh(1027));
+    assert!(!lives(119).needs_refresh(1107) && lives(119).needs_refresh(1108));
+    assert!(!lives(120).needs_refresh(1059) && lives(120).needs_refresh(1060));
     assert!(lives(0).needs_refresh(1000) && lives(-5).needs_refresh(1000));
 }
 
 #[test]
 fn a_token_without_expiry_is_used_until_it_is_rejected() {
     let grant = Grant { expires_at: None, ..grant("access") };
-    assert!(grant.is_fresh(i64::MAX) && !grant.is_expired(i64::MAX));
+    assert!(!grant.needs_refresh(i64::MAX) && !grant.is_expired(i64::MAX));
 }
 
 #[test]

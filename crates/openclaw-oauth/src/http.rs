@@ -16,7 +16,7 @@ use reqwest::dns::Resolve;
 use reqwest::{Certificate, Client};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
-use tokio::sync::OnceCell;
+use tokio::sync::Mutex;
 use url::{Host, Url, form_urlencoded};
 
 use crate::error::AuthError;
@@ -31,6 +31,9 @@ const MAX_BODY: usize = 256 * 1024;
 /// Maximum length of a quoted text of another party.
 const MAX_QUOTE: usize = 200;
 
+/// Returns the proxy for a URL, or `None` for a direct connection.
+pub type ProxyChoice = Arc<dyn Fn(&Url) -> Option<Url> + Send + Sync>;
+
 /// Options of an [`HttpClient`].
 #[derive(Clone)]
 pub struct HttpOptions {
@@ -39,8 +42,8 @@ pub struct HttpOptions {
     /// Whether certificates of [`trusted`](Self::trusted) hosts are verified. Those of other hosts
     /// always are.
     pub verify: bool,
-    /// The proxy for all requests. It resolves names itself.
-    pub proxy: Option<Url>,
+    /// Chooses the proxy for a URL. It resolves names itself.
+    pub proxy: Option<ProxyChoice>,
     /// URLs that the user configured. Their hosts may be private or on this machine.
     pub trusted: Vec<Url>,
     /// The resolver; the system's if absent. Its results are checked in any case.
@@ -139,21 +142,35 @@ impl Response {
 #[derive(Clone, Debug)]
 pub struct HttpClient(Arc<Inner>);
 
-#[derive(Debug)]
 struct Inner {
     trusted: Vec<Url>,
     verify: bool,
-    options: ClientOptions,
-    /// Created at the first request: loading the system's certificates is slow.
-    client: OnceCell<Client>,
-    unverified: OnceCell<Client>,
+    proxy: Option<ProxyChoice>,
+    roots: Vec<Certificate>,
+    resolver: Option<Arc<dyn Resolve>>,
+    /// Created when they are needed: loading the system's certificates is slow. The environment names
+    /// three proxies at most.
+    clients: Mutex<Vec<(Kind, Client)>>,
+}
+
+/// What distinguishes the clients.
+#[derive(Clone, PartialEq)]
+struct Kind {
+    proxy: Option<ProxyAddress>,
+    verifies: bool,
+}
+
+impl fmt::Debug for Inner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Inner").field("verify", &self.verify).finish_non_exhaustive()
+    }
 }
 
 impl HttpClient {
     /// Returns a client.
     ///
     /// # Errors
-    /// If a certificate or the proxy's URL is invalid.
+    /// If a certificate is invalid.
     pub fn new(options: HttpOptions) -> Result<Self, AuthError> {
         let HttpOptions { extra_roots, verify, proxy, trusted, resolver } = options;
         let mut roots = Vec::new();
@@ -164,24 +181,15 @@ impl HttpClient {
                 cause: "it has no valid PEM certificate".to_owned(),
             })?);
         }
-        let proxy = proxy
-            .map(ProxyAddress::try_from)
-            .transpose()
-            .map_err(|error| AuthError::Setting { setting: "proxy", cause: error.to_string() })?;
-        let options = ClientOptions {
-            allow_private: allowed(&trusted),
-            proxy,
-            roots: if roots.is_empty() { Roots::System } else { Roots::Extra(roots) },
-            resolver,
-        };
-        let (client, unverified) = (OnceCell::new(), OnceCell::new());
-        Ok(Self(Arc::new(Inner { trusted, verify, options, client, unverified })))
+        let clients = Mutex::default();
+        Ok(Self(Arc::new(Inner { trusted, verify, proxy, roots, resolver, clients })))
     }
 
     /// Checks whether a URL may be contacted, or opened in a browser.
     ///
     /// # Errors
-    /// [`AuthError::Refused`] if it is not https, has a user or password, or is private.
+    /// [`AuthError::Refused`] if it is not https, has a user or password, or is private; another error
+    /// if its proxy is invalid.
     pub fn check(&self, what: &'static str, url: &Url) -> Result<(), AuthError> {
         let refused = |cause| AuthError::Refused { what, url: AuthError::shown(url), cause };
         let host = url.host().ok_or_else(|| refused("not a web URL"))?;
@@ -193,11 +201,12 @@ impl HttpClient {
         if !url.username().is_empty() || url.password().is_some() {
             return Err(refused("a user name or password in the URL"));
         }
+        let proxy = self.proxy(url)?;
         let is_fine = match &host {
             Host::Ipv4(address) => is_public((*address).into()),
             Host::Ipv6(address) => is_public((*address).into()),
             // What other names resolve to is checked by the resolver, but not by a proxy.
-            Host::Domain(name) => match &self.0.options.proxy {
+            Host::Domain(name) => match &proxy {
                 Some(proxy) => !is_internal_name(name) && !proxy.is_host(name),
                 None => !is_loopback(&host),
             },
@@ -301,15 +310,36 @@ impl HttpClient {
         Ok(Response { status, headers, body, url: url.clone() })
     }
 
-    async fn client(&self, url: &Url) -> Result<&Client, AuthError> {
-        let inner = &*self.0;
-        let made = if inner.verify || !self.is_trusted(url) {
-            inner.client.get_or_try_init(|| guarded(&inner.options)).await
-        } else {
-            let options = ClientOptions { roots: Roots::Unverified, ..inner.options.clone() };
-            inner.unverified.get_or_try_init(|| async move { guarded(&options).await }).await
+    async fn client(&self, url: &Url) -> Result<Client, AuthError> {
+        let (inner, kind) = (&*self.0, self.kind(url)?);
+        let mut clients = inner.clients.lock().await;
+        if let Some((_, client)) = clients.iter().find(|(known, _)| *known == kind) {
+            return Ok(client.clone());
+        }
+        let roots = match inner.roots.as_slice() {
+            _ if !kind.verifies => Roots::Unverified,
+            [] => Roots::System,
+            extra => Roots::Extra(extra.to_vec()),
         };
-        made.map_err(|error| AuthError::Setting { setting: "tls", cause: error.to_string() })
+        let options = ClientOptions {
+            allow_private: allowed(&inner.trusted),
+            proxy: kind.proxy.clone(),
+            roots,
+            resolver: inner.resolver.clone(),
+        };
+        let client = guarded(&options).await.map_err(|error| setting("tls", &error))?;
+        clients.push((kind, client.clone()));
+        Ok(client)
+    }
+
+    fn kind(&self, url: &Url) -> Result<Kind, AuthError> {
+        let verifies = self.0.verify || !self.is_trusted(url);
+        Ok(Kind { proxy: self.proxy(url)?, verifies })
+    }
+
+    fn proxy(&self, url: &Url) -> Result<Option<ProxyAddress>, AuthError> {
+        let proxy = self.0.proxy.as_ref().and_then(|choose| choose(url));
+        proxy.map(ProxyAddress::try_from).transpose().map_err(|error| setting("proxy", &error))
     }
 
     /// Whether the user configured a URL with the same host.
@@ -319,6 +349,10 @@ impl HttpClient {
             |trusted: &Url| trusted.host() == url.host() || (is_here(trusted) && is_here(url));
         self.0.trusted.iter().any(is_same)
     }
+}
+
+fn setting(setting: &'static str, cause: &dyn std::error::Error) -> AuthError {
+    AuthError::Setting { setting, cause: cause.to_string() }
 }
 
 /// Names whose addresses are not checked. Address literals are never resolved.

@@ -6,6 +6,7 @@ use reqwest::dns::{Addrs, Name, Resolving};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 use tokio_rustls::rustls::crypto::aws_lc_rs::default_provider;
@@ -71,10 +72,16 @@ fn a_configured_host_may_be_private_but_only_that_one() {
     assert!(checked(&here, "https://10.0.0.3/").is_err());
 }
 
+/// Returns a client with one proxy for all URLs.
+fn behind(proxy: &str) -> HttpClient {
+    let proxy: Url = proxy.parse().unwrap();
+    let choice: ProxyChoice = Arc::new(move |_| Some(proxy.clone()));
+    HttpClient::new(HttpOptions { proxy: Some(choice), ..HttpOptions::default() }).unwrap()
+}
+
 #[test]
 fn behind_a_proxy_names_that_are_never_public_are_refused() {
-    let proxy = Some("http://proxy.example:3128".parse().unwrap());
-    let http = HttpClient::new(HttpOptions { proxy, ..HttpOptions::default() }).unwrap();
+    let http = behind("http://proxy.example:3128");
     assert_eq!(checked(&http, "https://as.example.org/"), Ok(()));
     for bad in ["https://db/", "https://metadata.google.internal/", "https://proxy.example/"] {
         assert!(checked(&http, bad).is_err(), "{bad}");
@@ -83,8 +90,8 @@ fn behind_a_proxy_names_that_are_never_public_are_refused() {
 
 #[test]
 fn bad_options_are_reported() {
-    let proxy = Some("socks5://x.example".parse().unwrap());
-    assert!(HttpClient::new(HttpOptions { proxy, ..HttpOptions::default() }).is_err());
+    let error = behind("ftp://x.example").check(WHAT, &"https://a.example/".parse().unwrap());
+    assert!(matches!(error, Err(AuthError::Setting { setting: "proxy", .. })), "{error:?}");
     let extra_roots = vec![b"nonsense".to_vec()];
     assert!(HttpClient::new(HttpOptions { extra_roots, ..HttpOptions::default() }).is_err());
 }
@@ -111,6 +118,41 @@ async fn a_name_that_leads_to_a_private_address_is_refused_unless_configured() {
     assert!(matches!(error, AuthError::Refused { .. }), "{error}");
     let error = http.get(WHAT, &"https://mcp.example.com:1/".parse().unwrap()).await.unwrap_err();
     assert!(error.is_temporary(), "{error}");
+}
+
+/// Returns the URL of a proxy that closes every connection, and what it is sent first.
+async fn proxy(scheme: &str) -> (Url, JoinHandle<Vec<u8>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("{scheme}://{}", listener.local_addr().unwrap()).parse().unwrap();
+    let sent = tokio::spawn(async move {
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut sent = vec![0; 1024];
+        let read = stream.read(&mut sent).await.unwrap();
+        sent.truncate(read);
+        sent
+    });
+    (url, sent)
+}
+
+#[tokio::test]
+async fn each_url_is_reached_through_its_own_proxy_or_directly() {
+    let server = TestServer::fixed(Reply::json(200, &json!({}))).await;
+    let ((tunnel, to_tunnel), (socks, to_socks)) = (proxy("http").await, proxy("socks5h").await);
+    let choice: ProxyChoice = Arc::new(move |url| match url.host_str() {
+        Some("as.example.com") => Some(tunnel.clone()),
+        Some("idp.example.com") => Some(socks.clone()),
+        _ => None,
+    });
+    let trusted = vec![server.url("/")];
+    let options = HttpOptions { proxy: Some(choice), trusted, ..HttpOptions::default() };
+    let http = HttpClient::new(options).unwrap();
+    http.get(WHAT, &server.url("/")).await.unwrap();
+    for url in ["https://as.example.com/x", "https://idp.example.com/x"] {
+        let error = http.get(WHAT, &url.parse().unwrap()).await.unwrap_err();
+        assert!(error.is_temporary(), "{error}");
+    }
+    assert!(to_tunnel.await.unwrap().starts_with(b"CONNECT as.example.com:443 "));
+    assert_eq!(to_socks.await.unwrap().first(), Some(&5), "the version of SOCKS");
 }
 
 #[tokio::test]
@@ -244,15 +286,13 @@ async fn a_private_certificate_needs_its_root_or_no_verification() {
     }
 }
 
-#[tokio::test]
-async fn certificates_of_hosts_that_a_server_names_are_always_verified() {
+#[test]
+fn certificates_of_hosts_that_a_server_names_are_always_verified() {
     let trusted: Url = "https://mcp.example.com/".parse().unwrap();
     let named: Url = "https://as.example.org/".parse().unwrap();
     let options =
         HttpOptions { verify: false, trusted: vec![trusted.clone()], ..HttpOptions::default() };
     let http = HttpClient::new(options).unwrap();
-    let (trusted, named) =
-        (http.client(&trusted).await.unwrap(), http.client(&named).await.unwrap());
-    assert!(std::ptr::eq(named, http.0.client.get().unwrap()));
-    assert!(std::ptr::eq(trusted, http.0.unverified.get().unwrap()));
+    assert!(http.kind(&named).unwrap().verifies);
+    assert!(!http.kind(&trusted).unwrap().verifies);
 }

@@ -124,12 +124,16 @@ impl SigningKey {
     }
 
     /// Returns the assertion with which a client authenticates at an authorization server
-    /// (RFC 7523, section 2.2). Its audience is the issuer.
+    /// (RFC 7523, section 2.2). Its audience is the issuer, and `now` its Unix time in seconds.
     ///
     /// # Errors
     /// If the key cannot sign, or there is no randomness.
-    pub fn client_assertion(&self, client: &str, issuer: &str) -> Result<SecretString, AuthError> {
-        let now = now();
+    pub fn client_assertion(
+        &self,
+        client: &str,
+        issuer: &str,
+        now: u64,
+    ) -> Result<SecretString, AuthError> {
         let claims = json!({
             "iss": client,
             "sub": client,

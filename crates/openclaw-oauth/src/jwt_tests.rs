@@ -35,14 +35,14 @@ fn verified(
 fn an_assertion_names_the_client_and_the_issuer() {
     let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
     let key = SigningKey::from_pem(&pem(pair.to_pkcs8v1().unwrap().as_ref()), None).unwrap();
-    let token = key.client_assertion("me", "https://as.example").unwrap();
+    let token = key.client_assertion("me", "https://as.example", now()).unwrap();
     let public = pair.public_key().as_ref();
     let (header, claims) = verified(&token, &ECDSA_P256_SHA256_FIXED, public);
     assert_eq!(header, json!({"alg": "ES256", "typ": "JWT"}));
     assert_eq!((&claims["iss"], &claims["sub"]), (&json!("me"), &json!("me")));
     assert_eq!(claims["aud"], "https://as.example");
     assert!(claims["exp"].as_u64().unwrap() > now() && claims["iat"].as_u64().unwrap() <= now());
-    let again = key.client_assertion("me", "https://as.example").unwrap();
+    let again = key.client_assertion("me", "https://as.example", now()).unwrap();
     assert_ne!(verified(&again, &ECDSA_P256_SHA256_FIXED, public).1["jti"], claims["jti"]);
 }
 

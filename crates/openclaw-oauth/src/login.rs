@@ -301,7 +301,10 @@ impl Authorizer {
             let cause = "the authorization server has no revocation endpoint";
             return Ok(Logout::Forgotten(cause.to_owned()));
         };
-        let client = grant.client.clone().with_settings(&options.settings)?;
+        let client = match grant.client.clone().with_settings(&options.settings) {
+            Ok(client) => client,
+            Err(error) => return Ok(Logout::Forgotten(error.to_string())),
+        };
         let (token, is_refresh_token) = match &grant.refresh_token {
             Some(token) => (token, true),
             None => (&grant.access_token, false),

@@ -153,7 +153,8 @@ async fn resource_document(
     let known = resource_places(server_url).into_iter().map(|url| (url, false));
     for (url, is_named) in named.into_iter().chain(known) {
         match fetch(http, RESOURCE, &url).await {
-            Ok(Some(response)) => match response.document::<ResourceDocument>(RESOURCE) {
+            Ok(response) if !response.status.is_success() => {}
+            Ok(response) => match response.document::<ResourceDocument>(RESOURCE) {
                 Ok(document) if belongs(&document.resource, server_url) => {
                     return Ok(Some(document));
                 }
@@ -165,7 +166,6 @@ async fn resource_document(
                 // A website that answers every path with a page.
                 Err(error) => tracing::debug!(%error, "no metadata at a well-known place"),
             },
-            Ok(None) => {}
             Err(error) => failed = failed.or(Some(error)),
         }
     }
@@ -188,7 +188,7 @@ fn resource_places(server_url: &Url) -> Vec<Url> {
 
 /// Whether a resource is the server, or contains it: same origin, and a prefix of the path.
 fn belongs(resource: &str, server_url: &Url) -> bool {
-    let Ok(resource) = Url::parse(resource) else { return false };
+    let Some(resource) = strict_url(resource) else { return false };
     let path = resource.path().trim_end_matches('/');
     let rest = server_url.path().strip_prefix(path);
     resource.origin().is_tuple()
@@ -219,8 +219,7 @@ async fn configured_server(
         "/" => vec![canonical(configured), configured.to_string()],
         _ => vec![configured.to_string()],
     };
-    let found = server_document(http, configured, &issuers, is_login).await?;
-    found.ok_or_else(|| invalid(SERVER, configured, "not found"))
+    Ok(server_document(http, configured, &issuers, is_login).await?)
 }
 
 async fn named_server(
@@ -230,13 +229,12 @@ async fn named_server(
 ) -> Result<AuthorizationServer, AuthError> {
     let mut failed = None;
     for issuer in named.iter().take(MAX_SERVERS) {
-        let outcome = match Url::parse(issuer) {
-            Ok(url) => {
+        let outcome = match strict_url(issuer) {
+            Some(url) => {
                 let issuers = std::slice::from_ref(issuer);
-                let found = server_document(http, &url, issuers, is_login).await;
-                found.and_then(|found| found.ok_or_else(|| invalid(SERVER, &url, "not found")))
+                server_document(http, &url, issuers, is_login).await.map_err(AuthError::from)
             }
-            Err(_) => Err(AuthError::Unsupported {
+            None => Err(AuthError::Unsupported {
                 issuer: quoted(issuer),
                 cause: "has an invalid URL".to_owned(),
             }),
@@ -258,11 +256,14 @@ async fn legacy_server(
     let root = at(server_url, "/");
     let issuer = canonical(&root);
     let issuers = [issuer.clone(), root.to_string()];
-    if let Some(server) = server_document(http, &root, &issuers, is_login).await? {
-        return Ok(server);
+    match server_document(http, &root, &issuers, is_login).await {
+        Ok(server) => return Ok(server),
+        Err(NoServer::Unusable(error)) => return Err(error),
+        Err(NoServer::Absent(error)) => {
+            tracing::debug!(issuer, %error, "no metadata: using the default endpoints");
+        }
     }
     http.check("the login", &root)?;
-    tracing::debug!(issuer, "no metadata: using the default endpoints");
     Ok(AuthorizationServer {
         issuer,
         authorization_endpoint: Some(at(server_url, "/authorize")),
@@ -279,36 +280,59 @@ async fn legacy_server(
     })
 }
 
+/// Why the metadata of an authorization server cannot be used.
+enum NoServer {
+    /// There is none. The error says what is there instead, such as a web page.
+    Absent(AuthError),
+    /// There is some, and it is invalid; or it cannot be fetched now.
+    Unusable(AuthError),
+}
+
+impl From<NoServer> for AuthError {
+    fn from(reason: NoServer) -> Self {
+        match reason {
+            NoServer::Absent(error) | NoServer::Unusable(error) => error,
+        }
+    }
+}
+
 async fn server_document(
     http: &HttpClient,
     url: &Url,
     issuers: &[String],
     is_login: bool,
-) -> Result<Option<AuthorizationServer>, AuthError> {
-    http.check(SERVER, url)?;
+) -> Result<AuthorizationServer, NoServer> {
+    http.check(SERVER, url).map_err(NoServer::Unusable)?;
     if url.query().is_some() || url.fragment().is_some() {
-        return Err(invalid(SERVER, url, "an issuer has no query and no fragment"));
+        let cause = "an issuer has no query and no fragment";
+        return Err(NoServer::Unusable(invalid(SERVER, url, cause)));
     }
-    let mut failed = None;
+    let (mut failed, mut odd, mut missing) = (None, None, None);
     for place in server_places(url) {
         let response = match fetch(http, SERVER, &place).await {
-            Ok(Some(response)) => response,
-            Ok(None) => continue,
+            Ok(response) => response,
             Err(error) => {
                 failed = failed.or(Some(error));
                 continue;
             }
         };
-        if let Err(error) = response.object(SERVER) {
-            tracing::debug!(%error, "no metadata at a well-known place");
-            continue;
-        }
-        match checked(http, &response, issuers, is_login) {
-            Ok(server) => return Ok(Some(server)),
-            Err(error) => failed = failed.or(Some(error)),
+        if !response.status.is_success() {
+            let cause = format!("HTTP {}", response.status.as_u16());
+            missing = missing.or(Some(invalid(SERVER, &response.url, &cause)));
+        } else if let Err(error) = response.object(SERVER) {
+            odd = odd.or(Some(error));
+        } else {
+            match checked(http, &response, issuers, is_login) {
+                Ok(server) => return Ok(server),
+                Err(error) => failed = failed.or(Some(error)),
+            }
         }
     }
-    failed.map_or(Ok(None), Err)
+    if let Some(error) = failed {
+        return Err(NoServer::Unusable(error));
+    }
+    let absent = odd.or(missing).unwrap_or_else(|| invalid(SERVER, url, "not found"));
+    Err(NoServer::Absent(absent))
 }
 
 /// RFC 8414, section 3.1, then OpenID Connect with the path inserted and appended.
@@ -361,17 +385,16 @@ fn checked(
     Ok(server)
 }
 
-/// Returns a successful response, or `None` if the document does not exist.
-async fn fetch(
-    http: &HttpClient,
-    what: &'static str,
-    url: &Url,
-) -> Result<Option<Response>, AuthError> {
+/// Returns a response that is not about an outage.
+async fn fetch(http: &HttpClient, what: &'static str, url: &Url) -> Result<Response, AuthError> {
     let response = http.get(what, url).await?;
-    if let Some(error) = temporary(what, &response) {
-        return Err(error);
-    }
-    Ok(Some(response).filter(|response| response.status.is_success()))
+    temporary(what, &response).map_or(Ok(response), Err)
+}
+
+/// Parses a URL that is also shown and compared as it is written: parsing would drop line breaks.
+fn strict_url(text: &str) -> Option<Url> {
+    let is_odd = |c: char| c.is_control() || c.is_whitespace();
+    Url::parse(text).ok().filter(|_| !text.contains(is_odd))
 }
 
 /// Returns another path at the same origin.

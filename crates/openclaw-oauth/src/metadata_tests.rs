@@ -200,7 +200,34 @@ async fn an_outage_or_a_bad_issuer_does_not_lead_to_the_default_endpoints() {
     assert!(found(&server, None).await.is_err());
     let server = serving(&[(PRM, resource("/mcp", "BASE"))]).await;
     let error = found(&server, None).await.unwrap_err();
-    assert!(error.to_string().ends_with("not found"), "{error}");
+    assert!(error.to_string().ends_with("HTTP 404"), "{error}");
+}
+
+#[tokio::test]
+async fn what_arrives_in_the_place_of_metadata_is_named() {
+    for (body, cause) in [
+        (json!("html"), "HTML instead of JSON"),
+        (json!(["x"]), "not a JSON object"),
+        (json!(403), "HTTP 403"),
+    ] {
+        let server = serving(&[(PRM, resource("/mcp", "BASE")), (AS, body)]).await;
+        let error = found(&server, None).await.unwrap_err();
+        assert!(error.to_string().ends_with(cause), "{error}");
+        assert!(!error.is_temporary(), "{error}");
+    }
+    // A website that answers every path with a page may still be an old server.
+    let server = serving(&[(PRM, json!("html")), (AS, json!("html"))]).await;
+    assert_eq!(found(&server, None).await.unwrap().server.token_endpoint, server.url("/token"));
+}
+
+#[tokio::test]
+async fn an_issuer_or_resource_with_a_line_break_is_refused() {
+    let document = resource("/mcp", "BASE\nx");
+    let server = serving(&[(PRM, document), (AS, metadata("BASE\nx"))]).await;
+    let error = found(&server, None).await.unwrap_err();
+    assert!(error.to_string().contains("has an invalid URL"), "{error}");
+    let server = serving(&[(PRM, resource("/m\ncp", "BASE"))]).await;
+    assert!(found(&server, None).await.unwrap_err().to_string().contains("another resource"));
 }
 
 #[tokio::test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use crate::authorizer::{Authorizer, LOCK_PATIENCE};
+use crate::challenge::Scheme;
 use crate::client::{ClientIdentity, Registration};
 use crate::dpop::DpopKey;
 use crate::error::AuthError;
@@ -12,7 +13,7 @@ use crate::grant::Grant;
 use crate::jwt;
 use crate::metadata::Discovery;
 use crate::settings::GrantType;
-use crate::token::{TokenResponse, TokenType};
+use crate::token::TokenResponse;
 
 /// The error code for a client that is unknown, or failed to authenticate.
 const INVALID_CLIENT: &str = "invalid_client";
@@ -39,7 +40,7 @@ impl Authorizer {
         }
         let store = &self.0.options.store;
         let lease = store.lock(&self.0.key, LOCK_PATIENCE).await?;
-        let grant = match store.load(&self.0.key).await? {
+        let (grant, was_interrupted) = match store.load(&self.0.key).await? {
             None => {
                 self.adopt(None);
                 return Err(AuthError::LoginRequired);
@@ -50,7 +51,7 @@ impl Authorizer {
                 self.adopt(Some(Arc::clone(&grant)));
                 return Ok(grant);
             }
-            Some(stored) => stored.grant,
+            Some(stored) => (stored.grant, stored.refreshing_since.is_some()),
         };
         let Some(refresh_token) = &grant.refresh_token else {
             return match self.0.options.settings.grant {
@@ -73,7 +74,10 @@ impl Authorizer {
             }
             Err(error) if ends_grant(&client, &error) => {
                 // It will not be accepted another time: only a login helps.
-                tracing::warn!(server = %self.0.key.server, %error, "the refresh token is no longer valid");
+                tracing::warn!(
+                    server = %self.0.key.server, %error, was_interrupted,
+                    "the refresh token is no longer valid"
+                );
                 let ended = ended(grant, &error);
                 store.save(&lease, &ended).await?;
                 self.adopt(Some(Arc::new(ended)));
@@ -133,7 +137,7 @@ fn ended(mut grant: Grant, error: &AuthError) -> Grant {
 fn renewed(grant: Grant, response: TokenResponse) -> Grant {
     let now = jwt::now_signed();
     let lifetime = response.expires_in.map(|seconds| i64::try_from(seconds).unwrap_or(i64::MAX));
-    let is_bound = response.token_type == TokenType::Dpop;
+    let is_bound = response.token_type == Scheme::Dpop;
     Grant {
         access_token: response.access_token,
         issued_at: now,
@@ -141,6 +145,7 @@ fn renewed(grant: Grant, response: TokenResponse) -> Grant {
         refresh_token: response.refresh_token.or(grant.refresh_token),
         scopes: response.scopes.map_or(grant.scopes, |scopes| scopes.into_iter().collect()),
         dpop: grant.dpop.filter(|_| is_bound),
+        client: ClientIdentity { auth: response.client_auth, ..grant.client },
         ..grant
     }
 }

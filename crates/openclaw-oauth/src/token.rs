@@ -4,20 +4,21 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::header::AUTHORIZATION;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderValue, StatusCode};
 use openclaw_secrets::SecretString;
 use url::{Url, form_urlencoded};
 
 use crate::authorize::AuthorizationRequest;
-use crate::client::{ClientIdentity, TokenAuth};
-use crate::dpop::{DpopKey, Nonces, PROOF_HEADER};
+use crate::client::{ClientIdentity, Registration, TokenAuth};
+use crate::dpop::{DpopKey, PROOF_HEADER};
 use crate::error::AuthError;
 use crate::http::{HttpClient, Response};
-use crate::jwt::SigningKey;
+use crate::jwt::{self, SigningKey};
+use crate::peers::Peers;
 use crate::settings::Enterprise;
 use crate::token_response::{check_error, error_code, id_jag};
 
-pub use crate::token_response::{TokenResponse, TokenType};
+pub use crate::token_response::TokenResponse;
 
 /// The grant type of assertions.
 pub(crate) const JWT_BEARER: &str = "urn:ietf:params:oauth:grant-type:jwt-bearer";
@@ -43,8 +44,8 @@ pub struct TokenEndpoint<'a> {
     pub resource: &'a str,
     /// The key to bind tokens to.
     pub dpop: Option<&'a DpopKey>,
-    /// The nonces of servers.
-    pub nonces: &'a Nonces,
+    /// What servers said before.
+    pub peers: &'a Peers,
 }
 
 type Form<'a> = Vec<(&'a str, &'a str)>;
@@ -152,26 +153,63 @@ impl TokenEndpoint<'_> {
         form.push(("resource", self.resource));
         let grant = form.first().map_or("", |(_, grant)| grant);
         tracing::debug!(issuer = %self.client.issuer, grant, "requesting a token");
-        let mut response = self.send(&form).await?;
-        // RFC 9449, section 8: the request was not processed, so this is not a second attempt.
-        if error_code(&response).as_deref() == Some("use_dpop_nonce")
-            && self.dpop.is_some()
-            && self.nonces.remember(self.url, &response.headers)
-        {
-            response = self.send(&form).await?;
+        let mut auth = self.client.auth;
+        let mut response = self.send(&form, auth).await?;
+        // A request without client authentication or proof was not processed, so none of these is a
+        // second attempt.
+        if self.is_provable(&response) {
+            response = self.send(&form, auth).await?;
         }
-        self.nonces.remember(self.url, &response.headers);
+        if let Some(other) = self.other_method(&response).filter(|_| grant != JWT_BEARER) {
+            tracing::debug!(issuer = %self.client.issuer, method = other.name(), "trying another method");
+            auth = other;
+            response = self.send(&form, auth).await?;
+        }
+        self.peers.note_nonce(self.url, &response.headers);
         check_error(REQUEST, &response)?;
-        TokenResponse::parse(&response, self.dpop.is_some())
+        TokenResponse::parse(&response, self.dpop.is_some(), auth)
     }
 
-    async fn send(&self, form: &Form<'_>) -> Result<Response, AuthError> {
-        let authentication = ClientAuthentication::new(self.client)?;
+    /// Whether a rejected proof or assertion may be accepted now: with the nonce of the response (RFC
+    /// 9449, section 8), or with its time.
+    fn is_provable(&self, response: &Response) -> bool {
+        let signs = self.client.auth == TokenAuth::PrivateKeyJwt;
+        match error_code(response).as_deref() {
+            Some("use_dpop_nonce") if self.dpop.is_some() => {
+                self.peers.note_nonce(self.url, &response.headers)
+            }
+            Some("invalid_dpop_proof") if self.dpop.is_some() => {
+                self.peers.note_time(self.url, &response.headers)
+            }
+            Some("invalid_client") if signs => self.peers.note_time(self.url, &response.headers),
+            _ => false,
+        }
+    }
+
+    /// Returns the other way to send a configured secret, if the server rejected the first one. The
+    /// client was registered for one of them, and the configuration does not say for which; some
+    /// servers offer both in their metadata and accept one.
+    fn other_method(&self, response: &Response) -> Option<TokenAuth> {
+        let is_rejected = response.status == StatusCode::UNAUTHORIZED
+            && matches!(
+                error_code(response).as_deref(),
+                Some("invalid_client" | "unauthorized_client")
+            );
+        match self.client.auth {
+            _ if !is_rejected || self.client.registration != Registration::Configured => None,
+            TokenAuth::Basic => Some(TokenAuth::Post),
+            TokenAuth::Post => Some(TokenAuth::Basic),
+            TokenAuth::None | TokenAuth::PrivateKeyJwt => None,
+        }
+    }
+
+    async fn send(&self, form: &Form<'_>, auth: TokenAuth) -> Result<Response, AuthError> {
+        let authentication =
+            ClientAuthentication::new(self.client, auth, self.peers.now(self.url))?;
         let (mut form, mut headers) = (form.clone(), HeaderMap::new());
         authentication.apply(&mut form, &mut headers);
         if let Some(key) = self.dpop {
-            let nonce = self.nonces.get(self.url);
-            let proof = key.proof("POST", self.url, None, nonce.as_deref())?;
+            let proof = key.proof("POST", self.url, None, self.peers)?;
             headers.insert(PROOF_HEADER, sensitive(&proof)?);
         }
         self.http.post_form(REQUEST, self.url, &form, headers).await
@@ -193,7 +231,7 @@ pub async fn revoke(
     let hint = if is_refresh_token { "refresh_token" } else { "access_token" };
     let mut form = vec![("token", token.expose()), ("token_type_hint", hint)];
     let mut headers = HeaderMap::new();
-    let authentication = ClientAuthentication::new(client)?;
+    let authentication = ClientAuthentication::new(client, client.auth, jwt::now())?;
     authentication.apply(&mut form, &mut headers);
     tracing::debug!(issuer = %client.issuer, hint, "revoking a token");
     let response = http.post_form(REVOCATION, url, &form, headers).await?;
@@ -204,34 +242,35 @@ pub async fn revoke(
 /// What a client adds to a request to authenticate itself.
 struct ClientAuthentication<'a> {
     client: &'a ClientIdentity,
+    auth: TokenAuth,
     assertion: Option<SecretString>,
 }
 
 impl<'a> ClientAuthentication<'a> {
-    fn new(client: &'a ClientIdentity) -> Result<Self, AuthError> {
-        let assertion = match (client.auth, &client.private_key) {
+    fn new(client: &'a ClientIdentity, auth: TokenAuth, now: u64) -> Result<Self, AuthError> {
+        let assertion = match (auth, &client.private_key) {
             (TokenAuth::PrivateKeyJwt, Some(pem)) => {
                 let key = SigningKey::from_pem(pem, client.signing_algorithm)?;
-                Some(key.client_assertion(&client.id, &client.issuer)?)
+                Some(key.client_assertion(&client.id, &client.issuer, now)?)
             }
             (TokenAuth::PrivateKeyJwt, None) => return Err(missing("privateKey")),
             _ => None,
         };
-        let needs_secret = matches!(client.auth, TokenAuth::Basic | TokenAuth::Post);
+        let needs_secret = matches!(auth, TokenAuth::Basic | TokenAuth::Post);
         if needs_secret && client.secret.is_none() {
             return Err(missing("clientSecret"));
         }
-        Ok(Self { client, assertion })
+        Ok(Self { client, auth, assertion })
     }
 
     fn apply<'b>(&'b self, form: &mut Form<'b>, headers: &mut HeaderMap) {
         let secret = self.client.secret.as_ref().map_or("", SecretString::expose);
-        if self.client.auth == TokenAuth::Basic {
+        if self.auth == TokenAuth::Basic {
             headers.insert(AUTHORIZATION, basic(&self.client.id, secret));
             return;
         }
         form.push(("client_id", &self.client.id));
-        if self.client.auth == TokenAuth::Post {
+        if self.auth == TokenAuth::Post {
             form.push(("client_secret", secret));
         }
         if let Some(assertion) = &self.assertion {

@@ -3,7 +3,8 @@
 use openclaw_secrets::SecretString;
 use serde_json::{Map, Value};
 
-use crate::challenge::scopes;
+use crate::challenge::{Scheme, scopes};
+use crate::client::TokenAuth;
 use crate::error::AuthError;
 use crate::http::{Response, invalid, quoted, temporary};
 use crate::token::{ID_JAG, REQUEST};
@@ -13,38 +14,40 @@ const MAX_LIFETIME: u64 = 10 * 365 * 24 * 60 * 60;
 /// Maximum length of a token: it must fit in a header.
 const MAX_TOKEN: usize = 16 * 1024;
 
-/// How a token must be presented.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TokenType {
-    /// `Authorization: Bearer`.
-    Bearer,
-    /// `Authorization: DPoP`, with a proof (RFC 9449).
-    Dpop,
-}
-
 /// A successful token response.
 #[derive(Debug, Clone)]
 pub struct TokenResponse {
     /// The access token: visible ASCII characters.
     pub access_token: SecretString,
     /// How it must be presented.
-    pub token_type: TokenType,
+    pub token_type: Scheme,
     /// Its lifetime in seconds, from 1 to ten years. `None` if the server did not say.
     pub expires_in: Option<u64>,
     /// The refresh token.
     pub refresh_token: Option<SecretString>,
     /// The granted scopes. `None` if they are those that were requested.
     pub scopes: Option<Vec<String>>,
+    /// How the client authenticated itself.
+    pub client_auth: TokenAuth,
 }
 
 impl TokenResponse {
-    pub(crate) fn parse(response: &Response, has_proof: bool) -> Result<Self, AuthError> {
+    pub(crate) fn parse(
+        response: &Response,
+        has_proof: bool,
+        client_auth: TokenAuth,
+    ) -> Result<Self, AuthError> {
         let object = response.object(REQUEST)?;
-        Self::read(&object, has_proof).map_err(|cause| invalid(REQUEST, &response.url, cause))
+        let read = Self::read(&object, has_proof, client_auth);
+        read.map_err(|cause| invalid(REQUEST, &response.url, cause))
     }
 
     /// Errors do not quote the response: it contains tokens.
-    fn read(object: &Map<String, Value>, has_proof: bool) -> Result<Self, &'static str> {
+    fn read(
+        object: &Map<String, Value>,
+        has_proof: bool,
+        client_auth: TokenAuth,
+    ) -> Result<Self, &'static str> {
         let text = |name| object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
         let access_token = text("access_token").ok_or("no access_token")?;
         if access_token.len() > MAX_TOKEN
@@ -53,8 +56,8 @@ impl TokenResponse {
             return Err("an access token that does not fit in a header");
         }
         let token_type = match text("token_type").map(str::to_ascii_lowercase).as_deref() {
-            Some("bearer") => TokenType::Bearer,
-            Some("dpop") if has_proof => TokenType::Dpop,
+            Some("bearer") => Scheme::Bearer,
+            Some("dpop") if has_proof => Scheme::Dpop,
             Some("dpop") => return Err("a DPoP token without a key"),
             Some(_) => return Err("an unsupported token_type"),
             None => return Err("no token_type"),
@@ -66,6 +69,7 @@ impl TokenResponse {
             expires_in: lifetime(object.get("expires_in"))?,
             refresh_token,
             scopes: text("scope").map(scopes).filter(|scopes| !scopes.is_empty()),
+            client_auth,
         })
     }
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::authorize::tests::{client, discovery};
+use crate::challenge::Scheme;
 use crate::dpop::tests::verified;
 use crate::test_server::{Reply, Request, TestServer};
 
@@ -31,14 +32,14 @@ struct Setup {
     url: Url,
     client: ClientIdentity,
     dpop: Option<DpopKey>,
-    nonces: Nonces,
+    peers: Peers,
 }
 
 impl Setup {
     fn of(test: TestServer, auth: TokenAuth) -> Self {
         let (http, url) = (test.http(), test.url("/token?tenant=1"));
         let client = client(ISSUER, auth);
-        Self { test, http, url, client, dpop: None, nonces: Nonces::default() }
+        Self { test, http, url, client, dpop: None, peers: Peers::default() }
     }
 
     async fn new(auth: TokenAuth, reply: Reply) -> Self {
@@ -52,7 +53,7 @@ impl Setup {
             client: &self.client,
             resource: RESOURCE,
             dpop: self.dpop.as_ref(),
-            nonces: &self.nonces,
+            peers: &self.peers,
         }
     }
 
@@ -77,7 +78,7 @@ async fn a_code_is_exchanged_with_its_verifier_and_resource() {
     let request = AuthorizationRequest::new(&discovery, setup.client.clone(), redirect).unwrap();
     let token = setup.endpoint().exchange_code(&request, &"c&d".into()).await.unwrap();
     assert_eq!(token.access_token.expose(), "at-1");
-    assert_eq!((token.token_type, token.expires_in), (TokenType::Bearer, Some(3600)));
+    assert_eq!((token.token_type, token.expires_in), (Scheme::Bearer, Some(3600)));
     assert!(token.refresh_token.is_none() && token.scopes.is_none());
     let expected = form(&[
         ("grant_type", "authorization_code"),
@@ -123,15 +124,18 @@ async fn basic_authentication_encodes_id_and_secret() {
     assert_eq!(setup.form(), expected);
 }
 
+fn key() -> SecretString {
+    let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
+    let body = STANDARD.encode(pair.to_pkcs8v1().unwrap());
+    format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----").into()
+}
+
 #[tokio::test]
 async fn a_private_key_signs_an_assertion_for_the_issuer() {
     let mut setup = Setup::new(TokenAuth::PrivateKeyJwt, Reply::json(200, &good())).await;
     let error = setup.endpoint().client_credentials(&[]).await.unwrap_err();
     assert!(matches!(error, AuthError::Setting { .. }), "{error}");
-    let pair = EcdsaKeyPair::generate(&ECDSA_P256_SHA256_FIXED_SIGNING).unwrap();
-    let body = STANDARD.encode(pair.to_pkcs8v1().unwrap());
-    let pem = format!("-----BEGIN PRIVATE KEY-----\n{body}\n-----END PRIVATE KEY-----");
-    setup.client.private_key = Some(pem.into());
+    setup.client.private_key = Some(key());
     setup.endpoint().client_credentials(&[]).await.unwrap();
     let form = setup.form();
     assert_eq!(form["client_assertion_type"], CLIENT_ASSERTION);
@@ -228,7 +232,7 @@ async fn a_required_nonce_leads_to_one_retry_and_is_remembered() {
     let mut setup = Setup::of(TestServer::start(|_| with_nonce).await, TokenAuth::None);
     setup.dpop = Some(DpopKey::generate().unwrap());
     let token = setup.endpoint().client_credentials(&[]).await.unwrap();
-    assert_eq!(token.token_type, TokenType::Dpop);
+    assert_eq!(token.token_type, Scheme::Dpop);
     assert_eq!(setup.test.requests().len(), 2);
     let (_, claims) = verified(&setup.last().headers["dpop"]);
     let target = format!("http://{}/token", setup.test.address);
@@ -250,7 +254,7 @@ async fn a_nonce_that_is_never_accepted_does_not_loop() {
     let mut setup = Setup::new(TokenAuth::None, Reply::json(200, &good())).await;
     setup.dpop = Some(DpopKey::generate().unwrap());
     let token = setup.endpoint().client_credentials(&[]).await.unwrap();
-    assert_eq!(token.token_type, TokenType::Bearer);
+    assert_eq!(token.token_type, Scheme::Bearer);
 }
 
 #[tokio::test]
@@ -307,4 +311,90 @@ async fn a_token_is_revoked_with_the_clients_authentication() {
     let setup = Setup::new(TokenAuth::None, rejected).await;
     let error = revoke(&setup.http, &setup.url, &setup.client, &"at".into(), false).await;
     assert!(matches!(error, Err(AuthError::Rejected { .. })));
+}
+
+/// Checks the time in the payload of a JWT, by a clock that is an hour ahead.
+fn is_timely(jwt: &str) -> bool {
+    let claims = URL_SAFE_NO_PAD.decode(jwt.split('.').nth(1).unwrap()).unwrap();
+    let claims: Value = serde_json::from_slice(&claims).unwrap();
+    claims["iat"].as_u64().unwrap().abs_diff(an_hour_ahead()) < 60
+}
+
+fn an_hour_ahead() -> u64 {
+    jwt::now() + 3600
+}
+
+fn by_its_clock(error: &str, is_good: bool) -> Reply {
+    let reply = match is_good {
+        true => Reply::json(200, &good()),
+        false => Reply::json(400, &json!({ "error": error })),
+    };
+    let now = std::time::UNIX_EPOCH + std::time::Duration::from_secs(an_hour_ahead());
+    reply.with_header("Date", &httpdate::fmt_http_date(now))
+}
+
+#[tokio::test]
+async fn a_signature_is_repeated_with_the_time_of_the_server_if_the_clocks_differ() {
+    let test = TestServer::start(|_| {
+        |request: &Request| {
+            by_its_clock("invalid_client", is_timely(&request.form()["client_assertion"]))
+        }
+    });
+    let mut setup = Setup::of(test.await, TokenAuth::PrivateKeyJwt);
+    setup.client.private_key = Some(key());
+    for (call, requests) in [(1, 2), (2, 3)] {
+        setup.endpoint().client_credentials(&[]).await.unwrap();
+        assert_eq!(setup.test.requests().len(), requests, "request {call}");
+    }
+    let test = TestServer::start(|_| {
+        |request: &Request| by_its_clock("invalid_dpop_proof", is_timely(&request.headers["dpop"]))
+    });
+    let mut setup = Setup::of(test.await, TokenAuth::None);
+    setup.dpop = Some(DpopKey::generate().unwrap());
+    setup.endpoint().client_credentials(&[]).await.unwrap();
+    assert_eq!(setup.test.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_signature_that_is_rejected_for_another_reason_is_not_repeated() {
+    let test = TestServer::start(|_| |_: &Request| by_its_clock("invalid_client", false));
+    let mut setup = Setup::of(test.await, TokenAuth::PrivateKeyJwt);
+    setup.client.private_key = Some(key());
+    for requests in [2, 3] {
+        setup.endpoint().client_credentials(&[]).await.unwrap_err();
+        assert_eq!(setup.test.requests().len(), requests, "the time is learned once");
+    }
+    let rejected = Reply::json(401, &json!({"error": "invalid_client"}));
+    let mut setup = Setup::new(TokenAuth::PrivateKeyJwt, rejected).await;
+    setup.client.private_key = Some(key());
+    setup.endpoint().client_credentials(&[]).await.unwrap_err();
+    assert_eq!(setup.test.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_configured_secret_is_sent_in_the_other_way_if_the_first_is_rejected() {
+    for (auth, other) in [(TokenAuth::Basic, TokenAuth::Post), (TokenAuth::Post, TokenAuth::Basic)]
+    {
+        let test = TestServer::start(|_| {
+            move |request: &Request| {
+                let is_basic = request.headers.contains_key("authorization");
+                match is_basic == (other == TokenAuth::Basic) {
+                    true => Reply::json(200, &good()),
+                    false => Reply::json(401, &json!({"error": "invalid_client"})),
+                }
+            }
+        });
+        let mut setup = Setup::of(test.await, auth);
+        setup.client.registration = Registration::Configured;
+        let token = setup.endpoint().refresh(&"rt".into(), &[]).await.unwrap();
+        assert_eq!((token.client_auth, setup.test.requests().len()), (other, 2));
+        // The server itself has chosen the method of a dynamic registration.
+        setup.client.registration = Registration::Dynamic;
+        setup.endpoint().refresh(&"rt".into(), &[]).await.unwrap_err();
+        assert_eq!(setup.test.requests().len(), 3);
+        // The assertion of a workload is sent once.
+        setup.client.registration = Registration::Configured;
+        setup.endpoint().jwt_bearer(&"jwt".into(), &[]).await.unwrap_err();
+        assert_eq!(setup.test.requests().len(), 4);
+    }
 }

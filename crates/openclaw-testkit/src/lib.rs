@@ -32,6 +32,6 @@ pub use recording::Recording;
 pub use script::{
     Answer, Ask, CallScript, CatalogueScript, Cursor, Discover, DropStream, Endless, Fault,
     Grandchild, HttpScript, Junk, Odd, On, ProcessScript, ProtocolScript, RequestFlood, RpcError,
-    Script, StdoutScript, TaskScript, Tool, VERSIONS,
+    Script, Skill, StdoutScript, TaskScript, Tool, VERSIONS,
 };
 pub use server::{HttpServer, TestServer};

@@ -50,8 +50,8 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     ("auth/pre-registration", &[(HANDSHAKE, 13), (MODERN, 10)]),
     ("auth/2025-03-26-oauth-metadata-backcompat", &[(OLD, 13)]),
     ("auth/2025-03-26-oauth-endpoint-fallback", &[(OLD, 8)]),
-    // The reference passes 3: it also asks the authorization server that is named by a document about
-    // another resource. Ours has rejected the document by then.
+    // The reference passes 3: it also requests the metadata of the authorization server that is named by
+    // a document about another resource, whose data must not be used (RFC 9728, section 3.3).
     ("auth/resource-mismatch", &[(MODERN, 2)]),
     ("auth/offline-access-scope", &[(MODERN, 11)]),
     ("auth/offline-access-not-supported", &[(MODERN, 14)]),
@@ -69,11 +69,23 @@ pub(super) const SCENARIOS: &[Scenario] = &[
     ("auth/dpop", &[(EXTENSION, 12)]),
     ("auth/dpop-nonce", &[(EXTENSION, 14)]),
     ("auth/wif-jwt-bearer", &[(EXTENSION, 7)]),
+    ("sep-2640-client-no-prefetch", &[(EXTENSION, 1)]),
+    ("sep-2640-client-verify-digest", &[(EXTENSION, 1)]),
+    ("sep-2640-client-verify-size", &[(EXTENSION, 1)]),
+    ("sep-2640-client-verify-frontmatter", &[(EXTENSION, 1)]),
 ];
 
 /// Scenarios that the reference fails. Their numbers are those of a minimal correct client, which
-/// authorizes once, initializes, and lists the tools.
-pub(super) const NO_REFERENCE: &[&str] = &["auth/dpop", "auth/dpop-nonce", "auth/wif-jwt-bearer"];
+/// authorizes once, initializes, and lists the tools, or loads one skill.
+pub(super) const NO_REFERENCE: &[&str] = &[
+    "auth/dpop",
+    "auth/dpop-nonce",
+    "auth/wif-jwt-bearer",
+    "sep-2640-client-no-prefetch",
+    "sep-2640-client-verify-digest",
+    "sep-2640-client-verify-size",
+    "sep-2640-client-verify-frontmatter",
+];
 
 /// Scenarios in which a correct client refuses to continue, so that its exit status is not checked
 /// (`allowClientError` in the suite).
@@ -85,7 +97,7 @@ pub(super) const REFUSING: &[&str] = &[
     "auth/iss-unexpected",
     "auth/iss-normalized",
     "auth/metadata-issuer-mismatch",
+    "sep-2640-client-verify-digest",
+    "sep-2640-client-verify-size",
+    "sep-2640-client-verify-frontmatter",
 ];
-
-/// Name prefixes of scenarios that are not run: skills, an extension that we do not implement.
-pub(super) const LEFT_OUT: &[&str] = &["sep-2640-"];

@@ -160,9 +160,9 @@ fn connected(status: &ServerStatus) -> String {
 fn auth(name: &str, result: &AuthResult) -> String {
     if let Some(url) = &result.url {
         return format!(
-            "Open this URL to log in to {name}:\n\n{}\n\nThe server is connected when you are done. If the \
-             browser cannot reach this machine, copy the address that it ends at:\n/mcp auth {name} --code \
-             ADDRESS",
+            "Open this URL within 15 minutes to log in to {name}:\n\n{}\n\nThe server is connected when you \
+             are done. If the browser cannot reach this machine, copy the address that it ends at:\n/mcp auth \
+             {name} --code ADDRESS",
             clean(url, URL)
         );
     }
@@ -202,6 +202,7 @@ mod tests {
             removed: names(0),
             changed: names(1),
             error: None,
+            needs_login: false,
             hint: None,
             last_lines: Vec::new(),
         };

@@ -149,6 +149,7 @@ pub fn resources(of: &Gathered) -> ResourcesResult {
     ResourcesResult {
         resources: each(|server| values(&server.cache().inventory().resources)),
         templates: each(|server| values(&server.cache().inventory().templates)),
+        skills: each(|server| values(&server.cache().inventory().skills)),
         missing: of.missing.clone(),
     }
 }

@@ -7,7 +7,7 @@ use openclaw_mcp::inventory::listing::ListedTool;
 use openclaw_mcp::server::{Server, Unavailable};
 use openclaw_protocol::mcp::Refreshed;
 
-use super::problem::Problem;
+use super::problem::{Problem, ProblemKind};
 
 /// What a server offers now, and how its tools have changed.
 pub fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
@@ -32,6 +32,7 @@ pub fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
         removed: Some(gone.map(|name| (*name).to_owned()).collect()),
         changed: Some(changed),
         error: None,
+        needs_login: false,
         hint: None,
         last_lines: Vec::new(),
     }
@@ -39,7 +40,7 @@ pub fn refreshed(server: &Server, before: &Inventory) -> Refreshed {
 
 /// The result for a server whose lists cannot be read.
 pub fn not_refreshed(server: &Server, why: Unavailable) -> Refreshed {
-    let Problem { message, hint, last_lines, .. } = Problem::from(why);
+    let Problem { kind, message, hint, last_lines } = Problem::from(why);
     Refreshed {
         name: server.name().to_string(),
         ok: false,
@@ -50,6 +51,7 @@ pub fn not_refreshed(server: &Server, why: Unavailable) -> Refreshed {
         removed: None,
         changed: None,
         error: Some(message),
+        needs_login: kind == ProblemKind::NeedsLogin,
         hint,
         last_lines,
     }

@@ -1,6 +1,7 @@
 //! The command `/mcp …` in a session, and the tool `mcp_manage`.
 
 use openclaw_protocol::Received;
+use openclaw_testkit::oauth::{Browser, OAuthScript, OAuthTestServer};
 use openclaw_testkit::{Odd, Script, TestServer};
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -135,5 +136,24 @@ async fn a_slow_command_can_be_aborted() {
     };
     timeout(LONG, gone).await.unwrap();
     drop(connected);
+    stop(gateway).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_login_in_a_chat_shows_its_url_and_connects_the_server() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let servers = json!({ "box": { "url": server.url(), "timeout": 60_000 } });
+    let (_place, gateway, me) = running(&config(&servers)).await;
+    assert!(say(&me, "/mcp status box").await.contains("Login required"));
+    let text = say(&me, "/mcp auth box").await;
+    let url = text.lines().find(|line| line.starts_with(&server.issuer())).unwrap().to_owned();
+    let visit = move || Browser::new().approve_and_return(&url);
+    let page = tokio::task::spawn_blocking(visit).await.unwrap();
+    assert!(page.text().contains("You are logged in to box"), "{}", page.text());
+    // The page is shown when the tokens are stored; the server is connected afterwards.
+    let ready = async { while !say(&me, "/mcp status box").await.contains("Connected") {} };
+    timeout(LONG, ready).await.unwrap();
+    assert!(say(&me, "/mcp logout box").await.contains("Logged out of box."));
+    assert!(say(&me, "/mcp logout box").await.contains("not logged in to `box`"));
     stop(gateway).await;
 }

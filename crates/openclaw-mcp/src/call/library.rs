@@ -1,4 +1,4 @@
-//! The resources and prompts of an agent's servers (B14, B15).
+//! The resources, prompts and skills of an agent's servers (B14, B15).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
@@ -17,12 +17,13 @@ use tokio::time::Instant;
 
 use crate::call::bridge::{self, CallServices, LARGE, elsewhere, limited};
 use crate::call::results::{self, Origin, ReplyKind};
+use crate::call::skills;
 use crate::fleet::agent::AgentTools;
 use crate::fleet::member::Member;
 use crate::fleet::naming::{RawTool, names};
 use crate::fleet::toolset;
 use crate::inventory::Inventory;
-use crate::inventory::listing::{ListedPrompt, ListedResource, ListedTemplate};
+use crate::inventory::listing::{ListedPrompt, ListedResource, ListedSkill, ListedTemplate};
 
 /// The template for the command names of prompts.
 const COMMANDS: &str = "mcp__{server}__{tool}";
@@ -54,6 +55,24 @@ impl AgentTools {
     /// Returns the resource templates of all servers.
     pub fn templates(&self) -> Vec<ServerEntry<ListedTemplate>> {
         entries(self.members(), |inventory| inventory.templates.clone())
+    }
+
+    /// Returns the skills of all servers. Their files are read like resources, and verified.
+    pub fn skills(&self) -> Vec<ServerEntry<Arc<ListedSkill>>> {
+        entries(self.members(), |inventory| inventory.skills.clone())
+    }
+
+    /// Like [`skills`](Self::skills), without those that the agent may not read.
+    pub fn readable_skills(&self) -> Vec<ServerEntry<Arc<ListedSkill>>> {
+        let Some(tool) = self.resource_tool() else { return Vec::new() };
+        let is_allowed = |of: &ServerEntry<Arc<ListedSkill>>| {
+            let member = self.member(&of.server);
+            member.is_some_and(|member| member.decide_resource(&of.entry.uri) == Decision::Allowed)
+        };
+        match tool.decision() {
+            Decision::Allowed => self.skills().into_iter().filter(is_allowed).collect(),
+            _ => Vec::new(),
+        }
     }
 
     /// Returns the prompts of all servers as slash commands.
@@ -333,6 +352,10 @@ async fn ask(
     let connection = usable.live.connection();
     let _at_work = connection.client().working_for(call.agent, call.session);
     let limits = bridge::limits(call.options, member);
+    let skill = match kind {
+        Kind::Resource => skills::skill_of(server, connection, what, limits).await,
+        Kind::Prompt => None,
+    };
     let relay = call.options.relay;
     let answer = connection.relay_request(kind.method(), params, limits, relay).await;
     let duration = started.elapsed();
@@ -341,9 +364,16 @@ async fn ask(
         Ok(raw) => {
             server.was_let_in();
             let (spill, wraps) = (services.spill.clone(), relay.map(|relay| relay.wraps));
-            let is_large = raw.get().len() >= LARGE;
+            // Also the file of a skill, whose front matter is parsed by a library.
+            let is_large = raw.get().len() >= LARGE || skill.is_some();
+            let is_skill = skill.is_some();
             let (name, what) = (name.to_owned(), what.to_owned());
             let reading = move || {
+                if let Some(Err(refused)) =
+                    skill.map(|skill| skills::check(&skill, &what, &raw, &name))
+                {
+                    return refused;
+                }
                 let spill = spill.as_deref();
                 if let Some(wraps) = wraps {
                     let reply = kind.reply();
@@ -364,7 +394,12 @@ async fn ask(
                     }
                 }
             };
-            if is_large { elsewhere(reading).await } else { reading() }
+            let outcome = if is_large { elsewhere(reading).await } else { reading() };
+            if is_skill && outcome.is_error {
+                // The entry may be out of date.
+                connection.client().changed(|changes| changes.resources += 1);
+            }
+            outcome
         }
         Err(error) => {
             bridge::failed(server, &usable.live, &error).await;

@@ -7,4 +7,5 @@ pub(crate) mod output_schema;
 pub mod permission;
 pub mod resource_tool;
 pub mod results;
+mod skills;
 pub mod spill;

@@ -33,7 +33,8 @@ impl Member {
     /// invented, to send data to the server.
     pub(crate) fn resource_rule(&self, uri: &str) -> ApprovalRule {
         let inventory = self.server.cache().inventory();
-        let is_listed = inventory.resources.iter().any(|resource| resource.uri == uri);
+        let is_listed = inventory.resources.iter().any(|resource| resource.uri == uri)
+            || inventory.skill_of(uri).is_some_and(|skill| skill.files().any(|file| file == uri));
         if is_listed || self.is_configured(uri) { self.rule() } else { ApprovalRule::Unlisted }
     }
 

@@ -1,6 +1,7 @@
-//! The tool that gives an agent access to the resources of its servers (B14): without a URI it
-//! lists them, with one it reads.
+//! The tool that gives an agent access to the resources and skills of its servers (B14): without a
+//! URI it lists them, with one it reads.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -18,6 +19,7 @@ use crate::call::library::{self, ServerEntry};
 use crate::fleet::agent::AgentTools;
 use crate::fleet::member::Member;
 use crate::fleet::toolset;
+use crate::inventory::listing::ListedResource;
 
 /// Its name. Tools of servers cannot have it: it is reserved in `fleet::naming`.
 pub const NAME: &str = "mcp_resources";
@@ -53,7 +55,9 @@ impl AgentTools {
     pub(crate) fn resource_tool(&self) -> Option<ResourceTool> {
         let has_some = |member: &Arc<Member>| {
             let inventory = member.server.cache().inventory();
-            !inventory.resources.is_empty() || !inventory.templates.is_empty()
+            !inventory.resources.is_empty()
+                || !inventory.templates.is_empty()
+                || !inventory.skills.is_empty()
         };
         let name = ToolName::new(NAME).ok()?;
         let decision = self.policy().decide(&name);
@@ -64,8 +68,8 @@ impl AgentTools {
             name,
             label: "MCP resources".to_owned(),
             description:
-                "Lists the resources of MCP servers, or reads one: give `server` and `uri` as \
-                          they are listed."
+                "Lists the resources and skills of MCP servers, or reads one: give `server` and \
+                 `uri` as they are listed."
                     .to_owned(),
             input_schema: ToolSpec::schema(json!({
                 "type": "object",
@@ -157,15 +161,32 @@ impl ResourceTool {
             let about = about.map(|about| format!(": {}", clean(about))).unwrap_or_default();
             format!("{server}  {address}  {}{about}", clean(name))
         };
+        let skills = library::entries(&self.members, |it| it.skills.clone());
         let resources = library::entries(&self.members, |it| it.resources.clone());
         let templates = library::entries(&self.members, |it| it.templates.clone());
         let is_allowed = |server: &str, uri: &str| {
             let member = self.member(server);
             member.is_some_and(|it| it.decide_resource(uri) == Decision::Allowed)
         };
+        let wanted_skills = skills
+            .iter()
+            .filter(|of| wanted(&of.server) && is_allowed(&of.server, &of.entry.uri))
+            .map(|ServerEntry { server, entry }| {
+                let name = format!("skill {}", entry.name());
+                line(server, &entry.uri, &name, Some(entry.description()))
+            });
+        // Their files may be among the resources, too.
+        let files: HashSet<(&str, &str)> = skills
+            .iter()
+            .flat_map(|of| of.entry.files().map(|uri| (of.server.as_str(), uri)))
+            .collect();
+        let is_skill = |of: &ServerEntry<ListedResource>| {
+            files.contains(&(of.server.as_str(), of.entry.uri.as_str()))
+        };
         let wanted_resources = resources
             .iter()
-            .filter(|of| wanted(&of.server) && is_allowed(&of.server, &of.entry.uri));
+            .filter(|of| wanted(&of.server) && is_allowed(&of.server, &of.entry.uri))
+            .filter(|of| !is_skill(of));
         let listed = wanted_resources.map(|ServerEntry { server, entry }| {
             line(server, &entry.uri, &entry.name, entry.description.as_deref())
         });
@@ -177,7 +198,7 @@ impl ResourceTool {
         });
         // An entry that is too long to be listed is too long to be requested.
         let fits = |line: &String| line.chars().count() <= MAX_LINE;
-        let all: Vec<String> = listed.chain(families).filter(fits).collect();
+        let all: Vec<String> = wanted_skills.chain(listed).chain(families).filter(fits).collect();
         if all.is_empty() {
             return ours("No resources.");
         }

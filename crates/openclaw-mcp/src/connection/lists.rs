@@ -1,13 +1,25 @@
 //! The lists of a server (T9).
 
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use super::{Connection, RemoteEnd};
 use crate::connection::param_headers;
 use crate::inventory::listing::{
-    self, Dropped, ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing, TaskSupport,
+    self, Dropped, ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool, Listing,
+    TaskSupport,
 };
 use crate::wire::{CallError, Limits};
+
+/// The result of `skills/get`.
+#[derive(Deserialize)]
+struct GetSkill<'a> {
+    #[serde(borrow)]
+    skill: &'a RawValue,
+}
 
 impl Connection {
     /// Lists the server's tools.
@@ -72,6 +84,30 @@ impl Connection {
     /// If the request fails.
     pub async fn list_prompts(&self, limits: Limits) -> Result<Listing<ListedPrompt>, CallError> {
         listing::prompts(&self.lane, self.meta_object(), limits).await
+    }
+
+    /// Lists the server's skills.
+    ///
+    /// # Errors
+    /// If the request fails.
+    pub async fn list_skills(&self, limits: Limits) -> Result<Listing<ListedSkill>, CallError> {
+        listing::skills(&self.lane, self.meta_object(), limits).await
+    }
+
+    /// Returns the skill with this URI, which the server need not list. `None` if it has no such
+    /// skill, or the entry is invalid.
+    ///
+    /// # Errors
+    /// If the connection fails.
+    pub async fn skill(&self, uri: &str, limits: Limits) -> Result<Option<ListedSkill>, CallError> {
+        let params = BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
+        let answer = match self.request("skills/get", params, limits).await {
+            Err(CallError::Rpc(_)) => return Ok(None),
+            answer => answer?,
+        };
+        let answer: Option<GetSkill<'_>> = serde_json::from_str(answer.get()).ok();
+        let skill = answer.and_then(|answer| ListedSkill::read(answer.skill).ok());
+        Ok(skill.filter(|skill| skill.uri == uri))
     }
 
     fn meta_object(&self) -> Option<&Map<String, Value>> {

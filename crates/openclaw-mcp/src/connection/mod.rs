@@ -33,6 +33,7 @@ use crate::connection::client::Client;
 use crate::connection::era::Era;
 use crate::connection::param_headers::ParamHeader;
 use crate::connection::remote::HttpTransport;
+use crate::inventory::listing::SKILLS;
 use crate::process::ShutdownTimeouts;
 use crate::process::stderr::Stderr;
 use crate::wire::json::Json;
@@ -103,6 +104,8 @@ pub struct Offers {
     pub completions: bool,
     /// Tool calls as tasks.
     pub tasks: bool,
+    /// Skills (SEP-2640).
+    pub skills: bool,
 }
 
 /// The other end of a connection.
@@ -444,6 +447,10 @@ impl From<&ServerPeerInfo> for ServerSelfInfo {
                 logging: capabilities.logging.is_some(),
                 completions: capabilities.completions.is_some(),
                 tasks: capabilities.supports_tasks(),
+                skills: capabilities
+                    .extensions
+                    .as_ref()
+                    .is_some_and(|extensions| extensions.contains_key(SKILLS)),
             },
         }
     }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use tokio::sync::Notify;
 
+use crate::inventory::listing::ListedSkill;
 use crate::inventory::{Inventory, Update};
 use crate::store::memory::{KnownProtocol, Memory};
 
@@ -96,6 +97,11 @@ impl InventoryCache {
     /// Replaces the lists that were read again. Returns whether anything changed.
     pub(crate) fn update(&self, update: Update) -> bool {
         self.replace(|old| old.with(update))
+    }
+
+    /// Adds a skill that the server does not list.
+    pub(crate) fn add_skill(&self, skill: Arc<ListedSkill>) {
+        self.replace(|old| old.with_skill(skill));
     }
 
     /// Removes a tool that the server does not know any more (B11).

@@ -1,4 +1,4 @@
-//! The inventory of a server: its tools, resources and prompts, as last listed.
+//! The inventory of a server: its tools, resources, prompts and skills, as last listed.
 
 pub mod cache;
 pub mod describe;
@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::connection::Connection;
 use crate::connection::client::Changes;
-use crate::inventory::listing::{ListedPrompt, ListedResource, ListedTemplate, ListedTool};
+use crate::inventory::listing::{
+    ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool,
+};
 use crate::wire::{CallError, Limits};
 
 pub(crate) use update::Update;
@@ -23,8 +25,10 @@ pub(crate) const EVERYTHING: Changes = Changes { tools: 1, resources: 1, prompts
 
 /// The maximum number of entries of a small inventory.
 const SMALL: usize = 64;
+/// The maximum number of skills to which unlisted ones are added.
+const MAX_SKILLS: usize = 1_000;
 
-/// The tools, resources and prompts of a server.
+/// The tools, resources, prompts and skills of a server.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Inventory {
     /// Its tools.
@@ -35,6 +39,9 @@ pub struct Inventory {
     pub templates: Vec<ListedTemplate>,
     /// Its prompts.
     pub prompts: Vec<ListedPrompt>,
+    /// Its skills.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<Arc<ListedSkill>>,
     /// Entries that were left out and why, for users.
     #[serde(skip)]
     pub left_out: Vec<LeftOut>,
@@ -62,6 +69,8 @@ pub enum Kind {
     Template,
     /// A prompt.
     Prompt,
+    /// A skill.
+    Skill,
 }
 
 impl fmt::Display for Kind {
@@ -71,6 +80,7 @@ impl fmt::Display for Kind {
             Self::Resource => "resource",
             Self::Template => "resource template",
             Self::Prompt => "prompt",
+            Self::Skill => "skill",
         })
     }
 }
@@ -93,13 +103,24 @@ impl Inventory {
     /// Whether it can be processed without blocking other tasks.
     pub(crate) fn is_small(&self) -> bool {
         let more = self.resources.len() + self.templates.len() + self.prompts.len();
-        self.tools.len() + more <= SMALL
+        // A skill may have many files.
+        self.tools.len() + more <= SMALL && self.skills.is_empty()
     }
 
     /// Returns the inventory with the lists of an update.
     pub(crate) fn with(&self, update: Update) -> Self {
         let mut inventory = self.clone();
         update.put_into(&mut inventory);
+        inventory
+    }
+
+    /// Returns the inventory with a skill that the server does not list.
+    pub(crate) fn with_skill(&self, skill: Arc<ListedSkill>) -> Self {
+        let mut inventory = self.clone();
+        inventory.skills.retain(|known| known.uri != skill.uri);
+        if inventory.skills.len() < MAX_SKILLS {
+            inventory.skills.push(skill);
+        }
         inventory
     }
 

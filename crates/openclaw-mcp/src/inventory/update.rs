@@ -9,7 +9,7 @@ use super::{Inventory, Kind, LeftOut};
 use crate::connection::Connection;
 use crate::connection::client::Changes;
 use crate::inventory::listing::{
-    ListedPrompt, ListedResource, ListedTemplate, ListedTool, Listing,
+    ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool, Listing,
 };
 use crate::wire::{CallError, Limits};
 
@@ -23,6 +23,7 @@ pub(crate) struct Update {
     resources: Option<Fresh<ListedResource>>,
     templates: Option<Fresh<ListedTemplate>>,
     prompts: Option<Fresh<ListedPrompt>>,
+    skills: Option<Fresh<Arc<ListedSkill>>>,
 }
 
 /// A list that was read again.
@@ -48,8 +49,9 @@ impl Update {
         let offers = connection.about().offers;
         let has_resources = changed.resources > 0 && offers.resources;
         let has_prompts = changed.prompts > 0 && offers.prompts;
+        let has_skills = changed.resources > 0 && offers.skills;
         // In parallel, so that the latency of a remote server counts once.
-        let (tools, resources, templates, prompts) = tokio::try_join!(
+        let (tools, resources, templates, prompts, skills) = tokio::try_join!(
             async {
                 let listing = deadline.keep(changed.tools > 0, connection.list_tools(limits));
                 listing.await.transpose()
@@ -57,6 +59,8 @@ impl Update {
             deadline.keep(has_resources, connection.list_resources(limits)).map(Ok),
             deadline.keep(has_resources, connection.list_templates(limits)).map(Ok),
             deadline.keep(has_prompts, connection.list_prompts(limits)).map(Ok),
+            // There is no notification about skills: their files are resources.
+            deadline.keep(has_skills, connection.list_skills(limits)).map(Ok),
         )?;
         let tools = tools.map(|listed| Fresh::new(server, Kind::Tool, listed));
         Ok(Self {
@@ -64,17 +68,19 @@ impl Update {
             resources: Fresh::if_any(server, Kind::Resource, resources),
             templates: Fresh::if_any(server, Kind::Template, templates),
             prompts: Fresh::if_any(server, Kind::Prompt, prompts),
+            skills: Fresh::if_any(server, Kind::Skill, skills).map(Fresh::shared),
         })
     }
 
     /// Replaces the lists that were read again.
     pub(super) fn put_into(self, inventory: &mut Inventory) {
-        let Self { tools, resources, templates, prompts } = self;
+        let Self { tools, resources, templates, prompts, skills } = self;
         let left_out = &mut inventory.left_out;
         replace(Kind::Tool, tools, &mut inventory.tools, left_out);
         replace(Kind::Resource, resources, &mut inventory.resources, left_out);
         replace(Kind::Template, templates, &mut inventory.templates, left_out);
         replace(Kind::Prompt, prompts, &mut inventory.prompts, left_out);
+        replace(Kind::Skill, skills, &mut inventory.skills, left_out);
         // Sorted, so that an unchanged inventory is equal to the old one.
         left_out.sort_by_key(|entry| entry.kind);
     }

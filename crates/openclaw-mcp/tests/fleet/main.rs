@@ -11,6 +11,7 @@ mod oauth;
 mod reload;
 mod remote;
 mod secrets;
+mod skills;
 mod subscriptions;
 mod support;
 mod tasks;

@@ -20,8 +20,10 @@ use openclaw_testkit::oauth::{
 use openclaw_testkit::{Script, Tool};
 use openclaw_tools::Failure;
 use serde_json::json;
+use tokio::io::AsyncReadExt as _;
+use tokio::net::TcpListener;
 
-use crate::support::{call, servers, setup, tools};
+use crate::support::{call, servers, setup, setup_in, tools};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -48,7 +50,10 @@ fn store(state: &Path) -> Arc<FileStore> {
 }
 
 fn setup_with(state: &Path, prompt: Option<Arc<User>>) -> Setup {
-    let mut setup = setup();
+    with_logins(setup(), state, prompt)
+}
+
+fn with_logins(mut setup: Setup, state: &Path, prompt: Option<Arc<User>>) -> Setup {
     let prompt = prompt.map(|user| -> Arc<dyn LoginPrompt> { user });
     let auth =
         AuthContext { store: store(state), prompt, logs_in: false, client_metadata_url: None };
@@ -354,4 +359,36 @@ async fn a_damaged_token_file_needs_a_login_and_a_login_repairs_it() {
     log_in_elsewhere(&server, state.path()).await;
     until(&tools, ServerState::Ready).await;
     fleet.stop().await;
+}
+
+#[tokio::test]
+async fn an_authorization_server_is_reached_through_the_proxy_of_the_environment() {
+    let server = OAuthTestServer::start(OAuthScript::new());
+    let document =
+        json!({ "resource": server.url(), "authorization_servers": ["https://as.example.com"] });
+    let fake = Fake::Json(200, document);
+    server.change(|script| script.faults.push((Endpoint::ResourceMetadata, fake, 0)));
+    for (scheme, beginning) in [("http", &b"CONNECT as.example.com:443 "[..]), ("socks5h", &[5])] {
+        let proxy = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("{scheme}://{}", proxy.local_addr().unwrap());
+        let environment = [("PATH", "/usr/bin:/bin"), ("ALL_PROXY", url.as_str())];
+        let state = tempfile::tempdir().unwrap();
+        let setup = setup_in(environment.into_iter().collect());
+        let mut setup = with_logins(setup, state.path(), Some(Arc::new(User::default())));
+        setup.context.auth.as_mut().unwrap().logs_in = true;
+        setup.tries_again = false;
+        let asked = tokio::spawn(async move {
+            let (mut stream, _) = proxy.accept().await.unwrap();
+            let mut sent = vec![0; 1024];
+            let read = stream.read(&mut sent).await.unwrap();
+            sent.truncate(read);
+            sent
+        });
+        // The server itself is on this machine, and is reached directly.
+        let (fleet, tools) = start(&server, setup).await;
+        assert_ne!(tools.server("x").unwrap().status().state, ServerState::Ready);
+        let sent = tokio::time::timeout(PATIENCE, asked).await.unwrap().unwrap();
+        assert!(sent.starts_with(beginning), "{}", String::from_utf8_lossy(&sent));
+        fleet.stop().await;
+    }
 }

@@ -6,10 +6,12 @@
 mod bad_input;
 mod callback;
 mod child;
+mod clock;
 mod crash;
 mod isolation;
 mod login;
 mod logs;
+mod machines;
 mod refresh;
 mod step_up;
 mod support;

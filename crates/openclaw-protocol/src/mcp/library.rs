@@ -15,6 +15,9 @@ pub struct ResourcesResult {
     pub resources: Vec<Box<RawValue>>,
     /// Resource templates as listed, each with its `server`.
     pub templates: Vec<Box<RawValue>>,
+    /// Skills as listed, each with its `server`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub skills: Vec<Box<RawValue>>,
     /// Unavailable servers, whose entries are missing here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub missing: Vec<Missing>,

@@ -6,9 +6,10 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::catalogue::others;
+use super::handshake::members;
 use super::message::Request;
 use super::{Engine, Listener, Outbox, Session};
-use crate::script::RpcError;
+use crate::script::{RpcError, Skill};
 
 impl Engine {
     /// Returns the members of the result; `None` if there is no response.
@@ -41,11 +42,24 @@ impl Engine {
                 session.subscribe(params.uri.as_ref().map_or("", |uri| &uri.0));
                 return Ok(Some(Vec::new()));
             }
+            "skills/list" if !catalogue.skills.is_empty() => skill_list(&catalogue.skills),
+            "skills/get" if !catalogue.skills.is_empty() => {
+                let uri = params.uri.as_ref().map_or("", |uri| &uri.0);
+                let skill = catalogue.skills.iter().find(|skill| skill.uri() == uri);
+                let skill = skill.ok_or_else(|| RpcError::new(-32602, "No such skill"))?;
+                members(&json!({"skill": skill.entry}))
+            }
             "resources/read" if catalogue.resources => {
                 let uri = params.uri.as_ref().map_or("", |uri| &uri.0);
                 // 2026-07-28 has replaced -32002 by -32602.
                 let code = if request.modern { -32602 } else { -32002 };
-                others(method, uri, &Value::Null).ok_or_else(|| RpcError {
+                let file = catalogue.skills.iter().find_map(|skill| skill.files.get(uri));
+                let file = file.map(|text| {
+                    members(&json!({"contents": [
+                        {"uri": uri, "mimeType": "text/markdown", "text": text}
+                    ]}))
+                });
+                file.or_else(|| others(method, uri, &Value::Null)).ok_or_else(|| RpcError {
                     data: Some(json!({"uri": uri})),
                     ..RpcError::new(code, "Resource not found")
                 })?
@@ -82,6 +96,11 @@ impl Engine {
 }
 
 /// Completes any argument to a name.
+fn skill_list(skills: &[Skill]) -> Vec<u8> {
+    let listed = skills.iter().filter(|skill| !skill.is_unlisted).map(|skill| &skill.entry);
+    members(&json!({"skills": listed.collect::<Vec<_>>()}))
+}
+
 fn complete(argument: Option<&RawValue>) -> Result<Vec<u8>, RpcError> {
     let argument = argument.and_then(|raw| serde_json::from_str::<Value>(raw.get()).ok());
     let typed = argument.as_ref().and_then(|argument| argument["value"].as_str());

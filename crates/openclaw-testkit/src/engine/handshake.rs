@@ -123,11 +123,14 @@ impl Engine {
             capabilities["tasks"] = json!({"cancel": {}, "requests": {"tools": {"call": {}}}});
             capabilities["extensions"] = json!({"io.modelcontextprotocol/tasks": {}});
         }
+        if !self.script.catalogue.skills.is_empty() {
+            capabilities["extensions"]["io.modelcontextprotocol/skills"] = json!({});
+        }
         capabilities
     }
 }
 
-fn members(result: &Value) -> Vec<u8> {
+pub(super) fn members(result: &Value) -> Vec<u8> {
     let text = result.to_string();
     text.as_bytes()[1..text.len() - 1].to_vec()
 }

@@ -103,10 +103,15 @@ pub struct OAuthScript {
     /// Whether clients can register.
     pub registration: bool,
     /// Whether the metadata offers client id metadata documents. Any `client_id` that is an `https`
-    /// URL is accepted then.
+    /// URL is accepted then, unless `documents_at` is set.
     pub client_id_documents: bool,
+    /// Where client id metadata documents are fetched: the base URL in the place of their `https` origin.
+    pub documents_at: Option<String>,
     /// Clients that are registered from the start: id and secret.
     pub clients: Vec<(String, Option<String>)>,
+    /// Whether secrets are accepted in the form only. The metadata offers the header, too, like that of
+    /// servers of the Python SDK.
+    pub secrets_in_form: bool,
     /// Whether the metadata announces the parameter `iss`.
     pub announces_iss: bool,
     /// The parameter `iss` of the redirect to the client.
@@ -144,7 +149,9 @@ impl Default for OAuthScript {
             pkce_methods: Some(vec!["S256".into()]),
             registration: true,
             client_id_documents: false,
+            documents_at: None,
             clients: Vec::new(),
+            secrets_in_form: false,
             announces_iss: true,
             iss: Parameter::Correct,
             state: Parameter::Correct,

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::Script;
+use super::{Script, Skill};
 
 /// A custom tool, listed as written.
 ///
@@ -165,6 +165,8 @@ pub struct CatalogueScript {
     pub subscriptions: bool,
     /// `ttlMs` of cacheable results (2026-07-28).
     pub ttl_ms: u64,
+    /// The skills.
+    pub skills: Vec<Skill>,
 }
 
 impl Default for CatalogueScript {
@@ -181,6 +183,7 @@ impl Default for CatalogueScript {
             prompts: true,
             subscriptions: false,
             ttl_ms: 0,
+            skills: Vec::new(),
         }
     }
 }

@@ -6,6 +6,7 @@ mod catalogue;
 mod http;
 mod process;
 mod protocol;
+mod skills;
 mod stdout;
 
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub use http::{Answer, DropStream, Endless, Fault, HttpScript, On, RequestFlood}
 pub use process::{Grandchild, ProcessScript};
 pub(crate) use protocol::is_modern;
 pub use protocol::{Discover, ProtocolScript, VERSIONS};
+pub use skills::Skill;
 pub use stdout::{Junk, StdoutScript};
 
 /// The behaviour of a test server. The default is well-behaved and supports every protocol version.

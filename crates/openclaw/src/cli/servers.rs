@@ -246,7 +246,7 @@ pub(crate) struct StatusArgs {
 
 The lists of each server are remembered; this command shows what has changed since.
 
-Exit codes: 0 done, 2 no such server, 3 a server is not available.")]
+Exit codes: 0 done, 2 no such server, 3 a server is not available, 77 login required.")]
 pub(crate) struct RefreshArgs {
     /// Only this server
     pub(crate) name: Option<String>,

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use openclaw_testkit::{Odd, Script, Tool};
+use openclaw_testkit::{Odd, Script, Skill, Tool};
 use serde_json::{Value, json};
 
 use crate::support::{Place, at_a_terminal};
@@ -293,4 +293,23 @@ fn missing_and_unknown_arguments_of_a_prompt_are_rejected() {
     let answer: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!(answer["messages"][0]["role"], "user", "{answer}");
     assert!(answer["messages"][0]["content"].to_string().contains("Ada"), "{answer}");
+}
+
+#[test]
+fn skills_of_a_server_are_listed_with_its_resources_and_verified_when_they_are_read() {
+    let good = Skill::new("pdf", "Fill PDF forms");
+    let evil = Skill::new("evil", "x").serving("skill://evil/SKILL.md", "EVIL");
+    let place = Place::new(&[("test", &Script::new().skills([good, evil]))]);
+    let (exit, stdout, stderr) = place.said(&["mcp", "resources", "test"]);
+    assert_eq!(exit, 0, "{stderr}");
+    let line = stdout.lines().find(|line| line.contains("skill://pdf/SKILL.md"));
+    assert!(line.is_some_and(|line| line.contains("skill pdf: Fill PDF forms")), "{stdout}");
+    let (_, stdout, _) = place.said(&["mcp", "resources", "test", "--json"]);
+    let listed: Value = serde_json::from_str(&stdout).unwrap();
+    assert_eq!(listed["skills"][0]["frontmatter"]["name"], "pdf", "{stdout}");
+    let (exit, stdout, stderr) = place.said(&["mcp", "read", "test", "skill://pdf/SKILL.md"]);
+    assert!(exit == 0 && stdout.contains("Use pdf."), "{stdout}{stderr}");
+    let (exit, stdout, stderr) = place.said(&["mcp", "read", "test", "skill://evil/SKILL.md"]);
+    assert!(exit != 0 && stderr.contains("its size is not"), "{stdout}{stderr}");
+    assert!(!stdout.contains("EVIL") && !stderr.contains("EVIL"));
 }

@@ -49,6 +49,9 @@ fn a_call_that_needs_a_login_fails_at_once_with_the_command_to_run() {
         &["mcp", "call", "box", "echo", "text=hi"][..],
         &["mcp", "tools", "box"],
         &["mcp", "tools"],
+        &["mcp", "refresh", "box"],
+        &["mcp", "refresh"],
+        &["mcp", "resources", "box"],
     ] {
         let (code, stdout, stderr) = place.said(command);
         assert_eq!((code, stdout.as_str()), (77, ""), "{command:?}: {stderr}");
@@ -148,6 +151,7 @@ fn on_a_terminal_the_browser_is_opened_and_its_callback_ends_the_login() {
     assert!(page.text().contains("close this window"), "{}", page.text());
     let (code, shown) = login.end();
     assert_eq!(code, 0, "{shown}");
+    assert!(shown.contains("Waiting for up to 15 minutes; Ctrl-C to cancel."), "{shown}");
     assert!(shown.contains("Paste the code or the address"), "{shown}");
     assert!(shown.contains("✓ logged in to `box` until "), "{shown}");
     assert_eq!(fs::read_to_string(place.path("opened")).unwrap().trim(), url);
@@ -347,6 +351,32 @@ fn through_a_gateway_the_url_reaches_the_client_and_the_callback_the_gateway() {
         _ => vec![0],
     };
     assert!(processes::wait_until_none(LONG, is_used).is_empty());
+}
+
+#[test]
+fn a_gateway_with_a_public_url_serves_the_document_by_which_it_is_known() {
+    let documents = OAuthScript { client_id_documents: true, ..OAuthScript::new() };
+    let server = OAuthTestServer::start(documents);
+    let place = Place::new(&[]);
+    let config = json!({
+        "gateway": { "publicUrl": "https://claw.example" },
+        "mcp": { "servers": { "box": { "url": server.url(), "timeout": 60_000 } } },
+    });
+    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    let _running = gateway(&place);
+    // The authorization server fetches the document where a reverse proxy would.
+    let state = json(&fs::read_to_string(place.path("gateway.json")).unwrap());
+    let address = state["url"].as_str().unwrap().replacen("ws://", "http://", 1);
+    server.change(|script| script.documents_at = Some(address.trim_end_matches('/').to_owned()));
+    let page = Browser::new().approve_and_return(&begin(&place));
+    assert!(page.text().contains("You are logged in to box"), "{}", page.text());
+    let (code, stdout, stderr) = place.said(&["mcp", "call", "box", "echo", "text=hi"]);
+    assert_eq!((code, stdout.as_str()), (0, "hi\n"), "{stderr}");
+    let (_, stdout, _) = place.said(&["mcp", "status", "box"]);
+    assert!(stdout.contains("by its metadata document"), "{stdout}");
+    assert_eq!(server.count(Endpoint::Register), 0);
+    let id = "https://claw.example/oauth/client-metadata.json";
+    assert_eq!(server.requests(Endpoint::Token)[0].form["client_id"], id);
 }
 
 #[test]

@@ -65,10 +65,14 @@ pub async fn authorizer(
     let mut http = HttpOptions::for_server(&url, &settings);
     http.extra_roots = tls::extra_roots(&config.tls).await?;
     http.verify = config.tls.verify;
-    http.proxy = match &config.proxy {
+    http.proxy = match config.proxy.clone() {
         ProxySetting::Direct => None,
-        ProxySetting::Url(proxy) => Some(proxy.expose().clone()),
-        ProxySetting::Environment => network.proxy_url(&url),
+        ProxySetting::Url(proxy) => Some(Arc::new(move |_| Some(proxy.expose().clone()))),
+        // The authorization server may be reached in another way than the server.
+        ProxySetting::Environment => {
+            let network = network.clone();
+            Some(Arc::new(move |url| network.proxy_url(url)))
+        }
     };
     let http = HttpClient::new(http).map_err(|error| bad("`auth`", error.to_string()))?;
     Ok(Some(Authorizer::new(AuthorizerOptions {

@@ -1,4 +1,4 @@
-//! Lists the tools, resources and prompts of a server, page by page and within limits (T9).
+//! Lists the tools, resources, prompts and skills of a server, page by page and within limits (T9).
 //!
 //! Entries are parsed one by one: an invalid one is dropped by name, with the reason, and does not
 //! affect the others (B3).
@@ -7,11 +7,13 @@ mod other;
 mod page;
 mod prompts;
 mod resources;
+mod skills;
 mod tools;
 
 pub use other::OtherMembers;
 pub use prompts::{ListedArgument, ListedPrompt, prompts};
 pub use resources::{ListedResource, ListedTemplate, resources, templates};
+pub use skills::{Dynamic, EXTENSION as SKILLS, ListedSkill, SkillFile, SkillFiles, skills};
 pub use tools::{Hints, ListedTool, TaskSupport, tools};
 
 use std::collections::BTreeSet;

@@ -11,8 +11,8 @@ use super::shared::{Shared, json, redirect};
 use super::tokens::{Client, Code, Tokens};
 use crate::engine::lock;
 use crate::http::bodies::{Body, status, text};
-use crate::oauth::form;
 use crate::oauth::script::{Parameter, RefreshTokens};
+use crate::oauth::{form, wire};
 
 /// A refused request: status, error code, description.
 type Refusal = (u16, &'static str, &'static str);
@@ -49,7 +49,8 @@ impl Shared {
             return text(400, "text/plain", "unknown client");
         };
         let known = |uri: &&str| {
-            client.redirect_uris.is_empty() || client.redirect_uris.iter().any(|it| it == uri)
+            let is_it = |it: &String| it == uri || *it == without_port(uri);
+            client.redirect_uris.is_empty() || client.redirect_uris.iter().any(is_it)
         };
         let Some(uri) = uri.filter(known) else {
             return text(400, "text/plain", "unknown redirect_uri");
@@ -98,8 +99,18 @@ impl Shared {
     fn tokens_for_code(&self, request: &OAuthRequest) -> Result<Response<Body>, Refusal> {
         let client_id = self.authenticate(request)?;
         let get = |name: &str| request.form.get(name).map(String::as_str).unwrap_or_default();
-        if get("grant_type") != "authorization_code" {
-            return Err((400, "unsupported_grant_type", ""));
+        match get("grant_type") {
+            "authorization_code" => {}
+            "client_credentials" => {
+                self.check_resource(request)?;
+                let (scope, lifetime) = {
+                    let script = lock(&self.script);
+                    (script.scope.clone(), script.lifetime)
+                };
+                let tokens = lock(&self.tokens).issue(&client_id, &scope, lifetime, false);
+                return Ok(self.token_response(&tokens));
+            }
+            _ => return Err((400, "unsupported_grant_type", "")),
         }
         let code = lock(&self.tokens).take_code(get("code"));
         let code = code.ok_or((400, "invalid_grant", "unknown code"))?;
@@ -186,15 +197,34 @@ impl Shared {
     }
 
     fn client(&self, id: &str) -> Option<Client> {
-        let is_document = lock(&self.script).client_id_documents && id.starts_with("https://");
         let registered = lock(&self.tokens).clients.get(id).cloned();
-        let by_document = || Client { secret: None, redirect_uris: Vec::new() };
-        registered.or_else(|| is_document.then(by_document))
+        registered.or_else(|| self.client_by_document(id))
     }
 
-    /// Returns the client of a request with the right secret, in the header or in the form.
+    /// Returns the client of a metadata document, which must name its own URL.
+    fn client_by_document(&self, id: &str) -> Option<Client> {
+        let (is_offered, place) = {
+            let script = lock(&self.script);
+            (script.client_id_documents, script.documents_at.clone())
+        };
+        let (_, path) = id.strip_prefix("https://").filter(|_| is_offered)?.split_once('/')?;
+        let redirect_uris = match place {
+            Some(place) => {
+                let document = wire::get(&format!("{place}/{path}")).json();
+                let uris =
+                    document["redirect_uris"].as_array().filter(|_| document["client_id"] == id)?;
+                uris.iter().filter_map(Value::as_str).map(str::to_owned).collect()
+            }
+            None => Vec::new(),
+        };
+        Some(Client { secret: None, redirect_uris })
+    }
+
+    /// Returns the client of a request with the right secret, in the header or in the form; if the
+    /// script wants the form, only there.
     fn authenticate(&self, request: &OAuthRequest) -> Result<String, Refusal> {
         let header = request.headers.get("authorization").and_then(|it| it.strip_prefix("Basic "));
+        let header = header.filter(|_| !lock(&self.script).secrets_in_form);
         let (id, secret) = match header {
             Some(encoded) => {
                 let decoded = BASE64_STANDARD.decode(encoded).unwrap_or_default();
@@ -214,6 +244,15 @@ impl Shared {
             Some(_) => Err((401, "invalid_client", "wrong secret")),
             None => Err((401, "invalid_client", "unknown client")),
         }
+    }
+}
+
+/// Removes the port of a loopback address (RFC 8252, section 7.3).
+fn without_port(uri: &str) -> String {
+    const HERE: &str = "http://127.0.0.1";
+    match uri.strip_prefix(HERE).and_then(|rest| rest.strip_prefix(':')) {
+        Some(rest) => format!("{HERE}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit())),
+        None => uri.to_owned(),
     }
 }
 

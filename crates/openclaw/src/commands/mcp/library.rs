@@ -47,6 +47,20 @@ struct Entry {
     arguments: Vec<Argument>,
 }
 
+/// The shown fields of a skill.
+#[derive(Debug, Deserialize)]
+struct Skill {
+    server: String,
+    uri: String,
+    frontmatter: FrontMatter,
+}
+
+#[derive(Debug, Deserialize)]
+struct FrontMatter {
+    name: String,
+    description: String,
+}
+
 #[derive(Debug, Default, Deserialize)]
 #[serde(default)]
 struct Argument {
@@ -89,6 +103,10 @@ fn show_resources(result: &ResourcesResult, output: &mut Output) -> Exit {
     for it in entries::<Entry>(&result.templates) {
         let about = about(&it.name, it.description.as_deref());
         rows.push([it.server, it.uri_template, about]);
+    }
+    for it in entries::<Skill>(&result.skills) {
+        let FrontMatter { name, description } = it.frontmatter;
+        rows.push([it.server, it.uri, about(&format!("skill {name}"), Some(&description))]);
     }
     // Group by server.
     rows.sort_by(|one, other| one[0].cmp(&other[0]));

@@ -213,7 +213,9 @@ fn introduction(
         _ => format!("Open this URL to log in to `{name}`{at}:"),
     };
     let what = folded(&what);
-    format!("{what}\n\n{STRONG}{}{STRONG:#}\n\n", printable(url))
+    // A window that is closed cannot be noticed.
+    let wait = "Waiting for up to 15 minutes; Ctrl-C to cancel.";
+    format!("{what}\n\n{STRONG}{}{STRONG:#}\n\n{wait}\n", printable(url))
 }
 
 /// Wraps a text to the terminal on stderr.

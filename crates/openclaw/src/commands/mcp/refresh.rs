@@ -37,7 +37,12 @@ fn show(result: &RefreshResult, output: &mut Output) -> Exit {
     } else {
         result.servers.iter().for_each(|server| show_server(server, output));
     }
-    if result.ok { Exit::Ok } else { Exit::Unavailable }
+    let mut failed = result.servers.iter().filter(|server| !server.ok);
+    match result.ok {
+        true => Exit::Ok,
+        false if failed.all(|server| server.needs_login) => Exit::NeedsLogin,
+        false => Exit::Unavailable,
+    }
 }
 
 fn show_server(it: &Refreshed, output: &mut Output) {
