@@ -13,8 +13,10 @@
 
 mod bridge;
 mod http;
+#[allow(dead_code, reason = "other benchmarks use more of it")]
 #[path = "../program/mod.rs"]
 mod program;
+#[allow(dead_code, reason = "other benchmarks use more of it")]
 #[path = "../running/mod.rs"]
 mod running;
 mod stdio;

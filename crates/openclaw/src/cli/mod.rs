@@ -72,7 +72,6 @@ impl Cli {
             Command::Mcp(_)
             | Command::Chat(_)
             | Command::Acp(_)
-            | Command::McpServer(_)
             | Command::Agent(_)
             | Command::Sessions(_)
             | Command::Status
