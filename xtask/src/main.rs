@@ -8,6 +8,7 @@ mod peers;
 #[cfg(test)]
 mod requirements;
 mod shell;
+mod tests;
 
 use std::process::ExitCode;
 
@@ -56,13 +57,15 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs every test, against real peers.
+/// Runs every test, or those that `cargo test` selects with these arguments, against real peers.
 fn test(args: &[&str]) -> Result<(), Failure> {
     let peers = peers::install()?;
+    if args.is_empty() {
+        return tests::run_all(&peers);
+    }
     // Tests of other crates start it; cargo does not build the binaries of a dependency by itself.
     cargo("build").args(["--package", "openclaw-testkit"]).run()?;
-    let selection: &[&str] = if args.is_empty() { &["--workspace"] } else { args };
-    cargo("test").arg("--all-features").args(selection).env("OPENCLAW_PEERS", peers).run()
+    cargo("test").arg("--all-features").args(args).env("OPENCLAW_PEERS", peers).run()
 }
 
 /// Writes the generated documentation, by running the test that checks it.

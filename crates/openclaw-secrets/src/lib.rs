@@ -8,6 +8,8 @@
 mod credential;
 #[cfg(feature = "resolve")]
 mod environment;
+#[cfg(feature = "system-keychain")]
+pub mod keychain;
 #[cfg(feature = "resolve")]
 mod providers;
 mod redact;

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use rmcp::model::{ErrorData, ProtocolVersion};
-use rmcp::service::{ClientInitializeError, ClientLifecycleMode, serve_client_with_lifecycle};
+use rmcp::service::ClientInitializeError;
 use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use crate::connection::client::Client;
 use crate::connection::era::{self, DetectedEra, Era};
+use crate::connection::service::{self, AnyLane};
 use crate::connection::{Connection, Opened, ProcessWatcher, RemoteEnd, tasks};
 use crate::process::guard::Guard;
 use crate::process::stderr::Stderr;
@@ -161,15 +162,9 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
             return Err(FailedHandshake::speaks(&other, &plan.log));
         }
         let tasks = response.as_ref().is_some_and(|it| tasks::are_declared(&it.result));
-        let lifecycle = match era {
-            Era::Legacy => ClientLifecycleMode::Initialize,
-            Era::Modern => ClientLifecycleMode::Discover {
-                preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-            },
-        };
         let client = client.offering(offer.clone());
-        let rmcp =
-            serve_client_with_lifecycle(client, slow.with_handshake(response), lifecycle).await;
+        let transport = AnyLane::Local(slow.with_handshake(response));
+        let rmcp = service::serve(client, transport, era).await;
         let rmcp = rmcp.map_err(|error| FailedHandshake::initialized(&error, &plan.log))?;
         Ok(Opened { lane: lane.clone(), rmcp, era, tasks })
     });

@@ -10,6 +10,7 @@ mod logging;
 pub mod param_headers;
 mod process_watcher;
 pub mod remote;
+mod service;
 mod tasks;
 
 use std::collections::{BTreeMap, BTreeSet};

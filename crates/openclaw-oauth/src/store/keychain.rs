@@ -95,11 +95,10 @@ async fn ask<T: Send + 'static>(
 
 #[cfg(feature = "keychain")]
 mod system {
-    use keyring::{Entry, Error};
+    use openclaw_secrets::keychain::{self, KeychainError};
 
     use super::{KeyFileReason, Keychain, Zeroizing};
 
-    const SERVICE: &str = "openclaw";
     const ENTRY: &str = "mcp-token-key";
 
     /// The keychain of the user's session.
@@ -108,24 +107,22 @@ mod system {
 
     impl Keychain for SystemKeychain {
         fn get(&self) -> Result<Option<Zeroizing<String>>, KeyFileReason> {
-            match Entry::new(SERVICE, ENTRY).and_then(|entry| entry.get_password()) {
-                Ok(value) => Ok(Some(Zeroizing::new(value))),
-                Err(Error::NoEntry) => Ok(None),
-                Err(error) => Err(reason(&error)),
+            match keychain::get(ENTRY) {
+                Ok(value) => Ok(Some(Zeroizing::new(value.expose().to_owned()))),
+                Err(KeychainError::NoEntry) => Ok(None),
+                Err(error) => Err(reason(error)),
             }
         }
 
         fn set(&self, value: &str) -> Result<(), KeyFileReason> {
-            let entry = Entry::new(SERVICE, ENTRY);
-            entry.and_then(|entry| entry.set_password(value)).map_err(|error| reason(&error))
+            keychain::set(ENTRY, value).map_err(reason)
         }
     }
 
-    /// Decides by variant only: the text of an error may contain the entry.
-    fn reason(error: &Error) -> KeyFileReason {
+    fn reason(error: KeychainError) -> KeyFileReason {
         match error {
-            Error::NoDefaultStore | Error::NotSupportedByStore(_) => KeyFileReason::NoKeychain,
-            Error::NoStorageAccess(_) => KeyFileReason::Locked,
+            KeychainError::NoKeychain => KeyFileReason::NoKeychain,
+            KeychainError::Locked => KeyFileReason::Locked,
             _ => KeyFileReason::Failed,
         }
     }

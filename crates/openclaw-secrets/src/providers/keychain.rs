@@ -1,18 +1,12 @@
-//! `secret://keychain/NAME`: the keychain of the operating system, under the service `openclaw`.
-//!
-//! macOS: Keychain Services. Windows: Credential Manager. Elsewhere: the Secret Service (GNOME
-//! Keyring, KWallet, KeePassXC) over D-Bus, implemented in Rust: no C library is needed to build or
-//! to run, and on a container or a server without a Secret Service the error says so.
+//! `secret://keychain/NAME`: the keychain of the operating system. On a container or a server
+//! without one, the error says so.
 
 use futures_util::future::BoxFuture;
-use keyring::{Entry, Error};
 use tokio::task::spawn_blocking;
 
 use super::Fetch;
+use crate::keychain::{self, KeychainError, SERVICE};
 use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
-
-/// The service name of the entries.
-const SERVICE: &str = "openclaw";
 
 /// The user's keychain.
 pub(super) struct Keychain;
@@ -34,34 +28,32 @@ impl Fetch for Keychain {
 }
 
 fn read(name: &str) -> Result<SecretString, Failure> {
-    let value = Entry::new(SERVICE, name).and_then(|entry| entry.get_password());
-    value.map(SecretString::from).map_err(|error| failure(&error, name))
+    keychain::get(name).map_err(|error| failure(error, name))
 }
 
-/// Converts an error by variant only: its text may contain the entry (`BadEncoding`).
-fn failure(error: &Error, name: &str) -> Failure {
+fn failure(error: KeychainError, name: &str) -> Failure {
     use ResolveErrorKind as Kind;
     match error {
-        Error::NoEntry => {
+        KeychainError::NoEntry => {
             let cause = format!("no keychain entry `{name}` for the service `{SERVICE}`");
             Failure::new(Kind::NotFound, cause).hint(advice(name))
         }
-        Error::NoDefaultStore | Error::NotSupportedByStore(_) => {
+        KeychainError::NoKeychain => {
             Failure::new(Kind::NotConfigured, "no keychain is running on this system")
                 .hint("without a desktop session, use `secret://file/…` or `secret://env/…`")
         }
-        Error::NoStorageAccess(_) => {
+        KeychainError::Locked => {
             Failure::new(Kind::Denied, "the keychain is locked or access was denied")
                 .hint("unlock it and try again")
         }
-        Error::BadEncoding(_) => {
+        KeychainError::NotText => {
             Failure::new(Kind::NotText, "the keychain entry is not UTF-8 text")
         }
-        Error::Ambiguous(_) => {
+        KeychainError::Ambiguous => {
             let cause = format!("several keychain entries `{name}` for the service `{SERVICE}`");
             Failure::new(Kind::Failed, cause)
         }
-        _ => Failure::new(Kind::Failed, "cannot read the keychain"),
+        KeychainError::Failed => Failure::new(Kind::Failed, "cannot read the keychain"),
     }
 }
 

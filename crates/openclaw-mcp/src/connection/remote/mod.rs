@@ -21,13 +21,14 @@ use std::time::Duration;
 use openclaw_config::HttpServer;
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_secrets::SecretString;
-use rmcp::model::{ClientConfig, ProtocolVersion};
-use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
+use rmcp::model::ClientConfig;
+use rmcp::service::RunningService;
 use rmcp::{ClientHandler, RoleClient};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 
 use crate::connection::era::Era;
+use crate::connection::service::{self, AnyLane};
 use crate::connection::{local, tasks};
 use crate::server::log::ServerLog;
 use crate::wire::FastLane;
@@ -119,18 +120,9 @@ pub async fn open<H: ClientHandler>(
         }
     };
     let tasks = met.response.as_ref().is_some_and(|it| tasks::are_declared(&it.result));
-    let lifecycle = match met.known.era {
-        Era::Legacy => ClientLifecycleMode::Initialize,
-        Era::Modern => ClientLifecycleMode::Discover {
-            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
-        },
-    };
     let (lane, wire) = (opening.fast_lane(), std::sync::Arc::clone(opening.wire()));
-    let served = Box::pin(serve_client_with_lifecycle(
-        handler,
-        opening.with_handshake(met.response),
-        lifecycle,
-    ));
+    let transport = AnyLane::Remote(opening.with_handshake(met.response));
+    let served = Box::pin(service::serve(handler, transport, met.known.era));
     let cause = match timeout_at(deadline, served).await {
         Ok(Ok(rmcp)) => {
             wire.until_listening().await;
