@@ -1,9 +1,8 @@
 //! The result of a message.
 
-use rmcp::model::{CallToolResult, ContentBlock};
+use rmcp::model::{CallToolResult, ContentBlock, JsonObject};
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::Value;
 
 use super::follow::Status;
 
@@ -26,7 +25,7 @@ pub(crate) struct Output {
     pub(crate) error: Option<String>,
     /// The number of tokens used: `inputTokens`, `outputTokens`, `cachedTokens`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) usage: Option<Value>,
+    pub(crate) usage: Option<JsonObject>,
     /// Images, audio and files of the answer, in the order of their content blocks.
     pub(crate) media: Vec<MediaEntry>,
 }

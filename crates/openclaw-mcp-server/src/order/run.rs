@@ -73,7 +73,7 @@ impl Run<'_> {
             run_id: run,
             status,
             error: end.error,
-            usage: end.usage,
+            usage: end.usage.and_then(|usage| usage.as_object().cloned()),
             media: media.list,
         };
         result(output, end.status, media.blocks)
