@@ -19,6 +19,7 @@ use rmcp::ServiceExt as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::asks::CallScope;
 use super::call::CallFor;
@@ -81,13 +82,15 @@ pub async fn serve(
     let is_open = Arc::new(AtomicBool::new(false));
     let lane = SlowLane { messages, outbox: Arc::clone(&outbox), is_open: Arc::clone(&is_open) };
     let handler = Handler::of(Arc::clone(&client));
-    let watching = tokio::spawn(listen::watch(Arc::downgrade(&client)));
+    // Both end with this future, also if it is dropped.
+    let _watching = AbortOnDropHandle::new(tokio::spawn(listen::watch(Arc::downgrade(&client))));
     let rmcp = tokio::spawn(async move {
         match handler.serve(lane).await {
             Ok(running) => drop(running.waiting().await),
             Err(error) => tracing::debug!(%error, "the handshake failed"),
         }
     });
+    let _rmcp = AbortOnDropHandle::new(rmcp);
     let scope = client.scope();
     let front = Front {
         calls: FuturesUnordered::new(),
@@ -102,10 +105,7 @@ pub async fn serve(
         to_rmcp,
         is_open,
     };
-    let served = front.run(input, output).await;
-    rmcp.abort();
-    watching.abort();
-    served
+    front.run(input, output).await
 }
 
 /// A finished call: the id of its request, and its reply unless it was cancelled.
