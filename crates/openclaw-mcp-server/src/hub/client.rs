@@ -8,6 +8,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use openclaw_config::LogLevel;
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::server::Server;
 use openclaw_mcp::server::limiter::Limiter;
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
@@ -173,8 +174,11 @@ impl Client {
             (true, _) => Ok(()),
             (false, false) => Err("too many subscriptions"),
             (false, true) => {
-                let server = self.follow(uri).await?;
-                lock(&self.subscriptions).insert(uri.to_owned(), server);
+                let server = self.server_of(uri)?;
+                // Before the server is asked: it may report a change at once.
+                let name = server.name().to_string();
+                lock(&self.subscriptions).insert(uri.to_owned(), name);
+                server.follow(uri).await;
                 Ok(())
             }
         }
@@ -193,11 +197,16 @@ impl Client {
     /// # Errors
     /// If no server has such a resource.
     pub(super) async fn follow(&self, uri: &str) -> Result<String, &'static str> {
-        let view = self.view().ok_or("the agent was removed")?;
-        let name = view.server_of(uri).ok_or("no server has this resource")?;
-        let server = view.agent().server(&name).ok_or("no server has this resource")?;
+        let server = self.server_of(uri)?;
         server.follow(uri).await;
-        Ok(name)
+        Ok(server.name().to_string())
+    }
+
+    fn server_of(&self, uri: &str) -> Result<Arc<Server>, &'static str> {
+        let view = self.view().ok_or("the agent was removed")?;
+        let name = view.server_of(uri);
+        let server = name.and_then(|name| view.agent().server(&name).cloned());
+        server.ok_or("no server has this resource")
     }
 
     /// Undoes [`follow`](Self::follow).

@@ -27,7 +27,7 @@ use serde_json::{Value, json};
 use super::answers::Answers as _;
 use super::approver::ClientApprover;
 use super::client::{Client, level_of};
-use super::incoming::{CallRequest, ModernRequest, RequestMeta};
+use super::incoming::{CallRequest, MODERN, ModernRequest, RequestMeta};
 use super::reply::Reply;
 use super::running::Running;
 use super::search;
@@ -36,16 +36,9 @@ use super::view::View;
 /// Maximum length of an unknown method that is quoted, in characters.
 const MAX_METHOD: usize = 100;
 /// Methods whose requests have parameters that can be wrong.
-const KNOWN: [&str; 8] = [
-    "tools/call",
-    "resources/read",
-    "resources/subscribe",
-    "resources/unsubscribe",
-    "prompts/get",
-    "completion/complete",
-    "logging/setLevel",
-    "subscriptions/listen",
-];
+const KNOWN: [&str; 4] = ["tools/call", "resources/read", "prompts/get", "completion/complete"];
+/// Those that 2026-07-28 does not have any more.
+const UNTIL_2025: [&str; 3] = ["logging/setLevel", "resources/subscribe", "resources/unsubscribe"];
 
 /// The server that a client sees.
 pub(super) struct Handler {
@@ -423,9 +416,13 @@ impl ServerHandler for Handler {
     async fn on_custom_request(
         &self,
         request: CustomRequest,
-        _: RequestContext<RoleServer>,
+        context: RequestContext<RoleServer>,
     ) -> Result<CustomResult, ErrorData> {
-        Err(match KNOWN.contains(&request.method.as_str()) {
+        let version = context.protocol_version();
+        let is_modern = version.is_some_and(|version| version.as_str() >= MODERN);
+        let method = request.method.as_str();
+        let is_known = KNOWN.contains(&method) || (!is_modern && UNTIL_2025.contains(&method));
+        Err(match is_known {
             true => ErrorData::invalid_params("invalid parameters", None),
             false => {
                 let method = clean_line(Untrusted::new(&request.method), MAX_METHOD);

@@ -19,6 +19,7 @@ use rmcp::ServiceExt as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
+use tokio_util::task::AbortOnDropHandle;
 
 use super::asks::CallScope;
 use super::call::CallFor;
@@ -81,13 +82,15 @@ pub async fn serve(
     let is_open = Arc::new(AtomicBool::new(false));
     let lane = SlowLane { messages, outbox: Arc::clone(&outbox), is_open: Arc::clone(&is_open) };
     let handler = Handler::of(Arc::clone(&client));
-    let watching = tokio::spawn(listen::watch(Arc::downgrade(&client)));
+    // Both end with this future, also if it is dropped.
+    let _watching = AbortOnDropHandle::new(tokio::spawn(listen::watch(Arc::downgrade(&client))));
     let rmcp = tokio::spawn(async move {
         match handler.serve(lane).await {
             Ok(running) => drop(running.waiting().await),
             Err(error) => tracing::debug!(%error, "the handshake failed"),
         }
     });
+    let _rmcp = AbortOnDropHandle::new(rmcp);
     let scope = client.scope();
     let front = Front {
         calls: FuturesUnordered::new(),
@@ -102,14 +105,11 @@ pub async fn serve(
         to_rmcp,
         is_open,
     };
-    let served = front.run(input, output).await;
-    rmcp.abort();
-    watching.abort();
-    served
+    front.run(input, output).await
 }
 
 /// A finished call: the id of its request, and its reply unless it was cancelled.
-type Finished = (String, Result<Reply, Aborted>);
+type Finished = (Arc<str>, Result<Reply, Aborted>);
 
 /// A request in progress.
 enum InProgress {
@@ -127,7 +127,7 @@ struct Front {
     is_open: Arc<AtomicBool>,
     calls: FuturesUnordered<BoxFuture<'static, Finished>>,
     /// By id, as JSON.
-    requests: HashMap<String, InProgress>,
+    requests: HashMap<Arc<str>, InProgress>,
     buffer: Vec<u8>,
     /// Up to here, the buffer contains no line break.
     searched: usize,
@@ -149,7 +149,7 @@ impl Front {
             self.process()?;
             if let Some(Taken { lines, answered }) = outbox.take() {
                 self.out.push_owned(lines);
-                answered.iter().for_each(|id| drop(self.requests.remove(id)));
+                answered.iter().for_each(|id| drop(self.requests.remove(id.as_str())));
             }
             if has_ended && self.requests.is_empty() && self.out.is_empty() {
                 return Ok(());
@@ -275,8 +275,8 @@ impl Front {
             return;
         }
         let (abort, registration) = AbortHandle::new_pair();
-        self.requests.insert(id.to_owned(), InProgress::Call(abort));
-        let (id, client) = (id.to_owned(), Arc::clone(&self.client));
+        let (id, client) = (Arc::<str>::from(id), Arc::clone(&self.client));
+        self.requests.insert(Arc::clone(&id), InProgress::Call(abort));
         let call: BoxFuture<'static, Finished> = match request.modern.take() {
             Some(mut modern) => {
                 let outbox = Arc::clone(&self.outbox);
@@ -315,7 +315,7 @@ impl Front {
             // What was told during the call comes first.
             if let Some(Taken { lines, answered }) = self.outbox.take() {
                 self.out.push_owned(lines);
-                answered.iter().for_each(|id| drop(self.requests.remove(id)));
+                answered.iter().for_each(|id| drop(self.requests.remove(id.as_str())));
             }
             reply.write_message(&id, &mut self.out);
             self.out.push(b"\n");
@@ -325,7 +325,7 @@ impl Front {
     /// Passes a request to `rmcp`.
     fn request(&mut self, id: &str, line: &[u8]) {
         if self.admits(id) {
-            self.requests.insert(id.to_owned(), InProgress::Slow);
+            self.requests.insert(id.into(), InProgress::Slow);
             self.pass(line, Some(id));
         }
     }

@@ -16,7 +16,7 @@ use super::client::Client;
 
 /// How long to wait for further changes before a client is told: servers often connect at the same
 /// time.
-const SETTLES: Duration = Duration::from_millis(100);
+const SETTLES: Duration = Duration::from_millis(50);
 
 /// A change of a resource.
 #[derive(Debug, Clone)]

@@ -131,7 +131,7 @@ pub(crate) enum Command {
     Agent(TurnArgs),
     /// Serve an editor over stdin and stdout (Agent Client Protocol)
     Acp(AcpArgs),
-    /// Serve an MCP client over stdin and stdout: messages to agents, or all MCP servers (--hub)
+    /// Serve an MCP client: messages to agents, or all MCP servers (--hub)
     McpServer(McpServerArgs),
     /// List, show, delete and export conversations
     #[command(

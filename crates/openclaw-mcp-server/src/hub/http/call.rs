@@ -30,7 +30,7 @@ const EVENTS: usize = 16;
 /// How a client is asked during a call.
 enum Asking {
     /// By a request in the stream; the answer is another POST.
-    Session(Arc<Session>, #[allow(dead_code, reason = "unregisters the call")] CallGuard),
+    Session(Arc<Session>, CallGuard),
     /// By the result; the answer comes with the next request (2026-07-28).
     Result,
 }
@@ -109,6 +109,10 @@ async fn next(mut running: Running, asking: &Asking) -> Next {
 /// disconnects cancels its call.
 fn events(id: String, running: Running, asking: Asking, first: Vec<u8>) -> Response<HubBody> {
     let (sender, receiver) = mpsc::channel(EVENTS);
+    let (abort, registration) = AbortHandle::new_pair();
+    if let Asking::Session(session, call) = &asking {
+        session.goes_on(call, abort);
+    }
     tokio::spawn(async move {
         let telling = async {
             let (mut running, mut message) = (running, first);
@@ -126,7 +130,8 @@ fn events(id: String, running: Running, asking: Asking, first: Vec<u8>) -> Respo
             }
         };
         tokio::select! {
-            () = telling => {}
+            // A cancelled call has no reply.
+            _ = Abortable::new(telling, registration) => {}
             () = sender.closed() => {}
         }
     });

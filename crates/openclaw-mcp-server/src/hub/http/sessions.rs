@@ -143,6 +143,11 @@ impl Session {
         Some(CallGuard { session: Arc::clone(self), id: id.to_owned() })
     }
 
+    /// Replaces what cancels a call that goes on in another task.
+    pub(super) fn goes_on(&self, call: &CallGuard, abort: AbortHandle) {
+        lock(&self.calls).insert(call.id.clone(), abort);
+    }
+
     /// Cancels a call. Returns whether there was one.
     pub(super) fn cancel(&self, id: &str) -> bool {
         match lock(&self.calls).get(id) {

@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(content.len(), 4, "{result}");
         assert!(is_wrapped(&content[0]["text"], "a"), "{result}");
         assert!(is_wrapped(&content[1]["resource"]["text"], "b"), "{result}");
-        assert_eq!(content[2]["name"], "n[removed token]");
+        assert_eq!(content[2]["name"], "n [removed token]");
         assert_eq!(content[3]["data"], "AA==");
         let (result, _) =
             relay(r#"{"content":[],"structuredContent":{"c":1}}"#, ReplyKind::Call, true);

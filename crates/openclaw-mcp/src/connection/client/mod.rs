@@ -189,8 +189,11 @@ impl Client {
     /// Records that the server reports changes of these resources. Counts as a change of each: one
     /// may have happened before the subscription.
     pub(crate) fn follow(&self, resources: impl IntoIterator<Item = String>) {
-        let mut updates = self.updates();
         for uri in resources {
+            if let Some(downstream) = &self.shared.host.downstream {
+                downstream.updated(&self.shared.server, &uri);
+            }
+            let mut updates = self.updates();
             let followed = updates.entry(uri).or_default();
             followed.changes += 1;
             followed.is_reported = true;
