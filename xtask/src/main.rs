@@ -20,7 +20,8 @@ Tasks:
   test [ARGS]    Install the test dependencies into target/peers, then run all tests.
                  ARGS go to `cargo test`, as in `cargo xtask test -p openclaw-config`.
   bench [NAME]   Run the benchmarks, and print their ratios to the baselines.
-                 Names: content, call, http, catalogue, fleet, memory, cold, agent, gateway, hub
+                 Names: content, call, http, catalogue, fleet, memory, cold, acp, agent, gateway,
+                 hub
   conformance [FILTER] [--client COMMAND]
                  Run the official MCP conformance suite against our client (or COMMAND), each
                  scenario alone, and compare with the reference. Keep the machine idle meanwhile.
@@ -98,6 +99,7 @@ const BENCHES: &[Bench] = &[
     engine("fleet", &["fleet"]),
     engine("memory", &["memory"]),
     Bench { name: "cold", package: "openclaw", target: "cold", args: &[] },
+    Bench { name: "acp", package: "openclaw", target: "acp", args: &[] },
     gateway("agent", &["agent"]),
     gateway("gateway", &["health", "chats"]),
     Bench { name: "gateway", package: "openclaw", target: "gateway", args: &[] },

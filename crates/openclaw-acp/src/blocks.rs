@@ -36,6 +36,16 @@ impl Prompt {
         Ok(prompt)
     }
 
+    /// Returns the command without its slash, if it is one.
+    pub(crate) fn command(&self) -> Option<&str> {
+        if self.is_plain { None } else { self.message.trim().strip_prefix('/') }
+    }
+
+    /// Whether the user asks which MCP servers there are.
+    pub(crate) fn asks_for_servers(&self) -> bool {
+        matches!(self.command(), Some("mcp" | "mcp servers"))
+    }
+
     fn add(&mut self, block: ContentBlock) -> Result<(), String> {
         match block {
             ContentBlock::Text(text) => self.text(&text.text),
@@ -83,7 +93,13 @@ impl Prompt {
         self.message.push_str(text);
     }
 
-    fn attach(&mut self, kind: &str, mime: Option<String>, name: Option<String>, data: &str) {
+    pub(crate) fn attach(
+        &mut self,
+        kind: &str,
+        mime: Option<String>,
+        name: Option<String>,
+        data: &str,
+    ) {
         self.attachments.push(Attachment {
             kind: Some(kind.to_owned()),
             mime_type: mime,

@@ -12,7 +12,8 @@ use openclaw_tools::native::Native;
 use serde_json::{Value, json};
 
 use crate::client_tools::{ClientTool, normal};
-use crate::session::{Session, text_block};
+use crate::content::text_block;
+use crate::session::Session;
 
 /// A call of the running turn.
 #[derive(Debug, Clone)]
@@ -57,7 +58,7 @@ pub(crate) fn on_tool(session: &Session, data: &Value) {
             if !call.content.is_empty() {
                 mark_shown(session, own);
             }
-            session.update(SessionUpdate::ToolCall(call));
+            session.updates.send(SessionUpdate::ToolCall(call));
         }
         Some("update") => {
             let progress = data.get("progress");
@@ -73,7 +74,9 @@ pub(crate) fn on_tool(session: &Session, data: &Value) {
                 let fields = ToolCallUpdateFields::new()
                     .status(ToolCallStatus::InProgress)
                     .content(vec![text_content(words)]);
-                session.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.id, fields)));
+                session
+                    .updates
+                    .send(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.id, fields)));
             }
         }
         Some("result") => {
@@ -84,18 +87,26 @@ pub(crate) fn on_tool(session: &Session, data: &Value) {
             // The result of an edit is the diff, and that of a command is its terminal.
             let content = (is_error || !call.is_shown).then(|| vec![text_content(output)]);
             let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-            let mut raw = json!({ "text": output, "isError": is_error });
-            for name in ["failure", "durationMs"] {
-                if let Some(value) = data.get(name).filter(|it| !it.is_null()) {
-                    raw[name] = value.clone();
-                }
-            }
+            let raw = raw_output(output, is_error, data);
             let fields =
                 ToolCallUpdateFields::new().status(status).content(content).raw_output(raw);
-            session.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.id, fields)));
+            session
+                .updates
+                .send(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.id, fields)));
         }
         _ => {}
     }
+}
+
+/// The output of a call for programs. `notes` has what the gateway knows about it.
+pub(crate) fn raw_output(text: &str, is_error: bool, notes: &Value) -> Value {
+    let mut raw = json!({ "text": text, "isError": is_error });
+    for name in ["failure", "durationMs"] {
+        if let Some(value) = notes.get(name).filter(|it| !it.is_null()) {
+            raw[name] = value.clone();
+        }
+    }
+    raw
 }
 
 fn find(session: &Session, own: &str) -> Option<OpenCall> {
@@ -169,7 +180,7 @@ impl About {
             return Self { kind: tool.kind(), title, is_builtin: true };
         }
         let state = session.lock();
-        match state.lent.iter().find(|tool| tool.name == name) {
+        match state.lent.iter().flatten().find(|tool| tool.name == name) {
             Some(tool) => Self {
                 kind: kind_of(tool.effect),
                 title: Some(tool.label.clone()),

@@ -1,11 +1,14 @@
-//! The commands of the agent (`/mcp …`, prompts of its servers), for the client's menu.
+//! The commands of the agent (`/mcp …`, prompts of MCP servers), for the client's menu.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{
     AvailableCommand, AvailableCommandInput, AvailableCommandsUpdate, SessionUpdate,
     UnstructuredCommandInput,
 };
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::call::library::PromptCommand;
 use openclaw_protocol::agents::{Command, CommandsParams};
 use openclaw_protocol::tools::CatalogParams;
 use openclaw_protocol::{ask, rpc};
@@ -14,27 +17,44 @@ use tokio::time::timeout;
 use crate::session::Session;
 
 const ANSWER: Duration = Duration::from_secs(10);
+/// Maximum length of a description, in characters.
+const DESCRIPTION: usize = 200;
+/// Maximum number of commands of the session's own servers.
+const MAX_PROMPTS: usize = 500;
 
-/// Sends the list of commands, and learns what the agent's tools do. Without an answer of the
-/// gateway, the client has no menu.
+/// Sends the list of commands, if it has changed. Without an answer of the gateway, it has those of
+/// the session's own servers only.
 pub(crate) async fn announce(session: &Session) {
-    let agent_id = Some(session.agent.clone());
+    learn_tools(session).await;
     let params = CommandsParams {
-        agent_id: agent_id.clone(),
+        agent_id: Some(session.agent.clone()),
         include_args: Some(true),
         ..CommandsParams::default()
     };
     let listed = timeout(ANSWER, ask::<rpc::CommandsList>(&*session.surface, params)).await;
-    if let Ok(Ok(listed)) = listed {
-        let commands: Vec<AvailableCommand> = listed.commands.into_iter().map(command).collect();
-        let is_new = session.lock().commands.as_ref() != Some(&commands);
-        if is_new {
-            session.lock().commands = Some(commands.clone());
-            let update = AvailableCommandsUpdate::new(commands);
-            session.update(SessionUpdate::AvailableCommandsUpdate(update));
-        }
+    let listed = listed.ok().and_then(Result::ok).map(|listed| listed.commands);
+    let own = session.servers.iter().flat_map(|servers| servers.prompts()).take(MAX_PROMPTS);
+    let own = own.map(|prompt| of_prompt(&prompt));
+    // A prompt of the session's own server takes precedence, as when it is typed.
+    let mut names = BTreeSet::new();
+    let commands: Vec<AvailableCommand> = own
+        .chain(listed.into_iter().flatten().map(command))
+        .filter(|command| names.insert(command.name.clone()))
+        .collect();
+    let mut state = session.lock();
+    if state.commands.as_ref() == Some(&commands) {
+        return;
     }
-    let params = CatalogParams { agent_id, include_plugins: Some(true) };
+    state.commands = Some(commands.clone());
+    drop(state);
+    let update = AvailableCommandsUpdate::new(commands);
+    session.updates.send(SessionUpdate::AvailableCommandsUpdate(update));
+}
+
+/// Learns what the agent's tools do, for the kinds of their calls.
+pub(crate) async fn learn_tools(session: &Session) {
+    let params =
+        CatalogParams { agent_id: Some(session.agent.clone()), include_plugins: Some(true) };
     let catalog = timeout(ANSWER, ask::<rpc::ToolsCatalog>(&*session.surface, params)).await;
     if let Ok(Ok(catalog)) = catalog {
         let tools = catalog.groups.into_iter().flat_map(|group| group.tools);
@@ -44,14 +64,30 @@ pub(crate) async fn announce(session: &Session) {
 }
 
 fn command(command: Command) -> AvailableCommand {
-    let names = command.args.iter().flatten().map(|arg| match arg.required {
-        Some(true) => arg.name.clone(),
-        _ => format!("[{}]", arg.name),
+    let arguments = command.args.iter().flatten();
+    let arguments = arguments.map(|it| (it.name.as_str(), it.required == Some(true)));
+    let input = command.accepts_args.then(|| input(arguments));
+    AvailableCommand::new(command.name, command.description).input(input)
+}
+
+fn of_prompt(prompt: &PromptCommand) -> AvailableCommand {
+    let clean = |text: &str| clean_line(Untrusted::new(text), DESCRIPTION);
+    let entry = &prompt.prompt.entry;
+    let names: Vec<(String, bool)> =
+        entry.arguments.iter().map(|it| (clean(&it.name), it.required)).collect();
+    let arguments = names.iter().map(|(name, is_required)| (name.as_str(), *is_required));
+    let input = (!names.is_empty()).then(|| input(arguments));
+    let description = clean(entry.description.as_deref().unwrap_or_default());
+    AvailableCommand::new(prompt.command.to_string(), description).input(input)
+}
+
+/// Describes arguments: their names, and whether they are required.
+fn input<'a>(arguments: impl Iterator<Item = (&'a str, bool)>) -> AvailableCommandInput {
+    let names = arguments.map(|(name, is_required)| match is_required {
+        true => name.to_owned(),
+        false => format!("[{name}]"),
     });
     let hint = names.collect::<Vec<_>>().join(" ");
-    let input = command.accepts_args.then(|| {
-        let hint = if hint.is_empty() { "arguments".to_owned() } else { hint };
-        AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint))
-    });
-    AvailableCommand::new(command.name, command.description).input(input)
+    let hint = if hint.is_empty() { "arguments".to_owned() } else { hint };
+    AvailableCommandInput::Unstructured(UnstructuredCommandInput::new(hint))
 }

@@ -33,7 +33,10 @@ impl Elicitor for SessionElicitor {
         Box::pin(async move {
             let Some(session) = self.0.upgrade() else { return ElicitationAnswer::Cancel };
             let ElicitationRequest { server, message, wanted, .. } = question;
-            let asking = ask(&session, &server, &message, wanted, &session.ended);
+            // A question ends with the turn that led to it.
+            let over = session.lock().turn.as_ref().map(|turn| turn.over.clone());
+            let over = over.unwrap_or_else(|| session.ended.clone());
+            let asking = ask(&session, &server, &message, wanted, &over);
             asking.await.unwrap_or(ElicitationAnswer::Cancel)
         })
     }
@@ -108,6 +111,7 @@ async fn with_elicitation(
     message: String,
     withdrawn: &CancellationToken,
 ) -> Option<ElicitationAnswer> {
+    session.updates.flushed().await;
     let sent = session.cx.send_request(CreateElicitationRequest::new(mode, message));
     let cancellation = sent.cancellation_handle();
     let answer = tokio::select! {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use agent_client_protocol::v1::schema::{ContentBlock, ContentChunk, ImageContent, SessionUpdate};
+use agent_client_protocol::v1::schema::{ContentBlock, ContentChunk, SessionUpdate, UsageUpdate};
 use openclaw_protocol::approvals::{self, Approval};
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState};
 use openclaw_protocol::mcp::elicitation::{self, Elicitation};
@@ -11,7 +11,8 @@ use openclaw_protocol::{Event, Received, Shutdown, names};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::session::{Session, TurnEnd, chunk};
+use crate::content::{block, chunk, text_block};
+use crate::session::{Session, TurnEnd};
 use crate::{calls, elicit, lend, permission};
 
 impl Session {
@@ -97,7 +98,9 @@ impl Session {
             ChatState::Status { .. } => {}
             ChatState::Delta { delta_text, .. } => {
                 if !delta_text.is_empty() {
-                    self.set_has_text(true);
+                    if let Some(turn) = &mut self.lock().turn {
+                        turn.text.push_str(&delta_text);
+                    }
                     self.say(delta_text);
                 }
             }
@@ -123,27 +126,23 @@ impl Session {
         }
     }
 
-    fn set_has_text(&self, has_text: bool) {
-        if let Some(turn) = &mut self.lock().turn {
-            turn.has_text = has_text;
-        }
-    }
-
-    /// Shows what was not streamed: the output of a command, and images.
+    /// Shows what was not streamed: the output of a command, images and audio, and text of events
+    /// that were lost.
     fn show_rest(&self, message: Option<&Value>) {
-        let has_text = self.lock().turn.as_ref().is_some_and(|turn| turn.has_text);
+        let (sent, has_gap) = match &mut self.lock().turn {
+            Some(turn) => (std::mem::take(&mut turn.text), turn.has_gap),
+            None => return,
+        };
         let content = message.and_then(|it| it.get("content")?.as_array());
-        for part in content.into_iter().flatten() {
-            let field = |name: &str| part.get(name).and_then(Value::as_str);
-            match (field("type"), field("text"), field("data")) {
-                (Some("text"), Some(text), _) if !has_text && !text.is_empty() => self.say(text),
-                (Some("image"), _, Some(data)) => {
-                    let mime_type = field("mimeType").or(field("mime_type")).unwrap_or("image/png");
-                    let image = ContentBlock::Image(ImageContent::new(data, mime_type));
-                    self.update(SessionUpdate::AgentMessageChunk(ContentChunk::new(image)));
-                }
-                _ => {}
-            }
+        for block in content.into_iter().flatten().filter_map(block) {
+            let block = match block {
+                ContentBlock::Text(text) => match rest(&text.text, &sent, has_gap) {
+                    Some(rest) => text_block(rest),
+                    None => continue,
+                },
+                block => block,
+            };
+            self.updates.send(SessionUpdate::AgentMessageChunk(ContentChunk::new(block)));
         }
     }
 
@@ -154,17 +153,28 @@ impl Session {
         let text = |name: &str| event.data.get(name).and_then(Value::as_str);
         match event.stream.as_str() {
             "tool" => {
-                self.set_has_text(false);
+                if let Some(turn) = &mut self.lock().turn {
+                    turn.text.clear();
+                }
                 calls::on_tool(self, &event.data);
             }
             "reasoning" => {
                 if let Some(delta) = text("delta") {
-                    self.update(SessionUpdate::AgentThoughtChunk(chunk(delta)));
+                    self.updates.send(SessionUpdate::AgentThoughtChunk(chunk(delta)));
                 }
             }
             "notice" => {
                 if let Some(notice) = text("text") {
-                    self.update(SessionUpdate::AgentThoughtChunk(chunk(format!("{notice}\n"))));
+                    self.updates
+                        .send(SessionUpdate::AgentThoughtChunk(chunk(format!("{notice}\n"))));
+                }
+            }
+            "usage" => {
+                let count = |name: &str| event.data.get(name).and_then(Value::as_u64);
+                let tokens = count("inputTokens").zip(count("outputTokens"));
+                if let (Some((input, output)), Some(size)) = (tokens, count("contextTokens")) {
+                    let usage = UsageUpdate::new(input + output, size);
+                    self.updates.send(SessionUpdate::UsageUpdate(usage));
                 }
             }
             _ => {}
@@ -172,6 +182,37 @@ impl Session {
     }
 }
 
+/// Returns what is left of a text after `sent`. If events were lost in the middle of it, that is all
+/// of it, again.
+fn rest(text: &str, sent: &str, has_gap: bool) -> Option<String> {
+    let rest = match text.strip_prefix(sent) {
+        Some(rest) if has_gap || sent.is_empty() => rest.to_owned(),
+        None if has_gap => format!("\n\n{text}"),
+        _ => return None,
+    };
+    (!rest.is_empty()).then_some(rest)
+}
+
 fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
     serde_json::from_str(event.payload.get()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_was_not_sent_is_shown_in_the_end() {
+        for (sent, has_gap, expected) in [
+            ("", false, Some("one two")),
+            ("one two", false, None),
+            // A provider may change the text in the end: what was streamed stands.
+            ("one 2", false, None),
+            ("one", true, Some(" two")),
+            ("one two", true, None),
+            ("two", true, Some("\n\none two")),
+        ] {
+            assert_eq!(rest("one two", sent, has_gap).as_deref(), expected, "{sent} {has_gap}");
+        }
+    }
 }

@@ -1,10 +1,11 @@
 //! The history of a loaded session, replayed as updates.
 
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
-    ContentBlock, ContentChunk, ImageContent, SessionUpdate, ToolCallId, ToolCallStatus,
+    Content, ContentChunk, SessionUpdate, ToolCallContent, ToolCallId, ToolCallStatus,
     ToolCallUpdate, ToolCallUpdateFields,
 };
 use openclaw_protocol::chat::HistoryParams;
@@ -13,9 +14,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use crate::calls::{describe, text_content};
+use crate::calls::{describe, raw_output};
+use crate::commands;
+use crate::content::block;
 use crate::error::{internal, refused};
-use crate::session::{Session, chunk};
+use crate::session::Session;
 
 /// Messages per request.
 const PAGE: u32 = 200;
@@ -52,63 +55,89 @@ pub(crate) async fn replay(session: &Session) -> Result<(), Error> {
             break;
         }
     }
-    let mut nth = 0;
+    // The kinds of the calls depend on it.
+    commands::learn_tools(session).await;
+    let mut replay = Replay { session, nth: 0, calls: BTreeMap::new() };
     for raw in pages.iter().rev().flatten() {
         if let Ok(message) = serde_json::from_str::<Value>(raw.get()) {
-            nth += 1;
-            show(session, &message, nth);
+            // A long history takes no more memory than the client takes time to read it.
+            session.updates.room().await;
+            replay.show(&message);
         }
     }
     Ok(())
 }
 
-/// Sends one message. Calls are named after the message, because a model may repeat their ids; the
-/// results are in the message that follows.
-fn show(session: &Session, message: &Value, nth: usize) {
-    let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
-    let parts = message.get("content").and_then(Value::as_array).into_iter().flatten();
-    for part in parts {
-        let field = |name: &str| part.get(name).and_then(Value::as_str);
-        let id = |name: &str, nth: usize| {
-            field(name).map(|own| ToolCallId::new(format!("h{nth}-{own}")))
-        };
-        match (role, field("type")) {
-            ("assistant", Some("toolCall")) => {
-                let Some(id) = id("id", nth) else { continue };
-                let name = field("name").unwrap_or_default();
-                let args = part.get("arguments").cloned().unwrap_or_default();
-                let call = describe(session, id, name, name, args);
-                session.update(SessionUpdate::ToolCall(call.status(ToolCallStatus::Completed)));
+/// A call whose result follows in a later message.
+struct ReplayedCall {
+    id: ToolCallId,
+    /// Whether its content is shown already: the changes of a file.
+    is_shown: bool,
+}
+
+struct Replay<'s> {
+    session: &'s Session,
+    /// The number of the message. Calls are named after it, because a model may repeat their ids.
+    nth: usize,
+    /// The calls without a result so far, by the model's id.
+    calls: BTreeMap<String, ReplayedCall>,
+}
+
+impl Replay<'_> {
+    /// Sends one message.
+    fn show(&mut self, message: &Value) {
+        self.nth += 1;
+        let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+        for part in message.get("content").and_then(Value::as_array).into_iter().flatten() {
+            match (role, part.get("type").and_then(Value::as_str)) {
+                ("assistant", Some("toolCall")) => self.call(part),
+                ("toolResult", Some("toolResult")) => self.result(part, message),
+                ("user" | "assistant", _) => {
+                    let Some(chunk) = block(part).map(ContentChunk::new) else { continue };
+                    self.session.updates.send(match role {
+                        "user" => SessionUpdate::UserMessageChunk(chunk),
+                        _ => SessionUpdate::AgentMessageChunk(chunk),
+                    });
+                }
+                // A summary of what came before, and kinds that are not known.
+                _ => {}
             }
-            ("toolResult", Some("toolResult")) => {
-                let Some(id) = id("toolCallId", nth.saturating_sub(1)) else { continue };
-                let is_error = part.get("isError").and_then(Value::as_bool).unwrap_or_default();
-                let status =
-                    if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-                let texts = part.get("content").and_then(Value::as_array).into_iter().flatten();
-                let texts = texts.filter_map(|it| it.get("text")?.as_str());
-                let text = texts.collect::<Vec<_>>().join("\n");
-                let fields =
-                    ToolCallUpdateFields::new().status(status).content(vec![text_content(text)]);
-                session.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
-            }
-            ("user" | "assistant", Some("text" | "image")) => {
-                let chunk = match (field("text"), field("data")) {
-                    (Some(text), _) => chunk(text),
-                    (_, Some(data)) => {
-                        let mime_type = field("mimeType").or(field("mime_type"));
-                        let image = ImageContent::new(data, mime_type.unwrap_or("image/png"));
-                        ContentChunk::new(ContentBlock::Image(image))
-                    }
-                    _ => continue,
-                };
-                session.update(match role {
-                    "user" => SessionUpdate::UserMessageChunk(chunk),
-                    _ => SessionUpdate::AgentMessageChunk(chunk),
-                });
-            }
-            // A summary of what came before, and kinds that are not known.
-            _ => {}
         }
+    }
+
+    fn call(&mut self, part: &Value) {
+        let field = |name: &str| part.get(name).and_then(Value::as_str);
+        let Some(own) = field("id") else { return };
+        let name = field("name").unwrap_or_default();
+        let id = ToolCallId::new(format!("h{}-{own}", self.nth));
+        let args = part.get("arguments").cloned().unwrap_or_default();
+        let call = describe(self.session, id.clone(), name, name, args);
+        let is_shown = !call.content.is_empty();
+        self.calls.insert(own.to_owned(), ReplayedCall { id, is_shown });
+        // Without a result, it was interrupted.
+        self.session.updates.send(SessionUpdate::ToolCall(call.status(ToolCallStatus::Failed)));
+    }
+
+    fn result(&mut self, part: &Value, message: &Value) {
+        let own = part.get("toolCallId").and_then(Value::as_str).unwrap_or_default();
+        let Some(call) = self.calls.remove(own) else { return };
+        let is_error = part.get("isError").and_then(Value::as_bool).unwrap_or_default();
+        let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
+        let parts = || part.get("content").and_then(Value::as_array).into_iter().flatten();
+        let texts = parts().filter_map(|it| it.get("text")?.as_str());
+        let text = texts.collect::<Vec<_>>().join("\n");
+        let notes = message.get("calls").and_then(Value::as_array).into_iter().flatten();
+        let notes = notes.into_iter().find(|it| it["id"] == own).cloned().unwrap_or_default();
+        // As in a turn: the result of an edit is the diff.
+        let content = (is_error || !call.is_shown).then(|| {
+            let blocks = parts().filter_map(block);
+            blocks.map(|it| ToolCallContent::Content(Content::new(it))).collect::<Vec<_>>()
+        });
+        let fields = ToolCallUpdateFields::new()
+            .status(status)
+            .content(content)
+            .raw_output(raw_output(&text, is_error, &notes));
+        let update = ToolCallUpdate::new(call.id, fields);
+        self.session.updates.send(SessionUpdate::ToolCallUpdate(update));
     }
 }

@@ -1,20 +1,27 @@
 //! The tools of a session, lent to the gateway: those of its MCP servers and those of the client.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::sessions::{ExtraTool, SetExtraToolsParams};
-use openclaw_protocol::tools::{InvokeRequestEvent, InvokeResultParams, NodeError};
+use openclaw_protocol::tools::{
+    InvokeProgress, InvokeProgressParams, InvokeRequestEvent, InvokeResultParams, NodeError,
+};
 use openclaw_protocol::{ask, rpc};
-use openclaw_tools::Effect;
+use openclaw_tools::{Effect, Progress};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
+use tokio::sync::watch;
+use tokio::time::sleep;
 
 use crate::client_tools::ClientTool;
 use crate::session::Session;
 
 /// The timeout of a lent tool at the gateway: longer than any timeout here.
 const TIMEOUT: Duration = Duration::from_secs(15 * 60);
+/// Minimum interval between progress reports of one call.
+const PROGRESS: Duration = Duration::from_millis(100);
 
 /// A tool of a session.
 #[derive(Debug, Clone, PartialEq)]
@@ -71,7 +78,7 @@ impl Session {
                 self.note(&note);
             }
         }
-        if self.lock().lent == tools {
+        if self.lock().lent.as_ref() == Some(&tools) {
             return;
         }
         let params = SetExtraToolsParams {
@@ -79,11 +86,12 @@ impl Session {
             agent_id: None,
             tools: tools.iter().map(SessionTool::lent).collect(),
         };
-        // Before the request: a call may arrive before its answer.
-        self.lock().lent = tools;
+        // Before the request: a call may arrive before its answer. Also without tools: the turns of
+        // this session must not use those that another client lends to it.
+        self.lock().lent = Some(tools);
         let lent = ask::<rpc::SessionsSetExtraTools>(&*self.surface, params).await;
         if let Err(error) = lent {
-            self.lock().lent.clear();
+            self.lock().lent = None;
             let note = format!("The tools of this session are not available: {error}");
             if !self.lock().refused.contains(&note) {
                 self.lock().refused.push(note.clone());
@@ -122,7 +130,7 @@ pub(crate) fn invoke(session: &Arc<Session>, call: InvokeRequestEvent) {
 async fn execute(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutcome {
     let by = {
         let state = session.lock();
-        let found = state.lent.iter().find(|tool| tool.name == call.command);
+        let found = state.lent.iter().flatten().find(|tool| tool.name == call.command);
         found.map(|tool| tool.by.clone())
     };
     let arguments = call.params_json.clone().unwrap_or_else(|| "{}".to_owned());
@@ -132,11 +140,43 @@ async fn execute(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutco
     };
     match (by, &session.servers) {
         (Some(ToolOwner::Servers(name)), Some(servers)) => {
-            servers.call(&name, &arguments, &session.key).await
+            let (watcher, progress) = watch::channel(None);
+            tokio::select! {
+                outcome = servers.call(&name, &arguments, &session.key, &watcher) => outcome,
+                never = report(session, call, progress) => match never {},
+            }
         }
         (Some(ToolOwner::Client(tool)), _) => {
             session.client_tools.call(session, tool, &arguments).await
         }
         _ => Err("The session has no tool with this name any more.".to_owned()),
+    }
+}
+
+/// Reports the progress of a call to the gateway, until it is dropped.
+async fn report(
+    session: &Session,
+    call: &InvokeRequestEvent,
+    mut progress: watch::Receiver<Option<Progress>>,
+) -> Infallible {
+    let mut seq = 0;
+    loop {
+        if progress.changed().await.is_err() {
+            return std::future::pending().await;
+        }
+        let Some(Progress { done, total, message }) = progress.borrow_and_update().clone() else {
+            continue;
+        };
+        let report = InvokeProgress { progress: done, total, message };
+        let params = InvokeProgressParams {
+            invoke_id: call.id.clone(),
+            node_id: call.node_id.clone(),
+            seq,
+            chunk: serde_json::to_string(&report).unwrap_or_default(),
+        };
+        seq += 1;
+        // A gateway that does not know the method gets no reports.
+        let _ = ask::<rpc::NodeInvokeProgress>(&*session.surface, params).await;
+        sleep(PROGRESS).await;
     }
 }

@@ -55,18 +55,22 @@ async fn decide(
     approval: &Approval,
     withdrawn: &CancellationToken,
 ) -> Option<(Decision, Option<usize>)> {
-    let (is_own, is_allowed) = {
+    let (is_own, is_allowed, is_guarded) = {
         let state = session.lock();
-        let is_own = state.lent.iter().any(|tool| tool.name == approval.tool);
-        (is_own, state.allowed.contains(&approval.tool))
+        let turn = state.turn.as_ref().filter(|turn| Some(&turn.run) == approval.run_id.as_ref());
+        if turn.is_some_and(|turn| turn.cancelled.is_cancelled()) {
+            return Some((Decision::Deny, None));
+        }
+        let is_own = state.lent.iter().flatten().any(|tool| tool.name == approval.tool);
+        (is_own, state.allowed.contains(&approval.tool), state.options.is_guarded())
     };
-    if is_own && is_allowed {
+    if is_own && is_allowed && !is_guarded {
         return Some((Decision::AllowOnce, None));
     }
     let call = call_of(session, approval).await;
     let (id, content) = (call.tool_call_id.clone(), call.fields.content.clone());
     // A command can do anything: each one is decided about.
-    let lasts = is_own && ClientTool::find(&approval.tool) != Some(ClientTool::Run);
+    let lasts = is_own && !is_guarded && ClientTool::find(&approval.tool) != Some(ClientTool::Run);
     let answer = choose(session, call, options(approval, lasts), withdrawn).await;
     let decided = match answer {
         Answer::Withdrawn => return None,
@@ -91,7 +95,7 @@ async fn decide(
             // With the text that is replaced, which was not known before.
             fields = fields.content(content);
         }
-        session.update(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
+        session.updates.send(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
     }
     Some(decided)
 }
@@ -161,6 +165,8 @@ pub(crate) async fn choose(
     options: Vec<PermissionOption>,
     withdrawn: &CancellationToken,
 ) -> Answer {
+    // The client must know the call that it is asked about.
+    session.updates.flushed().await;
     let request = RequestPermissionRequest::new(session.id.clone(), call, options);
     let sent = session.cx.send_request(request);
     let cancellation = sent.cancellation_handle();

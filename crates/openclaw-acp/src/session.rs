@@ -8,10 +8,10 @@ use std::time::Duration;
 use agent_client_protocol::Client;
 use agent_client_protocol::v1::ConnectionTo;
 use agent_client_protocol::v1::schema::{
-    AvailableCommand, ClientCapabilities, ContentBlock, ContentChunk, Notice, NoticeSeverity,
-    SessionId, SessionNotification, SessionUpdate, TextContent,
+    AvailableCommand, ClientCapabilities, Notice, NoticeSeverity, SessionId, SessionUpdate,
 };
 use openclaw_protocol::chat::AbortParams;
+use openclaw_protocol::sessions::SetExtraToolsParams;
 use openclaw_protocol::tools::Risk;
 use openclaw_protocol::{EventReceiver, Surface, ask, rpc};
 use tokio::sync::{Notify, oneshot};
@@ -22,8 +22,12 @@ use tokio_util::task::TaskTracker;
 use crate::calls::OpenCall;
 use crate::client_tools::ClientTools;
 use crate::commands;
+use crate::content::chunk;
 use crate::lend::SessionTool;
+use crate::options::Options;
+use crate::outbox::Outbox;
 use crate::servers::{Entry, ServerSetup, SessionServers};
+use crate::updates::Updates;
 
 /// How long the gateway may take to abort a turn at the end of a session.
 const ABORT: Duration = Duration::from_secs(2);
@@ -41,6 +45,7 @@ pub(crate) struct NewSession {
     pub(crate) surface: Arc<dyn Surface>,
     pub(crate) cx: ConnectionTo<Client>,
     pub(crate) client: ClientCapabilities,
+    pub(crate) outbox: Arc<Outbox>,
 }
 
 /// A session. The gateway's session key is its id.
@@ -52,6 +57,7 @@ pub(crate) struct Session {
     pub(crate) cwd: PathBuf,
     pub(crate) surface: Arc<dyn Surface>,
     pub(crate) cx: ConnectionTo<Client>,
+    pub(crate) updates: Updates,
     pub(crate) client: ClientCapabilities,
     pub(crate) client_tools: ClientTools,
     pub(crate) servers: Option<SessionServers>,
@@ -77,8 +83,8 @@ pub(crate) struct State {
     pub(crate) calls: Vec<OpenCall>,
     /// The session's own tools that the user always allows.
     pub(crate) allowed: BTreeSet<String>,
-    /// The tools that are lent.
-    pub(crate) lent: Vec<SessionTool>,
+    /// The tools that are lent; `None` before the first time.
+    pub(crate) lent: Option<Vec<SessionTool>>,
     /// The tools that could not be lent, so that they are reported once.
     pub(crate) refused: Vec<String>,
     /// The servers that were reported as not available.
@@ -87,6 +93,8 @@ pub(crate) struct State {
     pub(crate) is_gateway_gone: bool,
     /// Whether the client knows the session.
     is_known: bool,
+    /// The model and the mode.
+    pub(crate) options: Options,
     /// The commands that the client knows.
     pub(crate) commands: Option<Vec<AvailableCommand>>,
     /// The side effects of the agent's own tools, for their kind.
@@ -105,8 +113,8 @@ pub(crate) struct Turn {
     /// Cancelled when the turn is over: its calls of lent tools end.
     pub(crate) over: CancellationToken,
     pub(crate) end: Option<oneshot::Sender<TurnEnd>>,
-    /// Whether text was sent since the last call.
-    pub(crate) has_text: bool,
+    /// The text that was sent since the last call.
+    pub(crate) text: String,
     /// Whether events were lost, perhaps the end.
     pub(crate) has_gap: bool,
 }
@@ -125,14 +133,17 @@ pub(crate) enum TurnEnd {
 impl Session {
     /// Opens a session: its servers connect in the background.
     pub(crate) fn start(new: NewSession, servers: Vec<Entry>, setup: &ServerSetup) -> Arc<Self> {
-        let NewSession { key, agent, workspace, cwd, more_folders, surface, cx, client } = new;
+        let NewSession { key, agent, workspace, cwd, more_folders, surface, cx, client, outbox } =
+            new;
+        let id = SessionId::new(key.as_str());
         // Subscribed before anything is requested, so that no event is missed.
         let events = surface.events();
         let session = Arc::new_cyclic(|session| Self {
             servers: SessionServers::start(servers, &agent, &cwd, setup, session),
             patience: setup.patience,
             client_tools: ClientTools::new(&client, &cwd, more_folders),
-            id: SessionId::new(key.as_str()),
+            updates: Updates::new(id.clone(), cx.clone(), outbox),
+            id,
             key,
             agent,
             workspace,
@@ -153,6 +164,10 @@ impl Session {
         session.spawn({
             let session = Arc::clone(&session);
             async move { session.keep_lending().await }
+        });
+        session.spawn({
+            let session = Arc::clone(&session);
+            async move { session.updates.keep_sending().await }
         });
         session.spawn({
             let session = Arc::clone(&session);
@@ -194,14 +209,9 @@ impl Session {
         }
     }
 
-    /// Sends an update. It fails only if the client is gone.
-    pub(crate) fn update(&self, update: SessionUpdate) {
-        let _ = self.cx.send_notification(SessionNotification::new(self.id.clone(), update));
-    }
-
     /// Sends a piece of the agent's answer.
     pub(crate) fn say(&self, text: impl Into<String>) {
-        self.update(SessionUpdate::AgentMessageChunk(chunk(text)));
+        self.updates.send(SessionUpdate::AgentMessageChunk(chunk(text)));
     }
 
     /// Shows a message of this program: now if the client has a place for it, otherwise at the
@@ -213,7 +223,7 @@ impl Session {
             let (title, more) = text.split_once('\n').unwrap_or((text, ""));
             let more = (!more.is_empty()).then(|| more.to_owned());
             let notice = Notice::new(NoticeSeverity::Warning, title).description(more);
-            self.update(SessionUpdate::Notice(notice));
+            self.updates.send(SessionUpdate::Notice(notice));
         } else {
             self.lock().notes.push(text.to_owned());
         }
@@ -283,14 +293,11 @@ impl Session {
                 servers.stop().await;
             }
         };
-        let _ = tokio::join!(servers, timeout(TASKS, self.tasks.wait()));
+        // The connection stays open as long as a request holds the session: a session that is
+        // opened again must not find these tools.
+        let params =
+            SetExtraToolsParams { session_key: self.key.clone(), ..SetExtraToolsParams::default() };
+        let unlent = timeout(TASKS, ask::<rpc::SessionsSetExtraTools>(&*self.surface, params));
+        let _ = tokio::join!(servers, unlent, timeout(TASKS, self.tasks.wait()));
     }
-}
-
-pub(crate) fn text_block(text: impl Into<String>) -> ContentBlock {
-    ContentBlock::Text(TextContent::new(text))
-}
-
-pub(crate) fn chunk(text: impl Into<String>) -> ContentChunk {
-    ContentChunk::new(text_block(text))
 }

@@ -4,10 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason};
-use agent_client_protocol::v1::schema::{SessionUpdate, UsageUpdate};
 use agent_client_protocol::{Error, RequestCancellation};
 use openclaw_protocol::chat::{SendParams, SendStatus};
-use openclaw_protocol::sessions::DescribeParams;
 use openclaw_protocol::{ask, rpc};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
@@ -16,14 +14,13 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::fresh_name;
 use crate::blocks::Prompt;
 use crate::error::{internal, invalid_params, invalid_request, refused};
+use crate::prompts::{self, Expanded};
 use crate::session::{Session, Turn, TurnEnd};
 
 /// The interval of polling for the end of a turn after events were lost.
 const RECHECK: Duration = Duration::from_secs(1);
 /// How long an aborted turn may take to end before it is reported as cancelled anyway.
 const ABORTED: Duration = Duration::from_secs(10);
-/// The timeout of the request for the session's usage.
-const USAGE: Duration = Duration::from_secs(5);
 
 /// A turn that is registered with its session.
 pub(crate) struct BegunTurn {
@@ -58,7 +55,7 @@ pub(crate) fn begin(session: &Arc<Session>, blocks: Vec<ContentBlock>) -> Result
         cancelled: cancelled.clone(),
         over: CancellationToken::new(),
         end: Some(sender),
-        has_text: false,
+        text: String::new(),
         has_gap: false,
     });
     drop(state);
@@ -90,11 +87,37 @@ impl BegunTurn {
             }
         };
         tokio::pin!(cancelled);
-        tokio::select! {
-            () = session.servers_ready() => {}
+        let ready = async {
+            session.servers_ready().await;
+            session.show_notes();
+            prompts::expand(&session, &mut self.prompt).await
+        };
+        let ready = tokio::select! {
+            ready = ready => ready,
             () = &mut cancelled => return Ok(PromptResponse::new(StopReason::Cancelled)),
+        };
+        let reason = match ready {
+            Expanded::Message => self.send(&mut cancelled).await?,
+            Expanded::Answered(text) => {
+                session.say(text);
+                StopReason::EndTurn
+            }
+        };
+        // The response says that there are no more updates.
+        tokio::select! {
+            () = session.updates.flushed() => {}
+            () = session.ended.cancelled() => {}
         }
-        session.show_notes();
+        Ok(PromptResponse::new(reason))
+    }
+
+    /// Sends the prompt to the gateway, and waits for the end of the turn.
+    async fn send(
+        &mut self,
+        cancelled: &mut (impl Future<Output = ()> + Unpin),
+    ) -> Result<StopReason, Error> {
+        let session = Arc::clone(&self.session);
+        let asks_for_servers = self.prompt.asks_for_servers();
         let sent = SendParams {
             session_key: session.key.clone(),
             message: std::mem::take(&mut self.prompt.message),
@@ -103,24 +126,35 @@ impl BegunTurn {
             idempotency_key: self.run.clone(),
             ..SendParams::default()
         };
-        ask::<rpc::ChatSend>(&*session.surface, sent.clone()).await.map_err(|it| refused(&it))?;
+        let begun = tokio::select! {
+            begun = ask::<rpc::ChatSend>(&*session.surface, sent.clone()) => begun,
+            () = &mut *cancelled => {
+                // It may have begun all the same.
+                session.abort(&self.run).await;
+                return Ok(StopReason::Cancelled);
+            }
+        };
+        begun.map_err(|it| refused(&it))?;
         let end = tokio::select! {
             end = &mut self.end => end.unwrap_or(TurnEnd::GatewayGone),
             end = lost_end(&session, sent) => end,
-            () = &mut cancelled => {
+            () = cancelled => {
                 session.abort(&self.run).await;
                 // Whatever its end is: the client has cancelled it.
                 let _ = timeout(ABORTED, &mut self.end).await;
                 TurnEnd::Stopped(Some("cancelled".to_owned()))
             }
         };
-        let reason = match end {
-            TurnEnd::Stopped(reason) => stop_reason(reason.as_deref()),
-            TurnEnd::Failed(message) => return Err(internal(message)),
-            TurnEnd::GatewayGone => return Err(internal("the connection to the gateway was lost")),
-        };
-        show_usage(&session).await;
-        Ok(PromptResponse::new(reason))
+        match end {
+            TurnEnd::Stopped(reason) => {
+                if let (true, Some(servers)) = (asks_for_servers, &session.servers) {
+                    session.say(servers.summary());
+                }
+                Ok(stop_reason(reason.as_deref()))
+            }
+            TurnEnd::Failed(message) => Err(internal(message)),
+            TurnEnd::GatewayGone => Err(internal("the connection to the gateway was lost")),
+        }
     }
 }
 
@@ -149,18 +183,5 @@ async fn lost_end(session: &Session, sent: SendParams) -> TurnEnd {
             Ok(SendStatus::Error) => return TurnEnd::Failed("the turn failed".to_owned()),
             Err(error) => return TurnEnd::Failed(error.to_string()),
         }
-    }
-}
-
-/// Sends how much of the model's context is used, if that is known.
-async fn show_usage(session: &Session) {
-    let params = DescribeParams { key: session.key.clone(), ..DescribeParams::default() };
-    let described = timeout(USAGE, ask::<rpc::SessionsDescribe>(&*session.surface, params)).await;
-    let Ok(Ok(described)) = described else { return };
-    let tokens = described.session.and_then(|row| Some((row.total_tokens?, row.context_tokens?)));
-    if let Some((used, size)) = tokens.filter(|(used, size)| *used >= 0.0 && *size > 0.0) {
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "checked")]
-        let usage = UsageUpdate::new(used as u64, size as u64);
-        session.update(SessionUpdate::UsageUpdate(usage));
     }
 }

@@ -208,7 +208,9 @@ impl RunningTurn<'_> {
             let request = self.request(&*model, &offers, is_urgent).await?;
             let mut spoken = ModelOutput::default();
             let (observer, cancel) = (&*self.turn.observer, &self.turn.cancel);
-            let heard = stream::listen(&*model, request, observer, cancel, &mut spoken).await;
+            let window = self.window(&*model);
+            let heard =
+                stream::listen(&*model, request, window, observer, cancel, &mut spoken).await;
             self.add_usage(spoken.usage);
             if !spoken.is_empty() || (heard.is_ok() && !spoken.is_cancelled) {
                 self.history.keep_hidden().await?;
@@ -256,6 +258,11 @@ impl RunningTurn<'_> {
         }
     }
 
+    /// The context window of a model, in tokens.
+    fn window(&self, model: &dyn Model) -> u64 {
+        self.agent.limits.context_tokens.unwrap_or_else(|| model.context_tokens())
+    }
+
     async fn request(
         &mut self,
         model: &dyn Model,
@@ -272,7 +279,7 @@ impl RunningTurn<'_> {
             .sum();
         let of_system: u64 = system.iter().map(|it| tokens::of_bytes(it.rendered_len())).sum();
         let fixed = of_system + of_tools;
-        let window = self.agent.limits.context_tokens.unwrap_or_else(|| model.context_tokens());
+        let window = self.window(model);
         let need = ContextBudget { window, fixed, is_urgent, cancel: &self.turn.cancel };
         let (history, observer) = (&mut self.history, &*self.turn.observer);
         compaction::make_fit(history, model, need, observer).await?;

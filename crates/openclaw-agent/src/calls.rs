@@ -137,7 +137,11 @@ impl RequestedCall<'_> {
         let (watcher, progress) = watch::channel(None);
         let context = CallContext {
             begun: Some(&self.progress.begun),
-            options: CallOptions { watcher: Some(&watcher), ..CallOptions::default() },
+            options: CallOptions {
+                watcher: Some(&watcher),
+                permission: turn.permission,
+                ..CallOptions::default()
+            },
             ..context(turn, manner, consent)
         };
         let calling = Box::pin(manner.pipeline.call(self, asked(call), &context));

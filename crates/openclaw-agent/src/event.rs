@@ -22,7 +22,12 @@ pub enum Event {
     /// A tool call ended.
     CallEnded(CallEnded),
     /// Token usage of a request to the model.
-    Usage(Usage),
+    Usage {
+        /// The usage.
+        usage: Usage,
+        /// The context window of the model, in tokens.
+        window: u64,
+    },
     /// A notice for the user: a tool was omitted, history was compacted. Written by us, not by a
     /// model or server.
     Notice(String),

@@ -36,11 +36,12 @@ impl ModelOutput {
     }
 }
 
-/// Sends a request to a model and reads the stream until it ends or is cancelled. On an error,
-/// `spoken` holds the output up to then.
+/// Sends a request to a model with this context window, and reads the stream until it ends or is
+/// cancelled. On an error, `spoken` holds the output up to then.
 pub(crate) async fn listen(
     model: &dyn Model,
     request: Request,
+    window: u64,
     observer: &dyn Observer,
     cancel: &CancellationToken,
     spoken: &mut ModelOutput,
@@ -60,12 +61,12 @@ pub(crate) async fn listen(
                 return if spoken.stop.is_some() { Ok(()) } else { Err(ModelError::Interrupted) };
             }
             Some(Err(error)) => return Err(error),
-            Some(Ok(chunk)) => take(chunk, observer, spoken),
+            Some(Ok(chunk)) => take(chunk, window, observer, spoken),
         }
     }
 }
 
-fn take(chunk: Chunk, observer: &dyn Observer, spoken: &mut ModelOutput) {
+fn take(chunk: Chunk, window: u64, observer: &dyn Observer, spoken: &mut ModelOutput) {
     match chunk {
         Chunk::Text(text) => {
             spoken.text.push_str(&text);
@@ -80,7 +81,7 @@ fn take(chunk: Chunk, observer: &dyn Observer, spoken: &mut ModelOutput) {
         }
         Chunk::Usage(usage) => {
             spoken.usage = usage;
-            observer.see(Event::Usage(usage));
+            observer.see(Event::Usage { usage, window });
         }
         Chunk::Again { error, wait } => {
             let (why, seconds) = (error.cause(), wait.as_secs_f64().ceil());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use openclaw_content::Text;
 use openclaw_models::{Part, Usage};
 use openclaw_sessions::SessionKey;
-use openclaw_tools::{Approver, ToolSource};
+use openclaw_tools::{Approver, PermissionMode, ToolSource};
 use tokio_util::sync::CancellationToken;
 
 use crate::event::Observer;
@@ -28,6 +28,8 @@ pub struct Turn {
     pub tools: Arc<dyn ToolSource>,
     /// Approves tool calls.
     pub approver: Arc<dyn Approver>,
+    /// How strict the session is about tool calls.
+    pub permission: PermissionMode,
     /// Receives the events of the turn.
     pub observer: Arc<dyn Observer>,
     /// Cancels the turn. Messages up to then are stored.

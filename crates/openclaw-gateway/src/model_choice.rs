@@ -118,10 +118,30 @@ impl Models {
         }
     }
 
-    /// Returns the opened models. A model that cannot be opened is skipped, unless there is no
-    /// other.
-    pub(crate) async fn open(&self) -> Result<Vec<Arc<dyn Model>>, ModelError> {
-        self.opened.get_or_try_init(|| self.open_all()).await.cloned()
+    /// Returns the names of all models, the selected one first.
+    pub(crate) async fn names(&self) -> impl Iterator<Item = &str> {
+        let in_use = self.in_use().await;
+        std::iter::once(&in_use.name).chain(&in_use.fallbacks).map(String::as_str)
+    }
+
+    /// Returns the opened models: first the chosen one, if it is still configured. A model that
+    /// cannot be opened is skipped, unless there is no other.
+    pub(crate) async fn open(
+        &self,
+        chosen: Option<&str>,
+    ) -> Result<Vec<Arc<dyn Model>>, ModelError> {
+        let mut models = self.opened.get_or_try_init(|| self.open_all()).await?.clone();
+        let chosen = chosen.and_then(|name| models.iter().position(|it| it.name() == name));
+        if let Some(at) = chosen {
+            models[..=at].rotate_right(1);
+        }
+        Ok(models)
+    }
+
+    /// Returns the context window of a model, in tokens, if the models were opened before.
+    pub(crate) fn window(&self, name: &str) -> Option<u64> {
+        let model = self.opened.get()?.iter().find(|model| model.name() == name)?;
+        Some(model.context_tokens())
     }
 
     async fn open_all(&self) -> Result<Vec<Arc<dyn Model>>, ModelError> {
@@ -129,7 +149,7 @@ impl Models {
         if in_use.name == "offline" {
             return Ok(vec![Arc::new(openclaw_models::Offline)]);
         }
-        let names: Vec<&String> = std::iter::once(&in_use.name).chain(&in_use.fallbacks).collect();
+        let names: Vec<&str> = self.names().await.collect();
         let http = openclaw_models::http_client()?;
         let (mut models, mut first_error) = (Vec::new(), None);
         for name in names {

@@ -64,6 +64,14 @@ impl SessionStore for StoreOnUse {
         Box::pin(async move { self.opened().await?.set_model(key, model).await })
     }
 
+    fn set_permission<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        mode: Option<&'a str>,
+    ) -> StoreFuture<'a, ()> {
+        Box::pin(async move { self.opened().await?.set_permission(key, mode).await })
+    }
+
     fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool> {
         Box::pin(async move { self.opened().await?.delete(key).await })
     }

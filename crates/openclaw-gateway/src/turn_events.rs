@@ -222,7 +222,11 @@ impl Observer for TurnEvents {
                     "keptIn": call.kept_in,
                 }),
             ),
-            Event::Usage(used) => self.agent("usage", usage(used)),
+            Event::Usage { usage: used, window } => {
+                let mut data = usage(used);
+                data["contextTokens"] = json!(window);
+                self.agent("usage", data);
+            }
             Event::Notice(text) => self.agent("notice", json!({ "text": text })),
         }
     }

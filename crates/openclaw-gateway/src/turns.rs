@@ -10,12 +10,13 @@ use openclaw_content::Text;
 use openclaw_models::{Model, ModelError, Part};
 use openclaw_protocol::chat::{ErrorKind, SendStatus};
 use openclaw_sessions::SessionKey;
-use openclaw_tools::{ToolSource, Toolbox};
+use openclaw_tools::{PermissionMode, ToolSource, Toolbox};
 use serde_json::json;
 
 use crate::agents::AgentRuntime;
 use crate::briefing;
 use crate::gateway::{Gateway, now_ms};
+use crate::methods::sessions;
 use crate::questions::CallerApprover;
 use crate::runs::Run;
 use crate::turn_events::TurnEvents;
@@ -30,6 +31,8 @@ pub(crate) struct TurnRequest {
     pub(crate) agent: Arc<AgentRuntime>,
     pub(crate) message: Vec<Part>,
     pub(crate) who: String,
+    /// The connection of the caller.
+    pub(crate) caller: u64,
     pub(crate) timeout: Option<Duration>,
 }
 
@@ -142,9 +145,9 @@ async fn answer(
     let prepared = tokio::select! {
         biased;
         () = wanted.run.cancel.cancelled() => return Ok(None),
-        prepared = prepare(gateway, service) => prepared,
+        prepared = prepare(gateway, wanted) => prepared,
     };
-    let (models, briefing) = prepared?;
+    let Prepared { models, briefing, permission } = prepared?;
     let agent = Agent {
         id: id.to_owned(),
         models,
@@ -153,7 +156,7 @@ async fn answer(
         limits: service.limits,
         pipeline: gateway.fleet.pipeline(),
     };
-    let lent = gateway.lent.of(gateway, wanted.key.as_str(), &service.policy);
+    let lent = gateway.lent.of(gateway, wanted.key.as_str(), wanted.caller, &service.policy);
     // Client tools come last: a server's tool may have taken the name meanwhile.
     let tools = Toolbox::new([Arc::clone(&service.tools) as Arc<dyn ToolSource>, lent]);
     let turn = Turn {
@@ -169,17 +172,27 @@ async fn answer(
             run: wanted.run.id.clone(),
             patience: service.config.approval.timeout,
         }),
+        permission,
         observer: Arc::clone(turn_events) as Arc<dyn Observer>,
         cancel: wanted.run.cancel.clone(),
     };
     agent.answer(&turn).await.map(Some)
 }
 
-/// Everything a turn needs before it starts. Depends on servers and may be slow.
-async fn prepare(
-    gateway: &Arc<Gateway>,
-    service: &AgentRuntime,
-) -> Result<(Vec<Arc<dyn Model>>, Vec<Text>), TurnError> {
-    let models = service.models.open().await?;
-    Ok((models, briefing::of(gateway, service).await))
+/// Everything a turn needs before it starts.
+struct Prepared {
+    models: Vec<Arc<dyn Model>>,
+    briefing: Vec<Text>,
+    permission: PermissionMode,
+}
+
+/// Prepares a turn. Depends on servers and may be slow.
+async fn prepare(gateway: &Arc<Gateway>, wanted: &TurnRequest) -> Result<Prepared, TurnError> {
+    let session = gateway.store.get(&wanted.key).await?;
+    let (model, permission) = match &session {
+        Some(session) => (session.model.as_deref(), sessions::permission(session)),
+        None => (None, PermissionMode::Configured),
+    };
+    let models = wanted.agent.models.open(model).await?;
+    Ok(Prepared { models, briefing: briefing::of(gateway, &wanted.agent).await, permission })
 }

@@ -93,8 +93,10 @@ pub struct SendParams {
 }
 
 /// Keeps an explicit `null`, which differs from an absent field.
-fn present<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Option<Value>, D::Error> {
-    Value::deserialize(deserializer).map(Some)
+pub(crate) fn present<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Option<T>, D::Error> {
+    T::deserialize(deserializer).map(Some)
 }
 
 /// What happens to a message that arrives while a run is in progress.
@@ -111,11 +113,15 @@ pub enum QueueMode {
     Interrupt,
 }
 
+/// The kind of an attached text that is not the user's own, such as a prompt of an MCP server. The
+/// model sees it as external content.
+pub const EXTERNAL: &str = "external";
+
 /// A file attached to a message.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attachment {
-    /// Kind: `image`, `audio`, `file`.
+    /// Kind: `image`, `audio`, `file`, `external`.
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
     /// MIME type.

@@ -17,6 +17,7 @@ pub mod health;
 pub mod keys;
 pub mod mcp;
 mod method;
+pub mod models;
 mod number;
 pub mod sessions;
 pub mod socket;

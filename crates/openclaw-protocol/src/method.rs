@@ -6,7 +6,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::ErrorShape;
 use crate::surface::params_of;
-use crate::{agents, approvals, chat, config, connect, health, mcp, sessions, tools};
+use crate::{agents, approvals, chat, config, connect, health, mcp, models, sessions, tools};
 
 /// A method with the types of its parameters and its result. [`rpc`] has one type for each.
 pub trait Rpc: fmt::Debug + Send + Sync + 'static {
@@ -161,10 +161,12 @@ methods! {
     Health "health" Read (health::HealthParams) -> health::Health,
     Status "status" Read (health::StatusParams) -> health::StatusResult,
     AgentsList "agents.list" Read (agents::ListParams) -> agents::ListResult,
+    ModelsList "models.list" Read (models::ListParams) -> models::ListResult,
     CommandsList "commands.list" Read (agents::CommandsParams) -> agents::CommandsResult,
     SessionsList "sessions.list" Read (sessions::ListParams) -> sessions::ListResult,
     SessionsDescribe "sessions.describe" Read (sessions::DescribeParams) -> sessions::DescribeResult,
     SessionsSubscribe "sessions.subscribe" Read (Option<sessions::ListParams>) -> sessions::SubscribeResult,
+    SessionsPatch "sessions.patch" Write (sessions::PatchParams) -> sessions::PatchResult,
     SessionsDelete "sessions.delete" Admin (sessions::DeleteParams) -> sessions::DeleteResult,
     SessionsSetExtraTools "sessions.setExtraTools" Write (sessions::SetExtraToolsParams) -> sessions::SetExtraToolsResult,
     ChatSend "chat.send" Write (chat::SendParams) -> chat::SendResult,
@@ -174,6 +176,7 @@ methods! {
     ToolsCatalog "tools.catalog" Read (tools::CatalogParams) -> tools::CatalogResult,
     ToolsInvoke "tools.invoke" Write (tools::InvokeParams) -> tools::InvokeResult,
     NodeInvokeResult "node.invoke.result" Node (tools::InvokeResultParams) -> tools::InvokeResultReceived,
+    NodeInvokeProgress "node.invoke.progress" Node (tools::InvokeProgressParams) -> tools::InvokeResultReceived,
     ApprovalsList "approvals.list" Approvals (approvals::ListParams) -> approvals::ListResult,
     ApprovalsRespond "approvals.respond" Approvals (approvals::RespondParams) -> approvals::RespondResult,
     QuestionList "question.list" Questions (approvals::AnyParams) -> approvals::QuestionsResult,

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
+use crate::chat::present;
 use crate::number;
 
 /// Parameters of `sessions.list`.
@@ -190,6 +191,23 @@ pub struct Row {
     /// Model provider.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub model_provider: Option<String>,
+    /// How strict it is about tool calls; absent for the configured rules.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<PermissionMode>,
+}
+
+/// How strict a session is about tool calls.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum PermissionMode {
+    /// Nothing may be changed.
+    ReadOnly,
+    /// Every change needs an approval.
+    Guarded,
+    /// Changes in the workspace need no approval.
+    Workspace,
+    /// Nothing needs an approval.
+    Full,
 }
 
 /// Kind of a session.
@@ -299,9 +317,44 @@ pub struct DeleteResult {
     pub archived: Vec<String>,
 }
 
+/// Parameters of `sessions.patch`, as far as they are supported. `null` removes a value.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PatchParams {
+    /// Session key.
+    pub key: String,
+    /// Agent id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Label set by a user.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub label: Option<Option<String>>,
+    /// Model, as in `models.list`.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub model: Option<Option<String>>,
+    /// How strict it is about tool calls. Modes that allow more than the configuration are refused.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "present")]
+    pub permission_mode: Option<Option<PermissionMode>>,
+}
+
+/// Result of `sessions.patch`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PatchResult {
+    /// Always `true`.
+    pub ok: bool,
+    /// Path of the store.
+    pub path: String,
+    /// Session key.
+    pub key: String,
+    /// The session as it is now.
+    pub entry: Row,
+}
+
 /// Parameters of `sessions.setExtraTools` (ours): the tools that a client lends to a session. They
-/// replace those lent before. Calls arrive as `node.invoke.request` events and are answered with
-/// `node.invoke.result`; the tools are removed when the connection closes.
+/// replace those lent before. Messages of a client that has lent tools, or an empty list of them,
+/// use its tools only; messages of others use all. Calls arrive as `node.invoke.request` events and
+/// are answered with `node.invoke.result`; the tools are removed when the connection closes.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct SetExtraToolsParams {
@@ -310,7 +363,7 @@ pub struct SetExtraToolsParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
-    /// Tools; an empty list removes all.
+    /// Tools; an empty list removes the earlier ones.
     pub tools: Vec<ExtraTool>,
 }
 

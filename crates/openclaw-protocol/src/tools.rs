@@ -237,7 +237,34 @@ pub struct NodeError {
     pub message: Option<String>,
 }
 
-/// Result of `node.invoke.result`.
+/// Parameters of `node.invoke.progress`: the progress of such a call.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct InvokeProgressParams {
+    /// Call id.
+    pub invoke_id: String,
+    /// Connection id of the called client.
+    pub node_id: String,
+    /// Number of the report.
+    pub seq: u64,
+    /// JSON text of an [`InvokeProgress`]; any other text is a message.
+    pub chunk: String,
+}
+
+/// The progress of a call.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct InvokeProgress {
+    /// Progress so far.
+    pub progress: f64,
+    /// Total, if known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub total: Option<f64>,
+    /// Message for users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+}
+
+/// Result of `node.invoke.result` and `node.invoke.progress`.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvokeResultReceived {

@@ -8,7 +8,7 @@
 
 use openclaw_protocol::{
     ErrorCode, ErrorShape, Event, Method, Scope, Shutdown, Tick, agents, chat, config, connect,
-    frame, names, sessions, tools,
+    frame, models, names, sessions, tools,
 };
 use openclaw_testkit::GatewaySchema;
 use serde::Serialize;
@@ -106,6 +106,7 @@ fn what_callers_send_is_what_the_schema_says() {
     schema.sent::<tools::CatalogParams>("ToolsCatalogParams");
     schema.sent::<tools::InvokeParams>("ToolsInvokeParams");
     schema.sent::<tools::InvokeResultParams>("NodeInvokeResultParams");
+    schema.sent::<tools::InvokeProgressParams>("NodeInvokeProgressParams");
     schema.sent::<config::GetParams>("ConfigGetParams");
 }
 
@@ -116,6 +117,7 @@ fn what_a_gateway_answers_is_what_the_schema_says() {
     schema.said::<connect::Snapshot>("Snapshot");
     schema.said::<agents::ListResult>("AgentsListResult");
     schema.said::<agents::CommandsResult>("CommandsListResult");
+    schema.said::<models::ListResult>("ModelsListResult");
     schema.said::<sessions::Row>("SessionRow");
     schema.said::<sessions::DeleteResult>("SessionsDeleteResult");
     schema.said::<tools::CatalogResult>("ToolsCatalogResult");
@@ -186,10 +188,12 @@ fn methods_of_the_schema_need_the_scopes_of_the_schema() {
             Scope::Node => assert_eq!(scope, "node", "{method}"),
             // There, the scope depends on the session; here, the strictest one applies.
             Scope::Admin if scope == "dynamic" => assert_eq!(method, Method::SessionsDelete),
+            // What can be patched here, everyone who sends messages may choose.
+            Scope::Write if scope == "dynamic" => assert_eq!(method, Method::SessionsPatch),
             ours => assert_eq!(ours.name(), Some(scope), "{method}"),
         }
     }
-    assert_eq!(known, 19, "methods that are not ours alone");
+    assert_eq!(known, 22, "methods that are not ours alone");
 }
 
 #[test]
@@ -219,4 +223,22 @@ fn null_is_not_the_same_as_nothing_where_a_sender_says_what_it_expects() {
     let params: chat::SendParams = serde_json::from_value(params).unwrap();
     assert_eq!(params.expected_leaf_entry_id, Some(Value::Null));
     assert_eq!(params.expected_permission_mode, None);
+}
+
+#[test]
+fn a_patch_and_a_request_for_models_are_what_the_schema_says() {
+    let schema = GatewaySchema::find();
+    for patch in [
+        json!({ "key": "main", "model": "a/b", "permissionMode": "read-only", "label": "Plans" }),
+        json!({ "key": "main", "agentId": "main", "model": null, "permissionMode": null }),
+        json!({ "key": "main" }),
+    ] {
+        schema.check("SessionsPatchParams", &patch);
+        let ours: sessions::PatchParams = serde_json::from_value(patch.clone()).unwrap();
+        assert_eq!(serde_json::to_value(ours).unwrap(), patch);
+    }
+    let list = json!({ "agentId": "main", "view": "provider-config", "refresh": true });
+    schema.check("ModelsListParams", &list);
+    let ours: models::ListParams = serde_json::from_value(list.clone()).unwrap();
+    assert_eq!(serde_json::to_value(ours).unwrap(), list);
 }

@@ -15,6 +15,8 @@ pub struct Session {
     pub title: Option<String>,
     /// Model selected for the session.
     pub model: Option<String>,
+    /// How strict the session is about tool calls; `None` if that was not set.
+    pub permission: Option<String>,
     /// Creation time.
     pub created_at: SystemTime,
     /// Time of the last append.

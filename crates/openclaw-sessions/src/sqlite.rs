@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use self::database::Database;
 use self::fault::DatabaseError;
+use self::rows::Field;
 use crate::entry::{Entry, NewEntry, ReadFilter};
 use crate::error::StoreError;
 use crate::holder::ProcessIdentity;
@@ -139,26 +140,20 @@ impl SqliteStore {
         Ok(entries)
     }
 
-    async fn try_set_title(
+    async fn try_set(
         &self,
         key: &SessionKey,
-        title: Option<&str>,
+        field: Field,
+        value: Option<&str>,
     ) -> Result<(), DatabaseError> {
-        check_size("a title", title.map_or(0, str::len), MAX_TITLE_BYTES)?;
+        let given = value.unwrap_or_default();
+        match field {
+            Field::Title => check_size("a title", given.len(), MAX_TITLE_BYTES)?,
+            Field::Model => check_name("the name of a model", given)?,
+            Field::Permission => check_name("the name of a mode", given)?,
+        }
         let mut writer = self.database.writer().await?;
-        rows::set_title(&mut writer, key, title).await?;
-        writer.give_back();
-        Ok(())
-    }
-
-    async fn try_set_model(
-        &self,
-        key: &SessionKey,
-        model: Option<&str>,
-    ) -> Result<(), DatabaseError> {
-        check_name("the name of a model", model.unwrap_or_default())?;
-        let mut writer = self.database.writer().await?;
-        rows::set_model(&mut writer, key, model).await?;
+        rows::set(&mut writer, key, field, value).await?;
         writer.give_back();
         Ok(())
     }
@@ -171,6 +166,17 @@ impl SqliteStore {
         let was_there = rows::delete(&mut writer, key).await?;
         writer.give_back();
         Ok(was_there)
+    }
+
+    fn set<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        field: Field,
+        value: Option<&'a str>,
+    ) -> StoreFuture<'a, ()> {
+        Box::pin(async move {
+            self.try_set(key, field, value).await.map_err(|fault| self.explain(fault))
+        })
     }
 
     fn explain(&self, fault: DatabaseError) -> StoreError {
@@ -216,15 +222,19 @@ impl SessionStore for SqliteStore {
     }
 
     fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> StoreFuture<'a, ()> {
-        Box::pin(async move {
-            self.try_set_title(key, title).await.map_err(|fault| self.explain(fault))
-        })
+        self.set(key, Field::Title, title)
     }
 
     fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> StoreFuture<'a, ()> {
-        Box::pin(async move {
-            self.try_set_model(key, model).await.map_err(|fault| self.explain(fault))
-        })
+        self.set(key, Field::Model, model)
+    }
+
+    fn set_permission<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        mode: Option<&'a str>,
+    ) -> StoreFuture<'a, ()> {
+        self.set(key, Field::Permission, mode)
     }
 
     fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool> {

@@ -51,6 +51,13 @@ pub trait SessionStore: Send + Sync + fmt::Debug {
     /// Sets or removes the model of a session.
     fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> StoreFuture<'a, ()>;
 
+    /// Sets or removes how strict a session is about tool calls.
+    fn set_permission<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        mode: Option<&'a str>,
+    ) -> StoreFuture<'a, ()>;
+
     /// Deletes a session with its entries, even while its lease is held: later appends of the lease
     /// holder fail. Returns whether the session existed.
     fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool>;

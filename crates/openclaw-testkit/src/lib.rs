@@ -5,13 +5,14 @@
 //! messages that the client has sent. The server itself is the binary `openclaw-test-server`; build it
 //! with `cargo build -p openclaw-testkit`.
 //!
-//! [`Peers`] are third-party servers, for tests of interoperability. [`oauth`] has a browser for the
+//! [`ModelServer`] is a model provider. [`Peers`] are third-party servers, for tests of interoperability. [`oauth`] has a browser for the
 //! pages of authorization servers, and an authorization server that misbehaves on command.
 
 mod client;
 mod command;
 mod engine;
 mod http;
+mod model_server;
 pub mod oauth;
 mod peers;
 mod process;
@@ -23,6 +24,7 @@ mod stdio;
 
 pub use client::StdioClient;
 pub use command::run;
+pub use model_server::{ModelServer, Piece};
 pub use peers::{
     AcpSchema, AuthorizationPeer, FastMcp, FastMcpOAuth, GatewaySchema, OidcOptions, OidcProvider,
     Peer, Peers, ProtectedOptions, ProtectedServer, RunningPeer,

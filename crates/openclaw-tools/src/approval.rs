@@ -133,6 +133,49 @@ impl ApprovalNeed {
     }
 }
 
+/// How strict a session is about calls, beyond the configuration. No mode allows more than that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum PermissionMode {
+    /// As configured.
+    #[default]
+    Configured,
+    /// Every call that may change something needs an approval, whatever was approved before.
+    Guarded,
+    /// Calls that may change something are refused.
+    ReadOnly,
+}
+
+impl PermissionMode {
+    /// All modes.
+    pub const ALL: [Self; 3] = [Self::Configured, Self::Guarded, Self::ReadOnly];
+
+    /// Returns the stable name; `None` for the mode that is used if none is set.
+    pub const fn name(self) -> Option<&'static str> {
+        match self {
+            Self::Configured => None,
+            Self::Guarded => Some("guarded"),
+            Self::ReadOnly => Some("read-only"),
+        }
+    }
+
+    /// Returns the mode with this name.
+    pub fn from_name(name: Option<&str>) -> Option<Self> {
+        Self::ALL.into_iter().find(|mode| mode.name() == name)
+    }
+
+    /// Returns what a call needs in this mode; `None` if it is refused.
+    pub const fn applied(self, need: ApprovalNeed, effect: Effect) -> Option<ApprovalNeed> {
+        match (self, need, effect) {
+            (Self::Configured, ..) | (_, _, Effect::ReadOnly) => Some(need),
+            (Self::Guarded, ApprovalNeed::Free, _) => {
+                Some(ApprovalNeed::Ask(ApprovalReason::EachTime))
+            }
+            (Self::Guarded, ApprovalNeed::Ask(_), _) => Some(need),
+            (Self::ReadOnly, ..) => None,
+        }
+    }
+}
+
 /// Why a call needs an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ApprovalReason {

@@ -24,7 +24,7 @@ mod spec;
 
 pub use approval::{
     Approval, ApprovalAnswer, ApprovalContext, ApprovalNeed, ApprovalReason, ApprovalRequest,
-    ApprovalRule, Approver, BadFingerprint, Fallback, Fingerprint, NoApprover, Pin,
+    ApprovalRule, Approver, BadFingerprint, Fallback, Fingerprint, NoApprover, PermissionMode, Pin,
 };
 pub use grant::{AlwaysOption, Grant};
 pub use media::{MediaKind, NotPassed, check_media, image_type};

@@ -15,6 +15,8 @@ use openclaw_oauth::browser::BrowserEnvironment;
 use openclaw_oauth::store::KeyOptions;
 use openclaw_secrets::{Environment, Redactor, Resolver};
 
+use crate::error::CommandError;
+
 /// As the first argument, runs the program as the guard for another process's servers.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
 /// As the first argument, reads a PDF from stdin and writes its text to stdout.
@@ -23,6 +25,9 @@ pub(crate) const PDF_ARGUMENT: &str = "__pdf-text";
 /// Variables with the URL of a proxy, in upper or lower case. They may contain a password, and are
 /// read by libraries, too.
 const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
+
+/// The highest limit of servers and tools of an editor's session, as in the configuration.
+const MAX_EDITOR_LIMIT: usize = 1_000;
 
 /// The environment of this process.
 pub(crate) struct Edge {
@@ -99,6 +104,25 @@ impl Edge {
     /// `off`.
     pub(crate) fn key_options(&self) -> KeyOptions {
         KeyOptions { use_keychain: variable("OPENCLAW_KEYCHAIN").is_none_or(|it| it != "off") }
+    }
+
+    /// Returns a limit of editor sessions that is set in the environment.
+    pub(crate) fn editor_limit(&self, name: &str) -> Result<Option<usize>, CommandError> {
+        let Some(value) = variable(name).filter(|value| !value.is_empty()) else {
+            return Ok(None);
+        };
+        match value.parse().ok().filter(|limit| *limit <= MAX_EDITOR_LIMIT) {
+            Some(limit) => Ok(Some(limit)),
+            None => Err(CommandError::usage(format!(
+                "{name} must be a whole number from 0 to {MAX_EDITOR_LIMIT}, not `{}`",
+                value.escape_debug()
+            ))),
+        }
+    }
+
+    /// Returns the current folder.
+    pub(crate) fn folder(&self) -> PathBuf {
+        std::env::current_dir().unwrap_or_else(|_| PathBuf::from("/"))
     }
 
     /// Returns what is known about the user's desktop.

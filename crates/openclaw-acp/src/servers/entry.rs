@@ -47,7 +47,8 @@ impl Entry {
         let most = limits.max_servers;
         if list.len() > most {
             return Err(format!(
-                "{} MCP servers; at most {most} are allowed per session (setting `acp.maxServers`)",
+                "{} MCP servers; at most {most} are allowed per session (setting `acp.maxServers`, \
+                 or OPENCLAW_ACP_MAX_SERVERS)",
                 list.len()
             ));
         }

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use openclaw_config::{Config, ToolNaming};
 use openclaw_mcp::call::bridge::CallServices;
+use openclaw_mcp::call::library::PromptCommand;
 use openclaw_mcp::call::resource_tool;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
@@ -16,7 +17,7 @@ use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::mcp::ServersParams;
 use openclaw_protocol::{Received, ask, names, rpc};
-use openclaw_tools::{CallContext, CallOptions, Consent, Content, ToolSource as _};
+use openclaw_tools::{CallContext, CallOptions, Content, ToolSource as _, Watcher};
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
@@ -105,7 +106,7 @@ impl SessionServers {
         })
     }
 
-    fn view(&self) -> Option<Arc<AgentTools>> {
+    pub(crate) fn view(&self) -> Option<Arc<AgentTools>> {
         self.fleet.agent(&self.agent)
     }
 
@@ -129,10 +130,20 @@ impl SessionServers {
         let note = (found > most).then(|| {
             format!(
                 "The MCP servers of this session have {found} tools; only {most} are used \
-                 (setting `acp.maxTools`)."
+                 (setting `acp.maxTools`, or OPENCLAW_ACP_MAX_TOOLS)."
             )
         });
         (tools.collect(), note)
+    }
+
+    /// Returns the prompts as commands.
+    pub(crate) fn prompts(&self) -> Vec<PromptCommand> {
+        self.view().map(|view| view.prompts()).unwrap_or_default()
+    }
+
+    /// Returns the prompt with this command.
+    pub(crate) fn prompt(&self, command: &str) -> Option<PromptCommand> {
+        self.prompts().into_iter().find(|prompt| prompt.command.as_str() == command)
     }
 
     /// Calls a tool. The gateway has obtained the user's approval.
@@ -141,17 +152,15 @@ impl SessionServers {
         name: &str,
         arguments: &RawValue,
         session: &str,
+        watcher: &Watcher,
     ) -> LentOutcome {
         let Some(view) = self.view() else {
             return Err("The MCP servers of this session have stopped.".to_owned());
         };
         let context = CallContext {
-            agent: None,
             session: Some(session),
-            who: "acp",
-            consent: Consent::Caller { seen: None, approves_change: false },
-            options: CallOptions::default(),
-            begun: None,
+            options: CallOptions { watcher: Some(watcher), ..CallOptions::default() },
+            ..CallContext::by_hand("acp")
         };
         let outcome = view.call(name, arguments, &context).await;
         let parts = outcome.content.iter().map(|part| match part {
@@ -166,6 +175,17 @@ impl SessionServers {
             }
         });
         if outcome.is_error { Err(outcome.text()) } else { Ok(parts.collect()) }
+    }
+
+    /// Lists the servers with their states, for the user.
+    pub(crate) fn summary(&self) -> String {
+        let statuses = self.view().map(|view| view.statuses()).unwrap_or_default();
+        let lines = statuses.iter().map(|status| {
+            let why = status.last_error.as_ref().filter(|_| status.state != ServerState::Ready);
+            let why = why.map(|error| format!(": {}", error.message)).unwrap_or_default();
+            format!("\n- {}: {}{why}", status.name, status.state.name())
+        });
+        format!("\n\nMCP servers of this session:{}", lines.collect::<String>())
     }
 
     /// Describes the servers that are not available, with the reason.
@@ -253,9 +273,14 @@ impl Session {
         let Some(servers) = &self.servers else { return self.lend().await };
         let mut events = servers.fleet.events();
         let _ = timeout(self.patience, servers.fleet.tried()).await;
+        let mut prompts = 0;
         loop {
             self.lend().await;
             self.report_failures();
+            let now = servers.prompts().len();
+            if std::mem::replace(&mut prompts, now) != now {
+                self.refresh_commands();
+            }
             match events.recv().await {
                 Ok(_) | Err(RecvError::Lagged(_)) => {}
                 Err(RecvError::Closed) => return,

@@ -166,6 +166,14 @@ impl SessionStore for Contested {
         self.store.set_model(key, model)
     }
 
+    fn set_permission<'a>(
+        &'a self,
+        key: &'a SessionKey,
+        mode: Option<&'a str>,
+    ) -> StoreFuture<'a, ()> {
+        self.store.set_permission(key, mode)
+    }
+
     fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool> {
         self.store.delete(key)
     }

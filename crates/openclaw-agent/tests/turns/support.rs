@@ -212,6 +212,7 @@ impl Bench {
             briefing: Vec::new(),
             tools: Arc::new(self.tools.clone()),
             approver: Arc::clone(&self.approver),
+            permission: openclaw_tools::PermissionMode::Configured,
             observer: Arc::new(move |event| seen.lock().unwrap().push(event)),
             cancel: CancellationToken::new(),
         }

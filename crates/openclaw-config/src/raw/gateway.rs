@@ -46,10 +46,10 @@ section! {
 section! {
     /// Editor sessions.
     struct RawAcp("the settings of editor sessions", Leave) {
-        /// MCP servers per session (10).
+        /// MCP servers per session (10). `OPENCLAW_ACP_MAX_SERVERS` overrides it.
         max_servers: Whole<0, 1000> = "maxServers",
-        /// MCP tools per session (100).
-        max_tools: Whole<0, 100_000> = "maxTools",
+        /// MCP tools per session (100). `OPENCLAW_ACP_MAX_TOOLS` overrides it.
+        max_tools: Whole<0, 1000> = "maxTools",
         /// Whether servers of an editor may use the logins of `openclaw mcp login` (false).
         use_logins: bool = "useLogins",
     }

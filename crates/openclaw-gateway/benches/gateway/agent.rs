@@ -125,6 +125,7 @@ fn turn(session: &str, tools: &Arc<ServerTools>) -> Turn {
         briefing: Vec::new(),
         tools: Arc::clone(tools) as _,
         approver: Arc::new(NoApprover),
+        permission: openclaw_tools::PermissionMode::Configured,
         observer: Arc::new(|_: Event| {}),
         cancel: CancellationToken::new(),
     }

@@ -13,9 +13,9 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::inventory::model_schema::ModelSchema;
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::sessions::ExtraTool;
-use openclaw_protocol::tools::InvokeResultParams;
+use openclaw_protocol::tools::{InvokeProgress, InvokeProgressParams, InvokeResultParams};
 use openclaw_tools::schema::LazyValidator;
-use openclaw_tools::{Decision, Effect, Policy, ToolName, ToolSource, ToolSpec};
+use openclaw_tools::{Decision, Effect, Policy, Progress, ToolName, ToolSource, ToolSpec, Watcher};
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
@@ -25,20 +25,32 @@ use tool::{LentTool, LentTools};
 /// Default and maximum timeout of a call.
 const USUAL: Duration = Duration::from_secs(120);
 const MOST: Duration = Duration::from_secs(3_600);
-/// Maximum number of tools a client may provide to a session.
-const MAX_TOOLS: usize = 200;
+/// Maximum number of tools a client may provide to a session: as many as an editor's servers may
+/// have, and its own.
+const MAX_TOOLS: usize = 1_024;
 /// Maximum number of sessions a client may provide tools to.
 const MAX_SESSIONS: usize = 64;
 /// Maximum length of a description, in characters.
 const MAX_DESCRIPTION: usize = 2_000;
+/// Maximum length of a progress message, in characters.
+const MAX_PROGRESS: usize = 200;
 
 /// Client tools and the calls in progress.
 #[derive(Debug, Default)]
 pub(crate) struct Lent {
     /// By session.
     sets: Mutex<BTreeMap<String, ByLender>>,
-    calls: Mutex<BTreeMap<String, (u64, oneshot::Sender<InvokeResultParams>)>>,
+    calls: Mutex<BTreeMap<String, PendingCall>>,
     next: AtomicU64,
+}
+
+/// A call that waits for its result.
+#[derive(Debug)]
+struct PendingCall {
+    lender: u64,
+    result: oneshot::Sender<InvokeResultParams>,
+    /// Receives its progress.
+    watcher: Option<Watcher>,
 }
 
 type ByLender = BTreeMap<u64, Arc<Vec<LentToolEntry>>>;
@@ -89,20 +101,25 @@ impl Lent {
         let usable = loans.iter().filter(|loan| is_allowed(of.policy, loan));
         let names = usable.map(|loan| loan.spec.name.to_string()).collect();
         let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        let others = sets
-            .iter()
-            .filter(|(key, lenders)| key.as_str() != session && lenders.contains_key(&lender));
-        if !loans.is_empty() && others.count() >= MAX_SESSIONS {
-            let words = format!("client tools are allowed in at most {MAX_SESSIONS} sessions");
-            return Err(ErrorShape::invalid(words));
+        let others = sets.iter().filter(|(key, _)| key.as_str() != session);
+        let others = others.filter_map(|(_, lenders)| lenders.get(&lender));
+        let (empty, used): (Vec<_>, Vec<_>) = others.partition(|loans| loans.is_empty());
+        let is_full = if loans.is_empty() { empty.len() } else { used.len() } >= MAX_SESSIONS;
+        match (is_full, loans.is_empty()) {
+            (true, false) => {
+                let words = format!("client tools are allowed in at most {MAX_SESSIONS} sessions");
+                return Err(ErrorShape::invalid(words));
+            }
+            (true, true) => {
+                if let Some(lenders) = sets.get_mut(session) {
+                    lenders.remove(&lender);
+                }
+            }
+            // An empty list counts, too: the client's messages use no tools of others.
+            (false, _) => {
+                sets.entry(session.to_owned()).or_default().insert(lender, Arc::new(loans));
+            }
         }
-        let of_session = sets.entry(session.to_owned()).or_default();
-        if loans.is_empty() {
-            of_session.remove(&lender);
-        } else {
-            of_session.insert(lender, Arc::new(loans));
-        }
-        sets.retain(|_, lenders| !lenders.is_empty());
         Ok(names)
     }
 
@@ -115,18 +132,24 @@ impl Lent {
         sets.retain(|_, lenders| !lenders.is_empty());
         drop(sets);
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.retain(|_, (of, _)| *of != lender);
+        calls.retain(|_, call| call.lender != lender);
     }
 
-    /// The client tools of a session, with the agent's policy applied (B8).
+    /// The client tools of a session, with the agent's policy applied (B8), for a message of this
+    /// caller. A caller that lends tools uses only its own: two editors with the same session must
+    /// not use each other's files and servers.
     pub(crate) fn of(
         &self,
         gateway: &Arc<Gateway>,
         session: &str,
+        caller: u64,
         policy: &Policy,
     ) -> Arc<dyn ToolSource> {
         let sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
-        let lenders = sets.get(session).into_iter().flatten();
+        let lenders = sets.get(session);
+        let is_lender = lenders.is_some_and(|lenders| lenders.contains_key(&caller));
+        let lenders = lenders.into_iter().flatten();
+        let lenders = lenders.filter(|(lender, _)| !is_lender || **lender == caller);
         let tools = lenders.flat_map(|(lender, loans)| {
             (0..loans.len()).map(|nth| LentTool {
                 gateway: Arc::downgrade(gateway),
@@ -146,15 +169,45 @@ impl Lent {
         result: InvokeResultParams,
     ) -> Result<(), ErrorShape> {
         let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
-        match calls.get(&result.id) {
-            Some((of, _)) if *of == lender => {}
-            _ => return Err(ErrorShape::invalid("no pending call with this id")),
-        }
-        if let Some((_, answer)) = calls.remove(&result.id) {
-            let _ = answer.send(result);
+        pending(&calls, &result.id, lender)?;
+        if let Some(call) = calls.remove(&result.id) {
+            let _ = call.result.send(result);
         }
         Ok(())
     }
+
+    /// Handles a client's report about the progress of a call.
+    pub(crate) fn progressed(
+        &self,
+        lender: u64,
+        report: &InvokeProgressParams,
+    ) -> Result<(), ErrorShape> {
+        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let call = pending(&calls, &report.invoke_id, lender)?;
+        let progress = serde_json::from_str(&report.chunk).unwrap_or_else(|_| InvokeProgress {
+            message: Some(report.chunk.clone()),
+            ..InvokeProgress::default()
+        });
+        let line = |text: String| clean_line(Untrusted::new(&text), MAX_PROGRESS);
+        if let Some(watcher) = &call.watcher {
+            watcher.send_replace(Some(Progress {
+                done: progress.progress,
+                total: progress.total,
+                message: progress.message.map(line),
+            }));
+        }
+        Ok(())
+    }
+}
+
+/// Finds a call that this client has to answer.
+fn pending<'c>(
+    calls: &'c BTreeMap<String, PendingCall>,
+    id: &str,
+    lender: u64,
+) -> Result<&'c PendingCall, ErrorShape> {
+    let call = calls.get(id).filter(|call| call.lender == lender);
+    call.ok_or_else(|| ErrorShape::invalid("no pending call with this id"))
 }
 
 fn loan(tool: &ExtraTool) -> Result<LentToolEntry, ErrorShape> {

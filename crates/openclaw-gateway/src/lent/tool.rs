@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::{Lent, LentToolEntry};
+use super::{Lent, LentToolEntry, PendingCall};
 use crate::gateway::Gateway;
 
 /// The client tools of a session.
@@ -57,11 +57,10 @@ impl LentTool {
         };
         let lent = &gateway.lent;
         let id = format!("lent-{}", lent.next.fetch_add(1, Ordering::Relaxed));
-        let (answer, answered) = oneshot::channel();
-        lent.calls
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .insert(id.clone(), (self.lender, answer));
+        let (result, answered) = oneshot::channel();
+        let watcher = call.options.watcher.cloned();
+        let pending = PendingCall { lender: self.lender, result, watcher };
+        lent.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), pending);
         let _under_way = PendingInvocation { lent, id: &id };
         let request = InvokeRequestEvent {
             id: id.clone(),

@@ -16,8 +16,8 @@ use openclaw_protocol::Scope;
 use openclaw_protocol::mcp::{CallParams, Outcome, PromptParams, ReadParams};
 use openclaw_tools::pipeline::{Lookup, Refusal};
 use openclaw_tools::{
-    Call, CallContext, CallOptions, Consent, Failure, Fallback, Fingerprint, NoApprover, RefusedBy,
-    Tool, ToolOutcome, Watcher,
+    Call, CallContext, CallOptions, Consent, Failure, Fallback, Fingerprint, NoApprover,
+    PermissionMode, RefusedBy, Tool, ToolOutcome, Watcher,
 };
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
@@ -35,8 +35,14 @@ const SEARCH: Duration = Duration::from_secs(30);
 /// Maximum timeout of a call.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
 /// Users and programs may request content that models do not see.
-const EVERYTHING: CallOptions<'_> =
-    CallOptions { watcher: None, deadline: None, everything: true, max_chars: None, relay: None };
+const EVERYTHING: CallOptions<'_> = CallOptions {
+    watcher: None,
+    deadline: None,
+    everything: true,
+    max_chars: None,
+    permission: PermissionMode::Configured,
+    relay: None,
+};
 
 /// Who makes a call explicitly.
 #[derive(Debug, Clone, Copy)]

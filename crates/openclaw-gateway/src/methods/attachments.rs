@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use openclaw_content::{Source, Text, Untrusted};
 use openclaw_models::Part;
 use openclaw_protocol::ErrorShape;
-use openclaw_protocol::chat::Attachment;
+use openclaw_protocol::chat::{Attachment, EXTERNAL};
 use openclaw_tools::{MediaKind, NotPassed, check_media, image_type};
 
 /// Maximum size of all attachments in base64, in bytes.
@@ -92,15 +92,16 @@ fn is_file(declared: &str, bytes: &[u8]) -> bool {
     }
 }
 
-/// The text of an attachment. What was fetched from the web is untrusted.
+/// The text of an attachment. What was fetched from the web, or comes from outside in another way, is
+/// untrusted.
 fn text_of(file: &Attachment, name: &str, text: &str) -> Result<Text, ErrorShape> {
-    match &file.url {
-        None => Ok(Text::user(format!("Attached {name}:\n{text}"))),
-        Some(url) => {
-            Text::outside(Untrusted::new(text.to_owned()), Source::web_fetch(url.as_str()))
-                .map_err(|error| ErrorShape::unavailable(error.to_string()))
-        }
-    }
+    let source = match &file.url {
+        Some(url) => Source::web_fetch(url.as_str()),
+        None if file.kind.as_deref() == Some(EXTERNAL) => Source::other(name),
+        None => return Ok(Text::user(format!("Attached {name}:\n{text}"))),
+    };
+    Text::outside(Untrusted::new(text.to_owned()), source)
+        .map_err(|error| ErrorShape::unavailable(error.to_string()))
 }
 
 fn refusal(name: &str, kind: MediaKind, why: NotPassed) -> String {

@@ -53,7 +53,7 @@ pub(super) async fn send(
     };
     let service = service(asked, &key, params.agent_id.as_deref()).await?;
     let answer = SendResult { run_id: id.to_owned(), status: SendStatus::Started };
-    let who = asked.caller.name();
+    let (who, caller) = (asked.caller.name(), asked.caller.id);
     let timeout = params.timeout_ms.map(Duration::from_millis);
     let is_plain = params.suppress_command_interpretation == Some(true);
     let gateway = Arc::clone(gateway);
@@ -82,7 +82,8 @@ pub(super) async fn send(
                 None => vec![Part::Text(Text::user(params.message))],
             };
             message.extend(files);
-            turns::run(gateway, TurnRequest { run, key, agent: service, message, who, timeout })
+            let agent = service;
+            turns::run(gateway, TurnRequest { run, key, agent, message, who, caller, timeout })
                 .await;
         }
     });

@@ -4,6 +4,7 @@ use openclaw_protocol::agents::{
     Agent, AgentModel, CommandsParams, CommandsResult, ListParams, ListResult, Scope,
 };
 use openclaw_protocol::health::{StatusParams, StatusResult};
+use openclaw_protocol::models::{self, ModelChoice};
 use openclaw_protocol::{ErrorShape, keys};
 use serde_json::json;
 use serde_json::value::to_raw_value;
@@ -68,6 +69,26 @@ pub(super) async fn agents(
     }
     let default_id = active.default_agent().to_owned();
     Ok(ListResult { default_id, main_key: keys::MAIN.to_owned(), scope: Scope::PerSender, agents })
+}
+
+/// The configured models of an agent. Whether a provider accepts them is not checked.
+pub(super) async fn models(
+    asked: &RequestContext<'_>,
+    params: models::ListParams,
+) -> Result<models::ListResult, ErrorShape> {
+    let service = asked.agent(params.agent_id.as_deref())?;
+    let names = service.models.names().await;
+    let models = names.map(|name| {
+        let (provider, model) = name.split_once('/').unwrap_or(("openclaw", name));
+        ModelChoice {
+            id: name.to_owned(),
+            name: model.to_owned(),
+            provider: provider.to_owned(),
+            available: None,
+            context_window: service.models.window(name),
+        }
+    });
+    Ok(models::ListResult { models: models.collect() })
 }
 
 pub(super) fn commands(

@@ -7,7 +7,7 @@ mod config;
 mod health;
 mod history;
 mod mcp;
-mod sessions;
+pub(crate) mod sessions;
 mod tools;
 
 use std::sync::Arc;
@@ -114,6 +114,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::Health(_) => Response::Health(asked.gateway.health()),
         Request::Status(it) => Response::Status(health::status(asked, it).await?),
         Request::AgentsList(it) => Response::AgentsList(health::agents(asked, it).await?),
+        Request::ModelsList(it) => Response::ModelsList(health::models(asked, it).await?),
         Request::CommandsList(it) => Response::CommandsList(health::commands(asked, &it)?),
         Request::SessionsList(it) => Response::SessionsList(sessions::list(asked, it).await?),
         Request::SessionsDescribe(it) => {
@@ -122,6 +123,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::SessionsSubscribe(it) => {
             Response::SessionsSubscribe(sessions::subscribe(asked, it).await?)
         }
+        Request::SessionsPatch(it) => Response::SessionsPatch(sessions::patch(asked, it).await?),
         Request::SessionsDelete(it) => Response::SessionsDelete(sessions::delete(asked, it).await?),
         Request::SessionsSetExtraTools(it) => {
             Response::SessionsSetExtraTools(tools::set_extra(asked, it).await?)
@@ -134,6 +136,9 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::ToolsInvoke(it) => Response::ToolsInvoke(tools::invoke(asked, it).await?),
         Request::NodeInvokeResult(it) => {
             Response::NodeInvokeResult(tools::invoke_result(asked, it)?)
+        }
+        Request::NodeInvokeProgress(it) => {
+            Response::NodeInvokeProgress(tools::invoke_progress(asked, &it)?)
         }
         Request::ApprovalsList(it) => Response::ApprovalsList(approvals::list(asked, it)?),
         Request::ApprovalsRespond(it) => Response::ApprovalsRespond(approvals::respond(asked, it)?),

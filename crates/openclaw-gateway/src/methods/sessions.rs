@@ -1,19 +1,26 @@
-//! Methods that list, describe and delete sessions.
+//! Methods that list, describe, change and delete sessions.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use openclaw_agent::Record;
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_models::{Message, Part};
 use openclaw_protocol::sessions::{
     Defaults, DeleteParams, DeleteResult, DescribeParams, DescribeResult, Kind, ListParams,
-    ListResult, Row, RunStatus, SubscribeResult,
+    ListResult, PatchParams, PatchResult, PermissionMode as Asked, Row, RunStatus, SubscribeResult,
 };
 use openclaw_protocol::{ErrorShape, keys};
-use openclaw_sessions::{ListFilter, MAX_LISTED, Session, StoreError};
+use openclaw_sessions::{ListFilter, MAX_LISTED, ReadFilter, Session, SessionKey, StoreError};
+use openclaw_tools::PermissionMode;
 
 use super::RequestContext;
+use super::chat::service;
 use crate::gateway::now_ms;
 
 /// Default number of sessions listed.
 const USUAL: usize = 100;
+/// Maximum length of a title derived from a message, in characters.
+const TITLE: usize = 80;
 
 pub(super) async fn list(
     asked: &RequestContext<'_>,
@@ -41,7 +48,12 @@ pub(super) async fn list(
             })
     };
     let rows = sessions.iter().filter(|session| is_wanted(session)).skip(offset).take(limit);
-    let rows: Vec<Row> = rows.map(|session| row(asked, session)).collect();
+    let mut rows: Vec<Row> = rows.map(|session| row(asked, session)).collect();
+    if params.include_derived_titles == Some(true) {
+        for row in &mut rows {
+            row.derived_title = derived_title(asked, &row.key).await;
+        }
+    }
     Ok(ListResult {
         ts: now_ms(),
         path: asked.gateway.state.join("sessions.db").display().to_string(),
@@ -49,6 +61,18 @@ pub(super) async fn list(
         defaults: Defaults::default(),
         sessions: rows,
     })
+}
+
+/// The beginning of the first message, if it is the user's.
+async fn derived_title(asked: &RequestContext<'_>, key: &str) -> Option<String> {
+    let key = SessionKey::new(key).ok()?;
+    let first = ReadFilter { from_seq: 1, limit: 1, last: false };
+    let entry = asked.gateway.store.read(&key, first).await.ok()?.into_iter().next()?;
+    let record: Record = serde_json::from_value(entry.body).ok()?;
+    let Message::User { parts } = record.message else { return None };
+    let text = parts.iter().find_map(Part::as_text)?;
+    let title = clean_line(Untrusted::new(text.expose()), TITLE);
+    (!title.is_empty()).then_some(title)
 }
 
 pub(super) async fn describe(
@@ -71,6 +95,55 @@ pub(super) async fn subscribe(
         Some(params) => Some(list(asked, params).await?),
     };
     Ok(SubscribeResult { subscribed: true, list })
+}
+
+/// Changes a session, which is created if necessary. All or nothing is checked first.
+pub(super) async fn patch(
+    asked: &RequestContext<'_>,
+    params: PatchParams,
+) -> Result<PatchResult, ErrorShape> {
+    let PatchParams { key, agent_id, label, model, permission_mode } = params;
+    let key = asked.session(&key, agent_id.as_deref())?;
+    let service = service(asked, &key, agent_id.as_deref()).await?;
+    if let Some(Some(model)) = &model {
+        let known: Vec<&str> = service.models.names().await.collect();
+        if !known.contains(&model.as_str()) {
+            let model: String = model.chars().filter(|c| !c.is_control()).take(100).collect();
+            let words = format!("unknown model `{model}`; configured: {}", known.join(", "));
+            return Err(ErrorShape::invalid(words));
+        }
+    }
+    let mode = match permission_mode {
+        Some(Some(Asked::Workspace | Asked::Full)) => {
+            let words = "this mode would allow more than the configuration; use `guarded`, \
+                         `read-only` or null";
+            return Err(ErrorShape::invalid(words));
+        }
+        Some(Some(Asked::Guarded)) => Some(PermissionMode::Guarded),
+        Some(Some(Asked::ReadOnly)) => Some(PermissionMode::ReadOnly),
+        Some(None) => Some(PermissionMode::Configured),
+        None => None,
+    };
+    let store = &asked.gateway.store;
+    store.open(&key, service.config.id.as_str()).await.map_err(told)?;
+    if let Some(label) = label {
+        store.set_title(&key, label.as_deref()).await.map_err(told)?;
+    }
+    if let Some(model) = model {
+        store.set_model(&key, model.as_deref()).await.map_err(told)?;
+    }
+    if let Some(mode) = mode {
+        store.set_permission(&key, mode.name()).await.map_err(told)?;
+    }
+    let session = store.open(&key, service.config.id.as_str()).await.map_err(told)?;
+    let path = asked.gateway.state.join("sessions.db").display().to_string();
+    Ok(PatchResult { ok: true, path, key: key.to_string(), entry: row(asked, &session) })
+}
+
+/// How strict a session is about tool calls. An unknown mode, of a newer version, is the strictest.
+pub(crate) fn permission(session: &Session) -> PermissionMode {
+    let mode = PermissionMode::from_name(session.permission.as_deref());
+    mode.unwrap_or(PermissionMode::ReadOnly)
 }
 
 pub(super) async fn delete(
@@ -115,6 +188,11 @@ fn row(asked: &RequestContext<'_>, session: &Session) -> Row {
         context_tokens: None,
         model: session.model.clone(),
         model_provider: None,
+        permission_mode: match permission(session) {
+            PermissionMode::Configured => None,
+            PermissionMode::Guarded => Some(Asked::Guarded),
+            PermissionMode::ReadOnly => Some(Asked::ReadOnly),
+        },
     }
 }
 

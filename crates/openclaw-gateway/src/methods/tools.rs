@@ -4,8 +4,8 @@ use openclaw_agent::{SEARCH_TOOL, did_you_mean};
 use openclaw_mcp::call::resource_tool;
 use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
 use openclaw_protocol::tools::{
-    CatalogParams, CatalogResult, Entry, Group, InvokeError, InvokeParams, InvokeResult,
-    InvokeResultParams, InvokeResultReceived, Profile, ProfileId, Risk, Source,
+    CatalogParams, CatalogResult, Entry, Group, InvokeError, InvokeParams, InvokeProgressParams,
+    InvokeResult, InvokeResultParams, InvokeResultReceived, Profile, ProfileId, Risk, Source,
 };
 use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail};
 use openclaw_sessions::SessionKey;
@@ -53,6 +53,14 @@ pub(super) fn invoke_result(
     params: InvokeResultParams,
 ) -> Result<InvokeResultReceived, ErrorShape> {
     asked.gateway.lent.answered(asked.caller.id, params)?;
+    Ok(InvokeResultReceived { ok: true })
+}
+
+pub(super) fn invoke_progress(
+    asked: &RequestContext<'_>,
+    params: &InvokeProgressParams,
+) -> Result<InvokeResultReceived, ErrorShape> {
+    asked.gateway.lent.progressed(asked.caller.id, params)?;
     Ok(InvokeResultReceived { ok: true })
 }
 

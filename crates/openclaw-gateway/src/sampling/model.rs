@@ -24,7 +24,7 @@ pub(super) async fn complete(
     params: &Params,
 ) -> Result<Value, Refusal> {
     let asking = async {
-        let models = applicant.agent.models.open().await.map_err(|error| {
+        let models = applicant.agent.models.open(None).await.map_err(|error| {
             tracing::warn!(server = %applicant.server, %error, "no model for sampling");
             Refusal::NoAnswer
         })?;
@@ -60,7 +60,7 @@ fn preferred(models: &[Arc<dyn Model>], hints: &[String]) -> Vec<Arc<dyn Model>>
 
 /// Name of the model that would be tried first.
 pub(super) async fn first(applicant: &SamplingContext, params: &Params) -> Option<String> {
-    let models = applicant.agent.models.open().await.ok()?;
+    let models = applicant.agent.models.open(None).await.ok()?;
     preferred(&models, &params.hints).first().map(|model| model.name().to_owned())
 }
 

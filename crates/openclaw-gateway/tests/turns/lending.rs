@@ -153,7 +153,7 @@ async fn too_many_or_invalid_tools_are_rejected() {
     let (_place, gateway) = start().await;
     let lender = Someone::new(&gateway);
     let tool = |name: String| json!({ "name": name, "description": "" });
-    let many: Vec<Value> = (0..201).map(|nth| tool(format!("t{nth}"))).collect();
+    let many: Vec<Value> = (0..1_025).map(|nth| tool(format!("t{nth}"))).collect();
     let bad = [
         json!(many),
         json!([tool("no good name!".to_owned())]),
@@ -173,5 +173,55 @@ async fn too_many_or_invalid_tools_are_rejected() {
     assert!(error.message.contains("64 sessions"), "{error}");
     lender.ask("sessions.setExtraTools", json!({ "sessionKey": "s0", "tools": [] })).await.unwrap();
     lender.ask("sessions.setExtraTools", one_more).await.unwrap();
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_client_that_lends_tools_uses_those_of_no_other_client() {
+    let (_place, gateway) = start().await;
+    let [mut one, mut two, mut none] = std::array::from_fn(|_| Someone::new(&gateway));
+    lend(&one).await;
+    lend(&two).await;
+    for (lender, run) in [(&mut two, "r2"), (&mut one, "r1")] {
+        lender.send(KEY, run, CALL).await;
+        let asked = lender.hear_of("node.invoke.request").await;
+        let payload = json!({ "content": [{ "type": "text", "text": run }] });
+        let answer = json!({ "id": asked["id"], "nodeId": asked["nodeId"], "ok": true,
+                             "payload": payload });
+        lender.ask("node.invoke.result", answer).await.unwrap();
+        assert!(text(&lender.end_of(run).await).ends_with(run));
+    }
+    // It has said that it lends none.
+    none.ask("sessions.setExtraTools", json!({ "sessionKey": KEY, "tools": [] })).await.unwrap();
+    none.send(KEY, "r3", CALL).await;
+    let data = result(&mut none, "r3").await;
+    assert!(data["text"].as_str().unwrap().contains("Unknown tool '"), "{data}");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn progress_of_a_lent_tool_reaches_the_followers_of_the_session() {
+    let (_place, gateway) = start().await;
+    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
+    lend(&lender).await;
+    user.send(KEY, "r", CALL).await;
+    let asked = lender.hear_of("node.invoke.request").await;
+    let (id, node) = (&asked["id"], &asked["nodeId"]);
+    let report = json!({ "progress": 1, "total": 4, "message": "a\u{7} quarter" });
+    let params = json!({ "invokeId": id, "nodeId": node, "seq": 0, "chunk": report.to_string() });
+    let stranger = Someone::new(&gateway);
+    stranger.ask("node.invoke.progress", params.clone()).await.unwrap_err();
+    lender.ask("node.invoke.progress", params).await.unwrap();
+    let data = loop {
+        let event = user.hear_of("agent").await;
+        if event["data"]["phase"] == "update" {
+            break event["data"].clone();
+        }
+    };
+    assert_eq!(data["progress"]["percent"], 25.0, "{data}");
+    assert_eq!(data["progress"]["message"], "a quarter", "{data}");
+    let answer = json!({ "id": id, "nodeId": node, "ok": true, "payload": "done" });
+    lender.ask("node.invoke.result", answer).await.unwrap();
+    user.end_of("r").await;
     gateway.stop(Duration::ZERO).await;
 }

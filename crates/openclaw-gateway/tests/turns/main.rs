@@ -6,6 +6,7 @@ mod approvals;
 mod audit;
 mod bad_input;
 mod chatting;
+mod choosing;
 #[path = "../common/mod.rs"]
 mod common;
 mod crowd;

@@ -12,7 +12,7 @@ use crate::key::SessionKey;
 use crate::limits::{MAX_LISTED, MAX_READ, MAX_READ_BYTES};
 use crate::session::{ListFilter, Session};
 
-type SessionRow = (String, String, Option<String>, Option<String>, i64, i64, i64);
+type SessionRow = (String, String, Option<String>, Option<String>, Option<String>, i64, i64, i64);
 type EntryRow = (i64, i64, Option<String>, String, String);
 
 /// Creates a session unless it exists, and returns it.
@@ -25,7 +25,7 @@ pub(super) async fn make(
     let rows: Vec<SessionRow> = sqlx::query_as(
         "INSERT INTO sessions (key, agent, created_at, updated_at) VALUES (?, ?, ?, ?)
          ON CONFLICT (key) DO NOTHING;
-         SELECT key, agent, title, model, created_at, updated_at, last_seq
+         SELECT key, agent, title, model, permission, created_at, updated_at, last_seq
          FROM sessions WHERE key = ?",
     )
     .bind(key.as_str())
@@ -43,7 +43,7 @@ pub(super) async fn get(
     key: &SessionKey,
 ) -> Result<Option<Session>, DatabaseError> {
     let row: Option<SessionRow> = sqlx::query_as(
-        "SELECT key, agent, title, model, created_at, updated_at, last_seq
+        "SELECT key, agent, title, model, permission, created_at, updated_at, last_seq
          FROM sessions WHERE key = ?",
     )
     .bind(key.as_str())
@@ -59,11 +59,11 @@ pub(super) async fn list(
     // Two statements, so that each uses its index.
     let query = match &filter.agent {
         None => sqlx::query_as::<_, SessionRow>(
-            "SELECT key, agent, title, model, created_at, updated_at, last_seq FROM sessions
+            "SELECT key, agent, title, model, permission, created_at, updated_at, last_seq FROM sessions
              WHERE (updated_at, key) < (?, ?) ORDER BY updated_at DESC, key DESC LIMIT ?",
         ),
         Some(agent) => sqlx::query_as::<_, SessionRow>(
-            "SELECT key, agent, title, model, created_at, updated_at, last_seq FROM sessions
+            "SELECT key, agent, title, model, permission, created_at, updated_at, last_seq FROM sessions
              WHERE agent = ? AND (updated_at, key) < (?, ?)
              ORDER BY updated_at DESC, key DESC LIMIT ?",
         )
@@ -152,23 +152,26 @@ pub(super) async fn read(
     Ok(entries)
 }
 
-pub(super) async fn set_title(
-    connection: &mut SqliteConnection,
-    key: &SessionKey,
-    title: Option<&str>,
-) -> Result<(), DatabaseError> {
-    let query = sqlx::query("UPDATE sessions SET title = ? WHERE key = ?");
-    let done = query.bind(title).bind(key.as_str()).execute(connection).await?;
-    found(key, done.rows_affected())
+/// A value of a session that can be set and removed.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Field {
+    Title,
+    Model,
+    Permission,
 }
 
-pub(super) async fn set_model(
+pub(super) async fn set(
     connection: &mut SqliteConnection,
     key: &SessionKey,
-    model: Option<&str>,
+    field: Field,
+    value: Option<&str>,
 ) -> Result<(), DatabaseError> {
-    let query = sqlx::query("UPDATE sessions SET model = ? WHERE key = ?");
-    let done = query.bind(model).bind(key.as_str()).execute(connection).await?;
+    let query = sqlx::query(match field {
+        Field::Title => "UPDATE sessions SET title = ? WHERE key = ?",
+        Field::Model => "UPDATE sessions SET model = ? WHERE key = ?",
+        Field::Permission => "UPDATE sessions SET permission = ? WHERE key = ?",
+    });
+    let done = query.bind(value).bind(key.as_str()).execute(connection).await?;
     found(key, done.rows_affected())
 }
 
@@ -185,12 +188,13 @@ fn found(key: &SessionKey, rows: u64) -> Result<(), DatabaseError> {
 }
 
 fn session(row: SessionRow) -> Result<Session, DatabaseError> {
-    let (key, agent, title, model, created_at, updated_at, last_seq) = row;
+    let (key, agent, title, model, permission, created_at, updated_at, last_seq) = row;
     Ok(Session {
         key: SessionKey::new(key).map_err(undecodable)?,
         agent,
         title,
         model,
+        permission,
         created_at: from_micros(created_at),
         updated_at: from_micros(updated_at),
         entries: u64::try_from(last_seq).map_err(undecodable)?,

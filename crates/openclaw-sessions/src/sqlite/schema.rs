@@ -7,7 +7,7 @@ use super::files::Files;
 use crate::error::StoreError;
 
 /// Migrations; each leads from the version that is its index to the next one.
-const STEPS: [&str; 3] = [FIRST, HOLDERS, MAIN];
+const STEPS: [&str; 4] = [FIRST, HOLDERS, MAIN, PERMISSION];
 
 /// The format version that this program reads and writes.
 const KNOWN: i64 = STEPS.len() as i64;
@@ -59,6 +59,12 @@ const HOLDERS: &str = "
 const MAIN: &str = "
     UPDATE OR IGNORE sessions SET key = 'agent:' || agent || ':main' WHERE key = 'main';
     PRAGMA user_version = 3;
+";
+
+/// Records how strict a session is about tool calls.
+const PERMISSION: &str = "
+    ALTER TABLE sessions ADD COLUMN permission TEXT;
+    PRAGMA user_version = 4;
 ";
 
 /// State of a database.

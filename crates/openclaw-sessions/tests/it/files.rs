@@ -88,8 +88,8 @@ async fn a_newer_version_is_refused_and_left_alone() {
     first.close().await;
     sqlx::query("PRAGMA user_version = 7").execute(&mut raw(&path).await).await.unwrap();
     let error = SqliteStore::open(&path).await.unwrap_err();
-    assert!(matches!(error, StoreError::Newer { found: 7, known: 3, .. }), "{error}");
-    assert!(error.to_string().contains("(format 7; this one supports up to 3)"));
+    assert!(matches!(error, StoreError::Newer { found: 7, known: 4, .. }), "{error}");
+    assert!(error.to_string().contains("(format 7; this one supports up to 4)"));
     assert!(path.exists());
 }
 
@@ -163,10 +163,14 @@ async fn a_database_of_the_first_version_goes_on_with_its_sessions_and_leases() 
     let lease = first.lease(&k, "an older program", Duration::from_secs(600)).await.unwrap();
     // As created by the first version.
     let mut connection = raw(&path).await;
-    sqlx::raw_sql("ALTER TABLE leases DROP COLUMN holder; PRAGMA user_version = 1")
-        .execute(&mut connection)
-        .await
-        .unwrap();
+    sqlx::raw_sql(
+        "ALTER TABLE leases DROP COLUMN holder;
+         ALTER TABLE sessions DROP COLUMN permission;
+         PRAGMA user_version = 1",
+    )
+    .execute(&mut connection)
+    .await
+    .unwrap();
     sqlx::raw_sql(
         "INSERT INTO sessions (key, agent, created_at, updated_at) VALUES ('main', 'work', 1, 1)",
     )

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 use std::time::Instant;
 
 use super::arguments::Given;
-use crate::approval::{Approver, Fallback, Fingerprint};
+use crate::approval::{Approver, Fallback, Fingerprint, PermissionMode};
 use crate::progress::Watcher;
 
 /// A call of a tool.
@@ -69,7 +69,7 @@ pub enum Consent<'a> {
     },
 }
 
-/// Options of a caller. Agents use the defaults.
+/// Options of a caller. Agents use the defaults, but for the watcher and the mode.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CallOptions<'a> {
     /// Receives progress reports.
@@ -81,6 +81,8 @@ pub struct CallOptions<'a> {
     pub everything: bool,
     /// Maximum number of characters of text.
     pub max_chars: Option<usize>,
+    /// The mode of the session, for calls of an agent.
+    pub permission: PermissionMode,
     /// Set if the caller passes the call on for a client of its own.
     pub relay: Option<Relay<'a>>,
 }

@@ -57,6 +57,12 @@ impl Refusal {
         Self::new(Failure::Denied, words).by(RefusedBy::Policy)
     }
 
+    pub(super) fn read_only() -> Self {
+        let words = "The call is denied: this session is read-only, and the tool may change \
+                     something. The user can choose another mode.";
+        Self::new(Failure::Denied, words).by(RefusedBy::Policy)
+    }
+
     pub(super) fn unusable(flaw: &dyn Display) -> Self {
         let words = format!("The tool is unusable: {flaw}.");
         Self::new(Failure::Protocol, words).by(RefusedBy::Unusable)

@@ -60,8 +60,9 @@ pub(super) async fn approval(
         Consent::Ask { approver, fallback } => (approver, fallback),
     };
     let spec = tool.spec();
-    let ApprovalNeed::Ask(why) = ApprovalNeed::of(tool.rule(about.arguments), spec.effect, pin)
-    else {
+    let need = ApprovalNeed::of(tool.rule(about.arguments), spec.effect, pin);
+    let need = context.options.permission.applied(need, spec.effect);
+    let ApprovalNeed::Ask(why) = need.ok_or_else(Refusal::read_only)? else {
         return Ok(Approved::default());
     };
     schema(tool, about.arguments)?;

@@ -21,10 +21,14 @@ pub(crate) struct Program {
 impl Program {
     /// Creates a program whose configuration has these MCP servers.
     pub(crate) fn with_servers(servers: &Value) -> Self {
+        Self::with(&serde_json::json!({ "mcp": { "servers": servers } }))
+    }
+
+    /// Creates a program with this configuration.
+    pub(crate) fn with(config: &Value) -> Self {
         let path = std::env::var_os("OPENCLAW_BENCH_PROGRAM");
         let path = path.unwrap_or_else(|| env!("CARGO_BIN_EXE_openclaw").into());
         let folder = tempfile::tempdir().unwrap();
-        let config = serde_json::json!({ "mcp": { "servers": servers } });
         std::fs::write(folder.path().join("openclaw.json"), config.to_string()).unwrap();
         Self { path, folder }
     }
@@ -105,4 +109,20 @@ pub(crate) fn load() -> String {
 pub(crate) fn verdict(value: f64, budget: f64) -> String {
     let met = if value <= budget { "met" } else { "MISSED" };
     format!("budget {budget}: {met}")
+}
+
+/// Pins this process and its children to one core: across cores, the time to wake the other one would
+/// be measured. Returns whether it could be done.
+#[cfg(target_os = "linux")]
+#[allow(dead_code, reason = "not every benchmark is pinned")]
+pub(crate) fn pin() -> bool {
+    use nix::sched::{CpuSet, sched_setaffinity};
+    let mut cores = CpuSet::new();
+    cores.set(1).is_ok() && sched_setaffinity(nix::unistd::Pid::from_raw(0), &cores).is_ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+#[allow(dead_code, reason = "not every benchmark is pinned")]
+pub(crate) fn pin() -> bool {
+    false
 }

@@ -23,18 +23,24 @@ pub(crate) fn acp(
 ) -> CommandResult {
     // The user can be asked, through the editor.
     let need = Need::Agents(Role::Chatting);
+    let max_servers = edge.editor_limit("OPENCLAW_ACP_MAX_SERVERS")?;
+    let max_tools = edge.editor_limit("OPENCLAW_ACP_MAX_TOOLS")?;
     let gateway = Beside { choice: &args.gateway, need, flag, edge };
     gateway.serve(output, |client, output| {
+        let mut config = client.config;
+        config.acp.max_servers = max_servers.unwrap_or(config.acp.max_servers);
+        config.acp.max_tools = max_tools.unwrap_or(config.acp.max_tools);
         let spill = keep::spill(&client.paths.state, output);
         let servers = ServerSetup {
-            context: link::dial_context(&client.config, &client.paths, edge),
-            config: client.config,
+            context: link::dial_context(&config, &client.paths, edge),
+            config,
             services: CallServices { spill, ..CallServices::none() },
             patience: SERVERS,
         };
         let options = Options {
             connect: client.connect,
             agent: args.agent.clone(),
+            folder: edge.folder(),
             servers,
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };

@@ -1,5 +1,7 @@
 //! Input that a client should not send.
 
+use std::process::Stdio;
+
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
@@ -95,5 +97,35 @@ fn of_101_tools_100_are_used_and_the_client_is_told() {
     let many = Script::new().extra_tools(101);
     let session = editor.session(&place, &[place.stdio("many", &many)]);
     let (_, text) = editor.prompt(&session, "hello");
-    assert!(text.contains("only 100 are used (setting `acp.maxTools`)"), "{text}");
+    assert!(text.contains("only 100 are used (setting `acp.maxTools`"), "{text}");
+}
+
+#[test]
+fn limits_from_the_environment_override_the_configuration() {
+    let place = Place::with(&json!({ "mcp": { "servers": {} }, "acp": { "maxServers": 5 } }));
+    let limits = [("OPENCLAW_ACP_MAX_SERVERS", "1"), ("OPENCLAW_ACP_MAX_TOOLS", "2")];
+    let mut editor = Editor::spawn_with(&place, &[], &limits);
+    editor.ask("initialize", json!({ "protocolVersion": 1 })).unwrap();
+    let servers = ["a", "b"].map(|name| place.stdio(name, &Script::new()));
+    let params = json!({ "cwd": place.project(), "mcpServers": servers });
+    let error = editor.error("session/new", params);
+    assert_eq!(
+        error,
+        "2 MCP servers; at most 1 are allowed per session (setting `acp.maxServers`, or \
+         OPENCLAW_ACP_MAX_SERVERS)"
+    );
+    let session = editor.session(&place, &servers[..1]);
+    let (_, text) = editor.prompt(&session, "hello");
+    assert!(text.contains("only 2 are used (setting `acp.maxTools`, or OPENCLAW_ACP_MAX_TOOLS)"));
+    drop(editor);
+    for bad in ["-1", "many", "1001"] {
+        let mut command = place.command(&["acp"]);
+        let output = command.env("OPENCLAW_ACP_MAX_TOOLS", bad).stdin(Stdio::null()).output();
+        let output = output.unwrap();
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        let expected =
+            format!("OPENCLAW_ACP_MAX_TOOLS must be a whole number from 0 to 1000, not `{bad}`");
+        assert!(words.contains(&expected), "{words}");
+        assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    }
 }

@@ -89,3 +89,34 @@ fn a_client_without_files_and_terminals_lends_no_tools() {
     let (_, text) = editor.prompt(&session, "/call editor_run {\"command\":\"make\"}");
     assert!(!text.contains("exit code"), "{text}");
 }
+
+#[test]
+fn a_terminal_is_released_however_its_call_ends() {
+    let place = Place::new();
+    // One that never exits, and one whose creation is answered after the cancellation.
+    for is_late in [false, true] {
+        let mut editor = Editor::start(&place, &[], &everything()).answering(
+            move |method, params| match method {
+                "terminal/create" if is_late => None,
+                "terminal/wait_for_exit" => None,
+                _ => answers(method, params),
+            },
+        );
+        let session = editor.session(&place, &[]);
+        let id = editor.send_prompt(&session, "/call editor_run {\"command\":\"sleep\"}");
+        let waits_for = if is_late { "terminal/create" } else { "terminal/wait_for_exit" };
+        while editor.asked.last().is_none_or(|(method, _)| method != waits_for) {
+            editor.frame();
+        }
+        editor.notify("session/cancel", json!({ "sessionId": session }));
+        assert_eq!(editor.answer(id).unwrap()["stopReason"], "cancelled");
+        if is_late {
+            editor.answer_late(&json!({ "terminalId": "t1" }));
+        }
+        while editor.asked.last().unwrap().0 != "terminal/release" {
+            editor.frame();
+        }
+        assert_eq!(editor.asked.last().unwrap().1["terminalId"], "t1");
+        assert_eq!(editor.close(), 0);
+    }
+}

@@ -1,8 +1,8 @@
-//! Real clients: `acpx` and the TypeScript SDK.
+//! Real clients: `acpx`, the TypeScript SDK and the Python SDK.
 
 use std::process::{Output, Stdio};
 
-use openclaw_testkit::{Peers, Script, TestServer, Tool};
+use openclaw_testkit::{ModelServer, Peers, Piece, Script, TestServer, Tool};
 use serde_json::{Value, json};
 
 use crate::editor::Place;
@@ -149,4 +149,121 @@ fn the_typescript_sdk_talks_to_it() {
     assert_eq!(said["text"], "`mcp__one__echo` returned: hello");
     assert!(said["kinds"].to_string().contains("tool_call_update"), "{said}");
     place.assert_nothing_left();
+}
+
+/// A client with the Python SDK: two prompts, with a model and a mode chosen in between.
+const PYTHON: &str = r#"
+import asyncio, json, sys
+from acp import PROTOCOL_VERSION, spawn_agent_process, text_block
+from acp.schema import AllowedOutcome, ClientCapabilities, McpServerStdio, RequestPermissionResponse
+program, cwd, server, prompt = sys.argv[1:]
+seen = {"text": "", "kinds": [], "asked": 0}
+
+class Client:
+    async def request_permission(self, options, session_id, tool_call, **kwargs):
+        seen["asked"] += 1
+        option = next(it for it in options if it.kind == "allow_once")
+        outcome = AllowedOutcome(outcome="selected", option_id=option.option_id)
+        return RequestPermissionResponse(outcome=outcome)
+
+    async def session_update(self, session_id, update, **kwargs):
+        seen["kinds"].append(update.session_update)
+        if update.session_update == "agent_message_chunk":
+            seen["text"] += update.content.text
+
+    def on_connect(self, connection):
+        pass
+
+async def main():
+    async with spawn_agent_process(Client(), program, "acp") as (agent, process):
+        hello = await agent.initialize(
+            protocol_version=PROTOCOL_VERSION, client_capabilities=ClientCapabilities()
+        )
+        servers = [McpServerStdio(**json.loads(server))]
+        session = await agent.new_session(cwd=cwd, mcp_servers=servers)
+        answer = await agent.prompt(session_id=session.session_id, prompt=[text_block(prompt)])
+        await agent.set_session_mode(session_id=session.session_id, mode_id="read-only")
+        before = len(seen["text"])
+        await agent.prompt(session_id=session.session_id, prompt=[text_block(prompt)])
+        refused = seen["text"][before:]
+        listed = await agent.list_sessions(cwd=cwd)
+        await agent.close_session(session_id=session.session_id)
+        print(json.dumps({
+            **seen, "refused": refused, "name": hello.agent_info.name, "stop": answer.stop_reason,
+            "modes": [it.id for it in session.modes.available_modes],
+            "options": [it.id for it in session.config_options],
+            "titles": [it.title for it in listed.sessions],
+        }))
+
+asyncio.run(main())
+"#;
+
+#[test]
+fn the_python_sdk_talks_to_it() {
+    let place = Place::new();
+    std::fs::write(place.path("client.py"), PYTHON).unwrap();
+    let script = Script::new().tools([Tool::new("change").result(&json!({
+        "content": [{ "type": "text", "text": "done" }]
+    }))]);
+    let server = place.stdio("box", &script).to_string();
+    let client = place.path("client.py");
+    let program = env!("CARGO_BIN_EXE_openclaw");
+    let prompt = "/call mcp__box__change {}";
+    let peer = Peers::find().python_with_sdk(&[
+        client.to_str().unwrap(),
+        program,
+        &place.project(),
+        &server,
+        prompt,
+    ]);
+    let mut command = peer.command();
+    let output = place.prepare(&mut command).stdin(Stdio::null()).output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!((&said["name"], &said["stop"]), (&json!("openclaw"), &json!("end_turn")));
+    assert!(said["text"].as_str().unwrap().contains("returned: done"), "{said}");
+    assert_eq!(said["asked"], 1, "{said}");
+    assert!(said["refused"].as_str().unwrap().contains("read-only"), "{said}");
+    assert_eq!(said["modes"], json!(["default", "guarded", "read-only"]));
+    assert_eq!(said["options"], json!(["mode", "model"]));
+    assert_eq!(said["titles"], json!([prompt]));
+    place.assert_nothing_left();
+}
+
+#[test]
+fn acpx_keeps_sessions() {
+    let place = Place::new();
+    let project = place.project();
+    let run = |args: &[&str]| {
+        let all = ["--agent", AGENT, "--cwd", &project, "--format", "quiet", "--ttl", "60"];
+        let all = [&all, args].concat();
+        let output = acpx(&place, &all);
+        assert_eq!(output.status.code(), Some(0), "{args:?}: {output:?}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    run(&["sessions", "new"]);
+    let said = run(&["prompt", "hello"]);
+    assert!(!said.is_empty());
+    // The second prompt of the session has the first one in its history.
+    run(&["prompt", "hello again"]);
+    let listed = run(&["sessions", "list"]);
+    assert!(!listed.is_empty(), "{listed}");
+    run(&["sessions", "close"]);
+    let mut command = place.command(&["sessions", "list", "--json"]);
+    let output = command.output().unwrap();
+    let stored = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert_eq!(stored.matches("acp-").count(), 1, "one session: {stored}");
+    place.assert_nothing_left();
+}
+
+#[test]
+fn acpx_chooses_the_model() {
+    let server =
+        ModelServer::start(|request| vec![Piece::text(request["model"].as_str().unwrap())]);
+    let place = Place::with_models(&server);
+    let args = ["--agent", AGENT, "--format", "quiet", "--model", "local/small", "exec", "hello"];
+    let output = acpx(&place, &args);
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("small"), "{said} {output:?}");
+    assert_eq!(output.status.code(), Some(0));
 }

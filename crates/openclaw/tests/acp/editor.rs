@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::{Duration, Instant};
 
-use openclaw_testkit::{AcpSchema, Script, TestServer, processes};
+use openclaw_testkit::{AcpSchema, ModelServer, Script, TestServer, processes};
 use serde_json::{Value, json};
 
 /// A generous timeout: the machine may be busy.
@@ -31,6 +32,16 @@ impl Place {
         std::fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
         std::fs::create_dir(place.path("project")).unwrap();
         place
+    }
+
+    /// With two models, `local/big` and `local/small`.
+    pub(crate) fn with_models(server: &ModelServer) -> Self {
+        let model = json!({ "primary": "local/big", "fallbacks": ["local/small"] });
+        Self::with(&json!({
+            "mcp": { "servers": {} },
+            "models": { "providers": { "local": server.entry() } },
+            "agents": { "defaults": { "model": model } },
+        }))
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -93,7 +104,10 @@ pub(crate) struct Editor {
     /// The updates since the last request.
     pub(crate) updates: Vec<Value>,
     held: VecDeque<Value>,
+    /// The id of the last request that was left unanswered.
+    unanswered: Value,
     next: u64,
+    is_paused: Arc<AtomicBool>,
 }
 
 impl Editor {
@@ -107,17 +121,27 @@ impl Editor {
 
     /// Without the handshake.
     pub(crate) fn spawn(place: &Place, args: &[&str]) -> Self {
+        Self::spawn_with(place, args, &[])
+    }
+
+    /// Without the handshake, and with these variables.
+    pub(crate) fn spawn_with(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = place.command(&[]);
+        command.envs(variables.iter().copied());
         command.arg("acp").args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.stderr(Stdio::inherit()).spawn().unwrap();
         let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
         let (sender, frames) = channel();
         let sent: Arc<Mutex<BTreeMap<u64, String>>> = Arc::default();
+        let is_paused: Arc<AtomicBool> = Arc::default();
         std::thread::spawn({
-            let sent = Arc::clone(&sent);
+            let (sent, is_paused) = (Arc::clone(&sent), Arc::clone(&is_paused));
             move || {
                 for line in BufReader::new(output).lines() {
                     let Ok(line) = line else { return };
+                    while is_paused.load(Ordering::Relaxed) {
+                        std::thread::sleep(Duration::from_millis(5));
+                    }
                     // stdout carries the protocol only.
                     let frame: Value = serde_json::from_str(&line).unwrap();
                     let id = frame["id"].as_u64();
@@ -131,7 +155,19 @@ impl Editor {
         });
         let (asked, updates, held) = (Vec::new(), Vec::new(), VecDeque::new());
         let answers: Box<Answers> = Box::new(|method, _| panic!("unexpected request {method}"));
-        Self { child, input, frames, sent, answers, asked, updates, held, next: 1 }
+        Self {
+            child,
+            input,
+            frames,
+            sent,
+            answers,
+            asked,
+            updates,
+            held,
+            unanswered: Value::Null,
+            next: 1,
+            is_paused,
+        }
     }
 
     /// Sets the answers to requests of the agent.
@@ -141,6 +177,11 @@ impl Editor {
     ) -> Self {
         self.answers = Box::new(answers);
         self
+    }
+
+    /// Stops reading what the agent sends, or goes on.
+    pub(crate) fn pause(&self, is_paused: bool) {
+        self.is_paused.store(is_paused, Ordering::Relaxed);
     }
 
     pub(crate) fn write(&mut self, line: &str) {
@@ -177,8 +218,16 @@ impl Editor {
         if let Some(result) = (self.answers)(method, &frame["params"]) {
             let answer = json!({ "jsonrpc": "2.0", "id": frame["id"], "result": result });
             self.write(&answer.to_string());
+        } else {
+            self.unanswered = frame["id"].clone();
         }
         json!({ "asked": method })
+    }
+
+    /// Answers the last request that was left unanswered.
+    pub(crate) fn answer_late(&mut self, result: &Value) {
+        let answer = json!({ "jsonrpc": "2.0", "id": self.unanswered, "result": result });
+        self.write(&answer.to_string());
     }
 
     /// Waits for the answer to a request: its result, or its error.

@@ -41,6 +41,32 @@ fn closing_a_session_stops_its_servers_only() {
 }
 
 #[test]
+fn closing_or_loading_a_session_during_a_turn_ends_the_turn() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let slow = place.stdio("slow", &Script::new().call_delay_ms(60_000));
+    for method in ["session/close", "session/load", "session/delete"] {
+        let session = editor.session(&place, std::slice::from_ref(&slow));
+        editor.updates.clear();
+        let id = editor.send_prompt(&session, "/call mcp__slow__echo {\"text\":\"x\"}");
+        while editor.of_kind("tool_call").is_empty() {
+            editor.frame();
+        }
+        let params = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": [] });
+        editor.ask(method, params).unwrap();
+        assert_eq!(editor.answer(id).unwrap()["stopReason"], "cancelled", "{method}");
+        let file = format!("{}/slow.script.json", place.folder.path().display());
+        let left = processes::wait_until_none(LONG, || processes::mentioning(&file));
+        assert_eq!(left, Vec::<u32>::new(), "{method}");
+        if method == "session/load" {
+            assert_eq!(editor.prompt(&session, "hello").0, "end_turn");
+        }
+    }
+    assert_eq!(editor.close(), 0);
+    place.assert_nothing_left();
+}
+
+#[test]
 fn a_client_that_closes_its_end_during_a_call_leaves_nothing() {
     let place = Place::new();
     let mut editor = Editor::start(&place, &[], &json!({}));

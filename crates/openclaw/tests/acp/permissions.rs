@@ -81,3 +81,19 @@ fn a_permission_request_that_is_not_answered_expires() {
         .collect();
     assert_eq!(failed.len(), 1);
 }
+
+#[test]
+fn a_prompt_that_is_cancelled_at_once_asks_for_nothing() {
+    let place = Place::new();
+    let mut editor =
+        Editor::start(&place, &[], &json!({})).answering(|_, params| choose(params, "allow_once"));
+    let session = editor.session(&place, &[place.stdio("box", &changing())]);
+    // The cancellation is sent before the prompt has an effect.
+    for _ in 0..5 {
+        let id = editor.send_prompt(&session, CALL);
+        editor.notify("session/cancel", json!({ "sessionId": session }));
+        assert_eq!(editor.answer(id).unwrap()["stopReason"], "cancelled");
+    }
+    assert!(editor.asked.is_empty(), "{:?}", editor.asked);
+    assert!(editor.prompt(&session, CALL).1.ends_with("returned: done"));
+}

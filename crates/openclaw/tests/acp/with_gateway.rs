@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::editor::{Editor, LONG, Place, choose};
 
-struct Running(Child);
+pub(crate) struct Running(Child);
 
 impl Drop for Running {
     fn drop(&mut self) {
@@ -16,8 +16,13 @@ impl Drop for Running {
     }
 }
 
-fn gateway(place: &Place) -> (Running, String) {
-    let mut command = place.command(&["gateway", "run", "--port", "0"]);
+pub(crate) fn gateway(place: &Place) -> (Running, String) {
+    gateway_at(place, "0")
+}
+
+/// Starts a gateway on this port.
+pub(crate) fn gateway_at(place: &Place, port: &str) -> (Running, String) {
+    let mut command = place.command(&["gateway", "run", "--port", port]);
     command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let running = Running(command.spawn().unwrap());
     let file = place.path("gateway.json");

@@ -81,9 +81,8 @@ impl Beside<'_> {
             _ = signals.next() => Err(CommandError::Interrupted),
             never = &mut finding => match never {},
         };
-        if matches!(served, Err(CommandError::Interrupted)) {
-            end_after(GRACE);
-        }
+        // Also if the client has closed its end: a write that it does not read would hold up the exit.
+        end_after(GRACE);
         // A gateway that is just starting must be stopped, too.
         let mut is_found = found.subscribe();
         tokio::select! {

@@ -1,0 +1,91 @@
+//! The folders of a session: paths outside are refused.
+
+use std::path::{Component, Path, PathBuf};
+
+/// The folders of a session: the first one is its current folder.
+#[derive(Debug)]
+pub(super) struct Folders(Vec<PathBuf>);
+
+impl Folders {
+    pub(super) fn new(cwd: &Path, more: Vec<PathBuf>) -> Self {
+        Self(std::iter::once(cwd.to_owned()).chain(more).collect())
+    }
+
+    pub(super) fn cwd(&self) -> &Path {
+        self.0.first().map_or(Path::new("/"), PathBuf::as_path)
+    }
+
+    /// Resolves a path, which must be in one of the folders, also when links are followed.
+    pub(super) fn inside(&self, path: &str) -> Result<PathBuf, String> {
+        let path = normal(&self.cwd().join(path));
+        let is_in = |path: &Path, folder: &Path| path.starts_with(normal(folder));
+        let outside = || format!("{} is outside the session's folders", path.display());
+        if !self.0.iter().any(|folder| is_in(&path, folder)) {
+            return Err(outside());
+        }
+        // The client may be on another machine: then there is nothing to follow here.
+        if !self.cwd().exists() {
+            return Ok(path);
+        }
+        // The part that exists. A link whose target is missing exists, too: a file that is written
+        // through it would be elsewhere.
+        let existing = path.ancestors().find(|it| it.symlink_metadata().is_ok());
+        let real = |folder: &PathBuf| folder.canonicalize().unwrap_or_else(|_| folder.clone());
+        let is_inside = match existing.map(Path::canonicalize) {
+            None => true,
+            Some(Err(_)) => false,
+            Some(Ok(existing)) => self.0.iter().any(|folder| is_in(&existing, &real(folder))),
+        };
+        if is_inside { Ok(path) } else { Err(outside()) }
+    }
+}
+
+/// Removes `.` and `..`.
+pub(crate) fn normal(path: &Path) -> PathBuf {
+    let mut normal = PathBuf::new();
+    for part in path.components() {
+        match part {
+            Component::CurDir => {}
+            Component::ParentDir => drop(normal.pop()),
+            part => normal.push(part),
+        }
+    }
+    normal
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_outside_the_session_s_folders_is_refused() {
+        let (folder, more) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let folders = Folders::new(folder.path(), vec![more.path().to_owned()]);
+        let in_more = more.path().join("b.rs");
+        for good in ["a.rs", "./x/../a.rs", "new/folder/a.rs", in_more.to_str().unwrap()] {
+            assert!(folders.inside(good).is_ok(), "{good}");
+        }
+        let beside = format!("{}beside/a.rs", more.path().display());
+        for bad in ["../a.rs", "/etc/passwd", "x/../../a.rs", &beside] {
+            assert!(folders.inside(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_outside_is_refused_also_if_its_target_is_missing() {
+        use std::os::unix::fs::symlink;
+        let folder = tempfile::tempdir().unwrap();
+        let folders = Folders::new(folder.path(), Vec::new());
+        std::fs::create_dir(folder.path().join("real")).unwrap();
+        symlink("/etc", folder.path().join("link")).unwrap();
+        symlink("/nowhere/new.txt", folder.path().join("dangling")).unwrap();
+        symlink("real", folder.path().join("within")).unwrap();
+        for bad in ["link/passwd", "link", "dangling", "dangling/x"] {
+            assert!(folders.inside(bad).is_err(), "{bad}");
+        }
+        assert!(folders.inside("within/a.rs").is_ok());
+        // `..` is removed before links are followed, and the client gets that path.
+        assert_eq!(folders.inside("link/../a.rs").unwrap(), folder.path().join("a.rs"));
+    }
+}

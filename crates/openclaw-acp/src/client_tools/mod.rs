@@ -1,0 +1,174 @@
+//! The client's file system and terminals as tools of the agent (P6). The gateway asks for approval
+//! before it calls one that changes something.
+
+mod folders;
+mod spec;
+mod terminal;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use agent_client_protocol::v1::schema::{
+    ClientCapabilities, Diff, ReadTextFileRequest, ToolCallContent, WriteTextFileRequest,
+};
+use openclaw_tools::ToolSpec;
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::timeout;
+
+use self::folders::Folders;
+pub(crate) use self::folders::normal;
+pub(crate) use self::spec::ClientTool;
+use crate::lend::{LentOutcome, SessionTool, ToolOwner, text_block};
+use crate::session::Session;
+
+/// The timeout of reading or writing a file.
+const FILE: Duration = Duration::from_secs(60);
+/// Maximum number of characters of a file that are returned.
+const MAX_CHARS: usize = 100_000;
+
+#[derive(Deserialize)]
+struct FileArgs {
+    path: String,
+    line: Option<u32>,
+    limit: Option<u32>,
+    #[serde(default)]
+    content: String,
+    #[serde(default)]
+    old: String,
+    #[serde(default)]
+    new: String,
+}
+
+/// The tools that the client of a session offers.
+pub(crate) struct ClientTools {
+    offered: Vec<ClientTool>,
+    folders: Folders,
+}
+
+impl ClientTools {
+    pub(crate) fn new(client: &ClientCapabilities, cwd: &Path, more: Vec<PathBuf>) -> Self {
+        let (reads, writes) = (client.fs.read_text_file, client.fs.write_text_file);
+        let is_offered = |tool: &ClientTool| match tool {
+            ClientTool::ReadFile => reads,
+            ClientTool::WriteFile => writes,
+            ClientTool::EditFile => reads && writes,
+            ClientTool::Run => client.terminal,
+        };
+        let offered = ClientTool::ALL.into_iter().filter(is_offered).collect();
+        Self { offered, folders: Folders::new(cwd, more) }
+    }
+
+    pub(crate) fn tools(&self) -> Vec<SessionTool> {
+        let tools = self.offered.iter().map(|tool| SessionTool {
+            name: tool.name().to_owned(),
+            label: tool.title().to_owned(),
+            description: tool.description(self.folders.cwd()),
+            schema: ToolSpec::schema(tool.schema()),
+            effect: tool.effect(),
+            by: ToolOwner::Client(*tool),
+        });
+        tools.collect()
+    }
+
+    /// Calls a tool. The gateway has obtained the user's approval, and checked the arguments.
+    pub(crate) async fn call(
+        &self,
+        session: &Arc<Session>,
+        tool: ClientTool,
+        arguments: &RawValue,
+    ) -> LentOutcome {
+        let done = match tool {
+            ClientTool::Run => terminal::run(session, &self.folders, arguments).await,
+            _ => {
+                let work = self.file(session, tool, arguments);
+                timeout(FILE, work).await.unwrap_or_else(|_| Err("timed out".to_owned()))
+            }
+        };
+        done.map(|text| vec![text_block(&text)])
+    }
+
+    async fn file(
+        &self,
+        session: &Session,
+        tool: ClientTool,
+        arguments: &RawValue,
+    ) -> Result<String, String> {
+        let args: FileArgs = serde_json::from_str(arguments.get()).map_err(|it| it.to_string())?;
+        let path = self.folders.inside(&args.path)?;
+        match tool {
+            ClientTool::ReadFile => {
+                let read = read(session, &path, args.line, args.limit).await?;
+                Ok(match read.char_indices().nth(MAX_CHARS) {
+                    Some((end, _)) => format!("{}\n[cut; use `line` and `limit`]", &read[..end]),
+                    None => read,
+                })
+            }
+            ClientTool::WriteFile => {
+                write(session, path, args.content).await?;
+                Ok("The file was written.".to_owned())
+            }
+            ClientTool::EditFile => {
+                let before = read(session, &path, None, None).await?;
+                match before.matches(&args.old).count() {
+                    1 => {}
+                    0 => return Err("`old` does not occur in the file".to_owned()),
+                    count => return Err(format!("`old` occurs {count} times in the file")),
+                }
+                write(session, path, before.replacen(&args.old, &args.new, 1)).await?;
+                Ok("The file was changed.".to_owned())
+            }
+            ClientTool::Run => Err("not a file tool".to_owned()),
+        }
+    }
+
+    /// Returns the difference that a write makes, with the text that it replaces.
+    pub(crate) async fn diff(&self, session: &Session, args: &Value) -> Vec<ToolCallContent> {
+        let text = |key: &str| args.get(key).and_then(Value::as_str);
+        let (Some(path), Some(content)) = (text("path"), text("content")) else {
+            return Vec::new();
+        };
+        let Ok(path) = self.folders.inside(path) else { return Vec::new() };
+        let before = match self.offered.contains(&ClientTool::ReadFile) {
+            true => timeout(FILE, read(session, &path, None, None)).await,
+            false => Ok(Err(String::new())),
+        };
+        let before = before.ok().and_then(Result::ok);
+        vec![ToolCallContent::Diff(Diff::new(path, content).old_text(before))]
+    }
+}
+
+async fn read(
+    session: &Session,
+    path: &Path,
+    line: Option<u32>,
+    limit: Option<u32>,
+) -> Result<String, String> {
+    let request = ReadTextFileRequest::new(session.id.clone(), path).line(line).limit(limit);
+    let read = session.cx.send_request(request).block_task().await;
+    read.map(|read| read.content).map_err(|error| error.message)
+}
+
+async fn write(session: &Session, path: PathBuf, content: String) -> Result<(), String> {
+    let request = WriteTextFileRequest::new(session.id.clone(), path, content);
+    let written = session.cx.send_request(request).block_task().await;
+    written.map(drop).map_err(|error| error.message)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_what_the_client_offers_is_a_tool() {
+        let client: ClientCapabilities =
+            serde_json::from_value(json!({"fs": {"readTextFile": true}})).unwrap();
+        let tools = ClientTools::new(&client, Path::new("/w"), Vec::new()).tools();
+        let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names, ["editor_read_file"]);
+    }
+}

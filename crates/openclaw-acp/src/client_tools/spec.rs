@@ -1,0 +1,128 @@
+//! The tools that a client can execute, as the model sees them.
+
+use std::path::Path;
+
+use agent_client_protocol::v1::schema::ToolKind;
+use openclaw_tools::Effect;
+use serde_json::{Value, json};
+
+/// A tool that the client executes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ClientTool {
+    ReadFile,
+    WriteFile,
+    EditFile,
+    Run,
+}
+
+impl ClientTool {
+    pub(super) const ALL: [Self; 4] = [Self::ReadFile, Self::WriteFile, Self::EditFile, Self::Run];
+
+    pub(crate) fn find(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|tool| tool.name() == name)
+    }
+
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::ReadFile => "editor_read_file",
+            Self::WriteFile => "editor_write_file",
+            Self::EditFile => "editor_edit_file",
+            Self::Run => "editor_run",
+        }
+    }
+
+    pub(crate) const fn title(self) -> &'static str {
+        match self {
+            Self::ReadFile => "Read a file",
+            Self::WriteFile => "Write a file",
+            Self::EditFile => "Edit a file",
+            Self::Run => "Run a command",
+        }
+    }
+
+    pub(crate) const fn kind(self) -> ToolKind {
+        match self {
+            Self::ReadFile => ToolKind::Read,
+            Self::WriteFile | Self::EditFile => ToolKind::Edit,
+            Self::Run => ToolKind::Execute,
+        }
+    }
+
+    pub(super) const fn effect(self) -> Effect {
+        match self {
+            Self::ReadFile => Effect::ReadOnly,
+            Self::EditFile => Effect::Unknown,
+            Self::WriteFile | Self::Run => Effect::Destructive,
+        }
+    }
+
+    pub(super) fn description(self, cwd: &Path) -> String {
+        let cwd = cwd.display();
+        match self {
+            Self::ReadFile => format!(
+                "Reads a text file of the user's project in {cwd}, as it is in the editor, with \
+                 unsaved changes."
+            ),
+            Self::WriteFile => format!(
+                "Writes a text file of the user's project in {cwd} through the editor. An existing \
+                 file is replaced."
+            ),
+            Self::EditFile => format!(
+                "Replaces text in a file of the user's project in {cwd} through the editor. `old` \
+                 must occur exactly once, including white space."
+            ),
+            Self::Run => format!(
+                "Runs a program in a terminal of the editor, in the user's project in {cwd}, and \
+                 returns its output and exit code. For a shell command, run `sh` with the \
+                 arguments `-c` and the command."
+            ),
+        }
+    }
+
+    pub(super) fn schema(self) -> Value {
+        let path = json!({
+            "type": "string",
+            "minLength": 1,
+            "description": "File path, absolute or relative to the project.",
+        });
+        let text = |words: &str| json!({ "type": "string", "description": words });
+        let (properties, required) = match self {
+            Self::ReadFile => {
+                let number =
+                    |words: &str| json!({ "type": "integer", "minimum": 1, "description": words });
+                let properties = json!({
+                    "path": path,
+                    "line": number("The first line to read; lines count from 1."),
+                    "limit": number("Maximum number of lines."),
+                });
+                (properties, json!(["path"]))
+            }
+            Self::WriteFile => {
+                let properties =
+                    json!({ "path": path, "content": text("New content of the file.") });
+                (properties, json!(["path", "content"]))
+            }
+            Self::EditFile => {
+                let old =
+                    json!({ "type": "string", "minLength": 1, "description": "Text to replace." });
+                let properties =
+                    json!({ "path": path, "old": old, "new": text("Replacement text.") });
+                (properties, json!(["path", "old", "new"]))
+            }
+            Self::Run => {
+                let properties = json!({
+                    "command": { "type": "string", "minLength": 1, "description": "The program." },
+                    "args": { "type": "array", "items": { "type": "string" }, "description": "Its arguments." },
+                    "cwd": text("Folder in the project; default: the project."),
+                });
+                (properties, json!(["command"]))
+            }
+        };
+        json!({
+            "type": "object",
+            "properties": properties,
+            "required": required,
+            "additionalProperties": false,
+        })
+    }
+}

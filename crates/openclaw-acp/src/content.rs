@@ -1,0 +1,33 @@
+//! Blocks of content, and parts of the gateway's messages as such.
+
+use agent_client_protocol::v1::schema::{
+    AudioContent, ContentBlock, ContentChunk, ImageContent, TextContent,
+};
+use serde_json::Value;
+
+pub(crate) fn text_block(text: impl Into<String>) -> ContentBlock {
+    ContentBlock::Text(TextContent::new(text))
+}
+
+pub(crate) fn chunk(text: impl Into<String>) -> ContentChunk {
+    ContentChunk::new(text_block(text))
+}
+
+/// Converts a part of a message of the gateway: text, an image or audio. An omitted or unknown part
+/// is `None`.
+pub(crate) fn block(part: &Value) -> Option<ContentBlock> {
+    let field = |name: &str| part.get(name).and_then(Value::as_str);
+    let mime_type = field("mimeType").or(field("mime_type"));
+    match field("type")? {
+        "text" => field("text").map(text_block),
+        "image" => {
+            let image = ImageContent::new(field("data")?, mime_type.unwrap_or("image/png"));
+            Some(ContentBlock::Image(image))
+        }
+        "audio" => {
+            let audio = AudioContent::new(field("data")?, mime_type.unwrap_or("audio/wav"));
+            Some(ContentBlock::Audio(audio))
+        }
+        _ => None,
+    }
+}

@@ -1,0 +1,192 @@
+//! What the client can choose for a session: the model, and how strict it is about tool calls.
+
+use std::time::Duration;
+
+use agent_client_protocol::Error;
+use agent_client_protocol::v1::schema::{
+    ConfigOptionUpdate, CurrentModeUpdate, SessionConfigOption, SessionConfigOptionCategory,
+    SessionConfigSelectOption, SessionMode, SessionModeState, SessionUpdate,
+};
+use openclaw_protocol::models::{ListParams, ModelChoice};
+use openclaw_protocol::sessions::{PatchParams, PermissionMode, Row};
+use openclaw_protocol::{ask, rpc};
+use tokio::time::timeout;
+
+use crate::error::{internal, invalid_params, refused};
+use crate::session::Session;
+
+/// The timeout of a request.
+const ANSWER: Duration = Duration::from_secs(30);
+/// The ids of the options.
+const MODE: &str = "mode";
+const MODEL: &str = "model";
+
+/// How strict a session is about tool calls: only modes that allow no more than the configuration.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+enum Mode {
+    /// As configured.
+    #[default]
+    Default,
+    Guarded,
+    ReadOnly,
+}
+
+impl Mode {
+    const ALL: [Self; 3] = [Self::Default, Self::Guarded, Self::ReadOnly];
+
+    const fn id(self) -> &'static str {
+        match self {
+            Self::Default => "default",
+            Self::Guarded => "guarded",
+            Self::ReadOnly => "read-only",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Default => "Default",
+            Self::Guarded => "Guarded",
+            Self::ReadOnly => "Read-only",
+        }
+    }
+
+    const fn description(self) -> &'static str {
+        match self {
+            Self::Default => "Ask before changes, as configured",
+            Self::Guarded => "Ask before every change, whatever was allowed before",
+            Self::ReadOnly => "Refuse tools that may change something",
+        }
+    }
+
+    const fn permission(self) -> Option<PermissionMode> {
+        match self {
+            Self::Default => None,
+            Self::Guarded => Some(PermissionMode::Guarded),
+            Self::ReadOnly => Some(PermissionMode::ReadOnly),
+        }
+    }
+
+    fn of(permission: Option<PermissionMode>) -> Self {
+        Self::ALL.into_iter().find(|mode| mode.permission() == permission).unwrap_or_default()
+    }
+
+    fn find(id: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|mode| mode.id() == id);
+        found.ok_or_else(|| invalid_params("unknown mode; use `default`, `guarded` or `read-only`"))
+    }
+}
+
+/// The options of a session, and what is chosen.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Options {
+    mode: Mode,
+    /// The chosen model; `None` for the first one.
+    model: Option<String>,
+    /// Empty if the gateway cannot list them.
+    models: Vec<ModelChoice>,
+}
+
+impl Options {
+    /// Whether every change needs an approval, whatever was allowed before.
+    pub(crate) fn is_guarded(&self) -> bool {
+        self.mode == Mode::Guarded
+    }
+}
+
+impl Session {
+    /// Learns the options when the session is opened. `row` is the stored session.
+    pub(crate) async fn learn_options(&self, row: Option<&Row>) {
+        let agent_id = Some(self.agent.clone());
+        let params = ListParams { agent_id, ..ListParams::default() };
+        let listed = timeout(ANSWER, ask::<rpc::ModelsList>(&*self.surface, params)).await;
+        let models = match listed {
+            Ok(Ok(listed)) => listed.models,
+            _ => Vec::new(),
+        };
+        let mode = Mode::of(row.and_then(|row| row.permission_mode));
+        let model = row.and_then(|row| row.model.clone());
+        self.lock().options = Options { mode, model, models };
+    }
+
+    pub(crate) fn modes(&self) -> SessionModeState {
+        let modes = Mode::ALL.into_iter().map(|mode| {
+            SessionMode::new(mode.id(), mode.name()).description(mode.description().to_owned())
+        });
+        SessionModeState::new(self.lock().options.mode.id(), modes.collect())
+    }
+
+    pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
+        let Options { mode, model, models } = self.lock().options.clone();
+        let modes: Vec<_> = Mode::ALL
+            .into_iter()
+            .map(|mode| {
+                SessionConfigSelectOption::new(mode.id(), mode.name())
+                    .description(mode.description().to_owned())
+            })
+            .collect();
+        let mut options = vec![
+            SessionConfigOption::select(MODE, "Mode", mode.id(), modes)
+                .description("How strict the session is about tool calls".to_owned())
+                .category(SessionConfigOptionCategory::Mode),
+        ];
+        let chosen = models.iter().find(|it| Some(&it.id) == model.as_ref()).or(models.first());
+        if let Some(chosen) = chosen {
+            let all: Vec<_> = models
+                .iter()
+                .map(|it| {
+                    SessionConfigSelectOption::new(it.id.clone(), it.name.clone())
+                        .description(it.provider.clone())
+                })
+                .collect();
+            options.push(
+                SessionConfigOption::select(MODEL, "Model", chosen.id.clone(), all)
+                    .category(SessionConfigOptionCategory::Model),
+            );
+        }
+        options
+    }
+
+    /// Sends the options to the client: they were changed in another way.
+    pub(crate) fn show_options(&self) {
+        let update = ConfigOptionUpdate::new(self.options());
+        self.updates.send(SessionUpdate::ConfigOptionUpdate(update));
+    }
+
+    /// Sets an option, from the next prompt on.
+    pub(crate) async fn set_option(&self, id: &str, value: &str) -> Result<(), Error> {
+        match id {
+            MODE => {
+                self.set_mode(value).await?;
+                // For clients that show the mode, but not the options.
+                let update = CurrentModeUpdate::new(Mode::find(value)?.id());
+                self.updates.send(SessionUpdate::CurrentModeUpdate(update));
+                Ok(())
+            }
+            MODEL => self.set_model(value).await,
+            _ => Err(invalid_params("unknown option; use `mode` or `model`")),
+        }
+    }
+
+    /// Sets the mode, from the next prompt on.
+    pub(crate) async fn set_mode(&self, id: &str) -> Result<(), Error> {
+        let mode = Mode::find(id)?;
+        let permission_mode = Some(mode.permission());
+        self.patch(PatchParams { permission_mode, ..PatchParams::default() }).await?;
+        self.lock().options.mode = mode;
+        Ok(())
+    }
+
+    async fn set_model(&self, id: &str) -> Result<(), Error> {
+        let model = Some(id.to_owned());
+        self.patch(PatchParams { model: Some(model.clone()), ..PatchParams::default() }).await?;
+        self.lock().options.model = model;
+        Ok(())
+    }
+
+    async fn patch(&self, patch: PatchParams) -> Result<(), Error> {
+        let params = PatchParams { key: self.key.clone(), ..patch };
+        let patched = timeout(ANSWER, ask::<rpc::SessionsPatch>(&*self.surface, params)).await;
+        let patched = patched.map_err(|_| internal("the gateway did not respond in time"))?;
+        patched.map(drop).map_err(|error| refused(&error))
+    }
+}

@@ -1,0 +1,138 @@
+//! What a loaded session shows of its turns, and sessions that are open twice.
+
+use openclaw_testkit::{Script, TestServer};
+use serde_json::{Value, json};
+
+use crate::editor::{Editor, Place, choose};
+use crate::with_gateway::gateway;
+
+/// A WAV file of one sample.
+const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA==";
+
+fn load(editor: &mut Editor, place: &Place, session: &str, servers: &[Value]) -> Value {
+    let load = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": servers });
+    editor.ask("session/load", load).unwrap()
+}
+
+/// Kind, name, content and output of the calls in the updates.
+fn calls(editor: &Editor) -> Vec<Value> {
+    let calls = editor.of_kind("tool_call").into_iter().map(|call| {
+        let updates = editor.of_kind("tool_call_update").into_iter();
+        let mut of_call = updates.filter(|it| it["toolCallId"] == call["toolCallId"]);
+        let last = of_call.next_back().cloned().unwrap_or_default();
+        let content = match &last["content"] {
+            Value::Null => call["content"].clone(),
+            content => content.clone(),
+        };
+        json!({
+            "name": call["name"], "kind": call["kind"], "input": call["rawInput"],
+            "locations": call["locations"], "content": content, "status": last["status"],
+            "output": last["rawOutput"],
+        })
+    });
+    calls.collect()
+}
+
+#[test]
+fn a_loaded_session_shows_calls_as_they_were() {
+    let (program, args) = TestServer::stdio(&Script::new());
+    let place = Place::with(&json!({
+        "mcp": { "servers": { "kit": { "command": program, "args": args } } },
+    }));
+    let mut editor =
+        Editor::start(&place, &[], &json!({})).answering(|_, params| choose(params, "allow_once"));
+    let session = editor.session(&place, &[]);
+    let mut live = Vec::new();
+    for prompt in [
+        "/call write {\"path\":\"a.txt\",\"content\":\"one two\"}",
+        "/call edit {\"path\":\"a.txt\",\"old\":\"two\",\"new\":\"2\"}",
+        "/call read {\"path\":\"a.txt\"}",
+        "/call read {\"path\":\"missing.txt\"}",
+        "/call mcp_kit_echo {\"text\":\"hi\"}",
+    ] {
+        editor.prompt(&session, prompt);
+        live.extend(calls(&editor));
+    }
+    assert_eq!(live.len(), 5);
+    assert_eq!(
+        (&live[1]["kind"], &live[1]["content"][0]["type"]),
+        (&json!("edit"), &json!("diff"))
+    );
+    assert_eq!(live[3]["status"], "failed");
+    load(&mut editor, &place, &session, &[]);
+    let replayed = calls(&editor);
+    assert_eq!(replayed.len(), live.len());
+    for (live, replayed) in live.iter().zip(&replayed) {
+        for field in ["name", "kind", "input", "locations", "status"] {
+            assert_eq!(live[field], replayed[field], "{field}");
+        }
+        assert_eq!(live["content"], replayed["content"]);
+        assert_eq!(live["output"]["text"], replayed["output"]["text"]);
+        assert!(replayed["output"]["durationMs"].is_number(), "{replayed}");
+    }
+}
+
+#[test]
+fn audio_reaches_the_agent_and_is_replayed() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let session = editor.session(&place, &[]);
+    let prompt = json!([
+        { "type": "text", "text": "listen" },
+        { "type": "audio", "mimeType": "audio/wav", "data": WAV },
+    ]);
+    let answer = editor.ask("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
+    assert_eq!(answer.unwrap()["stopReason"], "end_turn");
+    let bad = json!([{ "type": "audio", "mimeType": "audio/wav", "data": "not base64" }]);
+    let error = editor.error("session/prompt", json!({ "sessionId": session, "prompt": bad }));
+    assert!(error.contains("base64"), "{error}");
+    load(&mut editor, &place, &session, &[]);
+    let audio = json!({ "type": "audio", "mimeType": "audio/wav", "data": WAV });
+    let chunks = editor.of_kind("user_message_chunk");
+    assert!(chunks.iter().any(|it| it["content"] == audio), "{chunks:?}");
+}
+
+#[test]
+fn two_editors_with_the_same_session_use_their_own_servers() {
+    let place = Place::new();
+    let (running, url) = gateway(&place);
+    let start = || {
+        Editor::start(&place, &["--gateway", &url], &json!({}))
+            .answering(|_, params| choose(params, "allow_once"))
+    };
+    let (mut one, mut two) = (start(), start());
+    let session = one.session(&place, &[place.stdio("same", &Script::new())]);
+    let count = "/call mcp__same__count {}";
+    for expected in ["1", "2"] {
+        assert!(one.prompt(&session, count).1.ends_with(&format!("returned: {expected}")));
+    }
+    // The second editor has a server of the same name, and then none.
+    load(&mut two, &place, &session, &[place.stdio("same", &Script::new())]);
+    assert!(two.prompt(&session, count).1.ends_with("returned: 1"), "{}", two.text());
+    assert!(one.prompt(&session, count).1.ends_with("returned: 3"), "{}", one.text());
+    load(&mut two, &place, &session, &[]);
+    let (_, text) = two.prompt(&session, count);
+    assert!(!text.contains("returned"), "{text}");
+    assert_eq!((one.close(), two.close()), (0, 0));
+    drop(running);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_session_is_loaded_again_after_the_gateway_was_restarted() {
+    let place = Place::new();
+    let (running, _) = gateway(&place);
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let session = editor.session(&place, &[]);
+    assert_eq!(editor.prompt(&session, "hello").0, "end_turn");
+    let url: Value =
+        serde_json::from_slice(&std::fs::read(place.path("gateway.json")).unwrap()).unwrap();
+    let port = url["url"].as_str().unwrap().rsplit_once(':').unwrap().1.to_owned();
+    drop(running);
+    let _ = std::fs::remove_file(place.path("gateway.json"));
+    let (_running, _) = crate::with_gateway::gateway_at(&place, &port);
+    load(&mut editor, &place, &session, &[]);
+    assert_eq!(editor.of_kind("user_message_chunk").len(), 1);
+    assert_eq!(editor.prompt(&session, "hello again").0, "end_turn");
+    assert_eq!(editor.close(), 0);
+}
