@@ -37,7 +37,8 @@ pub(crate) async fn serve<H: ClientHandler>(
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
         },
     };
-    serve_client_with_lifecycle(handler, lane, lifecycle).await
+    // Boxed: the future is large and short-lived.
+    Box::pin(serve_client_with_lifecycle(handler, lane, lifecycle)).await
 }
 
 impl Transport<RoleClient> for AnyLane {

@@ -122,7 +122,7 @@ pub async fn open<H: ClientHandler>(
     let tasks = met.response.as_ref().is_some_and(|it| tasks::are_declared(&it.result));
     let (lane, wire) = (opening.fast_lane(), std::sync::Arc::clone(opening.wire()));
     let transport = AnyLane::Remote(opening.with_handshake(met.response));
-    let served = Box::pin(service::serve(handler, transport, met.known.era));
+    let served = service::serve(handler, transport, met.known.era);
     let cause = match timeout_at(deadline, served).await {
         Ok(Ok(rmcp)) => {
             wire.until_listening().await;
