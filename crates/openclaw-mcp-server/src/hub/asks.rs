@@ -24,7 +24,7 @@ const MAX_UPDATES: usize = 256;
 /// The calls that are made for clients, and the clients that listen to what servers report.
 #[derive(Debug)]
 pub struct Asks {
-    calls: Mutex<HashMap<String, (u64, Arc<dyn Answers>)>>,
+    calls: Mutex<HashMap<String, CallOf>>,
     listeners: Mutex<Vec<Weak<Client>>>,
     updates: broadcast::Sender<Updated>,
     next: AtomicU64,
@@ -35,6 +35,14 @@ impl Default for Asks {
         let (updates, next) = (broadcast::Sender::new(MAX_UPDATES), AtomicU64::new(1));
         Self { calls: Mutex::default(), listeners: Mutex::default(), updates, next }
     }
+}
+
+/// For whom the calls of a session are made.
+#[derive(Debug)]
+struct CallOf {
+    /// Counts up, so that the newest is known.
+    number: u64,
+    client: Arc<dyn Answers>,
 }
 
 /// A registered session of calls. Unregistered when dropped.
@@ -62,7 +70,7 @@ impl Asks {
     pub(super) fn register(self: &Arc<Self>, answers: Arc<dyn Answers>) -> CallScope {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let session = format!("hub:{number}");
-        self.calls().insert(session.clone(), (number, answers));
+        self.calls().insert(session.clone(), CallOf { number, client: answers });
         CallScope { asks: Arc::clone(self), session }
     }
 
@@ -115,10 +123,10 @@ impl Asks {
     fn newest<'a>(&self, sessions: impl Iterator<Item = &'a String>) -> Option<Arc<dyn Answers>> {
         let calls = self.calls();
         let found = sessions.filter_map(|session| calls.get(session));
-        found.max_by_key(|(number, _)| *number).map(|(_, client)| Arc::clone(client))
+        found.max_by_key(|call| call.number).map(|call| Arc::clone(&call.client))
     }
 
-    fn calls(&self) -> MutexGuard<'_, HashMap<String, (u64, Arc<dyn Answers>)>> {
+    fn calls(&self) -> MutexGuard<'_, HashMap<String, CallOf>> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -62,7 +62,7 @@ fn typed<T: DeserializeOwned>(value: Value) -> Result<T, ErrorData> {
 }
 
 /// The error of a reply.
-fn error_of(error: Value) -> ErrorData {
+fn error_of(error: &Value) -> ErrorData {
     let code = error.get("code").and_then(Value::as_i64).and_then(|code| i32::try_from(code).ok());
     let message = error.get("message").and_then(Value::as_str).unwrap_or_default().to_owned();
     ErrorData::new(ErrorCode(code.unwrap_or(-32603)), message, error.get("data").cloned())
@@ -72,7 +72,7 @@ fn error_of(error: Value) -> ErrorData {
 fn response<T: DeserializeOwned, R: From<T> + From<InputRequiredResult>>(
     reply: Reply,
 ) -> Result<R, ErrorData> {
-    let result = reply.into_value().map_err(error_of)?;
+    let result = reply.into_value().map_err(|error| error_of(&error))?;
     if result.get("resultType").is_some_and(|kind| kind == "input_required") {
         return typed::<InputRequiredResult>(result).map(R::from);
     }
@@ -264,7 +264,7 @@ impl ServerHandler for Handler {
         };
         let running = running.map_err(|reply| {
             let error = reply.into_value();
-            error.err().map_or_else(|| failed("cannot be continued"), error_of)
+            error.err().map_or_else(|| failed("cannot be continued"), |error| error_of(&error))
         })?;
         let reply = match is_modern {
             true => {
