@@ -17,7 +17,7 @@ use super::answer::Answer;
 use super::follow::{End, Status, Step, text_of};
 use super::progress::Progress;
 use super::result::{Output, result};
-use super::{Orders, key};
+use super::{Orders, key, servers};
 use crate::media::{self, FileArgument, Returned, Sources};
 use crate::server::failure;
 
@@ -108,6 +108,9 @@ impl Run<'_> {
             true => None,
             false => Some(self.attach(&*surface, files).await?),
         };
+        self.progress.set("waiting for the servers of the agent");
+        let agent = self.agent.as_deref().or(keys::agent_of(&self.session));
+        servers::settled(&*surface, agent).await;
         // Subscribed before sending, so that no event is missed.
         let events = surface.events();
         let left = self.deadline.saturating_duration_since(Instant::now());

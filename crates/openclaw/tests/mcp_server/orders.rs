@@ -1,5 +1,6 @@
 //! `order_openclaw`: the message, the answer, progress, cancelling, time.
 
+use openclaw_testkit::{Script, TestServer};
 use serde_json::{Value, json};
 
 use crate::client::{Client, Place};
@@ -115,6 +116,21 @@ fn the_outputs_of_a_run_become_one_answer_in_order() {
     let mut client = Client::start(&place, &[]);
     let answer = client.order(json!({ "message": "add" }));
     assert_eq!(answer["text"], "Let me add.\n\nLet me add.\n\nIt is 6.");
+}
+
+#[test]
+fn the_first_message_waits_for_servers_that_are_starting() {
+    let model = Model::saying("ok");
+    let folder = tempfile::tempdir().unwrap();
+    let script = Script::new().start_delay_ms(1_500);
+    let (program, args) = TestServer::stdio_from(&folder.path().join("script.json"), &script);
+    let mut config = model.config();
+    config["mcp"] = json!({ "servers": { "slow": { "command": program, "args": args } } });
+    let place = Place::with(&config);
+    Client::start(&place, &[]).order(json!({ "message": "hello" }));
+    let request = model.next();
+    let mut tools = request["tools"].as_array().unwrap().iter();
+    assert!(tools.any(|tool| tool["function"]["name"] == "mcp_slow_echo"), "{request}");
 }
 
 #[test]
