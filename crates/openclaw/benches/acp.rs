@@ -10,6 +10,7 @@
     reason = "a benchmark prints its results"
 )]
 
+#[allow(dead_code, reason = "other benchmarks use more of it")]
 mod program;
 
 use std::io::{BufRead as _, BufReader, Lines, Write as _};
