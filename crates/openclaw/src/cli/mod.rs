@@ -40,7 +40,7 @@ const STYLES: Styles = Styles::styled()
   openclaw chat                       Talk to an agent that uses MCP tools
   openclaw agent --message 'add 2 and 3'
   openclaw acp                        Serve an editor (Zed, JetBrains, …)
-  openclaw mcp-server                 Serve an MCP client (Claude Code, Cursor, …)
+  openclaw mcp-server                 Serve an MCP client (Claude Code, …)
   openclaw gateway                    Keep agents and servers running
   openclaw status                     Show the state of everything
   openclaw mcp servers                Start all MCP servers, show their state
