@@ -169,7 +169,7 @@ impl Downstream for Asks {
     }
 
     fn updated(&self, server: &str, uri: &str) {
-        // Fails if nobody has subscribed.
+        // Fails if there is no subscriber.
         let _ = self.updates.send(Updated { server: server.to_owned(), uri: uri.to_owned() });
     }
 

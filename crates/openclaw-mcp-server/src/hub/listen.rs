@@ -14,8 +14,8 @@ use tokio::time::sleep;
 
 use super::client::Client;
 
-/// How long to wait for further changes before a client is told: servers often connect at the same
-/// time.
+/// How long to wait for further changes before a client is notified: servers often connect at the
+/// same time.
 const SETTLES: Duration = Duration::from_millis(50);
 
 /// A change of a resource.
@@ -25,7 +25,7 @@ pub(super) struct Updated {
     pub(super) uri: String,
 }
 
-/// Something that a client is told.
+/// A notification for a client.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Change {
     Tools,

@@ -68,7 +68,7 @@ impl Running {
     /// Waits for the next thing that happens. Safe to cancel.
     pub(super) async fn step(&mut self) -> Step {
         loop {
-            // In this order, so that what happened before the end is told before it.
+            // In this order, so that what happened before the end is sent before it.
             tokio::select! {
                 biased;
                 Some(event) = self.events.recv() => match event {

@@ -35,8 +35,8 @@ impl Server {
         }
     }
 
-    /// Ends a subscription. The server is not told, because the configuration may name the resource
-    /// as well; after the last one, a reload leaves it out.
+    /// Ends a subscription. No request is sent to the server, because the configuration may name the
+    /// resource as well; after the last one, a reload leaves it out.
     pub fn unfollow(&self, uri: &str) {
         let mut followed = self.followed.lock();
         if let Some(count) = followed.get_mut(uri) {

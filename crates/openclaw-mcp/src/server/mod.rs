@@ -36,8 +36,7 @@ use crate::server::latency::CallStats;
 use crate::server::limiter::Limiter;
 use crate::server::live::LiveConnection;
 use crate::server::log::ServerLog;
-use crate::server::status::ServerState;
-use crate::server::status::{AuthKind, ServerStatus, TransportKind};
+use crate::server::status::{AuthKind, ServerState, ServerStatus, TransportKind};
 use crate::server::supervisor::{ServerError, Snapshot, Supervisor};
 use crate::store::memory::{Memory, Remembered};
 

@@ -14,6 +14,8 @@ mod clients;
 mod editor;
 mod endings;
 mod flow;
+#[path = "../common/folder.rs"]
+mod folder;
 mod logins;
 mod options;
 mod permissions;

@@ -11,6 +11,8 @@
 mod asks;
 mod bad_input;
 mod clients;
+#[path = "../common/folder.rs"]
+mod folder;
 mod http;
 mod names;
 mod place;

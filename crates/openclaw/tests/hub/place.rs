@@ -4,8 +4,10 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use openclaw_testkit::{Peer, Script, StdioClient, TestServer, processes};
+use openclaw_testkit::{Peer, Script, StdioClient, TestServer};
 use serde_json::{Map, Value, json};
+
+use crate::folder;
 
 /// A generous timeout: the machine may be busy.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -63,14 +65,7 @@ impl Place {
 
     /// Sets a known environment.
     pub(crate) fn prepare<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        for name in ["OPENCLAW_LOG", "OPENCLAW_CONFIG_PATH", "OPENCLAW_GATEWAY_TOKEN"] {
-            command.env_remove(name);
-        }
-        command
-            .current_dir(self.folder.path())
-            .env("HOME", self.folder.path())
-            .env("OPENCLAW_STATE_DIR", self.folder.path())
-            .env("OPENCLAW_KEYCHAIN", "off")
+        folder::prepare(self.folder.path(), command)
     }
 
     /// Starts the hub, without the handshake.
@@ -103,9 +98,7 @@ impl Place {
 
     /// Asserts that no process with this folder in its command line is left.
     pub(crate) fn assert_nothing_left(&self) {
-        let tag = self.folder.path().to_str().unwrap().to_owned();
-        let left = processes::wait_until_none(LONG, || processes::mentioning(&tag));
-        assert_eq!(left, Vec::<u32>::new());
+        folder::assert_nothing_left(self.folder.path());
     }
 
     /// Starts a gateway on any port.

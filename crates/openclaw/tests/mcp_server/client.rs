@@ -7,8 +7,9 @@ use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use openclaw_testkit::processes;
 use serde_json::{Value, json};
+
+use crate::folder;
 
 /// A generous timeout: the machine may be busy.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
@@ -43,18 +44,7 @@ impl Place {
 
     /// Sets a known environment.
     pub(crate) fn prepare<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        for name in ["OPENCLAW_LOG", "OPENCLAW_CONFIG_PATH", "OPENCLAW_GATEWAY_TOKEN"] {
-            command.env_remove(name);
-        }
-        for name in ["ANTHROPIC_API_KEY", "OPENAI_API_KEY", "GEMINI_API_KEY"] {
-            command.env_remove(name);
-        }
-        command
-            .current_dir(self.folder.path())
-            .env("HOME", self.folder.path())
-            .env("OPENCLAW_STATE_DIR", self.folder.path())
-            .env("OPENCLAW_KEYCHAIN", "off")
-            .env("NO_COLOR", "1")
+        folder::prepare(self.folder.path(), command)
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
@@ -65,9 +55,7 @@ impl Place {
 
     /// Asserts that no process with this folder in its command line is left.
     pub(crate) fn assert_nothing_left(&self) {
-        let tag = self.folder.path().to_str().unwrap().to_owned();
-        let left = processes::wait_until_none(LONG, || processes::mentioning(&tag));
-        assert_eq!(left, Vec::<u32>::new());
+        folder::assert_nothing_left(self.folder.path());
     }
 }
 

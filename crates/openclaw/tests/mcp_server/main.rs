@@ -12,6 +12,8 @@ mod bad_input;
 mod client;
 mod clients;
 mod endings;
+#[path = "../common/folder.rs"]
+mod folder;
 mod install;
 mod media;
 mod model;

@@ -1,6 +1,6 @@
 //! Verifies the files of skills against the entries that their server listed (SEP-2640).
 //!
-//! The server supplies both, so this is no proof of good intentions: it finds out that a skill is not
+//! The server supplies both, so this proves no good intentions: it finds out that a skill is not
 //! the one that was listed, and the content stays untrusted.
 
 mod frontmatter;
