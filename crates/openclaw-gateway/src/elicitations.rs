@@ -55,7 +55,7 @@ fn accepted(wanted: &Shown, content: Option<&Value>) -> Result<ElicitationAnswer
             let content = content.unwrap_or(&nothing);
             let empty = Map::new();
             let schema = requested_schema.as_object().unwrap_or(&empty);
-            let validator = Validator::compile(schema)
+            let validator = Validator::compile_for_answers(schema)
                 .map_err(|error| ErrorShape::invalid(format!("cannot be accepted: {error}")))?;
             validator.check(content).map_err(|violations| {
                 ErrorShape::invalid(format!("invalid answer: {violations}"))

@@ -19,7 +19,7 @@ pub use lazy::LazyValidator;
 pub use provider::{Dialect, provider_schema};
 pub use shape::{for_each_subschema_mut, holds_for_each_subschema};
 pub use validator::Validator;
-pub use violations::Violations;
+pub use violations::{Violations, format_words};
 
 /// Why a schema is unusable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

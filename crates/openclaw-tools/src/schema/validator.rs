@@ -39,6 +39,13 @@ pub struct Validator {
     has_lost_patterns: bool,
 }
 
+/// What to do with `format`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Formats {
+    Ignored,
+    Checked,
+}
+
 #[derive(Debug)]
 struct Rules {
     validator: jsonschema::Validator,
@@ -54,7 +61,16 @@ impl Validator {
     /// # Errors
     /// If it is invalid, too large, too deep or infinite.
     pub fn compile(schema: &Map<String, Value>) -> Result<Self, Unusable> {
-        Self::compile_adjusted(schema, |_| {})
+        Self::compile_adjusted(schema, |_| {}, Formats::Ignored)
+    }
+
+    /// Like [`compile`](Self::compile), for the answer of a user: a `format`, such as that of a date,
+    /// applies, too. A program is free to ignore it, but a person may be asked again.
+    ///
+    /// # Errors
+    /// As for [`compile`](Self::compile).
+    pub fn compile_for_answers(schema: &Map<String, Value>) -> Result<Self, Unusable> {
+        Self::compile_adjusted(schema, |_| {}, Formats::Checked)
     }
 
     /// Like [`compile`](Self::compile), for the arguments of a call: a required property with a
@@ -63,12 +79,14 @@ impl Validator {
     /// # Errors
     /// As for [`compile`](Self::compile).
     pub fn compile_for_arguments(schema: &Map<String, Value>) -> Result<Self, Unusable> {
-        Self::compile_adjusted(schema, |root| for_each_subschema_mut(root, &mut allow_defaults))
+        let adjust = |root: &mut Value| for_each_subschema_mut(root, &mut allow_defaults);
+        Self::compile_adjusted(schema, adjust, Formats::Ignored)
     }
 
     fn compile_adjusted(
         schema: &Map<String, Value>,
         adjust: fn(&mut Value),
+        formats: Formats,
     ) -> Result<Self, Unusable> {
         if is_any_object(schema) {
             return Ok(Self { rules: None, dropped_refs: 0, has_lost_patterns: false });
@@ -77,13 +95,13 @@ impl Validator {
         adjust(&mut tidy.root);
         let cost = Cost::of(&tidy)?;
         let dropped_refs = tidy.dropped_refs;
-        let (validator, has_lost_patterns) = match build(&tidy) {
+        let (validator, has_lost_patterns) = match build(&tidy, formats) {
             Ok(validator) => (validator, false),
             Err(first) => {
                 if !drop_patterns(&mut tidy.root) {
                     return Err(first);
                 }
-                (build(&tidy).map_err(|_| first)?, true)
+                (build(&tidy, formats).map_err(|_| first)?, true)
             }
         };
         Ok(Self { rules: Some(Rules { validator, cost }), dropped_refs, has_lost_patterns })
@@ -200,7 +218,7 @@ fn is_any_object(schema: &Map<String, Value>) -> bool {
     schema.get("type").is_some() && schema.iter().all(says_nothing)
 }
 
-fn build(tidy: &NormalizedSchema) -> Result<jsonschema::Validator, Unusable> {
+fn build(tidy: &NormalizedSchema, formats: Formats) -> Result<jsonschema::Validator, Unusable> {
     let only = tidy.draft.map(|draft| [draft; 1]);
     let all = [Draft::Draft202012, Draft::Draft7, Draft::Draft4];
     let mut first = None;
@@ -208,7 +226,7 @@ fn build(tidy: &NormalizedSchema) -> Result<jsonschema::Validator, Unusable> {
         let built = jsonschema::options()
             .with_draft(*draft)
             .offline()
-            .should_validate_formats(false)
+            .should_validate_formats(formats == Formats::Checked)
             .with_pattern_options(
                 PatternOptions::regex().size_limit(MAX_PATTERN).dfa_size_limit(MAX_PATTERN),
             )

@@ -236,3 +236,22 @@ fn what_is_seen_at_first_sight_is_what_compiling_finds() {
         assert!(compile(&bad).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn formats_apply_to_the_answers_of_users_only() {
+    let schema = |format: &str| json!({"properties": {"a": {"type": "string", "format": format}}});
+    for (format, good, bad, words) in [
+        ("date", "2026-07-28", "28.7.2026", "/a must be a date, such as 2026-07-28"),
+        ("date", "2024-02-29", "2026-02-29", "/a must be a date, such as 2026-07-28"),
+        ("date-time", "2026-07-28T12:00:00Z", "today", "/a must be a date and time, such as"),
+        ("email", "a@example.com", "a at example", "/a must be an email address"),
+        ("uri", "https://example.com", "example", "/a must be a URI"),
+    ] {
+        let schema = schema(format);
+        let answers = Validator::compile_for_answers(schema.as_object().unwrap()).unwrap();
+        assert_eq!(answers.check(&json!({ "a": good })), Ok(()), "{good}");
+        let said = answers.check(&json!({ "a": bad })).unwrap_err().to_string();
+        assert!(said.starts_with(words), "{said}");
+        assert_eq!(compile(&schema).unwrap().check(&json!({ "a": bad })), Ok(()));
+    }
+}

@@ -144,7 +144,10 @@ fn words(kind: &ValidationErrorKind, value: &Value, may_look_inside: bool) -> St
         Kind::UniqueItems => "must not have duplicate items".to_owned(),
         Kind::Contains => "lacks a required item".to_owned(),
         Kind::Pattern { pattern } => format!("must match the pattern {}", quoted(pattern)),
-        Kind::Format { format } => format!("must have the format {}", quoted(format)),
+        Kind::Format { format } => match format_words(format) {
+            Some(words) => format!("must be {words}"),
+            None => format!("must have the format {}", quoted(format)),
+        },
         Kind::FalseSchema => "is not allowed".to_owned(),
         Kind::PropertyNames { error } if may_look_inside => {
             let inner = words(error.kind(), error.instance(), false);
@@ -168,6 +171,23 @@ fn words(kind: &ValidationErrorKind, value: &Value, may_look_inside: bool) -> St
         Kind::Not { .. } => "has a form that is not allowed".to_owned(),
         other => format!("violates the rule {}", quoted(other.keyword())),
     }
+}
+
+/// Describes a well-known `format`, with an example.
+pub fn format_words(format: &str) -> Option<&'static str> {
+    Some(match format {
+        "date" => "a date, such as 2026-07-28",
+        "date-time" => "a date and time, such as 2026-07-28T12:00:00Z",
+        "time" => "a time, such as 12:00:00Z",
+        "duration" => "a duration, such as P1DT2H",
+        "email" => "an email address",
+        "uri" => "a URI, such as https://example.com",
+        "uuid" => "a UUID",
+        "hostname" => "a host name",
+        "ipv4" => "an IPv4 address",
+        "ipv6" => "an IPv6 address",
+        _ => return None,
+    })
 }
 
 /// Of several failed alternatives, returns the error of the closest one: that with the deepest

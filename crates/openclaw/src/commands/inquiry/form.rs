@@ -1,6 +1,6 @@
 //! The fields of a form elicitation, one prompt each (T11).
 
-use openclaw_tools::schema::Validator;
+use openclaw_tools::schema::{Validator, format_words};
 use serde_json::{Number, Value, json};
 
 /// The maximum number of fields; further ones are dropped.
@@ -73,6 +73,10 @@ impl Field {
     pub(super) fn question(&self) -> String {
         let mut remarks: Vec<String> = self.description.iter().cloned().collect();
         remarks.extend(self.kind.remark());
+        if self.kind == Kind::Text {
+            let format = self.schema.get("format").and_then(Value::as_str);
+            remarks.extend(format.and_then(format_words).map(str::to_owned));
+        }
         if !self.required && self.default.is_none() {
             remarks.push("optional".to_owned());
         }
@@ -103,10 +107,11 @@ impl Field {
         }
     }
 
-    /// Validates bounds, lengths and patterns. An invalid schema accepts any value.
+    /// Validates bounds, lengths, patterns and formats. An invalid schema accepts any value.
     fn check(&self, value: &Value) -> Result<(), String> {
         let form = json!({ "type": "object", "properties": { &*self.name: self.schema } });
-        let Some(Ok(validator)) = form.as_object().map(Validator::compile) else { return Ok(()) };
+        let compiled = form.as_object().map(Validator::compile_for_answers);
+        let Some(Ok(validator)) = compiled else { return Ok(()) };
         let filled_in = json!({ &*self.name: value });
         validator.check(&filled_in).map_err(|violations| violations.to_string())
     }
@@ -215,6 +220,7 @@ mod tests {
             (json!({"type": "string"}), true, "x"),
             (json!({"type": "string", "title": "Name"}), false, "Name (optional)"),
             (json!({"type": "integer", "default": 5}), true, "x (a whole number) [5]"),
+            (json!({"type": "string", "format": "date"}), true, "x (a date, such as 2026-07-28)"),
             (
                 json!({"enum": ["s", "l"], "enumNames": ["small", "l"], "description": "size"}),
                 true,
@@ -248,6 +254,8 @@ mod tests {
             (json!({"enum": ["a"]}), "b"),
             (json!({"type": "integer", "maximum": 100}), "101"),
             (json!({"type": "string", "minLength": 2}), "a"),
+            (json!({"type": "string", "format": "date"}), "tomorrow"),
+            (json!({"type": "string", "format": "email"}), "somewhere"),
             (json!({"type": "array", "items": {"enum": ["a", "b"]}, "maxItems": 1}), "a, b"),
         ] {
             assert!(matches!(field(&schema, true).read(line), Filled::Wrong(_)), "{line}");
