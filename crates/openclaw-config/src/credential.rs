@@ -217,6 +217,8 @@ impl ArgFilter {
         }
         match role {
             Next::Credential => Some(0),
+            // `-e NAME` passes on a variable of that name: there is no value.
+            Next::Assignment if is_name_of_variable(arg) => None,
             Next::Assignment => Some(arg.find(['=', ':']).map_or(0, |at| at + 1)),
             Next::Plain => hidden_in_value(arg, 0),
         }
@@ -238,6 +240,14 @@ impl ArgFilter {
         let hides = is_credential_name(name) && !is_reference_word(value);
         if hides { Some(start) } else { hidden_in_value(value, start) }
     }
+}
+
+/// Whether a word is the name of an environment variable, and cannot be a token.
+fn is_name_of_variable(word: &str) -> bool {
+    let fits = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+    word.contains('_')
+        && word.starts_with(|c: char| c.is_ascii_uppercase())
+        && word.chars().all(fits)
 }
 
 /// Returns the offset of a credential in `NAME=value`, `Name: value`, a URL or a bare token.
@@ -306,6 +316,14 @@ mod tests {
             assert!(found.iter().any(|it| it == expected), "{expected}: {found:?}");
         }
         assert!(!found.iter().any(|it| it == "debug"), "{found:?}");
+    }
+
+    #[test]
+    fn the_name_of_a_variable_that_is_passed_on_is_not_a_credential() {
+        let shown = |args: &[&str]| safe_args(args.iter().copied()).join(" ");
+        assert_eq!(shown(&["run", "-e", "GITHUB_TOKEN", "image"]), "run -e GITHUB_TOKEN image");
+        assert_eq!(shown(&["-e", "TOKEN=abc"]), format!("-e TOKEN={REDACTED}"));
+        assert_eq!(shown(&["-e", "abc"]), format!("-e {REDACTED}"));
     }
 
     #[test]

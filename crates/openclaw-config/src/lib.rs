@@ -64,7 +64,7 @@ pub use native::{ExecTool, FileTools, NativeTools, PrivateHost, WebFetchTool};
 pub use oauth::{IdentityProvider, OAuthGrant, OAuthSettings};
 pub use paths::{ChosenBy, NoHome, Paths};
 pub use provider::ProviderConfig;
-pub use raw::{ApprovalFallback, ModelApi, TransportKind};
+pub use raw::{ApprovalFallback, ModelApi, ProtocolVersion, TransportKind};
 pub use render::Style;
 pub use schema::json_schema;
 pub use server::{
@@ -74,6 +74,6 @@ pub use server::{
 };
 pub use source::{Location, ReadError, Sources, Span};
 pub use suggest::nearest;
-pub use text::Expanded;
+pub use text::{Expanded, split_command};
 #[cfg(feature = "watch")]
 pub use watch::{WatchError, Watcher};

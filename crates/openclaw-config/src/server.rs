@@ -12,6 +12,7 @@ use url::Url;
 use crate::credential;
 use crate::model::ToolPolicy;
 use crate::oauth::OAuthSettings;
+use crate::raw::ProtocolVersion;
 pub use crate::raw::{Approval, LogLevel, SamplingRule};
 use crate::text::Expanded;
 
@@ -36,6 +37,8 @@ pub struct Connection {
     pub sampling: bool,
     /// What the server learns about the agent's folder, also in the handshake.
     pub roots: Roots,
+    /// The only protocol version to use; `None` for the newest that the server supports.
+    pub protocol_version: Option<ProtocolVersion>,
 }
 
 /// What a server learns about the folder of the agents that use it (`roots/list`). Agents with

@@ -1,6 +1,6 @@
 //! The places in a file that may define servers (C2), for edits.
 
-use jsonc_parser::cst::CstObject;
+use jsonc_parser::cst::{CstInputValue, CstObject};
 use serde_json::Value;
 
 use crate::decode::Segment;
@@ -11,6 +11,8 @@ use crate::name::ServerName;
 const USUAL: [&str; 2] = ["mcp", "servers"];
 /// The layer below `USUAL`: its fields apply unless overridden.
 const BELOW: [&str; 5] = ["plugins", "entries", "mcp-client", "config", "servers"];
+/// The lowest layer: the servers of other programs, as they were pasted.
+const PASTED: [&str; 1] = ["mcpServers"];
 /// The layer above `USUAL`, for all agents.
 const ABOVE: [&str; 4] = ["agents", "defaults", "mcp", "servers"];
 
@@ -39,7 +41,9 @@ impl Document {
     /// # Errors
     /// If a value on the way is not an object.
     pub fn put_server(&self, name: &ServerName, entry: &Value) -> Result<(), EditError> {
-        let [below, usual] = [&BELOW[..], &USUAL].map(|way| [way, &[name.as_str()]].concat());
+        let [pasted, below, usual] =
+            [&PASTED[..], &BELOW, &USUAL].map(|way| [way, &[name.as_str()]].concat());
+        self.remove(&pasted);
         self.remove(&below);
         self.set(&usual, entry)
     }
@@ -56,10 +60,35 @@ impl Document {
         removed
     }
 
+    /// Enables or disables a server in every place. Returns the paths of its entries.
+    ///
+    /// # Errors
+    /// If one of its entries is not an object.
+    pub fn enable_server(&self, name: &str, enabled: bool) -> Result<Vec<String>, EditError> {
+        let mut changed = Vec::new();
+        for (path, servers) in self.server_tables() {
+            if servers.get(name).is_none() {
+                continue;
+            }
+            let path = format!("{path}{}", Segment::Key(name.to_owned()));
+            let entry = servers.object_value(name);
+            let entry = entry.ok_or_else(|| EditError::NotAnObject(path.clone()))?;
+            match (entry.get("enabled"), enabled) {
+                // Enabled is the default.
+                (Some(setting), true) => setting.remove(),
+                (Some(setting), false) => setting.set_value(CstInputValue::Bool(false)),
+                (None, true) => {}
+                (None, false) => drop(entry.append("enabled", CstInputValue::Bool(false))),
+            }
+            changed.push(path);
+        }
+        Ok(changed)
+    }
+
     /// Returns the objects that contain servers by name, with their paths.
     fn server_tables(&self) -> Vec<(String, CstObject)> {
         let mut tables = Vec::new();
-        for way in [&BELOW[..], &USUAL, &ABOVE] {
+        for way in [&PASTED[..], &BELOW, &USUAL, &ABOVE] {
             tables.extend(self.object_at(way).map(|servers| (path_of(way), servers)));
         }
         let Some(agents) = self.object_at(&["agents"]) else { return tables };

@@ -193,6 +193,16 @@ pub(crate) fn is_variable_name(name: &str) -> bool {
         && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
 }
 
+/// Splits a command line into words, as a shell would; `None` if it is a single word, or is not
+/// valid. Text with backslashes may be a path of Windows, and is not split.
+#[must_use]
+pub fn split_command(text: &str) -> Option<Vec<String>> {
+    if text.contains('\\') {
+        return None;
+    }
+    shlex::split(text).filter(|words| words.len() > 1)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -108,6 +108,7 @@ impl Entry {
             transport,
             sampling: false,
             roots: Roots::Workspace(Some(cwd.to_owned())),
+            protocol_version: None,
         };
         let options = ServerOptions { tool_timeout: timeout, ..ServerOptions::default() };
         (self.name, ServerConfig { enabled: true, connection, options })

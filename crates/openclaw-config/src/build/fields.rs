@@ -15,7 +15,8 @@ use crate::credential::{
 use crate::decode::{Field, Spanned, Table, Whole};
 use crate::model::{Origin, Setting, ToolPolicy};
 use crate::raw::{
-    Approval, LogLevel, RawSampling, RawServerTools, SamplingRule, SamplingSetting, Words,
+    Approval, LogLevel, ProtocolVersion, RawSampling, RawServerTools, SamplingRule,
+    SamplingSetting, Words,
 };
 use crate::server::{Args, SafeUrl, Sampling};
 use crate::text::{Expanded, Text, is_variable_name};
@@ -210,6 +211,16 @@ impl ServerBuilder<'_, '_> {
         let field = field?;
         let origin = self.cx.origin(&field);
         self.note("logLevel", json!(field.value.as_str()), origin);
+        Some(field.value)
+    }
+
+    pub(super) fn protocol_version(
+        &mut self,
+        field: Field<ProtocolVersion>,
+    ) -> Option<ProtocolVersion> {
+        let field = field?;
+        let origin = self.cx.origin(&field);
+        self.note("protocolVersion", json!(field.value.as_str()), origin);
         Some(field.value)
     }
 

@@ -22,6 +22,7 @@ use serde_json::json;
 pub(crate) use values::{Builder, Unset};
 
 use crate::decode::{Field, Overlay, Spanned, Whole};
+use crate::diagnostic::Diagnostic;
 use crate::model::{AcpSettings, Config, McpConfig, McpSettings, Origins, Setting, ToolNaming};
 use crate::name::ServerName;
 use crate::raw::{RawAcp, RawConfig, RawMcp, RawMcpPlugin, RawPluginEntries, RawPlugins, Servers};
@@ -39,10 +40,13 @@ const DEFAULT_ACP_TOOLS: u64 = 100;
 impl Builder<'_> {
     /// Builds the configuration. The result must not be used if errors were found.
     pub(crate) fn build(&mut self, raw: RawConfig, file: Option<PathBuf>) -> Config {
-        let RawConfig { mcp, agents, plugins, tools, models, gateway, acp, secrets } = raw;
+        let RawConfig { mcp, mcp_servers, agents, plugins, tools, models, gateway, acp, secrets } =
+            raw;
         let mut noted = Vec::new();
         let (mcp_enabled, plugin) = self.plugin(plugins, &mut noted);
-        let shared = self.layer(plugin).overlaid_by(self.layer(mcp));
+        let pasted = self.pasted(mcp_servers);
+        let pasted = self.layer(pasted);
+        let shared = pasted.overlaid_by(self.layer(plugin)).overlaid_by(self.layer(mcp));
         let RawAcp { max_servers, max_tools, use_logins } =
             acp.map(|acp| acp.value).unwrap_or_default();
         let (tools, native_tools) = self.tools(tools, &mut noted);
@@ -96,7 +100,19 @@ impl Builder<'_> {
         (self.take(noted, key, enabled, true, |enabled| json!(enabled)), config)
     }
 
-    /// Normalizes one of the four layers.
+    /// Returns the servers that were pasted from another program's file, as the lowest layer.
+    fn pasted(&mut self, servers: Field<Servers>) -> Field<RawMcp> {
+        let servers = servers?;
+        let (at, path) = (servers.at, servers.path.clone());
+        self.found.push(
+            Diagnostic::note("`mcpServers` is read as `mcp.servers`")
+                .at(at, "servers as other programs write them")
+                .path(path.as_str()),
+        );
+        Some(Spanned { value: RawMcp { servers: Some(servers), ..RawMcp::default() }, at, path })
+    }
+
+    /// Normalizes one layer.
     fn layer(&mut self, mcp: Field<RawMcp>) -> Field<RawMcp> {
         let mut mcp = mcp?;
         if let Some(Spanned { value: servers, .. }) = &mut mcp.value.servers {

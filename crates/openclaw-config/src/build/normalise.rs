@@ -1,4 +1,4 @@
-//! Translates Node OpenClaw's keys to ours before the layers are merged.
+//! Translates the keys of Node OpenClaw and of other programs to ours before the layers are merged.
 
 use url::Url;
 
@@ -10,7 +10,7 @@ use crate::raw::{
 use crate::text::Text;
 
 impl RawServer {
-    /// Moves the values of Node OpenClaw's keys to ours.
+    /// Moves the values of other programs' keys to ours.
     pub(crate) fn normalise(&mut self, found: &mut Vec<Diagnostic>) {
         if let Some(filter) = self.tool_filter.take() {
             let Spanned { value: RawNodeToolFilter { include, exclude }, at, path } = filter;
@@ -39,6 +39,18 @@ impl RawServer {
                 Diagnostic::note("`codex` has no effect here")
                     .at(codex.at, "accepted and ignored")
                     .path(codex.path),
+            );
+        }
+        if let Some(disabled) = self.disabled.take() {
+            let enabled = disabled.map(|disabled| !disabled);
+            adopt(&mut self.enabled, Some(enabled), "enabled", found);
+        }
+        if let Some(list) = self.auto_approve.take() {
+            found.push(
+                Diagnostic::note("this list has no effect here")
+                    .at(list.at, "accepted and ignored")
+                    .path(list.path)
+                    .help("`approval` says which calls need your approval"),
             );
         }
         self.description = None;

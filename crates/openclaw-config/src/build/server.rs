@@ -128,6 +128,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             sampling,
             roots,
             log_level,
+            protocol_version,
             tls,
             proxy,
             // Moved elsewhere by `normalise`.
@@ -137,6 +138,8 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             client_cert: _,
             client_key: _,
             codex: _,
+            disabled: _,
+            auto_approve: _,
             description: _,
         } = server.value;
 
@@ -176,6 +179,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         let sampling = self.sampling(sampling);
         let roots = self.flag("roots", roots, self.has_workspace);
         let log_level = self.log_level(log_level);
+        let protocol_version = self.protocol_version(protocol_version);
 
         let transport = match (&given.command, &given.url) {
             (Some(_), None) => local.map(Transport::Stdio),
@@ -214,6 +218,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
                 transport,
                 sampling: sampling.is_offered(),
                 roots: if roots { Roots::Workspace(None) } else { Roots::Hidden },
+                protocol_version,
             },
             options,
         });

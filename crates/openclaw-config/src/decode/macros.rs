@@ -71,7 +71,7 @@ macro_rules! choice {
 
         impl $name {
             /// Returns the word for it in a configuration.
-            $vis fn as_str(self) -> &'static str {
+            $vis const fn as_str(self) -> &'static str {
                 match self { $( Self::$variant => $word, )* }
             }
         }

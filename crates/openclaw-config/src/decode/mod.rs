@@ -235,13 +235,8 @@ impl<'a> Decoder<'a> {
 /// Returns what to use instead of another program's setting.
 fn foreign_key_hint(key: &str) -> Option<&'static str> {
     Some(match key {
-        "type" => "use `transport`, or omit it: it is usually derived from the other settings",
-        "disabled" => "write `enabled: false`",
-        "httpUrl" | "serverUrl" | "endpoint" => "use `url`",
-        "autoApprove" | "alwaysAllow" | "trust" => {
-            "use `approval` to set which tools run without \
-         confirmation"
-        }
+        "endpoint" => "use `url`",
+        "trust" => "use `approval` to set which tools run without confirmation",
         "envFile" => "set the variables in `env`, or pass them on with `inheritEnv`",
         "mcpServers" => "use `mcp.servers`",
         _ => return None,

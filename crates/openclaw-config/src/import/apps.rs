@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
-use super::{FoundServer, SearchContext, codex, convert};
+use super::{FoundServer, SearchContext, codex, convert, yaml};
 use crate::source::Sources;
 use crate::tree;
 
@@ -23,6 +23,18 @@ pub enum App {
     Codex,
     /// Windsurf.
     Windsurf,
+    /// Zed.
+    Zed,
+    /// Gemini CLI.
+    GeminiCli,
+    /// opencode.
+    OpenCode,
+    /// goose.
+    Goose,
+    /// Amp.
+    Amp,
+    /// JetBrains IDEs: the AI Assistant, Junie and GitHub Copilot in them.
+    JetBrains,
 }
 
 /// The platforms that differ in where programs keep their files.
@@ -59,13 +71,19 @@ pub(super) struct Place {
 
 impl App {
     /// All programs, in display order.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 12] = [
         Self::ClaudeCode,
         Self::ClaudeDesktop,
         Self::Cursor,
         Self::VsCode,
         Self::Codex,
         Self::Windsurf,
+        Self::Zed,
+        Self::GeminiCli,
+        Self::OpenCode,
+        Self::Goose,
+        Self::Amp,
+        Self::JetBrains,
     ];
 
     /// The display name.
@@ -77,6 +95,12 @@ impl App {
             Self::VsCode => "VS Code",
             Self::Codex => "Codex",
             Self::Windsurf => "Windsurf",
+            Self::Zed => "Zed",
+            Self::GeminiCli => "Gemini CLI",
+            Self::OpenCode => "opencode",
+            Self::Goose => "goose",
+            Self::Amp => "Amp",
+            Self::JetBrains => "JetBrains",
         }
     }
 
@@ -86,23 +110,61 @@ impl App {
         let moved =
             |variable: &str, usual: &str, file: &str| machine.relocated(variable, usual, file);
         let settings = |path: &str| machine.in_settings(path);
-        let (of_user, of_project) = match self {
+        // These keep their files in `.config` on every platform.
+        let dotted = |path: &str| machine.relocated("XDG_CONFIG_HOME", ".config", path);
+        let (of_user, of_project): (Vec<Option<PathBuf>>, &[&str]) = match self {
             Self::ClaudeCode => {
-                (vec![moved("CLAUDE_CONFIG_DIR", "", ".claude.json")], Some(".mcp.json"))
+                (vec![moved("CLAUDE_CONFIG_DIR", "", ".claude.json")], &[".mcp.json"])
             }
-            Self::ClaudeDesktop => (vec![settings("Claude/claude_desktop_config.json")], None),
-            Self::Cursor => (vec![home(".cursor/mcp.json")], Some(".cursor/mcp.json")),
+            Self::ClaudeDesktop => (vec![settings("Claude/claude_desktop_config.json")], &[]),
+            Self::Cursor => (vec![home(".cursor/mcp.json")], &[".cursor/mcp.json"]),
             Self::VsCode => (
                 vec![settings("Code/User/mcp.json"), settings("Code - Insiders/User/mcp.json")],
-                Some(".vscode/mcp.json"),
+                &[".vscode/mcp.json"],
             ),
-            Self::Codex => (vec![moved("CODEX_HOME", ".codex", "config.toml")], None),
-            Self::Windsurf => (vec![home(".codeium/windsurf/mcp_config.json")], None),
+            Self::Codex => (vec![moved("CODEX_HOME", ".codex", "config.toml")], &[]),
+            Self::Windsurf => (vec![home(".codeium/windsurf/mcp_config.json")], &[]),
+            Self::Zed => {
+                let file = match machine.platform {
+                    Platform::Windows => settings("Zed/settings.json"),
+                    Platform::Unix | Platform::MacOs => dotted("zed/settings.json"),
+                };
+                (vec![file], &[".zed/settings.json"])
+            }
+            Self::GeminiCli => (vec![home(".gemini/settings.json")], &[".gemini/settings.json"]),
+            Self::OpenCode => (
+                ["opencode/opencode.json", "opencode/opencode.jsonc"].map(dotted).to_vec(),
+                &[
+                    "opencode.json",
+                    "opencode.jsonc",
+                    ".opencode/opencode.json",
+                    ".opencode/opencode.jsonc",
+                ],
+            ),
+            Self::Goose => {
+                let file = match machine.platform {
+                    Platform::Windows => settings("Block/goose/config/config.yaml"),
+                    Platform::Unix | Platform::MacOs => dotted("goose/config.yaml"),
+                };
+                (vec![file], &[])
+            }
+            Self::Amp => (
+                ["amp/settings.json", "amp/settings.jsonc"].map(dotted).to_vec(),
+                &[".amp/settings.json", ".amp/settings.jsonc"],
+            ),
+            Self::JetBrains => (
+                vec![
+                    home(".ai/mcp/mcp.json"),
+                    home(".junie/mcp/mcp.json"),
+                    dotted("github-copilot/intellij/mcp.json"),
+                ],
+                &[".ai/mcp/mcp.json", ".junie/mcp/mcp.json"],
+            ),
         };
         let place = |file, project| Place { app: self, file, project };
         let mut places: Vec<Place> =
             of_user.into_iter().flatten().map(|file| place(file, None)).collect();
-        if let Some(file) = of_project.map(|file| machine.cwd.join(file)) {
+        for file in of_project.iter().map(|file| machine.cwd.join(file)) {
             // In the home folder, both may be the same file.
             if places.iter().all(|known| known.file != file) {
                 places.push(place(file, Some(machine.cwd.to_path_buf())));
@@ -116,7 +178,19 @@ impl App {
         match self {
             Self::VsCode => "servers",
             Self::Codex => "mcp_servers",
+            Self::Zed => "context_servers",
+            Self::OpenCode => "mcp",
+            Self::Goose => "extensions",
+            Self::Amp => "amp.mcpServers",
             _ => "mcpServers",
+        }
+    }
+
+    fn parse(self, text: &str) -> Result<Value, String> {
+        match self {
+            Self::Codex => codex::parse(text),
+            Self::Goose => yaml::parse(text),
+            _ => parse(text),
         }
     }
 }
@@ -151,7 +225,7 @@ impl Place {
         machine: SearchContext<'_>,
         problems: &mut Vec<String>,
     ) -> Vec<FoundServer> {
-        let parsed = if self.app == App::Codex { codex::parse(text) } else { parse(text) };
+        let parsed = self.app.parse(text);
         let mut found = Vec::new();
         let whole = match parsed {
             Ok(Value::Object(whole)) => whole,
@@ -187,7 +261,11 @@ impl Place {
         problems: &mut Vec<String>,
     ) -> Vec<(&'s str, &'s Map<String, Value>)> {
         let key = self.app.key();
-        let servers = match section.get(key) {
+        let table = section.get(key).or_else(|| {
+            // GitHub Copilot in JetBrains IDEs has the key of VS Code.
+            section.get("servers").filter(|_| self.app == App::JetBrains)
+        });
+        let servers = match table {
             None | Some(Value::Null) => return Vec::new(),
             Some(Value::Object(servers)) => servers,
             Some(_) => {
@@ -195,14 +273,32 @@ impl Place {
                 return Vec::new();
             }
         };
+        // Version 2 of opencode has its settings of MCP in the same object.
+        let inner = servers.get("servers").filter(|_| self.app == App::OpenCode);
+        let servers = inner.and_then(Value::as_object).unwrap_or(servers);
         let mut entries = Vec::new();
         for (name, entry) in servers {
             match entry {
-                Value::Object(entry) => entries.push((name.as_str(), entry)),
+                Value::Object(entry) if !is_part_of_program(self.app, entry) => {
+                    entries.push((name.as_str(), entry));
+                }
+                Value::Object(_) => {}
                 _ => problems.push(format!("`{key}.{name}` is not an object")),
             }
         }
         entries
+    }
+}
+
+/// Whether an entry is not an MCP server, but a part of the program or one of its extensions.
+fn is_part_of_program(app: App, entry: &Map<String, Value>) -> bool {
+    let has = |key: &str| entry.get(key).is_some_and(|value| !value.is_null());
+    match app {
+        App::Goose => !has("cmd") && !has("uri"),
+        App::Zed => !has("command") && !has("url"),
+        // Switches off a server that an organisation provides.
+        App::OpenCode => !has("command") && !has("url"),
+        _ => false,
     }
 }
 

@@ -33,8 +33,8 @@ pub(super) fn field(key: &str, value: &Value, to: &mut Conversion<'_>) -> bool {
         "startup_timeout_sec" => to.set("timeout", milliseconds(value)),
         "startup_timeout_ms" => to.set("timeout", value.clone()),
         "tool_timeout_sec" => to.set("toolTimeout", milliseconds(value)),
-        "enabled_tools" => to.merge("tools", Map::from_iter([("allow".to_owned(), value.clone())])),
-        "disabled_tools" => to.merge("tools", Map::from_iter([("deny".to_owned(), value.clone())])),
+        "enabled_tools" => to.tools("allow", value),
+        "disabled_tools" => to.tools("deny", value),
         "scopes" => to.merge("auth", Map::from_iter([("scopes".to_owned(), value.clone())])),
         "required" => to.set("required", value.clone()),
         _ => return false,
@@ -49,7 +49,7 @@ fn variable_names(value: &Value) -> Value {
 }
 
 /// Converts seconds, which may be fractional.
-fn milliseconds(value: &Value) -> Value {
+pub(super) fn milliseconds(value: &Value) -> Value {
     match value.as_f64() {
         Some(seconds) => json!((seconds * 1000.0).round() as u64),
         None => value.clone(),

@@ -6,8 +6,10 @@ use serde_json::{Map, Value, json};
 
 use super::apps::Place;
 use super::placeholders::{Context, Dialect, translate};
-use super::{App, FoundServer, SearchContext, codex};
+use super::{App, FoundServer, SearchContext, codex, fields};
 use crate::name::ServerName;
+use crate::source::ReadError;
+use crate::text::split_command;
 
 /// An entry that is being converted.
 pub(super) struct Conversion<'a> {
@@ -26,19 +28,24 @@ pub(super) fn server(
     machine: SearchContext<'_>,
 ) -> FoundServer {
     let dialect = match place.app {
-        App::ClaudeCode => Dialect::Shell,
-        App::Cursor | App::VsCode | App::Windsurf => Dialect::Editor,
-        App::ClaudeDesktop | App::Codex => Dialect::None,
+        App::ClaudeCode | App::Amp => Dialect::Shell,
+        App::GeminiCli => Dialect::Variables,
+        App::Cursor | App::VsCode | App::Windsurf | App::JetBrains => Dialect::Editor,
+        App::OpenCode => Dialect::Braces,
+        App::ClaudeDesktop | App::Codex | App::Zed | App::Goose => Dialect::None,
     };
     let context = Context { home: machine.home, project };
     let mut to = Conversion { entry: Map::new(), notes: Vec::new(), dialect, context };
     for (key, value) in theirs.iter().filter(|(_, value)| !value.is_null()) {
-        let is_known =
-            to.field(key, value) || place.app == App::Codex && codex::field(key, value, &mut to);
+        let is_known = match place.app {
+            App::Codex => to.field(key, value) || codex::field(key, value, &mut to),
+            app => fields::field(app, key, value, &mut to) || to.field(key, value),
+        };
         if !is_known {
             to.notes.push(format!("`{key}` was skipped: it is not supported here"));
         }
     }
+    to.split_command(machine);
     to.settle_folder();
     let name = ServerName::new(written_name)
         .or_else(|error| ServerName::new(error.suggestion().unwrap_or_default()));
@@ -58,10 +65,48 @@ pub(super) fn server(
     }
 }
 
+/// Converts the names of other programs in an entry that is otherwise ours. Its texts are kept.
+#[must_use]
+pub fn adapted(theirs: Map<String, Value>) -> Map<String, Value> {
+    let context = Context { home: None, project: None };
+    let mut to =
+        Conversion { entry: Map::new(), notes: Vec::new(), dialect: Dialect::Ours, context };
+    for (key, value) in theirs {
+        // `type` and `transport` mean the same here.
+        let is_ours = matches!(key.as_str(), "type" | "transport" | "auth" | "description");
+        let is_known = !is_ours
+            && (to.field(&key, &value) || fields::field(App::GeminiCli, &key, &value, &mut to));
+        if !is_known {
+            to.set(&key, value);
+        }
+    }
+    to.entry
+}
+
 impl Conversion<'_> {
+    /// Splits a command in one string into the program and its arguments, unless there is a program
+    /// of that name.
+    fn split_command(&mut self, machine: SearchContext<'_>) {
+        let is_alone = match self.entry.get("args") {
+            None => true,
+            Some(args) => args.as_array().is_some_and(Vec::is_empty),
+        };
+        let command = self.entry.get("command").and_then(Value::as_str).filter(|_| is_alone);
+        let Some(command) = command else { return };
+        let words = split_command(command)
+            .filter(|_| matches!((machine.read)(Path::new(command)), Err(ReadError::Missing)));
+        if let Some([program, args @ ..]) = words.as_deref() {
+            let (program, args) = (json!(program), json!(args));
+            self.set("command", program);
+            self.set("args", args);
+            self.notes.push("its command was split into a program and arguments".to_owned());
+        }
+    }
+
     /// Converts a field that several programs have. Returns whether it was one.
-    fn field(&mut self, key: &str, value: &Value) -> bool {
+    pub(super) fn field(&mut self, key: &str, value: &Value) -> bool {
         match key {
+            "command" if value.is_object() || value.is_array() => return false,
             "command" | "cwd" | "url" => {
                 let text = self.text(value);
                 self.set(key, text);
@@ -81,15 +126,15 @@ impl Conversion<'_> {
             // Inferred from `command` and `url`.
             "type" | "transport" => match value.as_str() {
                 Some("sse") => self.set("transport", json!("sse")),
-                Some("stdio" | "http" | "streamable-http" | "streamableHttp") => {}
+                Some(
+                    "stdio" | "http" | "streamable-http" | "streamableHttp" | "streamable_http",
+                ) => {}
                 _ => return false,
             },
             "disabled" => self.switch(value == &Value::Bool(true)),
             "enabled" => self.switch(value == &Value::Bool(false)),
             "description" => self.set("description", value.clone()),
-            "disabledTools" => {
-                self.merge("tools", Map::from_iter([("deny".to_owned(), value.clone())]));
-            }
+            "disabledTools" => self.tools("deny", value),
             "auth" | "oauth" if value.is_object() => self.login(value),
             "envFile" => {
                 let note = "`envFile` is not supported: put its variables into `env`";
@@ -123,6 +168,16 @@ impl Conversion<'_> {
         self.merge(key, members);
     }
 
+    /// Sets one list of the tool policy.
+    pub(super) fn tools(&mut self, key: &str, list: &Value) {
+        self.merge("tools", Map::from_iter([(key.to_owned(), list.clone())]));
+    }
+
+    /// Adds a note about the entry.
+    pub(super) fn note(&mut self, note: impl Into<String>) {
+        self.notes.push(note.into());
+    }
+
     fn switch(&mut self, off: bool) {
         if off {
             self.set("enabled", json!(false));
@@ -131,7 +186,7 @@ impl Conversion<'_> {
 
     /// Translates the placeholders of a string. Numbers and booleans become strings; anything else
     /// is kept and rejected by the check.
-    fn text(&mut self, value: &Value) -> Value {
+    pub(super) fn text(&mut self, value: &Value) -> Value {
         let text = match value {
             Value::String(text) => text.clone(),
             Value::Number(number) => number.to_string(),
@@ -142,7 +197,7 @@ impl Conversion<'_> {
     }
 
     /// Converts OAuth settings.
-    fn login(&mut self, value: &Value) {
+    pub(super) fn login(&mut self, value: &Value) {
         let mut login = Map::new();
         for (key, value) in value.as_object().into_iter().flatten() {
             let (ours, value) = match key.as_str() {

@@ -7,8 +7,10 @@
 mod apps;
 mod codex;
 mod convert;
+mod fields;
 mod judge;
 mod placeholders;
+mod yaml;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,6 +20,7 @@ use serde_json::Value;
 pub(crate) use apps::parse as parse_json;
 pub use apps::{App, Platform};
 pub(crate) use codex::parse as parse_toml;
+pub use convert::adapted;
 pub use judge::{ImportCandidate, ImportStatus};
 
 use crate::name::ServerName;

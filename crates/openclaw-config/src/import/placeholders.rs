@@ -11,6 +11,12 @@ pub(super) enum Dialect {
     None,
     /// `${NAME}` and `${NAME:-default}`.
     Shell,
+    /// `$NAME`, `${NAME}` and `${NAME:-default}`.
+    Variables,
+    /// `{env:NAME}`.
+    Braces,
+    /// Ours: nothing is translated.
+    Ours,
     /// `${env:NAME}`, `${input:id}`, `${workspaceFolder}` and similar.
     Editor,
 }
@@ -34,6 +40,11 @@ pub(super) fn translate(
     context: Context<'_>,
     notes: &mut Vec<String>,
 ) -> String {
+    match dialect {
+        Dialect::Ours => return text.to_owned(),
+        Dialect::Braces => return braces(text, notes),
+        _ => {}
+    }
     let mut out = String::new();
     let mut rest = text;
     while let Some(dollar) = rest.find('$') {
@@ -47,11 +58,45 @@ pub(super) fn translate(
             rest = after;
             continue;
         }
+        let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
+        if let Some(name) = name.filter(|it| dialect == Dialect::Variables && is_variable_name(it))
+        {
+            out.push_str(&format!("${{{name}}}"));
+            rest = &rest[name.len()..];
+            continue;
+        }
         // Plain text there; in our syntax, some dollar signs would begin a variable.
         let is_special = |c: char| c.is_ascii_uppercase() || matches!(c, '_' | '{' | '$');
         out.push_str(if rest.starts_with(is_special) { "$$" } else { "$" });
     }
     out.push_str(rest);
+    out
+}
+
+/// Translates `{env:NAME}`. A dollar sign is plain text.
+fn braces(text: &str, notes: &mut Vec<String>) -> String {
+    let plain = |text: &str| {
+        let context = Context { home: None, project: None };
+        translate(text, Dialect::None, context, &mut Vec::new())
+    };
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('{') {
+        out.push_str(&plain(before));
+        let inner = after.split_once('}');
+        let variable = inner.and_then(|(inner, rest)| Some((inner.strip_prefix("env:")?, rest)));
+        if let Some((name, after)) = variable.filter(|(name, _)| is_variable_name(name)) {
+            out.push_str(&format!("${{{name}}}"));
+            rest = after;
+            continue;
+        }
+        if after.starts_with("file:") {
+            notes.push("`{file:…}` is not supported here: use a `secret://file/` reference".into());
+        }
+        out.push('{');
+        rest = after;
+    }
+    out.push_str(&plain(rest));
     out
 }
 
@@ -63,7 +108,7 @@ fn placeholder(
     notes: &mut Vec<String>,
 ) -> Option<String> {
     let project = || context.project.map(literal);
-    if dialect == Dialect::Shell {
+    if matches!(dialect, Dialect::Shell | Dialect::Variables) {
         let name = inner.split_once(":-").map_or(inner, |(name, _)| name);
         return match name {
             "CLAUDE_PROJECT_DIR" if context.project.is_some() => project(),

@@ -30,7 +30,7 @@ pub(crate) use models::{ApiSetting, RawModels, RawProvider};
 pub use sampling::SamplingRule;
 pub(crate) use sampling::{RawSampling, SamplingSetting};
 pub(crate) use secrets::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
-pub use server::{Approval, LogLevel, TransportKind};
+pub use server::{Approval, LogLevel, ProtocolVersion, TransportKind};
 pub(crate) use server::{RawNodeToolFilter, RawServer, RawServerTools, RawTls};
 pub(crate) use tools::{RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools};
 
@@ -47,6 +47,8 @@ section! {
     struct RawConfig("a configuration", Leave) {
         /// MCP servers and settings for all agents.
         mcp: RawMcp = "mcp",
+        /// Servers as other programs write them; `mcp.servers` takes precedence.
+        mcp_servers: Servers = "mcpServers" => schema::named,
         /// The agents and their defaults.
         agents: RawAgents = "agents",
         /// Plugins; `mcp-client` is built in.

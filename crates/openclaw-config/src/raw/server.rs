@@ -16,7 +16,7 @@ section! {
         enabled: bool = "enabled",
         /// The transport, usually inferred: `command` means stdio, `url` means http with a fallback
         /// to sse.
-        transport: TransportKind = "transport",
+        transport: TransportKind = "transport" | "type",
         /// The program to run.
         command: Text = "command" => schema::filled,
         /// Arguments of the program.
@@ -29,7 +29,7 @@ section! {
         inherit_env: Words = "inheritEnv" => schema::variable_names,
         /// The URL of the service: https, or http on this machine. User and password in the URL are
         /// sent as `Authorization: Basic …`, unless `apiKey` or `headers` provide credentials.
-        url: Text = "url" => schema::address,
+        url: Text = "url" | "httpUrl" | "serverUrl" => schema::address,
         /// HTTP headers sent with every request. Values may contain `secret://…` references.
         headers: Table<Text> = "headers" => schema::headers,
         /// A static key, sent as `Authorization: Bearer …`; preferably a `secret://…` reference.
@@ -70,6 +70,9 @@ section! {
         roots: bool = "roots",
         /// The level from which on the server sends log messages. If not given, the server decides.
         log_level: LogLevel = "logLevel",
+        /// The only protocol version to use. If not given, the newest that the server supports. Some
+        /// servers offer a feature in an older version only.
+        protocol_version: ProtocolVersion = "protocolVersion",
         /// TLS settings.
         tls: RawTls = "tls",
         /// The proxy for this server: a URL, or `none`.
@@ -86,6 +89,10 @@ section! {
         client_key: Text = "clientKey",
         /// A Node OpenClaw setting; ignored.
         codex: Ignored = "codex",
+        /// Other programs' opposite of `enabled`.
+        disabled: bool = "disabled",
+        /// Other programs' list of tools that need no approval; ignored.
+        auto_approve: Ignored = "autoApprove" | "alwaysAllow",
         /// A comment; ignored.
         description: Ignored = "description",
     }
@@ -131,9 +138,25 @@ choice! {
         /// A local process.
         Stdio = "stdio",
         /// Streamable HTTP.
-        Http = "http" | "streamable-http",
+        Http = "http" | "streamable-http" | "streamableHttp",
         /// HTTP with server-sent events, as in protocol version 2024-11-05.
         Sse = "sse",
+    }
+}
+
+choice! {
+    /// A version of the protocol.
+    pub enum ProtocolVersion {
+        /// The first one.
+        V20241105 = "2024-11-05",
+        /// Streamable HTTP.
+        V20250326 = "2025-03-26",
+        /// Elicitation and structured results.
+        V20250618 = "2025-06-18",
+        /// Tasks; the last one with a handshake.
+        V20251125 = "2025-11-25",
+        /// Without a handshake.
+        V20260728 = "2026-07-28",
     }
 }
 
@@ -175,14 +198,16 @@ choice! {
 /// cannot: another layer may set it.
 fn one_transport(schema: &mut Schema) {
     rule(schema, json!({ "not": { "required": ["command", "url"] } }));
-    let conflict = |transport: Json, key: &str| {
-        json!({
-            "if": { "properties": { "transport": transport }, "required": ["transport"] },
-            "then": { "not": { "required": [key] } },
-        })
-    };
-    rule(schema, conflict(json!({ "const": "stdio" }), "url"));
-    rule(schema, conflict(json!({ "not": { "const": "stdio" } }), "command"));
+    for name in ["transport", "type"] {
+        let conflict = |transport: Json, key: &str| {
+            json!({
+                "if": { "properties": { name: transport }, "required": [name] },
+                "then": { "not": { "required": [key] } },
+            })
+        };
+        rule(schema, conflict(json!({ "const": "stdio" }), "url"));
+        rule(schema, conflict(json!({ "not": { "const": "stdio" } }), "command"));
+    }
 }
 
 /// Any value; accepted and ignored.

@@ -268,3 +268,136 @@ fn a_found_server_is_compared_with_the_configuration() {
         found("/home/user/.claude.json", r#"{ "mcpServers": { "demo": { "command": "d" } } }"#);
     assert_eq!(demo[0].judge(&nowhere, environment()).standing, ImportStatus::New);
 }
+
+#[test]
+fn zed_has_two_forms_of_a_command_and_extensions_are_not_servers() {
+    for file in ["/home/user/.config/zed/settings.json", "/srv/app/.zed/settings.json"] {
+        let servers = found(file, fixture!("zed.json"));
+        assert_eq!(servers.len(), 3);
+        let files = json!({ "command": "npx", "args": ["-y", "files"], "env": { "A": "$$B" } });
+        assert_becomes(named(&servers, "files"), &files);
+        let old = json!({ "command": "old-mcp", "args": ["--stdio"], "enabled": false });
+        assert_becomes(named(&servers, "old"), &old);
+        let docs = json!({ "url": "https://docs.example.com/mcp", "headers": { "X": "1" } });
+        assert_becomes(named(&servers, "docs"), &docs);
+        assert!(servers.iter().all(|server| server.notes.is_empty()));
+    }
+}
+
+#[test]
+fn gemini_has_variables_and_rules_for_tools() {
+    let servers = found("/home/user/.gemini/settings.json", fixture!("gemini.json"));
+    assert_becomes(
+        named(&servers, "local"),
+        &json!({
+            "command": "python",
+            "args": ["server.py"],
+            "env": { "KEY": "${API_KEY}", "OTHER": "${OTHER:-x}" },
+            "toolTimeout": 15000,
+            "approval": "never",
+            "tools": { "allow": ["a"], "deny": ["b"] },
+        }),
+    );
+    let remote = json!({ "url": "https://${HOST:-api.example.com}/mcp", "description": "d" });
+    assert_becomes(named(&servers, "remote"), &remote);
+    let events = json!({ "url": "https://events.example.com/sse", "transport": "sse" });
+    assert_becomes(named(&servers, "events"), &events);
+}
+
+#[test]
+fn opencode_has_a_command_with_its_arguments_in_one_list() {
+    for text in [
+        fixture!("opencode.jsonc").to_owned(),
+        // Version 2 of its settings.
+        fixture!("opencode.jsonc").replacen("\"mcp\": {", "\"mcp\": { \"servers\": {", 1) + "}",
+    ] {
+        let servers = found("/srv/app/opencode.jsonc", &text);
+        assert_eq!(servers.len(), 2);
+        assert_becomes(
+            named(&servers, "local"),
+            &json!({
+                "command": "npx",
+                "args": ["-y", "tool"],
+                "env": { "TOKEN": "${TOKEN}", "PLAIN": "{a} $$B" },
+                "timeout": 9000,
+            }),
+        );
+        assert_becomes(
+            named(&servers, "remote"),
+            &json!({
+                "url": "https://mcp.example.com",
+                "headers": { "Authorization": "Bearer ${KEY}" },
+                "enabled": false,
+            }),
+        );
+    }
+}
+
+#[test]
+fn goose_has_yaml_and_its_own_extensions_are_not_servers() {
+    let servers = found("/home/user/.config/goose/config.yaml", fixture!("goose.yaml"));
+    assert_eq!(servers.len(), 2);
+    let github = named(&servers, "github");
+    assert_becomes(
+        github,
+        &json!({
+            "description": "",
+            "command": "npx",
+            "args": ["-y", "@modelcontextprotocol/server-github"],
+            "env": { "LEVEL": "debug", "GITHUB_TOKEN": "${GITHUB_TOKEN}" },
+            "toolTimeout": 300_000,
+        }),
+    );
+    assert!(github.notes[0].contains("in the keychain of goose"), "{:?}", github.notes);
+    assert_becomes(
+        named(&servers, "remote"),
+        &json!({
+            "enabled": false,
+            "url": "https://mcp.example.com/mcp",
+            "headers": { "X-Team": "a" },
+            "env": {},
+            "toolTimeout": 60_000,
+        }),
+    );
+}
+
+#[test]
+fn a_command_in_one_string_is_split_unless_there_is_such_a_program() {
+    let file = "/home/user/.config/amp/settings.json";
+    let servers = found(file, fixture!("amp.json"));
+    let browser = named(&servers, "browser");
+    assert_becomes(
+        browser,
+        &json!({
+            "command": "npx",
+            "env": { "K": "${KEY}" },
+            "args": ["-y", "browser-mcp", "--headless"],
+        }),
+    );
+    assert_eq!(browser.notes, ["its command was split into a program and arguments"]);
+    let search = json!({ "url": "https://search.example.com/mcp", "tools": { "allow": ["find"] } });
+    assert_becomes(named(&servers, "search"), &search);
+
+    let text = r#"{ "amp.mcpServers": { "x": { "command": "/opt/My Tool/run" } } }"#;
+    let files = [(file, text), ("/opt/My Tool/run", "")];
+    let servers = find_on(Platform::Unix, &[], &files).servers;
+    assert_becomes(&servers[0], &json!({ "command": "/opt/My Tool/run" }));
+}
+
+#[test]
+fn jetbrains_has_a_file_for_each_of_its_assistants() {
+    let text = r#"{ "mcpServers": { "x": { "command": "x", "args": [] } } }"#;
+    for file in [
+        "/home/user/.ai/mcp/mcp.json",
+        "/srv/app/.ai/mcp/mcp.json",
+        "/home/user/.junie/mcp/mcp.json",
+        "/srv/app/.junie/mcp/mcp.json",
+    ] {
+        let servers = found(file, text);
+        assert_eq!(servers[0].app, App::JetBrains);
+        assert_becomes(named(&servers, "x"), &json!({ "command": "x", "args": [] }));
+    }
+    let copilot = "/home/user/.config/github-copilot/intellij/mcp.json";
+    let text = r#"{ "servers": { "x": { "type": "http", "url": "https://a.example" } } }"#;
+    assert_becomes(&found(copilot, text)[0], &json!({ "url": "https://a.example" }));
+}

@@ -4,7 +4,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::support::*;
-use openclaw_config::{HttpFlavour, LoadEnvironment, Severity, Transport, load_text};
+use openclaw_config::{
+    HttpFlavour, LoadEnvironment, ProtocolVersion, Severity, Transport, load_text,
+};
 
 fn fixture(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures").join(name)
@@ -246,7 +248,7 @@ fn unknown_keys_are_errors_in_our_sections_and_the_nearest_key_is_named() {
     let said = bad_server("{ comand: 'npx' }");
     assert_says(&said, &["did you mean `command`?", "mcp.servers.x.comand", "openclaw.json:1:26"]);
     assert!(!said.contains("neither"), "reported a second time:\n{said}");
-    assert_says(&bad_server("{ command: 'a', disabled: true }"), &["write `enabled: false`"]);
+    assert_says(&bad_server("{ command: 'a', endpoint: 'b' }"), &["use `url`"]);
     assert_says(&bad("{ mcp: { sevrers: {} } }"), &["did you mean `servers`?"]);
 }
 
@@ -257,7 +259,40 @@ fn unknown_keys_elsewhere_are_left_alone() {
     assert_eq!(said, "");
     let said = doubtful("{ mpc: { servers: {} } }");
     assert_says(&said, &["warning: unknown setting `mpc`, ignored", "did you mean `mcp`?"]);
-    assert_says(&doubtful("{ mcpServers: {} }"), &["use `mcp.servers`"]);
+}
+
+#[test]
+fn servers_pasted_from_another_program_are_read_with_a_note() {
+    let text = "{ mcpServers: {
+        a: { type: 'stdio', command: 'npx', args: ['-y', 'a'], disabled: true },
+        b: { type: 'streamable-http', url: 'https://b.example/mcp', autoApprove: ['x'] },
+        c: { type: 'sse', serverUrl: 'https://c.example/sse' },
+        d: { command: 'd' },
+    }, mcp: { servers: { d: { command: 'other' } } } }";
+    let said = doubtful(text);
+    assert_says(&said, &["note: `mcpServers` is read as `mcp.servers`", "this list has no effect"]);
+    let servers = &good(text).agents[0].mcp.servers;
+    let gist = |name: &str| servers.get(name).unwrap().gist();
+    assert!(!servers.get("a").unwrap().enabled);
+    assert_eq!([gist("a"), gist("d")], ["npx -y a", "other"]);
+    let flavour = |name: &str| match &servers.get(name).unwrap().connection.transport {
+        Transport::Http(http) => http.flavour,
+        Transport::Stdio(_) => panic!("{name} is a process"),
+    };
+    assert_eq!([flavour("b"), flavour("c")], [HttpFlavour::Streamable, HttpFlavour::Sse]);
+    let said = bad_server("{ type: 'stdio', url: 'https://a.example' }");
+    assert_says(&said, &["transport `stdio` needs `command`, but the server has `url`"]);
+    let said = bad_server("{ command: 'a', enabled: true, disabled: true }");
+    assert_says(&said, &["this and `enabled` mean the same"]);
+}
+
+#[test]
+fn a_protocol_version_is_pinned_for_a_server() {
+    let pinned = server("{ command: 'a', protocolVersion: '2025-06-18' }").connection;
+    assert_eq!(pinned.protocol_version, Some(ProtocolVersion::V20250618));
+    assert_eq!(server("{ command: 'a' }").connection.protocol_version, None);
+    let said = bad_server("{ command: 'a', protocolVersion: '2025-06-19' }");
+    assert_says(&said, &["expected one of 2024-11-05", "did you mean `2025-06-18`?"]);
 }
 
 #[test]

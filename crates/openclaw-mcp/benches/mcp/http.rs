@@ -86,6 +86,7 @@ fn plan(url: &str) -> RemotePlan {
         network: Network::default(),
         client: client(),
         known: None,
+        only: None,
         timeout: Duration::from_secs(60),
         log: openclaw_mcp::server::log::ServerLog::none(),
     }

@@ -32,6 +32,29 @@ pub enum Era {
     Modern,
 }
 
+/// The only protocol version to use with a server, by the configuration.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PinnedVersion {
+    /// The version.
+    pub version: ProtocolVersion,
+    /// Its era.
+    pub era: Era,
+}
+
+impl From<openclaw_config::ProtocolVersion> for PinnedVersion {
+    fn from(version: openclaw_config::ProtocolVersion) -> Self {
+        use openclaw_config::ProtocolVersion as Configured;
+        let (version, era) = match version {
+            Configured::V20241105 => (ProtocolVersion::V_2024_11_05, Era::Legacy),
+            Configured::V20250326 => (ProtocolVersion::V_2025_03_26, Era::Legacy),
+            Configured::V20250618 => (ProtocolVersion::V_2025_06_18, Era::Legacy),
+            Configured::V20251125 => (ProtocolVersion::V_2025_11_25, Era::Legacy),
+            Configured::V20260728 => (ProtocolVersion::V_2026_07_28, Era::Modern),
+        };
+        Self { version, era }
+    }
+}
+
 /// Error codes that only modern servers use: unsupported version, missing capability, header
 /// mismatch.
 pub(crate) const MODERN_ERRORS: [i64; 3] = [-32022, -32021, -32020];

@@ -38,6 +38,8 @@ pub struct Plan {
     pub known_era: Option<Era>,
     /// The protocol version to offer in the handshake.
     pub offer: ProtocolVersion,
+    /// The only era to use, if one is configured.
+    pub only_era: Option<Era>,
     /// The log of the server's standard error.
     pub log: ServerLog,
     /// Timeout for spawning and the handshake together.
@@ -157,6 +159,9 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         let greeted = era::greet(&lane, client.config(), offer.clone(), *known_era);
         let DetectedEra { era, response } =
             greeted.await.map_err(|error| FailedHandshake::greeted(&error, &plan.log))?;
+        if plan.only_era.is_some_and(|only| only != era) {
+            return Err(FailedHandshake::other_era());
+        }
         step = Step::Initializing;
         if let Some(other) = response.as_ref().and_then(unknown_version) {
             return Err(FailedHandshake::speaks(&other, &plan.log));
@@ -244,6 +249,12 @@ impl FailedHandshake {
             cause: format!("unsupported protocol version `{version}` (supported: {known})"),
             is_answer: true,
         }
+    }
+
+    /// The server does not support the configured version.
+    fn other_era() -> Self {
+        let cause = "the server does not support the configured `protocolVersion`".to_owned();
+        Self { cause, is_answer: true }
     }
 
     fn initialized(error: &ClientInitializeError, log: &ServerLog) -> Self {

@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
 use crate::connection::client::{Client, Host};
-use crate::connection::era::Era;
+use crate::connection::era::{Era, PinnedVersion};
 use crate::connection::local::{self, ConnectError, ServerOutput, Step};
 use crate::connection::remote::{
     self, AuthContext, HttpTransport, NegotiatedProtocol, Network, RemoteError, RemotePlan,
@@ -192,6 +192,11 @@ impl ServerDial {
         }
     }
 
+    /// The only protocol version to use, if one is configured.
+    fn pinned(&self) -> Option<PinnedVersion> {
+        self.connection.protocol_version.map(PinnedVersion::from)
+    }
+
     /// Our side of a connection.
     fn client(&self, host: &Host) -> Client {
         Client::new(&self.name, host.clone())
@@ -233,6 +238,7 @@ impl ServerDial {
             network,
             client: client.config().clone(),
             known: known.map(|(era, flavour)| NegotiatedProtocol { era, flavour }),
+            only: self.pinned(),
             timeout: self.timeout(),
             log: self.log.clone(),
         };
@@ -245,16 +251,20 @@ impl ServerDial {
     /// Starts a local server. One that fails on the probe or on the newest handshake is started
     /// again with an older one (T1); what worked is used from then on.
     async fn start(&mut self, launch: crate::process::Launch) -> Result<Connection, ConnectError> {
+        let pinned = self.pinned();
         let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
         let oldest = ProtocolVersion::V_2024_11_05;
-        let offer = self.offer.clone().unwrap_or(newest.clone());
+        let pinned_offer = pinned.as_ref().filter(|it| it.era == Era::Legacy);
+        let pinned_offer = pinned_offer.map(|it| it.version.clone());
+        let offer = pinned_offer.or_else(|| self.offer.clone()).unwrap_or(newest.clone());
         // A server that fails with all of them has another problem: they are tried only once.
         let is_first = !std::mem::replace(&mut self.tried_older, true);
-        let mut ways = vec![(self.known_era, offer.clone())];
-        if self.known_era != Some(Era::Legacy) {
+        let only_era = pinned.as_ref().map(|it| it.era);
+        let mut ways = vec![(only_era.or(self.known_era), offer.clone())];
+        if pinned.is_none() && self.known_era != Some(Era::Legacy) {
             ways.push((Some(Era::Legacy), offer.clone()));
         }
-        if offer != oldest {
+        if pinned.is_none() && offer != oldest {
             ways.push((Some(Era::Legacy), oldest));
         }
         let usual = offer.clone();
@@ -266,6 +276,7 @@ impl ServerDial {
                 client: self.client(&self.context.host),
                 known_era,
                 offer: offer.clone(),
+                only_era,
                 timeout: self.timeout(),
                 log: self.log.clone(),
             };

@@ -64,6 +64,10 @@ impl Memory {
         };
         add(name);
         identity::parts(connection, &mut add);
+        // With another version a server may have another era, and other tools.
+        if let Some(version) = connection.protocol_version {
+            add(version.as_str());
+        }
         let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Self { file: Some(folder.join(format!("{}.json", &hash[..32]))) }
     }

@@ -26,6 +26,7 @@ pub(crate) fn plan(script: &Script) -> Plan {
         launch,
         client: Client::new("test", Host::default()),
         known_era: None,
+        only_era: None,
         offer: ProtocolVersion::LATEST_WITH_INITIALIZE,
         timeout,
         log: ServerLog::none(),

@@ -264,3 +264,29 @@ async fn the_error_of_a_server_that_rejects_the_handshake_and_exits_is_reported(
     assert!(trouble.message.starts_with(expected), "{trouble:?}");
     fleet.stop().await;
 }
+
+#[tokio::test]
+async fn a_pinned_version_is_the_only_one_that_is_used() {
+    let pinned = |version: &str, script: &Script| {
+        let mut entry = entry(script);
+        entry["protocolVersion"] = json!(version);
+        entry
+    };
+    let (both, old) = (Script::new(), Script::new().legacy());
+    let fleet = start(&servers(json!({
+        "older": pinned("2025-06-18", &both),
+        "newest": pinned("2026-07-28", &both),
+        "refused": pinned("2026-07-28", &old),
+    })));
+    fleet.tried().await;
+    let statuses = tools(&fleet).statuses();
+    let of = |name: &str| statuses.iter().find(|status| status.name == name).unwrap();
+    assert_eq!(of("older").protocol_version.as_deref(), Some("2025-06-18"));
+    assert_eq!(of("newest").protocol_version.as_deref(), Some("2026-07-28"));
+    let error = of("refused").last_error.as_ref().unwrap();
+    assert!(
+        error.message.contains("does not support the configured `protocolVersion`"),
+        "{error:?}"
+    );
+    fleet.stop().await;
+}

@@ -54,6 +54,7 @@ pub(crate) async fn connect((program, args): (String, Vec<String>)) -> Connectio
         launch: Launch { program, args, env, cwd: None },
         client: Client::new("test", Host::default()),
         known_era: None,
+        only_era: None,
         offer: ProtocolVersion::LATEST_WITH_INITIALIZE,
         timeout: Duration::from_secs(120),
         log: ServerLog::none(),

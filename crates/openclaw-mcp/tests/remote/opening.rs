@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
-use openclaw_config::HttpFlavour;
+use openclaw_config::{HttpFlavour, ProtocolVersion};
 use openclaw_mcp::connection::era::Era;
-use openclaw_mcp::connection::remote::{HttpTransport, NegotiatedProtocol, RemoteError, Step};
+use openclaw_mcp::connection::remote::{
+    HttpTransport, NegotiatedProtocol, RemoteError, RemotePlan, Step,
+};
 use openclaw_mcp::wire::ReachProblem;
 use openclaw_testkit::{Discover, Fault, On, Script, TestServer};
 use tokio::net::TcpSocket;
@@ -280,4 +282,21 @@ async fn nothing_is_left_of_a_connection_that_was_closed_failed_or_dropped() {
     let waiting = open(plan(server.url()));
     assert!(tokio::time::timeout(Duration::from_secs(1), Box::pin(waiting)).await.is_err());
     nothing_is_left().await;
+}
+
+#[tokio::test]
+async fn a_pinned_version_is_the_only_one_that_is_offered() {
+    let connection = Connection::open_with(Script::new(), |plan| {
+        plan.only = Some(ProtocolVersion::V20250618.into());
+    })
+    .await;
+    assert_eq!(connection.opened.version.as_deref(), Some("2025-06-18"));
+    assert_eq!(connection.echo("hello").await, "hello");
+    let recording = connection.close().await;
+    assert_eq!(recording.of_method("server/discover").len(), 0);
+
+    let server = TestServer::http(&Script::new().legacy());
+    let only = Some(ProtocolVersion::V20260728.into());
+    let refused = open(RemotePlan { only, ..plan(server.url()) }).await;
+    assert!(refused.is_err());
 }

@@ -35,6 +35,7 @@ pub(crate) fn plan(url: &str) -> RemotePlan {
         network: Network::default(),
         client: client(),
         known: None,
+        only: None,
         timeout: Duration::from_secs(60),
         log: ServerLog::none(),
     }

@@ -55,6 +55,13 @@ impl Way {
     fn all(plan: &RemotePlan) -> &'static [Self] {
         match (plan.config.flavour, plan.known) {
             (HttpFlavour::Sse, _) => &[Self::Sse],
+            _ if plan.only_era() == Some(Era::Modern) => &[Self::Modern],
+            (_, Some(NegotiatedProtocol { flavour: HttpTransport::Sse, .. }))
+                if plan.only_era() == Some(Era::Legacy) =>
+            {
+                &[Self::Sse, Self::Streamable, Self::Sse]
+            }
+            _ if plan.only_era() == Some(Era::Legacy) => &[Self::Streamable, Self::Sse],
             (_, Some(NegotiatedProtocol { flavour: HttpTransport::Sse, .. })) => {
                 &[Self::Sse, Self::Modern, Self::Streamable, Self::Sse]
             }
@@ -88,6 +95,20 @@ impl Way {
     }
 }
 
+impl RemotePlan {
+    fn only_era(&self) -> Option<Era> {
+        self.only.as_ref().map(|only| only.era)
+    }
+
+    /// Returns the versions to offer in the handshake, in order.
+    fn versions(&self) -> Vec<ProtocolVersion> {
+        match self.only.as_ref().filter(|only| only.era == Era::Legacy) {
+            Some(only) => vec![only.version.clone()],
+            None => VERSIONS.to_vec(),
+        }
+    }
+}
+
 /// Tries the protocols one after the other. `step` is set to the current step.
 pub(super) async fn meet(
     opening: &HttpSlowLane,
@@ -112,7 +133,7 @@ pub(super) async fn meet(
         *step = way.step();
         let tried = match way {
             Way::Modern => {
-                let is_last = ways[..place].contains(way);
+                let is_last = ways[..place].contains(way) || ways.len() == 1;
                 // Of two equal timeouts either may fire first; it must be the caller's.
                 let patience = if is_last { 2 * plan.timeout } else { PROBE };
                 discover(opening, plan, patience).await
@@ -263,7 +284,7 @@ async fn initialize(
 ) -> Result<Option<HandshakeResponse>, CallError> {
     opening.wire().speak_legacy();
     let mut first = None;
-    for version in VERSIONS {
+    for version in plan.versions() {
         match opening.wire().shake_hands(&era::introduction(&plan.client, version)).await {
             Ok(result) => return Ok(Some(HandshakeResponse { method: "initialize", result })),
             Err(error) if may_like_an_older_version(&error) => first = first.or(Some(error)),
@@ -287,7 +308,7 @@ async fn over_sse(
     // The caller enforces the timeout; of two equal timeouts either could fire first.
     let limits = Limits { timeout: 2 * plan.timeout, cap: 2 * plan.timeout };
     let mut first = None;
-    for version in VERSIONS {
+    for version in plan.versions() {
         match lane.request("initialize", &era::introduction(&plan.client, version), limits).await {
             Ok(result) => {
                 opening.wire().agreed(&agreed_version(&result).unwrap_or_default());

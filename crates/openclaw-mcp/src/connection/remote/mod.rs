@@ -27,7 +27,7 @@ use rmcp::{ClientHandler, RoleClient};
 use serde::{Deserialize, Serialize};
 use tokio::time::{Instant, timeout_at};
 
-use crate::connection::era::Era;
+use crate::connection::era::{Era, PinnedVersion};
 use crate::connection::service::{self, AnyLane};
 use crate::connection::{local, tasks};
 use crate::server::log::ServerLog;
@@ -51,6 +51,8 @@ pub struct RemotePlan {
     pub client: ClientConfig,
     /// The protocol that was negotiated last time.
     pub known: Option<NegotiatedProtocol>,
+    /// The only protocol version to use, if one is configured.
+    pub only: Option<PinnedVersion>,
     /// Timeout for connecting and the handshake together.
     pub timeout: Duration,
     /// The server's log, which redacts secrets from messages.
