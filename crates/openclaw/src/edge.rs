@@ -1,5 +1,6 @@
 //! The only place that reads the environment of the process; it is passed to everything else.
 
+use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -22,12 +23,40 @@ pub(crate) const GUARD_ARGUMENT: &str = "__guard";
 /// As the first argument, reads a PDF from stdin and writes its text to stdout.
 pub(crate) const PDF_ARGUMENT: &str = "__pdf-text";
 
+/// Set by the completion script of a shell, to the name of the shell.
+pub(crate) const COMPLETE_VARIABLE: &str = "OPENCLAW_COMPLETE";
+/// Set by the completion scripts of some shells, to the index of the word to complete.
+const COMPLETE_INDEX: &str = "_CLAP_COMPLETE_INDEX";
+
 /// Variables with the URL of a proxy, in upper or lower case. They may contain a password, and are
 /// read by libraries, too.
 const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
 /// The highest limit of servers and tools of an editor's session, as in the configuration.
 const MAX_EDITOR_LIMIT: usize = 1_000;
+
+/// What a shell wants completed.
+pub(crate) struct CompletionRequest {
+    /// The name of the shell.
+    pub(crate) shell: String,
+    /// The words of the command line, the program first.
+    pub(crate) words: Vec<OsString>,
+    /// The index of the word to complete.
+    pub(crate) index: usize,
+}
+
+impl CompletionRequest {
+    /// Returns the request of the shell that has started this process to complete a line.
+    pub(crate) fn of_this_process() -> Option<Self> {
+        let shell = variable(COMPLETE_VARIABLE).filter(|shell| !shell.is_empty())?;
+        let words = std::env::args_os().skip_while(|word| word != "--").skip(1);
+        let words: Vec<OsString> = words.collect();
+        let index = variable(COMPLETE_INDEX).and_then(|index| index.parse().ok());
+        // Shells pass an empty word where one begins; zsh leaves it out.
+        let index = index.unwrap_or(words.len().saturating_sub(1)).min(words.len());
+        Some(Self { shell, words, index })
+    }
+}
 
 /// The environment of this process.
 pub(crate) struct Edge {

@@ -3,6 +3,7 @@
 
 mod cli;
 mod commands;
+mod completion;
 mod edge;
 mod error;
 mod exit;
@@ -15,11 +16,10 @@ mod typed_ahead;
 
 use std::time::Duration;
 
-use clap::Parser as _;
 use openclaw_secrets::Redactor;
 
 use crate::cli::Cli;
-use crate::edge::Edge;
+use crate::edge::{CompletionRequest, Edge};
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -42,9 +42,14 @@ fn main() -> std::process::ExitCode {
     if std::env::args_os().nth(1).is_some_and(|first| first == edge::PDF_ARGUMENT) {
         return read_pdf();
     }
+    if let Some(request) = CompletionRequest::of_this_process() {
+        let edge = Edge::of_this_process(Redactor::new());
+        completion::run(request, &edge, &mut std::io::stdout().lock());
+        return Exit::Ok.into();
+    }
     let redactor = Redactor::new();
     logging::redact_panics(&redactor);
-    let cli = match Cli::try_parse() {
+    let cli = match Cli::read(std::env::args_os()) {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };

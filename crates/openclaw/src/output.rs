@@ -70,6 +70,13 @@ impl Output {
         is_terminal.then(|| usize::from(self.width()))
     }
 
+    /// The number of lines of the terminal; `None` if stdout is not a terminal.
+    pub(crate) fn lines(&self) -> Option<usize> {
+        let size =
+            terminal_size::terminal_size_of(io::stdout()).filter(|_| self.columns().is_some());
+        size.map(|(_, height)| height.0.into())
+    }
+
     /// Writes a terminal control sequence, even if colours are off.
     pub(crate) fn command(&mut self, sequence: &str) {
         self.flush();

@@ -4,6 +4,7 @@
 
 use std::fs;
 use std::io::Read as _;
+use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Output, Stdio};
 
 fn openclaw(args: &[&str]) -> Command {
@@ -101,8 +102,66 @@ fn every_shell_has_completions() {
         let output = run(&["completions", shell]);
         assert!(output.status.success());
         let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.contains("validate"), "{shell}: {text}");
+        assert!(text.contains("OPENCLAW_COMPLETE"), "{shell}: {text}");
     }
+}
+
+/// Returns the candidates for the last of these words, as a shell gets them.
+fn completed(state: &Path, shell: &str, words: &[&str]) -> Vec<String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_openclaw"))
+        .arg("--")
+        .arg("openclaw")
+        .args(words)
+        .env("OPENCLAW_COMPLETE", shell)
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+        .env("OPENCLAW_STATE_DIR", state)
+        .env_remove("OPENCLAW_CONFIG_PATH")
+        .output()
+        .unwrap();
+    assert!(output.status.success() && output.stderr.is_empty(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.split(['\u{b}', '\n']).filter(|it| !it.is_empty()).map(str::to_owned).collect()
+}
+
+#[test]
+fn names_are_completed_from_what_is_remembered() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path();
+    let bash = |words: &[&str]| completed(state, "bash", words);
+    // Before the server has run, only its name is known.
+    assert_eq!(bash(&["mcp", "call", ""]), ["demo"]);
+    assert_eq!(bash(&["mcp", "call", "demo", ""]), Vec::<String>::new());
+    let called = Command::new(env!("CARGO_BIN_EXE_openclaw"))
+        .args(["mcp", "call", "demo", "add", "a=1", "b=2"])
+        .env("OPENCLAW_STATE_DIR", state)
+        .env("OPENCLAW_KEYCHAIN", "off")
+        .env_remove("OPENCLAW_CONFIG_PATH")
+        .output()
+        .unwrap();
+    assert!(called.status.success(), "{called:?}");
+    assert_eq!(bash(&["mcp", "call", "demo", ""]), ["echo", "add", "now", "count"]);
+    assert_eq!(bash(&["mcp", "call", "demo", "add", "a=1", ""]), ["b="]);
+    assert_eq!(bash(&["mcp", "call", "demo.a"]), ["demo.add"]);
+    assert_eq!(bash(&["mcp", "call", "demo.add", ""]), ["a=", "b="]);
+    assert_eq!(bash(&["mcp", "tools", "demo", "e"]), ["echo"]);
+    assert_eq!(bash(&["mcp", "status", "d"]), ["demo"]);
+    assert_eq!(bash(&["mcp", "prompt", "demo", ""]), ["summarise-notes"]);
+    assert_eq!(bash(&["agent", "--agent", ""]), ["main"]);
+    // A word that bash has split at its colon: only the last piece is replaced.
+    assert_eq!(bash(&["mcp", "read", "demo", "demo", ":", ""]), ["//notes"]);
+    let fish = completed(state, "fish", &["mcp", "call", "demo", "n"]);
+    assert_eq!(fish, ["now\tReturns the time, as 2026-07-28T12:00:00Z."]);
+    let zsh = completed(state, "zsh", &["mcp", "read", "demo", "demo"]);
+    assert!(zsh[0].starts_with("demo\\://notes:"), "{zsh:?}");
+}
+
+#[test]
+fn options_are_completed_only_after_a_dash() {
+    let folder = tempfile::tempdir().unwrap();
+    let bash = |words: &[&str]| completed(folder.path(), "bash", words);
+    assert_eq!(bash(&["config", "validate", ""]).iter().find(|it| it.starts_with('-')), None);
+    assert!(bash(&["config", "validate", "--st"]).contains(&"--strict".to_owned()));
+    assert!(bash(&["mc"]).contains(&"mcp".to_owned()));
 }
 
 #[test]

@@ -7,16 +7,18 @@ use serde_json::{Map, Value};
 /// Maximum nesting of references and variants.
 const MAX_REFERENCES: usize = 16;
 
-/// Adds text arguments to the arguments of a tool with this schema.
+/// Adds text arguments to the arguments of a tool with this schema. A key that begins with `--` must
+/// be one of the tool, which may be spelled with dashes instead of underscores or capitals.
 ///
 /// # Errors
-/// Names the argument that does not fit or is given twice.
+/// Names the argument that does not fit, is unknown or is given twice.
 pub fn fit_texts(
     mut arguments: Map<String, Value>,
     texts: &BTreeMap<String, String>,
     schema: &Map<String, Value>,
 ) -> Result<Map<String, Value>, String> {
-    for (key, text) in texts {
+    for (written, text) in texts {
+        let key = &key_of(written, schema)?;
         let value = ExpectedValue::of(key, schema)
             .value(text)
             .map_err(|kind| format!("`{key}` expects {kind}; use `{key}:=…` to pass JSON"))?;
@@ -25,6 +27,32 @@ pub fn fit_texts(
         }
     }
     Ok(arguments)
+}
+
+/// Returns the name of an argument that was given as `--name`. Other names are returned as they are.
+fn key_of(written: &str, schema: &Map<String, Value>) -> Result<String, String> {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    let has = |key: &str| properties.is_some_and(|properties| properties.contains_key(key));
+    let Some(name) = written.strip_prefix("--").filter(|_| !has(written)) else {
+        return Ok(written.to_owned());
+    };
+    if has(name) {
+        return Ok(name.to_owned());
+    }
+    let folded = |key: &str| key.replace(['-', '_'], "").to_lowercase();
+    let names: Vec<&String> = properties.into_iter().flat_map(Map::keys).collect();
+    let alike: Vec<&&String> = names.iter().filter(|key| folded(key) == folded(name)).collect();
+    if let [only] = alike[..] {
+        return Ok((**only).clone());
+    }
+    // A schema that names no property may take any.
+    if names.is_empty() && schema.get("additionalProperties") != Some(&Value::Bool(false)) {
+        return Ok(name.to_owned());
+    }
+    let names: Vec<&str> = names.into_iter().map(String::as_str).collect();
+    let similar = openclaw_config::nearest(name, &names);
+    let similar = similar.map(|similar| format!("; did you mean `--{similar}`?"));
+    Err(format!("the tool has no argument `{name}`{}", similar.unwrap_or_default()))
 }
 
 /// What a schema allows for a key.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
+use openclaw_config::ProtocolVersion;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::library::Request;
 use openclaw_mcp::fleet::agent::AgentTools;
@@ -13,7 +14,7 @@ use openclaw_mcp::fleet::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::LeftOut;
 use openclaw_mcp::inventory::listing::ListedPrompt;
 use openclaw_protocol::Scope;
-use openclaw_protocol::mcp::{CallParams, Outcome, PromptParams, ReadParams};
+use openclaw_protocol::mcp::{CallParams, Outcome, Part, PromptParams, ReadParams};
 use openclaw_tools::pipeline::{Lookup, Refusal};
 use openclaw_tools::{
     Call, CallContext, CallOptions, Consent, Failure, Fallback, Fingerprint, NoApprover,
@@ -34,6 +35,10 @@ const NAME_CHARS: usize = 100;
 const SEARCH: Duration = Duration::from_secs(30);
 /// Maximum timeout of a call.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
+/// The version without a handshake, in which servers cannot send requests of their own.
+const NEWEST: &str = ProtocolVersion::V20260728.as_str();
+/// The newest version with a handshake.
+const LAST_WITH_HANDSHAKE: &str = ProtocolVersion::V20251125.as_str();
 /// Users and programs may request content that models do not see.
 const EVERYTHING: CallOptions<'_> = CallOptions {
     watcher: None,
@@ -134,7 +139,25 @@ pub async fn call(
     {
         outcome.warnings.push(format!("approved for this call only: {unsaved}"));
     }
+    let server = outcome.details.server.as_deref().and_then(|name| agent.server(name));
+    let status = server.map(|server| server.status());
+    let version = status.as_ref().and_then(|status| status.protocol_version.as_deref());
+    let hint = version.and_then(|version| other_version(&outcome, version));
+    outcome.warnings.extend(hint);
     Ok(outcome)
+}
+
+/// The hint for a tool that fails because of the protocol version of its connection. There is no
+/// error code for that: servers name the version in the text of the result.
+fn other_version(outcome: &Outcome, version: &str) -> Option<String> {
+    let names_it = |part: &Part| matches!(part, Part::Text { text, .. } if text.contains(version));
+    if version != NEWEST || !outcome.is_error || !outcome.content.iter().any(names_it) {
+        return None;
+    }
+    Some(format!(
+        "the connection uses protocol version {NEWEST}; if the server offers this in an older version \
+         only, set `protocolVersion: \"{LAST_WITH_HANDSHAKE}\"` in its entry"
+    ))
 }
 
 /// Merges the arguments with those given as text.
@@ -285,7 +308,8 @@ pub async fn find(
     server: Option<&str>,
     name: &str,
 ) -> Result<Arc<CatalogueTool>, Problem> {
-    if let Some(server) = server {
+    let of_server = server.map(|server| (server, name)).or_else(|| dotted(agent, name));
+    if let Some((server, name)) = of_server {
         ready(agent, server).await?;
         let found = known(agent, Some(server), name);
         return found.ok_or_else(|| unknown_tool(agent, server, name));
@@ -319,6 +343,23 @@ pub async fn find(
     };
     let message = format!("unknown server or tool `{}`", outside(name));
     Err(Problem::new(ProblemKind::UnknownTool, message).hint(hint))
+}
+
+/// Splits `SERVER.TOOL`, unless it is the name of a tool or server itself. Names of servers may
+/// contain dots, too: the longest that exists is meant.
+fn dotted<'n>(agent: &AgentTools, name: &'n str) -> Option<(&'n str, &'n str)> {
+    if !name.contains('.') || agent.catalogue().get(name).is_some() {
+        return None;
+    }
+    let statuses = agent.statuses();
+    let is_server = |name: &str| statuses.iter().any(|status| status.name == name);
+    if is_server(name) {
+        return None;
+    }
+    let mut places: Vec<usize> = name.match_indices('.').map(|(at, _)| at).collect();
+    places.reverse();
+    let mut parts = places.into_iter().map(|at| (&name[..at], &name[at + 1..]));
+    parts.find(|(server, tool)| !tool.is_empty() && is_server(server))
 }
 
 fn unknown_tool(agent: &AgentTools, server: &str, name: &str) -> Problem {

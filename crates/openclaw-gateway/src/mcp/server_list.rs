@@ -102,7 +102,7 @@ fn entry(status: &ServerStatus, column: usize, style: &ListStyle) -> String {
 
 /// What follows the state. Where it is narrow, the number of tools matters more than the kind of login.
 fn after_state(status: &ServerStatus, room: usize) -> String {
-    let (auth, tools) = (auth(status.auth), status.tools);
+    let (auth, tools) = (auth(status), status.tools);
     let with_expiry = expiry(status.token_expires_at_ms)
         .map(|at| format!(" | Auth: {auth} until {at} | Tools: {tools}"));
     let all = format!(" | Auth: {auth} | Tools: {tools}");
@@ -156,7 +156,7 @@ pub fn status_rows(
         ("Program", text(status.program.as_deref())),
         ("Protocol", text(status.protocol_version.as_deref())),
         ("Session", text(status.session_id.as_deref())),
-        ("Auth", auth(status.auth).to_owned()),
+        ("Auth", auth(status).to_owned()),
     ];
     match login {
         Some(login) => rows.extend(login_rows(login)),

@@ -80,8 +80,9 @@ pub fn summary(status: &ServerStatus) -> String {
 
 /// The text for a server's authentication.
 #[must_use]
-pub(super) fn auth(auth: AuthKind) -> &'static str {
-    match auth {
+pub(super) fn auth(status: &ServerStatus) -> &'static str {
+    match status.auth {
+        AuthKind::None if status.state == ServerState::NeedsAuth => "Not logged in",
         AuthKind::None => "None",
         AuthKind::ApiKey => "API Key",
         AuthKind::Header => "Header",
@@ -151,6 +152,12 @@ mod tests {
     fn status(state: ServerState) -> ServerStatus {
         let (name, target) = ("x".to_owned(), String::new());
         ServerStatus::new(name, state, TransportKind::Stdio, target, AuthKind::None)
+    }
+
+    #[test]
+    fn a_server_that_needs_a_login_is_not_shown_as_without_one() {
+        assert_eq!(auth(&status(ServerState::NeedsAuth)), "Not logged in");
+        assert_eq!(auth(&status(ServerState::Ready)), "None");
     }
 
     #[test]

@@ -30,8 +30,14 @@ pub(crate) struct LoginArgs {
     /// Do not open a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Request this scope, too; can be repeated
-    #[arg(long = "scope", value_name = "SCOPE", conflicts_with = "code")]
+    /// Request this scope, too; can be repeated, or several with commas
+    #[arg(
+        long = "scope",
+        alias = "scopes",
+        value_name = "SCOPE",
+        value_delimiter = ',',
+        conflicts_with = "code"
+    )]
     pub(crate) scopes: Vec<String>,
     #[command(flatten)]
     pub(crate) context: ContextArgs,

@@ -1,7 +1,8 @@
 //! The command line of `openclaw mcp`.
 
-use clap::{ArgGroup, Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum};
 
+use super::add::{AddArgs, AddJsonArgs, GetArgs, NameArgs};
 use super::auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
 use super::install::{InstallArgs, InstallTarget};
 use super::mcp_server::McpServerArgs;
@@ -46,31 +47,37 @@ pub(crate) enum McpCommand {
     /// Print the client metadata document, for authorization servers
     ClientMetadata(ClientMetadataArgs),
     /// List the configured servers
+    #[command(visible_alias = "ls")]
     List(ListArgs),
     /// Add a server to the configuration file
-    #[command(after_help = "Examples:
-  openclaw mcp add time -- uvx mcp-server-time
-  openclaw mcp add github --url https://api.example.com/mcp \\
-    --header 'Authorization: Bearer secret://env/GITHUB_TOKEN'
-  openclaw mcp add mail --env PASSWORD=secret://keychain/mail -- mail-mcp -v
-
-Comments, order and formatting of the file are kept. Nothing is written if the result would have \
-errors. Then the connection is tested; the entry is kept even if the test fails. If the server \
-requires a login, you can log in right away.
-
-Exit codes: 0 added, 1 the name is taken, 2 wrong usage, 78 the configuration has errors.")]
     Add(AddArgs),
+    /// Add a server from JSON, as other programs write it
+    AddJson(AddJsonArgs),
+    /// Show the settings of a server
+    Get(GetArgs),
     /// Remove a server from the configuration file
-    #[command(after_help = "Example:
+    #[command(
+        visible_alias = "rm",
+        after_help = "Example:
   openclaw mcp remove files
 
 All entries of that name in the file are removed.
 
-Exit codes: 0 removed, 1 no such server, 78 the configuration has errors.")]
-    Remove {
-        /// The server's name
-        name: String,
-    },
+Exit codes: 0 removed, 1 no such server, 78 the configuration has errors."
+    )]
+    Remove(NameArgs),
+    /// Enable a server in the configuration file
+    #[command(after_help = "Example:
+  openclaw mcp enable files
+
+Exit codes: 0 enabled, 1 no such server, 78 the configuration has errors.")]
+    Enable(NameArgs),
+    /// Disable a server in the configuration file; its entry is kept
+    #[command(after_help = "Example:
+  openclaw mcp disable files
+
+Exit codes: 0 disabled, 1 no such server, 78 the configuration has errors.")]
+    Disable(NameArgs),
     /// Add a remote server by its URL; its name is derived from the URL
     #[command(after_help = "Examples:
   openclaw mcp connect https://mcp.example.com/mcp
@@ -97,7 +104,8 @@ Exit codes: 0 added, 1 already configured, 2 wrong usage, 78 the configuration h
   openclaw mcp import github files         Import these two
   openclaw mcp import --dry-run --json     Show what would be added, as JSON
 
-The files of other programs are never changed. Both the user's files and those in the current folder are read.
+Programs: Claude Code, Claude Desktop, Cursor, VS Code, Codex, Windsurf, Zed, Gemini CLI, opencode, goose, \
+Amp and JetBrains IDEs. Their files are never changed. Both the user's files and those in the current folder are read.
 
 Exit codes: 0 success, 1 a chosen server cannot be added, 2 wrong usage, 78 the configuration has \
 errors. `--all` skips servers that cannot be added, and reports them.")]
@@ -113,46 +121,6 @@ Exit codes: 0 removed, or not installed, 1 not changed, 2 wrong usage.")]
     Uninstall(InstallTarget),
     /// Serve an MCP client, like `openclaw mcp-server`
     Serve(McpServerArgs),
-}
-
-#[derive(Debug, Args)]
-#[command(group(ArgGroup::new("target").required(true).args(["url", "command"])))]
-pub(crate) struct AddArgs {
-    /// The server's name: letters, digits, `.`, `_` and `-`
-    pub(crate) name: String,
-    /// The URL of a remote server
-    #[arg(long)]
-    pub(crate) url: Option<String>,
-    /// The program to run, and its arguments, after `--`
-    #[arg(last = true)]
-    pub(crate) command: Vec<String>,
-    /// An environment variable for the program; the value may be a secret:// reference
-    #[arg(long, value_name = "NAME=VALUE")]
-    pub(crate) env: Vec<String>,
-    /// An HTTP header to send with every request; the value may contain secret:// references
-    #[arg(long, value_name = "NAME: VALUE")]
-    pub(crate) header: Vec<String>,
-    /// The transport [default: derived from the other options]
-    #[arg(long, value_name = "KIND")]
-    pub(crate) transport: Option<TransportArg>,
-    /// The folder to run the program in
-    #[arg(long, value_name = "FOLDER")]
-    pub(crate) cwd: Option<String>,
-    /// Connect only when a tool is first used
-    #[arg(long)]
-    pub(crate) lazy: bool,
-    /// Add it as disabled
-    #[arg(long)]
-    pub(crate) disabled: bool,
-    /// Use this prefix instead of the server's name in tool names
-    #[arg(long, value_name = "PREFIX")]
-    pub(crate) tool_prefix: Option<String>,
-    /// Replace a server of the same name
-    #[arg(long)]
-    pub(crate) force: bool,
-    /// Do not test the connection
-    #[arg(long)]
-    pub(crate) no_check: bool,
 }
 
 #[derive(Debug, Args)]
@@ -174,17 +142,6 @@ pub(crate) struct ImportArgs {
     pub(crate) force: bool,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
-pub(crate) enum TransportArg {
-    /// A local process
-    Stdio,
-    /// Streamable HTTP
-    #[value(alias = "streamable-http")]
-    Http,
-    /// Server-sent events, as in protocol version 2024-11-05
-    Sse,
-}
-
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AppArg {
     /// Claude Code
@@ -199,4 +156,16 @@ pub(crate) enum AppArg {
     Codex,
     /// Windsurf
     Windsurf,
+    /// Zed
+    Zed,
+    /// Gemini CLI
+    Gemini,
+    /// opencode
+    Opencode,
+    /// goose
+    Goose,
+    /// Amp
+    Amp,
+    /// JetBrains IDEs
+    Jetbrains,
 }

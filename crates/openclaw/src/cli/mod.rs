@@ -1,25 +1,29 @@
 //! The command line.
 
+mod add;
 mod auth;
 mod front;
 mod install;
 mod mcp;
 mod mcp_server;
+mod pasted;
 mod servers;
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use add::{AddArgs, AddJsonArgs, GetArgs, NameArgs, ScopeArg, TransportArg, WriteArgs};
 pub(crate) use auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
 pub(crate) use front::{
     AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand,
     TokenCommand, TokenScope, TurnArgs,
 };
 pub(crate) use install::{ClientArg, InstallArgs, InstallTarget};
-pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
+pub(crate) use mcp::{AppArg, ImportArgs, McpCommand};
 pub(crate) use mcp_server::{GatewayChoice, HubTools, McpServerArgs};
 pub(crate) use servers::{
     CallArgs, CompleteArgs, ContextArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs,
@@ -62,6 +66,14 @@ pub(crate) struct Cli {
 }
 
 impl Cli {
+    /// Parses a command line, also one that was written for another program.
+    ///
+    /// # Errors
+    /// If it is not valid, or asks for help.
+    pub(crate) fn read(words: impl IntoIterator<Item = OsString>) -> Result<Self, clap::Error> {
+        Self::try_parse_from(pasted::rearranged(words.into_iter().collect()))
+    }
+
     /// The default log level. Commands that talk to servers report failures of servers themselves,
     /// in more detail.
     pub(crate) fn usual_log_level(&self) -> &'static str {
@@ -194,9 +206,11 @@ nothing. It is the default server if there is no configuration file. It exits wh
     DemoServer,
     /// Print completions for a shell
     #[command(after_help = "Examples:
-  source <(openclaw completions bash)
-  openclaw completions zsh > ~/.zfunc/_openclaw
-  openclaw completions fish > ~/.config/fish/completions/openclaw.fish")]
+  source <(openclaw completions bash)       In ~/.bashrc
+  source <(openclaw completions zsh)        In ~/.zshrc, after compinit
+  openclaw completions fish > ~/.config/fish/completions/openclaw.fish
+
+Names of servers, tools, prompts, conversations and agents are completed, too, from what is on the disk.")]
     Completions {
         /// The shell
         shell: Shell,
@@ -301,6 +315,10 @@ mod tests {
         "mcp reload",
         "mcp list",
         "mcp add x --url=y",
+        "mcp add-json x {}",
+        "mcp get x",
+        "mcp enable x",
+        "mcp disable x",
         "mcp remove x",
         "mcp connect x",
         "mcp import --dry-run",

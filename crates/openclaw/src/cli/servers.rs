@@ -51,13 +51,16 @@ pub(crate) struct ServersArgs {
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   openclaw mcp tools
+  openclaw mcp tools demo add
   openclaw mcp tools demo --schema
 
-Exit codes: 0 listed, 2 no such server, 3 no server is available, 77 login required, 78 the \
+Exit codes: 0 listed, 2 no such server or tool, 3 no server is available, 77 login required, 78 the \
 configuration has errors.")]
 pub(crate) struct ToolsArgs {
     /// Only the tools of this server
     pub(crate) server: Option<String>,
+    /// Only this tool, with its arguments
+    pub(crate) tool: Option<String>,
     /// Show the JSON Schema of each tool's arguments
     #[arg(long)]
     pub(crate) schema: bool,
@@ -71,16 +74,18 @@ pub(crate) struct ToolsArgs {
 #[derive(Debug, Args)]
 #[command(
     override_usage = "openclaw mcp call [OPTIONS] <SERVER> <TOOL> [ARGUMENT]...
+       openclaw mcp call [OPTIONS] <SERVER.TOOL> [ARGUMENT]...
        openclaw mcp call [OPTIONS] <NAME> [ARGUMENT]...",
     after_help = "Examples:
   openclaw mcp call demo add a=5 b=7
+  openclaw mcp call demo.add --a 5 --b 7
   openclaw mcp call demo add '{\"a\": 5, \"b\": 7}'
   echo '{\"a\": 5, \"b\": 7}' | openclaw mcp call demo add -
   openclaw mcp call mcp_demo_echo text=@letter.txt
   openclaw mcp call files write path=a.json content:='\"[1, 2]\"'
 
-Arguments are key=value pairs, converted to the types in the tool's schema; key:=JSON passes JSON, \
-key=@FILE passes the text of a file. Or pass all arguments as one JSON object, on the command line \
+Arguments are key=value or --key value, converted to the types in the tool's schema; key:=JSON passes \
+JSON, key=@FILE passes the text of a file. Where --key is an option of this command, use key=value. Or pass all arguments as one JSON object, on the command line \
 or, with `-`, on stdin.
 
 The tool's text goes to stdout and is untrusted; `--raw` shows it as a model would see it. All of \
@@ -90,7 +95,7 @@ Exit codes: 0 success, 1 the tool failed, 2 wrong usage, 3 the server is not ava
 5 timed out, 77 login required, 78 the configuration has errors."
 )]
 pub(crate) struct CallArgs {
-    /// The server; or the full name of the tool, as agents see it
+    /// The server; or SERVER.TOOL; or the full name of the tool, as agents see it
     #[arg(value_name = "SERVER")]
     pub(crate) target: String,
     /// The tool's name on its server, and its arguments

@@ -9,7 +9,7 @@ mod demo_server;
 mod gateway;
 mod hub;
 mod inquiry;
-mod link;
+pub(crate) mod link;
 mod mcp;
 mod mcp_server;
 mod secrets;
@@ -20,7 +20,6 @@ mod talk;
 
 use std::path::Path;
 
-use clap::CommandFactory as _;
 use openclaw_config::{AgentConfig, ChosenBy, Config, Paths, Report, Severity};
 
 use crate::cli::{Cli, Command, ConfigCommand, SecretsCommand};
@@ -34,9 +33,8 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
     let flag = cli.global.config.as_deref();
     match &cli.command {
         Command::Completions { shell } => {
-            let mut text = Vec::new();
-            clap_complete::generate(*shell, &mut Cli::command(), "openclaw", &mut text);
-            output.raw(&text);
+            let script = crate::completion::registration(*shell);
+            output.raw(&script.context("cannot write the script")?);
             Ok(Exit::Ok)
         }
         Command::Config(ConfigCommand::Schema) => {

@@ -74,7 +74,7 @@ fn held_back(agent: &AgentConfig, name: &ServerName) -> Option<String> {
 }
 
 /// Writes settings in three columns: key, value, origin. On a narrow terminal, one line each.
-fn section(settings: &[Setting], file: Option<&str>, output: &mut Output) {
+pub(super) fn section(settings: &[Setting], file: Option<&str>, output: &mut Output) {
     let rows = settings.iter().map(|setting| {
         let value = match &setting.value {
             Value::String(text) => text.clone(),
@@ -142,7 +142,7 @@ fn agent_json(config: &Config, agent: &AgentConfig) -> Value {
     })
 }
 
-fn settings_json(settings: &[Setting]) -> Value {
+pub(super) fn settings_json(settings: &[Setting]) -> Value {
     let by_key = settings.iter().map(|setting| {
         (setting.key.clone(), json!({ "value": setting.value, "origin": setting.origin }))
     });

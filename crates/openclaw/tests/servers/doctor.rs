@@ -102,3 +102,36 @@ fn adding_a_command_with_an_unset_variable_explains_how_to_escape_a_dollar_sign(
     let (_, shown, _) = add("b", "echo $$OPENCLAW_TEST_UNSET");
     assert!(!shown.contains("for a dollar sign"), "{shown}");
 }
+
+#[test]
+fn a_variable_that_such_a_server_reads_and_does_not_get_is_reported() {
+    let entry = |more: Value| {
+        let mut entry = json!({ "command": "sh", "args": ["-c", "exit 1", "kubectl-mcp"] });
+        entry.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        place(&json!({ "x": entry }))
+    };
+    let shown = |place: &Place| {
+        let output = place
+            .command(&["mcp", "doctor", "x"])
+            .env("KUBECONFIG", "/tmp/k")
+            .env("AWS_PROFILE", "work")
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let said = "KUBECONFIG is set in this shell, but not passed on to the server: write \
+                `inheritEnv: [\"KUBECONFIG\"]`";
+    let without = shown(&entry(json!({})));
+    assert!(without.contains(said) && !without.contains("AWS_PROFILE"), "{without}");
+    for more in [json!({ "inheritEnv": ["KUBECONFIG"] }), json!({ "env": { "KUBECONFIG": "/a" } })]
+    {
+        let shown = shown(&entry(more));
+        assert!(!shown.contains("KUBECONFIG"), "{shown}");
+    }
+}
+
+#[test]
+fn a_command_with_its_arguments_in_one_word_is_explained() {
+    let shown = examined(&place(&json!({ "x": { "command": "npx -y some-server" } })));
+    assert!(shown.contains("its arguments into `args`"), "{shown}");
+}

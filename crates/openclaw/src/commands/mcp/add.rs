@@ -1,17 +1,19 @@
-//! `openclaw mcp add`: adds a server to the file.
+//! `openclaw mcp add` and `add-json`: add a server to the file.
 
 use std::path::Path;
 
 use openclaw_config::{Config, Document, Paths, ServerName, Severity};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::arguments::read_text;
 use super::check::{ConnectionTest, check};
+use super::entry;
 use super::login::login;
 use super::screen::Screen;
 use super::server_name;
 use super::terminal::Terminal;
 use super::write::{NewServer, already_exists, exists, put, tell_added};
-use crate::cli::{AddArgs, ContextArgs, LoginArgs, TransportArg};
+use crate::cli::{AddArgs, AddJsonArgs, ContextArgs, LoginArgs, ScopeArg, WriteArgs};
 use crate::commands::block_on;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
@@ -26,15 +28,46 @@ pub(super) fn add(
     output: &mut Output,
 ) -> CommandResult {
     let name = server_name(&args.name)?;
-    let entry = entry(args, edge).map_err(CommandError::usage)?;
+    let entry = entry::of_options(args, edge, output)?;
+    write(NewServer { name, entry }, (args.scope.scope, &args.how), flag, edge, output)
+}
+
+pub(super) fn add_json(
+    args: &AddJsonArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let name = server_name(&args.name)?;
+    let stdin = (args.entry == "-").then(|| read_text(std::io::stdin().lock()));
+    let stdin = stdin.transpose().context("cannot read stdin")?;
+    let entry = entry::of_json(stdin.as_deref().unwrap_or(&args.entry), &args.name)?;
+    write(NewServer { name, entry }, (args.scope.scope, &args.how), flag, edge, output)
+}
+
+fn write(
+    server: NewServer,
+    (scope, how): (Option<ScopeArg>, &WriteArgs),
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
     let paths = edge.paths(flag)?;
-    let replaced = exists(name.as_str(), &paths, edge);
-    if replaced && !args.force {
-        return Err(already_exists(&name, "use `--force` to replace it", &paths, edge));
+    let replaced = exists(server.name.as_str(), &paths, edge);
+    if replaced && !how.force {
+        return Err(already_exists(&server.name, "use `--force` to replace it", &paths, edge));
     }
-    let server = NewServer { name, entry };
-    let server = Added { server: &server, replaced, is_tried: !args.no_check };
+    tell_of_scope(scope, &paths, output);
+    let server = Added { server: &server, replaced, is_tried: !how.no_check };
     add_one(&server, &paths, edge, output)
+}
+
+/// Says that the scope of other programs has no effect.
+pub(super) fn tell_of_scope(scope: Option<ScopeArg>, paths: &Paths, output: &mut Output) {
+    if scope.is_some() {
+        let file = paths.config.display();
+        output.note(&format!("`--scope` has no effect: all servers are in {file}"));
+    }
 }
 
 /// A server to add.
@@ -157,62 +190,4 @@ fn check_address(server: &NewServer, paths: &Paths, edge: &Edge) -> Result<(), C
     };
     let hint = error.advice().unwrap_or("write it in full: `https://example.com/mcp`");
     Err(CommandError::usage("invalid URL").cause(error.message()).hint(hint))
-}
-
-/// Returns the entry for the file. Errors do not contain the value: it may be a credential.
-fn entry(args: &AddArgs, edge: &Edge) -> Result<Value, &'static str> {
-    let mut entry = Map::new();
-    let mut set = |key: &str, value: Value| drop(entry.insert(key.to_owned(), value));
-    if args.disabled {
-        set("enabled", json!(false));
-    }
-    if let Some(transport) = args.transport {
-        set("transport", json!(transport_word(transport)));
-    }
-    if let Some(url) = &args.url {
-        set("url", json!(url));
-    }
-    if let [command, rest @ ..] = &args.command[..] {
-        // A relative path is relative to the current folder of the user.
-        let is_here = command.starts_with("./") || command.starts_with("../");
-        set("command", json!(if is_here { edge.absolute(command) } else { command.clone() }));
-        if !rest.is_empty() {
-            set("args", json!(rest));
-        }
-    }
-    if !args.env.is_empty() {
-        set("env", pairs(&args.env, '=').ok_or("`--env` expects NAME=VALUE")?);
-    }
-    if let Some(cwd) = &args.cwd {
-        let is_named = cwd.starts_with(['~', '$']);
-        set("cwd", json!(if is_named { cwd.clone() } else { edge.absolute(cwd) }));
-    }
-    if !args.header.is_empty() {
-        set("headers", pairs(&args.header, ':').ok_or("`--header` expects 'NAME: VALUE'")?);
-    }
-    if args.lazy {
-        set("lazy", json!(true));
-    }
-    if let Some(prefix) = &args.tool_prefix {
-        set("toolPrefix", json!(prefix));
-    }
-    Ok(Value::Object(entry))
-}
-
-fn pairs(written: &[String], separator: char) -> Option<Value> {
-    let pair = |text: &String| {
-        let (name, value) = text.split_once(separator)?;
-        // Spaces around a header's value are not part of it; those of a variable's value are.
-        let value = if separator == ':' { value.trim() } else { value };
-        Some((name.trim().to_owned(), json!(value)))
-    };
-    written.iter().map(pair).collect::<Option<Map<String, Value>>>().map(Value::Object)
-}
-
-fn transport_word(transport: TransportArg) -> &'static str {
-    match transport {
-        TransportArg::Stdio => "stdio",
-        TransportArg::Http => "http",
-        TransportArg::Sse => "sse",
-    }
 }

@@ -22,7 +22,12 @@ pub(super) struct Sources<'a> {
 
 /// Whether a word is an argument, not a name.
 pub(super) fn is_argument(word: &str) -> bool {
-    word == "-" || word.starts_with('{') || word.contains('=')
+    word == "-" || word.starts_with('{') || word.contains('=') || is_option(word)
+}
+
+/// Whether a word begins an argument of the form `--key value`.
+fn is_option(word: &str) -> bool {
+    word.len() > 2 && word.starts_with("--")
 }
 
 /// Whether a word contains all arguments.
@@ -50,8 +55,16 @@ pub(super) fn read(words: &[String], sources: Sources<'_>) -> Result<Given, Stri
             given.values = object(only, "the argument")?;
         }
         _ => {
-            for word in words {
-                given.add(word, sources.file)?;
+            let mut words = words.iter().peekable();
+            while let Some(word) = words.next() {
+                if !is_option(word) || word.contains('=') {
+                    given.add(word, sources.file)?;
+                    continue;
+                }
+                // A key without a value is a flag.
+                let value = words.next_if(|next| !is_option(next));
+                let value = value.map_or("true", String::as_str);
+                given.add(&format!("{word}={value}"), sources.file)?;
             }
         }
     }
@@ -59,7 +72,8 @@ pub(super) fn read(words: &[String], sources: Sources<'_>) -> Result<Given, Stri
 }
 
 impl Given {
-    /// Adds `key=text`, `key=@file` or `key:=JSON`.
+    /// Adds `key=text`, `key=@file` or `key:=JSON`. The dashes of `--key` are kept: the gateway
+    /// then only accepts a key that the tool has.
     fn add(
         &mut self,
         word: &str,

@@ -8,6 +8,9 @@ mod check;
 mod client_metadata;
 mod connect;
 mod doctor;
+mod enable;
+mod entry;
+mod get;
 mod import;
 mod install;
 mod library;
@@ -16,6 +19,7 @@ mod live;
 mod login;
 mod logout;
 mod logs;
+mod parameters;
 mod refresh;
 mod reload;
 mod remove;
@@ -49,7 +53,11 @@ pub(crate) fn run(
 ) -> CommandResult {
     match command {
         McpCommand::Add(args) => add::add(args, flag, edge, output),
-        McpCommand::Remove { name } => remove::remove(name, flag, edge, output),
+        McpCommand::AddJson(args) => add::add_json(args, flag, edge, output),
+        McpCommand::Get(args) => get::get(args, flag, edge, output),
+        McpCommand::Remove(args) => remove::remove(args, flag, edge, output),
+        McpCommand::Enable(args) => enable::set(args, true, flag, edge, output),
+        McpCommand::Disable(args) => enable::set(args, false, flag, edge, output),
         McpCommand::Connect { url, name, no_check } => {
             connect::connect(url, name.as_deref(), !no_check, flag, edge, output)
         }

@@ -2,12 +2,14 @@
 
 use std::path::Path;
 
-use openclaw_config::{Config, Paths};
+use openclaw_config::{Config, Document, Paths};
 use openclaw_mcp::store::pins::Pins;
 use serde_json::json;
 
+use super::add::tell_of_scope;
 use super::standing;
 use super::write::{open, save, take_turn};
+use crate::cli::NameArgs;
 use crate::commands::link::keep;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -15,18 +17,19 @@ use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, Output};
 
 pub(super) fn remove(
-    name: &str,
+    args: &NameArgs,
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
+    let name = args.name.as_str();
     let paths = edge.paths(flag)?;
+    tell_of_scope(args.scope.scope, &paths, output);
     let _turn = take_turn(&paths);
     let document = open(&paths, edge)?;
     let removed = document.remove_server(name);
     if removed.is_empty() {
-        let known = document.servers().into_iter().map(|(name, _)| name).collect();
-        return Err(not_found(name, known, &paths, edge));
+        return Err(not_found(name, &document, "remove it there", &paths, edge));
     }
     save(&document, &paths, edge)?;
     forget_approvals(name, &paths, output);
@@ -56,7 +59,15 @@ fn forget_approvals(name: &str, paths: &Paths, output: &mut Output) {
     }
 }
 
-fn not_found(name: &str, mut known: Vec<String>, paths: &Paths, edge: &Edge) -> CommandError {
+/// The error for a server that is not in the file. `there` says what to do in the file that it is in.
+pub(super) fn not_found(
+    name: &str,
+    document: &Document,
+    there: &str,
+    paths: &Paths,
+    edge: &Edge,
+) -> CommandError {
+    let mut known: Vec<String> = document.servers().into_iter().map(|(name, _)| name).collect();
     let config = edge.load(&paths.config).config;
     if let Some((config, place)) = config.and_then(|it| origin(&it, name).map(|at| (it, at))) {
         // It is in an included file, or built in, which this command does not change.
@@ -65,7 +76,7 @@ fn not_found(name: &str, mut known: Vec<String>, paths: &Paths, edge: &Edge) -> 
                 "server `{name}` is defined in {place}, not in {}",
                 file.display()
             ))
-            .hint("remove it there"),
+            .hint(there),
             None => CommandError::failed(format!("server `{name}` is built in"))
                 .hint("run `openclaw mcp add`: the first added server replaces it"),
         };

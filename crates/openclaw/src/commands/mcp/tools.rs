@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use comfy_table::{Cell, Color};
+use comfy_table::{Attribute, Cell, Color};
 use openclaw_content::{Untrusted, clean_line, wrap_words};
 use openclaw_protocol::mcp::{LeftOut, ListParams, Missing, Tool, ToolsResult};
 use openclaw_protocol::rpc;
+use serde_json::Value;
 
+use super::parameters;
 use super::shell::with_result;
 use crate::cli::ToolsArgs;
 use crate::edge::Edge;
@@ -19,6 +21,12 @@ use crate::output::{BAD, Column, FAINT, Output, STRONG, cut, fit, plural, printa
 const DESCRIPTION_CHARS: usize = 400;
 /// The name, which is rarely truncated, and the description.
 const COLUMNS: [Column; 2] = [Column { widths: [64, 64], cut }, Column { widths: [10, 10], cut }];
+/// The maximum length of the description of a tool that is shown alone.
+const WHOLE_CHARS: usize = 10_000;
+/// The maximum width of a paragraph.
+const PARAGRAPH: usize = 100;
+/// Below this width, four columns do not fit.
+const NARROW: usize = 70;
 /// The maximum length of a name from a server.
 const NAME_CHARS: usize = 64;
 
@@ -35,8 +43,8 @@ pub(super) fn tools(
     let params = ListParams {
         agent_id: args.context.agent.clone(),
         server: args.server.clone(),
-        tool: None,
-        schema: Some(args.schema),
+        tool: args.tool.clone(),
+        schema: Some(args.schema || args.tool.is_some()),
         raw: Some(args.raw),
     };
     let about = (&args.context, args.server.as_deref());
@@ -53,6 +61,8 @@ fn show(result: &ToolsResult, args: &ToolsArgs, output: &mut Output) -> Exit {
     }
     if tools.is_empty() {
         output.line("No tools.");
+    } else if args.tool.is_some() && !args.schema {
+        tools.iter().for_each(|tool| show_one(tool, output));
     } else if args.schema {
         tools.iter().for_each(|tool| show_schema(tool, output));
     } else {
@@ -93,12 +103,57 @@ fn table(tools: &[Tool], output: &mut Output) {
     }));
 }
 
-fn show_schema(tool: &Tool, output: &mut Output) {
+/// Writes the name, the description and a table of the arguments of one tool.
+fn show_one(tool: &Tool, output: &mut Output) {
+    heading(tool, output);
+    let text = tool.description.as_deref().unwrap_or("(no description)");
+    for line in text.chars().take(WHOLE_CHARS).collect::<String>().lines() {
+        let line = clean_line(Untrusted::new(line), WHOLE_CHARS);
+        wrap_words(&printable(&line), text_width(output)).iter().for_each(|it| output.line(it));
+    }
+    let none = Value::Null;
+    let rows = parameters::rows(tool.input_schema.as_ref().unwrap_or(&none));
+    if rows.is_empty() {
+        output.line("\nNo arguments.");
+        return;
+    }
+    output.line(format_args!("\n{STRONG}Arguments{STRONG:#}"));
+    let room = usize::from(output.width());
+    if room < NARROW {
+        for row in &rows {
+            let parameters::Row { name, kind, remark, description } = row;
+            output
+                .line(format_args!(" {STRONG}{name}{STRONG:#}  {kind}  {FAINT}{remark}{FAINT:#}"));
+            let lines = wrap_words(description, room.saturating_sub(4).max(20));
+            lines.iter().for_each(|line| output.line(format_args!("   {line}")));
+        }
+    } else {
+        output.table(rows.into_iter().map(|row| {
+            let parameters::Row { name, kind, remark, description } = row;
+            let name = Cell::new(name).add_attribute(Attribute::Bold);
+            vec![name, Cell::new(kind), Cell::new(remark), Cell::new(description)]
+        }));
+    }
+    let (server, name) = (&tool.server, clean_line(Untrusted::new(&tool.tool), NAME_CHARS));
+    let example = parameters::example(tool.input_schema.as_ref().unwrap_or(&none));
+    output.line(format_args!("\n{FAINT}openclaw mcp call {server} {name}{example}{FAINT:#}"));
+}
+
+/// The width of a paragraph: long lines are hard to read, also in a file.
+fn text_width(output: &Output) -> usize {
+    usize::from(output.width()).min(PARAGRAPH)
+}
+
+fn heading(tool: &Tool, output: &mut Output) {
     let remark = remark(tool).map(|remark| format!("  {BAD}{remark}{BAD:#}"));
     let remark = remark.unwrap_or_default();
     output.line(format_args!("{STRONG}{}{STRONG:#}{remark}", tool.name));
     let (server, name) = (&tool.server, clean_line(Untrusted::new(&tool.tool), NAME_CHARS));
     output.line(format_args!("{FAINT}`{name}` of {server}{FAINT:#}"));
+}
+
+fn show_schema(tool: &Tool, output: &mut Output) {
+    heading(tool, output);
     for line in wrap_words(&printable(&description(tool)), usize::from(output.width())) {
         output.line(line);
     }

@@ -69,7 +69,8 @@ pub(super) fn save(
     Ok(Written { config, report: loaded.report })
 }
 
-fn failed(error: &EditError, paths: &Paths) -> CommandError {
+/// The error for a file that cannot be changed.
+pub(super) fn failed(error: &EditError, paths: &Paths) -> CommandError {
     CommandError::failed(format!("cannot change {}", paths.config.display()))
         .cause(error.to_string())
 }

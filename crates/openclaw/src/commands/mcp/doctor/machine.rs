@@ -101,6 +101,9 @@ fn program_on_path(command: &str, cwd: Option<&Path>, environment: &Environment)
 }
 
 fn installer(command: &str) -> String {
+    if openclaw_config::split_command(command).is_some() {
+        return "put only the program into `command`, and its arguments into `args`".to_owned();
+    }
     match command {
         "npx" | "npm" | "node" => "install Node.js, or set `command` to the full path".to_owned(),
         "uvx" | "uv" => "install uv, or set `command` to the full path".to_owned(),

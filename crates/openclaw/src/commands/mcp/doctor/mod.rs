@@ -2,6 +2,7 @@
 
 mod machine;
 mod network;
+mod variables;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -93,6 +94,13 @@ async fn examine(
             }
             if is_well(&checks) {
                 checks.extend(start(server).await);
+            }
+            if let (Transport::Stdio(stdio), false) =
+                (&server.connection().transport, is_well(&checks))
+            {
+                let missing = variables::not_passed_on(stdio, environment);
+                let note = (!missing.is_empty()).then(|| variables::advice(&missing));
+                checks.extend(note.map(Check::note));
             }
             checks
         }

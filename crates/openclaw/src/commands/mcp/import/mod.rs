@@ -68,7 +68,7 @@ fn run(
         show::broken(broken, output);
         // A user who names servers knows them; `--all` shows what they are.
         if args.names.is_empty() || args.dry_run {
-            show::table(candidates, output);
+            show::table(candidates, args.dry_run, output);
         }
     }
     let picked = if args.all {
@@ -158,5 +158,11 @@ fn app(arg: AppArg) -> App {
         AppArg::Vscode => App::VsCode,
         AppArg::Codex => App::Codex,
         AppArg::Windsurf => App::Windsurf,
+        AppArg::Zed => App::Zed,
+        AppArg::Gemini => App::GeminiCli,
+        AppArg::Opencode => App::OpenCode,
+        AppArg::Goose => App::Goose,
+        AppArg::Amp => App::Amp,
+        AppArg::Jetbrains => App::JetBrains,
     }
 }

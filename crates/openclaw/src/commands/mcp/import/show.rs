@@ -8,8 +8,19 @@ use openclaw_content::wrap_words;
 use serde_json::{Map, Value, json};
 
 use super::Candidate;
-use crate::output::{FAINT, Output, printable};
+use crate::output::{Column, FAINT, Output, cut, fit, printable};
 
+/// Number, program, name, transport, target, standing.
+const COLUMNS: [Column; 6] = [
+    Column { widths: [3, 3], cut },
+    Column { widths: [14, 8], cut },
+    Column { widths: [24, 12], cut },
+    Column { widths: [5, 5], cut },
+    Column { widths: [40, 12], cut },
+    Column { widths: [15, 15], cut },
+];
+/// The lines besides servers and remarks: the header, an empty line and the question.
+const MARGIN: usize = 4;
 /// The indent of remarks.
 const REMARK_INDENT: usize = 5;
 
@@ -21,20 +32,49 @@ pub(super) fn broken(broken: &[BrokenFile], output: &mut Output) {
     }
 }
 
-/// Writes a row for each server, and the remarks below the table.
-pub(super) fn table(candidates: &[Candidate], output: &mut Output) {
+/// Writes a row for each server, and the remarks below the table. On a terminal each server has one
+/// line of remarks, or none if the list and the question after it would not fit; `in_full` shows all.
+pub(super) fn table(candidates: &[Candidate], in_full: bool, output: &mut Output) {
     if candidates.is_empty() {
         output.line("No MCP servers of other programs found.");
         return;
     }
-    let header = ["  #", "program", "name", "type", "target"];
-    let header = header.map(|title| Cell::new(title).add_attribute(Attribute::Dim)).to_vec();
-    let rows = candidates.iter().zip(1..).map(|(candidate, number)| {
-        row(candidate, number, namesake(candidate, number, candidates).as_deref())
-    });
-    output.table(std::iter::once(header).chain(rows));
+    let header = ["  #", "program", "name", "type", "target", ""].map(str::to_owned).to_vec();
+    let mut texts = vec![header];
+    let mut colours = vec![Color::Reset];
     for (candidate, number) in candidates.iter().zip(1..) {
-        for remark in remarks(candidate) {
+        let namesake = namesake(candidate, number, candidates);
+        let (row, colour) = row(candidate, number, namesake.as_deref());
+        texts.push(row);
+        colours.push(colour);
+    }
+    let rows = fit(&texts, &COLUMNS, output.width()).into_iter().zip(colours).enumerate();
+    output.table(rows.map(|(at, (row, colour))| {
+        let mut cells: Vec<Cell> = row.iter().map(|text| Cell::new(printable(text))).collect();
+        if at == 0 {
+            // Without a title.
+            cells.pop();
+            return cells.into_iter().map(|cell| cell.add_attribute(Attribute::Dim)).collect();
+        }
+        let standing = cells.pop();
+        cells.extend(standing.map(|standing| standing.fg(colour)));
+        cells
+    }));
+    let brief = output.columns().filter(|_| !in_full);
+    let remarked = candidates.iter().filter(|candidate| !remarks(candidate).is_empty()).count();
+    let room = output.lines().filter(|_| !in_full).unwrap_or(usize::MAX);
+    if remarked > 0 && candidates.len() + remarked + MARGIN > room {
+        output.line(format_args!("{FAINT}     details: `openclaw mcp import --dry-run`{FAINT:#}"));
+        return;
+    }
+    for (candidate, number) in candidates.iter().zip(1..) {
+        let remarks = remarks(candidate);
+        if let (Some(width), false) = (brief, remarks.is_empty()) {
+            let remarks = cut(&printable(&remarks.join("; ")), width.saturating_sub(REMARK_INDENT));
+            output.line(format_args!("{FAINT}{number:>3}  {remarks}{FAINT:#}"));
+            continue;
+        }
+        for remark in remarks {
             let room = usize::from(output.width()).saturating_sub(REMARK_INDENT).max(20);
             for (at, line) in wrap_words(&printable(&remark), room).iter().enumerate() {
                 let number = if at == 0 { number.to_string() } else { String::new() };
@@ -52,7 +92,7 @@ fn namesake(candidate: &Candidate, number: usize, candidates: &[Candidate]) -> O
     candidate.is_new().then(|| format!("{words} {first}"))
 }
 
-fn row(candidate: &Candidate, number: usize, namesake: Option<&str>) -> Vec<Cell> {
+fn row(candidate: &Candidate, number: usize, namesake: Option<&str>) -> (Vec<String>, Color) {
     let (found, judgement) = (&candidate.found, &candidate.judgement);
     let (standing, colour) = match (candidate.is_addable(), judgement.standing) {
         (true, ImportStatus::New) if namesake.is_some() => {
@@ -63,12 +103,15 @@ fn row(candidate: &Candidate, number: usize, namesake: Option<&str>) -> Vec<Cell
         (true, ImportStatus::Same) => ("already exists", Color::Reset),
         (true, ImportStatus::Differs) => ("differs", Color::Yellow),
     };
-    let texts = [format!("{number:>3}"), found.app.title().to_owned(), found.written_name.clone()];
-    let mut row: Vec<Cell> = texts.iter().map(|text| Cell::new(printable(text))).collect();
-    row.push(Cell::new(judgement.transport));
-    row.push(Cell::new(printable(&judgement.gist)));
-    row.push(Cell::new(standing).fg(colour));
-    row
+    let row = [
+        &format!("{number:>3}"),
+        found.app.title(),
+        &found.written_name,
+        judgement.transport,
+        &judgement.gist,
+        standing,
+    ];
+    (row.map(str::to_owned).to_vec(), colour)
 }
 
 /// Returns details that do not fit in the row.
