@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn options_are_offered_only_after_a_dash() {
-        let found = || ["--json", "mcp"].map(CompletionCandidate::new).to_vec();
+        let found = || Vec::from(["--json", "mcp"].map(CompletionCandidate::new));
         let values = |words: &[&str]| {
             let words = words.iter().map(OsString::from).collect::<Vec<_>>();
             let index = words.len() - 1;
