@@ -86,7 +86,6 @@ fn a_question_of_a_script_appears_in_an_idle_chat_and_what_was_typed_is_kept() {
     let _running = gateway(&place);
     let steps = [
         ("› ", "/he"),
-        ("session agent:main:", ""),
         ("[n] no", "y\r"),
         ("/he", "lp\r"),
         ("List the commands", ""),
@@ -99,6 +98,7 @@ fn a_question_of_a_script_appears_in_an_idle_chat_and_what_was_typed_is_kept() {
     assert!(stdout.contains('5'), "{stdout}");
     let shown = chat.ended();
     assert!(shown.contains("Allow mcp_x_add(a=2, b=3)?"), "{shown}");
+    assert!(shown.contains("· session agent:main:"), "the session is named: {shown}");
 }
 
 #[test]

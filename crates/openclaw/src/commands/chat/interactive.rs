@@ -100,7 +100,7 @@ impl Desk<'_, '_> {
                     for approval in approvals {
                         // It may have been answered elsewhere during another question.
                         if approve::is_open(chat.surface, &approval.id).await {
-                            self.ask(chat, Question::Approval(Box::new(approval))).await?;
+                            self.ask(chat, &Question::Approval(Box::new(approval))).await?;
                         }
                     }
                     typed
@@ -167,7 +167,7 @@ impl Desk<'_, '_> {
     async fn show(&mut self, chat: &Chat<'_>, change: Change) -> Result<(), CommandError> {
         match change {
             Change::Elicited(elicitation) => {
-                self.ask(chat, Question::Elicitation(elicitation)).await
+                self.ask(chat, &Question::Elicitation(elicitation)).await
             }
             Change::Turn(run) => {
                 let events = self.watch.hand_over(chat);
@@ -179,13 +179,13 @@ impl Desk<'_, '_> {
         }
     }
 
-    async fn ask(&mut self, chat: &Chat<'_>, question: Question) -> Result<(), CommandError> {
+    async fn ask(&mut self, chat: &Chat<'_>, question: &Question) -> Result<(), CommandError> {
         let Self { editor, watch, signals, output, .. } = self;
         let settled = watch.settled(chat, question.id());
         let (surface, session) = (chat.surface, chat.session.as_str());
         let view = &mut View::new(true);
         let mut dialogue = Dialogue { surface, session, editor, view, signals, output };
-        match Box::pin(dialogue.lead(&question, settled)).await {
+        match Box::pin(dialogue.lead(question, settled)).await {
             AfterQuestion::Continue | AfterQuestion::Cancel(SignalAction::Interrupt) => {
                 view.new_line(self.output);
                 Ok(())
