@@ -86,7 +86,7 @@ fn a_question_of_a_script_appears_in_an_idle_chat_and_what_was_typed_is_kept() {
     let _running = gateway(&place);
     let steps = [
         ("› ", "/he"),
-        ("[n] no", "y\r"),
+        ("Enter) ", "y\r"),
         ("/he", "lp\r"),
         ("List the commands", ""),
         ("› ", "/exit\r"),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::EventReceiver;
+use openclaw_protocol::mcp::servers_settled;
 use tokio::time::timeout;
 
 use super::Chat;
@@ -15,7 +16,7 @@ use super::editor::Editor;
 use super::inbox::RunElsewhere;
 use crate::commands::talk::{
     JoinedRun, OutgoingMessage, Turn, TurnEvent, TurnOutcome, TurnStatus, View, approve,
-    is_starting, servers, settled,
+    is_starting, servers,
 };
 use crate::output::{FAINT, Output};
 use crate::signals::{SignalAction, Signals};
@@ -124,7 +125,7 @@ async fn wait_for_servers(
     }
     view.draft(&format!("… waiting for {} (Ctrl-C to skip)", starting.join(", ")), output);
     tokio::select! {
-        () = settled(chat.surface, agent, SERVERS) => None,
+        () = servers_settled(chat.surface, agent, SERVERS) => None,
         signal = signals.next() => match signal {
             SignalAction::Interrupt => None,
             SignalAction::End | SignalAction::HangUp => Some(TurnEnd::Leave),
