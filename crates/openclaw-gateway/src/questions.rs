@@ -99,16 +99,16 @@ impl CallerApprover {
             covered_by: question.always.iter().map(|option| option.grant.clone()).collect(),
         };
         gateway.question_subjects.open(&id, subject);
-        let mut pending =
-            Pending { gateway, id: &id, reason: ResolvedReason::Cancelled, decision: None };
-        if gateway.callers.tell_deciders(names::APPROVAL_REQUESTED, &asked) == 0 {
+        let (session, reason) = (question.session, ResolvedReason::Cancelled);
+        let mut pending = Pending { gateway, id: &id, session, reason, decision: None };
+        if gateway.callers.tell_deciders(session, names::APPROVAL_REQUESTED, &asked) == 0 {
             return ApprovalAnswer::Unanswered;
         }
         let answered = async {
             tokio::select! {
                 biased;
                 decision = answered => Ok(decision),
-                () = gateway.callers.without_deciders(RETURN) => Err(Left),
+                () = gateway.callers.without_deciders(session, RETURN) => Err(Left),
             }
         };
         let answered = tokio::time::timeout(self.patience, answered).await;
@@ -209,6 +209,7 @@ fn description(tool: &ToolSpec, why: ApprovalReason) -> String {
 struct Pending<'a> {
     gateway: &'a Gateway,
     id: &'a str,
+    session: Option<&'a str>,
     reason: ResolvedReason,
     decision: Option<Decision>,
 }
@@ -219,6 +220,6 @@ impl Drop for Pending<'_> {
         self.gateway.question_subjects.close(self.id);
         let (id, decision, reason) = (self.id.to_owned(), self.decision, self.reason);
         let event = ResolvedEvent { id, decision, reason };
-        self.gateway.callers.tell_deciders(names::APPROVAL_RESOLVED, &event);
+        self.gateway.callers.tell_deciders(self.session, names::APPROVAL_RESOLVED, &event);
     }
 }

@@ -43,15 +43,16 @@ pub(super) async fn ask(
     let id = asked.id.clone();
     // Register first: the answer may arrive immediately.
     let answered = gateway.questions.open(id.clone(), asked.clone());
-    let mut pending = Pending { gateway, id, reason: ResolvedReason::Cancelled, decision: None };
-    if gateway.callers.tell_deciders(names::APPROVAL_REQUESTED, &asked) == 0 {
+    let (session, reason) = (applicant.session.as_deref(), ResolvedReason::Cancelled);
+    let mut pending = Pending { gateway, id, session, reason, decision: None };
+    if gateway.callers.tell_deciders(session, names::APPROVAL_REQUESTED, &asked) == 0 {
         return Err(Refusal::Unanswered);
     }
     let answered = async {
         tokio::select! {
             biased;
             decided = answered => decided.ok().map(|decided| decided.decision),
-            () = gateway.callers.without_deciders(RETURN) => None,
+            () = gateway.callers.without_deciders(session, RETURN) => None,
         }
     };
     let Ok(decision) = tokio::time::timeout(patience, answered).await else {
@@ -194,6 +195,7 @@ impl Room {
 struct Pending<'a> {
     gateway: &'a Gateway,
     id: String,
+    session: Option<&'a str>,
     reason: ResolvedReason,
     decision: Option<Decision>,
 }
@@ -203,6 +205,6 @@ impl Drop for Pending<'_> {
         self.gateway.questions.close(&self.id);
         let (id, decision, reason) = (std::mem::take(&mut self.id), self.decision, self.reason);
         let event = ResolvedEvent { id, decision, reason };
-        self.gateway.callers.tell_deciders(names::APPROVAL_RESOLVED, &event);
+        self.gateway.callers.tell_deciders(self.session, names::APPROVAL_RESOLVED, &event);
     }
 }

@@ -15,6 +15,7 @@ use crate::connection::era::Era;
 use crate::connection::remote::HttpTransport;
 use crate::inventory::Inventory;
 use crate::store::identity;
+use crate::store::trouble::TroubleFile;
 
 /// The version of the file format.
 const FORMAT: u32 = 3;
@@ -72,6 +73,11 @@ impl Memory {
         Self { file: Some(folder.join(format!("{}.json", &hash[..32]))) }
     }
 
+    /// The file next to it, with the last error of the server.
+    pub fn trouble(&self) -> TroubleFile {
+        TroubleFile { path: self.file.as_ref().map(|file| file.with_extension("error.json")) }
+    }
+
     /// A cache that stores nothing.
     pub fn none() -> Self {
         Self { file: None }
@@ -126,7 +132,7 @@ fn written_down(manner: KnownProtocol, inventory: &Inventory) -> Vec<u8> {
 }
 
 /// Replaces the file as a whole, so that a partial one is never read.
-fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(super) fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     openclaw_files::make_folder(folder)?;
     openclaw_files::replace_unsynced(file, bytes)

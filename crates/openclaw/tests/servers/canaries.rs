@@ -367,10 +367,16 @@ fn no_credential_appears_in_the_output_of_any_command_or_in_its_files() {
     scene.check(&["mcp", "add", "two", "--url", &url, "--header", &header]);
     scene.check(&["mcp", "connect", &url, "--name", "three"]);
     scene.check(&["mcp", "remove", "one"]);
+    let entry = format!(r#"{{"command": "false", "env": {{"T": "{}"}}}}"#, canary("added"));
+    scene.check(&["mcp", "add-json", "four", &entry]);
+    scene.check(&["mcp", "get", "four"]);
+    scene.check(&["mcp", "disable", "four"]);
+    scene.check(&["mcp", "enable", "four"]);
     scene.check_files();
 
     let mut covered: BTreeSet<String> =
         ["mcp add", "mcp connect", "mcp remove", "gateway run"].map(str::to_owned).into();
+    covered.extend(["mcp add-json", "mcp get", "mcp disable", "mcp enable"].map(str::to_owned));
     for args in ALONE.iter().chain(WITH_GATEWAY) {
         let words: Vec<&str> = args.iter().copied().filter(|word| *word != "--json").collect();
         covered.extend((1..=words.len().min(3)).map(|length| words[..length].join(" ")));
