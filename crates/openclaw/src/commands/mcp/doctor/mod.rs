@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 
 use super::shell::{OwnServers, with_own_servers};
 use crate::cli::DoctorArgs;
-use crate::commands::check::{Check, Finding, Verdict};
+use crate::commands::check::{Check, Finding, Verdict, is_well};
 use crate::commands::link::keep;
 use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
 use crate::edge::Edge;
