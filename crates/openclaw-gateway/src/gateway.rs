@@ -16,6 +16,7 @@ use openclaw_protocol::mcp::ServerEvent;
 use openclaw_protocol::{ErrorShape, Method, Surface, keys, names};
 use openclaw_secrets::Resolver;
 use openclaw_sessions::{SessionStore, SqliteStore};
+use openclaw_tools::native;
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -109,7 +110,7 @@ impl Gateway {
             resolver: fleet.context.resolver.clone(),
             environment,
             state: state.clone(),
-            native_approvals: openclaw_tools::native::Approvals::default(),
+            native_approvals: native::Approvals::in_file(state.join("approvals.json")),
             guard: fleet.context.guard.clone(),
         };
         let logs = fleet.folders.logs.clone();

@@ -1,5 +1,6 @@
 //! The protocol's methods: one implementation for callers in this process and on a socket.
 
+mod approval_rules;
 mod approvals;
 mod attachments;
 mod chat;
@@ -142,6 +143,13 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         }
         Request::ApprovalsList(it) => Response::ApprovalsList(approvals::list(asked, it)?),
         Request::ApprovalsRespond(it) => Response::ApprovalsRespond(approvals::respond(asked, it)?),
+        Request::ApprovalsRules(it) => Response::ApprovalsRules(approval_rules::list(asked, &it)?),
+        Request::ApprovalsRevoke(it) => {
+            Response::ApprovalsRevoke(approval_rules::revoke(asked, &it)?)
+        }
+        Request::ApprovalsAllow(it) => {
+            Response::ApprovalsAllow(approval_rules::allow(asked, it).await?)
+        }
         Request::QuestionList(_) => Response::QuestionList(QuestionsResult::default()),
         Request::PluginApprovalList(_) => Response::PluginApprovalList(Vec::new()),
         Request::McpServers(it) => Response::McpServers(mcp::servers(asked, it)?),

@@ -1,5 +1,6 @@
 //! The command line.
 
+mod approvals;
 mod auth;
 mod front;
 mod install;
@@ -13,6 +14,7 @@ use clap::builder::styling::{AnsiColor, Styles};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+pub(crate) use approvals::{AllowArgs, ApprovalsCommand};
 pub(crate) use auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
 pub(crate) use front::{
     AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand,
@@ -74,6 +76,7 @@ impl Cli {
             | Command::Acp(_)
             | Command::Agent(_)
             | Command::Sessions(_)
+            | Command::Approvals(_)
             | Command::Status
             | Command::Doctor => "error",
             // What clients of the hub do wrong is their own business.
@@ -141,6 +144,15 @@ pub(crate) enum Command {
   openclaw sessions show agent:main:main"
     )]
     Sessions(SessionsCommand),
+    /// List, revoke and add approvals: which calls run without asking
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  openclaw approvals list
+  openclaw approvals allow exec git status
+  openclaw approvals revoke 3f2a91c0"
+    )]
+    Approvals(ApprovalsCommand),
     /// Run the gateway, which keeps agents and servers running for all clients
     Gateway(GatewayArgs),
     /// Show the state of the configuration, gateway, model, servers and secrets
@@ -277,6 +289,9 @@ mod tests {
         "sessions show x",
         "sessions delete x",
         "sessions export x",
+        "approvals list",
+        "approvals allow exec git",
+        "approvals revoke x",
         "gateway",
         "gateway run --port=0",
         "gateway status",

@@ -317,7 +317,8 @@ impl ChatTurn<'_, '_> {
         output: &mut Output,
     ) {
         let decision = decided.decision;
-        self.has_allowed |= decision == Decision::AllowAlways;
+        let is_always = decision == Decision::AllowAlways;
+        self.has_allowed |= is_always;
         match approve::respond(chat.surface, &approval.id, decided).await {
             Ok(()) if approval.kind == ApprovalKind::Sampling => {
                 let server = approval.server.as_deref().unwrap_or_default();
@@ -330,6 +331,10 @@ impl ChatTurn<'_, '_> {
                 let args = approval.args.as_ref();
                 let args = args.and_then(|args| serde_json::from_str(args.get()).ok());
                 let call = Call { name: approval.tool.clone(), args, ..Call::default() };
+                if is_always {
+                    let words = format!("  {FAINT}/approvals to list and revoke{FAINT:#}");
+                    self.view.line(&words, output);
+                }
                 self.view.runs(&call, output);
             }
             Ok(()) => {}
