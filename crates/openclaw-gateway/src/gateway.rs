@@ -97,6 +97,7 @@ impl Gateway {
             version,
             people,
             prepare,
+            workspace,
         } = setup;
         let sessions = state.join("sessions.db");
         let (store, note): (Arc<dyn SessionStore>, _) = match prepare {
@@ -110,6 +111,7 @@ impl Gateway {
             resolver: fleet.context.resolver.clone(),
             environment,
             state: state.clone(),
+            workspace,
             native_approvals: native::Approvals::in_file(state.join("approvals.json")),
             guard: fleet.context.guard.clone(),
         };

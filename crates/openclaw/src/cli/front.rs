@@ -1,6 +1,7 @@
 //! The command line of the front ends: chat, agent, sessions, the gateway, status, doctor.
 
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use openclaw_config::Bind;
@@ -29,6 +30,9 @@ pub(crate) struct ChatArgs {
     /// The agent to talk to [default: the first]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
+    /// The folder to work in [default: the current one, at a terminal]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) workspace: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -72,6 +76,9 @@ pub(crate) struct TurnArgs {
     /// The agent to ask [default: the first]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
+    /// The folder to work in [default: the current one, at a terminal]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) workspace: Option<PathBuf>,
     /// The timeout of the turn, in milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<NonZeroU64>,

@@ -18,6 +18,7 @@ mod sessions;
 mod show;
 mod status;
 mod talk;
+mod workspace;
 
 use std::path::Path;
 

@@ -11,13 +11,14 @@ mod piped;
 mod turn;
 mod watch;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use openclaw_protocol::Surface;
 use openclaw_protocol::keys::MAIN;
 
 use super::link::{Need, Role, with_link};
 use super::talk::ChatAgent;
+use super::workspace::{self, Conversation};
 use crate::cli::ChatArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -30,6 +31,8 @@ struct Chat<'a> {
     is_remote: bool,
     whom: ChatAgent,
     session: String,
+    /// The folder to work in; `None` for the agent's workspace.
+    workspace: Option<PathBuf>,
 }
 
 pub(crate) fn chat(
@@ -45,12 +48,15 @@ pub(crate) fn chat(
     let can_edit = edge.can_edit();
     let role = if can_edit { Role::Chatting } else { Role::Script };
     let history = edge.paths(flag)?.state.join("chat-history");
-    with_link(&Need::Agents(role), flag, edge, output, async |link, signals, output| {
+    let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
+    let workspace = workspace::choose(args.workspace.as_deref(), of, can_edit, flag, edge, output)?;
+    let need = Need::agents(role, workspace.clone());
+    with_link(&need, flag, edge, output, async |link, signals, output| {
         let surface = &*link.surface;
         let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
         let whom = ChatAgent::find(surface, agent, session).await?;
         let session = whom.session(session.unwrap_or(MAIN));
-        let mut chat = Chat { surface, is_remote: link.is_remote(), whom, session };
+        let mut chat = Chat { surface, is_remote: link.is_remote(), whom, session, workspace };
         if can_edit {
             Box::pin(interactive::run(&mut chat, &history, signals, output)).await
         } else {

@@ -37,7 +37,12 @@ pub(super) async fn find(
 /// Connects to the gateway, or returns the reason why it is not used.
 async fn usable(running: &Running, paths: &Paths, need: &Need) -> Result<Client, String> {
     if need.is_alone() {
-        return Err("`--no-gateway` is set".to_owned());
+        return Err(match need {
+            Need::AgentsIn(..) => {
+                "`--workspace` without a terminal runs in this process".to_owned()
+            }
+            _ => "`--no-gateway` is set".to_owned(),
+        });
     }
     let client = call(running, need).await;
     let client = client.map_err(|error| error.to_string())?;
