@@ -17,8 +17,8 @@ use clap_complete::Shell;
 pub(crate) use approvals::{AllowArgs, ApprovalsCommand};
 pub(crate) use auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
 pub(crate) use front::{
-    AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand,
-    TokenCommand, TokenScope, TurnArgs,
+    AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, GatewayLogsArgs, RunArgs,
+    ServiceArgs, SessionsCommand, TokenCommand, TokenScope, TurnArgs,
 };
 pub(crate) use install::{ClientArg, InstallArgs, InstallTarget};
 pub(crate) use mcp::{AddArgs, AppArg, ImportArgs, McpCommand, TransportArg};
@@ -241,6 +241,44 @@ Exit codes: 0 valid (there may be warnings), 78 the configuration has errors.")]
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
     },
+    /// Print the effective value of a key; credentials are redacted
+    #[command(after_help = "Examples:
+  openclaw config get gateway.port
+  openclaw config get agents.defaults.model
+
+Exit codes: 0 printed, 1 no such key, 78 the configuration has errors.")]
+    Get {
+        /// The key, such as `gateway.port`
+        key: String,
+    },
+    /// Set a key in the file; comments are kept
+    #[command(after_help = "Examples:
+  openclaw config set agents.defaults.model anthropic/claude-sonnet-4-5
+  openclaw config set gateway.port 18800
+  openclaw config set tools.deny '[\"exec\"]'
+
+The value is JSON or, if it is not, text. Nothing is written if the result has errors. Exit codes: 0 \
+written, 1 failure, 2 invalid key, 78 the configuration would have errors.")]
+    Set {
+        /// The key, such as `gateway.port`; quote parts with dots: `mcp.servers.\"a.b\".url`
+        key: String,
+        /// The value
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Remove a key from the file; comments are kept
+    #[command(after_help = "Example:
+  openclaw config unset gateway.port
+
+Exit codes: 0 written, 1 the key is not in the file, 78 the configuration would have errors.")]
+    Unset {
+        /// The key, such as `gateway.port`
+        key: String,
+    },
+    /// Edit the file in $VISUAL or $EDITOR; it is written once it has no errors
+    #[command(after_help = "Example:
+  EDITOR=nano openclaw config edit")]
+    Edit,
     /// Print the JSON Schema of the configuration, for editors
     #[command(after_help = "Example:
   openclaw config schema > openclaw.schema.json")]
@@ -263,6 +301,17 @@ Exit codes: 0 all resolve, 1 some do not, 78 the configuration has errors.")]
         /// The references to check instead of those in the configuration
         #[arg(value_name = "REF")]
         references: Vec<String>,
+    },
+    /// Store a secret in the keychain of the system
+    #[command(after_help = "Examples:
+  openclaw secrets set github
+  pass show github | openclaw secrets set github
+
+At a terminal, the value is asked for and not shown; otherwise it is read from stdin. The configuration \
+refers to it as `secret://keychain/NAME`. Exit codes: 0 stored, 1 failure, 2 wrong usage.")]
+    Set {
+        /// The name of the secret
+        name: String,
     },
 }
 
@@ -294,6 +343,11 @@ mod tests {
         "approvals revoke x",
         "gateway",
         "gateway run --port=0",
+        "gateway start --port=0",
+        "gateway restart",
+        "gateway logs --follow",
+        "gateway install --dry-run",
+        "gateway uninstall",
         "gateway status",
         "gateway stop",
         "gateway token create --name=x --scope=read",
@@ -331,6 +385,11 @@ mod tests {
         "config show",
         "config schema",
         "config path",
+        "config get x",
+        "config set x y",
+        "config unset x",
+        "config edit",
+        "secrets set x",
         "secrets check",
         "demo-server",
         "completions bash",

@@ -6,6 +6,7 @@ mod approvals;
 mod chat;
 mod check;
 mod config;
+mod config_edit;
 mod demo_server;
 mod gateway;
 mod hub;
@@ -45,6 +46,14 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
             output.value(&openclaw_config::json_schema());
             Ok(Exit::Ok)
         }
+        Command::Config(ConfigCommand::Get { key }) => config_edit::get(key, flag, edge, output),
+        Command::Config(ConfigCommand::Set { key, value }) => {
+            config_edit::set(key, value, flag, edge, output)
+        }
+        Command::Config(ConfigCommand::Unset { key }) => {
+            config_edit::unset(key, flag, edge, output)
+        }
+        Command::Config(ConfigCommand::Edit) => config_edit::edit(flag, edge, output),
         Command::Config(ConfigCommand::Path) => config::path(flag, edge, output),
         Command::Config(ConfigCommand::Validate { file, strict }) => {
             config::validate(file.as_deref(), flag, *strict, edge, output)
@@ -66,6 +75,7 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
         Command::Secrets(SecretsCommand::Check { references }) => {
             secrets::check(flag, references, edge, output)
         }
+        Command::Secrets(SecretsCommand::Set { name }) => secrets::set(name, edge, output),
     }
 }
 
