@@ -9,8 +9,13 @@ use crate::error::ModelError;
 /// The connect timeout.
 const CONNECT: Duration = Duration::from_secs(10);
 
-/// The interval of HTTP/2 keep-alive pings; a reply must arrive within half of it.
-const SIGN_OF_LIFE: Duration = Duration::from_secs(20);
+/// A connection that is silent for this long is probed. A model that thinks may send nothing for
+/// minutes, so a read timeout would have to be long.
+const SILENCE: Duration = Duration::from_secs(20);
+/// The interval between the probes.
+const PROBE: Duration = Duration::from_secs(5);
+/// After this many unanswered probes, the connection is lost.
+const PROBES: u32 = 3;
 
 /// Returns a client for [`open`](crate::open). Connections are pooled, have a connect timeout of ten
 /// seconds, and are not compressed. Redirects are not followed, as they would leak the key. If the
@@ -33,7 +38,8 @@ fn builder() -> ClientBuilder {
         .redirect(reqwest::redirect::Policy::none())
         .referer(false)
         .tcp_nodelay(true)
-        .http2_keep_alive_interval(SIGN_OF_LIFE)
-        .http2_keep_alive_timeout(SIGN_OF_LIFE / 2)
+        .tcp_keepalive(SILENCE)
+        .tcp_keepalive_interval(PROBE)
+        .tcp_keepalive_retries(PROBES)
         .no_gzip()
 }

@@ -168,6 +168,8 @@ impl RefusedBy {
 pub enum Failure {
     /// The server is unavailable.
     Unavailable,
+    /// The user must log in at the server, or grant it another scope.
+    NeedsLogin,
     /// The call timed out.
     TimedOut,
     /// The server rejected the request or violated the protocol.
@@ -187,6 +189,7 @@ impl Failure {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Unavailable => "unavailable",
+            Self::NeedsLogin => "needs-login",
             Self::TimedOut => "timed-out",
             Self::Protocol => "protocol-error",
             Self::InvalidResponse => "invalid-response",

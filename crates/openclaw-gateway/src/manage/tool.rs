@@ -240,7 +240,8 @@ impl Tool for ManageTool {
                     let failure = match problem.kind {
                         ProblemKind::Forbidden | ProblemKind::Changed => Failure::Denied,
                         ProblemKind::TimedOut => Failure::TimedOut,
-                        ProblemKind::Unavailable | ProblemKind::NeedsLogin => Failure::Unavailable,
+                        ProblemKind::Unavailable => Failure::Unavailable,
+                        ProblemKind::NeedsLogin => Failure::NeedsLogin,
                         ProblemKind::UnknownServer
                         | ProblemKind::UnknownTool
                         | ProblemKind::Unusable

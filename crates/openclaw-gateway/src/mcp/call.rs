@@ -210,7 +210,8 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 fn refusal(problem: &Problem) -> Refusal {
     let refuse = |failure| Refusal::new(failure, problem.message.clone());
     match problem.kind {
-        ProblemKind::Unavailable | ProblemKind::NeedsLogin => refuse(Failure::Unavailable),
+        ProblemKind::Unavailable => refuse(Failure::Unavailable),
+        ProblemKind::NeedsLogin => refuse(Failure::NeedsLogin),
         ProblemKind::TimedOut => refuse(Failure::TimedOut),
         ProblemKind::UnknownServer | ProblemKind::UnknownTool => {
             refuse(Failure::Denied).by(RefusedBy::UnknownTool)

@@ -81,6 +81,7 @@ fn rendered(outcome: &ToolOutcome) -> Vec<Part> {
 fn failure(failure: tools::Failure) -> Failure {
     match failure {
         tools::Failure::Unavailable => Failure::Unavailable,
+        tools::Failure::NeedsLogin => Failure::NeedsLogin,
         tools::Failure::TimedOut => Failure::TimedOut,
         tools::Failure::Protocol => Failure::ProtocolError,
         tools::Failure::InvalidResponse => Failure::InvalidResponse,
@@ -98,6 +99,7 @@ mod tests {
     fn failures_have_the_same_names_in_the_protocol() {
         for kind in [
             tools::Failure::Unavailable,
+            tools::Failure::NeedsLogin,
             tools::Failure::TimedOut,
             tools::Failure::Protocol,
             tools::Failure::InvalidResponse,

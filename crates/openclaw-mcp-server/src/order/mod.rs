@@ -6,7 +6,6 @@ pub(crate) mod key;
 mod progress;
 mod result;
 mod run;
-mod servers;
 mod tasks;
 
 use std::collections::HashMap;

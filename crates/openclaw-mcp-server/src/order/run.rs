@@ -7,6 +7,7 @@ use openclaw_protocol::agents::ListParams as AgentsParams;
 use openclaw_protocol::chat::{
     AbortParams, Attachment, HistoryParams, SendParams, SendResult, SendStatus,
 };
+use openclaw_protocol::mcp::servers_settled;
 use openclaw_protocol::{EventReceiver, Received, RequestError, Surface, ask, keys, rpc};
 use rmcp::model::CallToolResult;
 use serde_json::Value;
@@ -17,10 +18,12 @@ use super::answer::Answer;
 use super::follow::{End, Status, Step, text_of};
 use super::progress::Progress;
 use super::result::{Output, result};
-use super::{Orders, key, servers};
+use super::{Orders, key};
 use crate::media::{self, FileArgument, Returned, Sources};
 use crate::server::failure;
 
+/// How long a message waits for servers that are starting.
+const SERVERS: Duration = Duration::from_secs(20);
 /// The timeout of a short request to the gateway.
 const SHORT: Duration = Duration::from_secs(30);
 /// The interval of polling for the end after events were lost.
@@ -110,7 +113,7 @@ impl Run<'_> {
         };
         self.progress.set("waiting for the servers of the agent");
         let agent = self.agent.as_deref().or(keys::agent_of(&self.session));
-        servers::settled(&*surface, agent).await;
+        servers_settled(&*surface, agent, SERVERS).await;
         // Subscribed before sending, so that no event is missed.
         let events = surface.events();
         let left = self.deadline.saturating_duration_since(Instant::now());

@@ -25,6 +25,7 @@ use crate::inventory::listing::TaskSupport;
 use crate::server::Server;
 use crate::server::limiter::{AskedBy, RetryAfter};
 use crate::server::live::LiveConnection;
+use crate::server::status::ServerState;
 use crate::store::pins::{Pins, Unsaved};
 use crate::wire::json::Json;
 use crate::wire::{CallError, Limits};
@@ -168,7 +169,13 @@ pub(crate) async fn usable(member: &Member) -> Result<Usable<'_>, (Failure, Stri
         return Ok(Usable { live, was_waited_for: false, has_waited, _turn: turn });
     }
     let live = Box::pin(server.ready()).await;
-    let live = live.map_err(|unavailable| (Failure::Unavailable, unavailable.for_model()))?;
+    let live = live.map_err(|unavailable| {
+        let failure = match unavailable.state {
+            ServerState::NeedsAuth => Failure::NeedsLogin,
+            _ => Failure::Unavailable,
+        };
+        (failure, unavailable.for_model())
+    })?;
     Ok(Usable { live, was_waited_for: true, has_waited: true, _turn: turn })
 }
 

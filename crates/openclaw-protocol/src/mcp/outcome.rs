@@ -148,6 +148,8 @@ pub struct Link {
 pub enum Failure {
     /// The server is unavailable.
     Unavailable,
+    /// The user must log in at the server, or grant it another scope.
+    NeedsLogin,
     /// The call timed out.
     TimedOut,
     /// The server rejected the request or violated the protocol.

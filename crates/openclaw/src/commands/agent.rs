@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use openclaw_protocol::Surface;
 use openclaw_protocol::approvals::{Approval, Decision};
+use openclaw_protocol::mcp::servers_settled;
 use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -14,7 +15,7 @@ use super::link::{Need, Role, with_link};
 use super::talk::approve::{self, ApprovalPrompt, Choice, Decided};
 use super::talk::{
     Call, CallFormatter, ChatAgent, Lines, OutgoingMessage, Turn, TurnEvent, TurnOutcome,
-    TurnStatus, settled, whole_stdin,
+    TurnStatus, whole_stdin,
 };
 use super::workspace::{self, Conversation};
 use crate::cli::TurnArgs;
@@ -96,7 +97,7 @@ impl SingleTurn<'_> {
         let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
         let whom = ChatAgent::find(self.surface, agent, session).await?;
         tokio::select! {
-            () = settled(self.surface, Some(&whom.agent), SERVERS) => {}
+            () = servers_settled(self.surface, Some(&whom.agent), SERVERS) => {}
             () = sleep_until(deadline) => {}
             _ = signals.next() => return Err(CommandError::Interrupted),
         }

@@ -61,13 +61,22 @@ pub(crate) fn serve(
         log_warnings(&report);
         super::find_agent(&config, options.agent.as_deref())?;
         let gateway = start(config, &options, &paths, edge, output).await?;
-        let (input, out) = stdio();
+        let hub = std::sync::Arc::clone(gateway.hub());
+        // A task: whenever the future of `block_on` is woken, the runtime asks the operating system
+        // for events first, which would be two more system calls for each call of a tool.
+        let mut serving = tokio::spawn(async move {
+            let (input, out) = stdio();
+            lines::serve(&hub, options, input, out).await
+        });
         let served = tokio::select! {
-            served = lines::serve(gateway.hub(), options, input, out) => {
-                served.map(|()| Exit::Ok).map_err(|error| CommandError::failed(error.to_string()))
-            }
+            served = &mut serving => match served {
+                Ok(Ok(())) => Ok(Exit::Ok),
+                Ok(Err(error)) => Err(CommandError::failed(error.to_string())),
+                Err(error) => Err(CommandError::failed(error.to_string())),
+            },
             _ = signals.next() => Err(CommandError::Interrupted),
         };
+        serving.abort();
         if matches!(served, Err(CommandError::Interrupted)) {
             end_after(GRACE);
         }

@@ -102,7 +102,7 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
             (Failure::Unavailable, format!("Too many calls are queued for {server}. Retry later."))
         }
         CallError::NeedsAuth { .. } | CallError::Auth(AuthError::LoginRequired) => (
-            Failure::Unavailable,
+            Failure::NeedsLogin,
             format!(
                 "{server} requires authorization, or rejected its key. The user must run `openclaw \
                  mcp login {}`, or correct the key in its entry.",
@@ -117,7 +117,7 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
                 origin.server
             );
             let scopes = format!("Missing scopes: {}", scopes.join(" "));
-            return failure_with(Failure::Unavailable, words, Untrusted::new(&scopes), origin);
+            return failure_with(Failure::NeedsLogin, words, Untrusted::new(&scopes), origin);
         }
         // The cause may quote the authorization server.
         CallError::Auth(error) => {

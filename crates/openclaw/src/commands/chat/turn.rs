@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use openclaw_protocol::approvals::{Approval, ApprovalKind, Decision};
 use openclaw_protocol::mcp::elicitation::Elicitation;
+use openclaw_protocol::mcp::servers_settled;
 use tokio::time::timeout;
 
 use super::Chat;
@@ -15,7 +16,6 @@ use super::elicit::{ElicitationDialogue, ElicitationResult};
 use crate::commands::talk::approve::{self, ApprovalPrompt, Choice, Decided};
 use crate::commands::talk::{
     Call, OutgoingMessage, Turn, TurnEvent, TurnOutcome, TurnStatus, View, is_starting, servers,
-    settled,
 };
 use crate::output::{FAINT, Output};
 use crate::signals::{SignalAction, Signals};
@@ -99,7 +99,7 @@ async fn wait_for_servers(
     }
     view.draft(&format!("… waiting for {} (Ctrl-C to skip)", starting.join(", ")), output);
     tokio::select! {
-        () = settled(chat.surface, agent, SERVERS) => None,
+        () = servers_settled(chat.surface, agent, SERVERS) => None,
         signal = signals.next() => match signal {
             SignalAction::Interrupt => None,
             SignalAction::End | SignalAction::HangUp => Some(TurnEnd::Leave),

@@ -50,6 +50,7 @@ fn has_result(outcome: &Outcome) -> bool {
 fn exit(outcome: &Outcome) -> Exit {
     match outcome.details.failure {
         Some(Failure::Unavailable) => Exit::Unavailable,
+        Some(Failure::NeedsLogin) => Exit::NeedsLogin,
         Some(Failure::TimedOut) => Exit::TimedOut,
         Some(Failure::Denied) => Exit::Denied,
         Some(Failure::InvalidArguments) => Exit::Usage,

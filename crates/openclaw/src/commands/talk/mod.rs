@@ -18,7 +18,7 @@ pub(crate) use answer::{TurnOutcome, TurnStatus};
 pub(crate) use call::Call;
 pub(crate) use lines::{Lines, whole_stdin};
 pub(crate) use parts::{Message, Part};
-pub(crate) use servers::{is_starting, servers, settled};
+pub(crate) use servers::{is_starting, servers};
 pub(crate) use step::{EventFilter, TurnEvent};
 pub(crate) use turn::{OutgoingMessage, Turn};
 pub(crate) use view::{CallFormatter, View};

@@ -248,5 +248,4 @@ impl SessionStore for SqliteStore {
 }
 
 #[cfg(test)]
-#[path = "sqlite_tests.rs"]
 mod tests;

@@ -271,5 +271,4 @@ fn query(head: &[u8], port: u16) -> Result<&str, Page> {
 }
 
 #[cfg(test)]
-#[path = "callback_tests.rs"]
 mod tests;
