@@ -183,14 +183,14 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 3 a server is not available, 4 
 78 the configuration has errors, 130 interrupted."
     )]
     Mcp(McpCommand),
-    /// Check and show the configuration
+    /// Check, show and change the configuration
     #[command(
         subcommand,
         after_help = "Example:
   openclaw config validate"
     )]
     Config(ConfigCommand),
-    /// Check the secrets that the configuration refers to
+    /// Check and store the secrets that the configuration refers to
     #[command(
         subcommand,
         after_help = "Example:

@@ -125,7 +125,9 @@ fn run(program: &str, args: &[&str]) -> Result<(), CommandError> {
 
 fn unit(of: &Program) -> String {
     let Program { program, config, state, path, log } = of;
-    let command = [program, "gateway", "run", "--config", config].map(quoted).join(" ");
+    let command = [program, "gateway", "run", "--config", config]
+        .map(|word| quoted(word).replace('$', "$$"))
+        .join(" ");
     let (state, path) = (format!("OPENCLAW_STATE_DIR={state}"), format!("PATH={path}"));
     format!(
         "# Written by `openclaw gateway install`; `openclaw gateway uninstall` removes it.\n\
@@ -149,13 +151,13 @@ fn unit(of: &Program) -> String {
     )
 }
 
-/// Quotes a word for a unit file: `%` and `$` would be replaced.
+/// Quotes a word for a unit file: `%` would be replaced. In a command, `$` would be, too.
 fn quoted(word: impl AsRef<str>) -> String {
     let mut text = String::from("\"");
     for c in word.as_ref().chars() {
         match c {
             '"' | '\\' => text.extend(['\\', c]),
-            '%' | '$' => text.extend([c, c]),
+            '%' => text.extend([c, c]),
             '\n' => text.push_str("\\n"),
             c => text.push(c),
         }
