@@ -41,7 +41,7 @@ pub(crate) fn ask(session: &Arc<Session>, approval: Approval) {
         let decided = decide(&asking, &approval, &withdrawn).await;
         asking.lock().open_questions.retain(|(id, _)| *id != approval.id);
         let Some((decision, always)) = decided else { return };
-        let params = RespondParams { id: approval.id, decision, always };
+        let params = RespondParams { id: approval.id, decision, always, instead: None };
         if let Err(error) = request::<rpc::ApprovalsRespond>(&*asking.surface, params).await {
             // It was decided elsewhere, or has expired.
             tracing::info!(%error, "approval not accepted");
@@ -147,6 +147,9 @@ async fn call_of(session: &Arc<Session>, approval: &Approval) -> ToolCallUpdate 
     let is_known = ClientTool::find(&approval.tool).is_some();
     if let (true, Some(words)) = (content.is_empty() && !is_known, &approval.description) {
         content.push(text_content(words.clone()));
+    }
+    if !approval.changes.is_empty() {
+        content.push(text_content(format!("{}\n{}", approval.title, approval.changes.join("\n"))));
     }
     let fields = ToolCallUpdateFields::new()
         .title(described.title)

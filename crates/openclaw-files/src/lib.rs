@@ -7,7 +7,7 @@
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
 use std::io::{self, Read as _, Write as _};
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime};
 
 /// Polling interval for a lock held by another process.
 const PAUSE: Duration = Duration::from_millis(5);
@@ -125,6 +125,26 @@ pub fn read(path: &Path, max_bytes: u64) -> io::Result<Vec<u8>> {
 pub fn read_text(path: &Path, max_bytes: u64) -> io::Result<String> {
     let not_text = |_| io::Error::new(io::ErrorKind::InvalidData, "not UTF-8 text");
     String::from_utf8(read(path, max_bytes)?).map_err(not_text)
+}
+
+/// Identifies a version of a file. [`replace`] creates a new file, so usually the inode is enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stamp {
+    modified: Option<SystemTime>,
+    length: u64,
+    number: u64,
+}
+
+impl Stamp {
+    /// Returns the current version; `None` if there is no file.
+    pub fn of(path: &Path) -> Option<Self> {
+        let about = std::fs::metadata(path).ok()?;
+        #[cfg(unix)]
+        let number = std::os::unix::fs::MetadataExt::ino(&about);
+        #[cfg(not(unix))]
+        let number = 0;
+        Some(Self { modified: about.modified().ok(), length: about.len(), number })
+    }
 }
 
 /// Creates or replaces a file atomically, private to the user. Returns when it is on disk: after a

@@ -1,8 +1,8 @@
 //! The agents of the active configuration: their tools, models and limits.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
-use std::sync::{Arc, OnceLock, Weak};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
 use openclaw_agent::Limits;
 use openclaw_config::{AgentConfig, AgentId, Approval, ApprovalFallback, Config, ToolPolicy};
@@ -18,12 +18,20 @@ use crate::gateway::Gateway;
 use crate::manage::ManageTool;
 use crate::model_choice::Models;
 
+/// How many agents in other folders are kept.
+const MAX_ELSEWHERE: usize = 32;
+
+/// Why the native tools are not available.
+pub(crate) type NativeToolsError = Box<dyn std::error::Error + Send + Sync>;
+
 /// Everything that does not depend on the configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct HostContext {
     pub(crate) resolver: Resolver,
     pub(crate) environment: Environment,
     pub(crate) state: PathBuf,
+    /// The workspace of agents that have none of their own, if it is not in the state directory.
+    pub(crate) workspace: Option<PathBuf>,
     pub(crate) native_approvals: native::Approvals,
     /// Terminates child processes if this process is killed.
     pub(crate) guard: Guard,
@@ -32,7 +40,7 @@ pub(crate) struct HostContext {
 impl HostContext {
     /// The workspace of agents that have none of their own.
     pub(crate) fn default_workspace(&self) -> PathBuf {
-        self.state.join("workspace")
+        self.workspace.clone().unwrap_or_else(|| self.state.join("workspace"))
     }
 }
 
@@ -43,6 +51,8 @@ pub struct ActiveConfig {
     pub config: Config,
     /// Created when an agent is first used.
     agents: BTreeMap<String, OnceLock<Arc<AgentRuntime>>>,
+    /// Agents that work in another folder for a client, by id and folder.
+    elsewhere: Mutex<BTreeMap<(String, PathBuf), Arc<AgentRuntime>>>,
     fleet: Arc<Fleet>,
     host_context: HostContext,
     gateway: Weak<Gateway>,
@@ -54,9 +64,11 @@ pub(crate) struct AgentRuntime {
     pub(crate) config: AgentConfig,
     pub(crate) workspace: PathBuf,
     pub(crate) tools: Arc<Toolbox>,
+    /// Those of its tools that do not depend on the workspace.
+    fixed_tools: [Arc<dyn ToolSource>; 2],
     /// Which tools it may use, by name.
     pub(crate) policy: Policy,
-    pub(crate) models: Models,
+    pub(crate) models: Arc<Models>,
     pub(crate) limits: Limits,
 }
 
@@ -70,6 +82,7 @@ impl ActiveConfig {
         let agents = config.agents.iter().map(|agent| (agent.id.to_string(), OnceLock::new()));
         Self {
             agents: agents.collect(),
+            elsewhere: Mutex::default(),
             fleet: Arc::clone(fleet),
             host_context: host_context.clone(),
             gateway: gateway.clone(),
@@ -98,6 +111,34 @@ impl ActiveConfig {
             AgentRuntime::new(agent, &self.config, &self.fleet, &self.host_context, &self.gateway)
         };
         Some(service.get_or_init(|| Arc::new(new())))
+    }
+
+    /// Returns an agent that works in this folder instead of its workspace.
+    ///
+    /// # Errors
+    /// If the folder cannot be used.
+    pub(crate) fn agent_in(
+        &self,
+        agent: &Arc<AgentRuntime>,
+        folder: &Path,
+    ) -> Result<Arc<AgentRuntime>, NativeToolsError> {
+        let folder = folder.canonicalize()?;
+        if agent.workspace == folder {
+            return Ok(Arc::clone(agent));
+        }
+        let key = (agent.config.id.to_string(), folder);
+        let lock = || self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = lock().get(&key) {
+            return Ok(Arc::clone(known));
+        }
+        let tools = native_tools(&agent.config, &self.config, &key.1, &self.host_context)?;
+        let elsewhere = Arc::new(agent.in_folder(key.1.clone(), Arc::new(tools)));
+        let mut all = lock();
+        if all.len() >= MAX_ELSEWHERE {
+            all.clear();
+        }
+        all.insert(key, Arc::clone(&elsewhere));
+        Ok(elsewhere)
     }
 
     /// Returns the id of an agent without creating it; of the default agent if `id` is `None`.
@@ -130,6 +171,7 @@ impl AgentRuntime {
         let allowed = policy(agent, config);
         let manage: Arc<dyn ToolSource> =
             Arc::new(ManageTool::set(gateway.clone(), agent, &allowed, approvals));
+        let fixed_tools = [manage, servers];
         let fallback = match agent.approval.fallback {
             ApprovalFallback::Deny => Fallback::Deny,
             ApprovalFallback::Allow => Fallback::Allow,
@@ -137,9 +179,10 @@ impl AgentRuntime {
         Self {
             config: agent.clone(),
             workspace,
-            tools: Arc::new(Toolbox::new([native, manage, servers])),
+            tools: toolbox(native, &fixed_tools),
+            fixed_tools,
             policy: allowed,
-            models: Models::new(agent, config, host_context),
+            models: Arc::new(Models::new(agent, config, host_context)),
             limits: Limits {
                 max_rounds: u32::try_from(agent.max_rounds).unwrap_or(u32::MAX),
                 parallel_calls: agent.max_parallel_tools,
@@ -149,6 +192,25 @@ impl AgentRuntime {
             },
         }
     }
+}
+
+impl AgentRuntime {
+    /// The same agent in another folder.
+    fn in_folder(&self, workspace: PathBuf, native: Arc<dyn ToolSource>) -> Self {
+        Self {
+            config: self.config.clone(),
+            workspace,
+            tools: toolbox(native, &self.fixed_tools),
+            fixed_tools: self.fixed_tools.clone(),
+            policy: self.policy.clone(),
+            models: Arc::clone(&self.models),
+            limits: self.limits,
+        }
+    }
+}
+
+fn toolbox(native: Arc<dyn ToolSource>, fixed: &[Arc<dyn ToolSource>; 2]) -> Arc<Toolbox> {
+    Arc::new(Toolbox::new([native].into_iter().chain(fixed.iter().cloned())))
 }
 
 /// Which tools the configuration allows an agent, by name.
@@ -174,9 +236,9 @@ pub(crate) fn policy(agent: &AgentConfig, config: &Config) -> Policy {
 fn native_tools(
     agent: &AgentConfig,
     config: &Config,
-    workspace: &std::path::Path,
+    workspace: &Path,
     host_context: &HostContext,
-) -> Result<NativeTools, Box<dyn std::error::Error + Send + Sync>> {
+) -> Result<NativeTools, NativeToolsError> {
     let wanted = &config.native_tools;
     let mut enabled: std::collections::BTreeSet<Native> = Native::ALL.into();
     if !wanted.fs.enabled {

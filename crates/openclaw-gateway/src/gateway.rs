@@ -17,6 +17,7 @@ use openclaw_protocol::mcp::ServerEvent;
 use openclaw_protocol::{ErrorShape, Method, Surface, keys, names};
 use openclaw_secrets::Resolver;
 use openclaw_sessions::{SessionStore, SqliteStore};
+use openclaw_tools::native;
 use serde_json::Value;
 use tokio::sync::Mutex;
 use tokio_util::sync::CancellationToken;
@@ -99,6 +100,7 @@ impl Gateway {
             version,
             people,
             prepare,
+            workspace,
         } = setup;
         let sessions = state.join("sessions.db");
         let (store, note): (Arc<dyn SessionStore>, _) = match prepare {
@@ -112,7 +114,8 @@ impl Gateway {
             resolver: fleet.context.resolver.clone(),
             environment,
             state: state.clone(),
-            native_approvals: openclaw_tools::native::Approvals::default(),
+            workspace,
+            native_approvals: native::Approvals::in_file(state.join("approvals.json")),
             guard: fleet.context.guard.clone(),
         };
         let logs = fleet.folders.logs.clone();

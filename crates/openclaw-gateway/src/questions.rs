@@ -23,6 +23,8 @@ use crate::waiting::Waiting;
 const DESCRIPTION: usize = 400;
 /// Maximum characters of a changed description.
 const CHANGED_DESCRIPTION: usize = 2_000;
+/// Maximum characters of a line of a change.
+const CHANGE_LINE: usize = 600;
 /// How long a question stays open when all approvers have disconnected: a client may reconnect.
 const RETURN: Duration = Duration::from_secs(5);
 
@@ -30,16 +32,18 @@ const RETURN: Duration = Duration::from_secs(5);
 struct Left;
 
 /// A decision.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decided {
     pub(crate) decision: Decision,
     /// For `AllowAlways`: the index of the chosen entry of `always`.
     pub(crate) choice: usize,
+    /// For `Deny`: the user's words to the model.
+    pub(crate) instead: Option<String>,
 }
 
 impl From<Decision> for Decided {
     fn from(decision: Decision) -> Self {
-        Self { decision, choice: 0 }
+        Self { decision, choice: 0, instead: None }
     }
 }
 
@@ -113,7 +117,7 @@ impl CallerApprover {
         };
         let answered = tokio::time::timeout(self.patience, answered).await;
         match answered.unwrap_or(Err(Left)) {
-            Ok(Ok(Decided { decision, choice })) => {
+            Ok(Ok(Decided { decision, choice, instead })) => {
                 (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
                 let chosen = question.always.get(choice).map(|option| option.grant.clone());
                 match decision {
@@ -121,7 +125,7 @@ impl CallerApprover {
                     Decision::AllowAlways => {
                         ApprovalAnswer::Yes(chosen.map_or(Approval::Once, Approval::Always))
                     }
-                    Decision::Deny => ApprovalAnswer::No,
+                    Decision::Deny => instead.map_or(ApprovalAnswer::No, ApprovalAnswer::Instead),
                 }
             }
             Ok(Err(_)) => ApprovalAnswer::Unanswered,
@@ -136,7 +140,10 @@ impl CallerApprover {
         let number = gateway.questions.number();
         let tool = question.tool;
         let title = match (question.why, tool.effect) {
-            // Only a hash of the approved description is kept.
+            (ApprovalReason::Changed, _) if !question.changes.is_empty() => {
+                format!("{} has changed since it was first seen or approved:", tool.label)
+            }
+            // The earlier definition was not kept.
             (ApprovalReason::Changed, _) => {
                 format!(
                     "{} has changed since it was first seen or approved; its new description:",
@@ -181,6 +188,11 @@ impl CallerApprover {
                 .always
                 .iter()
                 .map(|option| AlwaysChoice { words: option.words.clone() })
+                .collect(),
+            changes: question
+                .changes
+                .iter()
+                .map(|line| clean_line(Untrusted::new(line), CHANGE_LINE))
                 .collect(),
             created_at_ms: now_ms(),
             expires_at_ms: now_ms().saturating_add(patience),

@@ -30,6 +30,9 @@ pub struct Setup {
     pub people: bool,
     /// When the session store and the agents are set up.
     pub prepare: Prepare,
+    /// The workspace of agents that have none of their own; `None` for a folder in the state
+    /// directory.
+    pub workspace: Option<PathBuf>,
 }
 
 /// When a gateway sets up its session store and its agents (native tools, models).

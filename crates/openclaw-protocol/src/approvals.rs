@@ -1,5 +1,5 @@
-//! `approvals.*` (ours): calls that wait for an operator's decision. The decisions are those of the
-//! published schema.
+//! `approvals.*` (ours): calls that wait for an operator's decision, and approvals for later calls.
+//! The decisions are those of the published schema.
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -59,9 +59,13 @@ pub struct Approval {
     pub args: Option<Box<RawValue>>,
     /// Decisions that are accepted.
     pub allowed_decisions: Vec<Decision>,
-    /// What `allow-always` can allow, the narrowest first.
+    /// What `allow-always` can allow, the default first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub always: Vec<AlwaysChoice>,
+    /// For a tool that has changed: how, as lines that begin with `+` or `-`. Text of the server,
+    /// untrusted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
     /// Creation time, in milliseconds since 1970.
     pub created_at_ms: u64,
     /// Expiry time, in milliseconds since 1970; an expired approval is denied.
@@ -128,10 +132,12 @@ pub struct RespondParams {
     pub id: String,
     /// The decision.
     pub decision: Decision,
-    /// For `allow-always`: the index of the chosen entry of `always`. Default: the first one, which
-    /// is the narrowest.
+    /// For `allow-always`: the index of the chosen entry of `always`. Default: the first one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<usize>,
+    /// For `deny`: what the user wants instead, for the model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instead: Option<String>,
 }
 
 /// Result of `approvals.respond`.
@@ -169,6 +175,82 @@ pub enum ResolvedReason {
     Expired,
     /// The run ended, or no client that could respond is connected any more.
     Cancelled,
+}
+
+/// Parameters of `approvals.rules`, which lists the approvals for later calls.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RulesParams {
+    /// Only those of this agent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+}
+
+/// Result of `approvals.rules`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RulesResult {
+    /// The approvals for later calls, by agent and tool.
+    pub rules: Vec<Rule>,
+}
+
+/// An approval for later calls.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Rule {
+    /// Id to quote in `approvals.revoke`. It depends on the content only.
+    pub id: String,
+    /// The agent.
+    pub agent_id: String,
+    /// The tool: for that of an MCP server, the server's name for it.
+    pub tool: String,
+    /// The MCP server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
+    /// The folder, for a tool that works in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
+    /// The session, if it is limited to one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+    /// Says in one line what is allowed. It may quote a command of a model.
+    pub words: String,
+}
+
+/// Parameters of `approvals.revoke`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct RevokeParams {
+    /// Ids of the approvals; each may be shortened as long as it is unique.
+    pub ids: Vec<String>,
+}
+
+/// Result of `approvals.revoke` and `approvals.allow`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedRulesResult {
+    /// The approvals that were removed or added.
+    pub rules: Vec<Rule>,
+}
+
+/// Parameters of `approvals.allow`, which adds an approval for later calls.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct AllowParams {
+    /// The agent; the default agent if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// The tool's name, as models see it.
+    pub tool: String,
+    /// For `exec`: the words that commands begin with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub command: Option<String>,
+    /// Only calls in which these arguments have these values.
+    #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
+    pub arguments: serde_json::Map<String, serde_json::Value>,
+    /// The folder, for a tool that works in one; the agent's workspace if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
 }
 
 /// Ignored parameters, of `question.list` and `plugin.approval.list`, whose lists are always empty

@@ -88,6 +88,10 @@ pub struct SendParams {
     /// Tool overrides known to the sender; `null` for none.
     #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     pub expected_tool_overrides: Option<Value>,
+    /// The folder to work in (ours): an absolute path on the gateway's machine. Needs the scope
+    /// `operator.admin`. Default: the agent's workspace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     /// Deduplicates requests: a repeated key does not start another run. It becomes the run id.
     pub idempotency_key: String,
 }

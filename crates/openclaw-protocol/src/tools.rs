@@ -136,6 +136,9 @@ pub struct InvokeParams {
     /// Whether the caller has already confirmed the call.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<bool>,
+    /// The folder to work in (ours), as in `chat.send`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub workspace: Option<String>,
     /// Deduplicates requests: a repeated key does not call the tool again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,

@@ -231,8 +231,11 @@ pub struct ApprovalRequest<'a> {
     pub why: ApprovalReason,
     /// Session of the call.
     pub session: Option<&'a str>,
-    /// The approvals for later calls that the user may choose, the narrowest first.
+    /// The approvals for later calls that the user may choose, the default first.
     pub always: &'a [AlwaysOption],
+    /// For a changed tool: what has changed since it was seen or approved, as lines that begin with
+    /// `+` or `-`. Empty if that is not known. Untrusted.
+    pub changes: &'a [String],
 }
 
 /// The answer to a [`ApprovalRequest`].
@@ -242,6 +245,8 @@ pub enum ApprovalAnswer {
     Yes(Approval),
     /// Denied.
     No,
+    /// Denied, with the user's words to the model: what to do instead.
+    Instead(String),
     /// No user was there to answer, or none did in time.
     Unanswered,
 }

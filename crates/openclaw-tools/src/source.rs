@@ -115,9 +115,15 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// Returns which calls need an approval, where that depends on the arguments.
     fn rule(&self, arguments: &Arguments<'_>) -> ApprovalRule;
 
-    /// Returns the approvals for later calls that the user may choose, the narrowest first. If there
+    /// Returns the approvals for later calls that the user may choose, the default first. If there
     /// are none, the user can approve this call only.
     fn always(&self, _: ApprovalContext<'_>) -> Vec<AlwaysOption> {
+        Vec::new()
+    }
+
+    /// Returns what has changed since the tool was seen or approved, as lines that begin with `+` or
+    /// `-`; none if that is not known. May read a file.
+    fn changes(&self) -> Vec<String> {
         Vec::new()
     }
 

@@ -14,6 +14,8 @@ use openclaw_mcp::process::guard::GuardCommand;
 use openclaw_mcp_server::PdfReader;
 use openclaw_oauth::browser::BrowserEnvironment;
 use openclaw_oauth::store::KeyOptions;
+#[cfg(feature = "keychain")]
+use openclaw_secrets::SecretString;
 use openclaw_secrets::{Environment, Redactor, Resolver};
 
 use crate::error::CommandError;
@@ -35,6 +37,9 @@ const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 /// The highest limit of servers and tools of an editor's session, as in the configuration.
 const MAX_EDITOR_LIMIT: usize = 1_000;
 
+/// The maximum size of a secret on stdin, in bytes.
+#[cfg(feature = "keychain")]
+const MAX_SECRET: u64 = 64 * 1024;
 /// What a shell wants completed.
 pub(crate) struct CompletionRequest {
     /// The name of the shell.
@@ -147,6 +152,48 @@ impl Edge {
                 value.escape_debug()
             ))),
         }
+    }
+
+    /// Returns the user's home.
+    pub(crate) fn home(&self) -> Option<&Path> {
+        self.home.as_deref()
+    }
+
+    /// Returns the folder of the user's settings (`XDG_CONFIG_HOME`).
+    pub(crate) fn config_folder(&self) -> Option<PathBuf> {
+        let named = std::env::var_os("XDG_CONFIG_HOME").map(PathBuf::from);
+        let named = named.filter(|folder| folder.is_absolute());
+        named.or_else(|| Some(self.home.as_ref()?.join(".config")))
+    }
+
+    /// Returns where programs are searched for.
+    pub(crate) fn search_path(&self) -> String {
+        variable("PATH").unwrap_or_default()
+    }
+
+    /// Returns the command of the user's editor.
+    pub(crate) fn editor(&self) -> String {
+        let named = ["VISUAL", "EDITOR"].into_iter().filter_map(variable);
+        let usual = if cfg!(windows) { "notepad" } else { "vi" };
+        named.into_iter().find(|it| !it.trim().is_empty()).unwrap_or_else(|| usual.to_owned())
+    }
+
+    /// Reads a secret from stdin, without the line break at its end.
+    #[cfg(feature = "keychain")]
+    pub(crate) fn piped_secret(&self) -> std::io::Result<SecretString> {
+        use std::io::Read as _;
+
+        let mut text = String::new();
+        std::io::stdin().lock().take(MAX_SECRET).read_to_string(&mut text)?;
+        let end = text.trim_end_matches(['\r', '\n']).len();
+        text.truncate(end);
+        Ok(text.into())
+    }
+
+    /// Whether a folder is the user's home, or contains it.
+    pub(crate) fn is_home(&self, folder: &Path) -> bool {
+        let home = self.home.as_deref().and_then(|home| home.canonicalize().ok());
+        home.is_some_and(|home| home.starts_with(folder))
     }
 
     /// Returns the current folder.

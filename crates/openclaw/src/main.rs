@@ -8,6 +8,8 @@ mod edge;
 mod error;
 mod exit;
 mod fold;
+#[cfg(feature = "keychain")]
+mod hidden;
 mod log_writer;
 mod logging;
 mod output;

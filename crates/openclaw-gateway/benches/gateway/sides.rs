@@ -90,6 +90,7 @@ fn setup(folder: &Path) -> Setup {
         version: "bench".to_owned(),
         people: true,
         prepare: Prepare::AtStart,
+        workspace: None,
     }
 }
 

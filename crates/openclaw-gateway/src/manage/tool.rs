@@ -210,7 +210,7 @@ impl Tool for ManageTool {
 
     fn always(&self, _: ApprovalContext<'_>) -> Vec<AlwaysOption> {
         let words = format!(
-            "always allow `{NAME}` to refresh and disconnect servers for agent {}, until openclaw exits",
+            "always allow `{NAME}` to refresh and disconnect servers for agent {}",
             self.agent
         );
         vec![AlwaysOption { grant: Grant::Tool, words }]
@@ -218,7 +218,9 @@ impl Tool for ManageTool {
 
     fn keep(&self, approval: &Approval, _: Pin, _: ApprovalContext<'_>) {
         if matches!(approval, Approval::Always(_)) {
-            self.approvals.remember(self.key());
+            if let Err(error) = self.approvals.remember(self.key()) {
+                tracing::warn!(tool = NAME, %error, "cannot store the approval; it is valid until exit");
+            }
         }
     }
 

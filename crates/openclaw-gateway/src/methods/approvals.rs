@@ -1,5 +1,6 @@
 //! Methods for calls that wait for approval.
 
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::approvals::{
     Decision, ListParams, ListResult, RespondParams, RespondResult,
@@ -8,6 +9,9 @@ use openclaw_sessions::SessionKey;
 
 use super::RequestContext;
 use crate::questions::Decided;
+
+/// Maximum characters of the user's words to the model.
+const INSTEAD: usize = 4_000;
 
 pub(super) fn list(
     asked: &RequestContext<'_>,
@@ -30,7 +34,12 @@ pub(super) fn respond(
     asked: &RequestContext<'_>,
     params: RespondParams,
 ) -> Result<RespondResult, ErrorShape> {
-    let RespondParams { id, decision, always } = params;
+    let RespondParams { id, decision, always, instead } = params;
+    if instead.is_some() && decision != Decision::Deny {
+        return Err(ErrorShape::invalid("`instead` requires the decision `deny`"));
+    }
+    let instead = instead.map(|words| clean_line(Untrusted::new(&words), INSTEAD));
+    let instead = instead.filter(|words| !words.is_empty());
     let choice = match (decision, always) {
         (Decision::AllowAlways, choice) => choice.unwrap_or(0),
         (Decision::AllowOnce | Decision::Deny, None) => 0,
@@ -44,11 +53,11 @@ pub(super) fn respond(
         Decision::AllowAlways => gateway.question_subjects.others(&id, choice),
         Decision::AllowOnce | Decision::Deny => Vec::new(),
     };
-    gateway.questions.decide(&id, Decided { decision, choice })?;
+    gateway.questions.decide(&id, Decided { decision, choice, instead })?;
     for (other, choice) in others {
         // A question that requires an approval per call does not offer this decision and stays
         // open.
-        let _ = gateway.questions.decide(&other, Decided { decision, choice });
+        let _ = gateway.questions.decide(&other, Decided { choice, ..decision.into() });
     }
     Ok(RespondResult { ok: true, id, decision })
 }

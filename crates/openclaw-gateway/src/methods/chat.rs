@@ -52,6 +52,7 @@ pub(super) async fn send(
         RunAdmission::NotNow(words) => return Err(ErrorShape::unavailable(words)),
     };
     let service = service(asked, &key, params.agent_id.as_deref()).await?;
+    let service = asked.in_folder(service, params.workspace.as_deref())?;
     let answer = SendResult { run_id: id.to_owned(), status: SendStatus::Started };
     let (who, caller) = (asked.caller.name(), asked.caller.id);
     let timeout = params.timeout_ms.map(Duration::from_millis);

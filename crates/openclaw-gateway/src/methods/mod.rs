@@ -1,5 +1,6 @@
 //! The protocol's methods: one implementation for callers in this process and on a socket.
 
+mod approval_rules;
 mod approvals;
 mod attachments;
 mod chat;
@@ -10,17 +11,22 @@ mod mcp;
 pub(crate) mod sessions;
 mod tools;
 
+use std::path::Path;
 use std::sync::Arc;
 
 use openclaw_config::AgentId;
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::QuestionsResult;
-use openclaw_protocol::{ErrorCode, ErrorShape, Method, Request, Response, detail, keys};
+use openclaw_protocol::{ErrorCode, ErrorShape, Method, Request, Response, Scope, detail, keys};
 use openclaw_sessions::SessionKey;
 use serde_json::value::RawValue;
 
 use crate::agents::AgentRuntime;
 use crate::callers::Connected;
 use crate::gateway::Gateway;
+
+/// Maximum characters of a path in an error.
+const MAX_SHOWN: usize = 200;
 
 /// A request: the gateway and the caller.
 pub(crate) struct RequestContext<'a> {
@@ -34,6 +40,31 @@ impl RequestContext<'_> {
         let active = self.gateway.active.load();
         let id = id.unwrap_or_else(|| active.default_agent());
         active.agent(id).map(Arc::clone).ok_or_else(|| unknown_agent(id))
+    }
+
+    /// The agent in the folder that the caller wants to work in.
+    fn in_folder(
+        &self,
+        agent: Arc<AgentRuntime>,
+        folder: Option<&str>,
+    ) -> Result<Arc<AgentRuntime>, ErrorShape> {
+        let Some(folder) = folder else { return Ok(agent) };
+        // Files can be read there without asking. A gateway in the process of a command may have been
+        // started for this folder.
+        let is_own = self.gateway.host_context.workspace.as_deref() == Some(Path::new(folder));
+        if !is_own && !Scope::Admin.is_in(&self.caller.who.scopes) {
+            let scope = Scope::Admin.name().unwrap_or_default();
+            let words = format!("`workspace` needs the scope `{scope}`");
+            let error = ErrorShape::new(ErrorCode::Forbidden, words);
+            return Err(error.with_detail(detail::MISSING_SCOPE));
+        }
+        let path = Path::new(folder);
+        if !path.is_absolute() || !path.is_dir() {
+            let shown = clean_line(Untrusted::new(folder), MAX_SHOWN);
+            return Err(ErrorShape::invalid(format!("no folder `{shown}`")));
+        }
+        let elsewhere = self.gateway.active.load().agent_in(&agent, path);
+        elsewhere.map_err(|error| ErrorShape::invalid(error.to_string()))
     }
 
     /// The id of the requested agent, without setting the agent up.
@@ -142,6 +173,13 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         }
         Request::ApprovalsList(it) => Response::ApprovalsList(approvals::list(asked, it)?),
         Request::ApprovalsRespond(it) => Response::ApprovalsRespond(approvals::respond(asked, it)?),
+        Request::ApprovalsRules(it) => Response::ApprovalsRules(approval_rules::list(asked, &it)?),
+        Request::ApprovalsRevoke(it) => {
+            Response::ApprovalsRevoke(approval_rules::revoke(asked, &it)?)
+        }
+        Request::ApprovalsAllow(it) => {
+            Response::ApprovalsAllow(approval_rules::allow(asked, it).await?)
+        }
         Request::QuestionList(_) => Response::QuestionList(QuestionsResult::default()),
         Request::PluginApprovalList(_) => Response::PluginApprovalList(Vec::new()),
         Request::McpServers(it) => Response::McpServers(mcp::servers(asked, it)?),

@@ -132,6 +132,7 @@ pub(super) async fn invoke(
         return Err(error.with_detail(detail::MISSING_SCOPE));
     }
     let service = asked.agent(params.agent_id.as_deref())?;
+    let service = asked.in_folder(service, params.workspace.as_deref())?;
     let session = params.session_key.as_deref();
     let session = session.map(|key| asked.session(key, params.agent_id.as_deref())).transpose()?;
     let is_confirmed = params.confirm == Some(true);

@@ -117,6 +117,7 @@ async fn question(
                 applicant.agent_id()
             ),
         }],
+        changes: Vec::new(),
         created_at_ms: now,
         expires_at_ms: now.saturating_add(patience),
     }

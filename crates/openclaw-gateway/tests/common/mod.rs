@@ -80,6 +80,7 @@ impl Place {
             version: "1.2.3".to_owned(),
             people: true,
             prepare: Prepare::AtStart,
+            workspace: None,
         }
     }
 

@@ -305,7 +305,7 @@ async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
     let words = |what: &str| {
         let folder = workspace.display();
         json!({ "words": format!(
-            "always allow {what} in {folder} for agent main, until openclaw exits"
+            "always allow {what} in {folder} for agent main"
         ) })
     };
     assert_eq!(

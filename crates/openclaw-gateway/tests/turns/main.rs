@@ -15,6 +15,7 @@ mod folders;
 mod history;
 mod lending;
 mod reloading;
+mod rules;
 mod sampling;
 mod schema;
 mod starting;

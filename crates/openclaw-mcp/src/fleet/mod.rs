@@ -32,6 +32,7 @@ use crate::server::live::LiveConnection;
 use crate::server::status::ServerState;
 use crate::server::supervisor::Snapshot;
 use crate::server::{Common, Ended, Folders, Server};
+use crate::store::pins::Pins;
 
 /// All servers of all agents. Dropping it stops them; [`Fleet::stop`] also waits until they have
 /// stopped.
@@ -217,6 +218,11 @@ impl Fleet {
     pub fn agent(&self, id: &str) -> Option<Arc<AgentTools>> {
         let agents = self.agents.load();
         agents.iter().find(|(agent, _)| agent.as_str() == id).map(|(_, tools)| Arc::clone(tools))
+    }
+
+    /// The seen and approved tools of its servers, if they are stored.
+    pub fn pins(&self) -> Option<&Arc<Pins>> {
+        self.services.pins.as_ref()
     }
 
     /// The pipeline that runs the calls and writes the audit log.

@@ -16,7 +16,7 @@ use crate::call::resource_tool;
 use crate::fleet::Fleet;
 use crate::fleet::agent::AgentTools;
 use crate::fleet::catalogue::CatalogueTool;
-use crate::store::pins;
+use crate::store::pins::{self, ServerKey};
 
 /// The source name of MCP tools, resources and prompts in the audit log.
 pub(crate) const SOURCE: &str = "mcp";
@@ -112,7 +112,9 @@ impl Tool for CatalogueTool {
     }
 
     fn pin(&self, about: ApprovalContext<'_>) -> Pin {
-        self.pinned(about.now)
+        let Some(pins) = &self.services.pins else { return Pin::New };
+        let (key, name, hash) = (&self.member.key, &self.listed.name, Self::fingerprint(self));
+        pins.check_call(key, name, hash, about.now, about.arguments)
     }
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
@@ -120,16 +122,26 @@ impl Tool for CatalogueTool {
     }
 
     /// Without a store, an approval does not outlive the call.
-    fn always(&self, _: ApprovalContext<'_>) -> Vec<AlwaysOption> {
+    fn always(&self, about: ApprovalContext<'_>) -> Vec<AlwaysOption> {
         if self.services.pins.is_none() {
             return Vec::new();
         }
-        let (name, key) = (&self.spec.name, &self.member.key);
-        let words = format!(
-            "always allow `{name}` of MCP server {} for agent {}, until the tool or the server changes",
-            key.server, key.agent
-        );
-        vec![AlwaysOption { grant: Grant::Tool, words }]
+        let ServerKey { agent, server, .. } = &self.member.key;
+        let option = |grant: Grant| {
+            let what = grant.words(self.spec.name.as_str());
+            let words = format!(
+                "always allow {what} of MCP server {server} for agent {agent}, until the tool or the \
+                 server changes",
+            );
+            AlwaysOption { grant, words }
+        };
+        let by_argument = Grant::by_argument(about.arguments);
+        [Grant::Tool].into_iter().chain(by_argument).map(option).collect()
+    }
+
+    fn changes(&self) -> Vec<String> {
+        let Some(pins) = &self.services.pins else { return Vec::new() };
+        pins.changes(&self.member.key, &self.listed)
     }
 
     /// Returns without waiting for the write, which may take longer than the call; shutdown waits
@@ -143,6 +155,7 @@ impl Tool for CatalogueTool {
             Approval::Once => None,
         };
         pins.keep(&self.member.key, &self.listed.name, *Self::fingerprint(self), always);
+        pins.keep_definition(&self.member.key, &self.listed);
     }
 
     fn fingerprint(&self) -> Option<Fingerprint> {

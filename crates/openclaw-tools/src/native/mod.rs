@@ -13,7 +13,7 @@ mod web;
 mod workspace;
 
 pub use approvals::{ApprovalKey, Approvals};
-pub use exec::ExecSettings;
+pub use exec::{ExecSettings, command_prefix};
 pub use kind::Native;
 pub use web::{BadProxy, GuardedResolver, NotPublic, ProxyAddress, WebSettings};
 pub use workspace::NoWorkspace;

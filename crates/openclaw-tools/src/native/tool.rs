@@ -4,7 +4,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_content::{Untrusted, clean_line};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value};
 use url::Url;
@@ -26,8 +25,8 @@ use crate::spec::ToolSpec;
 
 /// Timeout of disk operations.
 const DISK: Duration = Duration::from_secs(60);
-/// Longer commands are not repeated in the words of an approval.
-const MAX_SHOWN: usize = 80;
+/// The argument of the file tools that an approval can depend on.
+const PATH: &str = "path";
 
 /// A native tool.
 #[derive(Debug)]
@@ -54,7 +53,21 @@ impl NativeTool {
         Some(Self { kind, spec, decision, validator, shared: Arc::clone(shared) })
     }
 
-    /// Returns the approvals that cover a call, the narrowest first.
+    /// Returns the approvals to offer for a call, the default first.
+    fn offered(&self, arguments: &Arguments<'_>) -> Vec<Grant> {
+        match self.kind {
+            Native::Exec => text(arguments, "command").map(exec::offered).unwrap_or_default(),
+            Native::Read | Native::Write | Native::Edit | Native::List => {
+                let path = text(arguments, "path").map(|path| Value::String(path.to_owned()));
+                let by_path =
+                    path.and_then(|path| Grant::for_arguments([(&PATH.to_owned(), &path)]));
+                [Grant::Tool].into_iter().chain(by_path).collect()
+            }
+            Native::WebFetch => self.covering(arguments),
+        }
+    }
+
+    /// Returns the approvals of a command or a host that cover a call.
     fn covering(&self, arguments: &Arguments<'_>) -> Vec<Grant> {
         match self.kind {
             Native::Exec => text(arguments, "command").map(exec::covering).unwrap_or_default(),
@@ -62,8 +75,22 @@ impl NativeTool {
                 let url = text(arguments, "url").and_then(|url| Url::parse(url.trim()).ok());
                 url.and_then(|url| web::host(&url)).map(Grant::Host).into_iter().collect()
             }
-            Native::Read | Native::Write | Native::Edit | Native::List => vec![Grant::Tool],
+            Native::Read | Native::Write | Native::Edit | Native::List => Vec::new(),
         }
+    }
+
+    /// Whether an earlier approval covers a call by its arguments.
+    fn is_covered(&self, arguments: &Arguments<'_>) -> bool {
+        if matches!(self.kind, Native::Exec | Native::WebFetch) {
+            return false;
+        }
+        let Shared { agent, folder, approvals, .. } = &*self.shared;
+        approvals.any(|key| {
+            key.tool == self.kind.name()
+                && key.agent == *agent
+                && key.workspace.as_ref() == Some(folder)
+                && key.grant.covers(arguments)
+        })
     }
 
     /// The key of an approval. That of a host is limited to the session, and independent of the
@@ -87,30 +114,13 @@ impl NativeTool {
 
     /// Says what an approval allows.
     fn words(&self, grant: &Grant) -> String {
-        let what = match grant {
-            Grant::Command(command) => match shown(command) {
-                Some(command) => format!("the command {command}"),
-                None => "exactly this command".to_owned(),
-            },
-            Grant::CommandPrefix(words) => {
-                let is_one = |word: &String| !word.is_empty() && !word.contains(' ');
-                let words = words.iter().all(is_one).then(|| shown(&words.join(" "))).flatten();
-                match words {
-                    Some(words) => format!("every command that begins with {words}"),
-                    None => "every command that begins with the same words".to_owned(),
-                }
-            }
-            Grant::Tool => format!("`{}`", self.kind.name()),
-            Grant::Host(host) => {
-                let agent = &self.shared.agent;
-                return format!(
-                    "allow `{}` from {host} in this session for agent {agent}",
-                    self.kind.name()
-                );
-            }
-        };
-        let (folder, agent) = (self.shared.folder.display(), &self.shared.agent);
-        format!("always allow {what} in {folder} for agent {agent}, until openclaw exits")
+        let (what, agent) = (grant.words(self.kind.name()), &self.shared.agent);
+        if matches!(grant, Grant::Host(_)) {
+            return format!("allow {what} in this session for agent {agent}");
+        }
+        let folder = self.shared.folder.display();
+        let end = if self.shared.approvals.are_stored() { "" } else { ", until openclaw exits" };
+        format!("always allow {what} in {folder} for agent {agent}{end}")
     }
 
     async fn run(&self, call: ToolCall<'_>) -> Result<Reply, Reply> {
@@ -178,7 +188,8 @@ impl Tool for NativeTool {
     fn pin(&self, about: ApprovalContext<'_>) -> Pin {
         let approvals = &self.shared.approvals;
         let is_covered = |grant| approvals.contains(&self.key(grant, about.session));
-        match self.covering(about.arguments).into_iter().any(is_covered) {
+        let is_allowed = self.covering(about.arguments).into_iter().any(is_covered);
+        match is_allowed || self.is_covered(about.arguments) {
             true => Pin::Same { for_good: true },
             false => Pin::New,
         }
@@ -195,12 +206,16 @@ impl Tool for NativeTool {
 
     fn always(&self, about: ApprovalContext<'_>) -> Vec<AlwaysOption> {
         let option = |grant| AlwaysOption { words: self.words(&grant), grant };
-        self.covering(about.arguments).into_iter().map(option).collect()
+        self.offered(about.arguments).into_iter().map(option).collect()
     }
 
     fn keep(&self, approval: &Approval, _: Pin, about: ApprovalContext<'_>) {
         if let Approval::Always(grant) = approval {
-            self.shared.approvals.remember(self.key(grant.clone(), about.session));
+            let key = self.key(grant.clone(), about.session);
+            if let Err(error) = self.shared.approvals.remember(key) {
+                let tool = self.kind.name();
+                tracing::warn!(tool, %error, "cannot store the approval; it is valid until exit");
+            }
         }
     }
 
@@ -219,12 +234,6 @@ impl Tool for NativeTool {
 /// Returns an argument that is text.
 fn text<'a>(arguments: &'a Arguments<'_>, name: &str) -> Option<&'a str> {
     arguments.value()?.get(name)?.as_str()
-}
-
-/// Returns a command for display; `None` if it cannot be shown as it is.
-fn shown(command: &str) -> Option<String> {
-    let line = clean_line(Untrusted::new(command), MAX_SHOWN);
-    (line == command && !line.contains('`')).then(|| format!("`{line}`"))
 }
 
 fn decoded<A: DeserializeOwned>(arguments: Map<String, Value>) -> Result<A, Reply> {

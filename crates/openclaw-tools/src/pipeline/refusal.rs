@@ -79,6 +79,11 @@ impl Refusal {
         Self::new(Failure::Denied, words).by(RefusedBy::Declined)
     }
 
+    pub(super) fn declined_with(words: &str) -> Self {
+        let words = format!("The user denied this call, and says: {words}");
+        Self::new(Failure::Denied, words).by(RefusedBy::Declined)
+    }
+
     pub(super) fn nobody() -> Self {
         let words = "The call needs the user's approval, and no user answered. The tool was not \
                      called. (See `approval` of its server or `tools.web.fetch`, and \

@@ -67,12 +67,14 @@ pub(super) async fn approval(
     };
     schema(tool, about.arguments)?;
     let always = if why.can_last() { tool.always(about) } else { Vec::new() };
+    let changes = if why == ApprovalReason::Changed { tool.changes() } else { Vec::new() };
     let question = ApprovalRequest {
         tool: spec,
         arguments: about.arguments.raw(),
         why,
         session: context.session,
         always: &always,
+        changes: &changes,
     };
     let given = match (approver.ask(question).await, fallback) {
         // Only what was offered can be granted.
@@ -83,6 +85,7 @@ pub(super) async fn approval(
         }
         (ApprovalAnswer::Yes(approval), _) => approval,
         (ApprovalAnswer::No, _) => return Err(Refusal::declined()),
+        (ApprovalAnswer::Instead(words), _) => return Err(Refusal::declined_with(&words)),
         (ApprovalAnswer::Unanswered, Fallback::Allow) if why.can_fall_back() => {
             let name = spec.name.as_str();
             tracing::warn!(tool = name, "no user to approve; allowed by the configuration");

@@ -48,7 +48,7 @@ async fn consent_to_one_call_does_not_last_and_consent_for_good_does() {
     assert_eq!(standing(&bench, "exec"), ApprovalNeed::Ask(ApprovalReason::MayChange));
     let [given] = approvals.list().try_into().unwrap();
     assert_eq!((given.tool.as_str(), &given.grant), ("write", &Grant::Tool));
-    approvals.forget(&given);
+    assert!(approvals.forget(&given).unwrap());
     assert_eq!(standing(&bench, "write"), ApprovalNeed::Ask(ApprovalReason::MayChange));
 }
 

@@ -1,6 +1,7 @@
 //! The command line of the front ends: chat, agent, sessions, the gateway, status, doctor.
 
 use std::num::NonZeroU64;
+use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use openclaw_config::Bind;
@@ -29,6 +30,9 @@ pub(crate) struct ChatArgs {
     /// The agent to talk to [default: the first]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
+    /// The folder to work in [default: the current one, at a terminal]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) workspace: Option<PathBuf>,
 }
 
 #[derive(Debug, Args)]
@@ -72,6 +76,9 @@ pub(crate) struct TurnArgs {
     /// The agent to ask [default: the first]
     #[arg(long, value_name = "ID")]
     pub(crate) agent: Option<String>,
+    /// The folder to work in [default: the current one, at a terminal]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) workspace: Option<PathBuf>,
     /// The timeout of the turn, in milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<NonZeroU64>,
@@ -148,6 +155,7 @@ pub(crate) enum ExportFormat {
 #[command(after_help = "Examples:
   openclaw gateway
   openclaw gateway run --port 18800
+  openclaw gateway start
   openclaw gateway status
   openclaw gateway stop
 
@@ -181,6 +189,35 @@ Clients on this machine find it automatically. Other machines can reach it only 
 
 Exit codes: 0 running, 1 not responding, 3 not running.")]
     Status,
+    /// Start the gateway in the background
+    #[command(after_help = "Examples:
+  openclaw gateway start
+  openclaw gateway start --port 18800
+
+Starts the service if `openclaw gateway install` has installed one, otherwise a process that outlives the \
+terminal. `openclaw gateway logs` shows its log. Exit codes: 0 running, 1 failed to start.")]
+    Start(RunArgs),
+    /// Stop the gateway, and start it in the background
+    #[command(after_help = "Example:
+  openclaw gateway restart")]
+    Restart(RunArgs),
+    /// Show the log of the gateway in the background
+    #[command(after_help = "Examples:
+  openclaw gateway logs
+  openclaw gateway logs --follow --lines 20")]
+    Logs(GatewayLogsArgs),
+    /// Run the gateway at every login: a systemd user service or launchd agent
+    #[command(after_help = "Examples:
+  openclaw gateway install
+  openclaw gateway install --dry-run
+
+The file is shown before it is written. The service gets the search path of this shell, but no other \
+variables. Exit codes: 0 installed, 1 failure or declined, 2 no terminal to confirm on.")]
+    Install(ServiceArgs),
+    /// Remove the service that `install` has installed
+    #[command(after_help = "Example:
+  openclaw gateway uninstall")]
+    Uninstall,
     /// Stop the gateway
     #[command(after_help = "Example:
   openclaw gateway stop
@@ -234,6 +271,26 @@ pub(crate) enum TokenScope {
 }
 
 #[derive(Debug, Args)]
+pub(crate) struct GatewayLogsArgs {
+    /// The number of lines to show
+    #[arg(long, short = 'n', value_name = "N", default_value = "50")]
+    pub(crate) lines: usize,
+    /// Show new lines as they are written
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ServiceArgs {
+    /// Install without confirmation
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+    /// Only show the file
+    #[arg(long)]
+    pub(crate) dry_run: bool,
+}
+
+#[derive(Debug, Args)]
 pub(crate) struct RunArgs {
     /// The port to listen on; 0 for any free port [default: `gateway.port`]
     #[arg(long, value_name = "PORT")]
@@ -241,13 +298,16 @@ pub(crate) struct RunArgs {
     /// The address to listen on, or `loopback`, `lan`, `all` [default: `gateway.bind`]
     #[arg(long, value_name = "ADDRESS", value_parser = bind)]
     pub(crate) bind: Option<Bind>,
+    /// Leave the terminal
+    #[arg(long, hide = true)]
+    pub(crate) detached: bool,
 }
 
 impl RunArgs {
     /// Whether any of the options is given.
     pub(crate) fn are_given(&self) -> bool {
-        let Self { port, bind } = self;
-        port.is_some() || bind.is_some()
+        let Self { port, bind, detached } = self;
+        port.is_some() || bind.is_some() || *detached
     }
 }
 

@@ -1,6 +1,7 @@
 //! The command line.
 
 mod add;
+mod approvals;
 mod auth;
 mod front;
 mod install;
@@ -17,10 +18,11 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use add::{AddArgs, AddJsonArgs, GetArgs, NameArgs, ScopeArg, TransportArg, WriteArgs};
+pub(crate) use approvals::{AllowArgs, ApprovalsCommand};
 pub(crate) use auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
 pub(crate) use front::{
-    AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, RunArgs, SessionsCommand,
-    TokenCommand, TokenScope, TurnArgs,
+    AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, GatewayLogsArgs, RunArgs,
+    ServiceArgs, SessionsCommand, TokenCommand, TokenScope, TurnArgs,
 };
 pub(crate) use install::{ClientArg, InstallArgs, InstallTarget};
 pub(crate) use mcp::{AppArg, ImportArgs, McpCommand};
@@ -86,6 +88,7 @@ impl Cli {
             | Command::Acp(_)
             | Command::Agent(_)
             | Command::Sessions(_)
+            | Command::Approvals(_)
             | Command::Status
             | Command::Doctor => "error",
             // What clients of the hub do wrong is their own business.
@@ -153,6 +156,15 @@ pub(crate) enum Command {
   openclaw sessions show agent:main:main"
     )]
     Sessions(SessionsCommand),
+    /// List, revoke and add approvals: which calls run without asking
+    #[command(
+        subcommand,
+        after_help = "Examples:
+  openclaw approvals list
+  openclaw approvals allow exec git status
+  openclaw approvals revoke 3f2a91c0"
+    )]
+    Approvals(ApprovalsCommand),
     /// Run the gateway, which keeps agents and servers running for all clients
     Gateway(GatewayArgs),
     /// Show the state of the configuration, gateway, model, servers and secrets
@@ -183,14 +195,14 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 3 a server is not available, 4 
 78 the configuration has errors, 130 interrupted."
     )]
     Mcp(McpCommand),
-    /// Check and show the configuration
+    /// Check, show and change the configuration
     #[command(
         subcommand,
         after_help = "Example:
   openclaw config validate"
     )]
     Config(ConfigCommand),
-    /// Check the secrets that the configuration refers to
+    /// Check and store the secrets that the configuration refers to
     #[command(
         subcommand,
         after_help = "Example:
@@ -243,6 +255,44 @@ Exit codes: 0 valid (there may be warnings), 78 the configuration has errors.")]
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
     },
+    /// Print the effective value of a key; credentials are redacted
+    #[command(after_help = "Examples:
+  openclaw config get gateway.port
+  openclaw config get agents.defaults.model
+
+Exit codes: 0 printed, 1 no such key, 78 the configuration has errors.")]
+    Get {
+        /// The key, such as `gateway.port`
+        key: String,
+    },
+    /// Set a key in the file; comments are kept
+    #[command(after_help = "Examples:
+  openclaw config set agents.defaults.model anthropic/claude-sonnet-4-5
+  openclaw config set gateway.port 18800
+  openclaw config set tools.deny '[\"exec\"]'
+
+The value is JSON or, if it is not, text. Nothing is written if the result has errors. Exit codes: 0 \
+written, 1 failure, 2 invalid key, 78 the configuration would have errors.")]
+    Set {
+        /// The key, such as `gateway.port`; quote parts with dots: `mcp.servers.\"a.b\".url`
+        key: String,
+        /// The value
+        #[arg(allow_hyphen_values = true)]
+        value: String,
+    },
+    /// Remove a key from the file; comments are kept
+    #[command(after_help = "Example:
+  openclaw config unset gateway.port
+
+Exit codes: 0 written, 1 the key is not in the file, 78 the configuration would have errors.")]
+    Unset {
+        /// The key, such as `gateway.port`
+        key: String,
+    },
+    /// Edit the file in $VISUAL or $EDITOR; it is written once it has no errors
+    #[command(after_help = "Example:
+  EDITOR=nano openclaw config edit")]
+    Edit,
     /// Print the JSON Schema of the configuration, for editors
     #[command(after_help = "Example:
   openclaw config schema > openclaw.schema.json")]
@@ -265,6 +315,17 @@ Exit codes: 0 all resolve, 1 some do not, 78 the configuration has errors.")]
         /// The references to check instead of those in the configuration
         #[arg(value_name = "REF")]
         references: Vec<String>,
+    },
+    /// Store a secret in the keychain of the system
+    #[command(after_help = "Examples:
+  openclaw secrets set github
+  pass show github | openclaw secrets set github
+
+At a terminal, the value is asked for and not shown; otherwise it is read from stdin. The configuration \
+refers to it as `secret://keychain/NAME`. Exit codes: 0 stored, 1 failure, 2 wrong usage.")]
+    Set {
+        /// The name of the secret
+        name: String,
     },
 }
 
@@ -291,8 +352,16 @@ mod tests {
         "sessions show x",
         "sessions delete x",
         "sessions export x",
+        "approvals list",
+        "approvals allow exec git",
+        "approvals revoke x",
         "gateway",
         "gateway run --port=0",
+        "gateway start --port=0",
+        "gateway restart",
+        "gateway logs --follow",
+        "gateway install --dry-run",
+        "gateway uninstall",
         "gateway status",
         "gateway stop",
         "gateway token create --name=x --scope=read",
@@ -334,6 +403,11 @@ mod tests {
         "config show",
         "config schema",
         "config path",
+        "config get x",
+        "config set x y",
+        "config unset x",
+        "config edit",
+        "secrets set x",
         "secrets check",
         "demo-server",
         "completions bash",

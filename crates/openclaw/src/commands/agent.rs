@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use openclaw_protocol::Surface;
@@ -17,6 +17,7 @@ use super::talk::{
     Call, CallFormatter, ChatAgent, Lines, OutgoingMessage, Turn, TurnEvent, TurnOutcome,
     TurnStatus, whole_stdin,
 };
+use super::workspace::{self, Conversation};
 use crate::cli::TurnArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -50,9 +51,13 @@ pub(crate) fn agent(
     }
     let has_user = edge.has_user() && !from_stdin;
     let role = if has_user { Role::User } else { Role::Script };
-    with_link(&Need::Agents(role), flag, edge, output, async |link, signals, output| {
+    let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
+    let workspace = workspace::choose(args.workspace.as_deref(), of, has_user, flag, edge, output)?;
+    let need = Need::agents(role, workspace.clone());
+    with_link(&need, flag, edge, output, async |link, signals, output| {
         let mut once = SingleTurn {
             surface: &*link.surface,
+            workspace,
             typed: has_user.then(|| None),
             shows_calls: args.verbose || std::io::stderr().is_terminal(),
             gave_up: None,
@@ -66,6 +71,8 @@ pub(crate) fn agent(
 /// The state of one turn.
 struct SingleTurn<'a> {
     surface: &'a dyn Surface,
+    /// The folder to work in; `None` for the agent's workspace.
+    workspace: Option<PathBuf>,
     /// The lines typed on stdin, once there was a prompt; `None` if the user cannot be prompted.
     typed: Option<Option<Lines>>,
     shows_calls: bool,
@@ -101,6 +108,7 @@ impl SingleTurn<'_> {
             message,
             is_plain: false,
             timeout: limit,
+            workspace: self.workspace.clone(),
         };
         let mut turn = Turn::begin(self.surface, words).await?;
         let answer = self.follow(&mut turn, deadline, signals, output).await;

@@ -2,9 +2,11 @@
 
 mod acp;
 mod agent;
+mod approvals;
 mod chat;
 mod check;
 mod config;
+mod config_edit;
 mod demo_server;
 mod gateway;
 mod hub;
@@ -17,6 +19,7 @@ mod sessions;
 mod show;
 mod status;
 mod talk;
+mod workspace;
 
 use std::path::Path;
 
@@ -41,6 +44,14 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
             output.value(&openclaw_config::json_schema());
             Ok(Exit::Ok)
         }
+        Command::Config(ConfigCommand::Get { key }) => config_edit::get(key, flag, edge, output),
+        Command::Config(ConfigCommand::Set { key, value }) => {
+            config_edit::set(key, value, flag, edge, output)
+        }
+        Command::Config(ConfigCommand::Unset { key }) => {
+            config_edit::unset(key, flag, edge, output)
+        }
+        Command::Config(ConfigCommand::Edit) => config_edit::edit(flag, edge, output),
         Command::Config(ConfigCommand::Path) => config::path(flag, edge, output),
         Command::Config(ConfigCommand::Validate { file, strict }) => {
             config::validate(file.as_deref(), flag, *strict, edge, output)
@@ -53,6 +64,7 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
         Command::McpServer(args) => mcp_server::serve(args, flag, edge, output),
         Command::Agent(args) => agent::agent(args, flag, edge, output),
         Command::Sessions(command) => sessions::sessions(command, flag, edge, output),
+        Command::Approvals(command) => approvals::approvals(command, flag, edge, output),
         Command::Gateway(args) => gateway::gateway(args, flag, edge, output),
         Command::Status => status::status(flag, edge, output),
         Command::Doctor => status::doctor(flag, edge, output),
@@ -61,6 +73,7 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
         Command::Secrets(SecretsCommand::Check { references }) => {
             secrets::check(flag, references, edge, output)
         }
+        Command::Secrets(SecretsCommand::Set { name }) => secrets::set(name, edge, output),
     }
 }
 

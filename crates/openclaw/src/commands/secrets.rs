@@ -1,4 +1,5 @@
-//! `openclaw secrets check`: checks that all references resolve. Values are never shown.
+//! `openclaw secrets check | set`: checks that references resolve, and stores secrets. Values are
+//! never shown.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -10,9 +11,9 @@ use serde_json::json;
 
 use super::{block_on, load_config};
 use crate::edge::Edge;
-use crate::error::{CommandError, CommandResult};
+use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, Output, printable};
+use crate::output::{BAD, FAINT, GOOD, Output, printable};
 
 /// References and the settings that use them.
 type References = BTreeMap<SecretRef, BTreeSet<String>>;
@@ -36,6 +37,54 @@ pub(crate) fn check(
     let resolver = edge.resolver(&config);
     let checked = block_on(async { Ok(resolver.check_all(references.keys()).await) })?;
     Ok(report(&config, &references, &checked, output))
+}
+
+/// Stores a secret in the keychain.
+#[cfg(feature = "keychain")]
+pub(crate) fn set(name: &str, edge: &Edge, output: &mut Output) -> CommandResult {
+    use openclaw_secrets::keychain::{self, KeychainError};
+
+    let reference = format!("secret://keychain/{name}");
+    let parsed = reference.parse::<SecretRef>();
+    parsed.map_err(|error| CommandError::usage(error.to_string()))?;
+    if !edge.key_options().use_keychain {
+        return Err(CommandError::failed("the keychain is turned off (OPENCLAW_KEYCHAIN)")
+            .hint("use `secret://file/…` or `secret://env/…` instead"));
+    }
+    let value = match edge.has_user() {
+        true => crate::hidden::ask(&format!("Value of {name} (not shown): "))
+            .context("cannot read from the terminal")?
+            .ok_or(CommandError::Interrupted)?,
+        false => edge.piped_secret().context("cannot read stdin")?,
+    };
+    if value.expose().is_empty() {
+        return Err(CommandError::usage("the value is empty"));
+    }
+    edge.redactor.add(&value);
+    keychain::set(name, value.expose()).map_err(|error| {
+        let failed = CommandError::failed("cannot store the secret").cause(error.to_string());
+        match error {
+            KeychainError::NoKeychain => {
+                failed.hint("without a desktop session, use `secret://file/…` or `secret://env/…`")
+            }
+            KeychainError::Locked => failed.hint("unlock the keychain and try again"),
+            _ => failed,
+        }
+    })?;
+    match output.json {
+        true => output.value(&json!({ "ok": true, "reference": reference })),
+        false => output.line(format_args!(
+            "{GOOD}✓{GOOD:#} stored; refer to it as `{reference}` in the configuration"
+        )),
+    }
+    Ok(Exit::Ok)
+}
+
+/// Explains that this build has no keychain.
+#[cfg(not(feature = "keychain"))]
+pub(crate) fn set(_: &str, _: &Edge, _: &mut Output) -> CommandResult {
+    Err(CommandError::failed("this build has no keychain support")
+        .hint("use `secret://file/…` or `secret://env/…` instead"))
 }
 
 fn report(

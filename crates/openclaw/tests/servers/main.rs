@@ -17,3 +17,4 @@ mod state_files;
 mod support;
 mod terminal;
 mod with_gateway;
+mod workspace;

@@ -42,6 +42,13 @@ impl Place {
         self.folder.path().join(name)
     }
 
+    /// Trusts the folder, so that a chat does not ask about it.
+    fn trust(&self) {
+        let folder = self.folder.path().canonicalize().unwrap();
+        let trusted = json!({ "folders": [folder] });
+        fs::write(self.path("trusted-folders.json"), trusted.to_string()).unwrap();
+    }
+
     pub(crate) fn command(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
         command
@@ -106,7 +113,7 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 "#;
 
 /// Runs a dialogue of expected texts and answers. Returns the exit code and the output.
-fn on_a_terminal(
+pub(crate) fn on_a_terminal(
     place: &Place,
     steps: &[(&str, &str)],
     args: &[&str],
@@ -134,6 +141,7 @@ fn on_a_terminal(
 
 /// Runs a dialogue without colours. Returns the exit code and the output.
 pub(crate) fn conversation(place: &Place, steps: &[(&str, &str)], args: &[&str]) -> (i32, String) {
+    place.trust();
     on_a_terminal(place, steps, args, ("NO_COLOR", "1"))
 }
 
@@ -156,5 +164,6 @@ pub(crate) fn typed_ahead(
     args: &[&str],
 ) -> (i32, String) {
     let answer = format!("{answer}\n");
+    place.trust();
     on_a_terminal(place, &[(question, &answer)], args, ("TYPED_AHEAD", ahead))
 }

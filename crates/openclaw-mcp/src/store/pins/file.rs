@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
@@ -25,27 +25,6 @@ struct ServerApprovals {
     #[serde(flatten)]
     key: ServerKey,
     tools: BTreeMap<String, Approved>,
-}
-
-/// Identifies a version of the file. Every change creates a new file, so usually the inode is
-/// enough.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    modified: Option<SystemTime>,
-    length: u64,
-    number: u64,
-}
-
-impl Stamp {
-    /// `None` if there is no file.
-    pub(super) fn of(path: &Path) -> Option<Self> {
-        let about = std::fs::metadata(path).ok()?;
-        #[cfg(unix)]
-        let number = std::os::unix::fs::MetadataExt::ino(&about);
-        #[cfg(not(unix))]
-        let number = 0;
-        Some(Self { modified: about.modified().ok(), length: about.len(), number })
-    }
 }
 
 /// Locks the file for changes until the returned value is dropped. Blocks for at most `patience`.

@@ -5,8 +5,11 @@
 //! changes and see each other's approvals: before a tool is reported as changed, and otherwise at
 //! most once per second, the file is read again if it was modified.
 
+mod definitions;
+mod difference;
 mod file;
 mod fingerprint;
+mod rules;
 mod seen;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -15,14 +18,16 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use openclaw_tools::{Fingerprint, Grant, Pin};
+use openclaw_files::Stamp;
+use openclaw_tools::{Arguments, Fingerprint, Grant, Pin};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::store::identity::ServerIdentity;
-use file::{Found, Stamp};
+use file::Found;
 pub use fingerprint::fingerprint;
+pub use rules::ToolRule;
 
 /// How often the file is checked for changes by another program: new approvals, revoked ones.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
@@ -124,8 +129,31 @@ impl Pins {
         fingerprint: &Fingerprint,
         now: Instant,
     ) -> Pin {
+        self.check_with(server, tool, fingerprint, now, |grant| *grant == Grant::Tool)
+    }
+
+    /// Like [`check`](Self::check), for a call with these arguments.
+    pub(crate) fn check_call(
+        &self,
+        server: &ServerKey,
+        tool: &str,
+        fingerprint: &Fingerprint,
+        now: Instant,
+        arguments: &Arguments<'_>,
+    ) -> Pin {
+        self.check_with(server, tool, fingerprint, now, |grant| grant.covers(arguments))
+    }
+
+    fn check_with(
+        &self,
+        server: &ServerKey,
+        tool: &str,
+        fingerprint: &Fingerprint,
+        now: Instant,
+        covers: impl Fn(&Grant) -> bool,
+    ) -> Pin {
         let mut known = self.known();
-        let pin = known.pin(server, tool, fingerprint);
+        let pin = known.pin(server, tool, fingerprint, &covers);
         let is_worth_a_look = match pin {
             Pin::Changed => true,
             // Checked in every call.
@@ -134,7 +162,7 @@ impl Pins {
                 .is_none_or(|looked| now.saturating_duration_since(looked) >= LOOK_EVERY),
         };
         if is_worth_a_look && known.read_if_changed(&self.path, now) {
-            return known.pin(server, tool, fingerprint);
+            return known.pin(server, tool, fingerprint, &covers);
         }
         pin
     }
@@ -177,10 +205,12 @@ impl Pins {
         fingerprint: Fingerprint,
         always: Option<Grant>,
     ) {
-        let allowed = always.iter().cloned().collect();
-        let approved = Approved { fingerprint, since: now(), always: allowed };
         let (pins, server, tool) = (Arc::clone(self), server.clone(), tool.to_owned());
         let mut known = self.known();
+        let before = known.approved(&server, &tool).filter(|it| it.fingerprint == fingerprint);
+        let mut allowed = before.map(|before| before.always.clone()).unwrap_or_default();
+        allowed.extend(always.clone());
+        let approved = Approved { fingerprint, since: now(), always: allowed };
         let being_saved = known.being_saved.entry(server.clone()).or_default();
         being_saved.insert(tool.clone(), approved.clone());
         drop(known);
@@ -276,11 +306,17 @@ impl KnownApprovals {
         }
     }
 
-    fn pin(&self, server: &ServerKey, tool: &str, fingerprint: &Fingerprint) -> Pin {
+    fn pin(
+        &self,
+        server: &ServerKey,
+        tool: &str,
+        fingerprint: &Fingerprint,
+        covers: impl Fn(&Grant) -> bool,
+    ) -> Pin {
         match self.approved(server, tool) {
             None => Pin::New,
             Some(approved) if approved.fingerprint == *fingerprint => {
-                Pin::Same { for_good: approved.always.contains(&Grant::Tool) }
+                Pin::Same { for_good: approved.always.iter().any(covers) }
             }
             Some(_) => Pin::Changed,
         }

@@ -49,7 +49,8 @@ impl Pins {
             let is_new = |tool: &&Arc<ListedTool>| known.approved(server, &tool.name).is_none();
             listed.iter().filter(is_new).take(MAX_TOOLS).cloned().collect()
         };
-        let new: Vec<(String, Approved)> = new.iter().map(seen).collect();
+        let new_tools = new;
+        let new: Vec<(String, Approved)> = new_tools.iter().map(seen).collect();
         let mut known = self.known();
         let being_saved = known.being_saved.entry(server.clone()).or_default();
         for (name, seen) in &new {
@@ -70,6 +71,9 @@ impl Pins {
         })?;
         let mut known = self.known();
         new.iter().for_each(|(name, seen)| known.is_done_with(server, name, seen));
+        let approvals = known.approvals.clone();
+        drop(known);
+        self.save_definitions(server, &new_tools, &approvals);
         Ok(())
     }
 }

@@ -368,9 +368,12 @@ fn a_later_approval_of_the_same_tool_is_valid_until_it_is_saved_itself() {
     let tools = known.being_saved.entry(key("git")).or_default();
     tools.insert("push".to_owned(), always.clone());
     known.is_done_with(&key("git"), "push", &once);
-    assert_eq!(known.pin(&key("git"), "push", &fingerprint), Pin::Same { for_good: true });
+    let pin = |known: &KnownApprovals| {
+        known.pin(&key("git"), "push", &fingerprint, |grant: &Grant| *grant == Grant::Tool)
+    };
+    assert_eq!(pin(&known), Pin::Same { for_good: true });
     known.is_done_with(&key("git"), "push", &always);
-    assert_eq!(known.pin(&key("git"), "push", &fingerprint), Pin::New);
+    assert_eq!(pin(&known), Pin::New);
 }
 
 #[test]
@@ -482,4 +485,47 @@ async fn tools_that_cannot_be_saved_are_known_until_the_process_exits() {
     pins.saved().await.unwrap_err();
     let changed = fingerprint("Reads. Also sends.");
     assert_eq!(pins.check(&key("files"), "read", &changed, Instant::now()), Pin::Changed);
+}
+
+#[tokio::test]
+async fn the_change_of_a_tool_is_shown_until_it_is_approved() {
+    let folder = tempfile::tempdir().unwrap();
+    let pins = Arc::new(Pins::load(folder.path().join("pins.json")).unwrap());
+    let list = |description: &str| listed(["read".to_owned(), "write".to_owned()], description);
+    pins.see(&key("files"), &list("Reads."));
+    pins.saved().await.unwrap();
+    let changed = &list("Reads. Also sends.")[0];
+    assert_eq!(pins.changes(&key("files"), changed), ["+ Also sends."]);
+    assert_eq!(pins.changes(&key("other"), changed), Vec::<String>::new());
+    pins.keep(&key("files"), "read", super::fingerprint(changed), None);
+    pins.keep_definition(&key("files"), changed);
+    pins.saved().await.unwrap();
+    let again = Arc::new(Pins::load(folder.path().join("pins.json")).unwrap());
+    assert_eq!(again.changes(&key("files"), changed), Vec::<String>::new());
+    assert_eq!(again.changes(&key("files"), &list("Reads.")[0]), ["- Also sends."]);
+}
+
+#[test]
+fn approvals_for_later_calls_are_listed_and_revoked() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    let pins = Pins::load(&path).unwrap();
+    let by_argument = Grant::for_arguments(json!({"repo": "a"}).as_object().unwrap()).unwrap();
+    let fingerprint = fingerprint("Pushes.");
+    pins.approve(&key("git"), "push", fingerprint, Some(by_argument.clone())).unwrap();
+    pins.approve(&key("git"), "pull", fingerprint, None).unwrap();
+    let covers = |pins: &Pins, text: &str| {
+        let arguments = serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
+        let arguments = Arguments::new(&arguments);
+        pins.check_call(&key("git"), "push", &fingerprint, Instant::now(), &arguments)
+    };
+    assert_eq!(covers(&pins, r#"{"repo":"a","force":true}"#), Pin::Same { for_good: true });
+    assert_eq!(covers(&pins, r#"{"repo":"b"}"#), Pin::Same { for_good: false });
+    let other = Pins::load(&path).unwrap();
+    let [rule] = other.rules().try_into().unwrap();
+    assert_eq!((rule.tool.as_str(), &rule.grant), ("push", &by_argument));
+    assert!(other.revoke(&rule).unwrap() && !other.revoke(&rule).unwrap());
+    assert_eq!(pins.rules(), []);
+    // It is still known: a change is noticed.
+    assert_eq!(covers(&pins, r#"{"repo":"a"}"#), Pin::Same { for_good: false });
 }

@@ -19,7 +19,8 @@ use super::reply::Reply;
 use crate::outcome::Failure;
 use output::{Output, drain};
 use process::{Pipes, Process};
-pub(super) use words::covering;
+pub use words::command_prefix;
+pub(super) use words::{covering, offered};
 
 /// How long to wait for output after the command has exited and its descendants were killed: only a
 /// process that escaped can still hold the pipes.

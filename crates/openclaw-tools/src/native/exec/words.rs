@@ -2,17 +2,134 @@
 
 use crate::grant::Grant;
 
+/// The number of words in the longest prefix that is offered.
+const MOST_OFFERED: usize = 2;
 /// The number of words in the longest prefix that can be approved.
-const MOST_WORDS: usize = 2;
+const MOST_WORDS: usize = 8;
+
+/// Programs that run the command in their arguments, and builtins of the shell that do: no prefix of
+/// theirs limits what is run.
+const WRAPPERS: [&str; 35] = [
+    ".",
+    "at",
+    "batch",
+    "builtin",
+    "busybox",
+    "chroot",
+    "cmd",
+    "command",
+    "doas",
+    "env",
+    "eval",
+    "exec",
+    "expect",
+    "find",
+    "ionice",
+    "nice",
+    "nohup",
+    "nsenter",
+    "parallel",
+    "runuser",
+    "script",
+    "setsid",
+    "source",
+    "ssh",
+    "stdbuf",
+    "strace",
+    "su",
+    "sudo",
+    "systemd-run",
+    "time",
+    "timeout",
+    "trap",
+    "unshare",
+    "watch",
+    "xargs",
+];
+/// Programs that run the script or package in their arguments: a prefix must name it.
+const INTERPRETERS: [&str; 28] = [
+    "awk",
+    "bash",
+    "bun",
+    "bunx",
+    "csh",
+    "dash",
+    "deno",
+    "fish",
+    "gawk",
+    "ksh",
+    "lua",
+    "node",
+    "nodejs",
+    "npx",
+    "osascript",
+    "perl",
+    "php",
+    "pipx",
+    "powershell",
+    "pwsh",
+    "pypy",
+    "python",
+    "ruby",
+    "sed",
+    "sh",
+    "tcsh",
+    "uvx",
+    "zsh",
+];
 
 /// Returns the approvals that cover a command, the narrowest first: the command itself, then its
 /// first words if it is plain.
 pub(in crate::native) fn covering(command: &str) -> Vec<Grant> {
     let mut grants = vec![Grant::Command(command.to_owned())];
     let words = plain_words(command).unwrap_or_default();
-    let prefixes = (1..=words.len().min(MOST_WORDS)).rev();
+    let prefixes = (shortest_prefix(&words)..=words.len().min(MOST_WORDS)).rev();
     grants.extend(prefixes.map(|length| Grant::CommandPrefix(words[..length].to_vec())));
     grants
+}
+
+/// Returns the approvals to offer for a command, the narrowest first.
+pub(in crate::native) fn offered(command: &str) -> Vec<Grant> {
+    let is_offered = |grant: &Grant| match grant {
+        Grant::CommandPrefix(words) => words.len() <= MOST_OFFERED,
+        _ => true,
+    };
+    covering(command).into_iter().filter(is_offered).collect()
+}
+
+/// Returns the approval of all commands that begin with these words.
+///
+/// # Errors
+/// Why the words do not limit what is run.
+pub fn command_prefix(words: &str) -> Result<Grant, &'static str> {
+    let words = plain_words(words).ok_or(
+        "a prefix consists of plain words: no `;`, `|`, `&`, `>`, `$`, wildcards or line breaks",
+    )?;
+    if words.len() > MOST_WORDS {
+        return Err("a prefix has at most eight words");
+    }
+    if words.len() < shortest_prefix(&words) {
+        return Err("such a program runs any command: name the script too, or approve each call");
+    }
+    Ok(Grant::CommandPrefix(words))
+}
+
+/// Returns how many words a prefix must have at least; more than there are if none is possible.
+fn shortest_prefix(words: &[String]) -> usize {
+    let Some(program) = words.first() else { return 1 };
+    let name = program.rsplit(['/', '\\']).next().unwrap_or_default().to_ascii_lowercase();
+    let name = name.strip_suffix(".exe").unwrap_or(&name);
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.' || c == '-');
+    let is_file = |word: &String| !word.is_empty() && !word.starts_with(['-', '+']);
+    // Nothing is left of `.`, the builtin.
+    if name.is_empty() || WRAPPERS.contains(&name) {
+        return usize::MAX;
+    }
+    match (INTERPRETERS.contains(&name), words.get(1)) {
+        (false, _) => 1,
+        (true, Some(second)) if is_file(second) && !matches!(name, "awk" | "gawk" | "sed") => 2,
+        (true, _) => usize::MAX,
+    }
 }
 
 /// Splits a plain command: one that starts a single program with literal arguments. `None` if the
@@ -64,8 +181,49 @@ mod tests {
         let command = "git  status --short";
         let expected =
             [Grant::Command(command.to_owned()), prefix(&["git", "status"]), prefix(&["git"])];
-        assert_eq!(covering(command), expected);
+        assert_eq!(offered(command), expected);
         assert_eq!(covering("ls"), [Grant::Command("ls".to_owned()), prefix(&["ls"])]);
+        assert!(covering(command).contains(&prefix(&["git", "status", "--short"])));
+        assert!(!covering("git stash").contains(&prefix(&["git", "status"])));
+        assert!(!covering("git statusx").contains(&prefix(&["git", "status"])));
+        assert_eq!(command_prefix("git  'status'"), Ok(prefix(&["git", "status"])));
+    }
+
+    #[test]
+    fn a_program_that_runs_any_command_has_no_prefix() {
+        for command in [
+            "env git status",
+            "/usr/bin/env git status",
+            "sudo git status",
+            "xargs git",
+            "find . -delete",
+            "sh -c 'rm x'",
+            "bash",
+            "python3.12 -c 'import os'",
+            "python -m x",
+            "node -e x",
+            "eval 'rm x'",
+            ". ./script",
+            "SH -c x",
+            "awk 'BEGIN{system(1)}'",
+            "sed -n 1e x",
+        ] {
+            let exactly = Grant::Command(command.to_owned());
+            assert_eq!(covering(command), [exactly], "{command:?}");
+            assert!(command_prefix(command).is_err(), "{command:?}");
+        }
+        let script = prefix(&["python3", "manage.py"]);
+        assert_eq!(command_prefix("python3 manage.py"), Ok(script.clone()));
+        assert_eq!(covering("python3 manage.py test").last(), Some(&script));
+    }
+
+    #[test]
+    fn a_prefix_consists_of_plain_words() {
+        for words in ["git status; rm x", "git status |sh", "git *", "A=b git", "git\nrm", "", "$x"]
+        {
+            assert!(command_prefix(words).is_err(), "{words:?}");
+        }
+        assert!(command_prefix("a b c d e f g h i").is_err());
     }
 
     #[cfg(unix)]
@@ -87,6 +245,29 @@ mod tests {
             "git status\nrm x",
             "git status\rrm x",
             "git status > x",
+            "git status >x",
+            "git status >>x",
+            "git status 2>x",
+            "git status &>x",
+            "git status < x",
+            "git status <<x",
+            "git status <(rm x)",
+            "git status || rm x",
+            "git status |& sh",
+            "git status \n rm x",
+            "\ngit status",
+            "git status\0rm x",
+            "git status \u{2028}rm x",
+            "git status ${x}",
+            "git status $x",
+            "git status \"${x:-`rm x`}\"",
+            "git status !x",
+            "git status ?",
+            "git status [a]",
+            "! git status",
+            "{ git status",
+            "git\\ status",
+            "git status \\\nrm x",
             "git status $(rm x)",
             "git status `rm x`",
             "git status \"$(rm x)\"",

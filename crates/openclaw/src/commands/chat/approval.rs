@@ -5,6 +5,7 @@ use openclaw_protocol::approvals::{Approval, ApprovalKind, Decision};
 use super::dialogue::{AfterQuestion, Dialogue, LineInput};
 use crate::commands::talk::Call;
 use crate::commands::talk::approve::{self, ApprovalPrompt, Choice, Decided};
+use crate::output::FAINT;
 use crate::signals::SignalAction;
 
 /// The maximum number of times that one question is asked.
@@ -65,6 +66,10 @@ impl Dialogue<'_> {
                 let args = approval.args.as_ref();
                 let args = args.and_then(|args| serde_json::from_str(args.get()).ok());
                 let call = Call { name: approval.tool.clone(), args, ..Call::default() };
+                if decision == Decision::AllowAlways {
+                    let words = format!("  {FAINT}/approvals to list and revoke{FAINT:#}");
+                    self.view.line(&words, self.output);
+                }
                 self.view.runs(&call, self.output);
             }
         }

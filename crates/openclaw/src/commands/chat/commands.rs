@@ -6,17 +6,18 @@ use openclaw_protocol::{RequestError, rpc};
 
 use super::Chat;
 use crate::commands::link::look;
-use crate::commands::sessions;
+use crate::commands::{approvals, sessions};
 use crate::error::CommandError;
 use crate::output::{FAINT, Output, STRONG, printable};
 
 /// The name, the arguments and the description of each command.
-pub(super) const LOCAL: [(&str, &str, &str); 7] = [
+pub(super) const LOCAL: [(&str, &str, &str); 8] = [
     ("/help", "", "List the commands"),
     ("/new", "", "Start a new conversation"),
     ("/sessions", "", "List the latest conversations"),
     ("/session", "KEY", "Switch to another conversation"),
     ("/model", "", "Show the model, and how to change it"),
+    ("/approvals", "[revoke ID…]", "List or revoke approvals"),
     ("/call", "TOOL {JSON}", "Call a tool"),
     ("/exit", "", "Exit"),
 ];
@@ -94,6 +95,7 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
         }
         ("/sessions", "") => list(chat, output).await,
         ("/model", "") => model(chat, output),
+        ("/approvals", rest) => approvals::in_chat(chat.surface, rest, output).await,
         _ => return Line::Say(said),
     }
     Line::Done

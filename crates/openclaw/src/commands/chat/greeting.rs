@@ -22,6 +22,9 @@ pub(super) async fn show(chat: &Chat<'_>, servers: &[ServerStatus], output: &mut
         output.labelled(&label("config"), &words);
     }
     output.labelled(&label("model"), &model(chat));
+    if let Some(words) = folder(chat) {
+        output.labelled(&label("folder"), &words);
+    }
     output.labelled(&label("session"), &line(&chat.session));
     for (at, server) in servers.iter().enumerate() {
         let label = label(if at == 0 { "servers" } else { "" });
@@ -47,6 +50,17 @@ async fn config(chat: &Chat<'_>) -> Option<String> {
         true => path,
         false => format!("built-in default {FAINT}({path} does not exist){FAINT:#}"),
     })
+}
+
+/// The folder that the agent works in.
+fn folder(chat: &Chat<'_>) -> Option<String> {
+    match (&chat.workspace, &chat.whom.workspace) {
+        (Some(folder), _) => Some(line(&folder.display().to_string())),
+        (None, Some(own)) => {
+            Some(format!("{} {FAINT}(the agent's own workspace){FAINT:#}", line(own)))
+        }
+        (None, None) => None,
+    }
 }
 
 /// Describes the model in one line.

@@ -44,6 +44,11 @@ pub(super) async fn invoke(
         agent_id: Some(chat.whom.agent.clone()),
         // The user typed the call, so it needs no further approval.
         confirm: Some(true),
+        workspace: chat
+            .workspace
+            .as_deref()
+            .and_then(|folder| folder.to_str())
+            .map(ToOwned::to_owned),
         idempotency_key: Some(fresh_key()),
         conversation_read_origin: Some("direct-operator".to_owned()),
     };

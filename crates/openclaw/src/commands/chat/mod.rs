@@ -15,13 +15,14 @@ mod turn;
 mod watch;
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use openclaw_protocol::Surface;
 use openclaw_protocol::keys::MAIN;
 
 use super::link::{Need, Role, with_lasting_link};
 use super::talk::ChatAgent;
+use super::workspace::{self, Conversation};
 use crate::cli::ChatArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -34,6 +35,8 @@ struct Chat<'a> {
     is_remote: bool,
     whom: ChatAgent,
     session: String,
+    /// The folder to work in; `None` for the agent's workspace.
+    workspace: Option<PathBuf>,
     /// The id of the run that was last shown.
     own_run: RefCell<String>,
 }
@@ -62,14 +65,16 @@ pub(crate) fn chat(
     let can_edit = edge.can_edit();
     let role = if can_edit { Role::Attending } else { Role::Script };
     let history = edge.paths(flag)?.state.join("chat-history");
-    let need = Need::Agents(role);
+    let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
+    let workspace = workspace::choose(args.workspace.as_deref(), of, can_edit, flag, edge, output)?;
+    let need = Need::agents(role, workspace.clone());
     with_lasting_link(&need, flag, edge, output, async |link, relink, signals, output| {
         let surface = &*link.surface;
         let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
         let whom = ChatAgent::find(surface, agent, session).await?;
         let session = whom.session(session.unwrap_or(MAIN));
         let (is_remote, own_run) = (link.is_remote(), RefCell::default());
-        let mut chat = Chat { surface, is_remote, whom, session, own_run };
+        let mut chat = Chat { surface, is_remote, whom, session, workspace, own_run };
         if can_edit {
             Box::pin(interactive::run(&mut chat, relink, &history, signals, output)).await
         } else {

@@ -64,6 +64,7 @@ pub(super) async fn run_turn(
         message: said.text().to_owned(),
         is_plain: matches!(said, ChatInput::Text(_)),
         timeout: None,
+        workspace: chat.workspace.clone(),
     };
     let begun = tokio::select! {
         begun = Turn::begin(chat.surface, words) => begun,

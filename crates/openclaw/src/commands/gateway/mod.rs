@@ -1,6 +1,9 @@
-//! `openclaw gateway run | status | stop | token`.
+//! `openclaw gateway run | start | stop | restart | status | logs | install | uninstall | token`.
 
+mod background;
+mod install;
 mod run;
+mod service;
 mod status;
 mod stop;
 mod token;
@@ -31,6 +34,11 @@ pub(crate) fn gateway(
         Some(GatewayCommand::Run(args)) => run::run(args, flag, edge, output),
         Some(GatewayCommand::Status) => status::status(flag, edge, output),
         Some(GatewayCommand::Stop) => stop::stop(flag, edge, output),
+        Some(GatewayCommand::Start(args)) => background::start(args, flag, edge, output),
+        Some(GatewayCommand::Restart(args)) => background::restart(args, flag, edge, output),
+        Some(GatewayCommand::Logs(args)) => background::logs(args, flag, edge, output),
+        Some(GatewayCommand::Install(args)) => install::install(args, flag, edge, output),
+        Some(GatewayCommand::Uninstall) => install::uninstall(edge, output),
         Some(GatewayCommand::Token(command)) => token::token(command, flag, edge, output),
     }
 }

@@ -34,6 +34,9 @@ pub(super) fn run(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
+    if args.detached {
+        leave_terminal();
+    }
     let LoadedConfig { config, report, paths } = load_config(flag, edge, output)?;
     log_warnings(&report);
     // Multi-threaded: the gateway serves many clients concurrently.
@@ -42,6 +45,14 @@ pub(super) fn run(
     let result = runtime.block_on(Box::pin(attend(args, config, &paths, edge, output)));
     runtime.shutdown_background();
     result
+}
+
+/// Starts a session without a terminal, so that closing the terminal does not end the gateway.
+fn leave_terminal() {
+    #[cfg(unix)]
+    if let Err(error) = nix::unistd::setsid() {
+        tracing::warn!(%error, "cannot leave the terminal");
+    }
 }
 
 async fn attend(

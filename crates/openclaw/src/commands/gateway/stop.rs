@@ -22,11 +22,16 @@ const USUAL_GRACE: Duration = Duration::from_secs(30);
 /// The interval between checks whether it has exited.
 const EVERY: Duration = Duration::from_millis(50);
 
-pub(super) fn stop(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
+/// Stops the gateway, and returns its process id; `None` if it was not running.
+pub(super) fn stopped(flag: Option<&Path>, edge: &Edge) -> Result<Option<u32>, CommandError> {
     let paths = edge.paths(flag)?;
     let config = edge.load(&paths.config).config;
     let grace = config.map_or(USUAL_GRACE, |config| config.gateway.shutdown_grace);
-    let stopped = block_on(end(&paths, grace + MARGIN, edge))?;
+    block_on(end(&paths, grace + MARGIN, edge))
+}
+
+pub(super) fn stop(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
+    let stopped = stopped(flag, edge)?;
     match (stopped, output.json) {
         (Some(pid), true) => output.value(&json!({ "ok": true, "stopped": true, "pid": pid })),
         (Some(pid), false) => {

@@ -39,7 +39,7 @@ impl Local {
         let gateway = Gateway::start(setup(config, need, paths, edge, output)?).await;
         let gateway = gateway.map_err(|error| cannot_start(&error))?;
         gateway.notes().iter().for_each(|note| output.warning(note));
-        if let Need::Agents(_) = need {
+        if let Need::Agents(_) | Need::AgentsIn(..) = need {
             let missing = gateway.fleet().missing().await;
             if !missing.is_empty() {
                 gateway.stop(Duration::ZERO).await;
@@ -71,7 +71,7 @@ pub(crate) fn setup(
 ) -> Result<Setup, CommandError> {
     let (start, agent, calls) = match need {
         Need::Records => (StartMode::OnUse, None, true),
-        Need::Agents(_) => (StartMode::Eager, None, true),
+        Need::Agents(_) | Need::AgentsIn(..) => (StartMode::Eager, None, true),
         Need::Servers(it) => (it.start.clone(), it.agent.clone(), it.calls),
     };
     let is_one_command = matches!(need, Need::Servers(_));
@@ -99,6 +99,10 @@ pub(crate) fn setup(
         // Whether servers are told during the handshake that elicitation is supported.
         people: need.role().is_asked_by_servers(),
         prepare: if is_one_command { Prepare::OnUse } else { Prepare::AtStart },
+        workspace: match need {
+            Need::AgentsIn(_, folder) => Some(folder.clone()),
+            _ => None,
+        },
     })
 }
 

@@ -6,7 +6,7 @@ mod local;
 mod relink;
 mod remote;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -47,6 +47,8 @@ pub(crate) enum Need {
     Records,
     /// Agents, with all their servers.
     Agents(Role),
+    /// Agents that work in this folder.
+    AgentsIn(Role, PathBuf),
     /// Servers of one agent, for an `mcp` command.
     Servers(Servers),
 }
@@ -108,10 +110,15 @@ impl Role {
 }
 
 impl Need {
+    /// Agents that work in this folder, or in their workspaces.
+    pub(crate) fn agents(role: Role, folder: Option<PathBuf>) -> Self {
+        folder.map_or(Self::Agents(role), |folder| Self::AgentsIn(role, folder))
+    }
+
     fn role(&self) -> Role {
         match self {
             Self::Records => Role::User,
-            Self::Agents(role) => *role,
+            Self::Agents(role) | Self::AgentsIn(role, _) => *role,
             Self::Servers(servers) => servers.role,
         }
     }
@@ -122,12 +129,13 @@ impl Need {
     }
 
     fn is_alone(&self) -> bool {
-        matches!(self, Self::Servers(Servers { alone: true, .. }))
+        // A gateway lets a client choose a folder only if its user is there.
+        matches!(self, Self::Servers(Servers { alone: true, .. }) | Self::AgentsIn(Role::Script, _))
     }
 
     fn answer_within(&self) -> Duration {
         match self {
-            Self::Records | Self::Agents(_) => ANSWER,
+            Self::Records | Self::Agents(_) | Self::AgentsIn(..) => ANSWER,
             Self::Servers(_) => CALL,
         }
     }

@@ -41,7 +41,12 @@ pub(super) async fn usable(
     need: &Need,
 ) -> Result<Client, String> {
     if need.is_alone() {
-        return Err("`--no-gateway` is set".to_owned());
+        return Err(match need {
+            Need::AgentsIn(..) => {
+                "`--workspace` without a terminal runs in this process".to_owned()
+            }
+            _ => "`--no-gateway` is set".to_owned(),
+        });
     }
     let client = call(running, need).await;
     let client = client.map_err(|error| error.to_string())?;

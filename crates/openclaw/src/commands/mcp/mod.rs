@@ -30,7 +30,7 @@ mod shell;
 mod status;
 mod terminal;
 mod tools;
-mod write;
+pub(crate) mod write;
 
 use std::path::Path;
 

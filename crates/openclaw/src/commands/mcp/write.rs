@@ -21,9 +21,9 @@ pub(super) struct NewServer {
 }
 
 /// The configuration that was written.
-pub(super) struct Written {
-    pub(super) config: Config,
-    pub(super) report: Report,
+pub(crate) struct Written {
+    pub(crate) config: Config,
+    pub(crate) report: Report,
 }
 
 /// Writes servers to the file, and replaces those of the same name; the caller has checked that.
@@ -41,13 +41,13 @@ pub(super) fn put(
 }
 
 /// Locks the file against other commands until dropped. Without the lock, the last write wins.
-pub(super) fn take_turn(paths: &Paths) -> Option<std::fs::File> {
+pub(crate) fn take_turn(paths: &Paths) -> Option<std::fs::File> {
     openclaw_files::make_folder(&paths.state).ok()?;
     openclaw_files::lock(&paths.state.join("config.lock"), PATIENCE).ok()
 }
 
 /// Opens the file; a missing one is empty.
-pub(super) fn open(paths: &Paths, edge: &Edge) -> Result<Document, CommandError> {
+pub(crate) fn open(paths: &Paths, edge: &Edge) -> Result<Document, CommandError> {
     Document::open(&paths.config).map_err(|error| match error {
         EditError::Syntax(_) => CommandError::config(edge.load(&paths.config).report),
         error => failed(&error, paths),
@@ -55,7 +55,7 @@ pub(super) fn open(paths: &Paths, edge: &Edge) -> Result<Document, CommandError>
 }
 
 /// Validates the document, and writes it.
-pub(super) fn save(
+pub(crate) fn save(
     document: &Document,
     paths: &Paths,
     edge: &Edge,

@@ -10,7 +10,7 @@ use openclaw_protocol::{ErrorCode, RequestError, Surface, rpc};
 use super::arguments::{ArgumentLines, Arguments};
 use super::sampling::Sampling;
 use crate::commands::link::look;
-use crate::output::{FAINT, STRONG, WARNING};
+use crate::output::{BAD, FAINT, GOOD, STRONG, WARNING};
 
 /// The maximum lengths of a tool's name and of a title or description.
 const NAME_CHARS: usize = 80;
@@ -24,25 +24,27 @@ const CRITICAL_CHARS: usize = 2_500;
 const ALWAYS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// The decision of the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Decided {
     pub(crate) decision: Decision,
     /// For `AllowAlways`: which of the approvals for later calls.
     pub(crate) always: Option<usize>,
+    /// For `Deny`: the user's words to the model.
+    pub(crate) instead: Option<String>,
 }
 
 impl Decided {
-    pub(crate) const DENY: Self = Self { decision: Decision::Deny, always: None };
+    pub(crate) const DENY: Self = Self { decision: Decision::Deny, always: None, instead: None };
 }
 
 impl From<Decision> for Decided {
     fn from(decision: Decision) -> Self {
-        Self { decision, always: None }
+        Self { decision, ..Self::DENY }
     }
 }
 
 /// The meaning of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Choice {
     Decision(Decided),
     /// Show all arguments first.
@@ -99,8 +101,14 @@ impl<'a> ApprovalPrompt<'a> {
         if is_critical {
             lines.push(format!("  {mark}{}{mark:#}", line(&self.approval.title, WORDS_CHARS)));
         }
+        for change in &self.approval.changes {
+            let style = if change.starts_with('-') { BAD } else { GOOD };
+            lines.push(format!("  {style}{}{style:#}", line(change, CRITICAL_CHARS)));
+        }
         let room = if is_critical { CRITICAL_CHARS } else { WORDS_CHARS };
         let about = self.approval.description.as_deref();
+        // Of a changed tool, the difference is enough.
+        let about = about.filter(|_| self.approval.changes.is_empty());
         if let Some(about) = about.filter(|about| !about.is_empty()) {
             lines.push(format!("  {FAINT}{}{FAINT:#}", line(about, room)));
         }
@@ -141,15 +149,15 @@ impl<'a> ApprovalPrompt<'a> {
     /// Returns the prompt with the choices.
     pub(crate) fn choices(&self) -> String {
         // A gateway that does not say what it allows is of an earlier version.
-        let always = match (self.always().count(), &self.sampling) {
-            (0, Some(_)) => "[a] always for this server",
-            (0, None) => "[a] always for this tool",
-            (1, _) => "[a] always",
-            (_, _) => "[a], [b], … always, as described",
+        let always = match (self.always().last(), &self.sampling) {
+            (None, Some(_)) => "[a] always for this server".to_owned(),
+            (None, None) => "[a] always for this tool".to_owned(),
+            (Some(("a", _)), _) => "[a] always".to_owned(),
+            (Some((last, _)), _) => format!("[a] to [{last}] always"),
         };
         let known = [
             (Decision::AllowOnce, "[y] once"),
-            (Decision::AllowAlways, always),
+            (Decision::AllowAlways, always.as_str()),
             (Decision::Deny, "[n] no"),
         ];
         let offered = &self.approval.allowed_decisions;
@@ -161,7 +169,11 @@ impl<'a> ApprovalPrompt<'a> {
         if self.hides_something() {
             words.push("[s] show all");
         }
-        format!("{}  ({}, then Enter)", words.join("  "), self.letters())
+        match &self.sampling {
+            // No model made the request, so there is none to give other orders to.
+            Some(_) => format!("{}  ({}, then Enter)", words.join("  "), self.letters()),
+            None => format!("{}  (or: no, do … instead)", words.join("  ")),
+        }
     }
 
     /// Returns the message for an invalid answer.
@@ -191,21 +203,36 @@ impl<'a> ApprovalPrompt<'a> {
 
     /// Parses an answer; `None` if it is invalid.
     pub(crate) fn meaning(&self, answer: &str) -> Option<Choice> {
-        let answer = answer.trim().to_ascii_lowercase();
+        let typed = answer.trim();
+        let answer = typed.to_ascii_lowercase();
         let decided = match answer.as_str() {
             "y" | "yes" | "once" => Decision::AllowOnce.into(),
             "a" | "always" => Decision::AllowAlways.into(),
-            "n" | "no" => Decided::DENY,
+            "n" | "no" | "n," | "no," | "no." => Decided::DENY,
             "s" | "show" | "show all" if self.hides_something() => return Some(Choice::ShowAll),
+            _ if self.sampling.is_none() && words_after_no(typed).is_some() => {
+                let instead = words_after_no(typed).map(ToOwned::to_owned);
+                Decided { instead, ..Decided::DENY }
+            }
             other => {
                 let always = self.always().position(|(letter, _)| letter == other)?;
-                Decided { decision: Decision::AllowAlways, always: Some(always) }
+                Decided { always: Some(always), ..Decision::AllowAlways.into() }
             }
         };
-        let is_offered =
-            decided == Decided::DENY || self.approval.allowed_decisions.contains(&decided.decision);
+        let is_offered = decided.decision == Decision::Deny
+            || self.approval.allowed_decisions.contains(&decided.decision);
         is_offered.then_some(Choice::Decision(decided))
     }
+}
+
+/// Returns what follows a "no": what the user wants instead.
+fn words_after_no(answer: &str) -> Option<&str> {
+    let word = |c: char| !c.is_alphanumeric();
+    let (no, rest) = answer.split_at(answer.find(word)?);
+    let rest =
+        rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, ',' | ':' | ';' | '.'));
+    let is_no = no.eq_ignore_ascii_case("n") || no.eq_ignore_ascii_case("no");
+    (is_no && !rest.is_empty()).then_some(rest)
 }
 
 /// Whether a request is still open. It may be decided elsewhere, or by an "always" for another.
@@ -223,8 +250,8 @@ pub(crate) async fn respond(
     id: &str,
     decided: Decided,
 ) -> Result<(), RequestError> {
-    let Decided { decision, always } = decided;
-    let params = RespondParams { id: id.to_owned(), decision, always };
+    let Decided { decision, always, instead } = decided;
+    let params = RespondParams { id: id.to_owned(), decision, always, instead };
     let answer: Result<RespondResult, RequestError> =
         look::<rpc::ApprovalsRespond>(surface, params).await;
     match answer {
@@ -254,6 +281,7 @@ mod tests {
             args: serde_json::value::to_raw_value(&serde_json::json!({ "force": true })).ok(),
             allowed_decisions: allowed.to_vec(),
             always: Vec::new(),
+            changes: Vec::new(),
             created_at_ms: 0,
             expires_at_ms: 0,
         }
@@ -266,14 +294,14 @@ mod tests {
         let all = ApprovalPrompt::new(&all, 80);
         assert_eq!(
             all.choices(),
-            "[y] once  [a] always for this tool  [n] no  (y, a or n, then Enter)"
+            "[y] once  [a] always for this tool  [n] no  (or: no, do … instead)"
         );
         assert_eq!(all.meaning(" Y "), decided(Decision::AllowOnce));
         assert_eq!(all.meaning("always"), decided(Decision::AllowAlways));
         assert_eq!((all.meaning(""), all.meaning("s")), (None, None));
         let once = approval(&[Decision::AllowOnce, Decision::Deny]);
         let once = ApprovalPrompt::new(&once, 80);
-        assert_eq!(once.choices(), "[y] once  [n] no  (y or n, then Enter)");
+        assert_eq!(once.choices(), "[y] once  [n] no  (or: no, do … instead)");
         assert_eq!(once.meaning("a"), None);
         let none = approval(&[]);
         assert_eq!(ApprovalPrompt::new(&none, 80).meaning("n"), decided(Decision::Deny));
@@ -290,20 +318,53 @@ mod tests {
         let request = ApprovalPrompt::new(&one, 80);
         let lines = request.lines();
         assert_eq!(lines[1], "  [a] always allow the command `ls` in /w for agent main");
-        assert_eq!(request.choices(), "[y] once  [a] always  [n] no  (y, a or n, then Enter)");
+        assert_eq!(request.choices(), "[y] once  [a] always  [n] no  (or: no, do … instead)");
         assert_eq!(request.meaning("b"), None);
         let two = Approval { always: vec![words("one"), words("two \u{1b}[8m")], ..approval(&all) };
         let request = ApprovalPrompt::new(&two, 80);
         assert_eq!(request.lines()[1..], ["  [a] one", "  [b] two [8m"]);
-        assert!(request.choices().ends_with("(y, a, b or n, then Enter)"), "{}", request.choices());
+        assert!(request.choices().contains("[a] to [b] always"), "{}", request.choices());
+        assert!(request.wrong_answer().contains("type y, a, b or n, then Enter"));
         let chosen =
-            |always| Some(Choice::Decision(Decided { decision: Decision::AllowAlways, always }));
+            |always| Some(Choice::Decision(Decided { always, ..Decision::AllowAlways.into() }));
         assert_eq!(request.meaning("a"), chosen(None), "the first one is the default");
         assert_eq!(request.meaning(" B "), chosen(Some(1)));
         assert_eq!(request.meaning("c"), None);
         let once = Approval { allowed_decisions: vec![Decision::AllowOnce], ..two };
         let request = ApprovalPrompt::new(&once, 80);
         assert_eq!((request.lines().len(), request.meaning("b")), (1, None));
+    }
+
+    #[test]
+    fn a_no_may_say_what_to_do_instead() {
+        let approval = approval(&[Decision::AllowOnce, Decision::Deny]);
+        let request = ApprovalPrompt::new(&approval, 80);
+        let said = |answer: &str| match request.meaning(answer) {
+            Some(Choice::Decision(Decided { decision: Decision::Deny, instead, .. })) => instead,
+            other => panic!("{answer}: {other:?}"),
+        };
+        assert_eq!(said("no, use the branch Dev").as_deref(), Some("use the branch Dev"));
+        assert_eq!(said("N: rather not, thanks").as_deref(), Some("rather not, thanks"));
+        assert_eq!(said("no no").as_deref(), Some("no"));
+        assert_eq!((said("no"), said("n,"), said("No.")), (None, None, None));
+        for unclear in ["nothing", "not that", "now do it", "yes, but", "maybe no"] {
+            assert_eq!(request.meaning(unclear), None, "{unclear}");
+        }
+    }
+
+    #[test]
+    fn the_question_about_a_changed_tool_shows_the_difference() {
+        let changes = vec!["- Pins.".to_owned(), "+ Pins \u{1b}[8mkeys.".to_owned()];
+        let approval = Approval {
+            title: "MCP: p/pin has changed since it was first seen or approved:".to_owned(),
+            description: Some("Pins keys.".to_owned()),
+            severity: Severity::Critical,
+            changes,
+            ..approval(&[Decision::AllowOnce])
+        };
+        let lines = ApprovalPrompt::new(&approval, 80).lines().join("\n");
+        let plain = anstream::adapter::strip_str(&lines).to_string();
+        assert!(plain.ends_with("approved:\n  - Pins.\n  + Pins [8mkeys."), "{plain}");
     }
 
     #[test]

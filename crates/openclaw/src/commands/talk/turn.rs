@@ -1,6 +1,7 @@
 //! Sends a message, and follows the events of its turn to the end.
 
 use std::collections::VecDeque;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_protocol::chat::{AbortParams, AbortResult, SendParams, SendResult, SendStatus};
@@ -31,6 +32,8 @@ pub(crate) struct OutgoingMessage {
     /// Whether it goes to the model even if it looks like a command.
     pub(crate) is_plain: bool,
     pub(crate) timeout: Option<Duration>,
+    /// The folder to work in; `None` for the agent's workspace.
+    pub(crate) workspace: Option<PathBuf>,
 }
 
 /// A running turn.
@@ -78,6 +81,9 @@ impl<'a> Turn<'a> {
             agent_id: words.agent,
             message: words.message,
             timeout_ms: timeout_ms.map(|limit| u64::try_from(limit).unwrap_or(u64::MAX)),
+            workspace: words
+                .workspace
+                .and_then(|folder| folder.into_os_string().into_string().ok()),
             idempotency_key: fresh_key(),
             suppress_command_interpretation: words.is_plain.then_some(true),
             ..SendParams::default()

@@ -99,6 +99,7 @@ async fn begin(surface: &Scripted) -> Turn<'_> {
         message: "hello".to_owned(),
         is_plain: false,
         timeout: None,
+        workspace: None,
     };
     Turn::begin(surface, words).await.unwrap()
 }

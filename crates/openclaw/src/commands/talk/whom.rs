@@ -18,6 +18,8 @@ pub(crate) struct ChatAgent {
     pub(crate) agent: String,
     pub(crate) model: String,
     pub(crate) fallbacks: Vec<String>,
+    /// Its workspace.
+    pub(crate) workspace: Option<String>,
     /// Whether the user named this agent explicitly.
     is_asked_for: bool,
 }
@@ -48,6 +50,7 @@ impl ChatAgent {
         let primary = model.as_ref().and_then(|model| model.primary.clone());
         Self {
             agent: agent.id.clone(),
+            workspace: agent.workspace.clone(),
             model: primary.unwrap_or_else(|| OFFLINE.to_owned()),
             fallbacks: model.and_then(|model| model.fallbacks).unwrap_or_default(),
             is_asked_for,

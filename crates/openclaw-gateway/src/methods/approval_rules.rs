@@ -1,0 +1,259 @@
+//! Methods for the approvals for later calls: listed, revoked, added (B17).
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::store::pins::ToolRule;
+use openclaw_protocol::ErrorShape;
+use openclaw_protocol::approvals::{
+    AllowParams, ChangedRulesResult, RevokeParams, Rule, RulesParams, RulesResult,
+};
+use openclaw_tools::native::{ApprovalKey, Native, command_prefix};
+use openclaw_tools::{
+    Approval, ApprovalContext, Arguments, Grant, Pin, Tool as _, ToolSource as _,
+};
+use serde_json::value::RawValue;
+use sha2::{Digest as _, Sha256};
+use tokio::time::Instant;
+
+use super::RequestContext;
+use crate::gateway::Gateway;
+
+/// Bytes of an id.
+const ID_BYTES: usize = 4;
+/// How many approvals one request may revoke.
+const MAX_IDS: usize = 1_000;
+/// How long to wait for servers whose tools are not known yet.
+const SERVERS: Duration = Duration::from_secs(30);
+/// Maximum characters of a name in an error.
+const MAX_NAME: usize = 80;
+
+/// A stored approval.
+#[derive(Debug, Clone)]
+enum Stored {
+    Native(ApprovalKey),
+    Server(ToolRule),
+}
+
+impl Stored {
+    /// What clients see.
+    fn rule(&self) -> Rule {
+        let (agent_id, tool, grant) = match self {
+            Self::Native(key) => (&key.agent, &key.tool, &key.grant),
+            Self::Server(rule) => (&rule.server.agent, &rule.tool, &rule.grant),
+        };
+        let (server, workspace, session_key) = match self {
+            Self::Native(key) => {
+                let workspace = key.workspace.as_ref().map(|it| it.display().to_string());
+                (None, workspace, key.session.clone())
+            }
+            Self::Server(rule) => (Some(rule.server.server.clone()), None, None),
+        };
+        Rule {
+            id: self.id(),
+            agent_id: agent_id.clone(),
+            tool: tool.clone(),
+            server,
+            workspace,
+            session_key,
+            words: words(grant, tool),
+        }
+    }
+
+    /// An id that depends on the content only, so that it stays the same in another process.
+    fn id(&self) -> String {
+        let mut hash = Sha256::new();
+        let mut add = |part: &str| {
+            hash.update((part.len() as u64).to_be_bytes());
+            hash.update(part);
+        };
+        let grant = match self {
+            Self::Native(key) => {
+                add("native");
+                add(&key.agent);
+                add(&key.workspace.as_ref().map(|it| it.to_string_lossy()).unwrap_or_default());
+                add(key.session.as_deref().unwrap_or_default());
+                add(&key.tool);
+                &key.grant
+            }
+            Self::Server(rule) => {
+                add("mcp");
+                add(&rule.server.agent);
+                add(&rule.server.server);
+                add(&rule.server.identity.to_string());
+                add(&rule.tool);
+                &rule.grant
+            }
+        };
+        add(&serde_json::to_string(grant).unwrap_or_default());
+        hash.finalize()[..ID_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+/// Says what an approval allows. In a list, the whole command is needed.
+fn words(grant: &Grant, tool: &str) -> String {
+    match grant {
+        Grant::Tool => format!("every call of `{tool}`"),
+        Grant::Command(command) => {
+            format!("the command `{}`", clean_line(Untrusted::new(command), 400))
+        }
+        _ => grant.words(tool),
+    }
+}
+
+/// All approvals, by agent and tool.
+fn stored(gateway: &Gateway) -> Vec<Stored> {
+    let native = gateway.host_context.native_approvals.list().into_iter().map(Stored::Native);
+    let of_servers = gateway.fleet.pins().map(|pins| pins.rules()).unwrap_or_default();
+    native.chain(of_servers.into_iter().map(Stored::Server)).collect()
+}
+
+pub(super) fn list(
+    asked: &RequestContext<'_>,
+    params: &RulesParams,
+) -> Result<RulesResult, ErrorShape> {
+    if let Some(agent) = &params.agent_id {
+        asked.agent_id(Some(agent))?;
+    }
+    let mut rules: Vec<Rule> = stored(asked.gateway).iter().map(Stored::rule).collect();
+    rules.retain(|rule| params.agent_id.as_ref().is_none_or(|agent| rule.agent_id == *agent));
+    rules.sort_by(|a, b| {
+        let key =
+            |it: &Rule| (it.agent_id.clone(), it.server.clone(), it.tool.clone(), it.words.clone());
+        key(a).cmp(&key(b))
+    });
+    Ok(RulesResult { rules })
+}
+
+/// Revokes all the approvals or, if an id is wrong, none.
+pub(super) fn revoke(
+    asked: &RequestContext<'_>,
+    params: &RevokeParams,
+) -> Result<ChangedRulesResult, ErrorShape> {
+    if params.ids.len() > MAX_IDS {
+        return Err(ErrorShape::invalid("too many ids"));
+    }
+    let all = stored(asked.gateway);
+    let mut chosen: Vec<&Stored> = Vec::new();
+    for id in &params.ids {
+        let shown = clean_line(Untrusted::new(id), MAX_NAME);
+        let mut meant = all.iter().filter(|it| !id.is_empty() && it.id().starts_with(id.as_str()));
+        match (meant.next(), meant.next()) {
+            (Some(one), None) => chosen.push(one),
+            (None, _) => return Err(ErrorShape::invalid(format!("no approval `{shown}`"))),
+            (Some(_), Some(_)) => {
+                return Err(ErrorShape::invalid(format!("several approvals begin with `{shown}`")));
+            }
+        }
+    }
+    let mut rules = Vec::new();
+    for it in chosen {
+        let revoked = match it {
+            Stored::Native(key) => asked.gateway.host_context.native_approvals.forget(key),
+            Stored::Server(rule) => {
+                asked.gateway.fleet.pins().map_or(Ok(false), |pins| pins.revoke(rule))
+            }
+        };
+        match revoked {
+            Ok(true) => rules.push(it.rule()),
+            // It was given twice, or another process has revoked it.
+            Ok(false) => {}
+            Err(error) => return Err(not_saved(&error)),
+        }
+    }
+    Ok(ChangedRulesResult { rules })
+}
+
+pub(super) async fn allow(
+    asked: &RequestContext<'_>,
+    params: AllowParams,
+) -> Result<ChangedRulesResult, ErrorShape> {
+    let AllowParams { agent_id, tool, command, arguments, workspace } = params;
+    let service = asked.agent(agent_id.as_deref())?;
+    let native = Native::ALL.into_iter().find(|native| native.name() == tool);
+    let grant = match (native, command) {
+        (Some(Native::Exec), Some(words)) if arguments.is_empty() => {
+            command_prefix(&words).map_err(ErrorShape::invalid)?
+        }
+        (Some(Native::Exec), _) => {
+            return Err(ErrorShape::invalid("`exec` needs the words that its commands begin with"));
+        }
+        (Some(Native::WebFetch), _) => {
+            let words = "set `tools.web.fetch.allowHosts` to allow hosts for `web_fetch`";
+            return Err(ErrorShape::invalid(words));
+        }
+        (_, Some(_)) => return Err(ErrorShape::invalid("only `exec` has commands")),
+        (_, None) if arguments.is_empty() => Grant::Tool,
+        (_, None) => Grant::for_arguments(&arguments).ok_or_else(|| {
+            ErrorShape::invalid("the values must be short text, numbers, `true` or `false`")
+        })?,
+    };
+    let agent = service.config.id.to_string();
+    if native.is_some() {
+        let workspace = match workspace {
+            Some(folder) => canonical(&folder)?,
+            None => service.workspace.clone(),
+        };
+        let key = ApprovalKey { agent, workspace: Some(workspace), session: None, tool, grant };
+        let approvals = &asked.gateway.host_context.native_approvals;
+        approvals.remember(key.clone()).map_err(|error| not_saved(&error))?;
+        return Ok(ChangedRulesResult { rules: vec![Stored::Native(key).rule()] });
+    }
+    allow_of_server(asked.gateway, &agent, &tool, grant).await
+}
+
+/// Approves the current form of a server's tool, unless it has changed since it was seen: that is
+/// decided about where the change is shown.
+async fn allow_of_server(
+    gateway: &Gateway,
+    agent: &str,
+    name: &str,
+    grant: Grant,
+) -> Result<ChangedRulesResult, ErrorShape> {
+    let shown = clean_line(Untrusted::new(name), MAX_NAME);
+    let unknown = || ErrorShape::invalid(format!("unknown tool `{shown}`"));
+    let (Some(servers), Some(pins)) = (gateway.fleet.agent(agent), gateway.fleet.pins()) else {
+        return Err(unknown());
+    };
+    if servers.find(name).is_none() {
+        gateway.fleet.learn();
+        let _ = tokio::time::timeout(SERVERS, servers.tried()).await;
+    }
+    let catalogue = servers.catalogue();
+    let tool = catalogue.get(name).ok_or_else(unknown)?;
+    if tool.is_changed() {
+        return Err(ErrorShape::invalid(format!(
+            "`{shown}` has changed since it was first seen; the next call of it shows the change and asks"
+        )));
+    }
+    let nothing = RawValue::from_string("{}".to_owned()).map_err(|_| unknown())?;
+    let arguments = &Arguments::new(&nothing);
+    let about = ApprovalContext { arguments, session: None, now: Instant::now() };
+    tool.keep(&Approval::Always(grant.clone()), Pin::Same { for_good: false }, about);
+    let saved = servers.approvals_saved().await;
+    saved.map_err(|error| ErrorShape::unavailable(error.to_string()))?;
+    let is_meant = |rule: &ToolRule| {
+        rule.server.agent == agent
+            && rule.server.server == tool.server().name().as_str()
+            && rule.tool == tool.listed().name
+            && rule.grant == grant
+    };
+    let rules = pins.rules().into_iter().filter(is_meant);
+    Ok(ChangedRulesResult { rules: rules.map(|rule| Stored::Server(rule).rule()).collect() })
+}
+
+/// The folder as tools know it.
+fn canonical(folder: &str) -> Result<PathBuf, ErrorShape> {
+    let shown = clean_line(Untrusted::new(folder), MAX_NAME);
+    if !Path::new(folder).is_absolute() {
+        return Err(ErrorShape::invalid(format!("not an absolute path: `{shown}`")));
+    }
+    Path::new(folder)
+        .canonicalize()
+        .map_err(|error| ErrorShape::invalid(format!("cannot open the folder `{shown}`: {error}")))
+}
+
+fn not_saved(error: &std::io::Error) -> ErrorShape {
+    ErrorShape::unavailable(format!("cannot store the approvals: {error}"))
+}

@@ -1,0 +1,147 @@
+//! Approvals for later calls: they outlive the gateway, are listed, revoked and added (B17), and a
+//! denial may say what to do instead.
+
+use std::time::Duration;
+
+use openclaw_testkit::Script;
+use serde_json::{Value, json};
+
+use crate::support::{KEY, Place, Someone, config, entry_with};
+
+fn place() -> Place {
+    let entry = entry_with(&Script::new(), &json!({ "approval": "auto" }));
+    Place::new(&config(&json!({ "x": entry })))
+}
+
+fn exec(command: &str) -> String {
+    format!("/call exec {}", json!({ "command": command }))
+}
+
+/// Runs a call that must be asked about, and answers.
+async fn answered(user: &mut Someone, run: &str, call: &str, answer: Value) {
+    user.send(KEY, run, call).await;
+    let asked = user.hear_of("approval.requested").await;
+    let mut answer = answer;
+    answer["id"] = asked["id"].clone();
+    user.ask("approvals.respond", answer).await.unwrap();
+    assert_eq!(user.end_of(run).await["state"], "final");
+}
+
+/// Runs a call that must not be asked about.
+async fn free(user: &mut Someone, run: &str, call: &str) {
+    user.send(KEY, run, call).await;
+    assert_eq!(user.end_of(run).await["state"], "final");
+    assert!(!user.heard_so_far().iter().any(|(name, _)| name == "approval.requested"), "{call}");
+}
+
+/// Runs a call that must be asked about, and denies it.
+async fn asked(user: &mut Someone, run: &str, call: &str) {
+    answered(user, run, call, json!({ "decision": "deny" })).await;
+}
+
+#[tokio::test]
+async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
+    let place = place();
+    let gateway = place.start().await;
+    let mut user = Someone::new(&gateway);
+    let always = json!({ "decision": "allow-always", "always": 2 });
+    answered(&mut user, "r1", &exec("echo a"), always).await;
+    gateway.stop(Duration::ZERO).await;
+
+    let gateway = place.start().await;
+    let mut user = Someone::new(&gateway);
+    free(&mut user, "r2", &exec("echo b")).await;
+    for (nth, escape) in ["echo b; id", "echo $(id)", "echo b\nid", "echo b > x", "echo b | sh"]
+        .into_iter()
+        .enumerate()
+    {
+        asked(&mut user, &format!("e{nth}"), &exec(escape)).await;
+    }
+    let listed = user.ask("approvals.rules", json!({})).await.unwrap();
+    let [rule] = listed["rules"].as_array().unwrap().as_slice() else { panic!("{listed}") };
+    assert_eq!(rule["words"], "every command that begins with `echo`");
+    let wrong = user.ask("approvals.revoke", json!({ "ids": ["ffffffff0"] })).await.unwrap_err();
+    assert!(wrong.message.contains("no approval"), "{wrong}");
+    let writer = Someone::with(&gateway, &["read", "write"]);
+    for method in ["approvals.rules", "approvals.revoke", "approvals.allow"] {
+        assert!(writer.ask(method, json!({})).await.unwrap_err().message.contains("operator."));
+    }
+    let revoked = user.ask("approvals.revoke", json!({ "ids": [rule["id"]] })).await.unwrap();
+    assert_eq!(revoked["rules"], json!([rule]));
+    asked(&mut user, "r3", &exec("echo b")).await;
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn calls_are_allowed_in_advance_by_prefix_and_by_argument() {
+    let place = place();
+    let gateway = place.start().await;
+    let mut user = Someone::new(&gateway);
+    for bad in [
+        json!({ "tool": "exec" }),
+        json!({ "tool": "exec", "command": "echo a; id" }),
+        json!({ "tool": "exec", "command": "sh -c" }),
+        json!({ "tool": "mcp_x_nothing" }),
+        json!({ "tool": "mcp_x_add", "arguments": { "a": [2] } }),
+        json!({ "tool": "web_fetch" }),
+        json!({ "tool": "write", "workspace": "relative" }),
+    ] {
+        user.ask("approvals.allow", bad).await.unwrap_err();
+    }
+    let allow = json!({ "tool": "exec", "command": "echo a" });
+    user.ask("approvals.allow", allow).await.unwrap();
+    free(&mut user, "r1", &exec("echo a b")).await;
+    asked(&mut user, "r2", &exec("echo b")).await;
+
+    asked(&mut user, "r3", "/call mcp_x_add {\"a\":2,\"b\":3}").await;
+    let allow = json!({ "tool": "mcp_x_add", "arguments": { "a": 2 } });
+    let allowed = user.ask("approvals.allow", allow).await.unwrap();
+    assert_eq!(allowed["rules"][0]["words"], "`add` with a=2");
+    free(&mut user, "r4", "/call mcp_x_add {\"a\":2,\"b\":4}").await;
+    asked(&mut user, "r5", "/call mcp_x_add {\"a\":3,\"b\":4}").await;
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_denial_gives_the_model_the_words_of_the_user() {
+    let place = place();
+    let gateway = place.start().await;
+    let mut user = Someone::new(&gateway);
+    let answer = json!({ "decision": "deny", "instead": "use the other branch" });
+    answered(&mut user, "r1", &exec("git push"), answer).await;
+    let history = user.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    let text = history.to_string();
+    assert!(text.contains("The user denied this call, and says: use the other branch"), "{text}");
+    user.send(KEY, "r2", &exec("git push")).await;
+    let asked = user.hear_of("approval.requested").await;
+    let odd = json!({ "id": asked["id"], "decision": "allow-once", "instead": "x" });
+    user.ask("approvals.respond", odd).await.unwrap_err();
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_client_works_in_a_folder_of_its_own() {
+    let place = place();
+    let gateway = place.start().await;
+    let mut user = Someone::new(&gateway);
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("here.txt"), "found it").unwrap();
+    let read = "/call read {\"path\":\"here.txt\"}";
+    let send = |run: &str, workspace: &str| json!({ "sessionKey": KEY, "message": read, "idempotencyKey": run, "workspace": workspace });
+    let path = folder.path().to_str().unwrap();
+    user.ask("chat.send", send("r1", path)).await.unwrap();
+    assert_eq!(user.end_of("r1").await["state"], "final");
+    let history = user.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap().to_string();
+    assert!(history.contains("found it"), "{history}");
+    // Others stay in the agent's workspace.
+    user.send(KEY, "r2", read).await;
+    let end = user.end_of("r2").await;
+    assert!(!end.to_string().contains("found it"), "{end}");
+    for bad in ["relative", "/no/such/folder"] {
+        user.ask("chat.send", send("r3", bad)).await.unwrap_err();
+    }
+    let writer = Someone::with(&gateway, &["read", "write"]);
+    let error = writer.ask("chat.send", send("r4", path)).await.unwrap_err();
+    assert!(error.message.contains("operator.admin"), "{error}");
+    gateway.stop(Duration::ZERO).await;
+}

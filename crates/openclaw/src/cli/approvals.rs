@@ -1,0 +1,62 @@
+//! The command line of `openclaw approvals`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum ApprovalsCommand {
+    /// List the calls that run without asking
+    #[command(after_help = "Examples:
+  openclaw approvals list
+  openclaw approvals list --json | jq -r '.rules[].id'")]
+    List {
+        /// Only those of this agent
+        #[arg(long, value_name = "ID")]
+        agent: Option<String>,
+    },
+    /// Ask again: revoke approvals
+    #[command(after_help = "Examples:
+  openclaw approvals revoke 3f2a91c0
+  openclaw approvals revoke --all
+
+Running programs notice it within a second.")]
+    Revoke {
+        /// Ids, as `list` shows them; the first digits are enough
+        #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
+        ids: Vec<String>,
+        /// Revoke all approvals
+        #[arg(long)]
+        all: bool,
+    },
+    /// Allow calls in advance, without asking
+    Allow(AllowArgs),
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw approvals allow exec git status
+  openclaw approvals allow exec -- cargo test --workspace
+  openclaw approvals allow write path=notes.md
+  openclaw approvals allow mcp_github_create_issue repo=me/notes
+
+For `exec`, the words are the beginning of the commands that are allowed. A command that does more than \
+start one program with literal arguments (`;`, `&&`, `|`, `>`, `$(…)`, line breaks) is always asked about, \
+and programs that run other commands (`sudo`, `sh`, `xargs`, …) have no prefix. For other tools, \
+NAME=VALUE limits the approval to calls with that argument.
+
+Approvals of MCP tools end when the tool or the server changes. Exit codes: 0 allowed, 1 failure, 2 wrong \
+usage.")]
+pub(crate) struct AllowArgs {
+    /// The tool, as models see it: `exec`, `write`, `edit`, `mcp_SERVER_TOOL`
+    pub(crate) tool: String,
+    /// For `exec`, the first words of the commands; for other tools, NAME=VALUE
+    #[arg(value_name = "WORD")]
+    pub(crate) words: Vec<String>,
+    /// The agent that may make the calls [default: the first]
+    #[arg(long, value_name = "ID")]
+    pub(crate) agent: Option<String>,
+    /// The folder that it applies to [default: the current one]
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) workspace: Option<PathBuf>,
+}

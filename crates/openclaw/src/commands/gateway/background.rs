@@ -1,0 +1,248 @@
+//! `openclaw gateway start | restart | logs`: the gateway in the background.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use openclaw_config::Paths;
+use serde_json::json;
+use tokio::time::{Instant, sleep};
+
+use super::service::Service;
+use super::{GatewayState, gateway_state, stop};
+use crate::cli::{GatewayLogsArgs, RunArgs};
+use crate::commands::block_on;
+use crate::commands::link::{keep, running};
+use crate::edge::Edge;
+use crate::error::{CommandError, CommandResult, Context as _};
+use crate::exit::Exit;
+use crate::output::{GOOD, Output, STRONG, printable};
+
+/// How long the start may take, until the gateway responds.
+const STARTING: Duration = Duration::from_secs(30);
+/// The interval between checks whether it responds.
+const EVERY: Duration = Duration::from_millis(50);
+/// The interval of polling for new log lines.
+const POLL: Duration = Duration::from_millis(200);
+/// A log file of this size is renamed at the next start.
+const MAX_LOG: u64 = 5 * 1024 * 1024;
+/// The most bytes of the log that are read at a time.
+const MAX_READ: u64 = 1024 * 1024;
+/// The log lines that are shown if the start fails.
+const LAST_LINES: usize = 10;
+
+/// Starts the gateway in the background: as the installed service, or as a process of its own.
+pub(super) fn start(
+    args: &RunArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let paths = edge.paths(flag)?;
+    if let Some(running) = running(&paths.state, edge) {
+        match output.json {
+            true => output.value(&json!({ "ok": true, "started": false, "pid": running.pid })),
+            false => output.line(format_args!(
+                "The gateway is already running (process {}) on {}",
+                running.pid, running.url
+            )),
+        }
+        return Ok(Exit::Ok);
+    }
+    let service = Service::installed(edge).filter(|_| !args.are_given());
+    let child = match &service {
+        Some(service) => {
+            service.start()?;
+            None
+        }
+        None => Some(spawn(args, &paths, edge)?),
+    };
+    block_on(ready(child, &paths, edge, output))
+}
+
+/// Stops the gateway, if it is running, and starts it.
+pub(super) fn restart(
+    args: &RunArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    stop::stopped(flag, edge)?;
+    start(args, flag, edge, output)
+}
+
+/// Starts a process that outlives this one and its terminal.
+fn spawn(args: &RunArgs, paths: &Paths, edge: &Edge) -> Result<Child, CommandError> {
+    let log = open_log(&paths.state).context("cannot write the log of the gateway")?;
+    let program = edge.this_program().context("cannot find this program")?;
+    let mut command = Command::new(program);
+    command.arg("--config").arg(&paths.config).args(["gateway", "run", "--detached"]);
+    if let Some(port) = args.port {
+        command.arg("--port").arg(port.to_string());
+    }
+    if let Some(bind) = args.bind {
+        command.arg("--bind").arg(bind.ip().to_string());
+    }
+    let errors = log.try_clone().context("cannot write the log of the gateway")?;
+    command.stdin(Stdio::null()).stdout(log).stderr(errors);
+    command.spawn().context("cannot start the gateway")
+}
+
+/// The log of a gateway in the background.
+pub(super) fn log_path(state: &Path) -> PathBuf {
+    keep::logs(state).join("gateway.log")
+}
+
+fn open_log(state: &Path) -> io::Result<File> {
+    openclaw_files::make_folder(&keep::logs(state))?;
+    let path = log_path(state);
+    if path.metadata().is_ok_and(|about| about.len() > MAX_LOG) {
+        std::fs::rename(&path, path.with_extension("log.1"))?;
+    }
+    openclaw_files::open_with(&path, openclaw_files::private().append(true).create(true))
+}
+
+/// Waits until the gateway responds.
+async fn ready(
+    mut child: Option<Child>,
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let deadline = Instant::now() + STARTING;
+    loop {
+        if let GatewayState::Running(gateway) = gateway_state(&paths.state, edge).await {
+            let (pid, url) = (gateway.running.pid, &gateway.running.url);
+            match output.json {
+                true => {
+                    output.value(&json!({ "ok": true, "started": true, "pid": pid, "url": url }))
+                }
+                false => output.line(format_args!(
+                    "{GOOD}✓{GOOD:#} gateway started on {STRONG}{url}{STRONG:#} (process {pid})"
+                )),
+            }
+            return Ok(Exit::Ok);
+        }
+        let exited = child.as_mut().and_then(|child| child.try_wait().ok().flatten());
+        if exited.is_some() || Instant::now() > deadline {
+            let message = match exited {
+                Some(status) => format!("the gateway did not start: {status}"),
+                None => format!("the gateway does not respond after {} s", STARTING.as_secs()),
+            };
+            let lines = LogTail::at(log_path(&paths.state)).last(LAST_LINES).unwrap_or_default();
+            return Err(CommandError::failed(message)
+                .with(|failure| failure.last_lines = lines)
+                .hint("run `openclaw gateway run` to see it start"));
+        }
+        sleep(EVERY).await;
+    }
+}
+
+/// Prints the log of the gateway in the background.
+pub(super) fn logs(
+    args: &GatewayLogsArgs,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
+    let path = log_path(&edge.paths(flag)?.state);
+    let failed = |error: io::Error| {
+        CommandError::failed(format!("cannot read {}", path.display())).cause(error.to_string())
+    };
+    if !path.exists() && !args.follow {
+        return Err(CommandError::failed(format!("no log at {}", path.display()))
+            .hint("`openclaw gateway start` writes one; `openclaw gateway run` logs to stderr"));
+    }
+    let mut log = LogTail::at(path.clone());
+    let mut lines = log.last(args.lines).map_err(failed)?;
+    if output.json && !args.follow {
+        output.value(&json!({ "file": path.to_string_lossy(), "lines": lines }));
+        return Ok(Exit::Ok);
+    }
+    loop {
+        for line in &lines {
+            match output.json {
+                true => output.document(&json!({ "line": line }).to_string()),
+                false => output.line(printable(line)),
+            }
+        }
+        output.flush();
+        // Ctrl-C kills the process, which has no children.
+        if !args.follow || output.has_failed() {
+            return Ok(Exit::Ok);
+        }
+        std::thread::sleep(POLL);
+        lines = log.added().map_err(failed)?;
+    }
+}
+
+/// Reads the end of the log, and what is added to it.
+struct LogTail {
+    path: PathBuf,
+    position: u64,
+}
+
+impl LogTail {
+    fn at(path: PathBuf) -> Self {
+        Self { path, position: 0 }
+    }
+
+    /// Returns the last lines.
+    fn last(&mut self, count: usize) -> io::Result<Vec<String>> {
+        let length = self.path.metadata().map_or(0, |about| about.len());
+        self.position = length.saturating_sub(MAX_READ);
+        let is_cut = self.position > 0;
+        let mut lines = self.added()?;
+        if is_cut && !lines.is_empty() {
+            lines.remove(0);
+        }
+        Ok(lines.split_off(lines.len().saturating_sub(count)))
+    }
+
+    /// Returns the whole lines that were added since the last call.
+    fn added(&mut self) -> io::Result<Vec<String>> {
+        let mut file = match openclaw_files::open(&self.path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(error),
+        };
+        // A shorter file is a new one.
+        if file.metadata()?.len() < self.position {
+            self.position = 0;
+        }
+        file.seek(SeekFrom::Start(self.position))?;
+        let mut bytes = Vec::new();
+        file.take(MAX_READ).read_to_end(&mut bytes)?;
+        // A very long line is shown in parts.
+        let end = bytes.iter().rposition(|byte| *byte == b'\n').map(|at| at + 1);
+        let whole = end.unwrap_or(if bytes.len() as u64 == MAX_READ { bytes.len() } else { 0 });
+        self.position += whole as u64;
+        let text = String::from_utf8_lossy(&bytes[..whole]).into_owned();
+        Ok(text.lines().map(ToOwned::to_owned).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+
+    use super::*;
+
+    #[test]
+    fn the_last_lines_are_read_and_then_those_that_are_added() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("gateway.log");
+        let mut log = LogTail::at(path.clone());
+        assert_eq!(log.last(2).unwrap(), Vec::<String>::new());
+        std::fs::write(&path, "one\ntwo\nthree\nfo").unwrap();
+        assert_eq!(log.last(2).unwrap(), ["two", "three"]);
+        let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"ur\n").unwrap();
+        assert_eq!(log.added().unwrap(), ["four"]);
+        assert_eq!(log.added().unwrap(), Vec::<String>::new());
+        std::fs::write(&path, "new\n").unwrap();
+        assert_eq!(log.added().unwrap(), ["new"]);
+    }
+}

@@ -1,0 +1,167 @@
+//! The folder that a conversation works in: the current one if a user started it at a terminal and
+//! trusts the folder. Which folders are trusted is remembered.
+
+use std::collections::BTreeSet;
+use std::io::{self, BufRead as _, Write as _};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use openclaw_protocol::keys::agent_of;
+use serde::{Deserialize, Serialize};
+
+use crate::edge::Edge;
+use crate::error::{CommandError, Context as _};
+use crate::output::{FAINT, Output, STRONG, printable};
+use crate::typed_ahead;
+
+/// A larger file is invalid.
+const MAX_FILE: u64 = 1024 * 1024;
+/// The number of folders that are remembered.
+const MAX_FOLDERS: usize = 2_000;
+/// How long to wait for the lock.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The conversation that a folder is chosen for.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Conversation<'a> {
+    /// The agent that the user named.
+    pub(crate) agent: Option<&'a str>,
+    /// The session that the user named.
+    pub(crate) session: Option<&'a str>,
+}
+
+/// Returns the folder to work in; `None` for the agent's own workspace: that is used without a user,
+/// for an agent whose workspace is configured, and in a folder that the user does not trust.
+pub(crate) fn choose(
+    named: Option<&Path>,
+    of: Conversation<'_>,
+    has_user: bool,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<Option<PathBuf>, CommandError> {
+    if let Some(named) = named {
+        return folder(named).map(Some);
+    }
+    if !has_user {
+        return Ok(None);
+    }
+    let paths = edge.paths(flag)?;
+    // Problems of the configuration are reported later, with more context.
+    let config = edge.load(&paths.config).config;
+    let id = of.agent.or_else(|| of.session.and_then(agent_of));
+    let agent = config.as_ref().and_then(|config| config.agent(id));
+    if agent.is_some_and(|agent| agent.workspace.is_some()) {
+        return Ok(None);
+    }
+    let current = folder(&edge.folder())?;
+    let trusted = TrustedFolders(paths.state.join("trusted-folders.json"));
+    if trusted.contain(&current) {
+        return Ok(Some(current));
+    }
+    if !ask(&current, edge.is_home(&current), output)? {
+        return Ok(None);
+    }
+    if let Err(error) = trusted.add(&current) {
+        output.warning(&format!("cannot remember that the folder is trusted: {error}"));
+    }
+    Ok(Some(current))
+}
+
+/// Returns the absolute path of a folder, without links.
+fn folder(path: &Path) -> Result<PathBuf, CommandError> {
+    let found =
+        path.canonicalize().context(format!("cannot open the folder {}", path.display()))?;
+    match found.is_dir() {
+        true => Ok(found),
+        false => Err(CommandError::usage(format!("{} is not a folder", path.display()))),
+    }
+}
+
+/// Asks whether to work in a folder; an empty line means yes.
+fn ask(folder: &Path, is_home: bool, output: &mut Output) -> Result<bool, CommandError> {
+    let shown = folder.display().to_string();
+    output.aside(&format!("Work in {STRONG}{}{STRONG:#}?", printable(&shown)));
+    let what = match is_home {
+        true => "This is your home folder: the agent can read everything in it, also keys.",
+        false => "The agent can read the files in it.",
+    };
+    output.aside(&format!(
+        "{FAINT}{what} It asks before it changes a file or runs a command. \"no\" uses the agent's \
+         own workspace.{FAINT:#}"
+    ));
+    typed_ahead::forget();
+    let question = if is_home { "Trust this folder? [y/N] " } else { "Trust this folder? [Y/n] " };
+    let mut stderr = io::stderr();
+    let _ = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
+    if read == 0 {
+        return Err(CommandError::Interrupted);
+    }
+    Ok(match answer.trim().to_ascii_lowercase().as_str() {
+        "y" | "yes" => true,
+        "" => !is_home,
+        _ => false,
+    })
+}
+
+/// The file of the trusted folders.
+struct TrustedFolders(PathBuf);
+
+#[derive(Default, Serialize, Deserialize)]
+struct File {
+    folders: BTreeSet<PathBuf>,
+}
+
+impl TrustedFolders {
+    /// Whether a folder, or one that it is in, is trusted.
+    fn contain(&self, folder: &Path) -> bool {
+        let File { folders } = self.read();
+        folder.ancestors().any(|it| folders.contains(it))
+    }
+
+    fn add(&self, folder: &Path) -> io::Result<()> {
+        let Self(path) = self;
+        if let Some(parent) = path.parent() {
+            openclaw_files::make_folder(parent)?;
+        }
+        let _turn = openclaw_files::lock(&path.with_extension("lock"), PATIENCE)?;
+        let mut file = self.read();
+        if file.folders.len() >= MAX_FOLDERS {
+            return Err(io::Error::other("too many folders"));
+        }
+        file.folders.insert(folder.to_owned());
+        openclaw_files::replace(path, &serde_json::to_vec_pretty(&file)?)
+    }
+
+    /// An invalid file trusts nothing.
+    fn read(&self) -> File {
+        let text = openclaw_files::read(&self.0, MAX_FILE).unwrap_or_default();
+        serde_json::from_slice(&text).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_trusted_folder_is_remembered_with_what_is_in_it() {
+        let state = tempfile::tempdir().unwrap();
+        let file = state.path().join("new").join("trusted-folders.json");
+        let trusted = TrustedFolders(file.clone());
+        assert!(!trusted.contain(Path::new("/home/me/project")));
+        trusted.add(Path::new("/home/me/project")).unwrap();
+        trusted.add(Path::new("/srv/x")).unwrap();
+        let trusted = TrustedFolders(file.clone());
+        for inside in ["/home/me/project", "/home/me/project/src/deep", "/srv/x"] {
+            assert!(trusted.contain(Path::new(inside)), "{inside}");
+        }
+        for outside in ["/home/me", "/home/me/project2", "/srv", "/"] {
+            assert!(!trusted.contain(Path::new(outside)), "{outside}");
+        }
+        std::fs::write(&file, "nonsense").unwrap();
+        assert!(!trusted.contain(Path::new("/srv/x")));
+    }
+}

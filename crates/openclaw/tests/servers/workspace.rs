@@ -1,0 +1,85 @@
+//! The folder that a chat works in, and approvals at the terminal.
+
+use serde_json::json;
+
+use crate::support::{Place, conversation, on_a_terminal};
+use crate::with_gateway::gateway;
+
+fn place() -> Place {
+    let place = Place::new(&[]);
+    let config =
+        json!({ "agents": { "defaults": { "model": "offline" } }, "mcp": { "servers": {} } });
+    std::fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    std::fs::write(place.path("here.txt"), "found it").unwrap();
+    place
+}
+
+const READ: &str = "/call read {\"path\":\"here.txt\"}\r";
+
+#[test]
+fn a_chat_works_in_the_current_folder_once_it_is_trusted() {
+    let place = place();
+    let folder = place.folder.path().canonicalize().unwrap();
+    let no_colour = ("NO_COLOR", "1");
+    let refused = [("Trust this folder?", "n\r"), ("› ", READ), ("✗", ""), ("› ", "/exit\r")];
+    let (exit, shown) = on_a_terminal(&place, &refused, &["chat"], no_colour);
+    assert!(exit == 0 && !shown.contains("found it"), "{shown}");
+    assert!(shown.contains("the agent's own workspace"), "{shown}");
+    let trusted =
+        [("Trust this folder?", "y\r"), ("› ", READ), ("found it", ""), ("› ", "/exit\r")];
+    let (exit, shown) = on_a_terminal(&place, &trusted, &["chat"], no_colour);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains(&format!("Work in {}", folder.display())), "{shown}");
+    let again = [("› ", READ), ("found it", ""), ("› ", "/exit\r")];
+    for is_beside in [false, true] {
+        let running = is_beside.then(|| gateway(&place));
+        let (exit, shown) = on_a_terminal(&place, &again, &["chat"], no_colour);
+        assert!(exit == 0 && !shown.contains("Trust this folder"), "{shown}");
+        drop(running);
+    }
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_script_works_in_the_folder_that_it_names() {
+    let place = place();
+    let message = "--message=/call read {\"path\":\"here.txt\"}";
+    let (_, said, _) = place.said(&["agent", message]);
+    assert!(!said.contains("found it"), "{said}");
+    let (exit, said, errors) = place.said(&["agent", message, "--workspace", "."]);
+    assert!(exit == 0 && said.contains("found it"), "{said}{errors}");
+    assert_eq!(place.said(&["agent", message, "--workspace", "here.txt"]).0, 2);
+}
+
+#[test]
+fn at_the_terminal_a_denial_has_words_and_always_is_listed_and_revoked() {
+    let place = place();
+    let call = "/call exec {\"command\":\"echo one two\"}\r";
+    let steps = [
+        ("› ", call),
+        ("do … instead)", "no, say three instead\r"),
+        ("say three instead", ""),
+        ("› ", call),
+        ("do … instead)", "b\r"),
+        ("/approvals to list", ""),
+        ("› ", "/approvals\r"),
+        ("every", ""),
+        ("› ", call),
+        ("one two", ""),
+        ("› ", "/exit\r"),
+    ];
+    let (exit, shown) = conversation(&place, &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(
+        shown.contains("[b] always allow every command that begins with `echo one`"),
+        "{shown}"
+    );
+    let (_, listed, _) = place.said(&["approvals", "list"]);
+    assert!(listed.contains("echo one"), "{listed}");
+    let id = listed.split_whitespace().next().unwrap();
+    assert_eq!(place.said(&["approvals", "revoke", id]).0, 0);
+    let steps = [("› ", call), ("do … instead)", "n\r"), ("denied", ""), ("› ", "/exit\r")];
+    let (exit, shown) = conversation(&place, &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+    place.assert_nothing_left();
+}
