@@ -29,11 +29,19 @@ pub(crate) struct TurnRequest {
     pub(crate) run: Run,
     pub(crate) key: SessionKey,
     pub(crate) agent: Arc<AgentRuntime>,
-    pub(crate) message: Vec<Part>,
+    pub(crate) work: Work,
     pub(crate) who: String,
     /// The connection of the caller.
     pub(crate) caller: u64,
     pub(crate) timeout: Option<Duration>,
+}
+
+/// What a turn does.
+pub(crate) enum Work {
+    /// Answers a message.
+    Answer(Vec<Part>),
+    /// Replaces the history with a summary.
+    Compact,
 }
 
 /// Runs a turn to its end, and sends its events to the session's followers.
@@ -162,7 +170,10 @@ async fn answer(
     let turn = Turn {
         session: wanted.key.clone(),
         run: wanted.run.id.clone(),
-        message: wanted.message.clone(),
+        message: match &wanted.work {
+            Work::Answer(message) => message.clone(),
+            Work::Compact => Vec::new(),
+        },
         who: wanted.who.clone(),
         briefing,
         tools: Arc::new(tools),
@@ -176,7 +187,10 @@ async fn answer(
         observer: Arc::clone(turn_events) as Arc<dyn Observer>,
         cancel: wanted.run.cancel.clone(),
     };
-    agent.answer(&turn).await.map(Some)
+    match wanted.work {
+        Work::Answer(_) => agent.answer(&turn).await.map(Some),
+        Work::Compact => agent.compact(&turn).await.map(Some),
+    }
 }
 
 /// Everything a turn needs before it starts.
