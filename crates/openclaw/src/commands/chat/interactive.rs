@@ -10,35 +10,65 @@ use tokio::time::timeout;
 
 use super::commands::{self, Line};
 use super::complete::Vocabulary;
+use super::conversation::{self, Start};
 use super::editor::{Ask, Editor, EditorEvent, Typed};
 use super::turn::{TurnEnd, run_turn};
 use super::watch::{Change, Watch};
 use super::{Chat, greeting, invoke};
+use crate::commands::talk::TurnStatus;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::fold::fold;
-use crate::output::{FAINT, Output};
+use crate::output::{FAINT, Output, printable};
 use crate::signals::{SignalAction, Signals};
 
 /// How long the values of an argument may take: the user is typing.
 const VALUES: Duration = Duration::from_millis(1_500);
 
-/// Runs the chat until the user exits.
+/// Runs the chat until the user exits. Without a history file, prompts are plain lines.
 pub(super) async fn run(
     chat: &mut Chat<'_>,
-    history: &Path,
+    start: Start,
+    mut prompt: Option<String>,
+    history: Option<&Path>,
     signals: &mut Signals,
     output: &mut Output,
 ) -> CommandResult {
     let vocabulary = Arc::new(Vocabulary::default());
     let mut watch = Watch::begin(chat, Arc::clone(&vocabulary)).await;
-    greeting::show(chat, watch.servers(), output).await;
-    output.flush();
-    let mut editor = Editor::start(history, vocabulary).map_err(terminal_failed)?;
-    while let Some(line) = next_line(chat, &mut editor, &mut watch, signals, output).await? {
+    let mut editor = match history {
+        Some(file) => Editor::start(file, vocabulary, output.mark()).map_err(terminal_failed)?,
+        None => Editor::plain(output.mark()),
+    };
+    greeting::show(chat, &start, watch.servers(), output).await;
+    match start {
+        Start::New => {}
+        Start::Resume(row) => conversation::resumed(chat, &row, output).await,
+        Start::Choose => {
+            if !choose(chat, &mut editor, signals, output).await? {
+                return Ok(Exit::Ok);
+            }
+        }
+    }
+    loop {
+        let line = match prompt.take() {
+            Some(prompt) => {
+                let mark = output.mark();
+                output.line(format_args!("{mark}{}", printable(&prompt)));
+                prompt
+            }
+            None => match next_line(chat, &mut editor, &mut watch, signals, output).await? {
+                Some(line) => line,
+                None => break,
+            },
+        };
         let spoken = match commands::take(chat, &line, output).await {
-            Line::Empty | Line::Done => continue,
+            Line::Empty | Line::Done | Line::Failed => continue,
             Line::Exit => break,
+            Line::Choose => {
+                choose(chat, &mut editor, signals, output).await?;
+                continue;
+            }
             Line::Call(tool, args) => {
                 let editor = Some(&mut editor);
                 Box::pin(invoke::invoke(chat, tool, args, editor, signals, output)).await
@@ -49,12 +79,46 @@ pub(super) async fn run(
         };
         output.line("");
         output.flush();
-        if spoken == TurnEnd::Leave {
+        match spoken {
+            TurnEnd::Over(TurnStatus::Done) => conversation::request_title(chat).await,
+            TurnEnd::Over(TurnStatus::Cancelled) => editor.hold_back(),
+            TurnEnd::Over(_) => {}
+            TurnEnd::Leave => {
+                editor.give_up().await;
+                return Err(CommandError::Interrupted);
+            }
+        }
+    }
+    conversation::farewell(chat, output).await;
+    Ok(Exit::Ok)
+}
+
+/// Has the user choose a conversation, and switches to it. Returns whether one was chosen.
+async fn choose(
+    chat: &mut Chat<'_>,
+    editor: &mut Editor,
+    signals: &mut Signals,
+    output: &mut Output,
+) -> Result<bool, CommandError> {
+    let choices = conversation::choices(chat).await?;
+    if choices.is_empty() {
+        output.line("No other conversations.");
+        return Ok(false);
+    }
+    output.flush();
+    editor.begin(Ask::Pick("Resume a conversation", choices));
+    let typed = tokio::select! {
+        typed = editor.typed() => typed,
+        _ = signals.next() => {
             editor.give_up().await;
             return Err(CommandError::Interrupted);
         }
+    };
+    match typed {
+        Typed::Line(key) => Ok(conversation::switch(chat, &key, output).await),
+        Typed::Failed(error) => Err(terminal_failed(error)),
+        Typed::Interrupt | Typed::End | Typed::GivenUp => Ok(false),
     }
-    Ok(Exit::Ok)
 }
 
 /// Reads the next line; `None` at the end. Changes of servers are shown above the prompt.
@@ -66,6 +130,7 @@ async fn next_line(
     output: &mut Output,
 ) -> Result<Option<String>, CommandError> {
     watch.learn_sessions(chat).await;
+    let mut interrupts = 0;
     loop {
         output.flush();
         editor.begin(Ask::Message);
@@ -94,16 +159,26 @@ async fn next_line(
                 },
                 signal = signals.next() => {
                     editor.give_up().await;
-                    return match signal {
-                        SignalAction::HangUp => Ok(None),
-                        SignalAction::Interrupt | SignalAction::End => Err(CommandError::Interrupted),
-                    };
+                    match signal {
+                        SignalAction::HangUp => return Ok(None),
+                        SignalAction::End => return Err(CommandError::Interrupted),
+                        // Ctrl-C just before the prompt.
+                        SignalAction::Interrupt => break Typed::Interrupt,
+                    }
                 }
             }
         };
         match typed {
             Typed::Line(line) => return Ok(Some(line)),
-            Typed::Interrupt => output.line(format_args!("{FAINT}Ctrl-D to exit{FAINT:#}")),
+            Typed::Interrupt => {
+                interrupts += 1;
+                let words = match interrupts {
+                    1 => "Ctrl-D, or Ctrl-C twice more, to exit",
+                    2 => "Ctrl-C once more to exit",
+                    _ => return Ok(None),
+                };
+                output.line(format_args!("{FAINT}{words}{FAINT:#}"));
+            }
             Typed::End => return Ok(None),
             Typed::GivenUp => {}
             Typed::Failed(error) => return Err(terminal_failed(error)),

@@ -1,27 +1,39 @@
 //! `openclaw chat`: a conversation at the terminal, or with one message per line of a pipe.
 
+mod ahead;
+mod attach;
 mod commands;
 mod complete;
+mod conversation;
 mod editor;
 mod elicit;
 mod greeting;
 mod interactive;
 mod invoke;
+mod line_editor;
+mod model;
+mod picker;
 mod piped;
+mod plain;
+mod results;
+mod tty;
 mod turn;
 mod watch;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use openclaw_protocol::Surface;
-use openclaw_protocol::keys::MAIN;
 
+use self::conversation::Start;
+use self::model::SessionModel;
+use self::results::Results;
 use super::link::{Need, Role, with_link};
 use super::talk::ChatAgent;
 use crate::cli::ChatArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
+use crate::pictures::PictureProtocol;
 
 /// The state of a chat.
 struct Chat<'a> {
@@ -30,6 +42,17 @@ struct Chat<'a> {
     is_remote: bool,
     whom: ChatAgent,
     session: String,
+    /// The model that the user has chosen for the conversation.
+    model: SessionModel,
+    /// Whether the conversation needs a title after its first turn.
+    is_untitled: bool,
+    /// The results that were shown with a number.
+    results: Results,
+    /// How the terminal shows pictures.
+    pictures: Option<PictureProtocol>,
+    /// The current folder and the home folder, which paths in messages are relative to.
+    folder: PathBuf,
+    home: Option<PathBuf>,
 }
 
 pub(crate) fn chat(
@@ -42,19 +65,47 @@ pub(crate) fn chat(
         return Err(CommandError::usage("`openclaw chat` has no JSON output")
             .hint("use `openclaw agent --message TEXT --json`"));
     }
-    let can_edit = edge.can_edit();
-    let role = if can_edit { Role::Chatting } else { Role::Script };
+    let is_interactive = edge.is_interactive();
+    if matches!(args.resume, Some(None)) && !is_interactive {
+        return Err(CommandError::usage("no terminal to choose a conversation on")
+            .hint("use `--resume KEY`; `openclaw sessions list` lists the keys"));
+    }
+    let role = if is_interactive { Role::Chatting } else { Role::Script };
     let history = edge.paths(flag)?.state.join("chat-history");
     with_link(&Need::Agents(role), flag, edge, output, async |link, signals, output| {
         let surface = &*link.surface;
-        let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
-        let whom = ChatAgent::find(surface, agent, session).await?;
-        let session = whom.session(session.unwrap_or(MAIN));
-        let mut chat = Chat { surface, is_remote: link.is_remote(), whom, session };
-        if can_edit {
-            Box::pin(interactive::run(&mut chat, &history, signals, output)).await
+        let start = conversation::find(surface, args).await?;
+        let key = start.row().map(|row| row.key.as_str()).or(args.session.as_deref());
+        let whom = ChatAgent::find(surface, args.agent.as_deref(), key).await?;
+        let session = match key {
+            Some(key) => whom.session(key),
+            None => whom.new_session(),
+        };
+        let mut model = SessionModel::of(start.row());
+        if let Some(name) = &args.model {
+            model.choose(surface, &whom.agent, name).await?;
+        }
+        let is_untitled = matches!(start, Start::New);
+        let is_remote = link.is_remote();
+        let mut chat = Chat {
+            surface,
+            is_remote,
+            whom,
+            session,
+            model,
+            is_untitled,
+            results: Results::default(),
+            pictures: edge.picture_protocol(),
+            folder: edge.folder(),
+            home: edge.home().map(Path::to_owned),
+        };
+        let prompt = args.prompt.clone();
+        if is_interactive {
+            let history = edge.can_draw().then_some(history.as_path());
+            let run = interactive::run(&mut chat, start, prompt, history, signals, output);
+            Box::pin(run).await
         } else {
-            Box::pin(piped::run(&mut chat, signals, output)).await
+            Box::pin(piped::run(&mut chat, prompt, signals, output)).await
         }
     })
 }

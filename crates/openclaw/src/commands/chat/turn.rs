@@ -10,6 +10,7 @@ use openclaw_protocol::mcp::servers_settled;
 use tokio::time::timeout;
 
 use super::Chat;
+use super::attach::{self, AttachedFiles};
 use super::commands::{self, ChatInput};
 use super::editor::{Ask, Editor, Typed};
 use super::elicit::{ElicitationDialogue, ElicitationResult};
@@ -44,7 +45,12 @@ pub(super) async fn run_turn(
     signals: &mut Signals,
     output: &mut Output,
 ) -> TurnEnd {
-    let mut view = View::new(editor.is_some());
+    let mut view = View::new(editor.as_ref().is_some_and(|editor| editor.can_draw()));
+    if editor.is_some() {
+        view.shows_usage = !chat.whom.is_offline();
+        view.pictures = chat.pictures;
+        view.number_from(chat.results.next());
+    }
     if let Some(spoken) = wait_for_servers(chat, &mut view, signals, output).await {
         return spoken;
     }
@@ -57,12 +63,20 @@ pub(super) async fn run_turn(
         return TurnEnd::Over(TurnStatus::Failed);
     }
     view.thinking(output);
+    // Only what was typed: the text of a script may come from anywhere.
+    let mut attached = AttachedFiles::default();
+    if editor.is_some() && !commands::is_command_line(said) {
+        attached = attach::read(said.text(), &chat.folder, chat.home.as_deref());
+        attached.notes.iter().for_each(|note| view.notice(note, output));
+        view.thinking(output);
+    }
     let words = OutgoingMessage {
         session: chat.session.clone(),
         agent: chat.whom.named_for(&chat.session),
         message: said.text().to_owned(),
         is_plain: matches!(said, ChatInput::Text(_)),
         timeout: None,
+        attachments: attached.files,
     };
     let begun = tokio::select! {
         begun = Turn::begin(chat.surface, words) => begun,
@@ -79,7 +93,9 @@ pub(super) async fn run_turn(
     let (held, decided) = (VecDeque::new(), BTreeSet::new());
     let (is_ending, has_allowed) = (false, false);
     let mut chat_turn = ChatTurn { turn, view, editor, held, decided, is_ending, has_allowed };
-    chat_turn.follow(chat, signals, output).await
+    let end = chat_turn.follow(chat, signals, output).await;
+    chat.results.add(&chat.session, chat_turn.view.take_results());
+    end
 }
 
 /// Waits for starting servers, whose tools would be missing in the turn. Ctrl-C skips the wait.
@@ -96,7 +112,7 @@ async fn wait_for_servers(
     if starting.is_empty() {
         return None;
     }
-    view.draft(&format!("… waiting for {} (Ctrl-C to skip)", starting.join(", ")), output);
+    view.draft(&format!("waiting for {} (Ctrl-C to skip)", starting.join(", ")), output);
     tokio::select! {
         () = servers_settled(chat.surface, agent, SERVERS) => None,
         signal = signals.next() => match signal {
@@ -148,6 +164,10 @@ impl ChatTurn<'_, '_> {
                         continue;
                     }
                     step = self.turn.next() => step,
+                    () = self.view.due() => {
+                        self.view.tick(output);
+                        continue;
+                    }
                 },
             };
             match step {
@@ -323,7 +343,7 @@ impl ChatTurn<'_, '_> {
                 let server = approval.server.as_deref().unwrap_or_default();
                 match decision {
                     Decision::Deny => {}
-                    _ => self.view.draft(&format!("… the model is answering {server}"), output),
+                    _ => self.view.draft(&format!("the model is answering {server}"), output),
                 }
             }
             Ok(()) if decision != Decision::Deny => {

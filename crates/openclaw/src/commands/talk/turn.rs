@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use openclaw_protocol::chat::{AbortParams, AbortResult, SendParams, SendResult, SendStatus};
+use openclaw_protocol::chat::{
+    AbortParams, AbortResult, Attachment, SendParams, SendResult, SendStatus,
+};
 use openclaw_protocol::{EventReceiver, Received, RequestError, Surface, ask, rpc};
 use tokio::time::sleep;
 
@@ -29,6 +31,7 @@ pub(crate) struct OutgoingMessage {
     /// Whether it goes to the model even if it looks like a command.
     pub(crate) is_plain: bool,
     pub(crate) timeout: Option<Duration>,
+    pub(crate) attachments: Vec<Attachment>,
 }
 
 /// A running turn.
@@ -60,6 +63,7 @@ impl<'a> Turn<'a> {
             timeout_ms: timeout_ms.map(|limit| u64::try_from(limit).unwrap_or(u64::MAX)),
             idempotency_key: fresh_key(),
             suppress_command_interpretation: words.is_plain.then_some(true),
+            attachments: (!words.attachments.is_empty()).then_some(words.attachments),
             ..SendParams::default()
         };
         let SendResult { run_id, .. } = ask::<rpc::ChatSend>(surface, sent.clone()).await?;

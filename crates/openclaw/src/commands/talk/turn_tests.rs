@@ -99,6 +99,7 @@ async fn begin(surface: &Scripted) -> Turn<'_> {
         message: "hello".to_owned(),
         is_plain: false,
         timeout: None,
+        attachments: Vec::new(),
     };
     Turn::begin(surface, words).await.unwrap()
 }

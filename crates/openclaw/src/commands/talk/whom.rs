@@ -17,7 +17,6 @@ const OFFLINE: &str = "offline";
 pub(crate) struct ChatAgent {
     pub(crate) agent: String,
     pub(crate) model: String,
-    pub(crate) fallbacks: Vec<String>,
     /// Whether the user named this agent explicitly.
     is_asked_for: bool,
 }
@@ -44,12 +43,10 @@ impl ChatAgent {
     }
 
     fn new(agent: &Agent, is_asked_for: bool) -> Self {
-        let model = agent.model.clone();
-        let primary = model.as_ref().and_then(|model| model.primary.clone());
+        let primary = agent.model.as_ref().and_then(|model| model.primary.clone());
         Self {
             agent: agent.id.clone(),
             model: primary.unwrap_or_else(|| OFFLINE.to_owned()),
-            fallbacks: model.and_then(|model| model.fallbacks).unwrap_or_default(),
             is_asked_for,
         }
     }
