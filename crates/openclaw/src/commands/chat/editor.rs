@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as blocking;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossterm::event;
 use reedline::{
@@ -212,14 +212,17 @@ impl Editor {
 }
 
 impl Drop for Editor {
-    /// Waits until the terminal is as it was.
+    /// Waits until the terminal is as it was, but not for long: if the terminal is gone, a read of it
+    /// may never end.
     fn drop(&mut self) {
         self.give_up.store(true, Ordering::Relaxed);
         drop(self.asks.take());
         self.typed.close();
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been printed.
-            let _ = thread.join();
+        let deadline = Instant::now() + LET_GO;
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+            && Instant::now() < deadline
+        {
+            std::thread::sleep(CHECK / 2);
         }
     }
 }
