@@ -9,7 +9,7 @@ use openclaw_sessions::{LeaseError, SessionStore, StoreError};
 use openclaw_tools::Pipeline;
 
 use crate::calls::{self, CallSettings};
-use crate::compaction::{self, ContextBudget};
+use crate::compaction::{self, Compaction, ContextBudget};
 use crate::event::Event;
 use crate::hiding;
 use crate::history::{History, Record};
@@ -88,33 +88,69 @@ impl Agent {
     /// # Errors
     /// Fails if no model returns an answer or the session cannot be used.
     pub async fn answer(&self, turn: &Turn) -> Result<TurnResult, TurnError> {
+        self.alone(turn, self.answer_alone(turn)).await
+    }
+
+    /// Replaces all messages of the session with a summary. The text of the result is for the user.
+    ///
+    /// # Errors
+    /// Fails if the session cannot be used.
+    pub async fn compact(&self, turn: &Turn) -> Result<TurnResult, TurnError> {
+        self.alone(turn, self.compact_alone(turn)).await
+    }
+
+    /// Does work with the exclusive right to the session.
+    async fn alone(
+        &self,
+        turn: &Turn,
+        work: impl Future<Output = Result<TurnResult, TurnError>>,
+    ) -> Result<TurnResult, TurnError> {
         if self.models.is_empty() {
             return Err(TurnError::NoModel);
         }
         self.store.open(&turn.session, &self.id).await?;
         let Some(lease) = lease::take(&*self.store, turn).await? else {
-            return Ok(self.never_begun());
+            return Ok(self.without_answer(Ended::Cancelled));
         };
         let answer = tokio::select! {
             biased;
-            answer = Box::pin(self.answer_alone(turn)) => answer,
+            answer = Box::pin(work) => answer,
             () = lease.lost() => Err(TurnError::TakenOver),
         };
         lease.release().await;
         answer
     }
 
-    /// The answer for a turn that was cancelled while it waited for its session.
-    fn never_begun(&self) -> TurnResult {
+    /// The result of a turn without a request to the model, such as one that was cancelled while it
+    /// waited for its session.
+    fn without_answer(&self, ended: Ended) -> TurnResult {
         TurnResult {
             text: String::new(),
             parts: Vec::new(),
-            ended: Ended::Cancelled,
+            ended,
             rounds: 0,
             calls: 0,
             usage: Usage::default(),
             model: self.models.first().map_or_else(String::new, |model| model.name().to_owned()),
         }
+    }
+
+    async fn compact_alone(&self, turn: &Turn) -> Result<TurnResult, TurnError> {
+        let store = Arc::clone(&self.store);
+        let mut history = History::load(store, turn.session.clone(), turn.run.clone()).await?;
+        let model = &*self.models[0];
+        let window = self.limits.context_tokens.unwrap_or_else(|| model.context_tokens());
+        let done = compaction::compact(&mut history, model, window, &turn.cancel).await?;
+        let ended = if done == Compaction::Cancelled { Ended::Cancelled } else { Ended::Done };
+        let text = match done {
+            Compaction::Cancelled => String::new(),
+            Compaction::Nothing => "There is nothing to summarize yet.".to_owned(),
+            Compaction::Done { before, after } => format!(
+                "The conversation was summarized: about {before} tokens became {after}. All \
+                 messages stay in the history."
+            ),
+        };
+        Ok(TurnResult { text, ..self.without_answer(ended) })
     }
 
     async fn answer_alone(&self, turn: &Turn) -> Result<TurnResult, TurnError> {
@@ -211,7 +247,7 @@ impl RunningTurn<'_> {
             let window = self.window(&*model);
             let heard =
                 stream::listen(&*model, request, window, observer, cancel, &mut spoken).await;
-            self.add_usage(spoken.usage);
+            self.usage += spoken.usage;
             if !spoken.is_empty() || (heard.is_ok() && !spoken.is_cancelled) {
                 self.history.keep_hidden().await?;
             }
@@ -310,12 +346,6 @@ impl RunningTurn<'_> {
         });
         let message = Message::Tool { results: results.collect() };
         self.history.add(Record { message, calls: Vec::new(), model: None, usage: None }).await
-    }
-
-    fn add_usage(&mut self, usage: Usage) {
-        self.usage.input_tokens += usage.input_tokens;
-        self.usage.output_tokens += usage.output_tokens;
-        self.usage.cached_tokens += usage.cached_tokens;
     }
 
     fn end(&self, spoken: ModelOutput, ended: Ended) -> TurnResult {

@@ -3,9 +3,8 @@
 
 use std::fmt::Write as _;
 
-use futures_util::StreamExt as _;
 use openclaw_content::{Source, Text, Untrusted};
-use openclaw_models::{Chunk, Message, Model, Part, Request, ToolResult};
+use openclaw_models::{Message, Model, Part, Request, ToolResult, read_text};
 use openclaw_sessions::StoreError;
 use tokio::time::{Duration, timeout};
 use tokio_util::sync::CancellationToken;
@@ -56,16 +55,9 @@ pub(crate) async fn make_fit(
     // Summarizing only a summary would lose more with every round.
     let is_summary = usize::from(history.words_before().is_some());
     if tail > is_summary {
-        let before = history.tokens();
-        let words = words(history, tail);
-        let summary = tokio::select! {
-            biased;
-            () = cancel.cancelled() => return Ok(()),
-            summary = summary(history, model, &words, tail, room / 2) => summary,
-        };
-        history.compact(summary, words, tail).await?;
-        let after = history.tokens();
-        tracing::info!(before, after, "history compacted");
+        if summarize(history, model, tail, room / 2, cancel).await? == Compaction::Cancelled {
+            return Ok(());
+        }
         observer.see(Event::Notice(
             "the beginning of the conversation was summarized to make room".to_owned(),
         ));
@@ -78,6 +70,52 @@ pub(crate) async fn make_fit(
         cut_results(history, history.said().len());
     }
     Ok(())
+}
+
+/// The result of a compaction.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Compaction {
+    /// Messages were replaced with a summary; the estimated tokens before and after that.
+    Done { before: u64, after: u64 },
+    /// There are no messages, or only a summary.
+    Nothing,
+    /// The turn was cancelled; the history is unchanged.
+    Cancelled,
+}
+
+/// Replaces all messages with a summary, on request of the user.
+pub(crate) async fn compact(
+    history: &mut History,
+    model: &dyn Model,
+    window: u64,
+    cancel: &CancellationToken,
+) -> Result<Compaction, StoreError> {
+    let all = history.said().len();
+    match all > usize::from(history.words_before().is_some()) {
+        true => summarize(history, model, all, window / 2, cancel).await,
+        false => Ok(Compaction::Nothing),
+    }
+}
+
+/// Replaces everything before index `tail` with a summary; `most` limits the tokens of its request.
+async fn summarize(
+    history: &mut History,
+    model: &dyn Model,
+    tail: usize,
+    most: u64,
+    cancel: &CancellationToken,
+) -> Result<Compaction, StoreError> {
+    let before = history.tokens();
+    let words = words(history, tail);
+    let summary = tokio::select! {
+        biased;
+        () = cancel.cancelled() => return Ok(Compaction::Cancelled),
+        summary = summary(history, model, &words, tail, most) => summary,
+    };
+    history.compact(summary, words, tail).await?;
+    let after = history.tokens();
+    tracing::info!(before, after, "history compacted");
+    Ok(Compaction::Done { before, after })
 }
 
 /// What has to fit.
@@ -260,20 +298,11 @@ async fn ask(model: &dyn Model, transcript: Vec<Part>) -> Option<String> {
         max_output_tokens: Some(SUMMARY_TOKENS),
         ..Request::default()
     };
-    let mut stream = model.stream(request);
-    let mut summary = String::new();
-    while let Some(chunk) = stream.next().await {
-        if summary.len() > SUMMARY_BYTES {
-            break;
-        }
-        match chunk {
-            Ok(Chunk::Text(text)) => summary.push_str(&text),
-            Ok(_) => {}
-            Err(error) => {
-                tracing::warn!(%error, "cannot summarize the conversation");
-                return None;
-            }
+    match read_text(model, request, SUMMARY_BYTES).await {
+        Ok(summary) => (!summary.trim().is_empty()).then_some(summary),
+        Err(error) => {
+            tracing::warn!(%error, "cannot summarize the conversation");
+            None
         }
     }
-    (!summary.trim().is_empty()).then_some(summary)
 }

@@ -9,11 +9,13 @@ use openclaw_protocol::agents::{
     Command, CommandArg, CommandArgKind, CommandCategory, CommandChoice, CommandScope,
     CommandSource,
 };
+use openclaw_sessions::SessionKey;
 use openclaw_tools::{CallContext, Content, Decision, ToolSource as _};
 
 use crate::agents::AgentRuntime;
 use crate::gateway::Gateway;
 use crate::manage::{self, Order, VERBS};
+use crate::usage;
 
 /// Maximum length of a listed description, in characters.
 const DESCRIPTION: usize = 200;
@@ -26,18 +28,23 @@ pub(crate) enum Message {
     Turn(Vec<Part>),
     /// The output of a command that was executed.
     Done(String),
+    /// A request to summarize the session.
+    Compact,
 }
 
 /// Executes a message that is a command. Returns `None` for any other message.
 pub(crate) async fn interpret(
     gateway: &Arc<Gateway>,
     service: &AgentRuntime,
+    key: &SessionKey,
     text: &str,
 ) -> Option<Message> {
     let command = text.trim().strip_prefix('/')?;
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     match name {
         "help" => return Some(Message::Done(help(&list(gateway, service)))),
+        "compact" => return Some(Message::Compact),
+        "usage" => return Some(Message::Done(usage::of_session(gateway, service, key).await)),
         "mcp" => return Some(Message::Done(manage(gateway, service, rest).await)),
         _ => {}
     }
@@ -120,7 +127,11 @@ pub(crate) fn list(gateway: &Gateway, service: &AgentRuntime) -> Vec<Command> {
         accepts_args,
         args: None,
     };
-    let mut all = vec![native("help", "List the commands", false)];
+    let mut all = vec![
+        native("help", "List the commands", false),
+        native("compact", "Replace the conversation so far with a summary", false),
+        native("usage", "Show the tokens that the conversation has used", false),
+    ];
     if may_manage(service) {
         let args = Some(manage_args(gateway, service));
         all.push(Command { args, ..native("mcp", "Show and manage MCP servers", true) });

@@ -31,6 +31,7 @@ mod store;
 pub mod tokens;
 mod turn_events;
 mod turns;
+mod usage;
 mod waiting;
 
 pub use gateway::Gateway;

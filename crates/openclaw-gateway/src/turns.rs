@@ -29,11 +29,32 @@ pub(crate) struct TurnRequest {
     pub(crate) run: Run,
     pub(crate) key: SessionKey,
     pub(crate) agent: Arc<AgentRuntime>,
-    pub(crate) message: Vec<Part>,
+    pub(crate) work: Work,
     pub(crate) who: String,
     /// The connection of the caller.
     pub(crate) caller: u64,
     pub(crate) timeout: Option<Duration>,
+}
+
+/// What a turn does.
+pub(crate) enum Work {
+    /// Answers a message.
+    Answer(Vec<Part>),
+    /// Replaces the history with a summary.
+    Compact,
+}
+
+impl Work {
+    /// The text that the user has sent.
+    fn text(&self) -> String {
+        match self {
+            Self::Answer(message) => {
+                let texts = message.iter().filter_map(Part::as_text).map(Text::expose);
+                texts.collect::<Vec<_>>().join("\n")
+            }
+            Self::Compact => "/compact".to_owned(),
+        }
+    }
 }
 
 /// Runs a turn to its end, and sends its events to the session's followers.
@@ -45,7 +66,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
         wanted.run.over(SendStatus::Error);
         return turn_events.aborted("", Ended::Cancelled.name());
     };
-    turn_events.started(&text_of(&wanted.message));
+    turn_events.started(&wanted.work.text());
     let answer = AssertUnwindSafe(in_time(&gateway, &wanted, &turn_events)).catch_unwind();
     let answer = tokio::select! {
         biased;
@@ -81,12 +102,6 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
             failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
         }
     }
-}
-
-/// The text of a message.
-fn text_of(message: &[Part]) -> String {
-    let texts = message.iter().filter_map(Part::as_text).map(Text::expose);
-    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// The status for a message that is sent again; `None` stands for a turn that panicked.
@@ -168,7 +183,10 @@ async fn answer(
     let turn = Turn {
         session: wanted.key.clone(),
         run: wanted.run.id.clone(),
-        message: wanted.message.clone(),
+        message: match &wanted.work {
+            Work::Answer(message) => message.clone(),
+            Work::Compact => Vec::new(),
+        },
         who: wanted.who.clone(),
         briefing,
         tools: Arc::new(tools),
@@ -182,7 +200,10 @@ async fn answer(
         observer: Arc::clone(turn_events) as Arc<dyn Observer>,
         cancel: wanted.run.cancel.clone(),
     };
-    agent.answer(&turn).await.map(Some)
+    match wanted.work {
+        Work::Answer(_) => agent.answer(&turn).await.map(Some),
+        Work::Compact => agent.compact(&turn).await.map(Some),
+    }
 }
 
 /// Everything a turn needs before it starts.

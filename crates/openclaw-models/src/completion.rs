@@ -1,7 +1,10 @@
 //! Assembles an answer from its chunks.
 
+use futures_util::StreamExt as _;
+
+use crate::error::ModelError;
 use crate::message::{Message, Part, Reasoning, ToolUse};
-use crate::model::{Chunk, StopReason, Usage};
+use crate::model::{Chunk, Model, Request, StopReason, Usage};
 
 /// The part of an answer received so far.
 ///
@@ -58,4 +61,26 @@ impl Completion {
             parts: self.parts,
         }
     }
+}
+
+/// Returns the text of an answer, in case nothing else of it matters. Reading stops when it has more
+/// than `max_bytes`: a model may ignore the limit of the request.
+///
+/// # Errors
+/// If the model fails.
+pub async fn read_text(
+    model: &dyn Model,
+    request: Request,
+    max_bytes: usize,
+) -> Result<String, ModelError> {
+    let mut stream = model.stream(request);
+    let mut text = String::new();
+    while let Some(chunk) = stream.next().await
+        && text.len() <= max_bytes
+    {
+        if let Chunk::Text(more) = chunk? {
+            text.push_str(&more);
+        }
+    }
+    Ok(text)
 }

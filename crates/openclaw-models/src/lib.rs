@@ -31,7 +31,7 @@ mod stored;
 mod window;
 
 pub use client::http_client;
-pub use completion::Completion;
+pub use completion::{Completion, read_text};
 pub use error::ModelError;
 pub use message::{Message, Part, Reasoning, Thought, ToolResult, ToolUse};
 pub use model::{Chunk, Model, Request, StopReason, ToolOffer, Usage};

@@ -1,6 +1,7 @@
 //! The [`Model`] trait: a name, a dialect of tool schemas, a context window, and streamed answers.
 
 use std::fmt;
+use std::ops::AddAssign;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -70,7 +71,7 @@ pub enum Chunk {
 }
 
 /// The number of tokens that an answer used.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Usage {
     /// Input tokens, including cached ones.
@@ -79,6 +80,21 @@ pub struct Usage {
     pub output_tokens: u64,
     /// Input tokens that were read from the provider's cache.
     pub cached_tokens: u64,
+    /// What it cost in US dollars, if the provider reports that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cost_usd: Option<f64>,
+}
+
+impl AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.input_tokens = self.input_tokens.saturating_add(other.input_tokens);
+        self.output_tokens = self.output_tokens.saturating_add(other.output_tokens);
+        self.cached_tokens = self.cached_tokens.saturating_add(other.cached_tokens);
+        self.cost_usd = match (self.cost_usd, other.cost_usd) {
+            (Some(sum), Some(cost)) => Some(sum + cost),
+            (sum, cost) => sum.or(cost),
+        };
+    }
 }
 
 /// Why an answer ended.

@@ -1,7 +1,7 @@
 //! Gateway protocol 4: frames, methods and events as types, and the WebSocket client.
 //!
 //! Types that the published schema defines have its shapes; our own extensions (`mcp.*`,
-//! `sessions.setExtraTools`, `approvals.*`, `config.reload`) follow the same style. Requests are
+//! `sessions.setExtraTools`, `sessions.title`, `approvals.*`, `config.reload`) follow the same style. Requests are
 //! parsed strictly; responses may hold fields that we do not know.
 
 pub mod agents;

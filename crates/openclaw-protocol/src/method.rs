@@ -167,6 +167,7 @@ methods! {
     SessionsDescribe "sessions.describe" Read (sessions::DescribeParams) -> sessions::DescribeResult,
     SessionsSubscribe "sessions.subscribe" Read (Option<sessions::ListParams>) -> sessions::SubscribeResult,
     SessionsPatch "sessions.patch" Write (sessions::PatchParams) -> sessions::PatchResult,
+    SessionsTitle "sessions.title" Write (sessions::TitleParams) -> sessions::TitleResult,
     SessionsDelete "sessions.delete" Admin (sessions::DeleteParams) -> sessions::DeleteResult,
     SessionsSetExtraTools "sessions.setExtraTools" Write (sessions::SetExtraToolsParams) -> sessions::SetExtraToolsResult,
     ChatSend "chat.send" Write (chat::SendParams) -> chat::SendResult,

@@ -351,6 +351,29 @@ pub struct PatchResult {
     pub entry: Row,
 }
 
+/// Parameters of `sessions.title` (ours), which has the session's model write a title in the background,
+/// unless the session has a title.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct TitleParams {
+    /// Session key.
+    pub key: String,
+    /// Agent id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+}
+
+/// Result of `sessions.title`, returned immediately.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct TitleResult {
+    /// Whether the session exists.
+    pub ok: bool,
+    /// The title that the session has already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+}
+
 /// Parameters of `sessions.setExtraTools` (ours): the tools that a client lends to a session. They
 /// replace those lent before. Messages of a client that has lent tools, or an empty list of them,
 /// use its tools only; messages of others use all. Calls arrive as `node.invoke.request` events and

@@ -19,6 +19,7 @@ use openclaw_secrets::SecretString;
 use openclaw_secrets::{Environment, Redactor, Resolver};
 
 use crate::error::CommandError;
+use crate::pictures::PictureProtocol;
 
 /// As the first argument, runs the program as the guard for another process's servers.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
@@ -123,9 +124,9 @@ impl Edge {
         std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
     }
 
-    /// Whether a line editor can run: stdin, stdout and stderr are capable terminals.
-    pub(crate) fn can_edit(&self) -> bool {
-        std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && self.can_draw()
+    /// Whether the user can chat: stdin, stdout and stderr are terminals.
+    pub(crate) fn is_interactive(&self) -> bool {
+        std::io::stdout().is_terminal() && self.has_user()
     }
 
     /// Whether lines on stderr can be redrawn.
@@ -154,7 +155,7 @@ impl Edge {
         }
     }
 
-    /// Returns the user's home.
+    /// Returns the user's home folder.
     pub(crate) fn home(&self) -> Option<&Path> {
         self.home.as_deref()
     }
@@ -194,6 +195,27 @@ impl Edge {
     pub(crate) fn is_home(&self, folder: &Path) -> bool {
         let home = self.home.as_deref().and_then(|home| home.canonicalize().ok());
         home.is_some_and(|home| home.starts_with(folder))
+    }
+
+    /// Returns how the terminal shows pictures; `None` if it cannot. A terminal multiplexer does not
+    /// pass them on.
+    pub(crate) fn picture_protocol(&self) -> Option<PictureProtocol> {
+        let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+        if is_set("TMUX") || is_set("STY") || !self.can_draw() {
+            return None;
+        }
+        let program = variable("TERM_PROGRAM").unwrap_or_default();
+        let terminal = variable("TERM").unwrap_or_default();
+        match program.as_str() {
+            "iTerm.app" | "WezTerm" => Some(PictureProtocol::ITerm),
+            _ if is_set("KITTY_WINDOW_ID")
+                || terminal.contains("kitty")
+                || program == "ghostty" =>
+            {
+                Some(PictureProtocol::Kitty)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the current folder.
@@ -255,6 +277,17 @@ impl Edge {
         let program = std::env::current_exe().ok()?;
         Some(GuardCommand { program, args: vec![GUARD_ARGUMENT.to_owned()] })
     }
+}
+
+/// Whether terminals show UTF-8. Only a locale that says otherwise means that they do not: in
+/// containers, often none is set.
+pub(crate) fn has_utf8() -> bool {
+    let names = ["LC_ALL", "LC_CTYPE", "LANG"];
+    let locale = names.into_iter().filter_map(variable).find(|locale| !locale.is_empty());
+    locale.is_none_or(|locale| {
+        let locale = locale.to_ascii_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }
 
 fn variable(name: &str) -> Option<String> {

@@ -8,11 +8,14 @@ mod edge;
 mod error;
 mod exit;
 mod fold;
+mod glyphs;
 #[cfg(feature = "keychain")]
 mod hidden;
 mod log_writer;
 mod logging;
+mod markdown;
 mod output;
+mod pictures;
 mod signals;
 mod typed_ahead;
 
@@ -55,7 +58,7 @@ fn main() -> std::process::ExitCode {
         Ok(cli) => cli,
         Err(error) => return usage(&error),
     };
-    let mut output = Output::new(cli.global.json);
+    let mut output = Output::new(cli.global.json).with_utf8(edge::has_utf8());
     let exit = run(&cli, redactor, &mut output).unwrap_or_else(|error| {
         output.error(&error);
         error.exit()

@@ -12,7 +12,9 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::error::CommandError;
-use crate::fold::{Flow, columns, fold, fold_under};
+use crate::fold::{columns, fold, fold_under};
+use crate::glyphs::ascii;
+use crate::markdown::{Canvas, Markdown};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
 pub(crate) const WARNING: Style = AnsiColor::Yellow.on_default().bold();
@@ -33,18 +35,44 @@ pub(crate) struct Output {
     failed: Option<io::Error>,
     /// Whether a JSON document was written to stdout.
     has_result: bool,
+    /// Whether stdout and stderr are terminals that do not show UTF-8.
+    is_ascii: bool,
+    is_stderr_ascii: bool,
 }
 
 impl Output {
     pub(crate) fn new(json: bool) -> Self {
-        Self { json, stdout: anstream::stdout(), failed: None, has_result: false }
+        Self {
+            json,
+            stdout: anstream::stdout(),
+            failed: None,
+            has_result: false,
+            is_ascii: false,
+            is_stderr_ascii: false,
+        }
+    }
+
+    /// Sets whether terminals show UTF-8. Pipes and files always get UTF-8.
+    pub(crate) fn with_utf8(self, has_utf8: bool) -> Self {
+        let is_ascii = !has_utf8 && io::stdout().is_terminal();
+        let is_stderr_ascii = !has_utf8 && io::stderr().is_terminal();
+        Self { is_ascii, is_stderr_ascii, ..self }
+    }
+
+    /// The mark of a prompt for a message.
+    pub(crate) fn mark(&self) -> &'static str {
+        if self.is_ascii { "> " } else { "› " }
+    }
+
+    /// Writes a line to stderr.
+    fn stderr_line(&self, line: &str) {
+        let line = if self.is_stderr_ascii { ascii(line) } else { line.into() };
+        let _ = writeln!(anstream::stderr().lock(), "{line}");
     }
 
     /// Writes a line of text.
     pub(crate) fn line(&mut self, text: impl Display) {
-        if self.failed.is_none() {
-            self.failed = writeln!(self.stdout, "{text}").err();
-        }
+        self.raw(format!("{text}\n").as_bytes());
     }
 
     /// Writes a line that may be long: on a terminal, it is wrapped between words.
@@ -153,11 +181,21 @@ impl Output {
         }
     }
 
-    /// Writes the whole text of a model. On a terminal, it is wrapped between words.
+    /// The terminal as Markdown is rendered for it.
+    pub(crate) fn canvas(&self) -> Canvas {
+        let colour = anstream::AutoStream::choice(&io::stdout()) != anstream::ColorChoice::Never;
+        Canvas { width: usize::from(self.width()), colour }
+    }
+
+    /// Writes the whole text of a model. On a terminal, its Markdown is rendered.
     pub(crate) fn answer(&mut self, text: &str) {
         let text = said(text);
         let shown = match self.columns() {
-            Some(width) => Flow::default().push(&text.replace('\t', "    "), width),
+            Some(_) => {
+                let (mut markdown, canvas) = (Markdown::default(), self.canvas());
+                let shown = markdown.push(&text.replace('\t', "    "), canvas);
+                shown + &markdown.finish(canvas)
+            }
             None => text,
         };
         self.raw(shown.as_bytes());
@@ -166,10 +204,14 @@ impl Output {
         }
     }
 
-    /// Writes bytes as they are.
+    /// Writes bytes as they are, except on a terminal that does not show UTF-8.
     pub(crate) fn raw(&mut self, bytes: &[u8]) {
         if self.failed.is_none() {
-            self.failed = self.stdout.write_all(bytes).err();
+            let shown = match self.is_ascii {
+                true => ascii(&String::from_utf8_lossy(bytes)).into_owned().into_bytes().into(),
+                false => Cow::Borrowed(bytes),
+            };
+            self.failed = self.stdout.write_all(&shown).err();
         }
     }
 
@@ -186,14 +228,13 @@ impl Output {
             }
         } else {
             let message = wrapped("error: ", &failure.line());
-            let _ = writeln!(anstream::stderr().lock(), "{ERROR}error{ERROR:#}: {message}");
+            self.stderr_line(&format!("{ERROR}error{ERROR:#}: {message}"));
         }
-        let mut stderr = anstream::stderr().lock();
         for line in &failure.last_lines {
-            let _ = writeln!(stderr, "  {FAINT}| {}{FAINT:#}", printable(line));
+            self.stderr_line(&format!("  {FAINT}| {}{FAINT:#}", printable(line)));
         }
         if let Some(hint) = &failure.hint {
-            let _ = writeln!(stderr, "{HINT}hint{HINT:#}: {}", wrapped("hint: ", hint));
+            self.stderr_line(&format!("{HINT}hint{HINT:#}: {}", wrapped("hint: ", hint)));
         }
     }
 
@@ -202,19 +243,19 @@ impl Output {
         let is_terminal = io::stderr().is_terminal();
         let width = is_terminal.then(|| usize::from(self.labelled_width()));
         let line = width.map_or(line.into(), |width| Cow::Owned(fold(line, width)));
-        let _ = writeln!(anstream::stderr().lock(), "{line}");
+        self.stderr_line(&line);
     }
 
     /// Writes a note to stderr.
     pub(crate) fn note(&mut self, message: &str) {
         let message = wrapped("note: ", message);
-        let _ = writeln!(anstream::stderr().lock(), "{HINT}note{HINT:#}: {message}");
+        self.stderr_line(&format!("{HINT}note{HINT:#}: {message}"));
     }
 
     /// Writes a warning to stderr.
     pub(crate) fn warning(&mut self, message: &str) {
         let message = wrapped("warning: ", message);
-        let _ = writeln!(anstream::stderr().lock(), "{WARNING}warning{WARNING:#}: {message}");
+        self.stderr_line(&format!("{WARNING}warning{WARNING:#}: {message}"));
     }
 
     /// Writes the findings in a configuration to stderr.
@@ -396,6 +437,14 @@ pub(crate) fn summary(report: &Report) -> String {
     ];
     let counts: Vec<String> = counts.into_iter().flatten().collect();
     if counts.is_empty() { "no problems".to_owned() } else { counts.join(", ") }
+}
+
+/// Removes the colours of a line that is written past [`Output`], if they are off.
+pub(crate) fn coloured(line: &str) -> Cow<'_, str> {
+    match colour_wanted() {
+        true => line.into(),
+        false => anstream::adapter::strip_str(line).to_string().into(),
+    }
 }
 
 /// Whether stderr may be coloured, according to `NO_COLOR`, `CLICOLOR_FORCE` and `TERM`.

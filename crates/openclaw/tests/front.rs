@@ -203,7 +203,8 @@ fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
 #[test]
 fn an_unknown_command_is_not_sent_to_the_model() {
     let state = tempfile::tempdir().unwrap();
-    let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
+    let args = ["chat", "--session", "main"];
+    let mut child = openclaw(state.path(), &args).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"/sesions\n/mcp servers\n//echo hello\n").unwrap();
     drop(stdin);
@@ -216,6 +217,71 @@ fn an_unknown_command_is_not_sent_to_the_model() {
     assert!(said(&history).contains("/echo hello"), "it is sent to the model: {}", said(&history));
     assert!(!said(&history).contains("/sesions"), "{}", said(&history));
     assert_eq!(output.status.code(), Some(1));
+}
+
+/// The number of stored conversations.
+fn conversations(state: &Path) -> u64 {
+    let listed = run(state, &["sessions", "list", "--json"]);
+    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+    listed["count"].as_u64().unwrap()
+}
+
+#[test]
+fn a_chat_starts_a_new_conversation_unless_told_otherwise() {
+    let state = tempfile::tempdir().unwrap();
+    let chat = |args: &[&str]| {
+        let output = run(state.path(), &[&["chat"], args].concat());
+        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said(&output), words)
+    };
+    let (exit, _, words) = chat(&["--continue", "echo hello"]);
+    assert_eq!(exit, Some(1), "{words}");
+    assert!(words.contains("no conversation to continue"), "{words}");
+
+    let (exit, text, words) = chat(&["add 2 and 3"]);
+    assert_eq!(exit, Some(0), "{words}");
+    assert!(text.contains("`mcp_demo_add` returned: 5"), "{text}");
+    assert_eq!(conversations(state.path()), 1);
+    assert_eq!(chat(&["-c", "echo again"]).0, Some(0));
+    assert_eq!(conversations(state.path()), 1);
+    assert_eq!(chat(&["echo other"]).0, Some(0));
+    assert_eq!(conversations(state.path()), 2);
+
+    let listed = said(&run(state.path(), &["sessions", "list"]));
+    let first = listed.lines().find(|line| line.contains("add 2 and 3")).unwrap();
+    let key = first.split_whitespace().next().unwrap();
+    assert_eq!(chat(&["--resume", key, "echo there"]).0, Some(0));
+    assert!(said(&run(state.path(), &["sessions", "show", key])).contains("echo there"));
+    let (exit, _, words) = chat(&["--resume", "typo"]);
+    assert!(exit == Some(1) && words.contains("no conversation `typo`"), "{words}");
+    let (exit, _, words) = chat(&["--resume"]);
+    assert!(exit == Some(2) && words.contains("use `--resume KEY`"), "{words}");
+    let (exit, _, words) = chat(&["--model", "nope", "hello"]);
+    assert!(exit == Some(2) && words.contains("unknown model `nope`"), "{words}");
+    assert!(words.contains("configured: offline"), "{words}");
+    assert_eq!(chat(&["--model", "off", "echo hello"]).0, Some(0));
+}
+
+#[test]
+fn commands_with_missing_or_unknown_arguments_say_so_and_change_nothing() {
+    let state = tempfile::tempdir().unwrap();
+    let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"/call\n/session typo\n/resume\n/usage\n").unwrap();
+    stdin.write_all(b"/new plans\necho hello\n/tools add\n/new plans\n/compact\n/usage\n").unwrap();
+    drop(stdin);
+    let output = child.wait_with_output().unwrap();
+    let (text, words) = (said(&output), String::from_utf8_lossy(&output.stderr).into_owned());
+    assert!(words.contains("`/call` needs a tool"), "{words}");
+    assert!(words.contains("no conversation `typo`"), "{words}");
+    assert!(words.contains("use `/session KEY`"), "{words}");
+    assert!(text.contains("mcp_demo_add") && !text.contains("mcp_demo_echo  "), "{text}");
+    assert!(text.contains("No tokens were used in this conversation yet."), "{text}");
+    assert!(words.contains("there is a conversation `plans` already"), "{words}");
+    assert!(text.contains("The conversation was summarized"), "{text}");
+    assert!(text.contains("offline: ") && text.contains("tokens in"), "{text}");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(conversations(state.path()), 1, "only `plans`");
 }
 
 #[test]

@@ -22,7 +22,7 @@ use crate::commands::{self, Message as Said};
 use crate::gateway::Gateway;
 use crate::runs::{Run, RunAdmission, Runs};
 use crate::turn_events::TurnEvents;
-use crate::turns::{self, TurnRequest};
+use crate::turns::{self, TurnRequest, Work};
 
 /// Maximum length of a run id, in bytes.
 const MAX_ID: usize = 256;
@@ -66,12 +66,13 @@ pub(super) async fn send(
             let said = if is_plain {
                 None
             } else {
-                let Some(said) = interpreted(&gateway, &service, &params.message, &mut run).await
-                else {
+                let said = interpreted(&gateway, &service, &key, &params.message, &mut run);
+                let Some(said) = said.await else {
                     return;
                 };
                 said
             };
+            let is_compaction = matches!(said, Some(Said::Compact));
             let mut message = match said {
                 Some(Said::Done(text)) => {
                     run.over(SendStatus::Ok);
@@ -81,13 +82,14 @@ pub(super) async fn send(
                     return;
                 }
                 Some(Said::Turn(parts)) => parts,
+                Some(Said::Compact) => Vec::new(),
                 None if params.message.is_empty() => Vec::new(),
                 None => vec![Part::Text(Text::user(params.message))],
             };
             message.extend(files);
+            let work = if is_compaction { Work::Compact } else { Work::Answer(message) };
             let agent = service;
-            turns::run(gateway, TurnRequest { run, key, agent, message, who, caller, timeout })
-                .await;
+            turns::run(gateway, TurnRequest { run, key, agent, work, who, caller, timeout }).await;
         }
     });
     Ok(answer)
@@ -98,11 +100,12 @@ pub(super) async fn send(
 async fn interpreted(
     gateway: &Arc<Gateway>,
     service: &AgentRuntime,
+    key: &SessionKey,
     text: &str,
     run: &mut Run,
 ) -> Option<Option<Said>> {
     let cancel = run.cancel.clone();
-    let interpreting = Box::pin(commands::interpret(gateway, service, text));
+    let interpreting = Box::pin(commands::interpret(gateway, service, key, text));
     let said = tokio::select! {
         biased;
         () = cancel.cancelled() => None,

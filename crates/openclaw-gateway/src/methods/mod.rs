@@ -9,6 +9,7 @@ mod health;
 mod history;
 mod mcp;
 pub(crate) mod sessions;
+mod titles;
 mod tools;
 
 use std::path::Path;
@@ -155,6 +156,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
             Response::SessionsSubscribe(sessions::subscribe(asked, it).await?)
         }
         Request::SessionsPatch(it) => Response::SessionsPatch(sessions::patch(asked, it).await?),
+        Request::SessionsTitle(it) => Response::SessionsTitle(titles::title(asked, it).await?),
         Request::SessionsDelete(it) => Response::SessionsDelete(sessions::delete(asked, it).await?),
         Request::SessionsSetExtraTools(it) => {
             Response::SessionsSetExtraTools(tools::set_extra(asked, it).await?)

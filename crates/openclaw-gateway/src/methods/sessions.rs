@@ -81,7 +81,11 @@ pub(super) async fn describe(
 ) -> Result<DescribeResult, ErrorShape> {
     let key = asked.session(&params.key, None)?;
     let session = asked.gateway.store.get(&key).await.map_err(told)?;
-    Ok(DescribeResult { session: session.map(|session| row(asked, &session)) })
+    let mut session = session.map(|session| row(asked, &session));
+    if let Some(row) = session.as_mut().filter(|_| params.include_derived_titles == Some(true)) {
+        row.derived_title = derived_title(asked, &row.key).await;
+    }
+    Ok(DescribeResult { session })
 }
 
 /// Returns the list only if parameters are given.

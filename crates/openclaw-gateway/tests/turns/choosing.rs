@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use openclaw_testkit::{ModelServer, Piece, Script};
 use serde_json::{Value, json};
+use tokio::time::timeout;
 
-use crate::support::{KEY, Place, Someone, config, entry, text};
+use crate::support::{KEY, LONG, Place, Someone, config, entry, text};
 
 fn with_models(server: &ModelServer) -> Value {
     let mut config = config(&json!({}));
@@ -83,5 +84,71 @@ async fn a_mode_is_stored_and_never_allows_more_than_the_configuration() {
     assert_eq!(row["derivedTitle"], "/call mcp_x_count {}", "{row}");
     let unknown = json!({ "key": KEY, "icon": "x" });
     assert!(someone.ask("sessions.patch", unknown).await.is_err());
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn the_model_writes_the_title_of_a_session_once() {
+    let server = ModelServer::start(|asked| {
+        let is_title = asked["messages"].to_string().contains("Write a title");
+        vec![Piece::text(if is_title { "\"A lighthouse\"\n" } else { "Hello." })]
+    });
+    let place = Place::new(&with_models(&server));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    let title = json!({ "key": KEY });
+    let answer = someone.ask("sessions.title", title.clone()).await.unwrap();
+    assert_eq!(answer["ok"], false, "there is no session yet");
+    someone.send(KEY, "r1", "Tell me about lighthouses.").await;
+    someone.end_of("r1").await;
+    let described = json!({ "key": KEY, "includeDerivedTitles": true });
+    let row = someone.ask("sessions.describe", described.clone()).await.unwrap();
+    assert_eq!(row["session"]["derivedTitle"], "Tell me about lighthouses.");
+    let answer = someone.ask("sessions.title", title.clone()).await.unwrap();
+    assert_eq!((&answer["ok"], &answer["title"]), (&json!(true), &Value::Null));
+    let written = async {
+        loop {
+            let row = someone.ask("sessions.describe", described.clone()).await.unwrap();
+            if !row["session"]["displayName"].is_null() {
+                return;
+            }
+        }
+    };
+    timeout(LONG, written).await.unwrap();
+    let requests = server.requests().len();
+    let answer = someone.ask("sessions.title", title).await.unwrap();
+    assert_eq!(answer["title"], "A lighthouse");
+    let listed = someone.ask("sessions.list", json!({})).await.unwrap();
+    assert_eq!(listed["sessions"][0]["displayName"], "A lighthouse");
+    assert_eq!(server.requests().len(), requests, "the model is not asked again");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_session_is_summarized_on_request_and_tells_what_it_used() {
+    let server = ModelServer::start(|asked| {
+        let is_summary = asked["messages"].to_string().contains("Summarize the conversation");
+        vec![Piece::text(if is_summary { "They met." } else { "Hello." })]
+    });
+    let place = Place::new(&with_models(&server));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    for (run, message, expected) in [
+        ("r1", "/compact", "There is nothing to summarize yet."),
+        ("r2", "/usage", "No tokens were used"),
+        ("r3", "My name is Ada.", "Hello."),
+        ("r4", "/compact", "The conversation was summarized: about "),
+        ("r5", "/compact", "There is nothing to summarize yet."),
+        ("r6", "/usage", "local/big: 1 request, "),
+    ] {
+        someone.send(KEY, run, message).await;
+        let answer = text(&someone.end_of(run).await);
+        assert!(answer.contains(expected), "{message}: {answer}");
+    }
+    someone.send(KEY, "r7", "And now?").await;
+    someone.end_of("r7").await;
+    let last = server.requests().last().unwrap()["messages"].to_string();
+    assert!(last.contains("They met.") && last.contains("My name is Ada."), "{last}");
+    assert!(!last.contains("Hello."), "the answer is part of the summary only: {last}");
     gateway.stop(Duration::ZERO).await;
 }

@@ -89,6 +89,7 @@ fn answer(request: &Request) -> Vec<Chunk> {
         input_tokens: tokens(read_length(request)),
         output_tokens: tokens(written),
         cached_tokens: 0,
+        cost_usd: None,
     }));
     chunks.push(Chunk::End(reason));
     chunks

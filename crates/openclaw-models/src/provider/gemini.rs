@@ -139,6 +139,7 @@ pub(super) fn read(piece: &Value, draft: &mut Draft) -> Step {
             input_tokens: sum("/promptTokenCount", "/toolUsePromptTokenCount"),
             output_tokens: sum("/candidatesTokenCount", "/thoughtsTokenCount"),
             cached_tokens: number(usage, "/cachedContentTokenCount"),
+            cost_usd: None,
         });
     }
     if let Some(reason) = piece.pointer("/promptFeedback/blockReason") {

@@ -92,6 +92,7 @@ pub(super) fn read(line: &Value, draft: &mut Draft) -> Step {
             input_tokens: number(line, "/prompt_eval_count"),
             output_tokens: number(line, "/eval_count"),
             cached_tokens: number(line, "/prompt_eval_cached_count"),
+            cost_usd: None,
         });
     }
     Step::Over

@@ -122,6 +122,7 @@ pub(super) fn read(chunk: &Value, draft: &mut Draft) -> Step {
             input_tokens: number(usage, "/prompt_tokens"),
             output_tokens: number(usage, "/completion_tokens"),
             cached_tokens: number(usage, "/prompt_tokens_details/cached_tokens"),
+            cost_usd: usage["cost"].as_f64(),
         });
     }
     let choice = &chunk["choices"][0];

@@ -116,6 +116,7 @@ pub(super) fn read(event: &Value, draft: &mut Draft) -> Step {
                 input_tokens: number(usage, "/input_tokens"),
                 output_tokens: number(usage, "/output_tokens"),
                 cached_tokens: number(usage, "/input_tokens_details/cached_tokens"),
+                cost_usd: usage["cost"].as_f64(),
             });
             return Step::Over;
         }

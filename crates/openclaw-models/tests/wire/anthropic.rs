@@ -52,7 +52,7 @@ fn stream(blocks: Vec<Vec<(&'static str, Value)>>) -> String {
 async fn text_is_assembled_from_chunks_of_any_size() {
     let words = block(0, json!({"type": "text", "text": ""}), &[text("Grüße, "), text("世界 🦀!")]);
     let stream = stream(vec![words, end("end_turn")]);
-    let usage = Usage { input_tokens: 25, output_tokens: 12, cached_tokens: 5 };
+    let usage = Usage { input_tokens: 25, output_tokens: 12, cached_tokens: 5, cost_usd: None };
     assert_words(KIND, NAME, &stream, usage).await;
 }
 

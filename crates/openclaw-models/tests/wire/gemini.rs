@@ -30,7 +30,7 @@ fn text(text: &str) -> (&'static str, Value) {
 async fn text_is_assembled_from_chunks_of_any_size() {
     let end = chunk(json!([{"text": "世界 🦀!"}]), Some("STOP"));
     let stream = events(&[text("Grüße, "), end]).replace('\n', "\r\n");
-    let usage = Usage { input_tokens: 30, output_tokens: 8, cached_tokens: 10 };
+    let usage = Usage { input_tokens: 30, output_tokens: 8, cached_tokens: 10, cost_usd: None };
     assert_words(KIND, NAME, &stream, usage).await;
 }
 

@@ -37,7 +37,7 @@ fn end(reason: Option<&str>) -> String {
 async fn text_is_assembled_from_chunks_of_any_size() {
     for reason in [Some("stop"), None] {
         let stream = [text("Grüße, "), text("世界 🦀!"), end(reason)].concat();
-        let usage = Usage { input_tokens: 30, output_tokens: 8, cached_tokens: 0 };
+        let usage = Usage { input_tokens: 30, output_tokens: 8, cached_tokens: 0, cost_usd: None };
         assert_words(KIND, NAME, &stream, usage).await;
     }
 }

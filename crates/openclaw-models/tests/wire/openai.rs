@@ -22,7 +22,7 @@ fn text(text: &str) -> (&'static str, Value) {
 
 fn usage() -> (&'static str, Value) {
     let usage = json!({"prompt_tokens": 30, "completion_tokens": 8, "total_tokens": 38,
-        "prompt_tokens_details": {"cached_tokens": 10, "audio_tokens": 0}});
+        "prompt_tokens_details": {"cached_tokens": 10, "audio_tokens": 0}, "cost": 0.25});
     (
         "",
         json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "choices": [], "usage": usage}),
@@ -41,7 +41,8 @@ async fn text_is_assembled_from_chunks_of_any_size() {
     let stream = done(&[begin, text("Grüße, "), text("世界 🦀!"), stop, usage()]);
     // Some servers send comments while they wait, and some end lines with CRLF.
     for stream in [format!(": PROCESSING\n\n{stream}"), stream.replace('\n', "\r\n")] {
-        let usage = Usage { input_tokens: 30, output_tokens: 8, cached_tokens: 10 };
+        let usage =
+            Usage { input_tokens: 30, output_tokens: 8, cached_tokens: 10, cost_usd: Some(0.25) };
         assert_words(KIND, NAME, &stream, usage).await;
     }
 }

@@ -34,7 +34,7 @@ async fn text_is_assembled_from_chunks_of_any_size() {
     let begin = event("response.created", json!({"response": {"id": "resp_1"}}));
     let end = closed("response.completed", "completed", Value::Null);
     let stream = events(&[begin, text("Grüße, "), text("世界 🦀!"), end]);
-    let usage = Usage { input_tokens: 30, output_tokens: 8, cached_tokens: 10 };
+    let usage = Usage { input_tokens: 30, output_tokens: 8, cached_tokens: 10, cost_usd: None };
     assert_words(KIND, NAME, &stream, usage).await;
 }
 

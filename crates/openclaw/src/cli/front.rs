@@ -11,20 +11,34 @@ use super::mcp_server::GatewayChoice;
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   openclaw chat
-  openclaw chat --agent research
-  openclaw chat --session agent:main:holidays
+  openclaw chat 'what time is it'
+  openclaw chat --continue
+  openclaw chat --resume
+  openclaw chat --agent research --session agent:research:holidays
   echo 'what time is it' | openclaw chat
 
 Without a model or an API key, a built-in offline model answers. It needs no network and calls real \
 tools: try `what time is it`, or `add 2 and 3`.
 
+Every chat starts a new conversation, unless `--continue`, `--resume` or `--session` is given.
+
 Keys: Tab completes, Ctrl-R searches the history, Alt-Enter inserts a new line, Ctrl-C cancels the \
-turn, Ctrl-D exits. Without a terminal, each line of stdin is a message.
+turn, Ctrl-D exits, Ctrl-Z suspends. What you type during a turn goes into the next prompt. Without a \
+terminal, each line of stdin is a message.
 
 Exit codes: 0 exited, 1 a turn failed (without a terminal), 2 wrong usage, 3 no gateway, or a required \
 server is not ready, 78 the configuration has errors, 130 interrupted.")]
 pub(crate) struct ChatArgs {
-    /// The conversation to continue [default: the agent's main one]
+    /// The first message
+    #[arg(value_name = "PROMPT")]
+    pub(crate) prompt: Option<String>,
+    /// Continue the latest conversation
+    #[arg(long = "continue", short = 'c', conflicts_with_all = ["resume", "session"])]
+    pub(crate) is_continued: bool,
+    /// Continue a conversation: this one, or one from a list
+    #[arg(long, short, value_name = "KEY", num_args = 0..=1, conflicts_with = "session")]
+    pub(crate) resume: Option<Option<String>>,
+    /// The conversation to continue, or to start with this key
     #[arg(long, value_name = "KEY")]
     pub(crate) session: Option<String>,
     /// The agent to talk to [default: the first]
@@ -33,6 +47,9 @@ pub(crate) struct ChatArgs {
     /// The folder to work in [default: the current one, at a terminal]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) workspace: Option<PathBuf>,
+    /// The model, or a part of its name [default: the agent's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) model: Option<String>,
 }
 
 #[derive(Debug, Args)]

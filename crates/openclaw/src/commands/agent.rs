@@ -15,7 +15,7 @@ use super::link::{Need, Role, with_link};
 use super::talk::approve::{self, ApprovalPrompt, Choice, Decided};
 use super::talk::{
     Call, CallFormatter, ChatAgent, Lines, OutgoingMessage, Turn, TurnEvent, TurnOutcome,
-    TurnStatus, whole_stdin,
+    TurnStatus, View, whole_stdin,
 };
 use super::workspace::{self, Conversation};
 use crate::cli::TurnArgs;
@@ -63,6 +63,7 @@ pub(crate) fn agent(
             gave_up: None,
             has_allowed: false,
             held: VecDeque::new(),
+            view: (!output.json && output.columns().is_some()).then(|| View::new(edge.can_draw())),
         };
         once.run(args, message, signals, output).await
     })
@@ -82,6 +83,8 @@ struct SingleTurn<'a> {
     has_allowed: bool,
     /// Events that arrived during a prompt.
     held: VecDeque<TurnEvent>,
+    /// The answer on the terminal, which is shown while it streams.
+    view: Option<View>,
 }
 
 impl SingleTurn<'_> {
@@ -109,7 +112,11 @@ impl SingleTurn<'_> {
             is_plain: false,
             timeout: limit,
             workspace: self.workspace.clone(),
+            attachments: Vec::new(),
         };
+        if let Some(view) = &mut self.view {
+            view.thinking(output);
+        }
         let mut turn = Turn::begin(self.surface, words).await?;
         let answer = self.follow(&mut turn, deadline, signals, output).await;
         let ending = self.gave_up.unwrap_or(answer.ending);
@@ -144,16 +151,30 @@ impl SingleTurn<'_> {
                         }
                         return *answer;
                     }
-                    TurnEvent::Called(_) | TurnEvent::Advanced(_) => {}
-                    TurnEvent::Returned(call) => self.tell_call(&call, output),
-                    TurnEvent::Notice(text) => output.note(&text),
-                    TurnEvent::Asked(approval) => self.decide(&approval, turn, signals, output).await,
-                    TurnEvent::EndingServer(reason) => output.warning(&format!("the gateway is stopping: \
-                        {reason}")),
-                    // No server elicits here: this client does not announce that capability.
-                    TurnEvent::Text(_) | TurnEvent::Replaced(_) | TurnEvent::Thought => {}
-                    TurnEvent::Elicited(_) | TurnEvent::Decided(_) => {}
+                    TurnEvent::Returned(call) => {
+                        self.clear(output);
+                        self.tell_call(&call, output);
+                        self.stream(TurnEvent::Thought, output);
+                    }
+                    TurnEvent::Notice(text) => {
+                        self.clear(output);
+                        output.note(&text);
+                    }
+                    TurnEvent::Asked(approval) => {
+                        self.clear(output);
+                        self.decide(&approval, turn, signals, output).await;
+                    }
+                    TurnEvent::EndingServer(reason) => {
+                        self.clear(output);
+                        output.warning(&format!("the gateway is stopping: {reason}"));
+                    }
+                    step => self.stream(step, output),
                 },
+                () = due(self.view.as_ref()) => {
+                    if let Some(view) = &mut self.view {
+                        view.tick(output);
+                    }
+                }
                 _ = signals.next() => {
                     if self.gave_up.is_some() {
                         return turn.given_up(TurnStatus::Cancelled);
@@ -176,6 +197,28 @@ impl SingleTurn<'_> {
         self.gave_up = Some(why);
         // Errors do not matter: the command exits anyway.
         let _ = timeout(GOODBYE, turn.abort()).await;
+    }
+
+    /// Shows more of the answer, or what is running.
+    fn stream(&mut self, step: TurnEvent, output: &mut Output) {
+        let Some(view) = &mut self.view else { return };
+        match step {
+            TurnEvent::Text(text) => view.text(&text, output),
+            TurnEvent::Replaced(text) => view.replaced(&text, output),
+            TurnEvent::Thought => view.thinking(output),
+            TurnEvent::Called(call) => view.called(&call, output),
+            TurnEvent::Advanced(call) => view.runs(&call, output),
+            // No server elicits here: this client does not announce that capability.
+            _ => {}
+        }
+    }
+
+    /// Makes room for lines on stderr.
+    fn clear(&mut self, output: &mut Output) {
+        if let Some(view) = &mut self.view {
+            view.new_line(output);
+            output.flush();
+        }
     }
 
     fn tell_call(&self, call: &Call, output: &mut Output) {
@@ -224,7 +267,7 @@ impl SingleTurn<'_> {
     }
 
     fn show(
-        &self,
+        &mut self,
         answer: &TurnOutcome,
         run: &str,
         session: &str,
@@ -246,7 +289,10 @@ impl SingleTurn<'_> {
             }));
             return;
         }
-        if !answer.text.trim().is_empty() {
+        if let Some(view) = &mut self.view {
+            view.complete(answer, output);
+            output.flush();
+        } else if !answer.text.trim().is_empty() {
             output.answer(&answer.text);
         }
         if answer.is_empty() {
@@ -255,6 +301,14 @@ impl SingleTurn<'_> {
         if args.session.is_none() && self.shows_calls {
             output.note(&format!("use `--session {session}` to continue this conversation"));
         }
+    }
+}
+
+/// Waits until a temporary line has to be redrawn. Cancel-safe.
+async fn due(view: Option<&View>) {
+    match view {
+        Some(view) => view.due().await,
+        None => std::future::pending().await,
     }
 }
 

@@ -3,14 +3,19 @@
 use openclaw_testkit::{Ask, Script};
 use serde_json::{Value, json};
 
-use crate::support::{Place, conversation};
+use crate::support::{Place, conversation, conversation_with};
 use crate::with_gateway::gateway;
 
 const CALL: &str = "/call mcp_x_echo {\"text\":\"hi\"}\r";
 
 /// A chat with a server that elicits during every call, and returns the answer.
 fn asking(ask: Ask) -> Place {
-    let place = Place::new(&[("x", &Script::new().ask(ask))]);
+    asking_nothing(&Script::new().ask(ask))
+}
+
+/// A chat with a server whose calls need no approval.
+fn asking_nothing(script: &Script) -> Place {
+    let place = Place::new(&[("x", script)]);
     let file = place.path("openclaw.json");
     let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
     config["agents"] = json!({ "defaults": { "model": "offline" } });
@@ -68,6 +73,128 @@ fn ctrl_c_at_a_prompt_cancels_the_turn_but_not_the_chat() {
     let (exit, shown) = conversation(&place, &steps, &["chat"]);
     assert_eq!(exit, 0, "{shown}");
     assert!(!shown.contains("returned:"), "{shown}");
+}
+
+const SLEEP: &str = "/call mcp_x_sleep {\"ms\":2000}\r";
+
+/// A chat with a server whose calls take a while.
+fn slow() -> Place {
+    asking_nothing(&Script::new())
+}
+
+#[test]
+fn text_that_is_typed_during_a_turn_goes_into_the_next_prompt() {
+    let steps = [
+        ("› ", SLEEP),
+        ("mcp_x_sleep(", "echo one"),
+        ("returned:", ""),
+        ("echo one", "\r"),
+        ("one", "/exit\r"),
+    ];
+    let (exit, shown) = conversation(&slow(), &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+    let (turn, rest) = shown.split_once("returned:").unwrap();
+    assert!(!turn.contains("echo one"), "it is not echoed into the output: {shown}");
+    assert!(rest.contains("echo one"), "{shown}");
+}
+
+#[test]
+fn a_line_that_is_typed_during_a_turn_is_sent_after_it() {
+    let steps = [("› ", SLEEP), ("mcp_x_sleep(", "/session\r/exit\r")];
+    let (exit, shown) = conversation(&slow(), &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+    let (_, rest) = shown.split_once("returned:").unwrap();
+    assert!(rest.contains("› /session") && rest.contains("current conversation:"), "{shown}");
+}
+
+#[test]
+fn text_that_is_typed_before_ctrl_c_is_not_lost_and_not_sent() {
+    let long = SLEEP.replace("2000", "60000");
+    let steps = [
+        ("› ", long.as_str()),
+        ("mcp_x_sleep(", "/session\rmore\u{3}"),
+        ("✗ cancelled", ""),
+        ("more", "\u{15}\u{3}"),
+        ("› ", "/exit\r"),
+    ];
+    let (exit, shown) = conversation(&slow(), &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+    let (_, rest) = shown.split_once("✗ cancelled").unwrap();
+    assert!(rest.contains("/session") && !rest.contains("current conversation:"), "{shown}");
+}
+
+#[test]
+fn three_times_ctrl_c_at_an_empty_prompt_exits() {
+    let steps = [
+        ("› ", "text"),
+        ("text", "\u{3}"),
+        ("› ", "\u{3}"),
+        ("twice more", ""),
+        ("› ", "\u{3}"),
+        ("once more", ""),
+        ("› ", "\u{3}"),
+    ];
+    let (exit, shown) = conversation(&slow(), &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+}
+
+#[test]
+fn ctrl_c_at_the_question_of_a_deletion_deletes_nothing() {
+    let place = slow();
+    let key = "agent:main:main";
+    assert_eq!(place.said(&["agent", "--session", key, "--message", "hello"]).0, 0);
+    let steps = [("[y/N] ", "\u{3}")];
+    let (exit, shown) = conversation(&place, &steps, &["sessions", "delete", key]);
+    assert_eq!(exit, 130, "{shown}");
+    assert_eq!(place.said(&["sessions", "show", key]).0, 0);
+}
+
+#[test]
+fn a_resumed_conversation_begins_with_a_recap_and_can_be_chosen_from_a_list() {
+    let place = slow();
+    let first = [("› ", "echo lighthouse\r"), ("returned:", ""), ("› ", "/exit\r")];
+    let (_, shown) = conversation(&place, &first, &["chat"]);
+    assert!(shown.contains("openclaw chat --resume agent:main:"), "{shown}");
+    let (exit, shown) = conversation(&place, &[("› ", "/exit\r")], &["chat", "-c"]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("Resumed echo lighthouse"), "{shown}");
+    assert!(shown.matches("lighthouse").count() > 1, "the last answer is shown: {shown}");
+    let steps = [("Resume a conversation", "light\r"), ("Resumed echo lighthouse", "/exit\r")];
+    let (exit, shown) = conversation(&place, &steps, &["chat", "--resume"]);
+    assert_eq!(exit, 0, "{shown}");
+}
+
+#[test]
+fn a_terminal_without_utf8_gets_ascii_only() {
+    let steps = [("> ", "echo one\r"), ("returned:", ""), ("> ", "/exit\r")];
+    let (exit, shown) = conversation_with(&slow(), &steps, &["chat"], ("LC_ALL", "C"));
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.is_ascii(), "{shown}");
+}
+
+#[test]
+fn a_terminal_without_cursor_movements_gets_plain_lines() {
+    let steps = [("› ", "echo one\n"), ("returned:", ""), ("› ", "/exit\n")];
+    let (exit, shown) = conversation_with(&slow(), &steps, &["chat"], ("TERM", "dumb"));
+    assert_eq!(exit, 0, "{shown}");
+    assert!(!shown.contains('\u{1b}') && shown.contains("openclaw chat --resume"), "{shown:?}");
+}
+
+#[test]
+fn results_are_numbered_and_shown_in_full() {
+    let text = "one\\ntwo\\nthree\\nfour\\nfive\\nsix";
+    let call = format!("/call mcp_x_echo {{\"text\":\"{text}\"}}\r");
+    let steps = [
+        ("› ", call.as_str()),
+        ("#1", ""),
+        ("returned:", ""),
+        ("› ", "/show 1\r"),
+        ("six", "/save 1\r"),
+        ("no picture", "/show 7\r"),
+        ("no result `7`", "/exit\r"),
+    ];
+    let (exit, shown) = conversation(&slow(), &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
 }
 
 #[test]

@@ -128,6 +128,7 @@ pub(crate) fn on_a_terminal(
         .env("OPENCLAW_STATE_DIR", place.folder.path())
         .env("OPENCLAW_KEYCHAIN", "off")
         .env("TERM", "xterm")
+        .env("LC_ALL", "C.UTF-8")
         .env(variable.0, variable.1)
         // So that no real model is used.
         .env_remove("ANTHROPIC_API_KEY")
@@ -143,6 +144,16 @@ pub(crate) fn on_a_terminal(
 pub(crate) fn conversation(place: &Place, steps: &[(&str, &str)], args: &[&str]) -> (i32, String) {
     place.trust();
     on_a_terminal(place, steps, args, ("NO_COLOR", "1"))
+}
+
+/// Runs a dialogue with a variable of the environment. Returns the exit code and the output.
+pub(crate) fn conversation_with(
+    place: &Place,
+    steps: &[(&str, &str)],
+    args: &[&str],
+    variable: (&str, &str),
+) -> (i32, String) {
+    on_a_terminal(place, steps, args, variable)
 }
 
 /// Runs a command on a terminal, and types one answer. Returns the exit code and the output.

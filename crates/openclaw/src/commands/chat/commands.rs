@@ -2,25 +2,33 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::agents::{Command, CommandsParams, CommandsResult};
+use openclaw_protocol::tools::{CatalogParams, CatalogResult};
 use openclaw_protocol::{RequestError, rpc};
 
-use super::Chat;
+use super::{Chat, conversation, model, results};
+use crate::commands::approvals;
 use crate::commands::link::look;
-use crate::commands::{approvals, sessions};
 use crate::error::CommandError;
-use crate::output::{FAINT, Output, STRONG, printable};
+use crate::output::{FAINT, Output, STRONG, plural, printable};
 
 /// The name, the arguments and the description of each command.
-pub(super) const LOCAL: [(&str, &str, &str); 8] = [
+pub(super) const LOCAL: [(&str, &str, &str); 12] = [
     ("/help", "", "List the commands"),
-    ("/new", "", "Start a new conversation"),
+    ("/new", "[KEY]", "Start a new conversation"),
     ("/sessions", "", "List the latest conversations"),
-    ("/session", "KEY", "Switch to another conversation"),
-    ("/model", "", "Show the model, and how to change it"),
+    ("/session", "[KEY]", "Show the conversation's key, or switch to another one"),
+    ("/resume", "", "Choose another conversation"),
+    ("/model", "[NAME]", "Show the models, or switch to another one"),
+    ("/tools", "[WORD]", "List the tools whose name or description contains the word"),
     ("/approvals", "[revoke ID…]", "List or revoke approvals"),
     ("/call", "TOOL {JSON}", "Call a tool"),
+    ("/show", "N", "Show the whole result #N"),
+    ("/save", "N [FILE]", "Save the pictures of the result #N"),
     ("/exit", "", "Exit"),
 ];
+/// The hint for a wrong `/call`.
+const CALL_USAGE: &str =
+    "use `/call TOOL {JSON}`; `/tools` lists the tools, and Tab completes them";
 /// The number of conversations to list.
 pub(super) const LATEST: u64 = 15;
 /// The maximum length of a description.
@@ -32,6 +40,10 @@ pub(super) enum Line<'a> {
     Empty,
     /// A command that was executed here.
     Done,
+    /// A command that failed, with an error that was shown.
+    Failed,
+    /// A request to choose another conversation.
+    Choose,
     Exit,
     /// A tool to call, and its arguments.
     Call(&'a str, &'a str),
@@ -70,7 +82,7 @@ impl<'a> ChatInput<'a> {
 pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Output) -> Line<'l> {
     let said = ChatInput::of(line);
     if matches!(said, ChatInput::Text(_)) {
-        return Line::Say(said);
+        return say(chat, said, output).await;
     }
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
@@ -78,25 +90,33 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
         ("", _) => return Line::Empty,
         (word, "") if is_exit(word) => return Line::Exit,
         // The offline model handles `/call` itself, so that the call is stored as a turn.
+        ("/call", "") => {
+            output.error(&CommandError::usage("`/call` needs a tool").hint(CALL_USAGE));
+            return Line::Failed;
+        }
         ("/call", call) if !chat.whom.is_offline() => {
             let (tool, args) = call.split_once(char::is_whitespace).unwrap_or((call, ""));
             return Line::Call(tool, args.trim());
         }
         ("/help", "") => help(chat, output).await,
-        ("/new", "") => {
-            chat.session = chat.whom.new_session();
-            tell_session(chat, "new conversation", output);
+        ("/new", key) => return done(conversation::start(chat, key, output).await),
+        ("/session", "") => conversation::tell(chat, "current conversation", output),
+        ("/session" | "/resume", key) if !key.is_empty() => {
+            return done(conversation::switch(chat, key, output).await);
         }
-        ("/session", "") => tell_session(chat, "current conversation", output),
-        ("/session", key) => {
-            chat.session = chat.whom.session(key);
-            let key = clean_line(Untrusted::new(&chat.session), LINE_CHARS);
-            output.folded(format_args!("Switched to `{key}`"));
+        ("/resume", _) => return Line::Choose,
+        ("/sessions", "") => conversation::list(chat, output).await,
+        ("/model", "") => model::show(chat, output).await,
+        ("/model", name) => return done(model::switch(chat, name, output).await),
+        ("/show", number) if !number.is_empty() => {
+            return done(results::show(chat, number, output).await);
         }
-        ("/sessions", "") => list(chat, output).await,
-        ("/model", "") => model(chat, output),
+        ("/save", args) if !args.is_empty() => {
+            return done(results::save(chat, args, output).await);
+        }
+        ("/tools", word) => tools(chat, word, output).await,
         ("/approvals", rest) => approvals::in_chat(chat.surface, rest, output).await,
-        _ => return Line::Say(said),
+        _ => return say(chat, said, output).await,
     }
     Line::Done
 }
@@ -104,6 +124,20 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
 /// Whether a command leaves the chat.
 pub(super) fn is_exit(word: &str) -> bool {
     matches!(word, "/exit" | "/quit" | "/q")
+}
+
+fn done(is_done: bool) -> Line<'static> {
+    if is_done { Line::Done } else { Line::Failed }
+}
+
+/// Prepares the conversation for a message.
+async fn say<'l>(chat: &mut Chat<'_>, said: ChatInput<'l>, output: &mut Output) -> Line<'l> {
+    let agent = chat.whom.named_for(&chat.session);
+    if let Err(error) = chat.model.apply(chat.surface, &chat.session, agent).await {
+        output.error(&error.into());
+        return Line::Failed;
+    }
+    Line::Say(said)
 }
 
 /// Rejects a message that is an unknown command: it must not be sent to the model.
@@ -119,6 +153,12 @@ pub(super) async fn unknown(chat: &Chat<'_>, message: &str) -> Option<CommandErr
     }
     let theirs: Vec<String> = known.iter().map(|command| format!("/{}", command.name)).collect();
     Some(unknown_command(word, &theirs))
+}
+
+/// Whether a message begins with a command.
+pub(super) fn is_command_line(said: ChatInput<'_>) -> bool {
+    let word = said.text().split_whitespace().next().unwrap_or_default();
+    matches!(said, ChatInput::Message(_)) && is_command(word)
 }
 
 /// Whether a word has the form of a command, unlike a path.
@@ -154,39 +194,31 @@ async fn of_gateway(chat: &Chat<'_>) -> Result<Vec<Command>, RequestError> {
     Ok(answer.commands)
 }
 
-fn tell_session(chat: &Chat<'_>, words: &str, output: &mut Output) {
-    let key = clean_line(Untrusted::new(&chat.session), LINE_CHARS);
-    output.folded(format_args!("{FAINT}{words}:{FAINT:#} {key}"));
-}
-
-async fn list(chat: &Chat<'_>, output: &mut Output) {
-    match sessions::latest(chat.surface, &chat.whom.agent, LATEST).await {
-        Ok(found) if found.is_empty() => output.line("No conversations yet."),
-        Ok(found) => {
-            output.table(sessions::rows(&found));
-            output.line(format_args!("{FAINT}/session KEY to switch to one{FAINT:#}"));
+/// `/tools`: lists the tools by server.
+async fn tools(chat: &Chat<'_>, word: &str, output: &mut Output) {
+    let agent_id = Some(chat.whom.agent.clone());
+    let params = CatalogParams { agent_id, include_plugins: Some(true) };
+    let catalog: Result<CatalogResult, RequestError> =
+        look::<rpc::ToolsCatalog>(chat.surface, params).await;
+    let groups = match catalog {
+        Ok(catalog) => catalog.groups,
+        Err(error) => return output.warning(&error.to_string()),
+    };
+    let word = word.to_lowercase();
+    let is_meant = |text: &str| text.to_lowercase().contains(&word);
+    let mut count = 0;
+    for group in &groups {
+        let tools = group.tools.iter().filter(|it| is_meant(&it.id) || is_meant(&it.description));
+        for (at, tool) in tools.enumerate() {
+            if at == 0 {
+                let label = clean_line(Untrusted::new(&group.label), LINE_CHARS);
+                output.folded(format_args!("{FAINT}{label}{FAINT:#}"));
+            }
+            show(&tool.id, &tool.description, output);
+            count += 1;
         }
-        Err(error) => output.warning(&error.to_string()),
     }
-}
-
-fn model(chat: &Chat<'_>, output: &mut Output) {
-    let line = |text: &str| clean_line(Untrusted::new(text), LINE_CHARS);
-    output.folded(format_args!("{STRONG}{}{STRONG:#}", line(&chat.whom.model)));
-    for fallback in &chat.whom.fallbacks {
-        output.folded(format_args!("  {FAINT}fallback{FAINT:#} {}", line(fallback)));
-    }
-    if chat.whom.is_offline() {
-        output.folded(
-            "This is not a language model: it understands simple requests such as `what time is it` \
-             or `add 2 and 3`, and `/call TOOL {JSON}`, and calls real tools.",
-        );
-    }
-    output.folded(
-        "To change it, set `agents.defaults.model` in the configuration, for example to \
-         `anthropic/claude-sonnet-4-5`; or set $ANTHROPIC_API_KEY, $OPENAI_API_KEY or \
-         $GEMINI_API_KEY; or run Ollama locally.",
-    );
+    output.line(format_args!("{FAINT}{}{FAINT:#}", plural(count, "tool")));
 }
 
 async fn help(chat: &Chat<'_>, output: &mut Output) {
@@ -260,6 +292,6 @@ mod tests {
         assert_eq!(hint, "did you mean `/sessions`? to send it to the model, type `//sesions`");
         assert!(unknown("/mpc").1.starts_with("did you mean `/mcp`?"));
         assert!(unknown("/quality").1.starts_with("type `/help` for a list"));
-        assert_eq!(unknown("/new").1, "use `/new`");
+        assert_eq!(unknown("/exit").1, "use `/exit`");
     }
 }

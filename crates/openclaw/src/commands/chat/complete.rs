@@ -118,7 +118,7 @@ impl Vocabulary {
         let all = match before.as_slice() {
             [] if last.starts_with('/') => words.commands.clone(),
             ["/call"] => words.tools.clone(),
-            ["/session"] => words.sessions.clone(),
+            ["/session" | "/resume"] => words.sessions.clone(),
             ["/mcp"] => verbs(),
             ["/mcp", "connect"] => Vec::new(),
             ["/mcp", _] => words.servers.clone(),

@@ -1,40 +1,43 @@
-//! The line editor, with history, completion and multi-line input. It runs on its own thread.
+//! The line editor, with history, completion and multi-line input. It runs on its own thread, which
+//! also collects what is typed while no prompt is shown.
 
 use std::borrow::Cow;
 use std::io::Write as _;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc as blocking;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crossterm::event;
 use reedline::{
-    ColumnarMenu, DefaultHinter, EditCommand, Emacs, ExternalPrinter, FileBackedHistory, KeyCode,
-    KeyModifiers, MenuBuilder as _, Prompt, PromptEditMode, PromptHistorySearch, Reedline,
-    ReedlineEvent, ReedlineMenu, Signal, ValidationResult, Validator, default_emacs_keybindings,
+    EditCommand, ExternalPrinter, HistoryItem, Prompt, PromptEditMode, PromptHistorySearch,
+    Reedline, Signal,
 };
 use tokio::sync::mpsc;
 use tokio::time::timeout;
 
+use super::ahead::TypedAhead;
 use super::complete::{Completion, ValuesWanted, Vocabulary};
+use super::line_editor::{SUSPEND, joined, line_editor};
+use super::picker::{Item, pick};
+use super::plain::PlainPrompts;
+use super::tty::QuietTerminal;
 use crate::fold::fold;
-use crate::output::colour_wanted;
-use crate::typed_ahead;
+use crate::glyphs::ascii;
+use crate::output::{colour_wanted, coloured};
 
-const MENU: &str = "completion";
-/// The prompt of a message.
-const MARK: &str = "› ";
-/// The number of lines in the history.
-const HISTORY: usize = 2_000;
 /// The capacity of the queue of lines to print above the prompt.
 const PRINTED: usize = 64;
-/// The maximum number of queued key events to discard.
+/// The maximum number of queued key events to take before a prompt.
 const MAX_KEYS: usize = 100_000;
 /// The columns reserved for the answer after a question.
 const ANSWER: usize = 8;
 /// How long to wait until the editor has released the terminal.
 const LET_GO: Duration = Duration::from_secs(2);
+/// How long to wait for a key before checking whether a prompt is requested.
+const CHECK: Duration = Duration::from_millis(20);
 
 /// What to prompt for.
 pub(super) enum Ask {
@@ -42,13 +45,15 @@ pub(super) enum Ask {
     Message,
     /// An answer, with this text before the cursor.
     Choice(String),
+    /// One of these entries, under this title. The result is the value of the entry as a line.
+    Pick(&'static str, Vec<Item>),
 }
 
 /// The result of a prompt.
 #[derive(Debug)]
 pub(super) enum Typed {
     Line(String),
-    /// Ctrl-C.
+    /// Ctrl-C. At the prompt of a message, only if nothing was typed.
     Interrupt,
     /// Ctrl-D.
     End,
@@ -69,50 +74,100 @@ pub(super) enum EditorEvent {
 
 /// The line editor, which owns the terminal from [`begin`](Self::begin) until the result.
 pub(super) struct Editor {
-    asks: blocking::SyncSender<Ask>,
+    /// `None` while the editor is dropped.
+    asks: Option<blocking::SyncSender<Ask>>,
     typed: mpsc::Receiver<Typed>,
     wanted: mpsc::Receiver<ValuesWanted>,
     printer: blocking::SyncSender<String>,
     give_up: Arc<AtomicBool>,
     is_asking: bool,
+    ahead: Arc<Mutex<TypedAhead>>,
+    thread: Option<JoinHandle<()>>,
+    /// Whether the terminal does not show UTF-8.
+    is_ascii: bool,
+    /// Used instead of the thread on terminals without cursor movements.
+    plain: Option<PlainPrompts>,
 }
 
 impl Editor {
-    pub(super) fn start(history: &Path, vocabulary: Arc<Vocabulary>) -> Result<Self, String> {
+    pub(super) fn start(
+        history: &Path,
+        vocabulary: Arc<Vocabulary>,
+        mark: &'static str,
+    ) -> Result<Self, String> {
         let give_up = Arc::new(AtomicBool::new(false));
         let printer = ExternalPrinter::new(PRINTED);
         let sender = printer.sender();
         let (want, wanted) = mpsc::channel(1);
         let completion = Completion::new(vocabulary, want);
-        let mut editors = Editors {
-            message: for_messages(history, completion, Arc::clone(&give_up))
-                .with_external_printer(printer),
-            give_up: Arc::clone(&give_up),
-        };
+        let (has_text, ahead) = (Arc::default(), Arc::default());
+        let (withdrawn, has_any) = (Arc::clone(&give_up), Arc::clone(&has_text));
+        let message = line_editor(history, completion, mark, withdrawn, has_any)
+            .with_external_printer(printer);
         let (asks, asked) = blocking::sync_channel::<Ask>(1);
         let (typed, receiver) = mpsc::channel(1);
-        // Exits when `asks` is dropped. `is_asking` ensures that it is not left in a read.
-        std::thread::Builder::new()
-            .name("editor".to_owned())
-            .spawn(move || {
-                while let Ok(ask) = asked.recv() {
+        let thread = std::thread::Builder::new().name("editor".to_owned()).spawn({
+            let (give_up, ahead) = (Arc::clone(&give_up), Arc::clone(&ahead));
+            move || {
+                let terminal = QuietTerminal::begin();
+                let mut editors = Editors { message, mark, give_up, has_text, ahead, terminal };
+                while let Some(ask) = editors.collect(&asked) {
                     if typed.blocking_send(editors.read(ask)).is_err() {
                         return;
                     }
                 }
-            })
-            .map_err(|error| error.to_string())?;
-        Ok(Self { asks, typed: receiver, wanted, printer: sender, give_up, is_asking: false })
+            }
+        });
+        Ok(Self {
+            asks: Some(asks),
+            typed: receiver,
+            wanted,
+            printer: sender,
+            give_up,
+            is_asking: false,
+            ahead,
+            thread: Some(thread.map_err(|error| error.to_string())?),
+            is_ascii: mark.is_ascii(),
+            plain: None,
+        })
+    }
+
+    /// Creates an editor that reads whole lines and draws nothing twice, for screen readers and
+    /// terminals without cursor movements (`TERM=dumb`).
+    pub(super) fn plain(mark: &'static str) -> Self {
+        Self {
+            asks: None,
+            typed: mpsc::channel(1).1,
+            wanted: mpsc::channel(1).1,
+            printer: blocking::sync_channel(0).0,
+            give_up: Arc::default(),
+            is_asking: false,
+            ahead: Arc::default(),
+            thread: None,
+            is_ascii: mark.is_ascii(),
+            plain: Some(PlainPrompts::new(mark)),
+        }
+    }
+
+    /// Whether lines can be redrawn.
+    pub(super) fn can_draw(&self) -> bool {
+        self.plain.is_none()
     }
 
     /// Shows a prompt. Must not be called again before its result.
     pub(super) fn begin(&mut self, ask: Ask) {
+        if let Some(plain) = &mut self.plain {
+            return plain.begin(ask);
+        }
         self.give_up.store(false, Ordering::Relaxed);
-        self.is_asking = self.asks.try_send(ask).is_ok();
+        self.is_asking = self.asks.as_ref().is_some_and(|asks| asks.try_send(ask).is_ok());
     }
 
     /// Waits for the result of the prompt. Cancel-safe.
     pub(super) async fn typed(&mut self) -> Typed {
+        if let Some(plain) = &mut self.plain {
+            return plain.typed().await;
+        }
         let typed = self.typed.recv().await;
         self.is_asking = false;
         typed.unwrap_or_else(|| Typed::Failed("the line editor has stopped".to_owned()))
@@ -120,6 +175,9 @@ impl Editor {
 
     /// Waits for the result of the prompt, or for a request for values. Cancel-safe.
     pub(super) async fn event(&mut self) -> EditorEvent {
+        if let Some(plain) = &mut self.plain {
+            return EditorEvent::Typed(plain.typed().await);
+        }
         let typed = tokio::select! {
             biased;
             typed = self.typed.recv() => typed,
@@ -140,34 +198,136 @@ impl Editor {
         timeout(LET_GO, self.typed()).await.unwrap_or(Typed::GivenUp)
     }
 
+    /// Keeps lines that were typed ahead from being sent: the user may want to change them.
+    pub(super) fn hold_back(&self) {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).hold_back();
+    }
+
     /// Prints a line above the prompt. If the queue is full, it is dropped.
     pub(super) fn print(&self, line: &str) {
-        let line = match colour_wanted() {
-            true => line.to_owned(),
-            false => anstream::adapter::strip_str(line).to_string(),
-        };
-        let _ = self.printer.try_send(line);
+        let line = if self.is_ascii { ascii(line) } else { line.into() };
+        match &self.plain {
+            Some(_) => drop(writeln!(anstream::stdout().lock(), "{line}")),
+            None => drop(self.printer.try_send(coloured(&line).into_owned())),
+        }
+    }
+}
+
+impl Drop for Editor {
+    /// Waits until the terminal is as it was, but not for long: if the terminal is gone, a read of it
+    /// may never end.
+    fn drop(&mut self) {
+        self.give_up.store(true, Ordering::Relaxed);
+        drop(self.asks.take());
+        self.typed.close();
+        let deadline = Instant::now() + LET_GO;
+        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished())
+            && Instant::now() < deadline
+        {
+            std::thread::sleep(CHECK / 2);
+        }
     }
 }
 
 /// The state of the editor's thread.
 struct Editors {
     message: Reedline,
+    /// The prompt of a message.
+    mark: &'static str,
     give_up: Arc<AtomicBool>,
+    /// Whether there was text at the prompt of a message.
+    has_text: Arc<AtomicBool>,
+    ahead: Arc<Mutex<TypedAhead>>,
+    terminal: QuietTerminal,
 }
 
 impl Editors {
+    /// Collects what is typed until a prompt is requested; `None` if the editor was dropped.
+    fn collect(&self, asked: &blocking::Receiver<Ask>) -> Option<Ask> {
+        loop {
+            match asked.try_recv() {
+                Ok(ask) => return Some(ask),
+                Err(blocking::TryRecvError::Disconnected) => return None,
+                Err(blocking::TryRecvError::Empty) => {}
+            }
+            self.terminal.keep();
+            match event::poll(CHECK) {
+                Ok(false) => {}
+                Ok(true) => self.collect_key(),
+                // Without keys, only prompts are left to wait for.
+                Err(_) => return asked.recv().ok(),
+            }
+        }
+    }
+
+    fn collect_key(&self) {
+        let Ok(key) = event::read() else { return };
+        let is_suspend = self.ahead.lock().unwrap_or_else(PoisonError::into_inner).add(key);
+        if is_suspend {
+            self.terminal.suspend();
+        }
+    }
+
+    /// Collects the keys that were pressed until now.
+    fn collect_rest(&self) {
+        for _ in 0..MAX_KEYS {
+            if !event::poll(Duration::ZERO).is_ok_and(|waits| waits) {
+                return;
+            }
+            self.collect_key();
+        }
+    }
+
+    /// Returns a message that was typed ahead, or shows the prompt with the text that was.
+    fn message(&mut self) -> std::io::Result<Signal> {
+        self.collect_rest();
+        let (line, rest) = {
+            let mut ahead = self.ahead.lock().unwrap_or_else(PoisonError::into_inner);
+            let line = ahead.next_line();
+            let rest = if line.is_none() { ahead.take_rest() } else { String::new() };
+            (line, rest)
+        };
+        if let Some(line) = line {
+            // If the write or the history fails, the message is sent nevertheless.
+            let _ = writeln!(anstream::stdout().lock(), "{}{line}", self.mark);
+            let _ = self.message.history_mut().save(HistoryItem::from_command_line(&line));
+            return Ok(Signal::Success(line));
+        }
+        if !rest.is_empty() {
+            self.message.run_edit_commands(&[EditCommand::InsertString(rest)]);
+        }
+        self.has_text.store(false, Ordering::Relaxed);
+        loop {
+            match self.message.read_line(&Mark(self.mark.to_owned()))? {
+                Signal::HostCommand(command) if command == SUSPEND => self.terminal.suspend(),
+                Signal::CtrlC if self.has_text.load(Ordering::Relaxed) => {
+                    return Ok(Signal::Success(String::new()));
+                }
+                signal => return Ok(signal),
+            }
+        }
+    }
+
     fn read(&mut self, ask: Ask) -> Typed {
         let signal = match ask {
             Ask::Message => {
-                let signal = self.message.read_line(&Mark(MARK.to_owned()));
+                let signal = self.message();
                 if matches!(signal, Ok(Signal::ExternalBreak(_))) {
                     erase_line();
                 }
                 signal
             }
+            Ask::Pick(title, items) => {
+                return match pick(title, &items, &self.give_up) {
+                    Ok(Some(value)) => Typed::Line(value),
+                    Ok(None) => Typed::End,
+                    Err(error) => Typed::Failed(error.to_string()),
+                };
+            }
             Ask::Choice(words) => {
-                forget_typed();
+                // Not the answer, and not a message that the user would still send unchanged.
+                self.collect_rest();
+                self.ahead.lock().unwrap_or_else(PoisonError::into_inner).hold_back();
                 // A new one each time: otherwise it keeps the input for a withdrawn question.
                 let mut choice = Reedline::create()
                     .with_ansi_colors(colour_wanted())
@@ -202,77 +362,6 @@ fn show_all_but_the_last_line(question: &str) -> String {
     last.to_owned()
 }
 
-/// Discards keys that were pressed before a question: unread input of the terminal, and events that
-/// `crossterm` has already read after the end of a message.
-fn forget_typed() {
-    typed_ahead::forget();
-    for _ in 0..MAX_KEYS {
-        if !event::poll(Duration::ZERO).is_ok_and(|waits| waits) || event::read().is_err() {
-            return;
-        }
-    }
-}
-
-fn for_messages(history: &Path, completion: Completion, give_up: Arc<AtomicBool>) -> Reedline {
-    let mut keys = default_emacs_keybindings();
-    keys.add_binding(
-        KeyModifiers::NONE,
-        KeyCode::Tab,
-        ReedlineEvent::UntilFound(vec![
-            ReedlineEvent::Menu(MENU.to_owned()),
-            ReedlineEvent::MenuNext,
-        ]),
-    );
-    let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
-    keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line.clone());
-    keys.add_binding(KeyModifiers::SHIFT, KeyCode::Enter, new_line);
-    let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(MARK));
-    let editor = Reedline::create()
-        .with_ansi_colors(colour_wanted())
-        .with_completer(Box::new(completion))
-        .with_partial_completions(true)
-        .with_quick_completions(true)
-        .with_menu(ReedlineMenu::EngineCompleter(menu))
-        .with_edit_mode(Box::new(Emacs::new(keys)))
-        .with_validator(Box::new(CompleteMessage))
-        .use_bracketed_paste(true)
-        .with_break_signal(give_up);
-    let hinter = || Box::new(DefaultHinter::default().with_min_chars(2));
-    let editor = if colour_wanted() { editor.with_hinter(hinter()) } else { editor };
-    // Without a file, the history is kept in memory only.
-    match private_file(history)
-        .and_then(|()| FileBackedHistory::with_file(HISTORY, history.to_owned()).ok())
-    {
-        Some(history) => editor.with_history(Box::new(history)),
-        None => editor,
-    }
-}
-
-/// Creates the history file, readable only by the user.
-fn private_file(file: &Path) -> Option<()> {
-    let mut options = openclaw_files::private();
-    openclaw_files::open_with(file, options.create(true).append(true)).ok().map(drop)
-}
-
-/// Removes the backslashes of line continuations.
-fn joined(line: &str) -> String {
-    line.replace("\\\n", "\n")
-}
-
-/// Accepts a message if it does not end with a backslash and no code block is open.
-struct CompleteMessage;
-
-impl Validator for CompleteMessage {
-    fn validate(&self, line: &str) -> ValidationResult {
-        let fences = line.lines().filter(|line| line.trim_start().starts_with("```")).count();
-        if line.ends_with('\\') || fences % 2 == 1 {
-            ValidationResult::Incomplete
-        } else {
-            ValidationResult::Complete
-        }
-    }
-}
-
 /// The text before the cursor.
 struct Mark(String);
 
@@ -290,25 +379,10 @@ impl Prompt for Mark {
     }
 
     fn render_prompt_multiline_indicator(&self) -> Cow<'_, str> {
-        "… ".into()
+        if self.0.is_ascii() { ". ".into() } else { "… ".into() }
     }
 
     fn render_prompt_history_search_indicator(&self, search: PromptHistorySearch) -> Cow<'_, str> {
         format!("search `{}`: ", search.term).into()
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_message_continues_after_a_backslash_or_in_a_code_block() {
-        let is_whole = |line| matches!(CompleteMessage.validate(line), ValidationResult::Complete);
-        assert!(is_whole("hello"));
-        assert!(!is_whole("hello \\"));
-        assert!(!is_whole("look:\n```rust\nfn main() {}"));
-        assert!(is_whole("look:\n```rust\nfn main() {}\n```"));
-        assert_eq!(joined("two \\\nlines"), "two \nlines");
     }
 }

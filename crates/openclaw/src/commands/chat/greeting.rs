@@ -7,6 +7,7 @@ use openclaw_protocol::config::{GetParams, GetResult};
 use openclaw_protocol::{RequestError, rpc};
 
 use super::Chat;
+use super::conversation::Start;
 use crate::commands::link::look;
 use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING};
 
@@ -14,7 +15,12 @@ use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING};
 const LINE_CHARS: usize = 200;
 
 /// Shows the start screen.
-pub(super) async fn show(chat: &Chat<'_>, servers: &[ServerStatus], output: &mut Output) {
+pub(super) async fn show(
+    chat: &Chat<'_>,
+    start: &Start,
+    servers: &[ServerStatus],
+    output: &mut Output,
+) {
     let place = if chat.is_remote { "using the running gateway" } else { "in this process" };
     let version = env!("CARGO_PKG_VERSION");
     output.folded(format_args!("{STRONG}OpenClaw {version}{STRONG:#} {FAINT}{place}{FAINT:#}"));
@@ -25,7 +31,15 @@ pub(super) async fn show(chat: &Chat<'_>, servers: &[ServerStatus], output: &mut
     if let Some(words) = folder(chat) {
         output.labelled(&label("folder"), &words);
     }
-    output.labelled(&label("session"), &line(&chat.session));
+    match start {
+        Start::New => {
+            let words = "(new; `openclaw chat -c` continues the latest, /resume another)";
+            let words = format!("{} {FAINT}{words}{FAINT:#}", line(&chat.session));
+            output.labelled(&label("session"), &words);
+        }
+        Start::Resume(_) => output.labelled(&label("session"), &line(&chat.session)),
+        Start::Choose => {}
+    }
     for (at, server) in servers.iter().enumerate() {
         let label = label(if at == 0 { "servers" } else { "" });
         output.labelled(&label, &server_line(server));
@@ -68,7 +82,7 @@ pub(super) fn model(chat: &Chat<'_>) -> String {
     if chat.whom.is_offline() {
         return format!("offline {FAINT}(built-in, needs no network; see /model){FAINT:#}");
     }
-    line(&chat.whom.model)
+    line(chat.model.name().unwrap_or(&chat.whom.model))
 }
 
 /// Describes a server in one line.

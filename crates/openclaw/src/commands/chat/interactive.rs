@@ -11,6 +11,7 @@ use tokio::time::timeout;
 
 use super::commands::{self, Line};
 use super::complete::Vocabulary;
+use super::conversation::{self, Start};
 use super::dialogue::{AfterQuestion, Dialogue, Question};
 use super::editor::{Ask, Editor, EditorEvent, Typed};
 use super::inbox::Change;
@@ -18,11 +19,11 @@ use super::turn::{TurnEnd, join_turn, run_turn};
 use super::watch::Watch;
 use super::{Chat, greeting, invoke};
 use crate::commands::link::Relink;
-use crate::commands::talk::{View, approve};
+use crate::commands::talk::{TurnStatus, View, approve};
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::fold::fold;
-use crate::output::{FAINT, GOOD, Output, WARNING};
+use crate::output::{FAINT, GOOD, Output, WARNING, printable};
 use crate::signals::{SignalAction, Signals};
 
 /// How long the values of an argument may take: the user is typing.
@@ -30,34 +31,72 @@ const VALUES: Duration = Duration::from_millis(1_500);
 /// The command that continues without the gateway.
 const LOCAL: &str = "/local";
 
-/// Runs the chat until the user exits.
+/// Runs the chat until the user exits. Without a history file, prompts are plain lines.
 pub(super) async fn run(
     chat: &mut Chat<'_>,
     relink: Option<&mut Relink<'_>>,
-    history: &Path,
+    begin: Begin<'_>,
     signals: &mut Signals,
     output: &mut Output,
 ) -> CommandResult {
     let vocabulary = Arc::new(Vocabulary::default());
+    let Begin { start, mut prompt, history } = begin;
     let watch = Watch::begin(chat, Arc::clone(&vocabulary)).await;
-    greeting::show(chat, watch.servers(), output).await;
+    let editor = match history {
+        Some(file) => Editor::start(file, vocabulary, output.mark()).map_err(terminal_failed)?,
+        None => Editor::plain(output.mark()),
+    };
+    greeting::show(chat, &start, watch.servers(), output).await;
     output.flush();
-    let editor = Editor::start(history, vocabulary).map_err(terminal_failed)?;
     let mut desk = Desk { relink, editor, watch, signals, output };
-    while let Some(line) = desk.next_line(chat).await? {
+    match start {
+        Start::New => {}
+        Start::Resume(row) => conversation::resumed(chat, &row, desk.output).await,
+        Start::Choose => {
+            if !desk.choose(chat).await? {
+                return Ok(Exit::Ok);
+            }
+        }
+    }
+    loop {
+        let line = match prompt.take() {
+            Some(prompt) => {
+                let mark = desk.output.mark();
+                desk.output.line(format_args!("{mark}{}", printable(&prompt)));
+                prompt
+            }
+            None => match desk.next_line(chat).await? {
+                Some(line) => line,
+                None => break,
+            },
+        };
         let Some(line) = desk.wait_for_gateway(chat, line).await? else { continue };
         let Desk { editor, signals, output, .. } = &mut desk;
         let spoken = match commands::take(chat, &line, output).await {
-            Line::Empty | Line::Done => continue,
+            Line::Empty | Line::Done | Line::Failed => continue,
             Line::Exit => break,
+            Line::Choose => {
+                desk.choose(chat).await?;
+                continue;
+            }
             Line::Call(tool, args) => {
                 Box::pin(invoke::invoke(chat, tool, args, Some(editor), signals, output)).await
             }
             Line::Say(said) => Box::pin(run_turn(chat, said, Some(editor), signals, output)).await,
         };
-        desk.finish(spoken).await?;
+        desk.finish(chat, spoken).await?;
     }
+    conversation::farewell(chat, desk.output).await;
     Ok(Exit::Ok)
+}
+
+/// How a chat begins.
+pub(super) struct Begin<'a> {
+    pub(super) start: Start,
+    /// The first message.
+    pub(super) prompt: Option<String>,
+    /// The file of the history; without one, prompts are plain lines.
+    pub(super) history: Option<&'a Path>,
 }
 
 /// The prompt, and what else is going on while it is shown.
@@ -71,11 +110,36 @@ struct Desk<'a, 'r> {
 }
 
 impl Desk<'_, '_> {
+    /// Has the user choose a conversation, and switches to it. Returns whether one was chosen.
+    async fn choose(&mut self, chat: &mut Chat<'_>) -> Result<bool, CommandError> {
+        let Self { editor, signals, output, .. } = self;
+        let choices = conversation::choices(chat).await?;
+        if choices.is_empty() {
+            output.line("No other conversations.");
+            return Ok(false);
+        }
+        output.flush();
+        editor.begin(Ask::Pick("Resume a conversation", choices));
+        let typed = tokio::select! {
+            typed = editor.typed() => typed,
+            _ = signals.next() => {
+                editor.give_up().await;
+                return Err(CommandError::Interrupted);
+            }
+        };
+        match typed {
+            Typed::Line(key) => Ok(conversation::switch(chat, &key, output).await),
+            Typed::Failed(error) => Err(terminal_failed(error)),
+            Typed::Interrupt | Typed::End | Typed::GivenUp => Ok(false),
+        }
+    }
+
     /// Reads the next line; `None` at the end. Changes of servers are shown above the prompt;
     /// questions, and turns of other clients, instead of it. What is typed is kept.
-    async fn next_line(&mut self, chat: &Chat<'_>) -> Result<Option<String>, CommandError> {
+    async fn next_line(&mut self, chat: &mut Chat<'_>) -> Result<Option<String>, CommandError> {
         self.watch.learn_sessions(chat).await;
         self.watch.follow(chat).await;
+        let mut interrupts = 0;
         loop {
             self.output.flush();
             self.editor.begin(Ask::Message);
@@ -83,12 +147,12 @@ impl Desk<'_, '_> {
                 AtPrompt::Typed(typed) => typed,
                 AtPrompt::Signal(signal) => {
                     self.editor.give_up().await;
-                    return match signal {
-                        SignalAction::HangUp => Ok(None),
-                        SignalAction::Interrupt | SignalAction::End => {
-                            Err(CommandError::Interrupted)
-                        }
-                    };
+                    match signal {
+                        SignalAction::HangUp => return Ok(None),
+                        SignalAction::End => return Err(CommandError::Interrupted),
+                        // Ctrl-C just before the prompt.
+                        SignalAction::Interrupt => Typed::Interrupt,
+                    }
                 }
                 AtPrompt::Changed(change) => {
                     let typed = self.editor.give_up().await;
@@ -109,7 +173,13 @@ impl Desk<'_, '_> {
             match typed {
                 Typed::Line(line) => return Ok(Some(line)),
                 Typed::Interrupt => {
-                    self.output.line(format_args!("{FAINT}Ctrl-D to exit{FAINT:#}"));
+                    interrupts += 1;
+                    let words = match interrupts {
+                        1 => "Ctrl-D, or Ctrl-C twice more, to exit",
+                        2 => "Ctrl-C once more to exit",
+                        _ => return Ok(None),
+                    };
+                    self.output.line(format_args!("{FAINT}{words}{FAINT:#}"));
                 }
                 Typed::End => return Ok(None),
                 Typed::GivenUp => {}
@@ -164,7 +234,7 @@ impl Desk<'_, '_> {
     }
 
     /// Shows an elicitation, or a turn of another client.
-    async fn show(&mut self, chat: &Chat<'_>, change: Change) -> Result<(), CommandError> {
+    async fn show(&mut self, chat: &mut Chat<'_>, change: Change) -> Result<(), CommandError> {
         match change {
             Change::Elicited(elicitation) => {
                 self.ask(chat, &Question::Elicitation(elicitation)).await
@@ -173,7 +243,7 @@ impl Desk<'_, '_> {
                 let events = self.watch.hand_over(chat);
                 let Self { editor, signals, output, .. } = self;
                 let joined = Box::pin(join_turn(chat, run, events, editor, signals, output)).await;
-                self.finish(joined).await
+                self.finish(chat, joined).await
             }
             Change::Servers | Change::Approvals | Change::Gone => Ok(()),
         }
@@ -183,7 +253,7 @@ impl Desk<'_, '_> {
         let Self { editor, watch, signals, output, .. } = self;
         let settled = watch.settled(chat, question.id());
         let (surface, session) = (chat.surface, chat.session.as_str());
-        let view = &mut View::new(true);
+        let view = &mut View::new(editor.can_draw());
         let mut dialogue = Dialogue { surface, session, editor, view, signals, output };
         match Box::pin(dialogue.lead(question, settled)).await {
             AfterQuestion::Continue | AfterQuestion::Cancel(SignalAction::Interrupt) => {
@@ -195,16 +265,19 @@ impl Desk<'_, '_> {
     }
 
     /// After a turn or a call.
-    async fn finish(&mut self, spoken: TurnEnd) -> Result<(), CommandError> {
+    async fn finish(&mut self, chat: &mut Chat<'_>, spoken: TurnEnd) -> Result<(), CommandError> {
         self.output.line("");
         self.output.flush();
         match spoken {
-            TurnEnd::Over(_) => Ok(()),
+            TurnEnd::Over(TurnStatus::Done) => conversation::request_title(chat).await,
+            TurnEnd::Over(TurnStatus::Cancelled) => self.editor.hold_back(),
+            TurnEnd::Over(_) => {}
             TurnEnd::Leave => {
                 self.editor.give_up().await;
-                Err(CommandError::Interrupted)
+                return Err(CommandError::Interrupted);
             }
         }
+        Ok(())
     }
 
     /// Keeps a line until the gateway is connected. Returns `None` if it needs no further handling:
@@ -232,7 +305,7 @@ impl Desk<'_, '_> {
             }
             return Ok(None);
         }
-        let mut view = View::new(true);
+        let mut view = View::new(self.editor.can_draw());
         view.draft(
             "… waiting for the gateway; the message is sent then (Ctrl-C to cancel)",
             output,

@@ -57,7 +57,10 @@ pub(super) async fn invoke(
         args: params.args.as_ref().and_then(|args| serde_json::from_str(args.get()).ok()),
         ..Call::default()
     };
-    let mut view = View::new(editor.is_some());
+    let mut view = View::new(editor.as_ref().is_some_and(|editor| editor.can_draw()));
+    if editor.is_some() {
+        view.number_from(chat.results.next());
+    }
     view.called(&call, output);
     let started = Instant::now();
     // Subscribed before the call: the server may elicit immediately.
@@ -91,6 +94,7 @@ pub(super) async fn invoke(
         }
     }
     view.returned(&call, output);
+    chat.results.add(&chat.session, view.take_results());
     TurnEnd::Over(if call.is_error { TurnStatus::Failed } else { TurnStatus::Done })
 }
 

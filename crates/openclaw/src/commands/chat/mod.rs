@@ -1,8 +1,11 @@
 //! `openclaw chat`: a conversation at the terminal, or with one message per line of a pipe.
 
+mod ahead;
 mod approval;
+mod attach;
 mod commands;
 mod complete;
+mod conversation;
 mod dialogue;
 mod editor;
 mod elicit;
@@ -10,7 +13,13 @@ mod greeting;
 mod inbox;
 mod interactive;
 mod invoke;
+mod line_editor;
+mod model;
+mod picker;
 mod piped;
+mod plain;
+mod results;
+mod tty;
 mod turn;
 mod watch;
 
@@ -18,8 +27,10 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use openclaw_protocol::Surface;
-use openclaw_protocol::keys::MAIN;
 
+use self::conversation::Start;
+use self::model::SessionModel;
+use self::results::Results;
 use super::link::{Need, Role, with_lasting_link};
 use super::talk::ChatAgent;
 use super::workspace::{self, Conversation};
@@ -27,6 +38,7 @@ use crate::cli::ChatArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
+use crate::pictures::PictureProtocol;
 
 /// The state of a chat.
 struct Chat<'a> {
@@ -39,6 +51,17 @@ struct Chat<'a> {
     workspace: Option<PathBuf>,
     /// The id of the run that was last shown.
     own_run: RefCell<String>,
+    /// The model that the user has chosen for the conversation.
+    model: SessionModel,
+    /// Whether the conversation needs a title after its first turn.
+    is_untitled: bool,
+    /// The results that were shown with a number.
+    results: Results,
+    /// How the terminal shows pictures.
+    pictures: Option<PictureProtocol>,
+    /// The current folder and the home folder, which paths in messages are relative to.
+    folder: PathBuf,
+    home: Option<PathBuf>,
 }
 
 impl Chat<'_> {
@@ -62,23 +85,53 @@ pub(crate) fn chat(
         return Err(CommandError::usage("`openclaw chat` has no JSON output")
             .hint("use `openclaw agent --message TEXT --json`"));
     }
-    let can_edit = edge.can_edit();
-    let role = if can_edit { Role::Attending } else { Role::Script };
+    let is_interactive = edge.is_interactive();
+    if matches!(args.resume, Some(None)) && !is_interactive {
+        return Err(CommandError::usage("no terminal to choose a conversation on")
+            .hint("use `--resume KEY`; `openclaw sessions list` lists the keys"));
+    }
+    let role = if is_interactive { Role::Attending } else { Role::Script };
     let history = edge.paths(flag)?.state.join("chat-history");
     let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
-    let workspace = workspace::choose(args.workspace.as_deref(), of, can_edit, flag, edge, output)?;
+    let workspace =
+        workspace::choose(args.workspace.as_deref(), of, is_interactive, flag, edge, output)?;
     let need = Need::agents(role, workspace.clone());
     with_lasting_link(&need, flag, edge, output, async |link, relink, signals, output| {
         let surface = &*link.surface;
-        let (agent, session) = (args.agent.as_deref(), args.session.as_deref());
-        let whom = ChatAgent::find(surface, agent, session).await?;
-        let session = whom.session(session.unwrap_or(MAIN));
-        let (is_remote, own_run) = (link.is_remote(), RefCell::default());
-        let mut chat = Chat { surface, is_remote, whom, session, workspace, own_run };
-        if can_edit {
-            Box::pin(interactive::run(&mut chat, relink, &history, signals, output)).await
+        let start = conversation::find(surface, args).await?;
+        let key = start.row().map(|row| row.key.as_str()).or(args.session.as_deref());
+        let whom = ChatAgent::find(surface, args.agent.as_deref(), key).await?;
+        let session = match key {
+            Some(key) => whom.session(key),
+            None => whom.new_session(),
+        };
+        let mut model = SessionModel::of(start.row());
+        if let Some(name) = &args.model {
+            model.choose(surface, &whom.agent, name).await?;
+        }
+        let is_untitled = matches!(start, Start::New);
+        let is_remote = link.is_remote();
+        let mut chat = Chat {
+            surface,
+            is_remote,
+            whom,
+            session,
+            workspace,
+            own_run: RefCell::default(),
+            model,
+            is_untitled,
+            results: Results::default(),
+            pictures: edge.picture_protocol(),
+            folder: edge.folder(),
+            home: edge.home().map(Path::to_owned),
+        };
+        let prompt = args.prompt.clone();
+        if is_interactive {
+            let history = edge.can_draw().then_some(history.as_path());
+            let begin = interactive::Begin { start, prompt, history };
+            Box::pin(interactive::run(&mut chat, relink, begin, signals, output)).await
         } else {
-            Box::pin(piped::run(&mut chat, signals, output)).await
+            Box::pin(piped::run(&mut chat, prompt, signals, output)).await
         }
     })
 }

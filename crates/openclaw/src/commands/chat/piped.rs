@@ -10,23 +10,37 @@ use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::Signals;
 
-/// Runs the chat until the end of stdin. A failed turn sets the exit code, and the chat continues.
+/// Runs the chat until the end of stdin, after a first message. A failed turn sets the exit code, and the chat continues.
 pub(super) async fn run(
     chat: &mut Chat<'_>,
+    mut prompt: Option<String>,
     signals: &mut Signals,
     output: &mut Output,
 ) -> CommandResult {
     let mut lines = Lines::of_stdin();
     let mut exit = Exit::Ok;
     loop {
-        let line = tokio::select! {
-            line = lines.next() => line,
-            _ = signals.next() => return Err(CommandError::Interrupted),
+        let line = match prompt.take() {
+            Some(prompt) => Ok(Some(prompt)),
+            None => tokio::select! {
+                line = lines.next() => line,
+                _ = signals.next() => return Err(CommandError::Interrupted),
+            },
         };
         let Some(line) = line.context("cannot read stdin")? else { return Ok(exit) };
         let spoken = match commands::take(chat, &line, output).await {
             Line::Empty | Line::Done => continue,
             Line::Exit => return Ok(exit),
+            Line::Failed => {
+                exit = Exit::Failed;
+                continue;
+            }
+            Line::Choose => {
+                let error = CommandError::usage("no terminal to choose a conversation on");
+                output.error(&error.hint("use `/session KEY`; `/sessions` lists the keys"));
+                exit = Exit::Failed;
+                continue;
+            }
             Line::Call(tool, args) => {
                 Box::pin(invoke::invoke(chat, tool, args, None, signals, output)).await
             }

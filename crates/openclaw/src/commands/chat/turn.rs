@@ -10,6 +10,7 @@ use openclaw_protocol::mcp::servers_settled;
 use tokio::time::timeout;
 
 use super::Chat;
+use super::attach::{self, AttachedFiles};
 use super::commands::{self, ChatInput};
 use super::dialogue::{AfterQuestion, Dialogue, Question};
 use super::editor::Editor;
@@ -45,7 +46,7 @@ pub(super) async fn run_turn(
     signals: &mut Signals,
     output: &mut Output,
 ) -> TurnEnd {
-    let mut view = View::new(editor.is_some());
+    let mut view = view_of(chat, editor.as_deref());
     if let Some(spoken) = wait_for_servers(chat, &mut view, signals, output).await {
         return spoken;
     }
@@ -58,6 +59,13 @@ pub(super) async fn run_turn(
         return TurnEnd::Over(TurnStatus::Failed);
     }
     view.thinking(output);
+    // Only what was typed: the text of a script may come from anywhere.
+    let mut attached = AttachedFiles::default();
+    if editor.is_some() && !commands::is_command_line(said) {
+        attached = attach::read(said.text(), &chat.folder, chat.home.as_deref());
+        attached.notes.iter().for_each(|note| view.notice(note, output));
+        view.thinking(output);
+    }
     let words = OutgoingMessage {
         session: chat.session.clone(),
         agent: chat.whom.named_for(&chat.session),
@@ -65,6 +73,7 @@ pub(super) async fn run_turn(
         is_plain: matches!(said, ChatInput::Text(_)),
         timeout: None,
         workspace: chat.workspace.clone(),
+        attachments: attached.files,
     };
     let begun = tokio::select! {
         begun = Turn::begin(chat.surface, words) => begun,
@@ -79,7 +88,18 @@ pub(super) async fn run_turn(
         }
     };
     chat.ran(&turn.run);
-    ChatTurn::new(turn, view, editor).follow(chat, signals, output).await
+    ChatTurn::new(turn, view, editor).run(chat, signals, output).await
+}
+
+/// Returns the view of a turn.
+fn view_of(chat: &Chat<'_>, editor: Option<&Editor>) -> View {
+    let mut view = View::new(editor.is_some_and(Editor::can_draw));
+    if editor.is_some() {
+        view.shows_usage = !chat.whom.is_offline();
+        view.pictures = chat.pictures;
+        view.number_from(chat.results.next());
+    }
+    view
 }
 
 /// Shows a turn of the same conversation that another client runs. `events` has what follows.
@@ -91,7 +111,7 @@ pub(super) async fn join_turn(
     signals: &mut Signals,
     output: &mut Output,
 ) -> TurnEnd {
-    let mut view = View::new(true);
+    let mut view = view_of(chat, Some(editor));
     if let Some(message) = &run.message {
         view.line(&format!("{FAINT}· from another client:{FAINT:#}"), output);
         for line in message.lines() {
@@ -107,7 +127,7 @@ pub(super) async fn join_turn(
     let agent = chat.whom.named_for(&session);
     let joined = JoinedRun { id, session, agent, so_far, has_gap };
     let turn = Turn::join(chat.surface, joined, events);
-    ChatTurn::new(turn, view, Some(editor)).follow(chat, signals, output).await
+    ChatTurn::new(turn, view, Some(editor)).run(chat, signals, output).await
 }
 
 /// Waits for starting servers, whose tools would be missing in the turn. Ctrl-C skips the wait.
@@ -124,7 +144,7 @@ async fn wait_for_servers(
     if starting.is_empty() {
         return None;
     }
-    view.draft(&format!("… waiting for {} (Ctrl-C to skip)", starting.join(", ")), output);
+    view.draft(&format!("waiting for {} (Ctrl-C to skip)", starting.join(", ")), output);
     tokio::select! {
         () = servers_settled(chat.surface, agent, SERVERS) => None,
         signal = signals.next() => match signal {
@@ -162,6 +182,13 @@ impl<'a, 'e> ChatTurn<'a, 'e> {
         Self { turn, view, editor, held, decided, is_ending: false }
     }
 
+    /// Follows the turn to its end. What it has shown can be shown again.
+    async fn run(mut self, chat: &Chat<'_>, signals: &mut Signals, output: &mut Output) -> TurnEnd {
+        let end = self.follow(chat, signals, output).await;
+        chat.results.add(&chat.session, self.view.take_results());
+        end
+    }
+
     async fn follow(
         &mut self,
         chat: &Chat<'_>,
@@ -180,6 +207,10 @@ impl<'a, 'e> ChatTurn<'a, 'e> {
                         continue;
                     }
                     step = self.turn.next() => step,
+                    () = self.view.due() => {
+                        self.view.tick(output);
+                        continue;
+                    }
                 },
             };
             match step {

@@ -150,10 +150,10 @@ impl Watch {
 
     /// Updates the conversations for completion.
     pub(super) async fn learn_sessions(&self, chat: &Chat<'_>) {
-        let found = sessions::latest(chat.surface, &chat.whom.agent, LATEST).await;
+        let found = sessions::latest(chat.surface, Some(&chat.whom.agent), LATEST).await;
         let entry = |row: Row| {
-            let about = row.label.or(row.derived_title).or(row.last_message_preview);
-            Entry::new(row.key, about.as_deref().unwrap_or_default())
+            let about = sessions::title(&row).unwrap_or_default();
+            Entry::new(row.key, &about)
         };
         self.vocabulary.learn_sessions(found.unwrap_or_default().into_iter().map(entry));
     }

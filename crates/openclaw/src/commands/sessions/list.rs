@@ -45,13 +45,13 @@ fn params(agent: Option<&str>, limit: u64) -> ListParams {
     }
 }
 
-/// Returns the latest conversations of an agent.
+/// Returns the latest conversations of an agent, or of all.
 pub(crate) async fn latest(
     surface: &dyn openclaw_protocol::Surface,
-    agent: &str,
+    agent: Option<&str>,
     limit: u64,
 ) -> Result<Vec<Row>, RequestError> {
-    let params = params(Some(agent), limit);
+    let params = params(agent, limit);
     let answer: ListResult = look::<rpc::SessionsList>(surface, params).await?;
     Ok(answer.sessions)
 }
@@ -62,14 +62,27 @@ pub(crate) fn rows(sessions: &[Row]) -> Vec<Vec<Cell>> {
 }
 
 fn row(session: &Row) -> Vec<Cell> {
-    let line = |text: &str| clean_line(Untrusted::new(text), TITLE_CHARS);
-    let titles = [&session.label, &session.derived_title, &session.last_message_preview];
-    let title = titles.into_iter().flatten().find(|title| !title.trim().is_empty());
+    let key = clean_line(Untrusted::new(&session.key), TITLE_CHARS);
     vec![
-        Cell::new(line(&session.key)).add_attribute(Attribute::Bold),
-        Cell::new(updated(session).map(ago).unwrap_or_default()),
-        Cell::new(title.map(|title| line(title)).unwrap_or_default()),
+        Cell::new(key).add_attribute(Attribute::Bold),
+        Cell::new(when(session).unwrap_or_default()),
+        Cell::new(title(session).unwrap_or_default()),
     ]
+}
+
+/// Returns the title of a conversation: the one it was given, or the beginning of its messages.
+pub(crate) fn title(session: &Row) -> Option<String> {
+    let Row { label, display_name, derived_title, last_message_preview, .. } = session;
+    let titles = [label, display_name, derived_title, last_message_preview];
+    let titles = titles.into_iter().flatten();
+    titles
+        .map(|title| clean_line(Untrusted::new(title), TITLE_CHARS))
+        .find(|title| !title.is_empty())
+}
+
+/// Formats the time of the last change, like [`ago`].
+pub(crate) fn when(session: &Row) -> Option<String> {
+    updated(session).map(ago)
 }
 
 /// Returns the time of the last change, in milliseconds since 1970.

@@ -14,7 +14,9 @@ use openclaw_protocol::sessions::{
 };
 use serde_json::json;
 
+use super::inquiry::is_yes;
 use super::link::{Link, with_records};
+use super::talk::Lines;
 use crate::cli::SessionsCommand;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -22,7 +24,7 @@ use crate::exit::Exit;
 use crate::output::{GOOD, Output, plural, printable};
 use crate::typed_ahead;
 
-pub(crate) use list::{latest, rows};
+pub(crate) use list::{latest, rows, title, when};
 
 /// Runs the subcommand.
 pub(crate) fn sessions(
@@ -78,7 +80,7 @@ async fn delete(
     find(link, key).await?;
     let question = format!("Delete the conversation {} and all its messages?", printable(key));
     let way_out = "use `--yes` to delete without confirmation";
-    if !yes && !agree(&question, way_out, edge, output)? {
+    if !yes && !agree_async(&question, way_out, edge, output).await? {
         output.line("Nothing was deleted.");
         return Ok(Exit::Failed);
     }
@@ -99,21 +101,44 @@ async fn delete(
     }
 }
 
-/// Asks the user a question; `way_out` is the hint if there is no terminal.
+/// Asks the user a question; `way_out` is the hint if there is no terminal. Blocks: for commands that
+/// do not handle signals.
 pub(super) fn agree(
     question: &str,
     way_out: &str,
     edge: &Edge,
     output: &mut Output,
 ) -> Result<bool, CommandError> {
+    ask(question, way_out, edge, output)?;
+    let mut answer = String::new();
+    let read = io::stdin().lock().read_line(&mut answer);
+    Ok(read.is_ok() && is_yes(&answer))
+}
+
+/// Like [`agree`], without blocking. Cancel-safe.
+async fn agree_async(
+    question: &str,
+    way_out: &str,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<bool, CommandError> {
+    ask(question, way_out, edge, output)?;
+    let answer = Lines::of_stdin().next().await;
+    Ok(answer.ok().flatten().is_some_and(|answer| is_yes(&answer)))
+}
+
+fn ask(
+    question: &str,
+    way_out: &str,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<(), CommandError> {
     if !edge.has_user() {
         return Err(CommandError::usage("no terminal to confirm on").hint(way_out));
     }
     typed_ahead::forget();
     output.prompt(&format!("{question} [y/N] "));
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer);
-    Ok(read.is_ok() && matches!(answer.trim().to_ascii_lowercase().as_str(), "y" | "yes"))
+    Ok(())
 }
 
 /// Formats a past time: "now", "5 min ago", "3 h ago", "2 days ago".

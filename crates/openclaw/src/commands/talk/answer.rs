@@ -158,6 +158,23 @@ impl TurnOutcome {
         Some(format!("the call `{}` was denied: {reason}", call.asked()))
     }
 
+    /// Describes the tokens that the turn used, and their cost; `None` if the provider reports none.
+    pub(crate) fn used(&self) -> Option<String> {
+        let usage = self.usage.as_ref()?;
+        let count = |key: &str| usage.get(key).and_then(Value::as_u64).unwrap_or(0);
+        let (input, output) = (count("inputTokens"), count("outputTokens"));
+        if input + output == 0 {
+            return None;
+        }
+        let cached = match count("cachedTokens") {
+            0 => String::new(),
+            cached => format!(" ({cached} cached)"),
+        };
+        let cost = usage.get("costUsd").and_then(Value::as_f64);
+        let cost = cost.map(|cost| format!(", ${cost:.4}")).unwrap_or_default();
+        Some(format!("{input} tokens in{cached}, {output} out{cost}"))
+    }
+
     /// Returns why there is no complete answer; `None` if there is one.
     pub(crate) fn trouble(&self) -> Option<String> {
         let words = match (self.ending, self.stop_reason.as_deref()) {

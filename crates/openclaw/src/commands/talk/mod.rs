@@ -21,7 +21,7 @@ pub(crate) use parts::{Message, Part};
 pub(crate) use servers::{is_starting, servers};
 pub(crate) use step::{EventFilter, TurnEvent};
 pub(crate) use turn::{JoinedRun, OutgoingMessage, Turn};
-pub(crate) use view::{CallFormatter, View};
+pub(crate) use view::{CallFormatter, ShownResult, View};
 pub(crate) use whom::ChatAgent;
 
 /// Returns a new unique key, for messages and sessions.

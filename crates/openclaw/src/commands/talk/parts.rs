@@ -72,7 +72,8 @@ impl Message {
 }
 
 impl Part {
-    fn of(value: &Value) -> Self {
+    /// Parses a part.
+    pub(crate) fn of(value: &Value) -> Self {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
         let kind = text("type").unwrap_or_default();
         match kind.as_str() {

@@ -4,7 +4,9 @@ use std::collections::VecDeque;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use openclaw_protocol::chat::{AbortParams, AbortResult, SendParams, SendResult, SendStatus};
+use openclaw_protocol::chat::{
+    AbortParams, AbortResult, Attachment, SendParams, SendResult, SendStatus,
+};
 use openclaw_protocol::sessions::{DescribeParams, DescribeResult, RunStatus};
 use openclaw_protocol::{Event, EventReceiver, Received, RequestError, Surface, ask, rpc};
 use tokio::time::sleep;
@@ -34,6 +36,7 @@ pub(crate) struct OutgoingMessage {
     pub(crate) timeout: Option<Duration>,
     /// The folder to work in; `None` for the agent's workspace.
     pub(crate) workspace: Option<PathBuf>,
+    pub(crate) attachments: Vec<Attachment>,
 }
 
 /// A running turn.
@@ -86,6 +89,7 @@ impl<'a> Turn<'a> {
                 .and_then(|folder| folder.into_os_string().into_string().ok()),
             idempotency_key: fresh_key(),
             suppress_command_interpretation: words.is_plain.then_some(true),
+            attachments: (!words.attachments.is_empty()).then_some(words.attachments),
             ..SendParams::default()
         };
         let SendResult { run_id, .. } = ask::<rpc::ChatSend>(surface, sent.clone()).await?;

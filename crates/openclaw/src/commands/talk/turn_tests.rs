@@ -100,6 +100,7 @@ async fn begin(surface: &Scripted) -> Turn<'_> {
         is_plain: false,
         timeout: None,
         workspace: None,
+        attachments: Vec::new(),
     };
     Turn::begin(surface, words).await.unwrap()
 }

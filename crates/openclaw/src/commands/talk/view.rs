@@ -1,19 +1,29 @@
 //! A turn on the screen: the streamed answer, and a few lines for every call.
 
 use std::io::IsTerminal as _;
+use std::time::{Duration, Instant};
 
 use openclaw_content::{Untrusted, clean_line};
+use serde_json::Value;
+use tokio::time::sleep;
 
 use super::answer::{TurnOutcome, TurnStatus};
 use super::call::{Call, Shown, cut_result};
-use super::parts::{Message, Part};
-use crate::fold::Flow;
+use super::parts::Part;
+use crate::markdown::Markdown;
 use crate::output::{BAD, FAINT, Output, STRONG, WARNING, plural, printable, said};
+use crate::pictures::PictureProtocol;
 
 /// The maximum length of a notice.
 const NOTICE_CHARS: usize = 400;
 /// The maximum length of a tool's name.
 const NAME_CHARS: usize = 80;
+
+/// The steps of the animation of a temporary line, and how long each is shown.
+const SPINNER: [&str; 10] = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+const TICK: Duration = Duration::from_millis(120);
+/// The duration of a turn is shown after this many seconds.
+const SHORT: u64 = 3;
 
 /// Formats calls as lines.
 pub(crate) struct CallFormatter;
@@ -67,15 +77,38 @@ pub(crate) struct View {
     is_terminal: bool,
     /// Whether lines can be erased.
     can_draw: bool,
-    /// Whether a temporary line is shown, which will be erased.
-    has_draft: bool,
+    /// A temporary line, which will be erased.
+    draft: Option<String>,
+    /// The number of times that the temporary line was redrawn.
+    ticks: usize,
+    began: Instant,
+    /// Whether the tokens that a turn used are shown.
+    pub(crate) shows_usage: bool,
+    /// How pictures of an answer are shown.
+    pub(crate) pictures: Option<PictureProtocol>,
     is_at_line_start: bool,
     /// The text since the last call, and the text right before that call.
     said: String,
     said_before: String,
-    flow: Flow,
-    /// An incomplete word, which is not shown yet if it could not be erased.
-    held: String,
+    markdown: Markdown,
+    /// The results with a number, for commands that refer to them.
+    numbered: Option<Numbered>,
+}
+
+/// Results that are numbered as they are shown.
+#[derive(Debug)]
+struct Numbered {
+    next: usize,
+    results: Vec<ShownResult>,
+}
+
+/// A result that was shown with a number.
+#[derive(Debug, Clone)]
+pub(crate) enum ShownResult {
+    /// A finished call.
+    Call(Box<Call>),
+    /// A picture or audio of an answer, as received.
+    Media(Value),
 }
 
 impl View {
@@ -83,56 +116,100 @@ impl View {
         Self {
             is_terminal: std::io::stdout().is_terminal(),
             can_draw,
-            has_draft: false,
+            draft: None,
+            ticks: 0,
+            began: Instant::now(),
+            shows_usage: false,
+            pictures: None,
             is_at_line_start: true,
             said: String::new(),
             said_before: String::new(),
-            flow: Flow::default(),
-            held: String::new(),
+            markdown: Markdown::default(),
+            numbered: None,
         }
+    }
+
+    /// Numbers the results, beginning with this number.
+    pub(crate) fn number_from(&mut self, next: usize) {
+        self.numbered = Some(Numbered { next, results: Vec::new() });
+    }
+
+    /// Removes the results that were numbered.
+    pub(crate) fn take_results(&mut self) -> Vec<ShownResult> {
+        self.numbered.as_mut().map(|it| std::mem::take(&mut it.results)).unwrap_or_default()
+    }
+
+    /// Returns the number of a result, to be shown behind it.
+    fn number(&mut self, result: ShownResult) -> String {
+        let Some(numbered) = &mut self.numbered else { return String::new() };
+        let number = numbered.next;
+        numbered.next += 1;
+        numbered.results.push(result);
+        format!(" {FAINT}#{number}{FAINT:#}")
     }
 
     /// Shows a temporary line while something is running.
     pub(crate) fn draft(&mut self, text: &str, output: &mut Output) {
         if self.can_draw {
             self.new_line(output);
-            let room = usize::from(output.width()).saturating_sub(2);
-            let text = clean_line(Untrusted::new(text), room);
-            output.prompt(&format!("{FAINT}{text}{FAINT:#}"));
-            self.has_draft = true;
+            self.draft = Some(text.to_owned());
+            self.draw(output);
         }
+    }
+
+    /// Waits until a temporary line has to be redrawn. Cancel-safe.
+    pub(crate) async fn due(&self) {
+        match self.draft {
+            Some(_) => sleep(TICK).await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Redraws a temporary line, with the next step of the animation.
+    pub(crate) fn tick(&mut self, output: &mut Output) {
+        self.ticks = self.ticks.wrapping_add(1);
+        self.draw(output);
+    }
+
+    fn draw(&mut self, output: &mut Output) {
+        let Some(text) = &self.draft else { return };
+        let took = match self.began.elapsed().as_secs() {
+            0..SHORT => String::new(),
+            seconds => format!(" · {seconds} s"),
+        };
+        let step = SPINNER[self.ticks % SPINNER.len()];
+        let room = usize::from(output.width()).saturating_sub(3 + took.chars().count());
+        let text = clean_line(Untrusted::new(text), room);
+        // Overwritten in place: erasing it first would flicker.
+        output.command("\r");
+        output.prompt(&format!("{FAINT}{step} {text}{took}{FAINT:#}"));
+        output.command("\u{1b}[K");
     }
 
     /// Shows that the model is thinking.
     pub(crate) fn thinking(&mut self, output: &mut Output) {
-        if self.is_at_line_start && !self.has_draft {
-            self.draft("…", output);
+        if self.is_at_line_start && self.draft.is_none() {
+            self.draft("thinking", output);
         }
     }
 
     /// Shows more of the answer.
     pub(crate) fn text(&mut self, text: &str, output: &mut Output) {
-        self.clear_draft(output);
         self.said.push_str(text);
-        if self.is_terminal {
-            self.held.push_str(&said(text).replace('\t', "    "));
-            let end = match self.can_draw {
-                true => self.held.len(),
-                false => self.held.rfind([' ', '\n']).map_or(0, |at| at + 1),
-            };
-            let rest = self.held.split_off(end);
-            let words = std::mem::replace(&mut self.held, rest);
-            self.words(&words, output);
-        } else {
-            output.prompt(&said(text));
-        }
-        if !text.is_empty() {
-            self.is_at_line_start = text.ends_with('\n');
-        }
+        let text = said(text);
+        let shown = match self.is_terminal {
+            true => self.markdown.push(&text.replace('\t', "    "), output.canvas()),
+            false => text,
+        };
+        self.write(&shown, output);
     }
 
-    fn words(&mut self, words: &str, output: &mut Output) {
-        output.command(&self.flow.push(words, usize::from(output.width())));
+    fn write(&mut self, shown: &str, output: &mut Output) {
+        if !shown.is_empty() {
+            self.clear_draft(output);
+            output.prompt(shown);
+            self.is_at_line_start = shown.ends_with('\n');
+        }
     }
 
     /// Replaces the answer so far.
@@ -141,7 +218,7 @@ impl View {
             self.note(&format!("{FAINT}(answering again){FAINT:#}"), output);
             self.said.clear();
         }
-        self.flow = Flow::default();
+        self.markdown = Markdown::default();
         self.text(text, output);
     }
 
@@ -151,20 +228,30 @@ impl View {
             self.said_before = std::mem::take(&mut self.said);
         }
         self.new_line(output);
-        self.flow = Flow::default();
+        self.markdown = Markdown::default();
         self.runs(call, output);
     }
 
     /// Shows a running call, with its progress.
     pub(crate) fn runs(&mut self, call: &Call, output: &mut Output) {
         let progress = call.progress.as_ref().map(|it| format!(" {}", it.words()));
-        self.draft(&format!("⚙ {} …{}", call.asked(), progress.unwrap_or_default()), output);
+        let words = format!("{}{}", call.asked(), progress.unwrap_or_default());
+        // A line that is only updated keeps its place.
+        match self.draft.as_mut() {
+            Some(draft) if call.progress.is_some() => {
+                *draft = words;
+                self.draw(output);
+            }
+            _ => self.draft(&words, output),
+        }
     }
 
     pub(crate) fn returned(&mut self, call: &Call, output: &mut Output) {
         self.said.clear();
-        for line in CallFormatter::call(call) {
-            self.line(&line, output);
+        let number = self.number(ShownResult::Call(Box::new(call.clone())));
+        for (at, line) in CallFormatter::call(call).into_iter().enumerate() {
+            let number = if at == 0 { number.as_str() } else { "" };
+            self.line(&format!("{line}{number}"), output);
         }
     }
 
@@ -195,8 +282,25 @@ impl View {
         output.flush();
     }
 
-    /// Finishes the turn: shows the missing part of the answer, and the error.
+    /// Finishes the turn: shows the missing part of the answer, what it used, and the error.
     pub(crate) fn over(&mut self, answer: &TurnOutcome, output: &mut Output) {
+        self.complete(answer, output);
+        if answer.is_empty() {
+            self.note(&format!("{FAINT}(the model returned an empty answer){FAINT:#}"), output);
+        }
+        if let Some(used) = answer.used().filter(|_| self.shows_usage) {
+            self.note(&format!("{FAINT}· {used}{FAINT:#}"), output);
+        }
+        if let Some(trouble) = answer.trouble() {
+            let style = if answer.ending == TurnStatus::Cancelled { FAINT } else { BAD };
+            let trouble = printable(&trouble).into_owned();
+            self.note(&format!("{style}✗ {trouble}{style:#}"), output);
+        }
+        output.flush();
+    }
+
+    /// Shows the missing part of the answer.
+    pub(crate) fn complete(&mut self, answer: &TurnOutcome, output: &mut Output) {
         self.clear_draft(output);
         match MissingText::in_turn(&self.said, &self.said_before, answer) {
             MissingText::Nothing => {}
@@ -208,39 +312,34 @@ impl View {
             }
         }
         self.new_line(output);
-        let content = serde_json::json!({ "content": answer.content });
-        for part in Message::of(&content).unwrap_or_default().parts {
-            if let Part::Media { mime_type, bytes } = part {
+        for value in answer.content.as_array().into_iter().flatten() {
+            if let Part::Media { mime_type, bytes } = Part::of(value) {
                 let mime_type = clean_line(Untrusted::new(&mime_type), 40);
+                let number = self.number(ShownResult::Media(value.clone()));
+                let data = value.get("data").and_then(Value::as_str).unwrap_or_default();
+                let picture = self.pictures.and_then(|it| it.sequence(&mime_type, data));
+                if let Some(picture) = picture {
+                    output.command(&picture);
+                }
                 let words = format!("[{mime_type}, about {bytes} bytes]");
-                self.line(&format!("{FAINT}{words}{FAINT:#}"), output);
+                self.line(&format!("{FAINT}{words}{FAINT:#}{number}"), output);
             }
         }
-        if answer.is_empty() {
-            self.note(&format!("{FAINT}(the model returned an empty answer){FAINT:#}"), output);
-        }
-        if let Some(trouble) = answer.trouble() {
-            let style = if answer.ending == TurnStatus::Cancelled { FAINT } else { BAD };
-            let trouble = printable(&trouble).into_owned();
-            self.note(&format!("{style}✗ {trouble}{style:#}"), output);
-        }
-        output.flush();
     }
 
     /// Starts a new line unless the cursor is at the start of one.
     pub(crate) fn new_line(&mut self, output: &mut Output) {
         self.clear_draft(output);
-        let held = std::mem::take(&mut self.held);
-        self.words(&held, output);
+        let rest = self.markdown.finish(output.canvas());
+        self.write(&rest, output);
         if !self.is_at_line_start {
             output.line("");
             self.is_at_line_start = true;
         }
-        self.flow.begin_line();
     }
 
     fn clear_draft(&mut self, output: &mut Output) {
-        if std::mem::take(&mut self.has_draft) {
+        if self.draft.take().is_some() {
             output.command("\r\x1b[2K");
         }
     }

@@ -17,7 +17,6 @@ const OFFLINE: &str = "offline";
 pub(crate) struct ChatAgent {
     pub(crate) agent: String,
     pub(crate) model: String,
-    pub(crate) fallbacks: Vec<String>,
     /// Its workspace.
     pub(crate) workspace: Option<String>,
     /// Whether the user named this agent explicitly.
@@ -46,13 +45,11 @@ impl ChatAgent {
     }
 
     fn new(agent: &Agent, is_asked_for: bool) -> Self {
-        let model = agent.model.clone();
-        let primary = model.as_ref().and_then(|model| model.primary.clone());
+        let primary = agent.model.as_ref().and_then(|model| model.primary.clone());
         Self {
             agent: agent.id.clone(),
             workspace: agent.workspace.clone(),
             model: primary.unwrap_or_else(|| OFFLINE.to_owned()),
-            fallbacks: model.and_then(|model| model.fallbacks).unwrap_or_default(),
             is_asked_for,
         }
     }
