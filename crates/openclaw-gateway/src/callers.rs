@@ -30,7 +30,7 @@ const FOLLOWED: usize = 256;
 pub(crate) struct Callers {
     connected: Mutex<BTreeMap<u64, Arc<Connected>>>,
     next: AtomicU64,
-    /// Incremented when a caller connects or disconnects.
+    /// Incremented when a caller connects or disconnects, or cannot answer a question.
     moves: watch::Sender<u64>,
 }
 
@@ -68,6 +68,12 @@ impl Connected {
     /// Whether it may approve calls.
     pub(crate) fn decides(&self) -> bool {
         Scope::Approvals.is_in(&self.who.scopes)
+    }
+
+    /// Whether it may approve calls of a session.
+    pub(crate) fn decides_in(&self, session: Option<&str>) -> bool {
+        let is_limited = self.who.caps.iter().any(|cap| cap == caps::OWN_APPROVALS);
+        self.decides() && (!is_limited || session.is_some_and(|session| self.hears_of(session)))
     }
 
     /// Whether it answers servers' elicitations for one of these sessions.
@@ -111,23 +117,32 @@ impl Callers {
             follows_all: AtomicBool::new(false),
         });
         self.lock().insert(id, Arc::clone(&connected));
-        self.moves.send_modify(|moves| *moves += 1);
+        self.changed();
         connected
     }
 
     fn remove(&self, id: u64) {
         self.lock().remove(&id);
+        self.changed();
+    }
+
+    /// Has those who wait for a change of the callers look again.
+    pub(crate) fn changed(&self) {
         self.moves.send_modify(|moves| *moves += 1);
     }
 
-    /// Waits until no caller that may approve calls has been connected for `for_long`.
-    pub(crate) async fn without_deciders(&self, for_long: Duration) {
-        let some_decide = |_: &u64| self.lock().values().any(|caller| caller.decides());
+    /// Waits until no caller for which `decides` holds has been connected for some time.
+    pub(crate) async fn without_deciders(
+        &self,
+        decides: impl Fn(&Connected) -> bool,
+        for_long: impl Fn() -> Duration,
+    ) {
+        let some_decide = |_: &u64| self.lock().values().any(|caller| decides(caller));
         let mut moves = self.moves.subscribe();
         loop {
             // The sender is owned by `self` and cannot be dropped.
             let _ = moves.wait_for(|moves| !some_decide(moves)).await;
-            if timeout(for_long, moves.wait_for(some_decide)).await.is_err() {
+            if timeout(for_long(), moves.wait_for(some_decide)).await.is_err() {
                 return;
             }
         }
@@ -157,11 +172,16 @@ impl Callers {
         self.tell(name, payload, |caller| caller.hears_of(session));
     }
 
-    /// Sends an event to the callers that may approve calls. Returns their number.
-    pub(crate) fn tell_deciders(&self, name: &'static str, payload: &impl Serialize) -> usize {
-        let asked = self.lock().values().filter(|caller| caller.decides()).count();
+    /// Sends an event to the callers that may approve calls of a session. Returns their number.
+    pub(crate) fn tell_deciders(
+        &self,
+        session: Option<&str>,
+        name: &'static str,
+        payload: &impl Serialize,
+    ) -> usize {
+        let asked = self.lock().values().filter(|caller| caller.decides_in(session)).count();
         if asked > 0 {
-            self.tell(name, payload, Connected::decides);
+            self.tell(name, payload, |caller| caller.decides_in(session));
         }
         asked
     }

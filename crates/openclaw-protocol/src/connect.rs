@@ -14,6 +14,8 @@ pub mod caps {
     pub const TOOL_EVENTS: &str = "tool-events";
     /// Lets a user answer elicitations of MCP servers. Ours.
     pub const ELICITATION: &str = "mcp-elicitation";
+    /// Decides only about approvals in sessions that it follows. Ours.
+    pub const OWN_APPROVALS: &str = "own-approvals";
 }
 
 /// Payload of the event `connect.challenge`, the first message of a gateway.

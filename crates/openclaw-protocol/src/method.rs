@@ -179,6 +179,7 @@ methods! {
     NodeInvokeProgress "node.invoke.progress" Node (tools::InvokeProgressParams) -> tools::InvokeResultReceived,
     ApprovalsList "approvals.list" Approvals (approvals::ListParams) -> approvals::ListResult,
     ApprovalsRespond "approvals.respond" Approvals (approvals::RespondParams) -> approvals::RespondResult,
+    ApprovalsPass "approvals.pass" Approvals (approvals::PassParams) -> approvals::PassResult,
     QuestionList "question.list" Questions (approvals::AnyParams) -> approvals::QuestionsResult,
     PluginApprovalList "plugin.approval.list" Approvals (approvals::AnyParams) -> Vec<Box<RawValue>>,
     McpServers "mcp.servers" Read (mcp::ServersParams) -> mcp::ServersResult,

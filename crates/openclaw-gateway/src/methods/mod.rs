@@ -142,6 +142,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         }
         Request::ApprovalsList(it) => Response::ApprovalsList(approvals::list(asked, it)?),
         Request::ApprovalsRespond(it) => Response::ApprovalsRespond(approvals::respond(asked, it)?),
+        Request::ApprovalsPass(it) => Response::ApprovalsPass(approvals::pass(asked, it)?),
         Request::QuestionList(_) => Response::QuestionList(QuestionsResult::default()),
         Request::PluginApprovalList(_) => Response::PluginApprovalList(Vec::new()),
         Request::McpServers(it) => Response::McpServers(mcp::servers(asked, it)?),
