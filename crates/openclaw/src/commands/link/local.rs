@@ -97,7 +97,7 @@ pub(crate) fn setup(
         environment,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         // Whether servers are told during the handshake that elicitation is supported.
-        people: need.role() == Role::Chatting,
+        people: matches!(need.role(), Role::Chatting | Role::Asking),
         prepare: if is_one_command { Prepare::OnUse } else { Prepare::AtStart },
     })
 }

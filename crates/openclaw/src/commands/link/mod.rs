@@ -68,6 +68,8 @@ pub(crate) struct Servers {
 pub(crate) enum Role {
     /// The user can approve calls and answer elicitations.
     Chatting,
+    /// Like `Chatting`, for the sessions that the client follows only.
+    Asking,
     /// The user can approve calls.
     User,
     /// No user is present: a request for approval would only time out.
@@ -77,18 +79,23 @@ pub(crate) enum Role {
 impl Role {
     /// Returns the scopes to request, out of all.
     fn scopes(self, mut all: Vec<String>) -> Vec<String> {
-        if self == Self::Script {
-            // The admin scope includes approvals.
-            let asked = [Scope::Admin.name(), Scope::Approvals.name()];
-            all.retain(|scope| !asked.contains(&Some(scope.as_str())));
-        }
+        // The admin scope includes approvals.
+        let not_needed: &[Scope] = match self {
+            Self::Chatting | Self::User => &[],
+            Self::Asking => &[Scope::Admin],
+            Self::Script => &[Scope::Admin, Scope::Approvals],
+        };
+        all.retain(|scope| !not_needed.iter().any(|it| it.name() == Some(scope.as_str())));
         all
     }
 
     /// Returns the capabilities to announce, in addition to the usual ones.
     fn caps(self, mut usual: Vec<String>) -> Vec<String> {
-        if self == Self::Chatting {
+        if matches!(self, Self::Chatting | Self::Asking) {
             usual.push(caps::ELICITATION.to_owned());
+        }
+        if self == Self::Asking {
+            usual.push(caps::OWN_APPROVALS.to_owned());
         }
         usual
     }
