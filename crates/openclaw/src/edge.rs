@@ -10,6 +10,7 @@ use openclaw_config::{
     Config, LoadEnvironment, Loaded, NoHome, PROGRAM_VARIABLE, Paths, url_credentials,
 };
 use openclaw_mcp::process::guard::GuardCommand;
+use openclaw_mcp::process::launch::STARTED_FROM;
 use openclaw_mcp_server::PdfReader;
 use openclaw_oauth::browser::BrowserEnvironment;
 use openclaw_oauth::store::KeyOptions;
@@ -29,6 +30,12 @@ const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 /// The highest limit of servers and tools of an editor's session, as in the configuration.
 const MAX_EDITOR_LIMIT: usize = 1_000;
 
+/// The path that a configuration is compared by.
+fn identity(file: &Path) -> String {
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    file.to_string_lossy().into_owned()
+}
+
 /// The environment of this process.
 pub(crate) struct Edge {
     pub(crate) redactor: Redactor,
@@ -47,6 +54,29 @@ impl Edge {
 
     pub(crate) fn environment(&self) -> Environment {
         Environment::new(variable)
+    }
+
+    /// The environment for servers of a configuration, which they can tell it by.
+    pub(crate) fn environment_of(&self, paths: &Paths) -> Environment {
+        let file = identity(&paths.config);
+        Environment::new(move |name| match name {
+            STARTED_FROM => Some(file.clone()),
+            _ => variable(name),
+        })
+    }
+
+    /// Checks that this process is not a server of this configuration: it would start all of its
+    /// servers, and thus itself, without end.
+    ///
+    /// # Errors
+    /// If it is.
+    pub(crate) fn check_not_own_server(&self, paths: &Paths) -> Result<(), CommandError> {
+        if variable(STARTED_FROM) != Some(identity(&paths.config)) {
+            return Ok(());
+        }
+        let file = paths.config.display();
+        Err(CommandError::failed(format!("started as a server of its own configuration, {file}"))
+            .hint("remove the entry from `mcp.servers`, or give it another file with `--config`"))
     }
 
     /// Resolves the secrets that a configuration refers to.

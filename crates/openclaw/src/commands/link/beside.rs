@@ -151,6 +151,7 @@ impl Beside<'_> {
         if let Some(options) = usable_options(paths, need, edge, output).await {
             return Ok(Found::Remote(Box::new(options)));
         }
+        edge.check_not_own_server(paths)?;
         let setup = setup(config, need, paths, edge, output)?;
         let gateway = Gateway::start(setup).await.map_err(|error| cannot_start(&error))?;
         gateway.notes().iter().for_each(|note| output.warning(note));
