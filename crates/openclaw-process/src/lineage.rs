@@ -37,7 +37,7 @@ pub(crate) struct Mark(String);
 
 impl Mark {
     pub(crate) fn fresh() -> Self {
-        let mut random = [0; 16];
+        let mut random = [0; 8];
         let filled = getrandom::fill(&mut random);
         Self(filled.map_or_else(|_| String::new(), |()| hex(&random)))
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use futures_util::FutureExt as _;
 use openclaw_config::{Config, ToolNaming};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::library::PromptCommand;
@@ -15,12 +16,11 @@ use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
-use openclaw_protocol::mcp::ServersParams;
-use openclaw_protocol::{Received, ask, names, rpc};
+use openclaw_protocol::mcp::servers_settled;
 use openclaw_tools::{CallContext, CallOptions, Content, ToolSource as _, Watcher};
 use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::timeout;
 
 pub(crate) use self::entry::Entry;
@@ -240,32 +240,10 @@ impl Session {
                 servers.fleet.tried().await;
             }
         };
-        let _ = timeout(self.patience, async { tokio::join!(own, self.gateway_settled()) }).await;
+        let of_gateway = servers_settled(&*self.surface, Some(&self.agent), self.patience);
+        tokio::join!(timeout(self.patience, own).map(drop), of_gateway);
         self.lend().await;
         self.report_failures();
-    }
-
-    /// Waits until no server of the gateway is starting any more.
-    async fn gateway_settled(&self) {
-        let mut events = self.surface.events();
-        loop {
-            let params = ServersParams { agent_id: Some(self.agent.clone()) };
-            let Ok(answer) = ask::<rpc::McpServers>(&*self.surface, params).await else { return };
-            let is_starting = |raw: &RawValue| {
-                let status = serde_json::from_str::<ServerStatus>(raw.get());
-                status.is_ok_and(|status| status.state == ServerState::Connecting)
-            };
-            if !answer.servers.iter().any(|raw| is_starting(raw)) {
-                return;
-            }
-            loop {
-                match events.next().await {
-                    Some(Received::Event(event)) if event.event != names::MCP_SERVER => {}
-                    Some(_) => break,
-                    None => return,
-                }
-            }
-        }
     }
 
     /// Lends the tools whenever the servers change.
@@ -275,6 +253,8 @@ impl Session {
         let _ = timeout(self.patience, servers.fleet.tried()).await;
         let mut prompts = 0;
         loop {
+            // What has happened so far is part of what is looked at now.
+            while !matches!(events.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
             self.lend().await;
             self.report_failures();
             let now = servers.prompts().len();

@@ -55,7 +55,11 @@ pub(super) async fn deliver(
         }
         Line::ToRmcp(..) | Line::Nameless(_) | Line::Other => {
             let when_full = if waiters.is_rmcp_there() { WhenFull::Wait } else { WhenFull::Drop };
-            to_rmcp.send(line, when_full, waiters.skipped()).await.map(|()| None)
+            to_rmcp.send(line, when_full, waiters.skipped()).await?;
+            // What a server says before the result of a call, such as a log message, is handled
+            // before the result is delivered: `rmcp` gets its turn first.
+            tokio::task::yield_now().await;
+            Ok(None)
         }
         Line::Batch(messages) => {
             let mut found = None;

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use openclaw_acp::{Options, ServerSetup, serve};
 use openclaw_mcp::call::bridge::CallServices;
+use openclaw_mcp_server::hub::stdio;
 
 use super::link::{self, Beside, Need, Role, keep};
 use crate::cli::AcpArgs;
@@ -45,7 +46,8 @@ pub(crate) fn acp(
             version: env!("CARGO_PKG_VERSION").to_owned(),
         };
         async {
-            let served = serve(options, tokio::io::stdin(), tokio::io::stdout()).await;
+            let (input, out) = stdio();
+            let served = serve(options, input, out).await;
             served.map_err(|error| error.to_string())
         }
     })
