@@ -24,6 +24,8 @@ use crate::socket::{Caller, Endpoint};
 const EVENTS: usize = 512;
 /// Sessions a caller follows individually; beyond that it follows all.
 const FOLLOWED: usize = 256;
+/// The beginning of the keys of callers' own sessions. The keys of all others name an agent.
+const OWN_SESSION: &str = "caller:";
 
 /// All connected callers.
 #[derive(Debug, Default)]
@@ -70,25 +72,35 @@ impl Connected {
         Scope::Approvals.is_in(&self.who.scopes)
     }
 
-    /// Whether it may approve calls of a session.
+    /// Whether it shows requests for approval in this session, and may answer them.
     pub(crate) fn decides_in(&self, session: Option<&str>) -> bool {
-        let is_limited = self.who.caps.iter().any(|cap| cap == caps::OWN_APPROVALS);
-        self.decides() && (!is_limited || session.is_some_and(|session| self.hears_of(session)))
+        let sees = || !self.has(caps::OWN_APPROVALS) || session.is_some_and(|it| self.hears_of(it));
+        self.decides() && sees()
+    }
+
+    /// Whether it shows servers' questions in this session.
+    fn sees_questions_of(&self, session: &str) -> bool {
+        let sees_all = || self.has(caps::ALL_QUESTIONS) && !session.starts_with(OWN_SESSION);
+        self.hears_of(session) || sees_all()
     }
 
     /// Whether it answers servers' elicitations for one of these sessions.
     fn answers_for(&self, sessions: &[String]) -> bool {
-        self.can_be_asked() && sessions.iter().any(|session| self.hears_of(session))
+        self.can_be_asked() && sessions.iter().any(|session| self.sees_questions_of(session))
     }
 
     /// Whether it supports elicitations.
     pub(crate) fn can_be_asked(&self) -> bool {
-        self.decides() && self.who.caps.iter().any(|cap| cap == caps::ELICITATION)
+        self.decides() && self.has(caps::ELICITATION)
+    }
+
+    fn has(&self, capability: &str) -> bool {
+        self.who.caps.iter().any(|cap| cap == capability)
     }
 
     /// The key of a session that belongs to this caller alone, for calls outside any other session.
     pub(crate) fn own_session(&self) -> String {
-        format!("caller:{}", self.id)
+        format!("{OWN_SESSION}{}", self.id)
     }
 
     /// Sends it an event.
@@ -172,7 +184,7 @@ impl Callers {
         self.tell(name, payload, |caller| caller.hears_of(session));
     }
 
-    /// Sends an event to the callers that may approve calls of a session. Returns their number.
+    /// Sends an event to the callers that show approvals of a session. Returns their number.
     pub(crate) fn tell_deciders(
         &self,
         session: Option<&str>,
@@ -186,9 +198,9 @@ impl Callers {
         asked
     }
 
-    /// Whether a caller that may approve calls follows a session.
+    /// Whether a caller that may approve calls shows servers' questions in a session.
     pub(crate) fn has_decider(&self, session: &str) -> bool {
-        self.lock().values().any(|caller| caller.decides() && caller.hears_of(session))
+        self.lock().values().any(|caller| caller.decides() && caller.sees_questions_of(session))
     }
 
     /// Ids of the callers that answer elicitations for one of these sessions.

@@ -10,6 +10,7 @@ use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp_server::hub::Hub;
 use openclaw_mcp_server::hub::asks::Asks;
 use openclaw_mcp_server::hub::http::HubHttp;
+use openclaw_protocol::config::Issue;
 use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
 use openclaw_protocol::health::Health;
 use openclaw_protocol::mcp::ServerEvent;
@@ -45,6 +46,8 @@ pub struct Gateway {
     pub(crate) config_file: PathBuf,
     pub(crate) state: PathBuf,
     pub(crate) load: Arc<dyn Fn() -> Loaded + Send + Sync>,
+    /// Why the configuration on disk is not the active one.
+    pub(crate) rejected: ArcSwap<Vec<Issue>>,
     /// Serializes configuration changes.
     pub(crate) changing: Mutex<()>,
     pub(crate) active: ArcSwap<ActiveConfig>,
@@ -139,6 +142,7 @@ impl Gateway {
                 config_file,
                 state,
                 load,
+                rejected: ArcSwap::default(),
                 changing: Mutex::new(()),
                 active: ArcSwap::from_pointee(ActiveConfig::new(
                     config,

@@ -47,6 +47,17 @@ impl Gateway {
     /// read, to detect later changes.
     async fn take_over(&self) -> (Result<Changes, Vec<Issue>>, Option<Vec<ReadFile>>) {
         let _changing = self.changing.lock().await;
+        let (applied, files) = self.apply().await;
+        let issues = applied.as_ref().err().cloned().unwrap_or_default();
+        let is_repaired = issues.is_empty() && !self.rejected.load().is_empty();
+        self.rejected.store(Arc::new(issues));
+        if is_repaired {
+            tracing::info!("the configuration is valid again");
+        }
+        (applied, files)
+    }
+
+    async fn apply(&self) -> (Result<Changes, Vec<Issue>>, Option<Vec<ReadFile>>) {
         let load = Arc::clone(&self.load);
         let Ok(loaded) = tokio::task::spawn_blocking(move || load()).await else {
             let message = "cannot read the configuration".to_owned();

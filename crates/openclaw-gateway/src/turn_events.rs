@@ -140,6 +140,17 @@ impl TurnEvents {
         self.chat(ChatState::Delta { message: None, delta_text, replace: None, usage: None });
     }
 
+    /// Reports the start, with the message: the sender may be another client.
+    pub(crate) fn started(&self, message: &str) {
+        let data = json!({
+            "phase": "start",
+            "startedAt": now_ms(),
+            "sessionKey": self.session,
+            "message": shown(message),
+        });
+        self.agent("lifecycle", data);
+    }
+
     pub(crate) fn answered(&self, answer: &TurnResult) {
         let message = message(&answer.text, &answer.parts);
         let (usage, stop) = (usage(answer.usage), answer.ended.name().to_owned());

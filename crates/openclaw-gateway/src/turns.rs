@@ -45,7 +45,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
         wanted.run.over(SendStatus::Error);
         return turn_events.aborted("", Ended::Cancelled.name());
     };
-    turn_events.agent("lifecycle", json!({ "phase": "start", "startedAt": now_ms() }));
+    turn_events.started(&text_of(&wanted.message));
     let answer = AssertUnwindSafe(in_time(&gateway, &wanted, &turn_events)).catch_unwind();
     let answer = tokio::select! {
         biased;
@@ -81,6 +81,12 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
             failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
         }
     }
+}
+
+/// The text of a message.
+fn text_of(message: &[Part]) -> String {
+    let texts = message.iter().filter_map(Part::as_text).map(Text::expose);
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 /// The status for a message that is sent again; `None` stands for a turn that panicked.

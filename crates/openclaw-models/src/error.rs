@@ -30,7 +30,10 @@ pub enum ModelError {
         message: String,
     },
     /// The account has no credit or quota left.
-    #[error("the account at the model provider `{provider}` has no credit left{}", quoted(message))]
+    #[error(
+        "the account at the model provider `{provider}` has no credit or quota left{}",
+        quoted(message)
+    )]
     OutOfCredit {
         /// The provider's id.
         provider: String,

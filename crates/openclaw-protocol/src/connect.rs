@@ -14,7 +14,11 @@ pub mod caps {
     pub const TOOL_EVENTS: &str = "tool-events";
     /// Lets a user answer elicitations of MCP servers. Ours.
     pub const ELICITATION: &str = "mcp-elicitation";
-    /// Decides only about approvals in sessions that it follows. Ours.
+    /// Shows the questions of MCP servers in all sessions, also in turns of other clients; otherwise
+    /// only those of the sessions that it follows. Ours.
+    pub const ALL_QUESTIONS: &str = "all-questions";
+    /// Shows requests for approval only of the sessions that it follows; otherwise of all. A
+    /// request that no client shows is denied at once. Ours.
     pub const OWN_APPROVALS: &str = "own-approvals";
 }
 

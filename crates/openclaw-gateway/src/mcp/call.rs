@@ -39,6 +39,7 @@ const EVERYTHING: CallOptions<'_> = CallOptions {
     watcher: None,
     deadline: None,
     everything: true,
+    unlimited: true,
     max_chars: None,
     permission: PermissionMode::Configured,
     relay: None,

@@ -74,7 +74,9 @@ pub(super) async fn send(
             let mut message = match said {
                 Some(Said::Done(text)) => {
                     run.over(SendStatus::Ok);
-                    TurnEvents::new(&gateway, &run, service.config.id.as_str()).said(&text);
+                    let events = TurnEvents::new(&gateway, &run, service.config.id.as_str());
+                    events.started(&params.message);
+                    events.said(&text);
                     return;
                 }
                 Some(Said::Turn(parts)) => parts,

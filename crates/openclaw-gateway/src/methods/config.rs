@@ -28,13 +28,14 @@ pub(super) fn get(asked: &RequestContext<'_>, GetParams {}: GetParams) -> GetRes
         .collect();
     let shown = json!({ "settings": config.origins, "agents": agents });
     let file = config.file.as_deref().unwrap_or(&asked.gateway.config_file);
+    let issues = asked.gateway.rejected.load().to_vec();
     GetResult {
         path: file.display().to_string(),
         exists: config.file.is_some(),
-        valid: true,
+        valid: issues.is_empty(),
         config: to_raw_value(&shown).unwrap_or_default(),
         hash: None,
-        issues: Vec::new(),
+        issues,
     }
 }
 

@@ -152,7 +152,7 @@ pub(super) async fn invoke(
         session,
         who: &who,
         consent,
-        options: CallOptions::default(),
+        options: CallOptions { unlimited: is_confirmed, ..CallOptions::default() },
         begun: None,
     };
     let call = Call::new(&params.name, &*arguments);

@@ -25,7 +25,7 @@ pub(super) enum Refusal {
     #[error("too many sampling requests are waiting for a user's approval")]
     TooManyWait,
     /// The rate limit is exceeded.
-    #[error("rate limited: {limit} sampling requests a minute are allowed; retry in {} s", whole_seconds(*.after))]
+    #[error("rate limited: {limit} sampling requests a minute are allowed (`sampling.requestsPerMinute`); retry in {} s", whole_seconds(*.after))]
     RateLimited {
         /// Allowed requests per minute.
         limit: u32,

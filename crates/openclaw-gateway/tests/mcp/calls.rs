@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::support::{
-    LONG, Place, ask, caller, caller_with, config, entry, refused, request, running, stop,
+    LONG, Place, ask, caller, caller_with, config, entry, refused, request, running, say, stop,
 };
 
 #[tokio::test]
@@ -38,6 +38,28 @@ async fn a_tool_is_called_by_either_of_its_names_and_its_answer_is_not_cut() {
     assert!(text.starts_with("This is output from MCP server 'a'."), "{text}");
     let sum = json!({ "tool": "mcp_a_add", "args": { "a": 2, "b": 3 } });
     assert_eq!(ask(&me, "mcp.call", sum).await["structuredContent"], json!({ "sum": 5 }));
+    stop(gateway).await;
+}
+
+#[tokio::test]
+async fn the_rate_limit_is_for_agents_and_not_for_direct_calls() {
+    let mut server = entry(&Script::new());
+    server["rateLimit"] = json!(2);
+    server["approval"] = json!("never");
+    let (_place, gateway, me) = running(&config(&json!({ "a": server }))).await;
+    for _ in 0..5 {
+        let call = json!({ "tool": "mcp_a_echo", "args": { "text": "hi" } });
+        assert_eq!(ask(&me, "mcp.call", call).await["isError"], false);
+        let call = json!({ "name": "mcp_a_echo", "args": { "text": "hi" }, "confirm": true });
+        assert_eq!(ask(&me, "tools.invoke", call).await["ok"], true);
+    }
+    let call = "/call mcp_a_echo {\"text\":\"hi\"}";
+    for _ in 0..2 {
+        let said = say(&me, call).await;
+        assert!(!said.contains("Too many calls"), "direct calls do not count: {said}");
+    }
+    let said = say(&me, call).await;
+    assert!(said.contains("Too many calls to MCP server 'a' (`rateLimit` in its entry)"), "{said}");
     stop(gateway).await;
 }
 

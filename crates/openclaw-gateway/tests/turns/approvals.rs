@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use openclaw_protocol::connect::caps;
 use openclaw_testkit::{Script, TestServer, Tool};
 use serde_json::{Value, json};
 
 use tokio::time::timeout;
 
+use crate::common::ALL_SCOPES;
 use crate::support::{KEY, LONG, Place, Someone, config, entry, entry_with, text};
 
 const CALL: &str = "/call mcp_x_add {\"a\":2,\"b\":3}";
@@ -90,6 +92,31 @@ async fn all_approvers_are_asked_whatever_they_follow() {
     elsewhere.ask("approvals.respond", answer).await.unwrap();
     assert_eq!(writer.end_of("r").await["state"], "final");
     assert!(result(&writer).await.contains('5'));
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_request_that_no_client_shows_is_denied_at_once() {
+    let place = asking(&json!({}));
+    let gateway = place.start().await;
+    let mut script = Someone::with(&gateway, &["read", "write"]);
+    // It may approve calls, but shows only the requests of its own session.
+    let mut elsewhere = Someone::who(&gateway, &ALL_SCOPES, &[caps::OWN_APPROVALS]);
+    let other = json!({ "sessionKey": "agent:main:other" });
+    elsewhere.ask("chat.history", other).await.unwrap();
+    script.send(KEY, "r1", CALL).await;
+    assert_eq!(script.end_of("r1").await["state"], "final");
+    assert!(result(&script).await.contains("no user answered"));
+    let heard = elsewhere.heard_so_far();
+    assert!(!heard.iter().any(|(name, _)| name.starts_with("approval")), "{heard:?}");
+    // It follows the session now, and is asked.
+    elsewhere.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    script.send(KEY, "r2", CALL).await;
+    let asked = elsewhere.hear_of("approval.requested").await;
+    let answer = json!({ "id": asked["id"], "decision": "allow-once" });
+    elsewhere.ask("approvals.respond", answer).await.unwrap();
+    assert_eq!(script.end_of("r2").await["state"], "final");
+    assert!(result(&script).await.contains('5'));
     gateway.stop(Duration::ZERO).await;
 }
 

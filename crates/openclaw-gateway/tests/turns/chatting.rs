@@ -27,6 +27,10 @@ async fn a_message_becomes_events_in_order_an_answer_and_history() {
         .map(|it| it["data"]["phase"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(phases, ["start", "start", "result", "end"]);
+    // For other clients of the session: they have not sent the message.
+    let begun = &told("agent").into_iter().find(|it| it["stream"] == "lifecycle").unwrap()["data"];
+    assert_eq!(begun["sessionKey"], KEY);
+    assert_eq!(begun["message"], "/call mcp_x_add {\"a\":2,\"b\":3}");
     let result = told("agent").into_iter().find(|it| it["data"]["phase"] == "result").unwrap();
     let data = &result["data"];
     assert_eq!((&data["name"], &data["isError"]), (&json!("mcp_x_add"), &json!(false)));

@@ -165,6 +165,34 @@ async fn without_a_client_that_can_answer_it_is_declined_at_once() {
 }
 
 #[tokio::test]
+async fn a_client_that_shows_all_questions_answers_for_turns_of_others() {
+    let place = asking(Script::new().legacy(), Ask::Elicitation);
+    let gateway = place.start().await;
+    let caps = [caps::ELICITATION, caps::ALL_QUESTIONS];
+    let mut watcher = Someone::who(&gateway, &["read", "write", "approvals"], &caps);
+    let mut script = Someone::with(&gateway, &["read", "write"]);
+    script.send(KEY, "r", CALL).await;
+    let asked = watcher.hear_of(REQUESTED).await;
+    assert_eq!(asked["sessionKeys"], json!([KEY]));
+    let answer = json!({ "id": asked["id"], "action": "accept", "content": { "name": "Ada" } });
+    watcher.ask(RESPOND, answer).await.unwrap();
+    assert!(told(&mut script, "r").await.contains("Ada"));
+    // A question during a direct call of another client is that client's alone.
+    let other = Someone::answering(&gateway);
+    let surface = Arc::clone(&other.surface);
+    let args = json!({ "tool": "mcp_x_echo", "args": { "text": "hi" }, "timeoutMs": 60_000 });
+    let args = serde_json::value::to_raw_value(&args).unwrap();
+    let calling = tokio::spawn(async move { surface.request("mcp.call", Some(args)).await });
+    let mut other = other;
+    let asked = other.hear_of(REQUESTED).await;
+    other.ask(RESPOND, json!({ "id": asked["id"], "action": "decline" })).await.unwrap();
+    timeout(LONG, calling).await.unwrap().unwrap().unwrap();
+    let heard = watcher.heard_so_far();
+    assert!(!heard.iter().any(|(name, _)| name == REQUESTED), "{heard:?}");
+    stop(&gateway).await;
+}
+
+#[tokio::test]
 async fn when_all_asked_clients_have_left_the_call_continues() {
     for script in eras() {
         let place = asking(script, Ask::Elicitation);

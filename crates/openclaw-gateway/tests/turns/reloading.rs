@@ -56,7 +56,13 @@ async fn a_bad_file_is_refused_with_the_reason_and_the_old_configuration_stays()
         assert_eq!((&refused["ok"], &refused["changed"]), (&json!(false), &json!([])), "{text}");
         assert!(!refused["issues"][0]["message"].as_str().unwrap().is_empty(), "{refused}");
         assert_eq!(pid(&someone, "a").await, before);
+        let known = someone.ask("config.get", json!({})).await.unwrap();
+        assert_eq!((&known["valid"], &known["issues"]), (&json!(false), &refused["issues"]));
     }
+    place.write(&config(&json!({ "a": entry(&Script::new()) })));
+    assert_eq!(someone.ask("config.reload", json!({})).await.unwrap()["ok"], true);
+    let known = someone.ask("config.get", json!({})).await.unwrap();
+    assert_eq!((&known["valid"], &known["issues"]), (&json!(true), &json!([])), "it is repaired");
     gateway.stop(Duration::ZERO).await;
 }
 

@@ -101,7 +101,7 @@ impl Client {
 
     /// Counts a call against its rate limit, if there is one.
     pub(super) fn check_limit(&self, now: tokio::time::Instant) -> Result<(), String> {
-        self.limiter.check(now).map_err(|wait| wait.to_string())
+        self.limiter.check(now).map_err(|wait| format!("{wait} (`gateway.hubRateLimit`)"))
     }
 
     /// Returns its current view; `None` if its agent was removed from the configuration.

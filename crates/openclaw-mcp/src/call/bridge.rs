@@ -285,16 +285,16 @@ fn ask_again(live: &LiveConnection) {
     live.connection().client().changed(|changes| changes.tools += 1);
 }
 
-/// Counts a call against the rate limits of its server. For a relay, only a pause that the server
-/// has asked for counts.
+/// Counts a call against the rate limits of its server. For a relay and for calls of a user, only a
+/// pause that the server has asked for counts.
 pub(crate) fn check_limit(
     server: &Server,
     now: Instant,
     options: CallOptions<'_>,
 ) -> Result<(), String> {
-    let checked = match options.relay {
-        None => server.limiter.check(now),
-        Some(_) => server.limiter.check_pause(now),
+    let checked = match options.unlimited || options.relay.is_some() {
+        false => server.limiter.check(now),
+        true => server.limiter.check_pause(now),
     };
     checked.map_err(|wait| limited(server.name().as_str(), wait))
 }
@@ -303,7 +303,9 @@ pub(crate) fn check_limit(
 pub(crate) fn limited(server: &str, wait: RetryAfter) -> String {
     let seconds = wait.after.as_secs() + u64::from(wait.after.subsec_nanos() > 0);
     let server = match wait.asked_by {
-        AskedBy::Us => format!("Too many calls to MCP server '{server}'."),
+        AskedBy::Us => {
+            format!("Too many calls to MCP server '{server}' (`rateLimit` in its entry).")
+        }
         AskedBy::Server => format!("MCP server '{server}' is rate limiting calls."),
     };
     format!("{server} Retry in {seconds} s.")

@@ -271,13 +271,15 @@ pub fn statuses_at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStat
     let idle = enabled.map(|(name, config)| {
         let (transport, target) = reached_by(&config.connection);
         let (name, auth) = (name.to_string(), auth(&config.connection));
-        let had = Memory::of(catalogue, &name, &config.connection).recall().inventory;
+        let memory = Memory::of(catalogue, &name, &config.connection);
+        let had = memory.recall().inventory;
         ServerStatus {
             lazy: config.options.lazy,
             required: config.options.required,
             tools: had.tools.len(),
             resources: had.resources.len() + had.templates.len(),
             prompts: had.prompts.len(),
+            last_error: memory.trouble().read().map(|trouble| trouble.error),
             ..ServerStatus::new(name, ServerState::Idle, transport, target, auth)
         }
     });

@@ -3,6 +3,7 @@
 
 mod interpreter;
 pub mod launch;
+mod level;
 pub mod stderr;
 
 pub use interpreter::missing_interpreter;

@@ -9,7 +9,9 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use tracing::Level;
 
+use super::level::level_of;
 use crate::server::log::ServerLog;
 
 /// A longer line is truncated.
@@ -149,8 +151,12 @@ fn note(server: &str, line: &[u8], number: usize, last: &LastLines, log: &Server
         return;
     }
     if number <= LOGGED_LINES {
-        // Most servers log to stderr; what they write there is rarely a warning.
-        tracing::info!(%server, stderr = %text);
+        match level_of(&text) {
+            Level::ERROR => tracing::error!(%server, stderr = %text),
+            Level::WARN => tracing::warn!(%server, stderr = %text),
+            Level::INFO => tracing::info!(%server, stderr = %text),
+            _ => tracing::debug!(%server, stderr = %text),
+        }
     }
     log.line(&text);
     last.push(text);

@@ -37,7 +37,7 @@ use crate::server::limiter::Limiter;
 use crate::server::live::LiveConnection;
 use crate::server::log::ServerLog;
 use crate::server::status::{AuthKind, ServerState, ServerStatus, TransportKind};
-use crate::server::supervisor::{ServerError, Snapshot, Supervisor};
+use crate::server::supervisor::{Change, ServerError, Snapshot, Supervisor};
 use crate::store::memory::{Memory, Remembered};
 
 /// A supervised server. Dropping it stops it.
@@ -174,6 +174,7 @@ impl Server {
                 inventory: inventory.map(|it| Inventory::clone(&it)).unwrap_or_default(),
             },
         };
+        let trouble = memory.trouble();
         let cache = InventoryCache::new(key, inventory, lazy, common.revision.clone(), memory);
         let cache = Arc::new(cache);
         let restart_limit = RestartLimit::new(upkeep.restarts);
@@ -204,6 +205,10 @@ impl Server {
             grant: None,
         };
         let teller = common.events.teller(key, &users);
+        let teller = move |change: Change<'_>| {
+            trouble.note(change);
+            teller(change);
+        };
         let supervisor =
             Supervisor::start_observed(key.to_owned(), dial, backoff, lazy, log, teller);
         let snapshots = supervisor.snapshots();

@@ -15,6 +15,7 @@ use crate::connection::era::Era;
 use crate::connection::remote::HttpTransport;
 use crate::inventory::Inventory;
 use crate::store::identity;
+use crate::store::trouble::TroubleFile;
 
 /// The version of the file format.
 const FORMAT: u32 = 3;
@@ -66,6 +67,11 @@ impl Memory {
         identity::parts(connection, &mut add);
         let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
         Self { file: Some(folder.join(format!("{}.json", &hash[..32]))) }
+    }
+
+    /// The file next to it, with the last error of the server.
+    pub fn trouble(&self) -> TroubleFile {
+        TroubleFile { path: self.file.as_ref().map(|file| file.with_extension("error.json")) }
     }
 
     /// A cache that stores nothing.
@@ -122,7 +128,7 @@ fn written_down(manner: KnownProtocol, inventory: &Inventory) -> Vec<u8> {
 }
 
 /// Replaces the file as a whole, so that a partial one is never read.
-fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
+pub(super) fn write(file: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let folder = file.parent().unwrap_or(Path::new("."));
     openclaw_files::make_folder(folder)?;
     openclaw_files::replace_unsynced(file, bytes)

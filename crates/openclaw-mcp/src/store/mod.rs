@@ -3,3 +3,4 @@
 pub mod identity;
 pub mod memory;
 pub mod pins;
+pub mod trouble;

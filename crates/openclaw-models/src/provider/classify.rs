@@ -51,7 +51,7 @@ pub(super) struct Report {
     names: Vec<String>,
     /// The parameter that it is about: `tools[3].function.parameters`.
     param: String,
-    message: String,
+    pub(super) message: String,
 }
 
 impl Report {
@@ -87,6 +87,29 @@ impl Report {
     }
 }
 
+/// The number of characters from which a word with letters and digits may be a key.
+const KEY_CHARS: usize = 12;
+
+/// Replaces words that may be a key, or a part of one that the provider shows.
+fn without_keys(message: &str) -> String {
+    let is_key = |word: &str| {
+        let is_masked = word.contains("**") || word.contains("...") || word.contains('…');
+        let has = |what: fn(&char) -> bool| word.chars().any(|c| what(&c));
+        let is_random = word.chars().count() >= KEY_CHARS
+            && has(char::is_ascii_digit)
+            && has(|c| c.is_alphabetic());
+        (is_masked && has(|c| c.is_alphanumeric())) || is_random || word.starts_with("sk-")
+    };
+    // The punctuation around a word stays.
+    let is_edge = |c: char| matches!(c, '.' | ',' | ';' | ':' | '!' | '?' | ')' | '(');
+    let is_edge = |c: char| is_edge(c) || matches!(c, '"' | '\'' | '`');
+    let words = message.split(' ').map(|word| match word.trim_matches(is_edge) {
+        bare if is_key(bare) => word.replace(bare, "[REDACTED]"),
+        _ => word.to_owned(),
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
 /// Classifies an error.
 pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
     let provider = explain.provider.clone();
@@ -98,7 +121,7 @@ pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
         || report.is(&["UNAUTHENTICATED"])
     {
         // Providers' messages about a key contain parts of it.
-        return ModelError::Auth { provider, message: String::new() };
+        return ModelError::Auth { provider, message: without_keys(&message) };
     }
     if status == 403 || report.is(&["permission_error", "PERMISSION_DENIED"]) {
         return ModelError::Auth { provider, message };
@@ -107,6 +130,8 @@ pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
     if status == 402
         || report.is(&["insufficient_quota", "billing_error"])
         || lower.contains("credit balance is too low")
+        // Without a wait: a quota per minute is a rate limit.
+        || (lower.contains("exceeded your current quota") && retry_after.is_none())
     {
         return ModelError::OutOfCredit { provider, message };
     }
@@ -146,4 +171,28 @@ pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
         (true, None) => "no reason given".to_owned(),
     };
     ModelError::Rejected { message }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_parts_of_keys_are_redacted_in_the_words_of_a_provider() {
+        for (said, expected) in [
+            ("invalid x-api-key", "invalid x-api-key"),
+            (
+                "Incorrect API key provided: sk-abc***wxyz. You can find your API key at \
+                 https://platform.openai.com/account/api-keys.",
+                "Incorrect API key provided: [REDACTED]. You can find your API key at \
+                 https://platform.openai.com/account/api-keys.",
+            ),
+            ("Your api key: ****3f9d is invalid", "Your api key: [REDACTED] is invalid"),
+            ("bad key 'AIzaSyD4-x91kQ'", "bad key '[REDACTED]'"),
+            ("key sk-...9z is revoked", "key [REDACTED] is revoked"),
+            ("Missing bearer token... (HTTP 401)", "Missing bearer token... (HTTP 401)"),
+        ] {
+            assert_eq!(without_keys(said), expected);
+        }
+    }
 }

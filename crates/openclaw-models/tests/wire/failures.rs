@@ -30,15 +30,16 @@ async fn a_rejected_key_is_reported_without_any_part_of_it() {
         "error": {"type": "authentication_error", "message": "invalid x-api-key"}});
     let gemini = json!({"error": {"code": 400, "message": "API key not valid.",
         "status": "INVALID_ARGUMENT", "details": [{"reason": "API_KEY_INVALID"}]}});
-    for (kind, status, body) in [
-        (ApiKind::OpenAi, 401, openai),
-        (ApiKind::Anthropic, 401, anthropic),
-        (ApiKind::Gemini, 400, gemini),
+    for (kind, status, body, words) in [
+        (ApiKind::OpenAi, 401, openai, "Incorrect API key provided: [REDACTED]"),
+        (ApiKind::Anthropic, 401, anthropic, "invalid x-api-key"),
+        (ApiKind::Gemini, 400, gemini, "API key not valid."),
     ] {
         let error = told(kind, status, "", &body).await;
-        let expected = ModelError::Auth { provider: "mine".into(), message: String::new() };
+        let expected = ModelError::Auth { provider: "mine".into(), message: words.into() };
         assert_eq!(error, expected);
         assert!(error.to_string().contains("models.providers.mine.apiKey"), "{error}");
+        assert!(!error.is_passing(), "it is not retried");
     }
 }
 
@@ -129,7 +130,14 @@ async fn other_errors_say_what_can_be_done() {
     let says = |words: &str| json!({"error": {"message": words}});
     let quota = json!({"error": {"message": "You exceeded your current quota",
         "type": "insufficient_quota", "code": "insufficient_quota"}});
-    assert!(matches!(told(ApiKind::OpenAi, 429, "", &quota).await, ModelError::OutOfCredit { .. }));
+    for quota in [quota, says("You exceeded your current quota, check your plan.")] {
+        let error = told(ApiKind::OpenAi, 429, "", &quota).await;
+        assert!(matches!(error, ModelError::OutOfCredit { .. }) && !error.is_passing(), "{error}");
+        assert!(error.to_string().contains("quota left: You exceeded your current"), "{error}");
+    }
+    let page = Value::from("<html><body>Bad gateway</body></html>");
+    let error = told(ApiKind::OpenAi, 502, "", &page).await;
+    assert!(error.to_string().contains("failed: HTTP status 502"), "{error}");
     let missing = json!({"error": "model 'm' not found"});
     let error = told(ApiKind::Ollama, 404, "", &missing).await;
     assert!(error.to_string().contains("`mine/m` not found: model 'm' not found"), "{error}");

@@ -7,7 +7,8 @@ use crate::approvals::ResolvedReason;
 
 /// A question of a server; payload of the event `mcp.elicitation.requested`. It is sent to clients
 /// that have the approvals scope, announce
-/// [`caps::ELICITATION`](crate::connect::caps::ELICITATION), and follow one of the sessions.
+/// [`caps::ELICITATION`](crate::connect::caps::ELICITATION), and follow one of the sessions or announce
+/// [`caps::ALL_QUESTIONS`](crate::connect::caps::ALL_QUESTIONS).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Elicitation {

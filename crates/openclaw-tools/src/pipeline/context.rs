@@ -79,6 +79,9 @@ pub struct CallOptions<'a> {
     /// Whether to return everything: no text is truncated, and the details also hold structured
     /// content and binary resources.
     pub everything: bool,
+    /// Whether the configured rate limit of a source does not apply: it guards against models that
+    /// loop, and a user makes this call.
+    pub unlimited: bool,
     /// Maximum number of characters of text.
     pub max_chars: Option<usize>,
     /// The mode of the session, for calls of an agent.

@@ -30,7 +30,7 @@ fn order(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let need = Need::Agents(Role::Asking);
+    let need = Need::Agents(Role::Chatting);
     let gateway = Beside { choice: &args.gateway, need, flag, edge };
     gateway.serve(output, |client, _| {
         let options = Options {

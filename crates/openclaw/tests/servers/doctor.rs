@@ -102,3 +102,34 @@ fn adding_a_command_with_an_unset_variable_explains_how_to_escape_a_dollar_sign(
     let (_, shown, _) = add("b", "echo $$OPENCLAW_TEST_UNSET");
     assert!(!shown.contains("for a dollar sign"), "{shown}");
 }
+
+#[test]
+fn status_agrees_with_doctor_about_a_server_and_with_validate_about_a_model() {
+    let place = place(&json!({ "x": { "command": "/nonexistent/server", "maxRestarts": 0 } }));
+    let (code, shown, _) = place.said(&["status"]);
+    assert_eq!(code, 0, "it was never tried: {shown}");
+    examined(&place);
+    let (code, shown, _) = place.said(&["status", "--json"]);
+    assert_eq!(code, 1, "{shown}");
+    let status: Value = serde_json::from_str(&shown).unwrap();
+    let problem = &status["problems"][0];
+    assert_eq!(problem["about"], "Servers", "{status}");
+    let what = problem["what"].as_str().unwrap();
+    assert!(what.starts_with("x: failed ") && what.contains("/nonexistent/server"), "{what}");
+    let (_, shown, _) = place.said(&["status"]);
+    assert!(!shown.contains("No problems found"), "{shown}");
+    // A server with another command is another one.
+    let config = json!({ "mcp": { "servers": { "x": { "command": "/nonexistent/other" } } },
+                         "agents": { "defaults": { "model": "nowhere/model" } } });
+    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    let (_, out, validated) = place.said(&["config", "validate"]);
+    let validated = format!("{out}{validated}");
+    assert!(validated.contains("unknown model provider `nowhere`"), "{validated}");
+    for command in ["status", "doctor"] {
+        let (code, shown, _) = place.said(&[command, "--json"]);
+        let status: Value = serde_json::from_str(&shown).unwrap();
+        let problems = status["problems"].to_string();
+        assert_eq!(code, 1, "{command}: {shown}");
+        assert!(problems.contains("unknown model provider `nowhere`"), "{command}: {problems}");
+    }
+}

@@ -91,3 +91,24 @@ fn a_signal_ends_a_program_that_hangs() {
     wait_for("the gateway never listened", || place.path("gateway.json").exists());
     assert_eq!(end(&mut gateway).code(), Some(143));
 }
+
+#[test]
+fn a_line_of_a_server_has_the_level_that_it_names() {
+    let script = Script::new().stderr_line("ready on stdio").stderr_line("WARNING: deprecated");
+    let place = Place::new(&[("a", &script.stderr_line("ERROR: broken"))]);
+    let log = place.path("gateway.log");
+    let mut command = place.command(&["gateway", "run", "--port", "0"]);
+    let stderr = fs::File::create(&log).unwrap();
+    command.env("OPENCLAW_LOG", "info").stdout(Stdio::null()).stderr(stderr);
+    let mut gateway = Gateway(command.spawn().unwrap());
+    let level = |text: &str| {
+        let log = fs::read_to_string(&log).unwrap();
+        let line = log.lines().find(|line| line.contains(text))?.to_owned();
+        ["ERROR", "WARN", "INFO"].into_iter().find(|level| line.contains(&format!(" {level} ")))
+    };
+    for (text, expected) in [("ready on", "INFO"), ("deprecated", "WARN"), ("broken", "ERROR")] {
+        wait_for(text, || level(text).is_some());
+        assert_eq!(level(text), Some(expected), "{text}");
+    }
+    end(&mut gateway);
+}

@@ -9,6 +9,7 @@ mod canaries;
 mod chat;
 mod doctor;
 mod endings;
+mod live;
 mod logging;
 mod logins;
 mod sampling;

@@ -85,6 +85,27 @@ fn a_deleted_configuration_is_reported_and_changes_nothing() {
 }
 
 #[test]
+fn gateway_status_reports_a_broken_configuration_file_until_it_is_repaired() {
+    let place = Place::new(&[("a", &Script::new())]);
+    let _running = gateway(&place);
+    let file = place.path("openclaw.json");
+    let valid = std::fs::read_to_string(&file).unwrap();
+    let status = |wanted: bool| {
+        let (_, stdout, _) = place.said(&["gateway", "status"]);
+        if stdout.contains("has errors; the last valid version is used") == wanted {
+            return Vec::new();
+        }
+        vec![0]
+    };
+    std::fs::write(&file, "{ nonsense").unwrap();
+    assert!(processes::wait_until_none(LONG, || status(true)).is_empty(), "not reported");
+    let (code, shown, _) = place.said(&["status"]);
+    assert_eq!(code, 1, "{shown}");
+    std::fs::write(&file, valid).unwrap();
+    assert!(processes::wait_until_none(LONG, || status(false)).is_empty(), "still reported");
+}
+
+#[test]
 fn through_a_gateway_an_elicitation_is_prompted_on_the_terminal() {
     let place = Place::new(&[("test", &Script::new().ask(Ask::Elicitation))]);
     let _running = gateway(&place);

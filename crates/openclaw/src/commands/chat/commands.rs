@@ -75,7 +75,7 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match (word, rest.trim()) {
         ("", _) => return Line::Empty,
-        ("/exit" | "/quit" | "/q", "") => return Line::Exit,
+        (word, "") if is_exit(word) => return Line::Exit,
         // The offline model handles `/call` itself, so that the call is stored as a turn.
         ("/call", call) if !chat.whom.is_offline() => {
             let (tool, args) = call.split_once(char::is_whitespace).unwrap_or((call, ""));
@@ -97,6 +97,11 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
         _ => return Line::Say(said),
     }
     Line::Done
+}
+
+/// Whether a command leaves the chat.
+pub(super) fn is_exit(word: &str) -> bool {
+    matches!(word, "/exit" | "/quit" | "/q")
 }
 
 /// Rejects a message that is an unknown command: it must not be sent to the model.

@@ -130,12 +130,14 @@ impl Editor {
         EditorEvent::Typed(typed.unwrap_or_else(stopped))
     }
 
-    /// Withdraws the prompt, and waits until the terminal is released.
-    pub(super) async fn give_up(&mut self) {
-        if self.is_asking {
-            self.give_up.store(true, Ordering::Relaxed);
-            let _ = timeout(LET_GO, self.typed()).await;
+    /// Withdraws the prompt, and waits until the terminal is released. The input of a message is
+    /// kept for the next prompt; if it was just completed, it is returned.
+    pub(super) async fn give_up(&mut self) -> Typed {
+        if !self.is_asking {
+            return Typed::GivenUp;
         }
+        self.give_up.store(true, Ordering::Relaxed);
+        timeout(LET_GO, self.typed()).await.unwrap_or(Typed::GivenUp)
     }
 
     /// Prints a line above the prompt. If the queue is full, it is dropped.
@@ -157,7 +159,13 @@ struct Editors {
 impl Editors {
     fn read(&mut self, ask: Ask) -> Typed {
         let signal = match ask {
-            Ask::Message => self.message.read_line(&Mark(MARK.to_owned())),
+            Ask::Message => {
+                let signal = self.message.read_line(&Mark(MARK.to_owned()));
+                if matches!(signal, Ok(Signal::ExternalBreak(_))) {
+                    erase_line();
+                }
+                signal
+            }
             Ask::Choice(words) => {
                 forget_typed();
                 // A new one each time: otherwise it keeps the input for a withdrawn question.
@@ -175,6 +183,13 @@ impl Editors {
             Err(error) => Typed::Failed(error.to_string()),
         }
     }
+}
+
+/// Erases a withdrawn prompt: what follows takes its place.
+fn erase_line() {
+    let mut stdout = std::io::stdout().lock();
+    // If the write fails, the next one fails, too, and reports it.
+    let _ = stdout.write_all(b"\r\x1b[J").and_then(|()| stdout.flush());
 }
 
 /// Prints all but the last line of a question, and returns that. The editor would break words.

@@ -4,111 +4,285 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
+use openclaw_protocol::approvals::Approval;
 use openclaw_protocol::mcp::CompleteParams;
 use openclaw_protocol::{ask, rpc};
 use tokio::time::timeout;
 
 use super::commands::{self, Line};
 use super::complete::Vocabulary;
+use super::dialogue::{AfterQuestion, Dialogue, Question};
 use super::editor::{Ask, Editor, EditorEvent, Typed};
-use super::turn::{TurnEnd, run_turn};
-use super::watch::{Change, Watch};
+use super::inbox::Change;
+use super::turn::{TurnEnd, join_turn, run_turn};
+use super::watch::Watch;
 use super::{Chat, greeting, invoke};
+use crate::commands::link::Relink;
+use crate::commands::talk::{View, approve};
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::fold::fold;
-use crate::output::{FAINT, Output};
+use crate::output::{FAINT, GOOD, Output, WARNING};
 use crate::signals::{SignalAction, Signals};
 
 /// How long the values of an argument may take: the user is typing.
 const VALUES: Duration = Duration::from_millis(1_500);
+/// The command that continues without the gateway.
+const LOCAL: &str = "/local";
 
 /// Runs the chat until the user exits.
 pub(super) async fn run(
     chat: &mut Chat<'_>,
+    relink: Option<&mut Relink<'_>>,
     history: &Path,
     signals: &mut Signals,
     output: &mut Output,
 ) -> CommandResult {
     let vocabulary = Arc::new(Vocabulary::default());
-    let mut watch = Watch::begin(chat, Arc::clone(&vocabulary)).await;
+    let watch = Watch::begin(chat, Arc::clone(&vocabulary)).await;
     greeting::show(chat, watch.servers(), output).await;
     output.flush();
-    let mut editor = Editor::start(history, vocabulary).map_err(terminal_failed)?;
-    while let Some(line) = next_line(chat, &mut editor, &mut watch, signals, output).await? {
+    let editor = Editor::start(history, vocabulary).map_err(terminal_failed)?;
+    let mut desk = Desk { relink, editor, watch, signals, output };
+    while let Some(line) = desk.next_line(chat).await? {
+        let Some(line) = desk.wait_for_gateway(chat, line).await? else { continue };
+        let Desk { editor, signals, output, .. } = &mut desk;
         let spoken = match commands::take(chat, &line, output).await {
             Line::Empty | Line::Done => continue,
             Line::Exit => break,
             Line::Call(tool, args) => {
-                let editor = Some(&mut editor);
-                Box::pin(invoke::invoke(chat, tool, args, editor, signals, output)).await
+                Box::pin(invoke::invoke(chat, tool, args, Some(editor), signals, output)).await
             }
-            Line::Say(said) => {
-                Box::pin(run_turn(chat, said, Some(&mut editor), signals, output)).await
-            }
+            Line::Say(said) => Box::pin(run_turn(chat, said, Some(editor), signals, output)).await,
         };
-        output.line("");
-        output.flush();
-        if spoken == TurnEnd::Leave {
-            editor.give_up().await;
-            return Err(CommandError::Interrupted);
-        }
+        desk.finish(spoken).await?;
     }
     Ok(Exit::Ok)
 }
 
-/// Reads the next line; `None` at the end. Changes of servers are shown above the prompt.
-async fn next_line(
-    chat: &Chat<'_>,
-    editor: &mut Editor,
-    watch: &mut Watch,
-    signals: &mut Signals,
-    output: &mut Output,
-) -> Result<Option<String>, CommandError> {
-    watch.learn_sessions(chat).await;
-    loop {
-        output.flush();
-        editor.begin(Ask::Message);
-        let typed = loop {
+/// The prompt, and what else is going on while it is shown.
+struct Desk<'a, 'r> {
+    /// Connects again when the gateway is lost; `None` if it is in this process.
+    relink: Option<&'a mut Relink<'r>>,
+    editor: Editor,
+    watch: Watch,
+    signals: &'a mut Signals,
+    output: &'a mut Output,
+}
+
+impl Desk<'_, '_> {
+    /// Reads the next line; `None` at the end. Changes of servers are shown above the prompt;
+    /// questions, and turns of other clients, instead of it. What is typed is kept.
+    async fn next_line(&mut self, chat: &Chat<'_>) -> Result<Option<String>, CommandError> {
+        self.watch.learn_sessions(chat).await;
+        self.watch.follow(chat).await;
+        loop {
+            self.output.flush();
+            self.editor.begin(Ask::Message);
+            let typed = match self.prompt(chat).await? {
+                AtPrompt::Typed(typed) => typed,
+                AtPrompt::Signal(signal) => {
+                    self.editor.give_up().await;
+                    return match signal {
+                        SignalAction::HangUp => Ok(None),
+                        SignalAction::Interrupt | SignalAction::End => {
+                            Err(CommandError::Interrupted)
+                        }
+                    };
+                }
+                AtPrompt::Changed(change) => {
+                    let typed = self.editor.give_up().await;
+                    self.show(chat, change).await?;
+                    typed
+                }
+                AtPrompt::Asked(approvals) => {
+                    let typed = self.editor.give_up().await;
+                    for approval in approvals {
+                        // It may have been answered elsewhere during another question.
+                        if approve::is_open(chat.surface, &approval.id).await {
+                            self.ask(chat, &Question::Approval(Box::new(approval))).await?;
+                        }
+                    }
+                    typed
+                }
+            };
+            match typed {
+                Typed::Line(line) => return Ok(Some(line)),
+                Typed::Interrupt => {
+                    self.output.line(format_args!("{FAINT}Ctrl-D to exit{FAINT:#}"));
+                }
+                Typed::End => return Ok(None),
+                Typed::GivenUp => {}
+                Typed::Failed(error) => return Err(terminal_failed(error)),
+            }
+        }
+    }
+
+    /// Waits for input, or for something that is shown instead of the prompt.
+    async fn prompt(&mut self, chat: &Chat<'_>) -> Result<AtPrompt, CommandError> {
+        let Self { relink, editor, watch, signals, output } = self;
+        loop {
+            let is_lost = relink.as_ref().is_some_and(|relink| relink.is_lost());
             tokio::select! {
                 biased;
                 event = editor.event() => match event {
-                    EditorEvent::Typed(typed) => break typed,
+                    EditorEvent::Typed(typed) => return Ok(AtPrompt::Typed(typed)),
                     // If the editor no longer waits, the values are not needed.
                     EditorEvent::Values((params, reply)) => {
                         let _ = reply.send(values(chat, params).await);
                     }
                 },
-                change = watch.changed() => match change {
-                    Change::Servers => {
-                        for line in watch.news(chat).await {
-                            let line = fold(&line, usize::from(output.width()));
-                            line.lines().for_each(|line| editor.print(line));
+                change = watch.changed(chat), if !is_lost => match (change, relink.as_mut()) {
+                    (Change::Servers, _) => print_news(chat, watch, editor, output).await,
+                    (Change::Approvals, _) => {
+                        let approvals = watch.approvals(chat).await;
+                        if !approvals.is_empty() {
+                            return Ok(AtPrompt::Asked(approvals));
                         }
                     }
-                    Change::Gone => {
+                    (Change::Gone, Some(relink)) => {
+                        relink.lose();
+                        let words = format!("gateway lost, reconnecting; {LOCAL} continues in this \
+                            process");
+                        print(&format!("{WARNING}·{WARNING:#} {words}"), editor, output);
+                    }
+                    (Change::Gone, None) => {
                         editor.give_up().await;
-                        return Err(CommandError::unavailable("the connection to the gateway was lost")
+                        return Err(CommandError::unavailable("the gateway has stopped")
                             .hint("run `openclaw chat` again; the conversation is kept"));
                     }
+                    (change, _) => return Ok(AtPrompt::Changed(change)),
                 },
-                signal = signals.next() => {
-                    editor.give_up().await;
-                    return match signal {
-                        SignalAction::HangUp => Ok(None),
-                        SignalAction::Interrupt | SignalAction::End => Err(CommandError::Interrupted),
-                    };
+                () = reconnected(relink), if is_lost => {
+                    print(&format!("{GOOD}·{GOOD:#} connected to the gateway again"), editor, output);
+                    watch.resume(chat).await;
+                    print_news(chat, watch, editor, output).await;
                 }
+                signal = signals.next() => return Ok(AtPrompt::Signal(signal)),
             }
-        };
-        match typed {
-            Typed::Line(line) => return Ok(Some(line)),
-            Typed::Interrupt => output.line(format_args!("{FAINT}Ctrl-D to exit{FAINT:#}")),
-            Typed::End => return Ok(None),
-            Typed::GivenUp => {}
-            Typed::Failed(error) => return Err(terminal_failed(error)),
         }
     }
+
+    /// Shows an elicitation, or a turn of another client.
+    async fn show(&mut self, chat: &Chat<'_>, change: Change) -> Result<(), CommandError> {
+        match change {
+            Change::Elicited(elicitation) => {
+                self.ask(chat, &Question::Elicitation(elicitation)).await
+            }
+            Change::Turn(run) => {
+                let events = self.watch.hand_over(chat);
+                let Self { editor, signals, output, .. } = self;
+                let joined = Box::pin(join_turn(chat, run, events, editor, signals, output)).await;
+                self.finish(joined).await
+            }
+            Change::Servers | Change::Approvals | Change::Gone => Ok(()),
+        }
+    }
+
+    async fn ask(&mut self, chat: &Chat<'_>, question: &Question) -> Result<(), CommandError> {
+        let Self { editor, watch, signals, output, .. } = self;
+        let settled = watch.settled(chat, question.id());
+        let (surface, session) = (chat.surface, chat.session.as_str());
+        let view = &mut View::new(true);
+        let mut dialogue = Dialogue { surface, session, editor, view, signals, output };
+        match Box::pin(dialogue.lead(question, settled)).await {
+            AfterQuestion::Continue | AfterQuestion::Cancel(SignalAction::Interrupt) => {
+                view.new_line(self.output);
+                Ok(())
+            }
+            AfterQuestion::Cancel(_) => Err(CommandError::Interrupted),
+        }
+    }
+
+    /// After a turn or a call.
+    async fn finish(&mut self, spoken: TurnEnd) -> Result<(), CommandError> {
+        self.output.line("");
+        self.output.flush();
+        match spoken {
+            TurnEnd::Over(_) => Ok(()),
+            TurnEnd::Leave => {
+                self.editor.give_up().await;
+                Err(CommandError::Interrupted)
+            }
+        }
+    }
+
+    /// Keeps a line until the gateway is connected. Returns `None` if it needs no further handling:
+    /// it continues without the gateway, or the user does not want to wait.
+    async fn wait_for_gateway(
+        &mut self,
+        chat: &mut Chat<'_>,
+        line: String,
+    ) -> Result<Option<String>, CommandError> {
+        let Self { relink: Some(relink), watch, signals, output, .. } = self else {
+            return Ok(Some(line));
+        };
+        let word = line.trim();
+        if !relink.is_lost() || word.is_empty() || commands::is_exit(word) {
+            return Ok(Some(line));
+        }
+        if word == LOCAL {
+            match Box::pin(relink.stay_here(output)).await {
+                Ok(()) => {
+                    chat.is_remote = false;
+                    output.line(format_args!("{GOOD}·{GOOD:#} continuing in this process"));
+                    watch.resume(chat).await;
+                }
+                Err(error) => output.error(&error),
+            }
+            return Ok(None);
+        }
+        let mut view = View::new(true);
+        view.draft(
+            "… waiting for the gateway; the message is sent then (Ctrl-C to cancel)",
+            output,
+        );
+        let signal = tokio::select! {
+            () = relink.reconnect() => None,
+            signal = signals.next() => Some(signal),
+        };
+        view.new_line(output);
+        match signal {
+            None => {
+                watch.resume(chat).await;
+                Ok(Some(line))
+            }
+            Some(SignalAction::Interrupt) => {
+                let words =
+                    format!("not sent; press Up to edit it, {LOCAL} continues in this process");
+                output.folded(format_args!("{FAINT}{words}{FAINT:#}"));
+                Ok(None)
+            }
+            Some(SignalAction::End | SignalAction::HangUp) => Err(CommandError::Interrupted),
+        }
+    }
+}
+
+/// What happens while the prompt is shown.
+enum AtPrompt {
+    Typed(Typed),
+    Signal(SignalAction),
+    Changed(Change),
+    Asked(Vec<Approval>),
+}
+
+/// Waits until the gateway is connected again.
+async fn reconnected(relink: &mut Option<&mut Relink<'_>>) {
+    match relink {
+        Some(relink) => relink.reconnect().await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Prints the changes of servers above the prompt.
+async fn print_news(chat: &Chat<'_>, watch: &mut Watch, editor: &Editor, output: &Output) {
+    watch.news(chat).await.iter().for_each(|line| print(line, editor, output));
+}
+
+/// Prints a line above the prompt.
+fn print(line: &str, editor: &Editor, output: &Output) {
+    let line = fold(line, usize::from(output.width()));
+    line.lines().for_each(|line| editor.print(line));
 }
 
 /// Returns the values of an argument; none if its server does not complete it, or not in time.

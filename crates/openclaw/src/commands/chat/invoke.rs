@@ -10,8 +10,8 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Chat;
+use super::dialogue::{AfterQuestion, Dialogue, Question};
 use super::editor::Editor;
-use super::elicit::{ElicitationDialogue, ElicitationResult};
 use super::turn::TurnEnd;
 use crate::commands::talk::{Call, EventFilter, Message, TurnEvent, TurnStatus, View, fresh_key};
 use crate::output::Output;
@@ -124,8 +124,9 @@ impl PendingInvocation {
             else {
                 continue;
             };
+            let question = Question::Elicitation(elicitation);
             let is_settled =
-                |step: &TurnEvent| matches!(step, TurnEvent::Decided(id) if *id == elicitation.id);
+                |step: &TurnEvent| matches!(step, TurnEvent::Decided(id) if id == question.id());
             if self.held.iter().any(is_settled) {
                 continue;
             }
@@ -142,9 +143,9 @@ impl PendingInvocation {
                     }
                 }
             };
-            let surface = chat.surface;
-            let mut desk = ElicitationDialogue { surface, editor, view, signals, output };
-            if let ElicitationResult::Signal(signal) = desk.lead(&elicitation, settled).await {
+            let (surface, session) = (chat.surface, chat.session.as_str());
+            let mut dialogue = Dialogue { surface, session, editor, view, signals, output };
+            if let AfterQuestion::Cancel(signal) = dialogue.lead(&question, settled).await {
                 return Err(signal);
             }
             if let Some(answer) = answered {
@@ -157,7 +158,7 @@ impl PendingInvocation {
 /// Waits for the next elicitation, or for the decision of one. Cancel-safe.
 async fn next(events: &mut EventReceiver) -> TurnEvent {
     // No run has an empty id: events of turns are ignored.
-    let concern = EventFilter { run: "", session: "" };
+    let concern = EventFilter { run: "", session: "", all_questions: false };
     loop {
         match events.next().await {
             Some(Received::Event(event)) => {

@@ -4,28 +4,29 @@
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
 
-use openclaw_protocol::approvals::{Approval, ApprovalKind, Decision};
-use openclaw_protocol::mcp::elicitation::Elicitation;
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::EventReceiver;
 use openclaw_protocol::mcp::servers_settled;
 use tokio::time::timeout;
 
 use super::Chat;
 use super::commands::{self, ChatInput};
-use super::editor::{Ask, Editor, Typed};
-use super::elicit::{ElicitationDialogue, ElicitationResult};
-use crate::commands::talk::approve::{self, ApprovalPrompt, Choice, Decided};
+use super::dialogue::{AfterQuestion, Dialogue, Question};
+use super::editor::Editor;
+use super::inbox::RunElsewhere;
 use crate::commands::talk::{
-    Call, OutgoingMessage, Turn, TurnEvent, TurnOutcome, TurnStatus, View, is_starting, servers,
+    JoinedRun, OutgoingMessage, Turn, TurnEvent, TurnOutcome, TurnStatus, View, approve,
+    is_starting, servers,
 };
 use crate::output::{FAINT, Output};
 use crate::signals::{SignalAction, Signals};
 
 /// How long to wait for servers before a turn starts without them.
 const SERVERS: Duration = Duration::from_secs(20);
-/// The maximum number of times that one question is asked.
-const MAX_TRIES: usize = 5;
 /// The timeout of the request that aborts a turn.
 const GOODBYE: Duration = Duration::from_secs(5);
+/// The maximum length of a line of another client's message.
+const LINE_CHARS: usize = 2_000;
 
 /// The result of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,10 +77,36 @@ pub(super) async fn run_turn(
             return TurnEnd::Over(answer.ending);
         }
     };
-    let (held, decided) = (VecDeque::new(), BTreeSet::new());
-    let (is_ending, has_allowed) = (false, false);
-    let mut chat_turn = ChatTurn { turn, view, editor, held, decided, is_ending, has_allowed };
-    chat_turn.follow(chat, signals, output).await
+    chat.ran(&turn.run);
+    ChatTurn::new(turn, view, editor).follow(chat, signals, output).await
+}
+
+/// Shows a turn of the same conversation that another client runs. `events` has what follows.
+pub(super) async fn join_turn(
+    chat: &Chat<'_>,
+    run: RunElsewhere,
+    events: EventReceiver,
+    editor: &mut Editor,
+    signals: &mut Signals,
+    output: &mut Output,
+) -> TurnEnd {
+    let mut view = View::new(true);
+    if let Some(message) = &run.message {
+        view.line(&format!("{FAINT}· from another client:{FAINT:#}"), output);
+        for line in message.lines() {
+            let line = clean_line(Untrusted::new(line), LINE_CHARS);
+            view.line(&format!("{FAINT}›{FAINT:#} {line}"), output);
+        }
+    }
+    view.thinking(output);
+    let RunElsewhere { id, message: _, events: so_far, has_gap } = run;
+    // So that its later events are not taken for those of another turn.
+    chat.ran(&id);
+    let session = chat.session.clone();
+    let agent = chat.whom.named_for(&session);
+    let joined = JoinedRun { id, session, agent, so_far, has_gap };
+    let turn = Turn::join(chat.surface, joined, events);
+    ChatTurn::new(turn, view, Some(editor)).follow(chat, signals, output).await
 }
 
 /// Waits for starting servers, whose tools would be missing in the turn. Ctrl-C skips the wait.
@@ -125,11 +152,15 @@ struct ChatTurn<'a, 'e> {
     decided: BTreeSet<String>,
     /// Whether the turn was aborted.
     is_ending: bool,
-    /// Whether a tool was always allowed.
-    has_allowed: bool,
 }
 
-impl ChatTurn<'_, '_> {
+impl<'a, 'e> ChatTurn<'a, 'e> {
+    fn new(turn: Turn<'a>, view: View, editor: Option<&'e mut Editor>) -> Self {
+        let turn = if editor.is_some() { turn.with_all_questions() } else { turn };
+        let (held, decided) = (VecDeque::new(), BTreeSet::new());
+        Self { turn, view, editor, held, decided, is_ending: false }
+    }
+
     async fn follow(
         &mut self,
         chat: &Chat<'_>,
@@ -159,12 +190,14 @@ impl ChatTurn<'_, '_> {
                 TurnEvent::Returned(call) => self.view.returned(&call, output),
                 TurnEvent::Notice(text) => self.view.notice(&text, output),
                 TurnEvent::Asked(approval) => {
-                    if self.ask(&approval, chat, signals, output).await {
+                    let question = Question::Approval(approval);
+                    if self.asked(&question, chat, signals, output).await {
                         return TurnEnd::Leave;
                     }
                 }
                 TurnEvent::Elicited(elicitation) => {
-                    if self.elicited(&elicitation, chat, signals, output).await {
+                    let question = Question::Elicitation(elicitation);
+                    if self.asked(&question, chat, signals, output).await {
                         return TurnEnd::Leave;
                     }
                 }
@@ -194,57 +227,10 @@ impl ChatTurn<'_, '_> {
         is_last
     }
 
-    /// Asks the user for approval of a call. Returns whether the chat must exit.
-    async fn ask(
+    /// Prompts the user for a question. Returns whether the chat must exit.
+    async fn asked(
         &mut self,
-        approval: &Approval,
-        chat: &Chat<'_>,
-        signals: &mut Signals,
-        output: &mut Output,
-    ) -> bool {
-        if self.editor.is_none() || self.is_ending || self.decided.contains(&approval.id) {
-            return false;
-        }
-        // "Always" also settles earlier requests for the same tool.
-        if self.has_allowed && !approve::is_open(chat.surface, &approval.id).await {
-            return false;
-        }
-        let mut request = ApprovalPrompt::new(approval, output.width());
-        self.view.lines(&request.lines(), output);
-        for _ in 0..MAX_TRIES {
-            let decision = match self.answer(&request, &approval.id, signals).await {
-                QuestionInput::Typed(Typed::Line(line)) => match request.meaning(&line) {
-                    Some(Choice::Decision(decision)) => decision,
-                    Some(Choice::ShowAll) => {
-                        request.show_all();
-                        self.view.lines(&request.lines(), output);
-                        continue;
-                    }
-                    None => {
-                        self.view.line(&request.wrong_answer(), output);
-                        continue;
-                    }
-                },
-                QuestionInput::Typed(Typed::Interrupt) => {
-                    self.respond(chat, approval, Decided::DENY, output).await;
-                    return self.end(SignalAction::Interrupt, output).await;
-                }
-                QuestionInput::Typed(Typed::End) => Decided::DENY,
-                QuestionInput::Typed(Typed::GivenUp | Typed::Failed(_))
-                | QuestionInput::NotAsked => return false,
-                QuestionInput::Signal(signal) => return self.end(signal, output).await,
-            };
-            self.respond(chat, approval, decision, output).await;
-            return false;
-        }
-        self.respond(chat, approval, Decided::DENY, output).await;
-        false
-    }
-
-    /// Prompts the user for an elicitation. Returns whether the chat must exit.
-    async fn elicited(
-        &mut self,
-        elicitation: &Elicitation,
+        question: &Question,
         chat: &Chat<'_>,
         signals: &mut Signals,
         output: &mut Output,
@@ -253,12 +239,17 @@ impl ChatTurn<'_, '_> {
         let Some(editor) = editor.as_deref_mut() else { return false };
         // It may have been answered elsewhere during another prompt.
         let is_settled = |step: &TurnEvent| match step {
-            TurnEvent::Decided(id) => *id == elicitation.id,
+            TurnEvent::Decided(id) => id == question.id(),
             TurnEvent::Over(_) => true,
             _ => false,
         };
-        let is_old = decided.contains(&elicitation.id) || held.iter().any(is_settled);
-        if *is_ending || is_old {
+        if *is_ending || decided.contains(question.id()) || held.iter().any(is_settled) {
+            return false;
+        }
+        // "Always" also settles earlier requests for the same tool.
+        if let Question::Approval(approval) = question
+            && !approve::is_open(chat.surface, &approval.id).await
+        {
             return false;
         }
         let settled = async {
@@ -269,79 +260,11 @@ impl ChatTurn<'_, '_> {
                 }
             }
         };
-        let mut desk = ElicitationDialogue { surface: chat.surface, editor, view, signals, output };
-        match desk.lead(elicitation, settled).await {
-            ElicitationResult::On => false,
-            ElicitationResult::Signal(signal) => self.end(signal, output).await,
+        let (surface, session) = (chat.surface, chat.session.as_str());
+        let mut dialogue = Dialogue { surface, session, editor, view, signals, output };
+        match dialogue.lead(question, settled).await {
+            AfterQuestion::Continue => false,
+            AfterQuestion::Cancel(signal) => self.end(signal, output).await,
         }
     }
-
-    /// Prompts for one answer. Events that arrive meanwhile are kept; the prompt is withdrawn if
-    /// the request is decided elsewhere.
-    async fn answer(
-        &mut self,
-        request: &ApprovalPrompt<'_>,
-        id: &str,
-        signals: &mut Signals,
-    ) -> QuestionInput {
-        let Some(editor) = self.editor.as_deref_mut() else { return QuestionInput::NotAsked };
-        editor.begin(Ask::Choice(request.choices()));
-        loop {
-            let step = tokio::select! {
-                biased;
-                typed = editor.typed() => return QuestionInput::Typed(typed),
-                signal = signals.next() => {
-                    editor.give_up().await;
-                    return QuestionInput::Signal(signal);
-                }
-                step = self.turn.next() => step,
-            };
-            let is_settled = match &step {
-                TurnEvent::Decided(decided) => decided == id,
-                TurnEvent::Over(_) => true,
-                _ => false,
-            };
-            self.held.push_back(step);
-            if is_settled {
-                editor.give_up().await;
-                return QuestionInput::NotAsked;
-            }
-        }
-    }
-
-    async fn respond(
-        &mut self,
-        chat: &Chat<'_>,
-        approval: &Approval,
-        decided: Decided,
-        output: &mut Output,
-    ) {
-        let decision = decided.decision;
-        self.has_allowed |= decision == Decision::AllowAlways;
-        match approve::respond(chat.surface, &approval.id, decided).await {
-            Ok(()) if approval.kind == ApprovalKind::Sampling => {
-                let server = approval.server.as_deref().unwrap_or_default();
-                match decision {
-                    Decision::Deny => {}
-                    _ => self.view.draft(&format!("… the model is answering {server}"), output),
-                }
-            }
-            Ok(()) if decision != Decision::Deny => {
-                let args = approval.args.as_ref();
-                let args = args.and_then(|args| serde_json::from_str(args.get()).ok());
-                let call = Call { name: approval.tool.clone(), args, ..Call::default() };
-                self.view.runs(&call, output);
-            }
-            Ok(()) => {}
-            Err(error) => self.view.notice(&error.to_string(), output),
-        }
-    }
-}
-
-/// The result of a prompt for approval.
-enum QuestionInput {
-    Typed(Typed),
-    Signal(SignalAction),
-    /// No answer is needed.
-    NotAsked,
 }

@@ -1,32 +1,34 @@
-//! Watches the servers while the prompt is shown.
+//! Watches the gateway while the prompt is shown.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures_util::FutureExt as _;
 use openclaw_mcp::server::status::ServerStatus;
 use openclaw_protocol::agents::{Command, CommandSource, CommandsParams, CommandsResult};
+use openclaw_protocol::approvals::{Approval, ListParams, ListResult};
+use openclaw_protocol::chat::HistoryParams;
 use openclaw_protocol::sessions::Row;
 use openclaw_protocol::tools::{CatalogParams, CatalogResult};
-use openclaw_protocol::{EventReceiver, Received, RequestError, names, rpc};
+use openclaw_protocol::{EventReceiver, Received, RequestError, rpc};
 
 use super::Chat;
 use super::commands::LATEST;
 use super::complete::{Entry, Vocabulary};
 use super::greeting::server_line;
+use super::inbox::{Change, Inbox, Shown};
 use crate::commands::link::look;
 use crate::commands::sessions;
-use crate::commands::talk::{is_starting, servers};
+use crate::commands::talk::{EventFilter, TurnEvent, is_starting, servers};
 
-/// A change at the gateway.
-pub(super) enum Change {
-    /// The state of a server may have changed.
-    Servers,
-    /// The connection is closed.
-    Gone,
-}
-
-/// The servers as they were last shown.
+/// What is watched, and the servers as they were last shown.
 pub(super) struct Watch {
     events: EventReceiver,
+    inbox: Inbox,
+    /// The session whose events are sent here.
+    followed: String,
+    /// The ids of the requests for approval that were shown.
+    asked: BTreeSet<String>,
     told: Vec<ServerStatus>,
     vocabulary: Arc<Vocabulary>,
 }
@@ -37,27 +39,93 @@ impl Watch {
         // Subscribed first, so that no change is missed.
         let events = chat.surface.events();
         let told = servers(chat.surface, Some(&chat.whom.agent)).await.unwrap_or_default();
-        let watch = Self { events, told, vocabulary };
+        let (inbox, followed, asked) = (Inbox::unknown(), String::new(), BTreeSet::new());
+        let watch = Self { events, inbox, followed, asked, told, vocabulary };
         watch.learn(chat).await;
         watch
+    }
+
+    /// Starts again on a new connection. What has changed meanwhile is reported.
+    pub(super) async fn resume(&mut self, chat: &Chat<'_>) {
+        self.events = chat.surface.events();
+        self.inbox = Inbox::unknown();
+        self.asked.clear();
+        self.followed.clear();
+        self.follow(chat).await;
+        self.learn(chat).await;
     }
 
     pub(super) fn servers(&self) -> &[ServerStatus] {
         &self.told
     }
 
-    /// Waits until something may have changed. Cancel-safe.
-    pub(super) async fn changed(&mut self) -> Change {
+    /// Has the events of the conversation sent here, also those of turns of other clients.
+    pub(super) async fn follow(&mut self, chat: &Chat<'_>) {
+        if self.followed == chat.session {
+            return;
+        }
+        let params = HistoryParams {
+            session_key: chat.session.clone(),
+            agent_id: chat.whom.named_for(&chat.session),
+            limit: Some(1),
+            ..HistoryParams::default()
+        };
+        // It is tried again before the next prompt.
+        if look::<rpc::ChatHistory>(chat.surface, params).await.is_ok() {
+            self.followed.clone_from(&chat.session);
+        }
+    }
+
+    /// Waits until there is something to show. Cancel-safe.
+    pub(super) async fn changed(&mut self, chat: &Chat<'_>) -> Change {
+        let own_run = chat.own_run();
+        let shown = Shown { session: &chat.session, own_run: &own_run };
         loop {
+            // All of it: what has arrived later may settle what has arrived before.
+            while let Some(Some(received)) = self.events.next().now_or_never() {
+                self.inbox.add(received, shown);
+            }
+            if let Some(change) = self.inbox.pop() {
+                return change;
+            }
             match self.events.next().await {
                 None => return Change::Gone,
-                Some(Received::Lagged(_)) => return Change::Servers,
-                Some(Received::Event(event)) if event.event == names::MCP_SERVER => {
-                    return Change::Servers;
-                }
-                Some(Received::Event(_)) => {}
+                Some(received) => self.inbox.add(received, shown),
             }
         }
+    }
+
+    /// Waits until a question is settled. Cancel-safe.
+    pub(super) async fn settled(&mut self, chat: &Chat<'_>, id: &str) {
+        let own_run = chat.own_run();
+        let shown = Shown { session: &chat.session, own_run: &own_run };
+        let filter = EventFilter { run: "", session: "", all_questions: false };
+        while let Some(received) = self.events.next().await {
+            let step = match &received {
+                Received::Event(event) => TurnEvent::of(event, filter),
+                Received::Lagged(_) => None,
+            };
+            self.inbox.add(received, shown);
+            if matches!(step, Some(TurnEvent::Decided(decided)) if decided == id) {
+                return;
+            }
+        }
+    }
+
+    /// Hands over the events that follow, to a turn.
+    pub(super) fn hand_over(&mut self, chat: &Chat<'_>) -> EventReceiver {
+        std::mem::replace(&mut self.events, chat.surface.events())
+    }
+
+    /// Returns the requests for approval that wait and were not shown.
+    pub(super) async fn approvals(&mut self, chat: &Chat<'_>) -> Vec<Approval> {
+        let waiting: Result<ListResult, RequestError> =
+            look::<rpc::ApprovalsList>(chat.surface, ListParams::default()).await;
+        let waiting = waiting.map(|it| it.approvals).unwrap_or_default();
+        // Ids are not used again, so that only those that wait need to be kept.
+        let ids: BTreeSet<String> = waiting.iter().map(|it| it.id.clone()).collect();
+        let before = std::mem::replace(&mut self.asked, ids);
+        waiting.into_iter().filter(|it| !before.contains(&it.id)).collect()
     }
 
     /// Returns a line for each server that has changed since it was last shown.

@@ -36,7 +36,7 @@ pub(crate) fn gateway(
 }
 
 /// Formats a duration: "3 s", "5 min", "2 h", "4 days".
-fn duration_words(milliseconds: u64) -> String {
+pub(crate) fn duration_words(milliseconds: u64) -> String {
     match milliseconds / 1_000 {
         seconds @ 0..120 => format!("{seconds} s"),
         seconds @ 120..7_200 => format!("{} min", seconds / 60),

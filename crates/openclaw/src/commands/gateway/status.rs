@@ -6,8 +6,9 @@ use openclaw_gateway::mcp::summary;
 use openclaw_gateway::state::Running;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::client::ConnectError;
+use openclaw_protocol::config::{GetParams, GetResult};
 use openclaw_protocol::health::{StatusParams, StatusResult};
-use openclaw_protocol::rpc;
+use openclaw_protocol::{RequestError, rpc};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -37,6 +38,8 @@ pub(crate) struct RunningGateway {
     pub(crate) agents: Vec<Agent>,
     /// The path of its configuration file.
     pub(crate) config: Option<String>,
+    /// Why the file on disk is not what it uses.
+    pub(crate) config_issues: Vec<String>,
 }
 
 /// An agent in the status of a gateway.
@@ -46,6 +49,7 @@ pub(crate) struct Agent {
     pub(crate) id: String,
     pub(crate) model: String,
     pub(crate) model_origin: String,
+    pub(crate) fallbacks: Vec<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -72,12 +76,17 @@ pub(crate) async fn gateway_state(folder: &Path, edge: &Edge) -> GatewayState {
             let servers = each(&mcp.servers);
             let agents = read(status.agents.as_deref());
             let config = client.hello().snapshot.config_path.clone();
+            let known: Result<GetResult, RequestError> =
+                look::<rpc::ConfigGet>(&client, GetParams::default()).await;
+            let issues = known.map(|it| it.issues).unwrap_or_default();
+            let config_issues = issues.iter().map(ToString::to_string).collect();
             GatewayState::Running(Box::new(RunningGateway {
                 running,
                 status,
                 servers,
                 agents,
                 config,
+                config_issues,
             }))
         }
         Err(error) => GatewayState::Unresponsive(running, error.to_string(), None),
@@ -127,6 +136,7 @@ impl GatewayState {
                 "uptimeMs": gateway.status.uptime_ms,
                 "connections": gateway.status.connections,
                 "config": gateway.config,
+                "configIssues": gateway.config_issues,
                 "servers": gateway.servers.iter().map(|server| {
                     json!({ "name": server.name, "state": server.state, "tools": server.tools })
                 }).collect::<Vec<_>>(),
@@ -182,6 +192,16 @@ pub(super) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
 
 fn show(gateway: &RunningGateway, words: &str, output: &mut Output) {
     output.line(format_args!("{GOOD}✓{GOOD:#} gateway {words}"));
+    if let Some(first) = gateway.config_issues.first() {
+        let file = gateway.config.as_deref().unwrap_or("the configuration");
+        let more = match gateway.config_issues.len() - 1 {
+            0 => String::new(),
+            more => format!(" (and {more} more)"),
+        };
+        let words = format!("{file} has errors; the last valid version is used: {first}{more}");
+        output.folded(format_args!("  {BAD}✗{BAD:#} {}", printable(&words)));
+        output.line("    → run `openclaw config validate`");
+    }
     for server in &gateway.servers {
         let is_ready = server.state == ServerState::Ready;
         let style = if is_ready || server.state.is_at_rest() { GOOD } else { BAD };

@@ -17,7 +17,7 @@ use openclaw_protocol::client::Options;
 use openclaw_protocol::connect::ClientInfo;
 use openclaw_secrets::Resolver;
 
-use super::{Link, Need, Role, keep};
+use super::{Link, Need, keep};
 use crate::edge::Edge;
 use crate::error::{CommandError, chain};
 use crate::output::Output;
@@ -97,7 +97,7 @@ pub(crate) fn setup(
         environment,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         // Whether servers are told during the handshake that elicitation is supported.
-        people: matches!(need.role(), Role::Chatting | Role::Asking),
+        people: need.role().is_asked_by_servers(),
         prepare: if is_one_command { Prepare::OnUse } else { Prepare::AtStart },
     })
 }

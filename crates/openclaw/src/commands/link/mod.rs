@@ -3,6 +3,7 @@
 mod beside;
 pub(crate) mod keep;
 mod local;
+mod relink;
 mod remote;
 
 use std::path::Path;
@@ -25,6 +26,8 @@ use crate::signals::{SignalAction, Signals, end_after};
 pub(crate) use beside::Beside;
 use local::Local;
 pub(crate) use local::{caller, cannot_start, dial_context, missing_servers, ourselves, setup};
+pub(crate) use relink::Relink;
+use relink::Replaceable;
 pub(crate) use remote::{find_running, options, running, usable_options};
 
 /// The timeout of a short request.
@@ -66,11 +69,11 @@ pub(crate) struct Servers {
 /// Which requests of the gateway a client can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
-    /// The user can approve calls and answer elicitations.
+    /// The user can approve calls and answer elicitations, in all sessions.
+    Attending,
+    /// The user can approve calls and answer elicitations of this client.
     Chatting,
-    /// Like `Chatting`, for the sessions that the client follows only.
-    Asking,
-    /// The user can approve calls.
+    /// The user can approve calls of this client.
     User,
     /// No user is present: a request for approval would only time out.
     Script,
@@ -79,25 +82,28 @@ pub(crate) enum Role {
 impl Role {
     /// Returns the scopes to request, out of all.
     fn scopes(self, mut all: Vec<String>) -> Vec<String> {
-        // The admin scope includes approvals.
-        let not_needed: &[Scope] = match self {
-            Self::Chatting | Self::User => &[],
-            Self::Asking => &[Scope::Admin],
-            Self::Script => &[Scope::Admin, Scope::Approvals],
-        };
-        all.retain(|scope| !not_needed.iter().any(|it| it.name() == Some(scope.as_str())));
+        if self == Self::Script {
+            // The admin scope includes approvals.
+            let asked = [Scope::Admin.name(), Scope::Approvals.name()];
+            all.retain(|scope| !asked.contains(&Some(scope.as_str())));
+        }
         all
     }
 
     /// Returns the capabilities to announce, in addition to the usual ones.
     fn caps(self, mut usual: Vec<String>) -> Vec<String> {
-        if matches!(self, Self::Chatting | Self::Asking) {
-            usual.push(caps::ELICITATION.to_owned());
-        }
-        if self == Self::Asking {
-            usual.push(caps::OWN_APPROVALS.to_owned());
-        }
+        let more: &[&str] = match self {
+            Self::Attending => &[caps::ELICITATION, caps::ALL_QUESTIONS],
+            Self::Chatting => &[caps::ELICITATION, caps::OWN_APPROVALS],
+            Self::User | Self::Script => &[caps::OWN_APPROVALS],
+        };
+        usual.extend(more.iter().map(|&cap| cap.to_owned()));
         usual
+    }
+
+    /// Whether the user can answer elicitations.
+    fn is_asked_by_servers(self) -> bool {
+        matches!(self, Self::Attending | Self::Chatting)
     }
 }
 
@@ -184,6 +190,39 @@ pub(crate) fn with_records(
     })
 }
 
+/// Like [`with_link`], for work that continues when a gateway in another process ends: it gets the
+/// means to connect again.
+pub(crate) fn with_lasting_link(
+    need: &Need,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+    work: impl AsyncFnOnce(&Link, Option<&mut Relink<'_>>, &mut Signals, &mut Output) -> CommandResult,
+) -> CommandResult {
+    let paths = &edge.paths(flag)?;
+    block_on(async {
+        let mut signals = Signals::listen().context("cannot start")?;
+        let Some(client) = remote::find(paths, need, edge, output).await else {
+            let (config, report) = load_config_at(paths, edge, output)?;
+            log_warnings(&report);
+            let work = async |link: &Link, signals: &mut Signals, output: &mut Output| {
+                work(link, None, signals, output).await
+            };
+            return standalone(config, need, paths, edge, &mut signals, output, work).await;
+        };
+        let surface = Arc::new(Replaceable::new(Arc::new(client)));
+        let link = Link { surface: Arc::clone(&surface) as Arc<dyn Surface>, local: None };
+        let mut relink = Relink { need, paths, edge, surface, local: None, lost: None };
+        let result = work(&link, Some(&mut relink), &mut signals, output).await;
+        drop(link);
+        if let Relink { local: Some(local), surface, .. } = relink {
+            drop(surface);
+            stop(local, &result, &mut signals).await;
+        }
+        result
+    })
+}
+
 async fn attend(
     need: &Need,
     paths: &Paths,
@@ -216,6 +255,12 @@ async fn standalone(
     let link = local.link();
     let result = work(&link, signals, output).await;
     drop(link);
+    stop(local, &result, signals).await;
+    result
+}
+
+/// Stops a gateway in this process after the work.
+async fn stop(local: Local, result: &CommandResult, signals: &mut Signals) {
     if matches!(result, Err(CommandError::Interrupted)) {
         end_after(GRACE);
     }
@@ -224,7 +269,6 @@ async fn standalone(
         () = local.stop(GRACE) => {}
         () = asked_to_end(signals) => {}
     }
-    result
 }
 
 /// Like [`with_link`], with a loaded configuration, and never with a running gateway.

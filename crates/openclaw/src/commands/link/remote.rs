@@ -35,7 +35,11 @@ pub(super) async fn find(
 }
 
 /// Connects to the gateway, or returns the reason why it is not used.
-async fn usable(running: &Running, paths: &Paths, need: &Need) -> Result<Client, String> {
+pub(super) async fn usable(
+    running: &Running,
+    paths: &Paths,
+    need: &Need,
+) -> Result<Client, String> {
     if need.is_alone() {
         return Err("`--no-gateway` is set".to_owned());
     }

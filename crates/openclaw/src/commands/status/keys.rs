@@ -1,6 +1,6 @@
 //! Where a model's API key comes from. The key itself is never shown.
 
-use openclaw_config::Config;
+use openclaw_config::{Config, ModelApi};
 use openclaw_models::ProviderSettings;
 use openclaw_secrets::{Checked, SecretRef};
 
@@ -13,6 +13,10 @@ pub(super) fn source(model: &str, config: &Config, edge: &Edge, secrets: &[Check
         return Check::good("needs no API key");
     };
     let written = config.models.iter().find(|(id, _)| id.as_str() == provider);
+    if written.is_none() && ModelApi::of_provider(provider).is_none() {
+        let advice = format!("add `models.providers.{provider}` with its `baseUrl`");
+        return Check::bad(format!("unknown model provider `{provider}`"), Some(advice));
+    }
     let credentials = written.map(|(_, settings)| settings.credentials()).unwrap_or_default();
     let mut references = credentials.iter().flat_map(|(_, template)| template.references());
     let is_missing =

@@ -47,7 +47,7 @@ async fn look(
         let resolver = edge.resolver(config);
         let checked = resolver.check_all(config.secret_references().keys()).await;
         findings.push(models(config, paths, gateway_state, edge, &checked).await);
-        let checks = servers::checks(config, gateway_state);
+        let checks = servers::checks(config, gateway_state, &paths.state);
         let table = servers::table(config, gateway_state, &paths.state);
         findings.push(Finding::new("Servers", checks).with_servers(table));
         findings.push(Finding::new("Secrets", secrets::checks(&checked, &resolver).await));
@@ -100,6 +100,11 @@ fn gateway(gateway_state: &GatewayState, paths: &Paths) -> Finding {
             if let Some(theirs) = theirs.filter(|theirs| whole(theirs) != whole(&paths.config)) {
                 checks.push(Check::note(format!("uses {}", theirs.display())));
             }
+            if !gateway.config_issues.is_empty() {
+                let advice = "run `openclaw config validate`".to_owned();
+                let words = "its configuration file has errors; it uses the last valid version";
+                checks.push(Check::bad(words, Some(advice)));
+            }
             checks
         }
     };
@@ -120,12 +125,15 @@ async fn models(
     };
     let checks = match agents {
         Ok(agents) => {
-            let checks = agents.iter().map(|agent| {
-                let key = keys::source(&agent.model, config, edge, secrets);
-                let Check { verdict, what, advice, last_lines } = key;
-                let what =
-                    format!("{}: {} ({}); {what}", agent.id, agent.model, agent.model_origin);
-                Check { verdict, what, advice, last_lines }
+            let checks = agents.iter().flat_map(|agent| {
+                let check = |model: &str, origin: &str| {
+                    let key = keys::source(model, config, edge, secrets);
+                    let what = format!("{}: {model} ({origin}); {}", agent.id, key.what);
+                    Check { what, ..key }
+                };
+                let first = check(&agent.model, &agent.model_origin);
+                let fallbacks = agent.fallbacks.iter().map(move |model| check(model, "fallback"));
+                std::iter::once(first).chain(fallbacks)
             });
             checks.collect()
         }

@@ -6,15 +6,17 @@ use openclaw_config::Config;
 use openclaw_gateway::mcp::summary;
 use openclaw_mcp::fleet::agent::statuses_at_rest;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use openclaw_mcp::store::memory::Memory;
+use openclaw_mcp::store::trouble::LastTrouble;
 
 use crate::commands::check::Check;
-use crate::commands::gateway::GatewayState;
+use crate::commands::gateway::{GatewayState, duration_words};
 use crate::commands::link::keep;
 
-pub(super) fn checks(config: &Config, gateway_state: &GatewayState) -> Vec<Check> {
+pub(super) fn checks(config: &Config, gateway_state: &GatewayState, state: &Path) -> Vec<Check> {
     let mut checks = match gateway_state {
         GatewayState::Running(gateway) => running(&gateway.servers),
-        _ => configured(config),
+        _ => configured(config, &keep::catalogue(state)),
     };
     for agent in &config.agents {
         for (name, held_back) in &agent.mcp.held_back {
@@ -78,17 +80,38 @@ fn running(servers: &[ServerStatus]) -> Vec<Check> {
     servers.iter().map(check).collect()
 }
 
-fn configured(config: &Config) -> Vec<Check> {
-    let mut names: Vec<(&str, bool)> = Vec::new();
+/// A configured server.
+struct Configured<'a> {
+    name: &'a str,
+    is_enabled: bool,
+    /// Why it could not be used when it was last tried.
+    trouble: Option<LastTrouble>,
+}
+
+fn configured(config: &Config, catalogue: &Path) -> Vec<Check> {
+    let mut all: Vec<Configured<'_>> = Vec::new();
     for (name, server) in config.agents.iter().flat_map(|agent| &agent.mcp.servers) {
-        match names.iter_mut().find(|(known, _)| *known == name.as_str()) {
-            Some((_, enabled)) => *enabled |= server.enabled,
-            None => names.push((name.as_str(), server.enabled)),
+        let (name, is_enabled) = (name.as_str(), server.enabled);
+        let read = || Memory::of(catalogue, name, &server.connection).trouble().read();
+        let trouble = is_enabled.then(read).flatten();
+        match all.iter_mut().find(|known| known.name == name) {
+            Some(known) => {
+                known.is_enabled |= is_enabled;
+                known.trouble = known.trouble.take().or(trouble);
+            }
+            None => all.push(Configured { name, is_enabled, trouble }),
         }
     }
-    let check = |(name, enabled): &(&str, bool)| match enabled {
-        true => Check::note(format!("{name}: configured; run `openclaw mcp servers` to start it")),
-        false => Check::note(format!("{name}: disabled")),
+    let check = |Configured { name, is_enabled, trouble }: &Configured<'_>| match trouble {
+        Some(trouble) => {
+            let age = duration_words(u64::try_from(trouble.age().as_millis()).unwrap_or(u64::MAX));
+            let words = format!("{name}: failed {age} ago: {}", trouble.error.message);
+            Check::bad(words, Some(format!("run `openclaw mcp doctor {name}`")))
+        }
+        None if *is_enabled => {
+            Check::note(format!("{name}: configured; run `openclaw mcp servers` to start it"))
+        }
+        None => Check::note(format!("{name}: disabled")),
     };
-    names.iter().map(check).collect()
+    all.iter().map(check).collect()
 }

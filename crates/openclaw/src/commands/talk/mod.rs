@@ -20,7 +20,7 @@ pub(crate) use lines::{Lines, whole_stdin};
 pub(crate) use parts::{Message, Part};
 pub(crate) use servers::{is_starting, servers};
 pub(crate) use step::{EventFilter, TurnEvent};
-pub(crate) use turn::{OutgoingMessage, Turn};
+pub(crate) use turn::{JoinedRun, OutgoingMessage, Turn};
 pub(crate) use view::{CallFormatter, View};
 pub(crate) use whom::ChatAgent;
 

@@ -46,6 +46,8 @@ pub(crate) enum TurnEvent {
 pub(crate) struct EventFilter<'a> {
     pub(crate) run: &'a str,
     pub(crate) session: &'a str,
+    /// Whether approvals of other sessions are relevant, too.
+    pub(crate) all_questions: bool,
 }
 
 impl TurnEvent {
@@ -63,14 +65,15 @@ impl TurnEvent {
             }
             names::APPROVAL_REQUESTED => {
                 let approval: Approval = read(event)?;
-                let is_ours = approval.run_id.as_deref() == Some(concern.run)
+                let is_ours = concern.all_questions
+                    || approval.run_id.as_deref() == Some(concern.run)
                     || approval.session_key.as_deref() == Some(concern.session);
                 is_ours.then(|| Self::Asked(Box::new(approval)))
             }
             names::APPROVAL_RESOLVED => {
                 read::<ResolvedEvent>(event).map(|resolved| Self::Decided(resolved.id))
             }
-            // Not filtered: it is sent only to clients that follow the conversation.
+            // Not filtered: it is sent only to clients that show it.
             names::MCP_ELICITATION_REQUESTED => {
                 read(event).map(|elicitation| Self::Elicited(Box::new(elicitation)))
             }

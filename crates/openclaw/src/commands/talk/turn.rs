@@ -1,9 +1,11 @@
 //! Sends a message, and follows the events of its turn to the end.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use openclaw_protocol::chat::{AbortParams, AbortResult, SendParams, SendResult, SendStatus};
-use openclaw_protocol::{EventReceiver, Received, RequestError, Surface, ask, rpc};
+use openclaw_protocol::sessions::{DescribeParams, DescribeResult, RunStatus};
+use openclaw_protocol::{Event, EventReceiver, Received, RequestError, Surface, ask, rpc};
 use tokio::time::sleep;
 
 use super::answer::{TurnOutcome, TurnStatus};
@@ -42,6 +44,24 @@ pub(crate) struct Turn<'a> {
     heard: String,
     /// Whether events were lost, perhaps the end.
     has_gap: bool,
+    /// Events that arrived before it was joined.
+    so_far: VecDeque<Event>,
+    /// Whether another client has sent the message.
+    is_joined: bool,
+    /// Whether approvals of other sessions are reported, too.
+    all_questions: bool,
+}
+
+/// A turn that another client runs.
+#[derive(Debug)]
+pub(crate) struct JoinedRun {
+    pub(crate) id: String,
+    pub(crate) session: String,
+    pub(crate) agent: Option<String>,
+    /// The events that have arrived.
+    pub(crate) so_far: VecDeque<Event>,
+    /// Whether some of them were lost.
+    pub(crate) has_gap: bool,
 }
 
 impl<'a> Turn<'a> {
@@ -63,17 +83,51 @@ impl<'a> Turn<'a> {
             ..SendParams::default()
         };
         let SendResult { run_id, .. } = ask::<rpc::ChatSend>(surface, sent.clone()).await?;
-        let (calls, heard) = (Vec::new(), String::new());
-        Ok(Self { surface, events, sent, run: run_id, calls, heard, has_gap: false })
+        Ok(Self::new(surface, events, sent, run_id))
+    }
+
+    /// Follows a turn that another client runs. `events` has what follows those of the run so far.
+    pub(crate) fn join(surface: &'a dyn Surface, run: JoinedRun, events: EventReceiver) -> Self {
+        let JoinedRun { id, session, agent, so_far, has_gap } = run;
+        let sent = SendParams {
+            session_key: session,
+            agent_id: agent,
+            idempotency_key: id.clone(),
+            ..SendParams::default()
+        };
+        let turn = Self::new(surface, events, sent, id);
+        Self { so_far, has_gap, is_joined: true, ..turn }
+    }
+
+    fn new(surface: &'a dyn Surface, events: EventReceiver, sent: SendParams, run: String) -> Self {
+        Self {
+            surface,
+            events,
+            sent,
+            run,
+            calls: Vec::new(),
+            heard: String::new(),
+            has_gap: false,
+            so_far: VecDeque::new(),
+            is_joined: false,
+            all_questions: false,
+        }
+    }
+
+    /// Also reports approvals of other sessions.
+    pub(crate) fn with_all_questions(self) -> Self {
+        Self { all_questions: true, ..self }
     }
 
     /// Waits for the next event. [`TurnEvent::Over`] is the last. Cancel-safe.
     pub(crate) async fn next(&mut self) -> TurnEvent {
         loop {
-            let heard = if self.has_gap {
+            let heard = if let Some(event) = self.so_far.pop_front() {
+                Some(Received::Event(event))
+            } else if self.has_gap {
                 tokio::select! {
                     heard = self.events.next() => heard,
-                    answer = recheck(self.surface, &self.sent) => {
+                    answer = recheck(self.surface, &self.sent, self.is_joined) => {
                         match answer {
                             Some(answer) => return self.over(answer),
                             None => continue,
@@ -87,7 +141,8 @@ impl<'a> Turn<'a> {
                 None => return self.over(TurnOutcome::bare(TurnStatus::Gone)),
                 Some(Received::Lagged(_)) => self.has_gap = true,
                 Some(Received::Event(event)) => {
-                    let concern = EventFilter { run: &self.run, session: &self.sent.session_key };
+                    let (run, session) = (self.run.as_str(), self.sent.session_key.as_str());
+                    let concern = EventFilter { run, session, all_questions: self.all_questions };
                     if let Some(step) = TurnEvent::of(&event, concern) {
                         return self.noted(step);
                     }
@@ -163,15 +218,30 @@ impl<'a> Turn<'a> {
     }
 }
 
-/// Sends the same message again: by its idempotency key it is not run twice, and the response has
-/// the status of the turn.
-async fn recheck(surface: &dyn Surface, sent: &SendParams) -> Option<TurnOutcome> {
+/// Returns the outcome of a turn if it is over. Sends the same message again: by its idempotency key
+/// it is not run twice, and the response has the status of the turn.
+async fn recheck(surface: &dyn Surface, sent: &SendParams, is_joined: bool) -> Option<TurnOutcome> {
     sleep(RECHECK).await;
+    if is_joined {
+        return recheck_session(surface, sent).await;
+    }
     let answer: Result<SendResult, RequestError> =
         look::<rpc::ChatSend>(surface, sent.clone()).await;
     match answer {
         Ok(SendResult { status: SendStatus::Started | SendStatus::InFlight, .. }) => None,
         Ok(SendResult { status, .. }) => Some(catch_up::answer(surface, sent, status).await),
+        Err(error) => Some(TurnOutcome::refused(&error)),
+    }
+}
+
+/// Like [`recheck`], for a message that another client has sent.
+async fn recheck_session(surface: &dyn Surface, sent: &SendParams) -> Option<TurnOutcome> {
+    let params = DescribeParams { key: sent.session_key.clone(), ..DescribeParams::default() };
+    let described: Result<DescribeResult, RequestError> =
+        look::<rpc::SessionsDescribe>(surface, params).await;
+    match described.map(|it| it.session.and_then(|row| row.status)) {
+        Ok(Some(RunStatus::Running)) => None,
+        Ok(_) => Some(catch_up::answer(surface, sent, SendStatus::Ok).await),
         Err(error) => Some(TurnOutcome::refused(&error)),
     }
 }

@@ -13,12 +13,15 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::unknown_server;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::supervisor::ServerError;
+use openclaw_mcp::store::memory::Memory;
 use openclaw_secrets::{Environment, SecretRef};
 use serde_json::{Value, json};
 
 use super::shell::{OwnServers, with_own_servers};
 use crate::cli::DoctorArgs;
-use crate::commands::check::{Check, Finding, is_well};
+use crate::commands::check::{Check, Finding, Verdict};
+use crate::commands::link::keep;
 use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -91,8 +94,15 @@ async fn examine(
                 Transport::Stdio(stdio) => checks.extend(machine::checks(stdio, environment)),
                 Transport::Http(http) => checks.extend(network::checks(http, environment).await),
             }
-            if is_well(&checks) {
-                checks.extend(start(server).await);
+            match checks.iter().find(|check| check.verdict == Verdict::Bad) {
+                None => checks.extend(start(server).await),
+                // It is not started, so that it cannot report the error itself.
+                Some(bad) => {
+                    let hint = bad.advice.clone();
+                    let error = ServerError { hint, ..ServerError::new(bad.what.clone()) };
+                    let folder = keep::catalogue(own.gateway.state());
+                    Memory::of(&folder, name, server.connection()).trouble().keep(error);
+                }
             }
             checks
         }

@@ -1,0 +1,181 @@
+//! Several clients of one gateway: questions reach an idle chat, a turn is shown in every window of
+//! its conversation, and a chat outlives the gateway.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use openclaw_testkit::{Script, processes};
+use serde_json::{Value, json};
+
+use crate::support::{LONG, ON_A_TERMINAL, Place};
+use crate::with_gateway::gateway;
+
+const CALL: &str = "/call mcp_x_add {\"a\":2,\"b\":3}";
+
+/// A place with one server whose calls need approval, or not.
+fn place(approval: &str) -> Place {
+    let place = Place::new(&[("x", &Script::new())]);
+    let file = place.path("openclaw.json");
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    config["agents"] = json!({ "defaults": { "model": "offline" } });
+    config["mcp"]["servers"]["x"]["approval"] = json!(approval);
+    fs::write(file, config.to_string()).unwrap();
+    place
+}
+
+/// A program on a terminal that runs beside others. Killed on drop.
+struct Window<'a> {
+    place: &'a Place,
+    name: &'a str,
+    child: Child,
+}
+
+impl<'a> Window<'a> {
+    /// Opens a chat, and types the answers at the expected texts.
+    fn open(place: &'a Place, name: &'a str, steps: &[(&str, &str)]) -> Self {
+        let steps = serde_json::to_string(steps).unwrap();
+        let shown = fs::File::create(place.path(name)).unwrap();
+        let mut command = Command::new("python3");
+        command
+            .args(["-c", ON_A_TERMINAL, &steps, env!("CARGO_BIN_EXE_openclaw")])
+            .args(["chat", "--session", "shared"])
+            .current_dir(place.folder.path())
+            .env("OPENCLAW_STATE_DIR", place.folder.path())
+            .env("OPENCLAW_KEYCHAIN", "off")
+            .env("TERM", "xterm")
+            .env("NO_COLOR", "1")
+            .stdin(Stdio::null())
+            .stdout(shown);
+        Self { place, name, child: command.spawn().unwrap() }
+    }
+
+    fn shown(&self) -> String {
+        let bytes = fs::read(self.place.path(self.name)).unwrap();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
+    /// Waits until it has shown a text.
+    fn shows(&self, text: &str) {
+        let is_missing = || if self.shown().contains(text) { Vec::new() } else { vec![0] };
+        let missing = processes::wait_until_none(LONG, is_missing);
+        assert!(missing.is_empty(), "`{text}` was never shown: {}", self.shown());
+    }
+
+    /// Waits until it has exited, and returns what it has shown.
+    fn ended(mut self) -> String {
+        let pid = self.child.id();
+        let is_running = || if processes::is_alive(pid) { vec![pid] } else { Vec::new() };
+        let left = processes::wait_until_none(LONG, is_running);
+        assert!(left.is_empty(), "it never exited: {}", self.shown());
+        let shown = self.shown();
+        assert!(self.child.wait().unwrap().success(), "{shown}");
+        shown
+    }
+}
+
+impl Drop for Window<'_> {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_question_of_a_script_appears_in_an_idle_chat_and_what_was_typed_is_kept() {
+    let place = place("auto");
+    let _running = gateway(&place);
+    let steps = [
+        ("› ", "/he"),
+        ("Enter) ", "y\r"),
+        ("/he", "lp\r"),
+        ("List the commands", ""),
+        ("› ", "/exit\r"),
+    ];
+    let chat = Window::open(&place, "chat.out", &steps);
+    chat.shows("/he");
+    let (code, stdout, stderr) = place.said(&["agent", "--message", CALL]);
+    assert_eq!(code, 0, "{stdout}{stderr}");
+    assert!(stdout.contains('5'), "{stdout}");
+    let shown = chat.ended();
+    assert!(shown.contains("Allow mcp_x_add(a=2, b=3)?"), "{shown}");
+    assert!(shown.contains("· session agent:main:"), "the session is named: {shown}");
+}
+
+#[test]
+fn a_question_that_no_client_shows_is_denied_at_once() {
+    let place = place("auto");
+    let _running = gateway(&place);
+    // A client that may approve calls, and shows none of other sessions.
+    let mut waiting = place.command(&["mcp", "call", "x", "sleep", "ms=600000"]);
+    let mut waiting = waiting.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let (code, stdout, stderr) = place.said(&["agent", "--message", CALL]);
+    let _ = waiting.kill();
+    let _ = waiting.wait();
+    assert_ne!(code, 0, "{stdout}{stderr}");
+    assert!(stderr.contains("was denied"), "{stderr}");
+}
+
+#[test]
+fn a_turn_is_shown_in_every_window_of_its_conversation() {
+    let place = place("never");
+    let _running = gateway(&place);
+    let steps = [("from another client", ""), ("returned:", ""), ("› ", "/exit\r")];
+    let watching = Window::open(&place, "watching.out", &steps);
+    watching.shows("› ");
+    let call = format!("{CALL}\r");
+    let steps = [("› ", call.as_str()), ("returned:", ""), ("› ", "/exit\r")];
+    let sending = Window::open(&place, "sending.out", &steps).ended();
+    let watching = watching.ended();
+    assert!(watching.contains(&format!("› {CALL}")), "the message: {watching}");
+    for shown in [&sending, &watching] {
+        assert!(shown.contains("mcp_x_add(a=2, b=3) → 5"), "{shown}");
+    }
+    assert_eq!(watching.matches("from another client").count(), 1, "{watching}");
+    assert_eq!(watching.matches("returned:").count(), 1, "{watching}");
+    assert!(!sending.contains("from another client"), "{sending}");
+}
+
+#[test]
+fn a_chat_outlives_its_gateway_and_keeps_what_was_typed() {
+    let place = place("never");
+    let running = gateway(&place);
+    let steps = [
+        ("› ", "/he"),
+        ("connected to the gateway again", "lp\r"),
+        ("List the commands", ""),
+        ("› ", "/exit\r"),
+    ];
+    let chat = Window::open(&place, "chat.out", &steps);
+    chat.shows("/he");
+    drop(running);
+    chat.shows("gateway lost, reconnecting");
+    let _running = gateway(&place);
+    chat.ended();
+}
+
+#[test]
+fn a_message_waits_for_the_gateway_and_continues_the_conversation() {
+    let place = place("never");
+    let running = gateway(&place);
+    let call = format!("{CALL}\r");
+    let steps = [
+        ("gateway lost", call.as_str()),
+        ("returned:", ""),
+        ("gateway lost", "/local\r"),
+        ("continuing in this process", call.as_str()),
+        ("returned:", ""),
+        ("› ", "/exit\r"),
+    ];
+    let chat = Window::open(&place, "chat.out", &steps);
+    chat.shows("› ");
+    drop(running);
+    chat.shows("waiting for the gateway");
+    let running = gateway(&place);
+    chat.shows("returned:");
+    drop(running);
+    let shown = chat.ended();
+    assert_eq!(shown.matches("mcp_x_add(a=2, b=3) → 5").count(), 2, "{shown}");
+    let (_, stdout, _) = place.said(&["sessions", "show", "shared"]);
+    assert_eq!(stdout.matches(CALL).count(), 2, "one conversation: {stdout}");
+    place.assert_nothing_left();
+}
