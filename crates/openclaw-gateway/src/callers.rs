@@ -32,7 +32,7 @@ const OWN_SESSION: &str = "caller:";
 pub(crate) struct Callers {
     connected: Mutex<BTreeMap<u64, Arc<Connected>>>,
     next: AtomicU64,
-    /// Incremented when a caller connects or disconnects.
+    /// Incremented when a caller connects or disconnects, or cannot answer a question.
     moves: watch::Sender<u64>,
 }
 
@@ -73,7 +73,7 @@ impl Connected {
     }
 
     /// Whether it shows requests for approval in this session, and may answer them.
-    fn decides_in(&self, session: Option<&str>) -> bool {
+    pub(crate) fn decides_in(&self, session: Option<&str>) -> bool {
         let sees = || !self.has(caps::OWN_APPROVALS) || session.is_some_and(|it| self.hears_of(it));
         self.decides() && sees()
     }
@@ -129,23 +129,32 @@ impl Callers {
             follows_all: AtomicBool::new(false),
         });
         self.lock().insert(id, Arc::clone(&connected));
-        self.moves.send_modify(|moves| *moves += 1);
+        self.changed();
         connected
     }
 
     fn remove(&self, id: u64) {
         self.lock().remove(&id);
+        self.changed();
+    }
+
+    /// Has those who wait for a change of the callers look again.
+    pub(crate) fn changed(&self) {
         self.moves.send_modify(|moves| *moves += 1);
     }
 
-    /// Waits until no caller that shows approvals of a session has been connected for `for_long`.
-    pub(crate) async fn without_deciders(&self, session: Option<&str>, for_long: Duration) {
-        let some_decide = |_: &u64| self.lock().values().any(|caller| caller.decides_in(session));
+    /// Waits until no caller for which `decides` holds has been connected for some time.
+    pub(crate) async fn without_deciders(
+        &self,
+        decides: impl Fn(&Connected) -> bool,
+        for_long: impl Fn() -> Duration,
+    ) {
+        let some_decide = |_: &u64| self.lock().values().any(|caller| decides(caller));
         let mut moves = self.moves.subscribe();
         loop {
             // The sender is owned by `self` and cannot be dropped.
             let _ = moves.wait_for(|moves| !some_decide(moves)).await;
-            if timeout(for_long, moves.wait_for(some_decide)).await.is_err() {
+            if timeout(for_long(), moves.wait_for(some_decide)).await.is_err() {
                 return;
             }
         }

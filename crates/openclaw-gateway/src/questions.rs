@@ -15,6 +15,7 @@ use openclaw_tools::{
 };
 use serde_json::Value;
 
+use crate::callers::Connected;
 use crate::gateway::{Gateway, now_ms};
 use crate::question_subjects::Subject;
 use crate::waiting::Waiting;
@@ -103,16 +104,15 @@ impl CallerApprover {
             covered_by: question.always.iter().map(|option| option.grant.clone()).collect(),
         };
         gateway.question_subjects.open(&id, subject);
-        let (session, reason) = (question.session, ResolvedReason::Cancelled);
-        let mut pending = Pending { gateway, id: &id, session, reason, decision: None };
-        if gateway.callers.tell_deciders(session, names::APPROVAL_REQUESTED, &asked) == 0 {
+        let mut pending = Pending::of(gateway, &asked);
+        if !pending.is_told(&asked) {
             return ApprovalAnswer::Unanswered;
         }
         let answered = async {
             tokio::select! {
                 biased;
                 decision = answered => Ok(decision),
-                () = gateway.callers.without_deciders(session, RETURN) => Err(Left),
+                () = pending.undecided() => Err(Left),
             }
         };
         let answered = tokio::time::timeout(self.patience, answered).await;
@@ -218,20 +218,46 @@ fn description(tool: &ToolSpec, why: ApprovalReason) -> String {
 }
 
 /// A pending question. Dropping it closes the question and notifies the approvers.
-struct Pending<'a> {
+pub(crate) struct Pending<'a> {
     gateway: &'a Gateway,
-    id: &'a str,
-    session: Option<&'a str>,
-    reason: ResolvedReason,
-    decision: Option<Decision>,
+    id: String,
+    session: Option<String>,
+    pub(crate) reason: ResolvedReason,
+    pub(crate) decision: Option<Decision>,
+}
+
+impl<'a> Pending<'a> {
+    /// The question must be open.
+    pub(crate) fn of(gateway: &'a Gateway, asked: &Asked) -> Self {
+        let (id, session) = (asked.id.clone(), asked.session_key.clone());
+        Self { gateway, id, session, reason: ResolvedReason::Cancelled, decision: None }
+    }
+
+    /// Sends the question to the approvers. Returns whether there is any.
+    pub(crate) fn is_told(&self, asked: &Asked) -> bool {
+        let session = self.session.as_deref();
+        self.gateway.callers.tell_deciders(session, names::APPROVAL_REQUESTED, asked) > 0
+    }
+
+    /// Waits until no approver is left that can decide.
+    pub(crate) async fn undecided(&self) {
+        let Self { gateway, id, session, .. } = self;
+        let decides = |caller: &Connected| {
+            caller.decides_in(session.as_deref()) && !gateway.questions.has_passed(id, caller.id)
+        };
+        // One that cannot decide will not come back to do so.
+        let wait = || if gateway.questions.is_passed(id) { Duration::ZERO } else { RETURN };
+        gateway.callers.without_deciders(decides, wait).await;
+    }
 }
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        self.gateway.questions.close(self.id);
-        self.gateway.question_subjects.close(self.id);
-        let (id, decision, reason) = (self.id.to_owned(), self.decision, self.reason);
+        self.gateway.questions.close(&self.id);
+        self.gateway.question_subjects.close(&self.id);
+        let (id, decision, reason) = (std::mem::take(&mut self.id), self.decision, self.reason);
         let event = ResolvedEvent { id, decision, reason };
-        self.gateway.callers.tell_deciders(self.session, names::APPROVAL_RESOLVED, &event);
+        let session = self.session.as_deref();
+        self.gateway.callers.tell_deciders(session, names::APPROVAL_RESOLVED, &event);
     }
 }

@@ -1,6 +1,6 @@
 //! Pending questions, by id.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -18,6 +18,12 @@ pub(crate) struct Waiting<Q, A> {
 struct Open<Q, A> {
     asked: Q,
     answer: oneshot::Sender<A>,
+    /// The callers that cannot answer it.
+    passed: BTreeSet<u64>,
+}
+
+fn gone() -> ErrorShape {
+    ErrorShape::new(ErrorCode::ApprovalNotFound, "no pending request with this id")
 }
 
 impl<Q, A> Default for Waiting<Q, A> {
@@ -35,7 +41,7 @@ impl<Q: Clone, A> Waiting<Q, A> {
     /// Adds a question, which can be answered from now on.
     pub(crate) fn open(&self, id: String, asked: Q) -> oneshot::Receiver<A> {
         let (answer, answered) = oneshot::channel();
-        self.lock().insert(id, Open { asked, answer });
+        self.lock().insert(id, Open { asked, answer, passed: BTreeSet::new() });
         answered
     }
 
@@ -60,14 +66,28 @@ impl<Q: Clone, A> Waiting<Q, A> {
         id: &str,
         answer: impl FnOnce(&Q) -> Result<A, ErrorShape>,
     ) -> Result<(), ErrorShape> {
-        let gone =
-            || ErrorShape::new(ErrorCode::ApprovalNotFound, "no pending request with this id");
         let asked = self.lock().get(id).ok_or_else(gone)?.asked.clone();
         // Not under the lock: validating may take a moment.
         let answer = answer(&asked)?;
         let waiting = self.lock().remove(id).ok_or_else(gone)?;
         // If the receiver is gone, the answer is too late.
         waiting.answer.send(answer).map_err(|_| gone())
+    }
+
+    /// Records that a caller cannot answer a question.
+    pub(crate) fn pass(&self, id: &str, caller: u64) -> Result<(), ErrorShape> {
+        self.lock().get_mut(id).ok_or_else(gone)?.passed.insert(caller);
+        Ok(())
+    }
+
+    /// Whether a caller has said that it cannot answer a question.
+    pub(crate) fn has_passed(&self, id: &str, caller: u64) -> bool {
+        self.lock().get(id).is_some_and(|open| open.passed.contains(&caller))
+    }
+
+    /// Whether any caller has said so.
+    pub(crate) fn is_passed(&self, id: &str) -> bool {
+        self.lock().get(id).is_some_and(|open| !open.passed.is_empty())
     }
 
     fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Open<Q, A>>> {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use openclaw_protocol::Connect;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
-    GetTaskParams, GetTaskResult, Implementation, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig,
+    GetTaskParams, GetTaskResult, Implementation, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
+    ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::transport::stdio_pipes;
@@ -16,8 +17,8 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::media::PdfReader;
-use crate::order::{self, OrderTasks, Orders};
+use crate::media::{Address, PdfReader};
+use crate::order::{self, OrderTasks, Orders, ParkedRuns};
 use crate::sessions;
 use crate::transport::Lines;
 
@@ -30,6 +31,9 @@ const INSTRUCTIONS: &str = "OpenClaw runs agents with tools of their own. `order
 pub struct Options {
     /// The gateway. Each call has its own connection.
     pub connect: Arc<dyn Connect>,
+    /// Like `connect`, for a client whose user can be asked: connections that receive the approvals
+    /// and elicitations of their sessions.
+    pub connect_asking: Arc<dyn Connect>,
     /// The agent that messages go to; `None` for the default one.
     pub agent: Option<String>,
     /// Folders whose files may be attached, besides the agent's workspace.
@@ -74,7 +78,8 @@ pub async fn serve(
     let lines = Lines::new(input, output, gone.clone());
     let version = options.version.clone();
     let orders = Arc::new(Orders::new(options, gone));
-    let server = Server { orders, tasks: OrderTasks::default(), version };
+    let (tasks, parked) = (OrderTasks::default(), Arc::new(ParkedRuns::default()));
+    let server = Server { orders, tasks, parked, version };
     let running = match Box::pin(server.serve(lines)).await {
         Ok(running) => running,
         // A client may disconnect before the handshake.
@@ -82,8 +87,9 @@ pub async fn serve(
         Err(error) => return Err(ServeError(reason(&error))),
     };
     let orders = Arc::clone(&running.service().orders);
+    let parked = Arc::clone(&running.service().parked);
     let ended = running.waiting().await;
-    orders.finish().await;
+    orders.finish(&parked).await;
     ended.map(drop).map_err(|error| ServeError(error.to_string()))
 }
 
@@ -99,15 +105,18 @@ fn reason(error: &ServerInitializeError) -> String {
 struct Server {
     orders: Arc<Orders>,
     tasks: OrderTasks,
+    parked: Arc<ParkedRuns>,
     version: String,
+}
+
+fn capabilities() -> ServerCapabilities {
+    ServerCapabilities::builder().enable_tools().enable_resources().enable_tasks().build()
 }
 
 impl ServerHandler for Server {
     fn get_info(&self) -> ServerConfig {
         let this = Implementation::new("openclaw", &self.version).with_title("OpenClaw");
-        ServerConfig::new(ServerCapabilities::builder().enable_tools().enable_tasks().build())
-            .with_server_info(this)
-            .with_instructions(INSTRUCTIONS)
+        ServerConfig::new(capabilities()).with_server_info(this).with_instructions(INSTRUCTIONS)
     }
 
     async fn list_tools(
@@ -125,15 +134,19 @@ impl ServerHandler for Server {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        let arguments = request.arguments.unwrap_or_default();
         if request.name == order::NAME {
+            let Self { orders, tasks, parked, .. } = self;
             let capabilities = context.client_capabilities();
             let takes_tasks = capabilities.is_some_and(|client| client.supports_tasks());
-            return Ok(match takes_tasks {
-                true => self.tasks.call(&self.orders, arguments, context).await,
-                false => self.orders.call(arguments, context).await.into(),
+            return Ok(match takes_tasks && request.request_state.is_none() {
+                true => {
+                    let arguments = request.arguments.unwrap_or_default();
+                    tasks.call(orders, parked, arguments, context).await
+                }
+                false => orders.call(parked, request, context).await,
             });
         }
+        let arguments = request.arguments.unwrap_or_default();
         match sessions::call(&self.orders, &request.name, arguments).await {
             Some(result) => Ok(result.into()),
             None => {
@@ -143,12 +156,43 @@ impl ServerHandler for Server {
         }
     }
 
+    /// Files of answers are not listed: their URIs are in the results.
+    async fn list_resources(
+        &self,
+        _: Option<PaginatedRequestParams>,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ListResourcesResult, ErrorData> {
+        Ok(ListResourcesResult::with_all_items(Vec::new()))
+    }
+
+    async fn read_resource(
+        &self,
+        request: ReadResourceRequestParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<ReadResourceResponse, ErrorData> {
+        let uri = &request.uri;
+        let not_found = |words: String| {
+            ErrorData::resource_not_found(words, Some(serde_json::json!({ "uri": uri })))
+        };
+        let address = Address::parse(uri).ok_or_else(|| not_found("unknown resource".into()))?;
+        let contents = self.orders.read_file(&address, uri).await.map_err(not_found)?;
+        Ok(ReadResourceResult::new(vec![contents]).into())
+    }
+
     async fn get_task(
         &self,
         request: GetTaskParams,
         _: RequestContext<RoleServer>,
     ) -> Result<GetTaskResult, ErrorData> {
         self.tasks.manager.get_task(&request.task_id).map(GetTaskResult::new)
+    }
+
+    async fn update_task(
+        &self,
+        request: UpdateTaskParams,
+        _: RequestContext<RoleServer>,
+    ) -> Result<(), ErrorData> {
+        self.tasks.manager.update_task(&request.task_id, request.input_responses)
     }
 
     async fn cancel_task(

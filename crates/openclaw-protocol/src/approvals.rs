@@ -152,6 +152,25 @@ pub struct RespondResult {
     pub decision: Decision,
 }
 
+/// Parameters of `approvals.pass`: the client cannot decide. If no other client can, the fallback of
+/// the configuration applies.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct PassParams {
+    /// Approval id.
+    pub id: String,
+}
+
+/// Result of `approvals.pass`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PassResult {
+    /// Always `true`.
+    pub ok: bool,
+    /// Approval id.
+    pub id: String,
+}
+
 /// Payload of the event `approval.resolved`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -183,6 +183,7 @@ methods! {
     ApprovalsRules "approvals.rules" Approvals (approvals::RulesParams) -> approvals::RulesResult,
     ApprovalsRevoke "approvals.revoke" Approvals (approvals::RevokeParams) -> approvals::ChangedRulesResult,
     ApprovalsAllow "approvals.allow" Admin (approvals::AllowParams) -> approvals::ChangedRulesResult,
+    ApprovalsPass "approvals.pass" Approvals (approvals::PassParams) -> approvals::PassResult,
     QuestionList "question.list" Questions (approvals::AnyParams) -> approvals::QuestionsResult,
     PluginApprovalList "plugin.approval.list" Approvals (approvals::AnyParams) -> Vec<Box<RawValue>>,
     McpServers "mcp.servers" Read (mcp::ServersParams) -> mcp::ServersResult,

@@ -11,6 +11,7 @@ use openclaw_config::{
     Config, LoadEnvironment, Loaded, NoHome, PROGRAM_VARIABLE, Paths, url_credentials,
 };
 use openclaw_mcp::process::guard::GuardCommand;
+use openclaw_mcp::process::launch::STARTED_FROM;
 use openclaw_mcp_server::PdfReader;
 use openclaw_oauth::browser::BrowserEnvironment;
 use openclaw_oauth::store::KeyOptions;
@@ -41,6 +42,7 @@ const MAX_EDITOR_LIMIT: usize = 1_000;
 /// The maximum size of a secret on stdin, in bytes.
 #[cfg(feature = "keychain")]
 const MAX_SECRET: u64 = 64 * 1024;
+
 /// What a shell wants completed.
 pub(crate) struct CompletionRequest {
     /// The name of the shell.
@@ -64,6 +66,12 @@ impl CompletionRequest {
     }
 }
 
+/// The path that a configuration is compared by.
+fn identity(file: &Path) -> String {
+    let file = file.canonicalize().unwrap_or_else(|_| file.to_owned());
+    file.to_string_lossy().into_owned()
+}
+
 /// The environment of this process.
 pub(crate) struct Edge {
     pub(crate) redactor: Redactor,
@@ -82,6 +90,29 @@ impl Edge {
 
     pub(crate) fn environment(&self) -> Environment {
         Environment::new(variable)
+    }
+
+    /// The environment for servers of a configuration, which they can tell it by.
+    pub(crate) fn environment_of(&self, paths: &Paths) -> Environment {
+        let file = identity(&paths.config);
+        Environment::new(move |name| match name {
+            STARTED_FROM => Some(file.clone()),
+            _ => variable(name),
+        })
+    }
+
+    /// Checks that this process is not a server of this configuration: it would start all of its
+    /// servers, and thus itself, without end.
+    ///
+    /// # Errors
+    /// If it is.
+    pub(crate) fn check_not_own_server(&self, paths: &Paths) -> Result<(), CommandError> {
+        if variable(STARTED_FROM) != Some(identity(&paths.config)) {
+            return Ok(());
+        }
+        let file = paths.config.display();
+        Err(CommandError::failed(format!("started as a server of its own configuration, {file}"))
+            .hint("remove the entry from `mcp.servers`, or give it another file with `--config`"))
     }
 
     /// Resolves the secrets that a configuration refers to.

@@ -3,7 +3,7 @@
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::approvals::{
-    Decision, ListParams, ListResult, RespondParams, RespondResult,
+    Decision, ListParams, ListResult, PassParams, PassResult, RespondParams, RespondResult,
 };
 use openclaw_sessions::SessionKey;
 
@@ -60,4 +60,14 @@ pub(super) fn respond(
         let _ = gateway.questions.decide(&other, Decided { choice, ..decision.into() });
     }
     Ok(RespondResult { ok: true, id, decision })
+}
+
+pub(super) fn pass(
+    asked: &RequestContext<'_>,
+    params: PassParams,
+) -> Result<PassResult, ErrorShape> {
+    let PassParams { id } = params;
+    asked.gateway.questions.pass(&id, asked.caller.id)?;
+    asked.gateway.callers.changed();
+    Ok(PassResult { ok: true, id })
 }

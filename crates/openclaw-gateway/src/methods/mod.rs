@@ -182,6 +182,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::ApprovalsAllow(it) => {
             Response::ApprovalsAllow(approval_rules::allow(asked, it).await?)
         }
+        Request::ApprovalsPass(it) => Response::ApprovalsPass(approvals::pass(asked, it)?),
         Request::QuestionList(_) => Response::QuestionList(QuestionsResult::default()),
         Request::PluginApprovalList(_) => Response::PluginApprovalList(Vec::new()),
         Request::McpServers(it) => Response::McpServers(mcp::servers(asked, it)?),

@@ -7,9 +7,8 @@ use std::time::Duration;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::connection::client::PATIENCE;
 use openclaw_protocol::approvals::{
-    AlwaysChoice, Approval, ApprovalKind, Decision, ResolvedEvent, ResolvedReason, Severity,
+    AlwaysChoice, Approval, ApprovalKind, Decision, ResolvedReason, Severity,
 };
-use openclaw_protocol::names;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -18,6 +17,7 @@ use super::params::{CallResult, Params, Piece, Said};
 use super::refusal::Refusal;
 use super::{METHOD, model};
 use crate::gateway::{Gateway, now_ms};
+use crate::questions::Pending;
 
 /// Maximum number of sampling requests waiting for approval.
 const MAX_WAITING: usize = 8;
@@ -25,8 +25,6 @@ const MAX_WAITING: usize = 8;
 const MAX_SHOWN: usize = 64 * 1024;
 /// The engine times out this much later, so that the timeout is reported here first.
 const MARGIN: Duration = Duration::from_secs(5);
-/// How long a question stays open when all approvers have disconnected.
-const RETURN: Duration = Duration::from_secs(5);
 
 /// Asks the connected approvers. Dropping the future withdraws the question.
 pub(super) async fn ask(
@@ -43,16 +41,15 @@ pub(super) async fn ask(
     let id = asked.id.clone();
     // Register first: the answer may arrive immediately.
     let answered = gateway.questions.open(id.clone(), asked.clone());
-    let (session, reason) = (applicant.session.as_deref(), ResolvedReason::Cancelled);
-    let mut pending = Pending { gateway, id, session, reason, decision: None };
-    if gateway.callers.tell_deciders(session, names::APPROVAL_REQUESTED, &asked) == 0 {
+    let mut pending = Pending::of(gateway, &asked);
+    if !pending.is_told(&asked) {
         return Err(Refusal::Unanswered);
     }
     let answered = async {
         tokio::select! {
             biased;
             decided = answered => decided.ok().map(|decided| decided.decision),
-            () = gateway.callers.without_deciders(session, RETURN) => None,
+            () = pending.undecided() => None,
         }
     };
     let Ok(decision) = tokio::time::timeout(patience, answered).await else {
@@ -65,7 +62,7 @@ pub(super) async fn ask(
         Decision::AllowOnce => Ok(()),
         Decision::AllowAlways => {
             gateway.sampling.allowed.add(applicant);
-            others_too(gateway, applicant, &pending.id);
+            others_too(gateway, applicant, &id);
             Ok(())
         }
         Decision::Deny => Err(Refusal::Rejected),
@@ -189,23 +186,5 @@ impl Room {
             Piece::Media { mime_type, .. } => format!("({mime_type})"),
         });
         pieces.collect::<Vec<_>>().join("\n")
-    }
-}
-
-/// A pending question. Dropping it closes the question and notifies the approvers.
-struct Pending<'a> {
-    gateway: &'a Gateway,
-    id: String,
-    session: Option<&'a str>,
-    reason: ResolvedReason,
-    decision: Option<Decision>,
-}
-
-impl Drop for Pending<'_> {
-    fn drop(&mut self) {
-        self.gateway.questions.close(&self.id);
-        let (id, decision, reason) = (std::mem::take(&mut self.id), self.decision, self.reason);
-        let event = ResolvedEvent { id, decision, reason };
-        self.gateway.callers.tell_deciders(self.session, names::APPROVAL_RESOLVED, &event);
     }
 }

@@ -156,6 +156,44 @@ async fn an_approver_that_reconnects_can_still_answer() {
 }
 
 #[tokio::test]
+async fn when_all_approvers_pass_the_fallback_applies_at_once() {
+    let place = asking(&json!({}));
+    let gateway = place.start().await;
+    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let mut people = [Someone::new(&gateway), Someone::new(&gateway)];
+    writer.send(KEY, "r", CALL).await;
+    let id = people[0].hear_of("approval.requested").await["id"].clone();
+    people[0].ask("approvals.pass", json!({ "id": id })).await.unwrap();
+    let waiting = people[1].ask("approvals.list", json!({})).await.unwrap();
+    assert_eq!(waiting["approvals"][0]["id"], id, "the other one may decide");
+    people[1].ask("approvals.pass", json!({ "id": id })).await.unwrap();
+    assert_eq!(writer.end_of("r").await["state"], "final");
+    assert!(result(&writer).await.contains("no user answered"));
+    assert!(people[0].ask("approvals.pass", json!({ "id": id })).await.is_err());
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn a_client_that_decides_about_its_own_sessions_is_not_asked_about_others() {
+    let place = asking(&json!({}));
+    let gateway = place.start().await;
+    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let mut own = Someone::who(&gateway, &["read", "approvals"], &["own-approvals"]);
+    writer.send(KEY, "r", CALL).await;
+    assert_eq!(writer.end_of("r").await["state"], "final");
+    assert!(result(&writer).await.contains("no user answered"));
+    assert!(!own.heard_so_far().iter().any(|(name, _)| name.starts_with("approval")));
+    own.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    writer.send(KEY, "r2", CALL).await;
+    let asked = own.hear_of("approval.requested").await;
+    let answer = json!({ "id": asked["id"], "decision": "allow-once" });
+    own.ask("approvals.respond", answer).await.unwrap();
+    assert_eq!(writer.end_of("r2").await["state"], "final");
+    assert!(result(&writer).await.contains('5'));
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn a_question_that_is_not_answered_in_time_expires() {
     let place = asking(&json!({ "timeoutMs": 100 }));
     let gateway = place.start().await;

@@ -3,25 +3,28 @@
 use std::fmt::Debug;
 
 use futures_util::future::BoxFuture;
-use serde_json::Value;
+use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationKind};
+use rmcp::model::{ClientResult, CustomRequest, ServerRequest};
+use rmcp::service::{Peer, RoleServer};
+use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 /// What a client can be asked for, by the capabilities that it declares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct Abilities {
+pub(crate) struct Abilities {
     /// Its user fills in forms.
-    pub(super) form: bool,
+    pub(crate) form: bool,
     /// Its user visits URLs.
-    pub(super) url: bool,
+    pub(crate) url: bool,
     /// Completions of its model.
-    pub(super) sampling: bool,
+    pub(crate) sampling: bool,
     /// Its roots.
-    pub(super) roots: bool,
+    pub(crate) roots: bool,
 }
 
 impl Abilities {
     /// Reads the capabilities of a client.
-    pub(super) fn of(capabilities: &Value) -> Self {
+    pub(crate) fn of(capabilities: &Value) -> Self {
         let has = |name: &str| capabilities.get(name).is_some_and(Value::is_object);
         let elicitation = capabilities.get("elicitation");
         let url = elicitation.is_some_and(|it| it.get("url").is_some());
@@ -32,7 +35,7 @@ impl Abilities {
     }
 
     /// Whether a question can be asked.
-    pub(super) fn include(self, question: &Question) -> bool {
+    pub(crate) fn include(self, question: &Question) -> bool {
         match question.method {
             ELICIT if question.params.get("mode").is_some_and(|mode| mode == "url") => self.url,
             ELICIT => self.form,
@@ -42,24 +45,49 @@ impl Abilities {
     }
 }
 
-pub(super) const ELICIT: &str = "elicitation/create";
-pub(super) const SAMPLE: &str = "sampling/createMessage";
-pub(super) const ROOTS: &str = "roots/list";
+pub(crate) const ELICIT: &str = "elicitation/create";
+pub(crate) const SAMPLE: &str = "sampling/createMessage";
+pub(crate) const ROOTS: &str = "roots/list";
 
 /// A request to a client.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Question {
+pub(crate) struct Question {
     /// The method.
-    pub(super) method: &'static str,
+    pub(crate) method: &'static str,
     /// The parameters.
-    pub(super) params: Value,
+    pub(crate) params: Value,
+}
+
+impl Question {
+    /// The elicitation of a server. The `id` of a URL correlates a notification about its completion,
+    /// which is not passed on.
+    pub(crate) fn elicitation(message: &str, wanted: &ElicitationKind, id: u64) -> Self {
+        let params = match wanted {
+            ElicitationKind::Form(schema) => {
+                json!({ "mode": "form", "message": message, "requestedSchema": schema })
+            }
+            ElicitationKind::Visit(url) => json!({
+                "mode": "url", "message": message, "url": url, "elicitationId": format!("{id:x}"),
+            }),
+        };
+        Self { method: ELICIT, params }
+    }
+}
+
+/// Reads the answer to an elicitation.
+pub(crate) fn elicited(answer: &Value) -> ElicitationAnswer {
+    match answer.get("action").and_then(Value::as_str) {
+        Some("accept") => ElicitationAnswer::Accept(answer.get("content").cloned()),
+        Some("decline") => ElicitationAnswer::Decline,
+        _ => ElicitationAnswer::Cancel,
+    }
 }
 
 /// The answer of a client: a result, or why there is none.
-pub(super) type Answer = Result<Value, String>;
+pub(crate) type Answer = Result<Value, String>;
 
 /// A client that can be asked during a call.
-pub(super) trait Answers: Debug + Send + Sync {
+pub(crate) trait Answers: Debug + Send + Sync {
     /// What it can be asked for.
     fn abilities(&self) -> Abilities;
 
@@ -70,9 +98,26 @@ pub(super) trait Answers: Debug + Send + Sync {
     fn log(&self, message: &Value);
 }
 
+/// Asks a client, if it can answer.
+pub(crate) async fn ask_if_able(client: &dyn Answers, question: Question) -> Answer {
+    if client.abilities().include(&question) {
+        client.ask(question).await
+    } else {
+        Err(format!("the client does not support `{}`", question.method))
+    }
+}
+
+/// Asks a client through `rmcp`.
+pub(crate) async fn ask_peer(peer: &Peer<RoleServer>, question: Question) -> Answer {
+    let request = CustomRequest::new(question.method, Some(question.params));
+    let answer = peer.send_request(ServerRequest::CustomRequest(request)).await;
+    let answer: ClientResult = answer.map_err(|error| error.to_string())?;
+    serde_json::to_value(answer).map_err(|error| error.to_string())
+}
+
 /// What happens during a call, for the task that replies to the client.
 #[derive(Debug)]
-pub(super) enum CallEvent {
+pub(crate) enum CallEvent {
     /// The client is asked.
     Ask(Question, oneshot::Sender<Answer>),
     /// The server sent a log message.
@@ -81,9 +126,9 @@ pub(super) enum CallEvent {
 
 /// A client that is reached only by replies to its request.
 #[derive(Debug)]
-pub(super) struct ReplyingTask {
-    pub(super) abilities: Abilities,
-    pub(super) events: mpsc::Sender<CallEvent>,
+pub(crate) struct ReplyingTask {
+    pub(crate) abilities: Abilities,
+    pub(crate) events: mpsc::Sender<CallEvent>,
 }
 
 impl Answers for ReplyingTask {
@@ -108,8 +153,6 @@ impl Answers for ReplyingTask {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -11,7 +11,7 @@ use openclaw_tools::{Approval, ApprovalAnswer, ApprovalReason, ApprovalRequest, 
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::answers::{Answers, ELICIT, Question};
+use super::answers::{Answers, ELICIT, Question, ask_if_able};
 
 /// Maximum length of the arguments in a question, in characters.
 const MAX_ARGUMENTS: usize = 1_000;
@@ -20,6 +20,61 @@ const ONCE: &str = "allow once";
 const ALWAYS: &str = "always allow";
 const NO: &str = "deny";
 
+/// A call that the user of a client decides about.
+#[derive(Debug)]
+pub(crate) struct CallQuestion<'a> {
+    /// What is asked.
+    pub(crate) words: String,
+    /// The arguments of the call, as JSON.
+    pub(crate) arguments: &'a str,
+    /// What "always" allows, if it is offered.
+    pub(crate) always: Option<&'a str>,
+}
+
+/// The decision of a user.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// Allow this call.
+    Once,
+    /// Allow also what `always` says.
+    Always,
+    /// Deny this call.
+    Deny,
+    /// None: the question was dismissed.
+    Dismissed,
+}
+
+impl CallQuestion<'_> {
+    /// The question as an elicitation.
+    pub(crate) fn question(&self) -> Question {
+        let arguments = clean_line(Untrusted::new(self.arguments), MAX_ARGUMENTS);
+        let message = format!("{} Arguments: {arguments}", self.words);
+        let mut choices = vec![ONCE, NO];
+        let mut schema = json!({ "type": "string", "title": "Decision" });
+        if let Some(always) = self.always {
+            choices.insert(1, ALWAYS);
+            schema["description"] = json!(format!("{ALWAYS}: {always}"));
+        }
+        schema["enum"] = json!(choices);
+        let properties = json!({ "decision": schema });
+        let schema =
+            json!({ "type": "object", "properties": properties, "required": ["decision"] });
+        let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });
+        Question { method: ELICIT, params }
+    }
+
+    /// Reads the answer.
+    pub(crate) fn choice(&self, answer: &Value) -> Choice {
+        let decision = answer.pointer("/content/decision").and_then(Value::as_str);
+        match (answer.get("action").and_then(Value::as_str), decision) {
+            (Some("accept"), Some(ONCE)) => Choice::Once,
+            (Some("accept"), Some(ALWAYS)) if self.always.is_some() => Choice::Always,
+            (Some("accept" | "decline"), _) => Choice::Deny,
+            _ => Choice::Dismissed,
+        }
+    }
+}
+
 /// Asks the user of a client.
 #[derive(Debug)]
 pub(super) struct ClientApprover<'a>(pub(super) &'a dyn Answers);
@@ -27,53 +82,34 @@ pub(super) struct ClientApprover<'a>(pub(super) &'a dyn Answers);
 impl Approver for ClientApprover<'_> {
     fn ask<'a>(&'a self, asked: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
         Box::pin(async move {
-            let question = question(&asked);
-            if !self.0.abilities().include(&question) {
-                return ApprovalAnswer::Unanswered;
-            }
-            match timeout(PATIENCE, self.0.ask(question)).await {
-                Ok(Ok(answer)) => decision(&answer, &asked),
-                Ok(Err(_)) | Err(_) => ApprovalAnswer::Unanswered,
+            let always = asked.always.first().filter(|_| asked.why.can_last());
+            let call = CallQuestion {
+                words: words(&asked),
+                arguments: asked.arguments.get(),
+                always: always.map(|always| always.words.as_str()),
+            };
+            let answer = timeout(PATIENCE, ask_if_able(self.0, call.question())).await;
+            let Ok(Ok(answer)) = answer else { return ApprovalAnswer::Unanswered };
+            match (call.choice(&answer), always) {
+                (Choice::Once, _) => ApprovalAnswer::Yes(Approval::Once),
+                (Choice::Always, Some(always)) => {
+                    ApprovalAnswer::Yes(Approval::Always(always.grant.clone()))
+                }
+                // The call is the client's own: it may ask again.
+                (Choice::Always, None) | (Choice::Deny | Choice::Dismissed, _) => {
+                    ApprovalAnswer::No
+                }
             }
         })
     }
 }
 
-fn lasting<'a>(asked: &ApprovalRequest<'a>) -> Option<&'a openclaw_tools::AlwaysOption> {
-    asked.always.first().filter(|_| asked.why.can_last())
-}
-
-fn question(asked: &ApprovalRequest<'_>) -> Question {
+fn words(asked: &ApprovalRequest<'_>) -> String {
     let why = match asked.why {
         ApprovalReason::MayChange => "it may change something",
         ApprovalReason::EachTime => "every call needs an approval",
         ApprovalReason::Changed => "its description has changed since it was approved",
         ApprovalReason::Unlisted => "the server does not list this address",
     };
-    let arguments = clean_line(Untrusted::new(asked.arguments.get()), MAX_ARGUMENTS);
-    let message =
-        format!("Allow this call of `{}`? ({why}) Arguments: {arguments}", asked.tool.name);
-    let mut choices = vec![ONCE, NO];
-    let mut schema = json!({ "type": "string", "title": "Decision" });
-    if let Some(always) = lasting(asked) {
-        choices.insert(1, ALWAYS);
-        schema["description"] = json!(format!("{ALWAYS}: {}", always.words));
-    }
-    schema["enum"] = json!(choices);
-    let schema =
-        json!({ "type": "object", "properties": { "decision": schema }, "required": ["decision"] });
-    let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });
-    Question { method: ELICIT, params }
-}
-
-fn decision(answer: &Value, asked: &ApprovalRequest<'_>) -> ApprovalAnswer {
-    if answer.get("action").and_then(Value::as_str) != Some("accept") {
-        return ApprovalAnswer::No;
-    }
-    let decision = answer.pointer("/content/decision").and_then(Value::as_str);
-    match (decision, lasting(asked)) {
-        (Some(ONCE), _) => ApprovalAnswer::Yes(Approval::Once),
-        (Some(ALWAYS), Some(always)) => ApprovalAnswer::Yes(Approval::Always(always.grant.clone())),
-        _ => ApprovalAnswer::No,
-    }
+    format!("Allow this call of `{}`? ({why})", asked.tool.name)
 }

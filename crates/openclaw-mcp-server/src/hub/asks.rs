@@ -9,12 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{
-    Downstream, ElicitationAnswer, ElicitationKind, ElicitationRequest, SamplingRequest,
+    Downstream, ElicitationAnswer, ElicitationRequest, SamplingRequest,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use super::answers::{Answer, Answers, ELICIT, Question, ROOTS, SAMPLE};
+use super::answers::{Answer, Answers, Question, ROOTS, SAMPLE, ask_if_able, elicited};
 use super::client::Client;
 use super::listen::Updated;
 
@@ -92,19 +92,10 @@ impl Asks {
         asked: &ElicitationRequest,
     ) -> Option<BoxFuture<'static, ElicitationAnswer>> {
         let client = self.newest(asked.sessions.iter())?;
-        let params = match &asked.wanted {
-            ElicitationKind::Form(schema) => {
-                json!({ "mode": "form", "message": asked.message, "requestedSchema": schema })
-            }
-            // The id correlates a notification about its completion, which is not passed on.
-            ElicitationKind::Visit(url) => json!({
-                "mode": "url", "message": asked.message, "url": url,
-                "elicitationId": format!("{:x}", self.next.fetch_add(1, Ordering::Relaxed)),
-            }),
-        };
-        let question = Question { method: ELICIT, params };
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let question = Question::elicitation(&asked.message, &asked.wanted, id);
         Some(Box::pin(async move {
-            match ask(&*client, question).await {
+            match ask_if_able(&*client, question).await {
                 Ok(answer) => elicited(&answer),
                 Err(_) => ElicitationAnswer::Decline,
             }
@@ -117,7 +108,7 @@ impl Asks {
         let newest = asked.calls.first()?.session.as_ref()?;
         let client = self.newest([newest].into_iter())?;
         let question = Question { method: SAMPLE, params: asked.params.clone() };
-        Some(Box::pin(async move { ask(&*client, question).await }))
+        Some(Box::pin(async move { ask_if_able(&*client, question).await }))
     }
 
     fn newest<'a>(&self, sessions: impl Iterator<Item = &'a String>) -> Option<Arc<dyn Answers>> {
@@ -140,23 +131,6 @@ impl Asks {
     }
 }
 
-/// Asks a client, if it can answer.
-async fn ask(client: &dyn Answers, question: Question) -> Answer {
-    if client.abilities().include(&question) {
-        client.ask(question).await
-    } else {
-        Err(format!("the client does not support `{}`", question.method))
-    }
-}
-
-fn elicited(answer: &Value) -> ElicitationAnswer {
-    match answer.get("action").and_then(Value::as_str) {
-        Some("accept") => ElicitationAnswer::Accept(answer.get("content").cloned()),
-        Some("decline") => ElicitationAnswer::Decline,
-        _ => ElicitationAnswer::Cancel,
-    }
-}
-
 impl Downstream for Asks {
     fn logged(&self, server: &str, sessions: &[String], message: &Value) {
         match self.newest(sessions.iter()) {
@@ -175,14 +149,14 @@ impl Downstream for Asks {
 
     fn roots<'a>(&'a self, sessions: &'a [String]) -> BoxFuture<'a, Option<Value>> {
         let client = self.newest(sessions.iter());
-        Box::pin(
-            async move { ask(&*client?, Question { method: ROOTS, params: json!({}) }).await.ok() },
-        )
+        let question = Question { method: ROOTS, params: json!({}) };
+        Box::pin(async move { ask_if_able(&*client?, question).await.ok() })
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use openclaw_mcp::connection::client::ElicitationKind;
     use tokio::sync::mpsc;
 
     use super::super::answers::{Abilities, CallEvent, ReplyingTask};

@@ -16,11 +16,10 @@ use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
-use super::answers::{Abilities, Answer, Answers, Question};
+use super::answers::{Abilities, Answer, Answers, Question, ask_peer};
 use super::asks::CallScope;
 use super::options::ClientOptions;
 use super::outbox::Outbox;
-use super::running::ask;
 use super::view::View;
 use super::{Hub, HubAgent};
 
@@ -276,7 +275,7 @@ impl Answers for Client {
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
             let peer = self.peer.get().ok_or("the client cannot be asked")?;
-            ask(peer, question).await
+            ask_peer(peer, question).await
         })
     }
 

@@ -8,8 +8,8 @@
 //! One fleet serves all clients. What a server asks or reports during a call goes to the client
 //! that the call is made for ([`asks`]).
 
-mod answers;
-mod approver;
+pub(crate) mod answers;
+pub(crate) mod approver;
 pub mod asks;
 mod call;
 mod client;
@@ -20,7 +20,7 @@ pub mod lines;
 mod listen;
 mod options;
 mod outbox;
-mod parked;
+pub(crate) mod parked;
 mod reply;
 mod running;
 mod search;
@@ -70,7 +70,7 @@ pub struct Hub {
     fleet: Arc<Fleet>,
     agents: Arc<dyn Agents>,
     asks: Arc<Asks>,
-    parked: Parked,
+    parked: Parked<running::Running>,
     next_client: AtomicU64,
 }
 

@@ -1,44 +1,82 @@
 //! Calls that wait for input which their client sends with its next request (2026-07-28), while the
 //! server waits for the answer to a request of its own, as older servers do.
 
-use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::running::Running;
+use super::answers::Question;
 
 /// Maximum number of parked calls.
 const MOST: usize = 256;
 /// How long a call stays parked. The server's question has timed out by then.
 const PATIENCE: Duration = Duration::from_secs(5 * 60);
+/// The key of the one input that a parked call asks for.
+const KEY: &str = "input";
 
 /// The parked calls, by the state that their clients send back.
-#[derive(Default)]
-pub(super) struct Parked(Mutex<HashMap<String, (Instant, Running)>>);
+pub(crate) struct Parked<T>(Mutex<HashMap<String, (Instant, T)>>);
 
-impl Parked {
+impl<T> Default for Parked<T> {
+    fn default() -> Self {
+        Self(Mutex::default())
+    }
+}
+
+impl<T> Parked<T> {
     /// Parks a call. Returns the state for its client; `None` if there are too many, and the call
     /// is cancelled.
-    pub(super) fn park(&self, call: Running) -> Option<String> {
+    pub(crate) fn park(&self, call: T) -> Option<String> {
         let mut bytes = [0; 16];
         // The state gives access to the call, so it must not be guessable.
         getrandom::fill(&mut bytes).ok()?;
         let state = format!("openclaw-hub:{:032x}", u128::from_be_bytes(bytes));
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let now = Instant::now();
-        calls.retain(|_, (since, _)| now.saturating_duration_since(*since) < PATIENCE);
+        drop(self.expired());
+        let mut calls = self.lock();
         if calls.len() >= MOST {
             return None;
         }
-        calls.insert(state.clone(), (now, call));
+        calls.insert(state.clone(), (Instant::now(), call));
         Some(state)
     }
 
     /// Takes a call that its client continues.
-    pub(super) fn take(&self, state: &str) -> Option<Running> {
-        let mut calls = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        calls.remove(state).map(|(_, call)| call)
+    pub(crate) fn take(&self, state: &str) -> Option<T> {
+        self.lock().remove(state).map(|(_, call)| call)
     }
+
+    /// Takes the calls that have been parked for too long.
+    pub(crate) fn expired(&self) -> Vec<T> {
+        let now = Instant::now();
+        let is_late = |since: Instant| now.saturating_duration_since(since) >= PATIENCE;
+        let expired = self.lock().extract_if(|_, (since, _)| is_late(*since)).collect::<Vec<_>>();
+        expired.into_iter().map(|(_, (_, call))| call).collect()
+    }
+
+    /// Takes all calls.
+    pub(crate) fn all(&self) -> Vec<T> {
+        self.lock().drain().map(|(_, (_, call))| call).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<String, (Instant, T)>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The result that asks a client for input.
+pub(crate) fn input_required(question: &Question, state: &str) -> Value {
+    let request = json!({ "method": question.method, "params": question.params });
+    json!({
+        "resultType": "input_required",
+        "inputRequests": { KEY: request },
+        "requestState": state,
+    })
+}
+
+/// Takes the input that was asked for.
+pub(crate) fn take_input(responses: &mut BTreeMap<String, Value>) -> Option<Value> {
+    responses.remove(KEY)
 }

@@ -5,24 +5,21 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use openclaw_tools::Progress;
-use rmcp::model::{
-    ClientResult, CustomNotification, CustomRequest, ServerNotification, ServerRequest,
-};
+use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use super::answers::{Abilities, Answer, CallEvent, Question, ReplyingTask};
+use super::answers::{Abilities, Answer, CallEvent, Question, ReplyingTask, ask_peer};
 use super::asks::CallScope;
 use super::call::CallFor;
 use super::client::Client;
 use super::incoming::CallRequest;
+use super::parked::{input_required, take_input};
 use super::reply::{BUSY, INVALID_PARAMS, Reply};
 
 /// How many events wait for the task that replies.
 const EVENTS: usize = 64;
-/// The key of the one input that a parked call asks for.
-const KEY: &str = "input";
 
 /// A call in progress.
 pub(super) struct Running {
@@ -97,7 +94,7 @@ impl Running {
                     let _ = peer.send_notification(notification).await;
                 }
                 Step::Ask(question, answer) => {
-                    let _ = answer.send(ask(peer, question).await);
+                    let _ = answer.send(ask_peer(peer, question).await);
                 }
             }
         }
@@ -123,13 +120,7 @@ impl Running {
         let Some(state) = client.hub.parked.park(self) else {
             return Reply::error(BUSY, "too many calls wait for input");
         };
-        let request = json!({ "method": question.method, "params": question.params });
-        let result = json!({
-            "resultType": "input_required",
-            "inputRequests": { KEY: request },
-            "requestState": state,
-        });
-        Reply::Result(result.to_string())
+        Reply::Result(input_required(question, &state).to_string())
     }
 
     /// Continues a parked call with the input of its client.
@@ -141,21 +132,13 @@ impl Running {
         responses: &mut BTreeMap<String, Value>,
     ) -> Result<Self, Reply> {
         let missing = || Reply::error(INVALID_PARAMS, "`inputResponses` lacks the requested input");
-        let response = responses.remove(KEY).ok_or_else(missing)?;
+        let response = take_input(responses).ok_or_else(missing)?;
         if let Some(asked) = self.asked.take() {
             // The question may have timed out.
             let _ = asked.send(Ok(response));
         }
         Ok(self)
     }
-}
-
-/// Asks a client through `rmcp`.
-pub(super) async fn ask(peer: &Peer<RoleServer>, question: Question) -> Answer {
-    let request = CustomRequest::new(question.method, Some(question.params));
-    let answer = peer.send_request(ServerRequest::CustomRequest(request)).await;
-    let answer: ClientResult = answer.map_err(|error| error.to_string())?;
-    serde_json::to_value(answer).map_err(|error| error.to_string())
 }
 
 /// The parameters of a progress notification.

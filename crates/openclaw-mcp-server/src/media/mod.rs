@@ -19,7 +19,7 @@ use serde_json::value::to_raw_value;
 pub(crate) use fetch::Fetcher;
 use kind::Kind;
 pub use pdf::{PdfReader, extract as extract_pdf};
-pub(crate) use returned::{Returned, of_run};
+pub(crate) use returned::{Address, Conversation, Returned};
 
 /// Maximum number of attachments of a message.
 const MAX_FILES: usize = 16;

@@ -116,7 +116,8 @@ impl Step {
     }
 }
 
-fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
+/// Parses the payload of an event.
+pub(super) fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
     serde_json::from_str(event.payload.get()).ok()
 }
 

@@ -1,9 +1,12 @@
 //! `order_openclaw`: sends a message to an agent, and returns its answer (S2, S3, S5).
 
 mod answer;
+mod client;
 mod follow;
 pub(crate) mod key;
+mod parked;
 mod progress;
+mod questions;
 mod result;
 mod run;
 mod tasks;
@@ -12,9 +15,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use openclaw_protocol::Surface;
 use openclaw_protocol::chat::{MAX_MESSAGE, MESSAGE_TOO_LONG};
-use rmcp::model::{CallToolResult, JsonObject, Tool, ToolAnnotations};
+use openclaw_protocol::{Connect, Surface};
+use rmcp::model::{
+    CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, ProtocolVersion,
+    ResourceContents, Tool, ToolAnnotations,
+};
 use rmcp::service::{RequestContext, RoleServer};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -24,9 +30,12 @@ use tokio::sync::{OwnedMutexGuard, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::media::{Fetcher, FileArgument};
+use crate::hub::answers::Answers;
+use crate::media::{Address, Fetcher, FileArgument};
 use crate::schema;
 use crate::server::{Options, failure};
+use client::{Caller, RequestedClient, abilities};
+pub(crate) use parked::ParkedRuns;
 use progress::Progress;
 pub(crate) use result::MediaEntry;
 use run::Run;
@@ -129,10 +138,11 @@ impl Orders {
     }
 
     /// Aborts what is still running, and waits for it, at most a few seconds.
-    pub(crate) async fn finish(&self) {
+    pub(crate) async fn finish(&self, parked: &ParkedRuns) {
         self.gone.cancel();
         let all = u32::try_from(MAX_ORDERS).unwrap_or(u32::MAX);
-        let _ = timeout(FINISH, self.slots.acquire_many(all)).await;
+        let ended = async { tokio::join!(parked.finish(), self.slots.acquire_many(all)) };
+        let _ = timeout(FINISH, ended).await;
     }
 
     /// The agent that a caller named, or the usual one; `None` for the gateway's default.
@@ -145,24 +155,67 @@ impl Orders {
     /// # Errors
     /// Why there is none.
     pub(crate) async fn connect(&self) -> Result<Arc<dyn Surface>, String> {
-        let connecting = self.options.connect.connect();
-        timeout(CONNECT, connecting)
+        Self::connect_by(&*self.options.connect).await
+    }
+
+    /// Opens a connection for a message of a client, which is asked if it can be.
+    async fn connect_for(&self, client: &dyn Answers) -> Result<Arc<dyn Surface>, String> {
+        let abilities = client.abilities();
+        match abilities.form || abilities.url {
+            true => Self::connect_by(&*self.options.connect_asking).await,
+            false => self.connect().await,
+        }
+    }
+
+    async fn connect_by(connect: &dyn Connect) -> Result<Arc<dyn Surface>, String> {
+        timeout(CONNECT, connect.connect())
             .await
             .unwrap_or_else(|_| Err(format!("no gateway within {} s", CONNECT.as_secs())))
             .map_err(|error| format!("no connection to the gateway: {error}"))
     }
 
-    /// Runs a message to its end. If the request is cancelled, the run is aborted.
-    pub(crate) async fn call(
+    /// Reads a file of an answer.
+    ///
+    /// # Errors
+    /// Why it cannot be read.
+    pub(crate) async fn read_file(
         &self,
-        arguments: JsonObject,
+        address: &Address,
+        uri: &str,
+    ) -> Result<ResourceContents, String> {
+        key::check(&address.session, None)?;
+        let _turn = self.lookups.acquire().await.map_err(|error| error.to_string())?;
+        let surface = self.connect().await?;
+        let reading = timeout(run::SHORT, address.read(&*surface, uri)).await;
+        reading.map_err(|_| "the gateway did not respond in time".to_owned())?
+    }
+
+    /// Runs a message to its end, or until its client is asked by the reply. If the request is
+    /// cancelled, the run is aborted.
+    pub(crate) async fn call(
+        self: &Arc<Self>,
+        parked: &ParkedRuns,
+        request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
-    ) -> CallToolResult {
-        let arguments = match parse(arguments) {
+    ) -> CallToolResponse {
+        if let Some(state) = request.request_state {
+            let responses = request.input_responses.unwrap_or_default();
+            return parked.go_on(&state, responses, &context).await;
+        }
+        let arguments = match parse(request.arguments.unwrap_or_default()) {
             Ok(arguments) => arguments,
-            Err(words) => return failure(words),
+            Err(words) => return failure(words).into(),
         };
-        self.run(arguments, &Progress::of_request(&context), &context.ct).await
+        let version = context.protocol_version();
+        let is_since = |since: ProtocolVersion| version.as_ref().is_some_and(|it| *it >= since);
+        if is_since(ProtocolVersion::V_2026_07_28) {
+            return parked.start(self, arguments, &context).await;
+        }
+        let client = RequestedClient { abilities: abilities(&context), peer: context.peer.clone() };
+        let takes_links = is_since(ProtocolVersion::V_2025_06_18);
+        let caller = Caller { answers: Arc::new(client), takes_links };
+        let progress = Progress::of_request(&context);
+        self.run(arguments, &progress, &context.ct, caller).await.into()
     }
 
     /// Runs a message to its end, or until it is cancelled.
@@ -171,9 +224,11 @@ impl Orders {
         arguments: Arguments,
         progress: &Progress,
         cancelled: &CancellationToken,
+        caller: Caller,
     ) -> CallToolResult {
+        let ordering = self.order(arguments, progress, cancelled, caller);
         tokio::select! {
-            result = self.order(arguments, progress, cancelled) => result.unwrap_or_else(failure),
+            result = ordering => result.unwrap_or_else(failure),
             never = progress.report() => match never {},
         }
     }
@@ -183,6 +238,7 @@ impl Orders {
         arguments: Arguments,
         progress: &Progress,
         cancelled: &CancellationToken,
+        caller: Caller,
     ) -> Result<CallToolResult, String> {
         let deadline = Instant::now() + arguments.patience()?;
         let Arguments { message, session_key, agent_id, attachments, .. } = arguments;
@@ -209,7 +265,7 @@ impl Orders {
         };
         // Before the first await: messages of one conversation are sent in the order of the calls.
         let lane = self.lane(&session);
-        let run = Run { orders: self, progress, cancelled, session, agent, deadline };
+        let run = Run { orders: self, progress, cancelled, caller, session, agent, deadline };
         Ok(run.start(lane, message, attachments).await)
     }
 

@@ -2,6 +2,7 @@
 //! intermediate states only.
 
 use std::convert::Infallible;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{ProgressNotificationParam, ProgressToken};
@@ -18,11 +19,12 @@ const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// The progress of a run.
 pub(crate) struct Progress {
-    sink: Sink,
+    sink: Mutex<Sink>,
     state: watch::Sender<String>,
 }
 
 /// Where progress is reported.
+#[derive(Clone)]
 enum Sink {
     /// Nowhere: the client did not ask for it.
     None,
@@ -32,10 +34,25 @@ enum Sink {
     Task(TaskContext),
 }
 
+impl Sink {
+    fn of_request(context: &RequestContext<RoleServer>) -> Self {
+        let token = context.meta.get_progress_token();
+        token.map_or(Self::None, |token| Self::Client(context.peer.clone(), token))
+    }
+}
+
 impl Progress {
     pub(crate) fn of_request(context: &RequestContext<RoleServer>) -> Self {
-        let token = context.meta.get_progress_token();
-        Self::new(token.map_or(Sink::None, |token| Sink::Client(context.peer.clone(), token)))
+        Self::new(Sink::of_request(context))
+    }
+
+    /// Reports to another request of the client from now on.
+    pub(crate) fn redirect(&self, context: &RequestContext<RoleServer>) {
+        *self.sink() = Sink::of_request(context);
+    }
+
+    fn sink(&self) -> MutexGuard<'_, Sink> {
+        self.sink.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn of_task(task: TaskContext) -> Self {
@@ -43,7 +60,7 @@ impl Progress {
     }
 
     fn new(sink: Sink) -> Self {
-        Self { sink, state: watch::Sender::new("starting".to_owned()) }
+        Self { sink: Mutex::new(sink), state: watch::Sender::new("starting".to_owned()) }
     }
 
     /// Sets the current state.
@@ -58,9 +75,6 @@ impl Progress {
 
     /// Sends notifications until it is dropped.
     pub(crate) async fn report(&self) -> Infallible {
-        if matches!(self.sink, Sink::None) {
-            std::future::pending::<()>().await;
-        }
         let mut state = self.state.subscribe();
         state.mark_changed();
         let mut sent = 0.0;
@@ -69,11 +83,12 @@ impl Progress {
             let _ = timeout(HEARTBEAT, state.changed()).await;
             sent += 1.0;
             let message = state.borrow_and_update().clone();
-            match &self.sink {
+            let sink = self.sink().clone();
+            match sink {
                 Sink::None => {}
                 Sink::Task(task) => task.set_status_message(message),
                 Sink::Client(peer, token) => {
-                    let progress = ProgressNotificationParam::new(token.clone(), sent);
+                    let progress = ProgressNotificationParam::new(token, sent);
                     // It fails only if the client is gone.
                     let _ = peer.notify_progress(progress.with_message(message)).await;
                 }

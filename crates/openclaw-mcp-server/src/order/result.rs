@@ -38,8 +38,10 @@ pub(crate) struct MediaEntry {
     pub(crate) mime_type: String,
     /// Its size in bytes.
     pub(crate) bytes: usize,
-    /// Whether it is too large to be part of the result.
+    /// Whether it is too large to be part of the result. Then it is linked.
     pub(crate) omitted: bool,
+    /// Where it can be read, with `resources/read`.
+    pub(crate) uri: String,
 }
 
 /// Builds the result.

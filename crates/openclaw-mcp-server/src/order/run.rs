@@ -1,6 +1,7 @@
 //! A run: from the message to its end.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_protocol::agents::ListParams as AgentsParams;
@@ -15,17 +16,19 @@ use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
 use super::answer::Answer;
+use super::client::Caller;
 use super::follow::{End, Status, Step, text_of};
 use super::progress::Progress;
+use super::questions::Questions;
 use super::result::{Output, result};
 use super::{Orders, key};
-use crate::media::{self, FileArgument, Returned, Sources};
+use crate::media::{self, Conversation, FileArgument, Returned, Sources};
 use crate::server::failure;
 
 /// How long a message waits for servers that are starting.
 const SERVERS: Duration = Duration::from_secs(20);
 /// The timeout of a short request to the gateway.
-const SHORT: Duration = Duration::from_secs(30);
+pub(super) const SHORT: Duration = Duration::from_secs(30);
 /// The interval of polling for the end after events were lost.
 const RECHECK: Duration = Duration::from_secs(1);
 /// How long an aborted run may take to end.
@@ -38,6 +41,7 @@ pub(super) struct Run<'a> {
     pub(super) orders: &'a Orders,
     pub(super) progress: &'a Progress,
     pub(super) cancelled: &'a CancellationToken,
+    pub(super) caller: Caller,
     pub(super) session: String,
     pub(super) agent: Option<String>,
     pub(super) deadline: Instant,
@@ -61,7 +65,7 @@ impl Run<'_> {
                 Ok(mut started) => {
                     let end = self.follow(&mut started, &mut answer).await;
                     if started.has_calls || started.has_gap || end.has_media() {
-                        media = started.media().await;
+                        media = started.media(self.caller.takes_links).await;
                     }
                     end
                 }
@@ -106,7 +110,7 @@ impl Run<'_> {
         self.progress.set("waiting for earlier messages of this conversation");
         let _turn = lane.await;
         self.progress.set("waiting for the gateway");
-        let surface = self.orders.connect().await?;
+        let surface = self.orders.connect_for(&*self.caller.answers).await?;
         let attachments = match files.is_empty() {
             true => None,
             false => Some(self.attach(&*surface, files).await?),
@@ -134,7 +138,9 @@ impl Run<'_> {
         answered.map_err(|error| error.to_string())?;
         tracing::info!(session = %self.session, %run, "message sent");
         self.progress.set("the agent is working");
-        Ok(Started { surface, events, sent, has_gap: false, has_calls: false })
+        let (of_run, client) = (run.to_owned(), Arc::clone(&self.caller.answers));
+        let questions = Questions::new(of_run, Arc::clone(&surface), client);
+        Ok(Started { surface, events, sent, questions, has_gap: false, has_calls: false })
     }
 
     /// Reads the attachments.
@@ -187,9 +193,10 @@ impl Run<'_> {
 
 /// A run that was sent.
 struct Started {
-    surface: std::sync::Arc<dyn Surface>,
+    surface: Arc<dyn Surface>,
     events: EventReceiver,
     sent: SendParams,
+    questions: Questions,
     /// Whether events were lost, perhaps the end.
     has_gap: bool,
     /// Whether tools were called.
@@ -198,11 +205,11 @@ struct Started {
 
 impl Started {
     /// Returns the images and other files of the run. They are not worth failing for.
-    async fn media(&self) -> Returned {
+    async fn media(&mut self, links: bool) -> Returned {
         let SendParams { session_key, agent_id, idempotency_key, .. } = &self.sent;
-        let reading =
-            media::of_run(&*self.surface, session_key, agent_id.as_deref(), idempotency_key);
-        match timeout(SHORT, reading).await {
+        let (surface, agent) = (&*self.surface, agent_id.as_deref());
+        let conversation = Conversation { surface, session: session_key, agent };
+        match timeout(SHORT, conversation.files_of(idempotency_key, links)).await {
             Ok(Ok(media)) => media,
             Ok(Err(error)) => {
                 tracing::warn!(%error, "cannot read the media of a run");
@@ -217,6 +224,7 @@ impl Started {
         loop {
             let received = tokio::select! {
                 received = self.events.next() => received,
+                never = self.questions.ask() => match never {},
                 end = lost_end(&*self.surface, &self.sent), if self.has_gap => {
                     let (end, whole) = end;
                     *answer = whole.unwrap_or_else(|| std::mem::take(answer));
@@ -233,6 +241,7 @@ impl Started {
                     return End::bare(Status::Failed, "the connection to the gateway was lost");
                 }
             };
+            self.questions.handle(&event);
             match Step::of(&event, &self.sent.idempotency_key) {
                 None => {}
                 Some(Step::Text(text)) => {

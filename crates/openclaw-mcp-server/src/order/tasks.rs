@@ -2,18 +2,20 @@
 //! that the client polls, so that no request stays open.
 
 use std::collections::VecDeque;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{CallToolResponse, CallToolResult, CreateTaskResult, JsonObject};
 use rmcp::service::{RequestContext, RoleServer};
 use rmcp::task_manager::{TaskExit, TaskManager, TaskOptions};
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
+use super::client::{Caller, TaskClient, abilities};
 use super::progress::Progress;
-use super::{Arguments, Orders, parse};
+use super::{Arguments, Orders, ParkedRuns, parse};
 use crate::server::failure;
 
 /// A run that ends within this time is answered directly.
@@ -36,6 +38,7 @@ impl OrderTasks {
     pub(crate) async fn call(
         &self,
         orders: &Arc<Orders>,
+        parked: &ParkedRuns,
         arguments: JsonObject,
         context: RequestContext<RoleServer>,
     ) -> CallToolResponse {
@@ -48,17 +51,22 @@ impl OrderTasks {
         // A task must not expire before the run does.
         let kept = patience + KEPT;
         if !self.has_room(kept) {
-            let progress = Progress::of_request(&context);
-            return orders.run(arguments, &progress, &context.ct).await.into();
+            return parked.start(orders, arguments, &context).await;
         }
         let (tell, done) = oneshot::channel::<CallToolResult>();
         let cancelled = CancellationToken::new();
         let ttl = u64::try_from(kept.as_millis()).unwrap_or(u64::MAX);
+        let (abilities, is_asked) = (abilities(&context), watch::Sender::new(false));
+        let mut asked = is_asked.subscribe();
         let task = self.manager.spawn(TaskOptions::new().with_ttl_ms(ttl), |task| {
             let (orders, cancelled) = (Arc::clone(orders), cancelled.clone());
+            let next = AtomicU64::new(0);
+            let client = TaskClient { abilities, task: task.clone(), is_asked, next };
+            let caller = Caller { answers: Arc::new(client), takes_links: true };
             Box::pin(async move {
                 let progress = Progress::of_task(task.clone());
-                let mut running = std::pin::pin!(orders.run(arguments, &progress, &cancelled));
+                let mut running =
+                    std::pin::pin!(orders.run(arguments, &progress, &cancelled, caller));
                 let result = tokio::select! {
                     result = &mut running => result,
                     () = task.cancelled() => {
@@ -83,6 +91,10 @@ impl OrderTasks {
                 failure("cancelled").into()
             }
             () = sleep(DIRECT) => CallToolResponse::Task(CreateTaskResult::new(task)),
+            // The client finds the question in the task.
+            Ok(_) = asked.wait_for(|is_asked| *is_asked) => {
+                CallToolResponse::Task(CreateTaskResult::new(task))
+            }
         }
     }
 

@@ -9,6 +9,10 @@ use openclaw_secrets::{Environment, ResolveError, Resolver, SecretString};
 
 use crate::process::Launch;
 
+/// The variable that tells a server which configuration it was started from, so that this program does
+/// not start itself without end as a server of its own.
+pub const STARTED_FROM: &str = "OPENCLAW_SERVER_OF";
+
 /// Resolves the secrets of a server in parallel and builds its environment: the baseline, the
 /// variables in `inheritEnv`, and its own `env` on top (K5).
 ///
@@ -19,7 +23,8 @@ pub async fn launch(
     resolver: &Resolver,
     host: &Environment,
 ) -> Result<Launch, ResolveError> {
-    let inherited = host.for_child(server.inherit_env.iter().map(String::as_str));
+    let named = server.inherit_env.iter().map(String::as_str);
+    let inherited = host.for_child(named.chain([STARTED_FROM]));
     let is_secret = |name: &str, value: &str| {
         let is_named = server.inherit_env.iter().any(|named| named == name);
         is_named && (is_credential_name(name) || looks_like_credential(value))

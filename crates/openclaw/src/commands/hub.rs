@@ -40,6 +40,8 @@ pub(crate) fn serve(
     output: &mut Output,
 ) -> CommandResult {
     let paths = edge.paths(flag)?;
+    // Also with a running gateway, which would offer the tools of this server to itself.
+    edge.check_not_own_server(&paths)?;
     let options = ClientOptions {
         agent: args.order.agent.clone(),
         servers: args.hub.server.clone(),

@@ -30,12 +30,13 @@ fn order(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    // No user is present: what needs an approval is decided by the configured fallback.
-    let need = Need::Agents(Role::Script);
+    let need = Need::Agents(Role::Chatting);
     let gateway = Beside { choice: &args.gateway, need, flag, edge };
     gateway.serve(output, |client, _| {
         let options = Options {
-            connect: client.connect,
+            // A client that cannot be asked: what needs an approval is decided by the fallback.
+            connect: client.connect_as(Role::Script),
+            connect_asking: client.connect,
             agent: args.order.agent.clone(),
             folders: args.order.attach_from.clone(),
             pdf: edge.pdf_reader(),

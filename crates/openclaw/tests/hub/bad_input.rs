@@ -186,3 +186,26 @@ fn a_server_that_changes_its_tools_during_a_call_keeps_the_call() {
         }
     }
 }
+
+#[test]
+fn a_hub_that_is_its_own_server_is_not_started_without_end() {
+    let mut place = Place::with("one", &Script::new());
+    let file = place.path("openclaw.json");
+    let args = json!(["--config", file, "mcp-server", "--hub"]);
+    let entry = json!({ "command": env!("CARGO_BIN_EXE_openclaw"), "args": args });
+    place.add_entry("me", entry.clone(), json!({ "approval": "never" }));
+    let mut hub = place.hub(&[]);
+    let listed = hub.request("tools/list", &json!({})).to_string();
+    assert!(listed.contains("mcp_one_echo") && !listed.contains("mcp_me_"), "{listed}");
+    let output = place.command(&["mcp", "doctor"]).output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(said.contains("started as a server of its own configuration"), "{output:?}");
+    // With another configuration, a hub may well be a server.
+    let other = place.path("other.json");
+    let script = place.config["mcp"]["servers"]["one"].clone();
+    std::fs::write(&other, json!({ "mcp": { "servers": { "two": script } } }).to_string()).unwrap();
+    place.config["mcp"]["servers"]["me"]["args"][1] = json!(other);
+    let mut hub = place.hub(&[]);
+    let listed = hub.request("tools/list", &json!({})).to_string();
+    assert!(listed.contains("mcp_me_"), "{listed}");
+}

@@ -75,14 +75,23 @@ impl Client {
         Self::start_with(place, args, "2025-11-25").0
     }
 
+    /// Starts it with these capabilities of the client.
+    pub(crate) fn start_able(place: &Place, args: &[&str], capabilities: Value) -> Self {
+        Self::greet(place, args, "2025-11-25", capabilities).0
+    }
+
     /// Starts it with this protocol version. Returns the answer to `initialize`, too.
     pub(crate) fn start_with(place: &Place, args: &[&str], version: &str) -> (Self, Value) {
+        Self::greet(place, args, version, json!({}))
+    }
+
+    fn greet(place: &Place, args: &[&str], version: &str, capabilities: Value) -> (Self, Value) {
         let mut client = Self::spawn(place, args);
         let answer = client.ask(
             "initialize",
             json!({
                 "protocolVersion": version,
-                "capabilities": {},
+                "capabilities": capabilities,
                 "clientInfo": { "name": "test", "version": "1" },
             }),
         );

@@ -41,7 +41,7 @@ async def main():
 asyncio.run(main())
 "#;
 
-fn run(place: &Place, mut command: Command) -> Value {
+pub(crate) fn run(place: &Place, mut command: Command) -> Value {
     let output = place.prepare(&mut command).stdin(Stdio::null()).output().unwrap();
     let said = serde_json::from_slice(&output.stdout);
     said.unwrap_or_else(|error| panic!("{error}: {output:?}"))
@@ -54,7 +54,7 @@ fn check(place: &Place, said: &Value) {
     place.assert_nothing_left();
 }
 
-fn typescript(place: &Place, script: &str) -> Value {
+pub(crate) fn typescript(place: &Place, script: &str) -> Value {
     let peers = Peers::find();
     let modules = peers.node_modules().canonicalize().unwrap();
     std::os::unix::fs::symlink(modules, place.path("node_modules")).unwrap();

@@ -8,6 +8,7 @@
     reason = "these are tests"
 )]
 
+mod asking;
 mod bad_input;
 mod client;
 mod clients;

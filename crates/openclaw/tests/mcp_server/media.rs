@@ -199,3 +199,51 @@ fn images_and_audio_of_tools_come_back() {
     assert_eq!(media[0]["mimeType"], "image/png");
     assert_eq!(media.as_array().unwrap().len(), 2);
 }
+
+#[test]
+fn what_is_too_large_for_a_result_is_linked_and_can_be_read() {
+    let wav = |last: u8| {
+        let mut bytes = b"RIFF\0\0\0\0WAVEfmt ".to_vec();
+        bytes.resize(3200 * 1024, last);
+        STANDARD.encode(bytes)
+    };
+    let record = Tool::new("record").with("annotations", json!({ "readOnlyHint": true }));
+    let script = Script::new().tools([record.result(&json!({ "content": [
+        { "type": "audio", "data": wav(1), "mimeType": "audio/wav" },
+        { "type": "audio", "data": wav(2), "mimeType": "audio/wav" },
+    ] }))]);
+    let model = Model::start(|request| {
+        let messages = request["messages"].as_array().unwrap();
+        match messages.iter().any(|it| it["role"] == "tool") {
+            false => vec![Piece::Call("mcp_recorder_record", json!({}))],
+            true => vec![Piece::Say("Listen.".to_owned())],
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let (program, args) = TestServer::stdio_from(&folder.path().join("script.json"), &script);
+    let mut config = model.config();
+    config["mcp"] = json!({ "servers": { "recorder": { "command": program, "args": args } } });
+    let place = Place::with(&config);
+    let mut client = Client::start(&place, &[]);
+    let result = client.call("order_openclaw", json!({ "message": "record something" }));
+    let content = result["content"].as_array().unwrap();
+    let kinds: Vec<_> = content.iter().map(|it| it["type"].as_str().unwrap()).collect();
+    assert_eq!(kinds, ["text", "audio", "resource_link"]);
+    let media = &result["structuredContent"]["media"];
+    assert_eq!((&media[0]["omitted"], &media[1]["omitted"]), (&json!(false), &json!(true)));
+    assert_eq!(media[1]["uri"], content[2]["uri"]);
+    // Each can be read, also after more was said.
+    let key = &result["structuredContent"]["sessionKey"];
+    client.order(json!({ "message": "thanks", "sessionKey": key }));
+    for (nth, last) in [(0, 1), (1, 2)] {
+        let uri = media[nth]["uri"].clone();
+        let read = client.ask("resources/read", json!({ "uri": uri })).unwrap();
+        assert_eq!(read["contents"][0]["mimeType"], "audio/wav");
+        assert!(read["contents"][0]["blob"] == wav(last), "{nth}");
+    }
+    let other = media[1]["uri"].as_str().unwrap().replace("/1", "/9");
+    for uri in [other.as_str(), "file:///etc/passwd", "openclaw://media/..%2Fx/1/0"] {
+        let error = client.ask("resources/read", json!({ "uri": uri })).unwrap_err();
+        assert_eq!(error["code"], -32002, "{uri}: {error}");
+    }
+}

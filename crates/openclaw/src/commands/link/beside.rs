@@ -14,8 +14,8 @@ use openclaw_secrets::SecretString;
 use tokio::sync::watch;
 
 use super::{
-    GRACE, Need, block_on, caller, cannot_start, load_config_at, log_warnings, options, running,
-    setup, usable_options,
+    GRACE, Need, Role, block_on, caller, cannot_start, load_config_at, log_warnings, options,
+    running, setup, usable_options,
 };
 use crate::cli::GatewayChoice;
 use crate::edge::Edge;
@@ -36,8 +36,16 @@ pub(crate) struct Beside<'a> {
 /// What the server gets.
 pub(crate) struct ServerContext {
     pub(crate) connect: Arc<dyn Connect>,
+    found: watch::Sender<Option<Result<Found, String>>>,
     pub(crate) config: Config,
     pub(crate) paths: Paths,
+}
+
+impl ServerContext {
+    /// Returns a way to open connections with another role.
+    pub(crate) fn connect_as(&self, role: Role) -> Arc<dyn Connect> {
+        Arc::new(Connector { need: Need::Agents(role), found: self.found.clone() })
+    }
 }
 
 /// A gateway that connections can be opened to.
@@ -71,7 +79,9 @@ impl Beside<'_> {
         log_warnings(&report);
         let found = watch::Sender::new(None);
         let connect = Arc::new(Connector { need: self.need.clone(), found: found.clone() });
-        let context = ServerContext { connect, config: config.clone(), paths: paths.clone() };
+        let (config_of, paths_of) = (config.clone(), paths.clone());
+        let context =
+            ServerContext { connect, found: found.clone(), config: config_of, paths: paths_of };
         let serving = Box::pin(serve(context, output));
         let mut last = None;
         let mut finding = Box::pin(self.keep_finding(&config, &paths, &found, &mut last, output));
@@ -141,6 +151,7 @@ impl Beside<'_> {
         if let Some(options) = usable_options(paths, need, edge, output).await {
             return Ok(Found::Remote(Box::new(options)));
         }
+        edge.check_not_own_server(paths)?;
         let setup = setup(config, need, paths, edge, output)?;
         let gateway = Gateway::start(setup).await.map_err(|error| cannot_start(&error))?;
         gateway.notes().iter().for_each(|note| output.warning(note));
@@ -185,10 +196,13 @@ impl Connect for Connector {
                 }
                 problem = match self.ready().await {
                     Ok(Found::Local(gateway)) => return Ok(gateway.caller(caller(&self.need))),
-                    Ok(Found::Remote(options)) => match Client::connect(&options).await {
-                        Ok(client) => return Ok(Arc::new(client) as Arc<dyn Surface>),
-                        Err(error) => error.to_string(),
-                    },
+                    Ok(Found::Remote(found)) => {
+                        let options = options(found.url, found.token, &self.need);
+                        match Client::connect(&options).await {
+                            Ok(client) => return Ok(Arc::new(client) as Arc<dyn Surface>),
+                            Err(error) => error.to_string(),
+                        }
+                    }
                     Err(error) => error,
                 };
             }

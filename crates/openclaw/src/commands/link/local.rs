@@ -108,7 +108,7 @@ pub(crate) fn setup(
 
 /// Returns the context for connecting to servers.
 pub(crate) fn dial_context(config: &Config, paths: &Paths, edge: &Edge) -> DialContext {
-    let environment = edge.environment();
+    let environment = edge.environment_of(paths);
     let resolver =
         Resolver::new(config.secrets.clone(), environment.clone(), edge.redactor.clone());
     DialContext {

@@ -1,0 +1,181 @@
+//! What the gateway asks during a run, put to the client: approvals of calls, and elicitations of MCP
+//! servers.
+
+use std::collections::HashMap;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use futures_util::StreamExt as _;
+use futures_util::future::BoxFuture;
+use futures_util::stream::FuturesUnordered;
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationKind};
+use openclaw_protocol::approvals::{
+    Approval, ApprovalKind, Decision, PassParams, RespondParams as Decided,
+};
+use openclaw_protocol::mcp::elicitation::{Action, Elicitation, QuestionKind, RespondParams};
+use openclaw_protocol::{Event, RequestError, Rpc, Surface, ask, names, rpc};
+use serde::Deserialize;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use super::follow::read;
+use super::run::SHORT;
+use crate::hub::answers::{Answers, Question, ask_if_able, elicited};
+use crate::hub::approver::{CallQuestion, Choice};
+
+/// Maximum number of questions of a run that wait for an answer.
+const MAX_OPEN: usize = 16;
+/// Maximum length of a description in a question, in characters.
+const DESCRIPTION: usize = 2_000;
+
+/// The questions of a run.
+pub(super) struct Questions {
+    run: String,
+    surface: Arc<dyn Surface>,
+    client: Arc<dyn Answers>,
+    asking: FuturesUnordered<BoxFuture<'static, String>>,
+    /// Those that wait for an answer, by id.
+    open: HashMap<String, CancellationToken>,
+    next: u64,
+}
+
+/// The event that a question is not open any more.
+#[derive(Deserialize)]
+struct Resolved {
+    id: String,
+}
+
+impl Questions {
+    pub(super) fn new(run: String, surface: Arc<dyn Surface>, client: Arc<dyn Answers>) -> Self {
+        let (asking, open) = (FuturesUnordered::new(), HashMap::new());
+        Self { run, surface, client, asking, open, next: 0 }
+    }
+
+    /// Handles an event of the gateway, if it is about a question.
+    pub(super) fn handle(&mut self, event: &Event) {
+        let (surface, client) = (Arc::clone(&self.surface), Arc::clone(&self.client));
+        match &*event.event {
+            names::APPROVAL_REQUESTED => {
+                let Some(approval) = read::<Approval>(event) else { return };
+                let is_ours = approval.run_id.as_ref().is_none_or(|run| *run == self.run);
+                let is_asked = is_ours && self.open.len() < MAX_OPEN;
+                self.add(approval.id.clone(), async move {
+                    match is_asked {
+                        true => approve(&*surface, &*client, approval).await,
+                        false => pass(&*surface, approval.id).await,
+                    }
+                });
+            }
+            names::MCP_ELICITATION_REQUESTED => {
+                let Some(asked) = read::<Elicitation>(event) else { return };
+                let (number, is_asked) = (self.next, self.open.len() < MAX_OPEN);
+                self.next += 1;
+                self.add(asked.id.clone(), async move {
+                    let answer = match is_asked {
+                        true => elicit(&*client, &asked, number).await,
+                        false => ElicitationAnswer::Decline,
+                    };
+                    respond(&*surface, asked.id, answer).await;
+                });
+            }
+            names::APPROVAL_RESOLVED | names::MCP_ELICITATION_RESOLVED => {
+                let resolved = read::<Resolved>(event);
+                if let Some(withdrawn) = resolved.and_then(|it| self.open.remove(&it.id)) {
+                    withdrawn.cancel();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, id: String, asking: impl Future<Output = ()> + Send + 'static) {
+        let withdrawn = CancellationToken::new();
+        self.open.insert(id.clone(), withdrawn.clone());
+        self.asking.push(Box::pin(async move {
+            tokio::select! {
+                () = asking => {}
+                () = withdrawn.cancelled() => {}
+            }
+            id
+        }));
+    }
+
+    /// Asks the client, until it is dropped. Cancel-safe.
+    pub(super) async fn ask(&mut self) -> Infallible {
+        while let Some(id) = self.asking.next().await {
+            self.open.remove(&id);
+        }
+        std::future::pending().await
+    }
+}
+
+/// Sends a short request about a question, which may not be open any more.
+async fn send<R: Rpc>(surface: &dyn Surface, params: R::Params) {
+    let sent: Result<Result<R::Result, RequestError>, _> =
+        timeout(SHORT, ask::<R>(surface, params)).await;
+    if let Ok(Err(error)) = sent {
+        tracing::info!(%error, "answer not accepted");
+    }
+}
+
+/// Leaves the decision to others, or to the fallback of the configuration.
+async fn pass(surface: &dyn Surface, id: String) {
+    send::<rpc::ApprovalsPass>(surface, PassParams { id }).await;
+}
+
+/// Has the client's user decide about a call.
+async fn approve(surface: &dyn Surface, client: &dyn Answers, approval: Approval) {
+    let offers_always = approval.allowed_decisions.contains(&Decision::AllowAlways);
+    let always = approval.always.first().filter(|_| offers_always);
+    let call = CallQuestion {
+        words: words(&approval),
+        arguments: approval.args.as_ref().map_or("{}", |args| args.get()),
+        always: always.map(|always| always.words.as_str()),
+    };
+    let answer = ask_if_able(client, call.question()).await;
+    let choice = answer.map_or(Choice::Dismissed, |answer| call.choice(&answer));
+    let decision = match choice {
+        Choice::Dismissed => return pass(surface, approval.id).await,
+        Choice::Once => Decision::AllowOnce,
+        Choice::Always => Decision::AllowAlways,
+        Choice::Deny => Decision::Deny,
+    };
+    let params = Decided { id: approval.id, decision, always: None, instead: None };
+    send::<rpc::ApprovalsRespond>(surface, params).await;
+}
+
+/// Says what is decided about: the title names the server and the tool.
+fn words(approval: &Approval) -> String {
+    let line = |text: &str| clean_line(Untrusted::new(text), DESCRIPTION);
+    let title = line(&approval.title);
+    let description = approval.description.as_deref().map(line).unwrap_or_default();
+    match approval.kind {
+        ApprovalKind::Sampling => format!("{title}. Allow it?\n{description}\n"),
+        ApprovalKind::Call => {
+            let tool = line(&approval.tool);
+            format!("Allow the agent to call `{tool}`?\n{title}\n{description}\n")
+        }
+    }
+}
+
+async fn elicit(client: &dyn Answers, asked: &Elicitation, number: u64) -> ElicitationAnswer {
+    let message = format!("MCP server `{}` asks: {}", asked.server, asked.message);
+    let wanted = match &asked.wanted {
+        QuestionKind::Form { requested_schema } => ElicitationKind::Form(requested_schema.clone()),
+        QuestionKind::Url { url } => ElicitationKind::Visit(url.clone()),
+    };
+    match ask_if_able(client, Question::elicitation(&message, &wanted, number)).await {
+        Ok(answer) => elicited(&answer),
+        Err(_) => ElicitationAnswer::Decline,
+    }
+}
+
+async fn respond(surface: &dyn Surface, id: String, answer: ElicitationAnswer) {
+    let (action, content) = match answer {
+        ElicitationAnswer::Accept(content) => (Action::Accept, content),
+        ElicitationAnswer::Decline => (Action::Decline, None),
+        ElicitationAnswer::Cancel => (Action::Cancel, None),
+    };
+    send::<rpc::McpElicitationRespond>(surface, RespondParams { id, action, content }).await;
+}

@@ -1,0 +1,267 @@
+//! Approvals and elicitations of a run, which the client is asked about.
+
+use std::process::Command;
+
+use openclaw_testkit::{Ask, Peers, Script, TestServer, Tool};
+use serde_json::{Value, json};
+
+use crate::client::{Client, LONG, Place};
+use crate::clients::{run, typescript};
+use crate::model::{Model, Piece};
+
+/// A model that calls this tool once, and then reports what the tool returned.
+fn model(tool: &'static str) -> Model {
+    Model::start(move |request| {
+        let messages = request["messages"].as_array().unwrap();
+        let since = messages.iter().rposition(|it| it["role"] == "user").unwrap();
+        match messages[since..].iter().find(|it| it["role"] == "tool") {
+            None => vec![Piece::Call(tool, json!({ "text": "hel\u{202e}lo" }))],
+            Some(result) => vec![Piece::Say(format!("It said: {}", result["content"]))],
+        }
+    })
+}
+
+/// A folder whose agent has this server as `x`.
+fn place(model: &Model, script: &Script, settings: Value, fallback: &str) -> Place {
+    let folder = tempfile::tempdir().unwrap().keep();
+    let (program, args) = TestServer::stdio_from(&folder.join("script.json"), script);
+    let mut entry = json!({ "command": program, "args": args });
+    entry.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+    let mut config = model.config();
+    config["mcp"] = json!({ "servers": { "x": entry } });
+    config["agents"]["defaults"]["approval"] = json!({ "fallback": fallback });
+    Place::with(&config)
+}
+
+/// With a tool that needs an approval.
+fn writing(model: &Model, fallback: &str) -> Place {
+    let tool =
+        Tool::new("write").result(&json!({ "content": [{ "type": "text", "text": "done" }] }));
+    place(model, &Script::new().tools([tool]), json!({ "approval": "auto" }), fallback)
+}
+
+/// Calls `order_openclaw` as a client with these capabilities, and answers its first question.
+fn order_and_answer(client: &mut Client, answer: Option<Value>) -> (Value, Value) {
+    let id = client.send_call("order_openclaw", json!({ "message": "write it" }));
+    let mut asked = Value::Null;
+    loop {
+        let frame = client.frame();
+        if frame["id"] == id && frame.get("method").is_none() {
+            return (asked, frame["result"].clone());
+        }
+        if frame["method"] == "elicitation/create" {
+            let answer = answer.clone().unwrap();
+            let reply = json!({ "jsonrpc": "2.0", "id": frame["id"], "result": answer });
+            client.write(&reply.to_string());
+            asked = frame["params"].clone();
+        }
+    }
+}
+
+fn text(result: &Value) -> String {
+    result["structuredContent"]["text"].as_str().unwrap_or_else(|| panic!("{result}")).to_owned()
+}
+
+#[test]
+fn the_client_decides_about_a_call_that_needs_an_approval() {
+    let model = model("mcp_x_write");
+    let place = writing(&model, "deny");
+    let mut client = Client::start_able(&place, &[], json!({ "elicitation": {} }));
+    let accept =
+        |decision: &str| json!({ "action": "accept", "content": { "decision": decision } });
+    for (answer, expected) in [
+        (accept("deny"), "denied"),
+        (json!({ "action": "decline" }), "denied"),
+        (accept("allow once"), "done"),
+        (accept("always allow"), "done"),
+    ] {
+        let (asked, result) = order_and_answer(&mut client, Some(answer));
+        let message = asked["message"].as_str().unwrap();
+        assert!(message.contains("`mcp_x_write`") && message.contains("MCP: x/write"), "{asked}");
+        assert!(message.contains(r#"{"text":"hello"}"#), "cleaned: {asked}");
+        let choices = &asked["requestedSchema"]["properties"]["decision"]["enum"];
+        assert_eq!(*choices, json!(["allow once", "always allow", "deny"]));
+        assert!(text(&result).contains(expected), "{result}");
+    }
+    let (asked, result) = order_and_answer(&mut client, None);
+    assert!(asked.is_null() && text(&result).contains("done"), "allowed for good: {result}");
+}
+
+#[test]
+fn a_client_that_cannot_be_asked_or_dismisses_the_question_gets_the_fallback() {
+    for (fallback, expected) in [("deny", "no user answered"), ("allow", "done")] {
+        let model = model("mcp_x_write");
+        let place = writing(&model, fallback);
+        let mut mute = Client::start(&place, &[]);
+        let (_, result) = order_and_answer(&mut mute, None);
+        assert!(text(&result).contains(expected), "{result}");
+        let mut client = Client::start_able(&place, &[], json!({ "elicitation": {} }));
+        let cancel = json!({ "action": "cancel" });
+        let (asked, result) = order_and_answer(&mut client, Some(cancel));
+        assert!(asked.is_object() && text(&result).contains(expected), "{result}");
+    }
+}
+
+#[test]
+fn an_elicitation_of_a_server_reaches_the_client() {
+    let model = model("mcp_x_echo");
+    let script = Script::new().ask(Ask::Elicitation);
+    let place = place(&model, &script, json!({ "approval": "never" }), "deny");
+    let mut client = Client::start_able(&place, &[], json!({ "elicitation": {} }));
+    let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
+    let (asked, result) = order_and_answer(&mut client, Some(answer));
+    assert!(asked["message"].as_str().unwrap().starts_with("MCP server `x` asks: "), "{asked}");
+    assert!(text(&result).contains("Ada"), "{result}");
+    let mut mute = Client::start(&place, &[]);
+    let (asked, result) = order_and_answer(&mut mute, None);
+    assert!(asked.is_null() && text(&result).contains("decline"), "{result}");
+}
+
+fn meta(extensions: Value) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": {
+            "elicitation": {}, "extensions": extensions
+        },
+    })
+}
+
+#[test]
+fn a_client_without_a_handshake_is_asked_by_results() {
+    let model = model("mcp_x_write");
+    let place = writing(&model, "deny");
+    let mut client = Client::spawn(&place, &[]);
+    let arguments = json!({ "message": "write it" });
+    let call =
+        json!({ "name": "order_openclaw", "arguments": arguments, "_meta": meta(json!({})) });
+    let first = client.ask("tools/call", call.clone()).unwrap();
+    assert_eq!(first["resultType"], "input_required", "{first}");
+    let (key, question) = first["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!(question["method"], "elicitation/create");
+    let mut again = call;
+    let answer = json!({ "action": "accept", "content": { "decision": "allow once" } });
+    again["inputResponses"] = json!({ key.as_str(): answer });
+    again["requestState"] = first["requestState"].clone();
+    let second = client.ask("tools/call", again.clone()).unwrap();
+    assert!(text(&second).contains("done"), "{second}");
+    let third = client.ask("tools/call", again).unwrap();
+    assert_eq!(third["isError"], true, "a run is not started twice: {third}");
+    assert_eq!(client.close(), 0);
+}
+
+#[test]
+fn a_run_that_waits_for_its_client_ends_with_it() {
+    let model = model("mcp_x_write");
+    let place = writing(&model, "deny");
+    let mut client = Client::spawn(&place, &[]);
+    let arguments = json!({ "message": "write it" });
+    let call =
+        json!({ "name": "order_openclaw", "arguments": arguments, "_meta": meta(json!({})) });
+    let first = client.ask("tools/call", call).unwrap();
+    assert_eq!(first["resultType"], "input_required", "{first}");
+    assert_eq!(client.close(), 0);
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_task_shows_the_question() {
+    let model = model("mcp_x_write");
+    let place = writing(&model, "deny");
+    let mut client = Client::spawn(&place, &[]);
+    let meta = meta(json!({ "io.modelcontextprotocol/tasks": {} }));
+    let arguments = json!({ "message": "write it" });
+    let call = json!({ "name": "order_openclaw", "arguments": arguments, "_meta": meta });
+    let created = client.ask("tools/call", call).unwrap();
+    assert_eq!(created["resultType"], "task", "{created}");
+    let task = json!({ "taskId": created["taskId"], "_meta": meta });
+    let state = client.ask("tasks/get", task.clone()).unwrap();
+    assert_eq!(state["status"], "input_required", "{state}");
+    let key = state["inputRequests"].as_object().unwrap().keys().next().unwrap();
+    let mut update = task.clone();
+    let answer = json!({ "action": "accept", "content": { "decision": "allow once" } });
+    update["inputResponses"] = json!({ key.as_str(): answer });
+    client.ask("tasks/update", update).unwrap();
+    let deadline = std::time::Instant::now() + LONG;
+    let state = loop {
+        let state = client.ask("tasks/get", task.clone()).unwrap();
+        if state["status"] == "completed" {
+            break state;
+        }
+        assert!(std::time::Instant::now() < deadline, "{state}");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    };
+    assert!(text(&state["result"]).contains("done"), "{state}");
+}
+
+/// A client with the second version of the TypeScript SDK, in both eras.
+const TYPESCRIPT: &str = r#"
+import { Client } from "@modelcontextprotocol/client";
+import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
+const results = [];
+for (const mode of ["legacy", { pin: "2026-07-28" }]) {
+  const options = { capabilities: { elicitation: { form: {} } }, versionNegotiation: { mode } };
+  const client = new Client({ name: "test", version: "1" }, options);
+  const asked = [];
+  client.setRequestHandler("elicitation/create", async (request) => {
+    asked.push(request.params.message);
+    return { action: "accept", content: { decision: "allow once" } };
+  });
+  await client.connect(new StdioClientTransport({ command: process.argv[2], args: ["mcp-server"], env: process.env }));
+  const result = await client.callTool({ name: "order_openclaw", arguments: { message: "write it" } });
+  results.push({ asked, text: result.structuredContent.text });
+  await client.close();
+}
+console.log(JSON.stringify(results));
+process.exit(0);
+"#;
+
+/// A client with the Python SDK.
+const PYTHON: &str = r#"
+import asyncio, json, os, sys
+from mcp import ClientSession, StdioServerParameters
+from mcp.client.stdio import stdio_client
+from mcp.types import ElicitResult
+
+async def main():
+    asked = []
+    async def elicit(context, params):
+        asked.append(params.message)
+        return ElicitResult(action="accept", content={"decision": "allow once"})
+    params = StdioServerParameters(command=sys.argv[1], args=["mcp-server"], env=dict(os.environ))
+    async with stdio_client(params) as (read, write), ClientSession(read, write, elicitation_callback=elicit) as session:
+        await session.initialize()
+        result = await session.call_tool("order_openclaw", {"message": "write it"})
+        dumped = result.model_dump(by_alias=True)
+        print(json.dumps([{"asked": asked, "text": dumped["structuredContent"]["text"]}]))
+
+asyncio.run(main())
+"#;
+
+fn check(said: &Value) {
+    for said in said.as_array().unwrap() {
+        assert_eq!(said["asked"].as_array().unwrap().len(), 1, "{said}");
+        assert!(said["asked"][0].as_str().unwrap().contains("MCP: x/write"), "{said}");
+        assert!(said["text"].as_str().unwrap().contains("done"), "{said}");
+    }
+}
+
+#[test]
+fn the_typescript_sdk_is_asked_in_both_eras() {
+    let model = model("mcp_x_write");
+    let place = writing(&model, "deny");
+    let said = typescript(&place, TYPESCRIPT);
+    assert_eq!(said.as_array().unwrap().len(), 2, "{said}");
+    check(&said);
+}
+
+#[test]
+fn the_python_sdk_is_asked() {
+    let model = model("mcp_x_write");
+    let place = writing(&model, "deny");
+    std::fs::write(place.path("client.py"), PYTHON).unwrap();
+    let file = place.path("client.py");
+    let args = [file.to_str().unwrap(), env!("CARGO_BIN_EXE_openclaw")];
+    let command: Command = Peers::find().python_with_sdk(&args).command();
+    check(&run(&place, command));
+}
