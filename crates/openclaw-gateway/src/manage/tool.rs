@@ -217,10 +217,10 @@ impl Tool for ManageTool {
     }
 
     fn keep(&self, approval: &Approval, _: Pin, _: ApprovalContext<'_>) {
-        if matches!(approval, Approval::Always(_)) {
-            if let Err(error) = self.approvals.remember(self.key()) {
-                tracing::warn!(tool = NAME, %error, "cannot store the approval; it is valid until exit");
-            }
+        if matches!(approval, Approval::Always(_))
+            && let Err(error) = self.approvals.remember(self.key())
+        {
+            tracing::warn!(tool = NAME, %error, "cannot store the approval; it is valid until exit");
         }
     }
 

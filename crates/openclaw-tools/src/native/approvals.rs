@@ -254,7 +254,7 @@ mod tests {
         first.remember(session.clone()).unwrap();
         assert!(first.contains(&stored) && first.contains(&session));
         let second = Approvals::in_file(&file);
-        assert_eq!(second.list(), [stored.clone()]);
+        assert_eq!(second.list(), std::slice::from_ref(&stored));
         assert!(second.forget(&stored).unwrap() && !second.forget(&stored).unwrap());
         assert_eq!(Approvals::in_file(&file).list(), []);
         // A running program sees it when it looks again.

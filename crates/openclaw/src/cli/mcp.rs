@@ -50,7 +50,7 @@ pub(crate) enum McpCommand {
     #[command(visible_alias = "ls")]
     List(ListArgs),
     /// Add a server to the configuration file
-    Add(AddArgs),
+    Add(Box<AddArgs>),
     /// Add a server from JSON, as other programs write it
     AddJson(AddJsonArgs),
     /// Show the settings of a server

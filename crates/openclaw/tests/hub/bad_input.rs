@@ -193,7 +193,7 @@ fn a_hub_that_is_its_own_server_is_not_started_without_end() {
     let file = place.path("openclaw.json");
     let args = json!(["--config", file, "mcp-server", "--hub"]);
     let entry = json!({ "command": env!("CARGO_BIN_EXE_openclaw"), "args": args });
-    place.add_entry("me", entry.clone(), json!({ "approval": "never" }));
+    place.add_entry("me", entry, json!({ "approval": "never" }));
     let mut hub = place.hub(&[]);
     let listed = hub.request("tools/list", &json!({})).to_string();
     assert!(listed.contains("mcp_one_echo") && !listed.contains("mcp_me_"), "{listed}");

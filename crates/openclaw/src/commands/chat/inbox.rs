@@ -207,7 +207,7 @@ mod tests {
                             "mode": "url", "url": "https://a.test", "createdAtMs": 0,
                             "expiresAtMs": 0 });
         let asked = (names::MCP_ELICITATION_REQUESTED, asked);
-        assert!(matches!(inbox(&[asked.clone()]).pop(), Some(Change::Elicited(_))));
+        assert!(matches!(inbox(std::slice::from_ref(&asked)).pop(), Some(Change::Elicited(_))));
         let resolved = (names::MCP_ELICITATION_RESOLVED, json!({ "id": "1", "reason": "user" }));
         assert!(inbox(&[asked, resolved]).pop().is_none());
     }

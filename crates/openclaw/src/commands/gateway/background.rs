@@ -117,7 +117,7 @@ async fn ready(
             let (pid, url) = (gateway.running.pid, &gateway.running.url);
             match output.json {
                 true => {
-                    output.value(&json!({ "ok": true, "started": true, "pid": pid, "url": url }))
+                    output.value(&json!({ "ok": true, "started": true, "pid": pid, "url": url }));
                 }
                 false => output.line(format_args!(
                     "{GOOD}✓{GOOD:#} gateway started on {STRONG}{url}{STRONG:#} (process {pid})"

@@ -68,7 +68,7 @@ pub(super) fn install(
     service.enable().map_err(|error| error.hint(by_hand))?;
     match output.json {
         true => {
-            output.value(&json!({ "ok": true, "installed": true, "file": text(&service.file) }))
+            output.value(&json!({ "ok": true, "installed": true, "file": text(&service.file) }));
         }
         false => {
             output.line(format_args!("{GOOD}✓{GOOD:#} installed and started"));

@@ -29,7 +29,7 @@ pub(super) fn add(
 ) -> CommandResult {
     let name = server_name(&args.name)?;
     let entry = entry::of_options(args, edge, output)?;
-    write(NewServer { name, entry }, (args.scope.scope, &args.how), flag, edge, output)
+    write(&NewServer { name, entry }, (args.scope.scope, &args.how), flag, edge, output)
 }
 
 pub(super) fn add_json(
@@ -42,11 +42,11 @@ pub(super) fn add_json(
     let stdin = (args.entry == "-").then(|| read_text(std::io::stdin().lock()));
     let stdin = stdin.transpose().context("cannot read stdin")?;
     let entry = entry::of_json(stdin.as_deref().unwrap_or(&args.entry), &args.name)?;
-    write(NewServer { name, entry }, (args.scope.scope, &args.how), flag, edge, output)
+    write(&NewServer { name, entry }, (args.scope.scope, &args.how), flag, edge, output)
 }
 
 fn write(
-    server: NewServer,
+    server: &NewServer,
     (scope, how): (Option<ScopeArg>, &WriteArgs),
     flag: Option<&Path>,
     edge: &Edge,
@@ -58,7 +58,7 @@ fn write(
         return Err(already_exists(&server.name, "use `--force` to replace it", &paths, edge));
     }
     tell_of_scope(scope, &paths, output);
-    let server = Added { server: &server, replaced, is_tried: !how.no_check };
+    let server = Added { server, replaced, is_tried: !how.no_check };
     add_one(&server, &paths, edge, output)
 }
 
