@@ -205,7 +205,7 @@ async fn after_a_revocation_a_login_is_required_and_brings_the_server_back() {
         assert!(tools.take_notices().is_empty());
         server.revoke_all();
         let outcome = echo(&tools).await;
-        assert_eq!(outcome.details.failure, Some(Failure::Unavailable), "{}", outcome.text());
+        assert_eq!(outcome.details.failure, Some(Failure::NeedsLogin), "{}", outcome.text());
         assert!(outcome.text().contains("openclaw mcp login x"), "{}", outcome.text());
         let status = until(&tools, ServerState::NeedsAuth).await;
         let trouble = status.last_error.unwrap();

@@ -11,9 +11,9 @@ use serde_json::json;
 
 use super::{block_on, load_config};
 use crate::edge::Edge;
-use crate::error::{CommandError, CommandResult, Context as _};
+use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{BAD, FAINT, GOOD, Output, printable};
+use crate::output::{BAD, FAINT, Output, printable};
 
 /// References and the settings that use them.
 type References = BTreeMap<SecretRef, BTreeSet<String>>;
@@ -43,6 +43,9 @@ pub(crate) fn check(
 #[cfg(feature = "keychain")]
 pub(crate) fn set(name: &str, edge: &Edge, output: &mut Output) -> CommandResult {
     use openclaw_secrets::keychain::{self, KeychainError};
+
+    use crate::error::Context as _;
+    use crate::output::GOOD;
 
     let reference = format!("secret://keychain/{name}");
     let parsed = reference.parse::<SecretRef>();

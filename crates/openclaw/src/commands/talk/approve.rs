@@ -435,7 +435,7 @@ mod tests {
         let approval = Approval { args, ..approval(&[Decision::AllowOnce]) };
         let mut request = ApprovalPrompt::new(&approval, 80);
         assert!(request.lines().join("\n").contains("5014 more characters not shown"));
-        assert_eq!(request.choices(), "[y] once  [s] show all  (y, s or n, then Enter)");
+        assert_eq!(request.choices(), "[y] once  [s] show all  (or: no, do … instead)");
         assert_eq!(request.meaning("s"), Some(Choice::ShowAll));
         request.show_all();
         assert!(request.lines().join("\n").contains("THE END"));
