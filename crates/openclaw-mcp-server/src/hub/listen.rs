@@ -94,10 +94,11 @@ fn same_entry<T: PartialEq>(old: &ServerEntry<T>, new: &ServerEntry<T>) -> bool 
     old.server == new.server && old.entry == new.entry
 }
 
-/// Waits until a list of the client has changed.
+/// Waits until a list of the client has changed. Safe to cancel: `revision` and `lists` change
+/// together, at the end.
 async fn changed(client: &Client, lists: &mut Lists, revision: &mut u64) -> Vec<Change> {
     loop {
-        *revision = client.hub.fleet.revision().after(*revision).await;
+        client.hub.fleet.revision().after(*revision).await;
         sleep(SETTLES).await;
         *revision = client.hub.fleet.revision().get();
         let now = Lists::of(client);

@@ -170,6 +170,8 @@ impl Scene {
         let proxy = format!("http://user:{}@127.0.0.1:{}", canary("env-proxy"), self.port);
         command
             .args(args)
+            // An editor that changes nothing.
+            .env("VISUAL", "true")
             .env("GATEWAY_CANARY", canary("gateway"))
             .env("CANARY_REF", canary("ref"))
             .env("INHERITED_TOKEN", canary("inherited"))
@@ -245,6 +247,18 @@ const ALONE: &[&[&str]] = &[
     &["--json", "config", "show"],
     &["config", "path"],
     &["config", "schema"],
+    &["config", "get", "mcp"],
+    &["--json", "config", "get", "mcp.servers"],
+    &["config", "set", "gateway.port", "none"],
+    &["config", "unset", "mcp.servers.none"],
+    &["config", "edit"],
+    &["approvals", "list"],
+    &["approvals", "allow", "exec", "git", "status"],
+    &["approvals", "revoke", "none"],
+    &["gateway", "logs"],
+    &["gateway", "install", "--dry-run"],
+    &["gateway", "uninstall"],
+    &["secrets", "set", "none"],
     &["secrets", "check"],
     &["completions", "bash"],
     &["status"],
@@ -307,6 +321,9 @@ const WITH_GATEWAY: &[&[&str]] = &[
     &["sessions", "delete", "agent:main:main"],
     &["mcp", "login", "with-json"],
     &["mcp", "reload"],
+    &["gateway", "start"],
+    &["gateway", "restart", "--port", "0"],
+    &["gateway", "logs"],
     &["gateway", "stop"],
 ];
 

@@ -33,6 +33,7 @@ struct Window<'a> {
 impl<'a> Window<'a> {
     /// Opens a chat, and types the answers at the expected texts.
     fn open(place: &'a Place, name: &'a str, steps: &[(&str, &str)]) -> Self {
+        place.trust();
         let steps = serde_json::to_string(steps).unwrap();
         let shown = fs::File::create(place.path(name)).unwrap();
         let mut command = Command::new("python3");
@@ -43,6 +44,7 @@ impl<'a> Window<'a> {
             .env("OPENCLAW_STATE_DIR", place.folder.path())
             .env("OPENCLAW_KEYCHAIN", "off")
             .env("TERM", "xterm")
+            .env("LC_ALL", "C.UTF-8")
             .env("NO_COLOR", "1")
             .stdin(Stdio::null())
             .stdout(shown);
@@ -86,7 +88,7 @@ fn a_question_of_a_script_appears_in_an_idle_chat_and_what_was_typed_is_kept() {
     let _running = gateway(&place);
     let steps = [
         ("› ", "/he"),
-        ("Enter) ", "y\r"),
+        ("instead) ", "y\r"),
         ("/he", "lp\r"),
         ("List the commands", ""),
         ("› ", "/exit\r"),

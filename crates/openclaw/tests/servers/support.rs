@@ -43,7 +43,7 @@ impl Place {
     }
 
     /// Trusts the folder, so that a chat does not ask about it.
-    fn trust(&self) {
+    pub(crate) fn trust(&self) {
         let folder = self.folder.path().canonicalize().unwrap();
         let trusted = json!({ "folders": [folder] });
         fs::write(self.path("trusted-folders.json"), trusted.to_string()).unwrap();
@@ -86,7 +86,10 @@ impl Place {
 /// Runs the program on a pseudo-terminal, and for each step types the answer when the expected text
 /// is shown. Passes its output on, and answers the cursor position request of line editors.
 pub(crate) const ON_A_TERMINAL: &str = r#"
-import json, os, pty, sys
+import json, os, pty, signal, sys
+# A text that never appears must not keep the test waiting.
+signal.signal(signal.SIGALRM, lambda *_: sys.exit(124))
+signal.alarm(120)
 steps = [[e.encode(), a.encode()] for e, a in json.loads(sys.argv[1])]
 child, terminal = pty.fork()
 if child == 0:
@@ -153,6 +156,7 @@ pub(crate) fn conversation_with(
     args: &[&str],
     variable: (&str, &str),
 ) -> (i32, String) {
+    place.trust();
     on_a_terminal(place, steps, args, variable)
 }
 

@@ -354,7 +354,9 @@ fn erase_line() {
 
 /// Prints all but the last line of a question, and returns that. The editor would break words.
 fn show_all_but_the_last_line(question: &str) -> String {
-    let width = crossterm::terminal::size().map_or(80, |(width, _)| usize::from(width));
+    // Some terminals do not know their size, and say 0.
+    let width = crossterm::terminal::size().map_or(0, |(width, _)| usize::from(width));
+    let width = if width == 0 { 80 } else { width };
     let folded = fold(question, width.saturating_sub(ANSWER));
     let Some((above, last)) = folded.rsplit_once('\n') else { return folded };
     // If the write fails, the editor fails, too, and reports it.

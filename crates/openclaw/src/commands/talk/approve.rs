@@ -439,7 +439,7 @@ mod tests {
         assert_eq!(request.meaning("s"), Some(Choice::ShowAll));
         request.show_all();
         assert!(request.lines().join("\n").contains("THE END"));
-        assert_eq!(request.choices(), "[y] once  (y or n, then Enter)");
+        assert_eq!(request.choices(), "[y] once  (or: no, do … instead)");
         assert_eq!(request.meaning("s"), None);
     }
 }
