@@ -6,7 +6,8 @@ use openclaw_mcp::call::completion::{CompletionError, CompletionOf, Completions}
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_protocol::mcp::{CompleteParams, CompleteResult};
 
-use super::call::{outside, unknown_prompt};
+use super::call::unknown_prompt;
+use super::find::outside;
 use super::gather::ready;
 use super::problem::{Problem, ProblemKind};
 

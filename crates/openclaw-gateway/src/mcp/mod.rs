@@ -4,6 +4,7 @@
 mod arguments;
 mod call;
 mod complete;
+mod find;
 mod gather;
 mod lists;
 mod outcome;
@@ -13,8 +14,9 @@ mod server_list;
 mod shown;
 
 pub use arguments::fit_texts;
-pub use call::{DirectCaller, call, changed, find, known, prompt, read};
+pub use call::{DirectCaller, call, prompt, read};
 pub use complete::complete;
+pub use find::{changed, find, known};
 pub(crate) use gather::unknown;
 pub use gather::{Gathered, WaitFor, gather, server, unknown_server, words};
 pub use lists::{ToolsWanted, one_tool, prompts, resources, servers, tools};

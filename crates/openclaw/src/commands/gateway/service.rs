@@ -198,8 +198,7 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Writes the file of a service, readable by the user only: the search path is nobody else's
-/// concern.
+/// Writes the file of a service. Only the user can read it: it contains their search path.
 pub(super) fn write(file: &Path, text: &str) -> std::io::Result<()> {
     if let Some(folder) = file.parent() {
         openclaw_files::make_folder(folder)?;
