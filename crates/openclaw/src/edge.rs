@@ -310,6 +310,12 @@ impl Edge {
     }
 }
 
+/// Whether the terminal has no colours. `anstream` checks this, too, but not where `CI` is set.
+pub(crate) fn is_colourless() -> bool {
+    let is_dumb = variable("TERM").is_some_and(|terminal| terminal == "dumb");
+    is_dumb && variable("CLICOLOR_FORCE").is_none_or(|value| value.is_empty() || value == "0")
+}
+
 /// Whether terminals show UTF-8. Only a locale that says otherwise means that they do not: in
 /// containers, often none is set.
 pub(crate) fn has_utf8() -> bool {

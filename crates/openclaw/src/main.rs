@@ -52,6 +52,9 @@ fn main() -> std::process::ExitCode {
         completion::run(request, &edge, &mut std::io::stdout().lock());
         return Exit::Ok.into();
     }
+    if edge::is_colourless() {
+        anstream::ColorChoice::Never.write_global();
+    }
     let redactor = Redactor::new();
     logging::redact_panics(&redactor);
     let cli = match Cli::read(std::env::args_os()) {

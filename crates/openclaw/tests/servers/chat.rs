@@ -77,6 +77,10 @@ fn ctrl_c_at_a_prompt_cancels_the_turn_but_not_the_chat() {
 
 const SLEEP: &str = "/call mcp_x_sleep {\"ms\":2000}\r";
 
+/// What the line editor writes at the end of a prompt (bracketed paste off). A prompt alone may be
+/// drawn again, and the editor drops the keys that arrive together with Ctrl-C.
+const PROMPT_ENDED: &str = "\u{1b}[?2004l";
+
 /// A chat with a server whose calls take a while.
 fn slow() -> Place {
     asking_nothing(&Script::new())
@@ -115,6 +119,7 @@ fn text_that_is_typed_before_ctrl_c_is_not_lost_and_not_sent() {
         ("mcp_x_sleep(", "/session\rmore\u{3}"),
         ("✗ cancelled", ""),
         ("more", "\u{15}\u{3}"),
+        (PROMPT_ENDED, ""),
         ("› ", "/exit\r"),
     ];
     let (exit, shown) = conversation(&slow(), &steps, &["chat"]);
@@ -128,6 +133,7 @@ fn three_times_ctrl_c_at_an_empty_prompt_exits() {
     let steps = [
         ("› ", "text"),
         ("text", "\u{3}"),
+        (PROMPT_ENDED, ""),
         ("› ", "\u{3}"),
         ("twice more", ""),
         ("› ", "\u{3}"),

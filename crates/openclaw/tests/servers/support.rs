@@ -107,7 +107,7 @@ while True:
     while shown.count(b"\x1b[6n") > asked:
         asked += 1
         os.write(terminal, b"\x1b[1;1R")
-    if steps and steps[0][0] in shown[seen:]:
+    while steps and steps[0][0] in shown[seen:]:
         seen = shown.index(steps[0][0], seen) + len(steps[0][0])
         os.write(terminal, steps.pop(0)[1])
     sys.stdout.buffer.write(more)
@@ -130,6 +130,8 @@ pub(crate) fn on_a_terminal(
         .current_dir(place.folder.path())
         .env("OPENCLAW_STATE_DIR", place.folder.path())
         .env("OPENCLAW_KEYCHAIN", "off")
+        // Decides on colours; the same on all machines.
+        .env("CI", "true")
         .env("TERM", "xterm")
         .env("LC_ALL", "C.UTF-8")
         .env(variable.0, variable.1)
