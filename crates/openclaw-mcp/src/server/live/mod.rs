@@ -134,7 +134,7 @@ impl LiveConnection {
     /// Lists again after notifications and at the configured interval.
     async fn keep_fresh(&self) {
         let ListChanges { mut changes, mut known } = self.heard.clone();
-        let mut pace = Pace::new(Jitter::random());
+        let mut pace = Pace::new(Jitter::random(), Instant::now());
         let mut upkeep = self.upkeep.clone();
         loop {
             let every = upkeep.borrow_and_update().list_every;
@@ -158,7 +158,6 @@ impl LiveConnection {
                 }
             };
             let _ = self.list_again(changed).await;
-            pace.read(Instant::now());
         }
     }
 

@@ -7,44 +7,45 @@ use tokio::time::Instant;
 
 /// A server may send many notifications in a row: the lists are read once it is quiet.
 const SHORTEST: Duration = Duration::from_millis(200);
-/// The longest interval between two reads, for a server that keeps sending notifications.
-const LONGEST: Duration = Duration::from_secs(30);
-/// The interval is reset after this long without a change.
-const QUIET: Duration = Duration::from_secs(60);
+/// How many times the lists may be read in quick succession.
+const BURST: u32 = 20;
+/// How long it takes until they may be read once more, for a server that keeps sending notifications.
+const EVERY: Duration = Duration::from_secs(15);
 
-/// The interval between two reads: it doubles while changes keep coming.
+/// A token bucket: reads are quick until it is empty.
 #[derive(Debug)]
 pub(super) struct Pace {
-    between: Duration,
+    tokens: u32,
+    /// Up to when tokens were added.
+    filled: Instant,
     jitter: Jitter,
-    /// When the lists were last read.
-    read: Option<Instant>,
 }
 
 impl Pace {
-    pub(super) fn new(jitter: Jitter) -> Self {
-        Self { between: SHORTEST, jitter, read: None }
+    pub(super) fn new(jitter: Jitter, now: Instant) -> Self {
+        Self { tokens: BURST, filled: now, jitter }
     }
 
     /// Returns how long to wait before reading the lists, after a notification.
     pub(super) fn wait(&mut self, now: Instant) -> Duration {
-        let since = self.read.map(|read| now.saturating_duration_since(read));
-        let wait = match since.filter(|since| *since < QUIET) {
-            Some(since) => {
-                self.between = self.between.saturating_mul(2).min(LONGEST);
-                self.between.saturating_sub(since).max(SHORTEST)
+        while self.tokens < BURST && self.filled + EVERY <= now {
+            self.tokens += 1;
+            self.filled += EVERY;
+        }
+        if self.tokens == BURST {
+            self.filled = now;
+        }
+        let wait = match self.tokens.checked_sub(1) {
+            Some(left) => {
+                self.tokens = left;
+                SHORTEST
             }
             None => {
-                self.between = SHORTEST;
-                SHORTEST
+                self.filled += EVERY;
+                self.filled.saturating_duration_since(now).max(SHORTEST)
             }
         };
         self.jitter.around(wait)
-    }
-
-    /// Records that the lists have been read.
-    pub(super) fn read(&mut self, now: Instant) {
-        self.read = Some(now);
     }
 }
 
@@ -53,32 +54,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_grows_while_notifications_keep_coming() {
-        let mut now = Instant::now();
-        let mut pace = Pace::new(Jitter::none());
-        let waits: Vec<u128> = (0..10)
-            .map(|_| {
-                let wait = pace.wait(now);
-                now += wait;
-                pace.read(now);
-                wait.as_millis()
-            })
-            .collect();
-        assert_eq!(waits, [200, 400, 800, 1_600, 3_200, 6_400, 12_800, 25_600, 30_000, 30_000]);
-        assert_eq!(pace.wait(now + QUIET), SHORTEST, "reset after a quiet period");
-        pace.read(now + QUIET);
-        assert_eq!(pace.wait(now + QUIET), SHORTEST * 2);
+    fn a_server_that_keeps_sending_notifications_is_read_less_often() {
+        let start = Instant::now();
+        let mut now = start;
+        let mut pace = Pace::new(Jitter::none(), now);
+        for _ in 0..BURST {
+            let wait = pace.wait(now);
+            assert_eq!(wait, SHORTEST);
+            now += wait;
+        }
+        now += pace.wait(now);
+        assert_eq!(now, start + EVERY, "the first token that was added since");
+        assert_eq!(pace.wait(now), EVERY);
     }
 
     #[test]
-    fn the_time_since_the_last_read_is_subtracted() {
+    fn tokens_are_added_while_it_is_quiet_but_not_without_end() {
         let now = Instant::now();
-        let mut pace = Pace::new(Jitter::none());
-        for _ in 0..6 {
+        let mut pace = Pace::new(Jitter::none(), now);
+        for _ in 0..BURST {
             pace.wait(now);
-            pace.read(now);
         }
-        assert_eq!(pace.wait(now + Duration::from_secs(12)), Duration::from_millis(800));
-        assert_eq!(pace.wait(now + Duration::from_secs(59)), SHORTEST);
+        let later = now + EVERY * 2 + EVERY / 3;
+        assert_eq!([pace.wait(later), pace.wait(later)], [SHORTEST; 2]);
+        assert_eq!(pace.wait(later), EVERY - EVERY / 3);
+        let much_later = now + EVERY * BURST * 10;
+        for _ in 0..BURST {
+            assert_eq!(pace.wait(much_later), SHORTEST);
+        }
+        assert_eq!(pace.wait(much_later), EVERY);
     }
 }
