@@ -1,5 +1,6 @@
 //! Tells clients about changes of lists and resources.
 
+use std::pin::pin;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -94,8 +95,8 @@ fn same_entry<T: PartialEq>(old: &ServerEntry<T>, new: &ServerEntry<T>) -> bool 
     old.server == new.server && old.entry == new.entry
 }
 
-/// Waits until a list of the client has changed. Safe to cancel: `revision` and `lists` change
-/// together, at the end.
+/// Waits until a list of the client has changed. Must be polled to its end: what else arrives
+/// meanwhile must neither lose a change nor delay it.
 async fn changed(client: &Client, lists: &mut Lists, revision: &mut u64) -> Vec<Change> {
     loop {
         client.hub.fleet.revision().after(*revision).await;
@@ -129,12 +130,14 @@ pub(super) async fn watch(weak: Weak<Client>) {
     let mut revision = client.hub.fleet.revision().get();
     let mut lists = Lists::of(&client);
     loop {
-        tokio::select! {
-            changes = changed(&client, &mut lists, &mut revision) => {
-                changes.iter().for_each(|change| client.notify(change.method(), Value::Null));
+        let mut changing = pin!(changed(&client, &mut lists, &mut revision));
+        let changes = loop {
+            tokio::select! {
+                changes = &mut changing => break changes,
+                Some(it) = updated(&mut updates) => client.resource_updated(&it.server, &it.uri),
             }
-            Some(it) = updated(&mut updates) => client.resource_updated(&it.server, &it.uri),
-        }
+        };
+        changes.iter().for_each(|change| client.notify(change.method(), Value::Null));
     }
 }
 
@@ -142,6 +145,9 @@ pub(super) async fn watch(weak: Weak<Client>) {
 pub(super) async fn tell(client: &Client, subscription: &SubscriptionContext) {
     let (sink, accepted) = (subscription.sink(), subscription.accepted());
     let mut updates = client.hub.asks.updates();
+    // Before anything that waits: a change meanwhile counts.
+    let mut revision = client.hub.fleet.revision().get();
+    let mut lists = Lists::of(client);
     let wanted = accepted.resource_subscriptions.clone().unwrap_or_default();
     let mut followed = Vec::new();
     for uri in &wanted {
@@ -149,24 +155,26 @@ pub(super) async fn tell(client: &Client, subscription: &SubscriptionContext) {
             followed.push((server, uri.as_str()));
         }
     }
-    let mut revision = client.hub.fleet.revision().get();
-    let mut lists = Lists::of(client);
     let _unfollow = Unfollow(client, &followed);
     loop {
-        tokio::select! {
-            changes = changed(client, &mut lists, &mut revision) => for change in changes {
-                // An error means that the client did not ask for it.
-                let _ = match change {
-                    Change::Tools => sink.notify_tool_list_changed().await,
-                    Change::Resources => sink.notify_resource_list_changed().await,
-                    Change::Prompts => sink.notify_prompt_list_changed().await,
-                };
-            },
-            Some(it) = updated(&mut updates) => {
-                if followed.iter().any(|(server, uri)| *server == it.server && *uri == it.uri) {
-                    let _ = sink.notify_resource_updated(it.uri).await;
+        let mut changing = pin!(changed(client, &mut lists, &mut revision));
+        let changes = loop {
+            tokio::select! {
+                changes = &mut changing => break changes,
+                Some(it) = updated(&mut updates) => {
+                    if followed.iter().any(|(server, uri)| *server == it.server && *uri == it.uri) {
+                        let _ = sink.notify_resource_updated(it.uri).await;
+                    }
                 }
             }
+        };
+        for change in changes {
+            // An error means that the client did not ask for it.
+            let _ = match change {
+                Change::Tools => sink.notify_tool_list_changed().await,
+                Change::Resources => sink.notify_resource_list_changed().await,
+                Change::Prompts => sink.notify_prompt_list_changed().await,
+            };
         }
     }
 }
