@@ -27,7 +27,7 @@ use super::client::{Client, notification};
 use super::handler::Handler;
 use super::incoming::{CallLine, CallRequest, Incoming, classify};
 use super::options::ClientOptions;
-use super::outbox::{Outbox, Taken};
+use super::outbox::{FULL, Outbox, Taken};
 use super::reply::{BUSY, INVALID_REQUEST, PARSE_ERROR, Reply};
 use super::running::{Running, progress_params};
 use super::segments::Segments;
@@ -38,8 +38,6 @@ use super::{Hub, HubError, listen};
 const MAX_LINE: usize = 64 * 1024 * 1024;
 /// Maximum number of requests in progress.
 const MAX_REQUESTS: usize = 1_024;
-/// With more bytes than this waiting to be written, nothing is read and no call is continued.
-const FULL: usize = 4 * 1024 * 1024;
 /// Messages that wait for `rmcp`.
 const MAX_WAITING: usize = 64;
 /// Initial capacity of the read buffer.

@@ -4,9 +4,9 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-/// With more bytes than this, messages wait, and notifications are dropped: the client does not
-/// read.
-const FULL: usize = 4 * 1024 * 1024;
+/// With more bytes than this waiting to be written, messages and calls wait, nothing is read from
+/// the client, and notifications are dropped.
+pub(super) const FULL: usize = 4 * 1024 * 1024;
 
 /// Messages that the front takes and writes.
 #[derive(Debug, Default)]

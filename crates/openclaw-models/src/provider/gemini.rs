@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, Step};
-use super::senses::Piece;
+use super::media::Piece;
 use super::turns::{Turn, arguments, system, words};
 use super::{Outgoing, number, text};
 use crate::message::{Part, Thought, ToolResult, ToolUse};

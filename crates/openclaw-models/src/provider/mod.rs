@@ -13,12 +13,12 @@ mod endpoint;
 mod failure;
 mod gemini;
 mod incoming;
+mod media;
 mod ollama;
 mod openai_chat;
 mod openai_responses;
 mod pairing;
 mod refusal;
-mod senses;
 mod sse;
 mod turns;
 

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::draft::{Draft, Step};
-use super::senses::Piece;
+use super::media::Piece;
 use super::turns::{Turn, arguments, words};
 use super::{Outgoing, number, openai_chat, text};
 use crate::message::ToolUse;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, Step};
-use super::senses::{Piece, only_words};
+use super::media::{Piece, only_words};
 use super::turns::{Turn, arguments, system, words};
 use super::{Outgoing, number, text};
 use crate::message::{Thought, ToolUse};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use openclaw_content::render;
 use serde_json::{Map, Value, json};
 
-use super::senses::{Piece, perceive};
+use super::media::{Piece, perceive};
 use crate::message::{Message, Part, Thought, ToolResult, ToolUse};
 use crate::model::Request;
 use crate::settings::ApiKind;

@@ -2,8 +2,8 @@
 //! approval.
 
 mod output;
+mod prefix;
 mod process;
-mod words;
 
 use std::fmt;
 use std::path::PathBuf;
@@ -18,9 +18,9 @@ use tokio::time::timeout;
 use super::reply::Reply;
 use crate::outcome::Failure;
 use output::{Output, drain};
+pub use prefix::command_prefix;
+pub(super) use prefix::{covering, offered};
 use process::{Pipes, Process};
-pub use words::command_prefix;
-pub(super) use words::{covering, offered};
 
 /// How long to wait for output after the command has exited and its descendants were killed: only a
 /// process that escaped can still hold the pipes.
