@@ -78,7 +78,7 @@ impl HubHttp {
         };
         match *request.method() {
             Method::POST => self.post(request, options).await,
-            _ => self.other(request).await,
+            _ => Box::pin(self.other(request)).await,
         }
     }
 
@@ -131,9 +131,10 @@ impl HubHttp {
         }
         let mut request = Request::from_parts(parts, Full::new(body.clone()));
         request.extensions_mut().insert(ClientOfRequest(Arc::clone(&client)));
-        let response = self.rmcp.handle(request).await;
+        // Boxed: the future is large, and would enlarge that of a call.
+        let response = Box::pin(self.rmcp.handle(request)).await;
         if is_new && let Some(id) = text(response.headers(), SESSION) {
-            self.sessions.open(id, client).await;
+            Box::pin(self.sessions.open(id, client)).await;
         }
         response.map(BodyExt::boxed_unsync)
     }
