@@ -163,9 +163,14 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) async fn open(server: &CommandLine) -> Self {
         let (process, pipes) = start_process(server);
-        let (lane, slow) =
-            wire::open("bench", &openclaw_secrets::Redactor::new(), pipes.stdin, pipes.stdout)
-                .unwrap();
+        let (lane, slow) = wire::open(
+            "bench",
+            &openclaw_secrets::Redactor::new(),
+            pipes.stdin,
+            pipes.stdout,
+            wire::Traffic::default(),
+        )
+        .unwrap();
         let rmcp = rmcp::serve_client(client(), slow).await.unwrap();
         Self { lane, _rmcp: rmcp, _process: process }
     }
