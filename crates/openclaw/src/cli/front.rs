@@ -277,6 +277,8 @@ read, write (includes read), approvals, questions, admin (includes everything)."
 pub(crate) enum TokenScope {
     /// Read everything
     Read,
+    /// Read metrics (`/metrics`, `openclaw top`)
+    Metrics,
     /// Chat and call tools that need no approval
     Write,
     /// Approve calls, and call tools that need an approval
