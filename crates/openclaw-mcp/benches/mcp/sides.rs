@@ -21,6 +21,7 @@ use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_mcp::wire::json::Json;
 use openclaw_mcp::wire::{self, FastLane, Limits, ToolCall};
+use openclaw_metrics::Metrics;
 use openclaw_testkit::{Script, TestServer};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::{
@@ -111,11 +112,20 @@ pub(crate) struct Bridge {
 
 impl Bridge {
     pub(crate) async fn open(entry: Value) -> Self {
+        Self::open_with(entry, Metrics::off()).await
+    }
+
+    /// Like [`open`](Self::open), but everything is counted.
+    pub(crate) async fn open_counted(entry: Value) -> Self {
+        Self::open_with(entry, Metrics::on(openclaw_secrets::Redactor::new())).await
+    }
+
+    async fn open_with(entry: Value, metrics: Metrics) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let audit = folder.path().join("audit");
         let audit = Audit::to_file(audit, AuditOptions::default()).unwrap();
         let pins = Some(Arc::new(Pins::load(folder.path().join("pins")).unwrap()));
-        let services = CallServices { audit, pins, ..CallServices::none() };
+        let services = CallServices { audit, pins, metrics, ..CallServices::none() };
         let setup = setup(services, Folders::default());
         let fleet = Fleet::start(&config(&json!({ "x": entry })), setup);
         fleet.tried().await;
