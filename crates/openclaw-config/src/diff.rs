@@ -82,6 +82,8 @@ pub struct Changes {
     pub gateway: bool,
     /// Whether the tool policy for all agents or a setting of the built-in tools changed.
     pub tools: bool,
+    /// Whether the settings of the metrics changed.
+    pub metrics: bool,
     /// Whether the limits for editor sessions changed.
     pub acp: bool,
     /// Whether the settings of the secret providers changed.
@@ -107,6 +109,8 @@ pub enum RestartCause {
     Bind,
     /// `gateway.auth.token`.
     Token,
+    /// `metrics`.
+    Metrics,
 }
 
 impl RestartCause {
@@ -116,6 +120,7 @@ impl RestartCause {
             Self::Port => "gateway.port",
             Self::Bind => "gateway.bind",
             Self::Token => "gateway.auth.token",
+            Self::Metrics => "metrics",
         }
     }
 }
@@ -143,6 +148,7 @@ impl Changes {
             (self.agent_order, "agents"),
             (self.gateway, "gateway"),
             (self.tools, "tools"),
+            (self.metrics, "metrics"),
             (self.acp, "acp"),
             (self.secrets, "secrets"),
         ];
@@ -154,7 +160,8 @@ impl Changes {
     pub fn is_empty(&self) -> bool {
         let same = |change: &Change| *change == Change::Same;
         let mut agents = self.agents.values();
-        let flags = [self.agent_order, self.gateway, self.tools, self.acp, self.secrets];
+        let flags =
+            [self.agent_order, self.gateway, self.tools, self.metrics, self.acp, self.secrets];
         let same_servers = |servers: &BTreeMap<ServerName, ServerChange>| {
             servers.values().all(|change| *change == ServerChange::Same)
         };
@@ -187,6 +194,7 @@ impl Config {
             models,
             gateway,
             gateway_tools,
+            metrics,
             acp,
             secrets,
             origins: _,
@@ -201,6 +209,7 @@ impl Config {
             (gateway.port != newer.gateway.port, RestartCause::Port),
             (gateway.bind != newer.gateway.bind, RestartCause::Bind),
             (gateway.token != newer.gateway.token, RestartCause::Token),
+            (*metrics != newer.metrics, RestartCause::Metrics),
         ];
         Changes {
             agents: agents.collect(),
@@ -208,6 +217,7 @@ impl Config {
             models: tables(models, &newer.models),
             gateway: *gateway != newer.gateway || *gateway_tools != newer.gateway_tools,
             tools: *tools != newer.tools || *native_tools != newer.native_tools,
+            metrics: *metrics != newer.metrics,
             acp: *acp != newer.acp,
             secrets: !is_same_source(secrets, &newer.secrets),
             restart: restart

@@ -28,6 +28,27 @@ pub struct GatewayConfig {
     pub hub_rate_limit: Option<NonZeroU32>,
 }
 
+/// The settings of the gateway's metrics.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct MetricsConfig {
+    /// Whether `/metrics` is served; `None` if the gateway listens on a loopback address only.
+    pub enabled: Option<bool>,
+    /// A token that gives access to `/metrics` only.
+    pub token: Option<SecretTemplate>,
+}
+
+impl MetricsConfig {
+    /// Whether anything is counted.
+    pub fn counts(&self) -> bool {
+        self.enabled != Some(false)
+    }
+
+    /// Whether `/metrics` is served by a gateway that listens on this address.
+    pub fn is_served_on(&self, bind: IpAddr) -> bool {
+        self.enabled.unwrap_or_else(|| bind.to_canonical().is_loopback())
+    }
+}
+
 /// The interface that the gateway listens on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bind {

@@ -8,7 +8,7 @@ use openclaw_secrets::{SecretRef, SecretTemplate};
 
 use crate::agent::AgentConfig;
 use crate::files::Content;
-use crate::gateway::GatewayConfig;
+use crate::gateway::{GatewayConfig, MetricsConfig};
 use crate::name::{ProviderId, ServerName};
 use crate::native::NativeTools;
 use crate::provider::ProviderConfig;
@@ -34,6 +34,8 @@ pub struct Config {
     pub gateway: GatewayConfig,
     /// The tool policy for calls through the gateway.
     pub gateway_tools: ToolPolicy,
+    /// The gateway's metrics.
+    pub metrics: MetricsConfig,
     /// Settings of editor sessions.
     pub acp: AcpSettings,
     /// Settings of the secret providers.
@@ -52,8 +54,8 @@ impl Config {
     }
 
     /// Returns every secret reference in the configuration, with the settings that use it:
-    /// `server.env.NAME`, `models.providers.ID.apiKey`, `gateway.auth.token`. Disabled servers are
-    /// skipped.
+    /// `server.env.NAME`, `models.providers.ID.apiKey`, `gateway.auth.token`, `metrics.token`.
+    /// Disabled servers are skipped.
     pub fn secret_references(&self) -> BTreeMap<SecretRef, BTreeSet<String>> {
         let mut found: BTreeMap<_, BTreeSet<String>> = BTreeMap::new();
         let mut note = |owner: &dyn std::fmt::Display, setting: &str, reference: &SecretRef| {
@@ -67,6 +69,9 @@ impl Config {
         }
         for reference in self.gateway.token.iter().flat_map(SecretTemplate::references) {
             note(&"gateway", "auth.token", reference);
+        }
+        for reference in self.metrics.token.iter().flat_map(SecretTemplate::references) {
+            note(&"metrics", "token", reference);
         }
         for agent in &self.agents {
             for (name, server) in agent.mcp.servers.iter().filter(|(_, server)| server.enabled) {

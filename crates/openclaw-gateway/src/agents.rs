@@ -9,6 +9,7 @@ use openclaw_config::{AgentConfig, AgentId, Approval, ApprovalFallback, Config, 
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::toolset::ServerTools;
 use openclaw_mcp::process::guard::Guard;
+use openclaw_metrics::Metrics;
 use openclaw_secrets::{Environment, Resolver};
 use openclaw_tools::address::AllowPrivate;
 use openclaw_tools::native::{self, Native, NativeTools};
@@ -35,6 +36,8 @@ pub(crate) struct HostContext {
     pub(crate) native_approvals: native::Approvals,
     /// Terminates child processes if this process is killed.
     pub(crate) guard: Guard,
+    /// Where turns and requests to models are counted.
+    pub(crate) metrics: Metrics,
 }
 
 impl HostContext {

@@ -164,6 +164,11 @@ impl Callers {
         self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Number of events that the slowest caller has not received yet.
+    pub(crate) fn events_waiting(&self) -> usize {
+        self.lock().values().map(|caller| caller.events.waiting()).max().unwrap_or(0)
+    }
+
     /// Number of connected callers.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
@@ -295,6 +300,10 @@ impl Endpoint for CallerSurface {
         params: Option<Box<RawValue>>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
         Box::pin(methods::answer_json(self.asked(), method, params))
+    }
+
+    fn lost_events(&self, events: u64) {
+        self.gateway.fleet.metrics().events_lost(events);
     }
 
     fn events(&self) -> EventReceiver {

@@ -10,6 +10,7 @@ use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp_server::hub::Hub;
 use openclaw_mcp_server::hub::asks::Asks;
 use openclaw_mcp_server::hub::http::HubHttp;
+use openclaw_metrics::text::Format;
 use openclaw_protocol::config::Issue;
 use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
 use openclaw_protocol::health::Health;
@@ -117,6 +118,7 @@ impl Gateway {
             workspace,
             native_approvals: native::Approvals::in_file(state.join("approvals.json")),
             guard: fleet.context.guard.clone(),
+            metrics: fleet.services.metrics.clone(),
         };
         let logs = fleet.folders.logs.clone();
         let workspace = Some(host_context.default_workspace());
@@ -325,6 +327,10 @@ impl CallerService for Arc<Gateway> {
 
     fn hub(&self) -> Option<(Arc<Hub>, Arc<HubHttp>)> {
         Some((Arc::clone(&self.hub), Arc::clone(&self.hub_http)))
+    }
+
+    fn metrics(&self, format: Format) -> Option<String> {
+        self.exposition(format)
     }
 
     fn allowed_origins(&self) -> Vec<String> {

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use openclaw_config::{AgentConfig, Config, ModelApi, ProviderConfig};
+use openclaw_metrics::Metrics;
 use openclaw_models::{
     ApiKind, LocalOllama, Model, ModelError, ProviderSettings, find_ollama, open,
 };
@@ -11,6 +12,7 @@ use openclaw_secrets::{Environment, Resolver, SecretString};
 use tokio::sync::OnceCell;
 
 use crate::agents::HostContext;
+use crate::counted_model::counted;
 
 /// Address of a local Ollama.
 const OLLAMA: &str = "http://127.0.0.1:11434";
@@ -70,6 +72,7 @@ pub(crate) struct Models {
     providers: Vec<(String, ProviderConfig)>,
     resolver: Resolver,
     environment: Environment,
+    metrics: Metrics,
     in_use: OnceCell<ModelInUse>,
     opened: OnceCell<Vec<Arc<dyn Model>>>,
 }
@@ -87,6 +90,7 @@ impl Models {
             providers: providers.map(|(id, it)| (id.to_string(), it.clone())).collect(),
             resolver: host_context.resolver.clone(),
             environment: host_context.environment.clone(),
+            metrics: host_context.metrics.clone(),
             in_use: OnceCell::new(),
             opened: OnceCell::new(),
         }
@@ -147,7 +151,7 @@ impl Models {
     async fn open_all(&self) -> Result<Vec<Arc<dyn Model>>, ModelError> {
         let in_use = self.in_use().await;
         if in_use.name == "offline" {
-            return Ok(vec![Arc::new(openclaw_models::Offline)]);
+            return Ok(vec![counted(Arc::new(openclaw_models::Offline), &self.metrics)]);
         }
         let names: Vec<&str> = self.names().await.collect();
         let http = openclaw_models::http_client()?;
@@ -155,7 +159,7 @@ impl Models {
         for name in names {
             let settings = self.settings_for(name).await;
             match settings.and_then(|it| open(name, it.as_slice(), http.clone())) {
-                Ok(model) => models.push(model),
+                Ok(model) => models.push(counted(model, &self.metrics)),
                 Err(error) => {
                     tracing::warn!(model = %name, %error, "cannot open a model");
                     first_error.get_or_insert(error);

@@ -1,7 +1,7 @@
 //! Registry of turns that run, wait or are over. Turns of a session run one at a time, in the order
 //! in which they were sent.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -151,6 +151,14 @@ impl Runs {
     /// Number of turns that run or wait.
     pub(crate) fn count(&self) -> usize {
         self.lock().active.len()
+    }
+
+    /// Number of sessions with a turn that runs or waits, and of turns that wait for another one.
+    pub(crate) fn queue(&self) -> (usize, usize) {
+        let table = self.lock();
+        let sessions: BTreeSet<&str> =
+            table.active.keys().map(|run| run.session.as_str()).collect();
+        (sessions.len(), table.active.len() - sessions.len())
     }
 
     /// Waits until no turn runs or waits.

@@ -5,9 +5,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use openclaw_metrics::Metrics;
+use openclaw_secrets::ResolveError;
+
 use crate::gateway::Gateway;
 use crate::setup::{Setup, StartError};
-use crate::socket::{self, Limits, ListenError, Listening, Options};
+use crate::socket::{self, Limits, ListenError, Listening, MetricsAccess, Options};
 use crate::state::{Claim, ClaimError};
 use crate::tokens::TokenStore;
 
@@ -38,9 +41,9 @@ pub enum ServeError {
     /// The token cannot be read or created, or the address cannot be published.
     #[error("cannot use the state folder")]
     State(#[from] std::io::Error),
-    /// The configured token cannot be resolved.
-    #[error("cannot resolve `gateway.auth.token`: {0}")]
-    Token(String),
+    /// A configured token cannot be resolved.
+    #[error("cannot resolve `{0}`: {1}")]
+    Token(&'static str, String),
 }
 
 /// Starts a gateway and listens. The socket is bound before any server is started.
@@ -48,7 +51,7 @@ pub enum ServeError {
 /// # Errors
 /// Fails if the directory, the port or the token is not available.
 pub async fn serve(
-    setup: Setup,
+    mut setup: Setup,
     bind: Option<std::net::IpAddr>,
     port: Option<u16>,
 ) -> Result<Served, ServeError> {
@@ -58,16 +61,31 @@ pub async fn serve(
     let (token, token_is_shared) = match &settings.token {
         Some(template) => {
             let token = resolver.resolve_credential(template).await;
-            (token.map_err(|error| ServeError::Token(error.to_string()))?, true)
+            (token.map_err(unresolved("gateway.auth.token"))?, true)
         }
         None => (claim.token(resolver.redactor())?, false),
     };
+    let bind = bind.unwrap_or_else(|| settings.bind.ip());
+    let metrics = &setup.config.metrics;
+    let scraper_token = match &metrics.token {
+        Some(template) => {
+            let token = resolver.resolve_credential(template).await;
+            Some(token.map_err(unresolved("metrics.token"))?)
+        }
+        None => None,
+    };
+    let metrics_access =
+        metrics.is_served_on(bind).then_some(MetricsAccess { token: scraper_token });
+    if metrics.counts() {
+        setup.fleet.services.metrics = Metrics::on(resolver.redactor().clone());
+    }
     let options = Options {
-        bind: bind.unwrap_or_else(|| settings.bind.ip()),
+        bind,
         port: port.unwrap_or(settings.port),
         token: Some(token.clone()),
         token_is_shared,
         tokens: Some(TokenStore::of(&setup.state)),
+        metrics: metrics_access,
         limits: Limits::default(),
     };
     // Everything that can fail comes before the first server is started. Clients that connect
@@ -79,6 +97,10 @@ pub async fn serve(
     gateway.fleet.learn();
     gateway.watch_config();
     Ok(Served { gateway, listening, claim })
+}
+
+fn unresolved(setting: &'static str) -> impl Fn(ResolveError) -> ServeError {
+    move |error| ServeError::Token(setting, error.to_string())
 }
 
 impl Served {

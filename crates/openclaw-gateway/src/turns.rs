@@ -2,11 +2,12 @@
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use openclaw_agent::{Agent, Ended, Observer, Turn, TurnError, TurnResult};
 use openclaw_content::Text;
+use openclaw_metrics::labels::TurnOutcome;
 use openclaw_models::{Model, ModelError, Part};
 use openclaw_protocol::chat::{ErrorKind, SendStatus};
 use openclaw_sessions::SessionKey;
@@ -67,6 +68,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
         return turn_events.aborted("", Ended::Cancelled.name());
     };
     turn_events.started(&wanted.work.text());
+    let begun = Instant::now();
     let answer = AssertUnwindSafe(in_time(&gateway, &wanted, &turn_events)).catch_unwind();
     let answer = tokio::select! {
         biased;
@@ -74,7 +76,11 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
         never = turn_events.flush_what_waits() => match never {},
     };
     turn_events.flush();
-    wanted.run.over(status(answer.as_ref().ok()));
+    let outcome = outcome(answer.as_ref().ok());
+    if let Some(series) = gateway.fleet.metrics().turns(wanted.agent.config.id.as_str()) {
+        series.ended(outcome, begun.elapsed());
+    }
+    wanted.run.over(status(outcome));
     let failed = |words: String, kind| {
         let data = json!({ "phase": "error", "error": words, "endedAt": now_ms() });
         turn_events.agent("lifecycle", data);
@@ -104,17 +110,27 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
     }
 }
 
-/// The status for a message that is sent again; `None` stands for a turn that panicked.
-fn status(timed: Option<&Timed>) -> SendStatus {
+/// How a turn ended, for metrics; `None` stands for a turn that panicked.
+fn outcome(timed: Option<&Timed>) -> TurnOutcome {
     let is_cut_short = |answer: &Option<TurnResult>| {
         answer.as_ref().is_none_or(|answer| answer.ended == Ended::Cancelled)
     };
     match timed {
-        Some(Timed { answer: Ok(answer), is_late: true }) if is_cut_short(answer) => {
-            SendStatus::Timeout
-        }
-        Some(Timed { answer: Ok(_), .. }) => SendStatus::Ok,
-        Some(Timed { answer: Err(_), .. }) | None => SendStatus::Error,
+        Some(Timed { answer: Ok(answer), is_late }) if is_cut_short(answer) => match is_late {
+            true => TurnOutcome::TimedOut,
+            false => TurnOutcome::Cancelled,
+        },
+        Some(Timed { answer: Ok(_), .. }) => TurnOutcome::Ok,
+        Some(Timed { answer: Err(_), .. }) | None => TurnOutcome::Error,
+    }
+}
+
+/// The status for a message that is sent again.
+fn status(outcome: TurnOutcome) -> SendStatus {
+    match outcome {
+        TurnOutcome::TimedOut => SendStatus::Timeout,
+        TurnOutcome::Ok | TurnOutcome::Cancelled => SendStatus::Ok,
+        TurnOutcome::Error => SendStatus::Error,
     }
 }
 

@@ -9,6 +9,7 @@ use arc_swap::ArcSwapOption;
 use futures_util::future::BoxFuture;
 use http::header::{AUTHORIZATION, HeaderMap, HeaderName, HeaderValue};
 use http::{Method, StatusCode};
+use openclaw_metrics::ServerSeries;
 use openclaw_secrets::Redactor;
 use tokio::sync::OnceCell;
 use url::Url;
@@ -59,6 +60,8 @@ pub struct AuthorizerOptions {
     pub logs_in: bool,
     /// The port of the redirect URL; a free one if `None`.
     pub redirect_port: Option<u16>,
+    /// Where refreshes are counted.
+    pub series: Option<Arc<ServerSeries>>,
 }
 
 impl AuthorizerOptions {
@@ -83,6 +86,7 @@ impl AuthorizerOptions {
             prompt: None,
             logs_in: false,
             redirect_port: None,
+            series: None,
         })
     }
 }

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use openclaw_metrics::labels::Success;
 
 use crate::authorizer::{Authorizer, LOCK_PATIENCE};
 use crate::challenge::Scheme;
@@ -56,14 +57,20 @@ impl Authorizer {
         let Some(refresh_token) = &grant.refresh_token else {
             return match self.0.options.settings.grant {
                 GrantType::AuthorizationCode => Err(AuthError::LoginRequired),
-                _ => Box::pin(self.obtain_as_machine(&lease, &grant.scopes)).await,
+                _ => {
+                    let obtained = Box::pin(self.obtain_as_machine(&lease, &grant.scopes)).await;
+                    self.count_refresh(obtained.is_ok());
+                    obtained
+                }
             };
         };
         let client = grant.client.clone().with_settings(&self.0.options.settings)?;
         store.mark_refreshing(&lease, jwt::now_signed()).await?;
         let endpoint =
             self.endpoint(&grant.token_endpoint, &client, &grant.resource, grant.dpop.as_ref());
-        match endpoint.refresh(refresh_token, &[]).await {
+        let response = endpoint.refresh(refresh_token, &[]).await;
+        self.count_refresh(response.is_ok());
+        match response {
             Ok(response) => {
                 let renewed = renewed(grant, response);
                 store.save(&lease, &renewed).await?;
@@ -84,6 +91,12 @@ impl Authorizer {
                 Err(AuthError::LoginRequired)
             }
             Err(error) => Err(error),
+        }
+    }
+
+    fn count_refresh(&self, is_ok: bool) {
+        if let Some(series) = &self.0.options.series {
+            series.refreshed(if is_ok { Success::Ok } else { Success::Error });
         }
     }
 }

@@ -98,6 +98,12 @@ impl EventSender {
         let _ = self.0.send(Received::Event(event));
     }
 
+    /// Number of events that the slowest listener has not received yet.
+    #[must_use]
+    pub fn waiting(&self) -> usize {
+        self.0.len()
+    }
+
     /// Reports to all listeners that this many events were lost.
     pub(crate) fn tell_gap(&self, missed: u64) {
         let _ = self.0.send(Received::Lagged(missed));

@@ -1,6 +1,6 @@
 //! Gateway protocol 4: frames, methods and events as types, and the WebSocket client.
 //!
-//! Types that the published schema defines have its shapes; our own extensions (`mcp.*`,
+//! Types that the published schema defines have its shapes; our own extensions (`mcp.*`, `metrics.sample`,
 //! `sessions.setExtraTools`, `sessions.title`, `approvals.*`, `config.reload`) follow the same style. Requests are
 //! parsed strictly; responses may hold fields that we do not know.
 
@@ -17,6 +17,7 @@ pub mod health;
 pub mod keys;
 pub mod mcp;
 mod method;
+pub mod metrics;
 pub mod models;
 mod number;
 pub mod sessions;

@@ -6,7 +6,9 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::ErrorShape;
 use crate::surface::params_of;
-use crate::{agents, approvals, chat, config, connect, health, mcp, models, sessions, tools};
+use crate::{
+    agents, approvals, chat, config, connect, health, mcp, metrics, models, sessions, tools,
+};
 
 /// A method with the types of its parameters and its result. [`rpc`] has one type for each.
 pub trait Rpc: fmt::Debug + Send + Sync + 'static {
@@ -160,6 +162,7 @@ methods! {
     RequestCancel "request.cancel" Any (connect::CancelParams) -> connect::CancelResult,
     Health "health" Read (health::HealthParams) -> health::Health,
     Status "status" Read (health::StatusParams) -> health::StatusResult,
+    MetricsSample "metrics.sample" Metrics (metrics::SampleParams) -> metrics::SampleResult,
     AgentsList "agents.list" Read (agents::ListParams) -> agents::ListResult,
     ModelsList "models.list" Read (models::ListParams) -> models::ListResult,
     CommandsList "commands.list" Read (agents::CommandsParams) -> agents::CommandsResult,
@@ -219,6 +222,8 @@ pub enum Scope {
     Any,
     /// Reading.
     Read,
+    /// Reading metrics.
+    Metrics,
     /// Changing state.
     Write,
     /// Administration. Includes all other operator scopes.
@@ -238,6 +243,7 @@ impl Scope {
         match self {
             Self::Any | Self::Node => None,
             Self::Read => Some("operator.read"),
+            Self::Metrics => Some("operator.metrics"),
             Self::Write => Some("operator.write"),
             Self::Admin => Some("operator.admin"),
             Self::Approvals => Some("operator.approvals"),
@@ -246,8 +252,8 @@ impl Scope {
     }
 
     /// The scopes that are granted by name.
-    pub const NAMED: [Self; 5] =
-        [Self::Read, Self::Write, Self::Admin, Self::Approvals, Self::Questions];
+    pub const NAMED: [Self; 6] =
+        [Self::Read, Self::Metrics, Self::Write, Self::Admin, Self::Approvals, Self::Questions];
 
     /// Returns the scope with this name on the wire.
     #[must_use]
@@ -255,12 +261,16 @@ impl Scope {
         Self::NAMED.into_iter().find(|scope| scope.name() == Some(name))
     }
 
-    /// Returns whether `granted` is sufficient. `write` includes `read`; `admin` includes
-    /// everything.
+    /// Returns whether `granted` is sufficient. `write` includes `read`, which includes `metrics`;
+    /// `admin` includes everything.
     #[must_use]
     pub fn is_in(self, granted: &[String]) -> bool {
         let has = |name: &str| granted.iter().any(|scope| scope == name);
         let Some(name) = self.name() else { return true };
-        has(name) || has("operator.admin") || (self == Self::Read && has("operator.write"))
+        let is_read = matches!(self, Self::Read | Self::Metrics);
+        has(name)
+            || has("operator.admin")
+            || (is_read && has("operator.write"))
+            || (self == Self::Metrics && has("operator.read"))
     }
 }

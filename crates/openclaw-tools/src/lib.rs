@@ -10,6 +10,7 @@ pub mod clock;
 pub mod decimal;
 mod grant;
 mod media;
+mod metrics;
 mod name;
 #[cfg(feature = "native")]
 pub mod native;

@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use openclaw_metrics::{CallSeries, Metrics};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -90,6 +91,12 @@ pub trait Tool: Send + Sync + fmt::Debug {
 
     /// Returns how the audit log names it.
     fn origin(&self) -> Origin<'_>;
+
+    /// Returns where its calls are counted. Frequently called tools look that up once.
+    fn series(&self, metrics: &Metrics) -> Option<Arc<CallSeries>> {
+        let Origin { name, source, server, .. } = self.origin();
+        metrics.calls(source, server, name)
+    }
 
     /// Returns whether the policy allows it.
     fn decision(&self) -> &Decision {

@@ -1,4 +1,4 @@
-//! Builds the gateway's settings.
+//! Builds the settings of the gateway and its metrics.
 
 use std::num::NonZeroU32;
 
@@ -8,9 +8,9 @@ use url::Url;
 
 use crate::credential::safe_address;
 use crate::decode::{Field, Spanned};
-use crate::gateway::{Bind, GatewayConfig};
+use crate::gateway::{Bind, GatewayConfig, MetricsConfig};
 use crate::model::{Origin, Setting, ToolPolicy};
-use crate::raw::{RawGateway, RawGatewayAuth, Words};
+use crate::raw::{RawGateway, RawGatewayAuth, RawMetrics, Words};
 use crate::server::SafeUrl;
 use crate::text::Text;
 
@@ -41,7 +41,9 @@ impl Builder<'_> {
         let port = self.count(noted, "gateway.port", port, DEFAULT_PORT);
         let bind = self.bind(bind, noted);
         self.auth_mode(mode, noted);
-        let token = self.gateway_token(token.map(|token| token.map(|token| token.0)), noted);
+        let token = token.map(|token| token.map(|token| token.0));
+        let help = "leave it out, and one is generated";
+        let token = self.token("gateway.auth.token", token, help, noted);
         let public_url = public_url.and_then(|text| self.public_url(&text, noted));
         let allowed_origins = self.allowed_origins(allowed_origins, noted);
         let shutdown_grace =
@@ -58,6 +60,22 @@ impl Builder<'_> {
             hub_rate_limit: u32::try_from(hub_rate_limit).ok().and_then(NonZeroU32::new),
         };
         (gateway, tools)
+    }
+
+    pub(super) fn metrics(
+        &mut self,
+        metrics: Field<RawMetrics>,
+        noted: &mut Vec<Setting>,
+    ) -> MetricsConfig {
+        let RawMetrics { enabled, token } = metrics.map(|it| it.value).unwrap_or_default();
+        if let Some(enabled) = &enabled {
+            let (key, value) = ("metrics.enabled".to_owned(), json!(enabled.value));
+            noted.push(Setting { key, value, origin: self.origin(enabled) });
+        }
+        let token = token.map(|token| token.map(|token| token.0));
+        let help = "leave it out, and the gateway's own tokens are accepted";
+        let token = self.token("metrics.token", token, help, noted);
+        MetricsConfig { enabled: enabled.map(|it| it.value), token }
     }
 
     fn bind(&mut self, bind: Field<Text>, noted: &mut Vec<Setting>) -> Bind {
@@ -110,15 +128,16 @@ impl Builder<'_> {
         });
     }
 
-    fn gateway_token(
+    fn token(
         &mut self,
+        key: &str,
         token: Field<Text>,
+        help: &'static str,
         noted: &mut Vec<Setting>,
     ) -> Option<SecretTemplate> {
         let text = token?;
-        let credential = self.noted_credential("gateway.auth.token", &text, noted)?;
+        let credential = self.noted_credential(key, &text, noted)?;
         if credential.is_empty {
-            let help = "leave it out, and one is generated";
             self.found.push(text.error("this must not be empty", "empty").help(help));
             return None;
         }

@@ -40,8 +40,18 @@ const DEFAULT_ACP_TOOLS: u64 = 100;
 impl Builder<'_> {
     /// Builds the configuration. The result must not be used if errors were found.
     pub(crate) fn build(&mut self, raw: RawConfig, file: Option<PathBuf>) -> Config {
-        let RawConfig { mcp, mcp_servers, agents, plugins, tools, models, gateway, acp, secrets } =
-            raw;
+        let RawConfig {
+            mcp,
+            mcp_servers,
+            agents,
+            plugins,
+            tools,
+            models,
+            gateway,
+            metrics,
+            acp,
+            secrets,
+        } = raw;
         let mut noted = Vec::new();
         let (mcp_enabled, plugin) = self.plugin(plugins, &mut noted);
         let pasted = self.pasted(mcp_servers);
@@ -54,6 +64,7 @@ impl Builder<'_> {
         let common = Common { mcp: shared, mcp_enabled, providers: &providers };
         let agents = self.agents(agents, &common);
         let (gateway, gateway_tools) = self.gateway(gateway, &mut noted);
+        let metrics = self.metrics(metrics, &mut noted);
         let acp = AcpSettings {
             max_servers: self.count(&mut noted, "acp.maxServers", max_servers, DEFAULT_ACP_SERVERS),
             max_tools: self.count(&mut noted, "acp.maxTools", max_tools, DEFAULT_ACP_TOOLS),
@@ -70,6 +81,7 @@ impl Builder<'_> {
             models,
             gateway,
             gateway_tools,
+            metrics,
             acp,
             secrets,
             origins: noted,

@@ -1,4 +1,4 @@
-//! The sections `gateway` and `acp`.
+//! The sections `gateway`, `metrics` and `acp`.
 
 use super::credential::CredentialText;
 use super::{RawPolicy, Words};
@@ -39,6 +39,19 @@ section! {
         mode: Text = "mode" => schema::auth_mode,
         /// The token that clients must present, preferably a `secret://…` reference. Without one, a
         /// token is generated.
+        token: CredentialText = "token" => schema::gateway_token,
+    }
+}
+
+section! {
+    /// Metrics of the gateway.
+    struct RawMetrics("the metrics", Refuse) {
+        /// `true` serves `/metrics` whatever interface the gateway listens on, `false` counts
+        /// nothing. By default it is served if the gateway listens on a loopback address.
+        enabled: bool = "enabled",
+        /// The bearer token of the scraper, preferably a `secret://…` reference. It gives access to
+        /// `/metrics` only. The gateway's own token, and access tokens with the scope
+        /// `operator.metrics`, are accepted as well.
         token: CredentialText = "token" => schema::gateway_token,
     }
 }

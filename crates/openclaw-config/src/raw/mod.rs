@@ -24,7 +24,7 @@ use crate::tree::Node;
 pub use agent::ApprovalFallback;
 pub(crate) use agent::{ModelSetting, RawAgent, RawAgents, RawApproval, RawModelChoice};
 pub(crate) use auth::{AuthSetting, GrantType, RawAuth, RawIdentityProvider, RawNodeOAuth};
-pub(crate) use gateway::{RawAcp, RawGateway, RawGatewayAuth};
+pub(crate) use gateway::{RawAcp, RawGateway, RawGatewayAuth, RawMetrics};
 pub use models::ModelApi;
 pub(crate) use models::{ApiSetting, RawModels, RawProvider};
 pub use sampling::SamplingRule;
@@ -59,6 +59,8 @@ section! {
         models: RawModels = "models",
         /// The gateway.
         gateway: RawGateway = "gateway",
+        /// Metrics of the gateway.
+        metrics: RawMetrics = "metrics",
         /// Limits for editor sessions.
         acp: RawAcp = "acp",
         /// Settings of the secret providers.

@@ -145,6 +145,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         }
         Request::Health(_) => Response::Health(asked.gateway.health()),
         Request::Status(it) => Response::Status(health::status(asked, it).await?),
+        Request::MetricsSample(_) => Response::MetricsSample(asked.gateway.sample()?),
         Request::AgentsList(it) => Response::AgentsList(health::agents(asked, it).await?),
         Request::ModelsList(it) => Response::ModelsList(health::models(asked, it).await?),
         Request::CommandsList(it) => Response::CommandsList(health::commands(asked, &it)?),

@@ -183,6 +183,7 @@ impl Connection {
             Received::Event(event) => self.send(&event),
             // The caller detects the gap in the sequence numbers.
             Received::Lagged(missed) => {
+                self.surface.lost_events(missed);
                 self.seq += missed;
                 Ok(())
             }

@@ -1,4 +1,5 @@
-//! Plain HTTP: health, readiness, OAuth client metadata, the hub, and the upgrade to WebSocket.
+//! Plain HTTP: health, readiness, OAuth client metadata, the hub, metrics, and the upgrade to
+//! WebSocket.
 
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use tungstenite::handshake::derive_accept_key;
 
 use super::listener::Gate;
 use super::visit::{RequestInfo, Upgrade};
-use super::{CallerService, hub, origin};
+use super::{CallerService, hub, metrics, origin};
 use crate::client_metadata;
 
 /// Authorization servers fetch the document at every login, and may keep it for a while.
@@ -28,6 +29,7 @@ pub(super) fn router(desk: Arc<dyn CallerService>, gate: Arc<Gate>) -> Router {
         .route("/readyz", get(ready))
         .route(client_metadata::PATH, get(metadata))
         .route("/mcp", any(hub::handle))
+        .route("/metrics", get(metrics::handle))
         .layer(Extension(gate))
         .layer(middleware::from_fn_with_state(Arc::clone(&desk), guard))
         .with_state(desk)

@@ -7,18 +7,17 @@ use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use openclaw_mcp_server::hub::{ClientOptions, lines};
-use openclaw_protocol::{ErrorCode, Method};
-use openclaw_secrets::SecretString;
+use openclaw_protocol::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::sleep;
 
 use super::CallerService;
 use super::access::Access;
-use super::handshake::{No, check_token};
+use super::bearer::authenticate;
 use super::listener::Gate;
 use super::visit::{RequestInfo, Upgrade};
 use crate::tokens::TokenInUse;
@@ -43,7 +42,7 @@ pub(super) async fn handle(
     request: Request,
 ) -> Response {
     let Some((_, http)) = desk.hub() else { return StatusCode::NOT_FOUND.into_response() };
-    let access = match authenticate(request.headers(), &visit, &gate) {
+    let access = match authenticate(request.headers(), &visit, &gate, Method::ToolsInvoke.scope()) {
         Ok(access) => access,
         Err(response) => return *response,
     };
@@ -63,36 +62,6 @@ pub(super) async fn handle(
     visit.upgrade_to(Upgrade::Lines(Box::new(Lines { options, token })));
     let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, LINES)];
     (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
-}
-
-/// Checks the bearer token, and that it may call tools.
-fn authenticate(
-    headers: &HeaderMap,
-    visit: &RequestInfo,
-    gate: &Gate,
-) -> Result<Access, Box<Response>> {
-    let shown = headers.get(header::AUTHORIZATION).and_then(|it| it.to_str().ok());
-    let bearer = shown.and_then(|it| it.split_once(' '));
-    let bearer = bearer.filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"));
-    let token = bearer.map(|(_, token)| SecretString::from(token.trim()));
-    let access = check_token(token.as_ref(), visit.peer, &gate.options, &gate.attempts);
-    let access = access.map_err(|No { error, .. }| {
-        let status = match error.code == ErrorCode::Unavailable {
-            true => StatusCode::TOO_MANY_REQUESTS,
-            false => StatusCode::UNAUTHORIZED,
-        };
-        let mut response = (status, error.message).into_response();
-        let challenge = HeaderValue::from_static("Bearer");
-        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
-        Box::new(response)
-    })?;
-    let scope = Method::ToolsInvoke.scope();
-    let wanted = scope.name().map(ToOwned::to_owned).into_iter().collect();
-    if scope.is_in(&access.grant("operator", wanted)) {
-        return Ok(access);
-    }
-    let words = format!("the token lacks the scope `{}`", scope.name().unwrap_or_default());
-    Err(Box::new((StatusCode::FORBIDDEN, words).into_response()))
 }
 
 /// Serves a client that sends lines, until it disconnects or its token is revoked.

@@ -19,6 +19,7 @@ use tokio::task::{JoinHandle, JoinSet};
 use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
+use super::access::is_same_machine;
 use super::admission::{Admission, AuthenticatedConnection, UnauthenticatedConnection};
 use super::attempts::Attempts;
 use super::connection::{self, GOODBYE};
@@ -109,6 +110,16 @@ pub(super) struct Gate {
     pub(super) attempts: Attempts,
 }
 
+impl Gate {
+    /// Whether the address of this peer is blocked after too many wrong tokens. Other processes of
+    /// this machine are not: they share its address with the one that guesses.
+    pub(super) fn is_blocked(&self, peer: Peer) -> bool {
+        let address = peer.remote.ip();
+        !is_same_machine(address, peer.local)
+            && self.attempts.refused(address, Instant::now()).is_some()
+    }
+}
+
 /// A bound address. Clients that connect wait until [`serve`](Bound::serve).
 #[derive(Debug)]
 pub struct Bound {
@@ -121,13 +132,18 @@ pub struct Bound {
 /// Binds the address.
 ///
 /// # Errors
-/// Fails if the address cannot be bound, or is not loopback and there is no token, or a short one.
+/// Fails if the address cannot be bound, or is not loopback and there is no token, or a short one
+/// (also for metrics).
 pub async fn bind(options: Options) -> Result<Bound, ListenError> {
     if !options.bind.to_canonical().is_loopback() {
         match options.token.as_ref().map_or(0, |token| token.expose().chars().count()) {
             0 => return Err(ListenError::NeedsToken(options.bind)),
             1..MIN_REMOTE_TOKEN => return Err(ListenError::ShortToken(options.bind)),
             _ => {}
+        }
+        let scraper = options.metrics.as_ref().and_then(|metrics| metrics.token.as_ref());
+        if scraper.is_some_and(|token| token.expose().chars().count() < MIN_REMOTE_TOKEN) {
+            return Err(ListenError::ShortMetricsToken(options.bind));
         }
     }
     let wanted = SocketAddr::new(options.bind, options.port);

@@ -3,11 +3,13 @@
 mod access;
 mod admission;
 mod attempts;
+mod bearer;
 mod connection;
 mod handshake;
 mod http;
 pub mod hub;
 mod listener;
+mod metrics;
 mod origin;
 mod visit;
 
@@ -19,6 +21,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use openclaw_mcp_server::hub::Hub;
 use openclaw_mcp_server::hub::http::HubHttp;
+use openclaw_metrics::text::Format;
 use openclaw_protocol::connect::{ClientInfo, Snapshot};
 use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, EventReceiver, Method};
@@ -53,6 +56,11 @@ pub trait CallerService: Send + Sync + fmt::Debug {
         None
     }
 
+    /// The exposition at `/metrics`; `None` if nothing is counted.
+    fn metrics(&self, _: Format) -> Option<String> {
+        None
+    }
+
     /// Origins of allowed web pages, such as `https://example.com`. Their hosts are accepted as
     /// `Host`, too.
     fn allowed_origins(&self) -> Vec<String>;
@@ -68,6 +76,9 @@ pub trait Endpoint: Send + Sync + fmt::Debug {
         method: &'a str,
         params: Option<Box<RawValue>>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>>;
+
+    /// Called when the caller has lost events because it reads too slowly.
+    fn lost_events(&self, _events: u64) {}
 
     /// Subscribes to events from now on.
     fn events(&self) -> EventReceiver;
@@ -132,8 +143,17 @@ pub struct Options {
     pub token_is_shared: bool,
     /// Access tokens with limited scopes.
     pub tokens: Option<TokenStore>,
+    /// Who may read `/metrics`; `None` if it is not served.
+    pub metrics: Option<MetricsAccess>,
     /// Limits of the socket.
     pub limits: Limits,
+}
+
+/// Who may read `/metrics`, besides callers with the scope for it.
+#[derive(Debug, Clone, Default)]
+pub struct MetricsAccess {
+    /// A token for nothing else.
+    pub token: Option<SecretString>,
 }
 
 /// Limits of the socket.
@@ -198,6 +218,11 @@ pub enum ListenError {
         "other machines can reach {0}: the token must have at least {MIN_REMOTE_TOKEN} characters"
     )]
     ShortToken(IpAddr),
+    /// Other machines can connect, and the token for `/metrics` can be guessed.
+    #[error(
+        "other machines can reach {0}: `metrics.token` must have at least {MIN_REMOTE_TOKEN} characters"
+    )]
+    ShortMetricsToken(IpAddr),
     /// The address cannot be bound.
     #[error("cannot listen on {address}: {error}")]
     Bind {

@@ -9,4 +9,5 @@ mod common;
 mod connections;
 mod context;
 mod lists;
+mod metrics;
 mod support;

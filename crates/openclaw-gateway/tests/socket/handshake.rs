@@ -105,6 +105,7 @@ async fn other_machines_are_not_served_without_a_token() {
         port: 0,
         token: None,
         token_is_shared: true,
+        metrics: None,
         tokens: None,
         limits: Limits::default(),
     };
@@ -123,6 +124,7 @@ async fn a_port_that_is_taken_is_an_error_that_names_it() {
         port: server.address.port(),
         token: None,
         token_is_shared: true,
+        metrics: None,
         tokens: None,
         limits: Limits::default(),
     };

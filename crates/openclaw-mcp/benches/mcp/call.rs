@@ -19,6 +19,8 @@ use crate::{runtime, syscalls};
 const P50: Budget = Budget::at_most(0.5);
 const CPU: Budget = Budget::at_most(0.35);
 const CPU_OF_LARGE: Budget = Budget::at_most(0.55);
+/// Counting, compared with not counting.
+const COUNTING: Budget = Budget::at_most(1.05);
 
 /// A kind of call, with its number of repetitions and its budgets.
 struct Kind {
@@ -77,12 +79,14 @@ async fn compare(kind: &Kind) {
     let (raw, map, name) = (&*arguments.raw, &arguments.map, format!("mcp_x_{tool}"));
     let server = usual();
     let audited = Bridge::open(local_entry(&server)).await;
+    let counted = Bridge::open_counted(local_entry(&server)).await;
     let lane = Lane::open(&server).await;
     let bare = Bare::open(&server).await;
     let older = Bare::open_older(&server).await;
     audited.approve(&name, raw).await;
+    counted.approve(&name, raw).await;
 
-    let mut best = [f64::MAX; 7];
+    let mut best = [f64::MAX; 9];
     for _ in 0..ROUNDS {
         let round = [
             median(calls, || audited.call(&name, raw)).await,
@@ -92,17 +96,23 @@ async fn compare(kind: &Kind) {
             cpu(calls, || audited.call(&name, raw)).await,
             cpu(calls, || bare.call(tool, map)).await,
             cpu(calls, || lane.call(tool, raw)).await,
+            median(calls, || counted.call(&name, raw)).await,
+            cpu(calls, || counted.call(&name, raw)).await,
         ];
         keep_best(&mut best, round);
     }
-    let [p50, rmcp_p50, older_p50, lane_p50, used, rmcp_used, lane_used] = best;
+    let [p50, rmcp_p50, older_p50, lane_p50, used, rmcp_used, lane_used, counted_p50, counted_used] =
+        best;
     line(&format!("{what}, p50, pipeline"), "µs", p50, rmcp_p50, kind.p50);
     line(&format!("{what}, p50, beside the older rmcp"), "µs", p50, older_p50, kind.p50);
     line(&format!("{what}, p50, fast lane alone"), "µs", lane_p50, rmcp_p50, Budget::NONE);
     line(&format!("{what}, CPU, pipeline"), "µs", used, rmcp_used, kind.cpu);
     line(&format!("{what}, CPU, fast lane alone"), "µs", lane_used, rmcp_used, Budget::NONE);
+    line(&format!("{what}, p50, metrics on (baseline: off)"), "µs", counted_p50, p50, COUNTING);
+    line(&format!("{what}, CPU, metrics on (baseline: off)"), "µs", counted_used, used, COUNTING);
     shares(what, reading(&lane.answer(tool, raw).await), lane_used, used);
     audited.fleet.stop().await;
+    counted.fleet.stop().await;
 }
 
 /// Prints the breakdown of a call's CPU time. Reading the result is measured separately; the

@@ -89,6 +89,7 @@ fn plan(url: &str) -> RemotePlan {
         only: None,
         timeout: Duration::from_secs(60),
         log: openclaw_mcp::server::log::ServerLog::none(),
+        traffic: openclaw_mcp::wire::Traffic::default(),
     }
 }
 

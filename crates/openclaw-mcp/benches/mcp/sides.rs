@@ -21,6 +21,7 @@ use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_mcp::wire::json::Json;
 use openclaw_mcp::wire::{self, FastLane, Limits, ToolCall};
+use openclaw_metrics::Metrics;
 use openclaw_testkit::{Script, TestServer};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::{
@@ -111,11 +112,20 @@ pub(crate) struct Bridge {
 
 impl Bridge {
     pub(crate) async fn open(entry: Value) -> Self {
+        Self::open_with(entry, Metrics::off()).await
+    }
+
+    /// Like [`open`](Self::open), but everything is counted.
+    pub(crate) async fn open_counted(entry: Value) -> Self {
+        Self::open_with(entry, Metrics::on(openclaw_secrets::Redactor::new())).await
+    }
+
+    async fn open_with(entry: Value, metrics: Metrics) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let audit = folder.path().join("audit");
         let audit = Audit::to_file(audit, AuditOptions::default()).unwrap();
         let pins = Some(Arc::new(Pins::load(folder.path().join("pins")).unwrap()));
-        let services = CallServices { audit, pins, ..CallServices::none() };
+        let services = CallServices { audit, pins, metrics, ..CallServices::none() };
         let setup = setup(services, Folders::default());
         let fleet = Fleet::start(&config(&json!({ "x": entry })), setup);
         fleet.tried().await;
@@ -163,9 +173,14 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) async fn open(server: &CommandLine) -> Self {
         let (process, pipes) = start_process(server);
-        let (lane, slow) =
-            wire::open("bench", &openclaw_secrets::Redactor::new(), pipes.stdin, pipes.stdout)
-                .unwrap();
+        let (lane, slow) = wire::open(
+            "bench",
+            &openclaw_secrets::Redactor::new(),
+            pipes.stdin,
+            pipes.stdout,
+            wire::Traffic::default(),
+        )
+        .unwrap();
         let rmcp = rmcp::serve_client(client(), slow).await.unwrap();
         Self { lane, _rmcp: rmcp, _process: process }
     }

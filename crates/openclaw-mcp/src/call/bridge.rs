@@ -7,10 +7,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::Source;
+use openclaw_metrics::Metrics;
 use openclaw_oauth::error::AuthError;
 use openclaw_tools::audit::Audit;
 use openclaw_tools::schema::LazyValidator;
-use openclaw_tools::{CallOptions, Executed, Failure, Relay, Tool as _, ToolCall, ToolOutcome};
+use openclaw_tools::{
+    CallOptions, Executed, Failure, Pipeline, Relay, Tool as _, ToolCall, ToolOutcome,
+};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
 
@@ -50,12 +53,19 @@ pub struct CallServices {
     pub spill: Option<Arc<Spill>>,
     /// The approved tools.
     pub pins: Option<Arc<Pins>>,
+    /// Where calls and servers are counted.
+    pub metrics: Metrics,
 }
 
 impl CallServices {
-    /// No audit log, no storage, no approvals.
+    /// No audit log, no storage, no approvals, no metrics.
     pub fn none() -> Self {
-        Self { audit: Audit::none(), spill: None, pins: None }
+        Self { audit: Audit::none(), spill: None, pins: None, metrics: Metrics::off() }
+    }
+
+    /// Returns a pipeline that logs and counts calls.
+    pub(crate) fn pipeline(&self) -> Pipeline {
+        Pipeline::new(self.audit.clone()).counted_in(self.metrics.clone())
     }
 
     /// Waits until approvals and the audit log are written, with a timeout in case the disk hangs.

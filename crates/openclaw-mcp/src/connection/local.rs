@@ -17,7 +17,7 @@ use crate::process::stderr::Stderr;
 use crate::process::{Launch, Process, SpawnError, exit_words};
 use crate::server::log::ServerLog;
 use crate::wire::http::agreed_version;
-use crate::wire::{self, CallError, Closed, HandshakeResponse};
+use crate::wire::{self, CallError, Closed, HandshakeResponse, Traffic};
 
 /// How long to wait for a server to exit after it closed its output: on a busy machine the exit is
 /// seen long after.
@@ -44,6 +44,8 @@ pub struct Plan {
     pub log: ServerLog,
     /// Timeout for spawning and the handshake together.
     pub timeout: Duration,
+    /// Counts the bytes of messages.
+    pub traffic: Traffic,
 }
 
 /// Why connecting failed.
@@ -148,7 +150,8 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
     let deadline = Instant::now() + plan.timeout;
     let (mut process, pipes) = Process::spawn(&plan.launch, guard)?;
     let stderr = Stderr::read(plan.server.clone(), pipes.stderr, plan.log.clone());
-    let opened = wire::open(&plan.server, plan.log.redactor(), pipes.stdin, pipes.stdout);
+    let (redactor, traffic) = (plan.log.redactor(), plan.traffic.clone());
+    let opened = wire::open(&plan.server, redactor, pipes.stdin, pipes.stdout, traffic);
     let (lane, slow) = opened
         .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
 

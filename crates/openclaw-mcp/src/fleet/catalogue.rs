@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 
 use openclaw_config::ServerOptions;
 use openclaw_content::Source;
+use openclaw_metrics::CallSeries;
 use openclaw_tools::{Decision, Effect, Fingerprint, Policy, ToolName, ToolSpec};
 use serde_json::Value;
 
@@ -15,6 +16,7 @@ use crate::call::bridge::CallServices;
 use crate::connection::param_headers::{self, ParamHeader};
 use crate::fleet::member::Member;
 use crate::fleet::naming::{RawTool, names, plain};
+use crate::fleet::toolset::SOURCE;
 use crate::inventory::describe;
 use crate::inventory::listing::ListedTool;
 use crate::inventory::model_schema::{Hazard, ModelSchema};
@@ -52,6 +54,7 @@ pub struct CatalogueTool {
     fingerprint: OnceLock<Fingerprint>,
     headers: OnceLock<Vec<ParamHeader>>,
     source: OnceLock<Arc<Source>>,
+    series: OnceLock<Option<Arc<CallSeries>>>,
     schemas: [OnceLock<Result<Arc<Value>, Unusable>>; Dialect::ALL.len()],
 }
 
@@ -88,6 +91,13 @@ impl CatalogueTool {
     pub(crate) fn source(&self) -> &Arc<Source> {
         let source = || Source::mcp_tool(self.server().name().as_str(), self.listed.name.as_str());
         self.source.get_or_init(|| Arc::new(source()))
+    }
+
+    /// Where its calls are counted: looked up once.
+    pub(crate) fn series(&self) -> Option<&Arc<CallSeries>> {
+        let (server, tool) = (self.server().name().as_str(), self.listed.name.as_str());
+        let series = || self.services.metrics.calls(SOURCE, server, tool);
+        self.series.get_or_init(series).as_ref()
     }
 
     /// The tool as its server describes it.
@@ -271,6 +281,7 @@ fn entry(
         fingerprint: OnceLock::new(),
         headers: OnceLock::new(),
         source: OnceLock::new(),
+        series: OnceLock::new(),
         schemas: Default::default(),
     }
 }

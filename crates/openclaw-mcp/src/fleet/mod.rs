@@ -18,7 +18,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
 use openclaw_config::{AgentId, Changes, Config};
+use openclaw_metrics::Metrics;
 use openclaw_tools::Pipeline;
+use openclaw_tools::audit::Audit;
 use tokio::sync::{Semaphore, broadcast, watch};
 use tokio_util::task::TaskTracker;
 
@@ -154,6 +156,7 @@ impl Fleet {
             events: Events::default(),
             tries_again: setup.tries_again,
             start: setup.start,
+            metrics: setup.services.metrics.clone(),
         };
         let (services, only) = (Arc::new(setup.services), setup.agent);
         let config = of_agent(config, only.as_deref());
@@ -225,9 +228,19 @@ impl Fleet {
         self.services.pins.as_ref()
     }
 
+    /// Where calls and servers are counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.services.metrics
+    }
+
+    /// The audit log.
+    pub fn audit(&self) -> &Audit {
+        &self.services.audit
+    }
+
     /// The pipeline that runs the calls and writes the audit log.
     pub fn pipeline(&self) -> Pipeline {
-        Pipeline::new(self.services.audit.clone())
+        self.services.pipeline()
     }
 
     /// Whether servers start on first use, as for a single command.

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use openclaw_metrics::{CallSeries, Metrics};
 use openclaw_tools::schema::{Dialect, LazyValidator, Unusable};
 use openclaw_tools::{
     AlwaysOption, Approval, ApprovalContext, ApprovalRule, Arguments, CallOptions, Decision,
@@ -97,6 +98,10 @@ impl Tool for CatalogueTool {
             server: self.server().name().as_str(),
             raw_tool: &self.listed.name,
         }
+    }
+
+    fn series(&self, _: &Metrics) -> Option<Arc<CallSeries>> {
+        Self::series(self).cloned()
     }
 
     fn decision(&self) -> &Decision {

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
+use openclaw_metrics::ServerSeries;
 use tokio::sync::Notify;
 
 use crate::inventory::listing::ListedSkill;
@@ -58,6 +59,7 @@ pub struct InventoryCache {
     turn: Mutex<()>,
     revision: Revision,
     memory: Arc<Memory>,
+    series: Option<Arc<ServerSeries>>,
 }
 
 impl InventoryCache {
@@ -71,7 +73,14 @@ impl InventoryCache {
         let inventory = ArcSwap::from_pointee(inventory);
         let (turn, memory) = (Mutex::new(()), Arc::new(memory));
         let is_own = AtomicBool::new(is_own);
-        Self { server: server.to_owned(), inventory, is_own, turn, revision, memory }
+        let (server, series) = (server.to_owned(), None);
+        Self { server, inventory, is_own, turn, revision, memory, series }
+    }
+
+    /// Counts changed tools in these series.
+    pub(crate) fn counted_in(mut self, series: Option<Arc<ServerSeries>>) -> Self {
+        self.series = series;
+        self
     }
 
     /// Whether the server listed the inventory itself.
@@ -116,6 +125,9 @@ impl InventoryCache {
         let new = make(&old);
         let differs = *old != new;
         if differs {
+            if let Some(series) = &self.series {
+                series.tools_changed.add(old.changed_tools(&new));
+            }
             self.inventory.store(Arc::new(new));
         }
         let was_own = self.is_own.swap(true, Ordering::AcqRel);

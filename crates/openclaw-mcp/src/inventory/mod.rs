@@ -6,6 +6,7 @@ pub mod listing;
 pub mod model_schema;
 mod update;
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -105,6 +106,16 @@ impl Inventory {
         let more = self.resources.len() + self.templates.len() + self.prompts.len();
         // A skill may have many files.
         self.tools.len() + more <= SMALL && self.skills.is_empty()
+    }
+
+    /// Returns how many tools have another definition in a newer inventory.
+    pub(crate) fn changed_tools(&self, newer: &Self) -> u64 {
+        let new: HashMap<&str, &Arc<ListedTool>> =
+            newer.tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
+        let is_changed = |tool: &&Arc<ListedTool>| {
+            new.get(tool.name.as_str()).is_some_and(|new| !Arc::ptr_eq(new, tool) && *new != *tool)
+        };
+        self.tools.iter().filter(is_changed).count() as u64
     }
 
     /// Returns the inventory with the lists of an update.

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use futures_util::future::join_all;
 use openclaw_config::{Connection as HowToConnect, HttpServer, Transport};
+use openclaw_metrics::ServerSeries;
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::store::Version;
 use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
@@ -31,7 +32,7 @@ use crate::server::Ended;
 use crate::server::live::{ListChanges, LiveConnection};
 use crate::server::log::ServerLog;
 use crate::server::supervisor::{Dial, DialError, ServerError};
-use crate::wire::Limits;
+use crate::wire::{Limits, Traffic};
 
 /// The timeout of all lists of a server together, unless its own timeout is longer.
 const ALL_LISTS: Duration = Duration::from_secs(30);
@@ -95,6 +96,8 @@ pub(crate) struct ServerDial {
     pub(crate) stays: bool,
     /// What authorized the last attempt to connect, and the version of its grant then.
     pub(crate) grant: Option<(Authorizer, Option<Version>)>,
+    /// Where the server is counted.
+    pub(crate) series: Option<Arc<ServerSeries>>,
 }
 
 impl Dial for ServerDial {
@@ -219,8 +222,9 @@ impl ServerDial {
                 if context.prompt.is_none() && host.elicitor.is_some() {
                     context.prompt = Some(Arc::new(client.clone()));
                 }
-                let context = &context;
-                let made = remote::authorizer(&self.name, &config, context, resolver, &network);
+                let (context, series) = (&context, self.series.as_ref());
+                let made =
+                    remote::authorizer(&self.name, &config, context, resolver, &network, series);
                 made.await.map_err(DialError::Failed)?
             }
             None => None,
@@ -241,6 +245,7 @@ impl ServerDial {
             only: self.pinned(),
             timeout: self.timeout(),
             log: self.log.clone(),
+            traffic: Traffic::new(self.series.clone()),
         };
         let opened = remote::open(plan, client.clone()).await?;
         let remote::Opened { lane, rmcp, known, tasks, .. } = opened;
@@ -279,6 +284,7 @@ impl ServerDial {
                 only_era,
                 timeout: self.timeout(),
                 log: self.log.clone(),
+                traffic: Traffic::new(self.series.clone()),
             };
             match local::open(plan, &self.context.guard).await {
                 Ok(connection) => {

@@ -5,7 +5,7 @@ pub mod backoff;
 pub mod dial;
 mod follow;
 mod health;
-pub mod latency;
+
 pub mod limiter;
 pub mod live;
 pub mod log;
@@ -18,6 +18,8 @@ use std::time::Duration;
 
 use openclaw_backoff::Jitter;
 use openclaw_config::{Connection, HttpFlavour, ServerName, Transport};
+use openclaw_metrics::latency::CallStats;
+use openclaw_metrics::{Metrics, ServerInstance, ServerSeries};
 use openclaw_oauth::authorizer::Authorizer;
 use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::error::Elapsed;
@@ -32,7 +34,6 @@ use crate::inventory::{EVERYTHING, Inventory};
 use crate::server::backoff::{Backoff, RestartLimit};
 use crate::server::dial::{DialContext, ServerDial};
 use crate::server::follow::Followed;
-use crate::server::latency::CallStats;
 use crate::server::limiter::Limiter;
 use crate::server::live::LiveConnection;
 use crate::server::log::ServerLog;
@@ -59,6 +60,7 @@ pub struct Server {
     one_at_a_time: AtomicBool,
     turn: Semaphore,
     users: Users,
+    series: Option<Arc<ServerSeries>>,
     /// A call was answered with 401, and none has succeeded since.
     was_refused: AtomicBool,
     supervisor: Supervisor<LiveConnection>,
@@ -79,6 +81,8 @@ pub(crate) struct Common {
     pub(crate) tries_again: bool,
     /// Which servers start immediately.
     pub(crate) start: StartMode,
+    /// Where servers are counted.
+    pub(crate) metrics: Metrics,
 }
 
 /// Where caches and logs are stored; `None` disables them.
@@ -175,8 +179,9 @@ impl Server {
             },
         };
         let trouble = memory.trouble();
+        let series = common.metrics.server(key);
         let cache = InventoryCache::new(key, inventory, lazy, common.revision.clone(), memory);
-        let cache = Arc::new(cache);
+        let cache = Arc::new(cache.counted_in(series.clone()));
         let restart_limit = RestartLimit::new(upkeep.restarts);
         let jitter = Jitter::random();
         let backoff = match &connection.transport {
@@ -203,10 +208,16 @@ impl Server {
             tried_older: false,
             stays: common.tries_again,
             grant: None,
+            series: series.clone(),
         };
         let teller = common.events.teller(key, &users);
+        let first = if lazy { ServerState::Idle } else { ServerState::Connecting };
+        let instance = series.clone().map(|series| ServerInstance::new(series, first.into()));
         let teller = move |change: Change<'_>| {
             trouble.note(change);
+            if let Some(instance) = &instance {
+                instance.becomes(change.state.into());
+            }
             teller(change);
         };
         let supervisor =
@@ -222,6 +233,7 @@ impl Server {
             turn: Semaphore::new(1),
             stats: CallStats::default(),
             users,
+            series,
             was_refused: AtomicBool::new(false),
             name,
             connection,
@@ -243,7 +255,8 @@ impl Server {
             return Ok(None);
         };
         let network = Network::of(environment);
-        remote::authorizer(self.name.as_str(), http, auth, resolver, &network).await
+        let series = self.series.as_ref();
+        remote::authorizer(self.name.as_str(), http, auth, resolver, &network, series).await
     }
 
     /// Its name.

@@ -116,6 +116,21 @@ pub enum ServerState {
     Closed,
 }
 
+impl From<ServerState> for openclaw_metrics::labels::ServerState {
+    fn from(state: ServerState) -> Self {
+        match state {
+            ServerState::Disabled => Self::Disabled,
+            ServerState::Idle => Self::Idle,
+            ServerState::Connecting => Self::Connecting,
+            ServerState::Ready => Self::Ready,
+            ServerState::NeedsAuth => Self::NeedsAuth,
+            ServerState::Restarting => Self::Restarting,
+            ServerState::Failed => Self::Failed,
+            ServerState::Closed => Self::Closed,
+        }
+    }
+}
+
 impl ServerState {
     /// Whether the server is not running, and need not be.
     #[must_use]

@@ -27,6 +27,7 @@ mod reader;
 pub(crate) mod redacted;
 mod skipped;
 mod slow_lane;
+mod traffic;
 
 pub use call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};
 pub use fast_lane::{FastLane, Limits, ToolCall};
@@ -35,6 +36,7 @@ pub(crate) use handshake_response::HandshakeResponse;
 pub(crate) use inbox::{MAX_PARSED, TOO_LARGE};
 pub use progress::{Progress, Watcher};
 pub use slow_lane::SlowLane;
+pub use traffic::Traffic;
 
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -84,7 +86,7 @@ pub enum Closed {
 }
 
 /// Opens a connection over the pipes of a process: the lane for calls, and the one for `rmcp`.
-/// `server` is used in log events, which `redactor` sanitizes.
+/// `server` is used in log events, which `redactor` sanitizes; `traffic` counts the bytes.
 ///
 /// # Errors
 /// If the pipe cannot be set to non-blocking mode.
@@ -93,10 +95,11 @@ pub fn open(
     redactor: &Redactor,
     stdin: ChildStdin,
     stdout: ChildStdout,
+    traffic: Traffic,
 ) -> std::io::Result<(FastLane, SlowLane)> {
     let (ends, ended) = oneshot::channel();
     let skipped = SkippedLines::from(server, redactor);
-    let queue = Arc::new(Queue::new(Outlet::new(stdin)?, skipped, ends));
+    let queue = Arc::new(Queue::new(Outlet::new(stdin)?, skipped, ends, traffic));
     let (to_rmcp, from_server) = inbox::channel();
     let writer = tokio::spawn(Arc::clone(&queue).write());
     let reader = tokio::spawn(reader::read(stdout, Arc::clone(&queue), to_rmcp, ended));

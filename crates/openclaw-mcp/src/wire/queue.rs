@@ -16,6 +16,7 @@ use super::last_heard::LastHeard;
 use super::outlet::Outlet;
 use super::pending_requests::PendingRequests;
 use super::skipped::SkippedLines;
+use super::traffic::Traffic;
 use super::{Closed, ENDS};
 
 /// With more bytes than this in the buffer, nothing is added: the server does not read.
@@ -46,6 +47,7 @@ pub(super) struct Queue {
     pub(super) asked: PendingRequests,
     pub(super) heard: LastHeard,
     pub(super) skipped: SkippedLines,
+    pub(super) traffic: Traffic,
     /// `rmcp` has started to receive.
     pub(super) is_rmcp_there: AtomicBool,
 }
@@ -63,6 +65,7 @@ impl Queue {
         outlet: Outlet,
         skipped: SkippedLines,
         ends: oneshot::Sender<ExitStatus>,
+        traffic: Traffic,
     ) -> Self {
         Self {
             state: Mutex::default(),
@@ -75,6 +78,7 @@ impl Queue {
             asked: PendingRequests::default(),
             heard: LastHeard::default(),
             skipped,
+            traffic,
             is_rmcp_there: AtomicBool::new(false),
         }
     }
@@ -144,6 +148,7 @@ impl Queue {
         {
             // An error is left to the writer.
             let written = outlet.try_write(&state.out).unwrap_or(0);
+            self.traffic.sent(written);
             state.out.drain(..written);
         }
         let is_left = !state.out.is_empty();
@@ -212,7 +217,10 @@ impl Queue {
     async fn write_all(&self, outlet: &Outlet, mut bytes: &[u8]) -> Result<(), Closed> {
         while !bytes.is_empty() {
             match timeout(UNREAD, outlet.write(bytes)).await {
-                Ok(Ok(written)) => bytes = &bytes[written..],
+                Ok(Ok(written)) => {
+                    self.traffic.sent(written);
+                    bytes = &bytes[written..];
+                }
                 Ok(Err(error)) => {
                     // Usually the process has exited, and the reader is about to notice.
                     let _ = timeout(ENDS, self.until_closed()).await;
@@ -277,7 +285,7 @@ mod tests {
         // Waits until the pipe is known to be writable.
         outlet.write(b"").await.unwrap();
         let skipped = SkippedLines::from("x", &Redactor::new());
-        let queue = Arc::new(Queue::new(outlet, skipped, oneshot::channel().0));
+        let queue = Arc::new(Queue::new(outlet, skipped, oneshot::channel().0, Traffic::default()));
         let mut answers = Vec::new();
         for number in 1..=CROWD + 2 {
             answers.push(queue.push(|state| {

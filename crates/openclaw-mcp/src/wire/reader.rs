@@ -126,7 +126,10 @@ impl Lines {
     /// Delivers the complete lines.
     async fn take(&mut self, read: io::Result<usize>) -> Result<(), Closed> {
         match read {
-            Ok(_) => self.queue.heard.note(),
+            Ok(bytes) => {
+                self.queue.heard.note();
+                self.queue.traffic.received(bytes);
+            }
             Err(error) => return Err(broken(&error)),
         }
         let (delivered, mut lines) = (self.start, 0);

@@ -69,7 +69,9 @@ impl Flooded {
         let launch = Launch { program, args, env: BTreeMap::new(), cwd: None };
         let (process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
         let redactor = openclaw_secrets::Redactor::new();
-        let (fast, slow) = wire::open("test", &redactor, pipes.stdin, pipes.stdout).unwrap();
+        let (fast, slow) =
+            wire::open("test", &redactor, pipes.stdin, pipes.stdout, wire::Traffic::default())
+                .unwrap();
         let rmcp = rmcp::serve_client(handler, slow).await.unwrap();
         Self { fast, rmcp, process }
     }

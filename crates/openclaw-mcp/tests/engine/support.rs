@@ -26,9 +26,14 @@ impl Connection {
         let program = program.to_str().unwrap().to_owned();
         let launch = Launch { program, args, env: BTreeMap::new(), cwd: None };
         let (process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
-        let (fast, slow) =
-            wire::open("test", &openclaw_secrets::Redactor::new(), pipes.stdin, pipes.stdout)
-                .unwrap();
+        let (fast, slow) = wire::open(
+            "test",
+            &openclaw_secrets::Redactor::new(),
+            pipes.stdin,
+            pipes.stdout,
+            wire::Traffic::default(),
+        )
+        .unwrap();
         let rmcp = rmcp::serve_client(client(), slow).await.unwrap();
         Self { fast, rmcp, process }
     }

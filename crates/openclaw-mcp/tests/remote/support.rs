@@ -38,6 +38,7 @@ pub(crate) fn plan(url: &str) -> RemotePlan {
         only: None,
         timeout: Duration::from_secs(60),
         log: ServerLog::none(),
+        traffic: openclaw_mcp::wire::Traffic::default(),
     }
 }
 

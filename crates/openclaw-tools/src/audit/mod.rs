@@ -69,6 +69,8 @@ struct AuditCounters {
     waiting: AtomicU64,
     /// Lost, and not recorded in the file yet.
     lost: AtomicU64,
+    /// Lost since the start.
+    lost_in_total: AtomicU64,
 }
 
 enum Message {
@@ -127,8 +129,16 @@ impl Audit {
         log.tally.waiting.fetch_add(1, Ordering::Relaxed);
         if log.queue.try_send(message).is_err() {
             log.tally.lost.fetch_add(1, Ordering::Relaxed);
+            log.tally.lost_in_total.fetch_add(1, Ordering::Relaxed);
             log.tally.waiting.fetch_sub(1, Ordering::Release);
         }
+    }
+
+    /// Returns how many lines wait to be written, and how many were lost because the queue was full.
+    pub fn backlog(&self) -> (u64, u64) {
+        let Some(log) = &self.0 else { return (0, 0) };
+        let [waiting, lost] = [&log.tally.waiting, &log.tally.lost_in_total];
+        (waiting.load(Ordering::Relaxed), lost.load(Ordering::Relaxed))
     }
 
     /// Waits until everything recorded so far is in the file, with a timeout. Returns whether it

@@ -16,6 +16,7 @@ pub use context::{Call, CallContext, CallOptions, Consent, Relay};
 pub use refusal::Refusal;
 pub use resolve::{FixedTool, Lookup, RefuseCall, Resolve, Resolving, unknown};
 
+use openclaw_metrics::Metrics;
 use tokio::time::Instant;
 
 use crate::approval::{ApprovalContext, ApprovalNeed};
@@ -24,10 +25,11 @@ use crate::outcome::ToolOutcome;
 use crate::source::{Executed, Tool, ToolCall};
 use record::Recorder;
 
-/// Executes calls. Clones share the audit log.
+/// Executes calls. Clones share the audit log and the metrics.
 #[derive(Debug, Clone)]
 pub struct Pipeline {
     audit: Audit,
+    metrics: Metrics,
 }
 
 /// Returns whether a call of a tool would need an approval.
@@ -39,7 +41,14 @@ pub fn standing(tool: &dyn Tool, arguments: &Arguments<'_>, session: Option<&str
 impl Pipeline {
     /// Creates a pipeline that logs to `audit`.
     pub fn new(audit: Audit) -> Self {
-        Self { audit }
+        Self { audit, metrics: Metrics::off() }
+    }
+
+    /// Counts the calls in `metrics`.
+    #[must_use]
+    pub fn counted_in(mut self, metrics: Metrics) -> Self {
+        self.metrics = metrics;
+        self
     }
 
     /// Returns the audit log.
@@ -55,7 +64,7 @@ impl Pipeline {
         call: Call<'_>,
         context: &CallContext<'_>,
     ) -> ToolOutcome {
-        let mut record = Recorder::new(&self.audit, call, context);
+        let mut record = Recorder::new(&self.audit, &self.metrics, call, context);
         match run(source, call, context, &mut record).await {
             Ok(outcome) => record.done(outcome),
             Err(refusal) => record.refused(refusal),
@@ -85,7 +94,7 @@ async fn run<S: Resolve + ?Sized>(
         let (session, now) = (context.session, record.started());
         let about = ApprovalContext { arguments, session, now };
         let pin = tool.pin(about);
-        let approval = steps::approval(tool, pin, about, context).await?;
+        let approval = steps::approval(tool, pin, about, context, record.metrics()).await?;
         if !approval.is_schema_checked {
             steps::schema(tool, arguments)?;
         }
@@ -96,6 +105,7 @@ async fn run<S: Resolve + ?Sized>(
         if approval.has_waited {
             record.begin_anew();
         }
+        record.executing();
         if let Some(begun) = context.begun {
             begun.get_or_init(std::time::Instant::now);
         }

@@ -1,6 +1,9 @@
-//! The final steps of a call: its provenance, and its line in the audit log (N3).
+//! The final steps of a call: its provenance, its line in the audit log (N3), and its metrics (N4).
 
 use std::sync::Arc;
+
+use openclaw_metrics::labels::CallOutcome;
+use openclaw_metrics::{CallSeries, Metrics};
 use tokio::time::Instant;
 
 use super::context::{Call, CallContext};
@@ -9,27 +12,73 @@ use crate::audit::{Audit, AuditOutcome, CallRecord};
 use crate::outcome::{Details, ToolOutcome};
 use crate::source::{Origin, Tool};
 
+/// The source and the name of a tool that was not found, in metrics.
+const UNKNOWN: &str = "unknown";
+
 /// Records a call: if dropped before the end, the call was cancelled.
 pub(super) struct Recorder<'a> {
     audit: &'a Audit,
+    metrics: &'a Metrics,
     call: Call<'a>,
     context: &'a CallContext<'a>,
     tool: Option<Arc<dyn Tool>>,
+    series: Option<Arc<CallSeries>>,
+    is_executing: bool,
     started: Instant,
     tries: u32,
     is_written: bool,
 }
 
 impl<'a> Recorder<'a> {
-    pub(super) fn new(audit: &'a Audit, call: Call<'a>, context: &'a CallContext<'a>) -> Self {
-        let started = Instant::now();
-        Self { audit, call, context, tool: None, started, tries: 0, is_written: false }
+    pub(super) fn new(
+        audit: &'a Audit,
+        metrics: &'a Metrics,
+        call: Call<'a>,
+        context: &'a CallContext<'a>,
+    ) -> Self {
+        Self {
+            audit,
+            metrics,
+            call,
+            context,
+            tool: None,
+            series: None,
+            is_executing: false,
+            started: Instant::now(),
+            tries: 0,
+            is_written: false,
+        }
+    }
+
+    /// Returns the metrics.
+    pub(super) fn metrics(&self) -> &'a Metrics {
+        self.metrics
     }
 
     /// Records that the tool was resolved.
     pub(super) fn found(&mut self, tool: &Arc<dyn Tool>) {
+        self.stop_executing();
+        if self.metrics.is_on() {
+            self.series = tool.series(self.metrics);
+        }
         self.tool = Some(Arc::clone(tool));
         self.tries += 1;
+    }
+
+    /// Records that the call is being executed.
+    pub(super) fn executing(&mut self) {
+        if let Some(series) = &self.series {
+            series.entered();
+            self.is_executing = true;
+        }
+    }
+
+    fn stop_executing(&mut self) {
+        if std::mem::take(&mut self.is_executing)
+            && let Some(series) = &self.series
+        {
+            series.left();
+        }
     }
 
     /// Returns whether the tool was resolved before.
@@ -55,7 +104,13 @@ impl<'a> Recorder<'a> {
             outcome.details.duration = self.started.elapsed();
         }
         label(&mut outcome.details, self.origin());
-        self.write(AuditOutcome::of(&outcome), &outcome, self.call.name);
+        let ended = AuditOutcome::of(&outcome);
+        if let Some(series) = &self.series {
+            let Details { duration, findings, .. } = &*outcome.details;
+            let findings = if findings.is_empty() { 0 } else { findings.iter().count() as u64 };
+            series.executed(ended.into(), *duration, findings);
+        }
+        self.write(ended, &outcome, self.call.name);
         outcome
     }
 
@@ -64,6 +119,12 @@ impl<'a> Recorder<'a> {
         self.is_written = true;
         let Refusal { mut outcome, ended, name } = refusal;
         label(&mut outcome.details, self.origin());
+        if self.series.is_none() {
+            self.series = self.metrics.calls(UNKNOWN, "", UNKNOWN);
+        }
+        if let Some(series) = &self.series {
+            series.ended(ended.into(), outcome.details.refused.map(Into::into));
+        }
         self.write(ended, &outcome, name.as_deref().unwrap_or(self.call.name));
         *outcome
     }
@@ -130,7 +191,11 @@ fn label(details: &mut Details, origin: Origin<'_>) {
 
 impl Drop for Recorder<'_> {
     fn drop(&mut self) {
+        self.stop_executing();
         if !self.is_written {
+            if let Some(series) = &self.series {
+                series.ended(CallOutcome::Cancelled, None);
+            }
             let details = Details { duration: self.started.elapsed(), ..Details::default() };
             self.record(AuditOutcome::Cancelled, &details, 0, self.call.name);
         }

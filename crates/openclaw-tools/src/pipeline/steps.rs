@@ -1,5 +1,6 @@
 //! The checks before a call is executed.
 
+use openclaw_metrics::{Metrics, labels};
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -47,6 +48,7 @@ pub(super) async fn approval(
     pin: Pin,
     about: ApprovalContext<'_>,
     context: &CallContext<'_>,
+    metrics: &Metrics,
 ) -> Result<Approved, Refusal> {
     let (approver, fallback) = match context.consent {
         Consent::Caller { seen, approves_change } => {
@@ -76,7 +78,15 @@ pub(super) async fn approval(
         always: &always,
         changes: &changes,
     };
-    let given = match (approver.ask(question).await, fallback) {
+    metrics.approval_requested();
+    let answer = approver.ask(question).await;
+    metrics.approval_answered(match &answer {
+        ApprovalAnswer::Yes(Approval::Once) => labels::ApprovalAnswer::Once,
+        ApprovalAnswer::Yes(Approval::Always(_)) => labels::ApprovalAnswer::Always,
+        ApprovalAnswer::No | ApprovalAnswer::Instead(_) => labels::ApprovalAnswer::Denied,
+        ApprovalAnswer::Unanswered => labels::ApprovalAnswer::Unanswered,
+    });
+    let given = match (answer, fallback) {
         // Only what was offered can be granted.
         (ApprovalAnswer::Yes(Approval::Always(grant)), _)
             if !always.iter().any(|option| option.grant == grant) =>

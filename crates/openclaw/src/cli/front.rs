@@ -3,7 +3,7 @@
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, value_parser};
 use openclaw_config::Bind;
 
 use super::mcp_server::GatewayChoice;
@@ -277,6 +277,8 @@ read, write (includes read), approvals, questions, admin (includes everything)."
 pub(crate) enum TokenScope {
     /// Read everything
     Read,
+    /// Read metrics (`/metrics`, `openclaw top`)
+    Metrics,
     /// Chat and call tools that need no approval
     Write,
     /// Approve calls, and call tools that need an approval
@@ -285,6 +287,24 @@ pub(crate) enum TokenScope {
     Questions,
     /// Everything, also changes of the configuration
     Admin,
+}
+
+#[derive(Debug, Args)]
+#[command(after_help = "Examples:
+  openclaw top
+  openclaw top --json | jq '.servers[] | {name, state, p95Ms}'
+  openclaw top --count 1
+
+Rates and percentiles are about the last 10 seconds, errors, calls and restarts about the time since \
+the start of the gateway. On a terminal, `q` quits. With --json, one sample is printed, about the \
+time since the start. Exit codes: 0 success, 1 failure, 3 the gateway is not running.")]
+pub(crate) struct TopArgs {
+    /// Seconds between two updates
+    #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = value_parser!(u64).range(1..=3600))]
+    pub(crate) interval: u64,
+    /// How many updates are shown [default: until interrupted]
+    #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
+    pub(crate) count: Option<u64>,
 }
 
 #[derive(Debug, Args)]

@@ -22,7 +22,7 @@ pub(crate) use approvals::{AllowArgs, ApprovalsCommand};
 pub(crate) use auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
 pub(crate) use front::{
     AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, GatewayLogsArgs, RunArgs,
-    ServiceArgs, SessionsCommand, TokenCommand, TokenScope, TurnArgs,
+    ServiceArgs, SessionsCommand, TokenCommand, TokenScope, TopArgs, TurnArgs,
 };
 pub(crate) use install::{ClientArg, InstallArgs, InstallTarget};
 pub(crate) use mcp::{AppArg, ImportArgs, McpCommand};
@@ -49,6 +49,7 @@ const STYLES: Styles = Styles::styled()
   openclaw mcp-server                 Serve an MCP client (Claude Code, …)
   openclaw gateway                    Keep agents and servers running
   openclaw status                     Show the state of everything
+  openclaw top                        Watch servers and calls
   openclaw mcp servers                Start all MCP servers, show their state
   openclaw mcp call demo add a=5 b=7  Call a tool
   openclaw mcp import                 Import servers from other programs
@@ -90,6 +91,7 @@ impl Cli {
             | Command::Sessions(_)
             | Command::Approvals(_)
             | Command::Status
+            | Command::Top(_)
             | Command::Doctor => "error",
             // What clients of the hub do wrong is their own business.
             Command::Gateway(_) => "warn,openclaw_gateway=info,rmcp::service=off",
@@ -174,6 +176,8 @@ pub(crate) enum Command {
 
 Nothing is started. Exit codes: 0 no problems, 1 problems found.")]
     Status,
+    /// Watch the servers and tools of the running gateway
+    Top(TopArgs),
     /// Check everything: also start every server, read the database, check file permissions
     #[command(after_help = "Examples:
   openclaw doctor
@@ -368,6 +372,7 @@ mod tests {
         "gateway token list",
         "gateway token revoke x",
         "status",
+        "top",
         "doctor",
         "mcp servers",
         "mcp tools x --schema --raw",

@@ -19,6 +19,7 @@ mod sessions;
 mod show;
 mod status;
 mod talk;
+mod top;
 mod workspace;
 
 use std::path::Path;
@@ -67,6 +68,7 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
         Command::Approvals(command) => approvals::approvals(command, flag, edge, output),
         Command::Gateway(args) => gateway::gateway(args, flag, edge, output),
         Command::Status => status::status(flag, edge, output),
+        Command::Top(args) => top::top(args, flag, edge, output),
         Command::Doctor => status::doctor(flag, edge, output),
         Command::Mcp(command) => mcp::run(command, flag, edge, output),
         Command::DemoServer => demo_server::run(),

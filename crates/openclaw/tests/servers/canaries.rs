@@ -126,6 +126,7 @@ impl Scene {
         let query = format!("api_key={}&q={}", canary("query"), canary("query"));
         let config = json!({
             "gateway": { "auth": { "token": "${GATEWAY_CANARY}" } },
+            "metrics": { "token": canary("scraper") },
             "agents": {
                 "defaults": { "model": "mine/model" },
                 "list": [
@@ -189,6 +190,26 @@ impl Scene {
         let said = [&*output.stdout, b"\n", &*output.stderr].concat();
         assert_clean(&said, &format!("{args:?}"));
         String::from_utf8_lossy(&said).into_owned()
+    }
+
+    /// Scrapes the running gateway with the scraper's token.
+    fn check_metrics(&self) {
+        let card = fs::read_to_string(self.place.path("gateway.json")).unwrap();
+        let card: Value = serde_json::from_str(&card).unwrap();
+        let address = card["url"].as_str().unwrap().trim_start_matches("ws://");
+        let mut stream = TcpStream::connect(address.trim_end_matches('/')).unwrap();
+        write!(
+            stream,
+            "GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\
+             Authorization: Bearer {}\r\n\r\n",
+            canary("scraper")
+        )
+        .unwrap();
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).unwrap();
+        let text = String::from_utf8_lossy(&answer);
+        assert!(text.contains(r#"openclaw_mcp_server_state{server="local""#), "{text}");
+        assert_clean(&answer, "/metrics");
     }
 
     /// Checks all files but those whose purpose is to hold credentials.
@@ -262,6 +283,7 @@ const ALONE: &[&[&str]] = &[
     &["secrets", "check"],
     &["completions", "bash"],
     &["status"],
+    &["top"],
     &["--json", "doctor"],
     &["mcp", "servers"],
     &["--log-format", "json", "mcp", "servers"],
@@ -312,6 +334,8 @@ const WITH_GATEWAY: &[&[&str]] = &[
     &["gateway", "token", "create", "--name", "phone", "--scope", "read"],
     &["--json", "gateway", "token", "list"],
     &["gateway", "token", "revoke", "phone"],
+    &["--json", "top"],
+    &["top", "--count", "1"],
     &["--json", "status"],
     &["mcp", "servers"],
     &["--json", "mcp", "status", "local"],
@@ -372,6 +396,8 @@ fn no_credential_appears_in_the_output_of_any_command_or_in_its_files() {
     scene.check_files();
 
     let mut running = gateway(&scene, &scene.place.path("gateway.log"));
+    scene.check(&["mcp", "call", "local", "broken"]);
+    scene.check_metrics();
     for args in WITH_GATEWAY {
         scene.check(args);
     }

@@ -16,5 +16,6 @@ mod sampling;
 mod state_files;
 mod support;
 mod terminal;
+mod top;
 mod with_gateway;
 mod workspace;

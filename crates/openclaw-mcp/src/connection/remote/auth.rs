@@ -5,6 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use openclaw_config::{HttpServer, OAuthGrant, ProxySetting};
+use openclaw_metrics::ServerSeries;
 use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
 use openclaw_oauth::http::{HttpClient, HttpOptions};
 use openclaw_oauth::login::LoginPrompt;
@@ -53,6 +54,7 @@ pub async fn authorizer(
     context: &AuthContext,
     resolver: &Resolver,
     network: &Network,
+    series: Option<&Arc<ServerSeries>>,
 ) -> Result<Option<Authorizer>, ServerError> {
     if !uses_tokens(config) {
         return Ok(None);
@@ -85,6 +87,7 @@ pub async fn authorizer(
         prompt: context.prompt.clone(),
         logs_in: context.logs_in,
         redirect_port: config.oauth.redirect_port,
+        series: series.cloned(),
     })))
 }
 

@@ -41,8 +41,9 @@ pub(super) async fn make(plan: &RemotePlan) -> Result<(HttpClient, Target), Remo
     let is_proxied = proxy.is_some();
     let (connect, forwarded) = route(server, proxy, tls);
     let connect_timeout = CONNECT.min(plan.timeout);
-    let client =
-        HttpClient::new(Reach { connect, connect_timeout, is_proxied, forwarded, headers });
+    let traffic = plan.traffic.clone();
+    let reach = Reach { connect, connect_timeout, is_proxied, forwarded, headers, traffic };
+    let client = HttpClient::new(reach);
     let target = client.target(url).ok_or_else(bad_url)?;
     Ok((client, target))
 }

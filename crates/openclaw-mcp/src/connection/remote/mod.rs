@@ -31,8 +31,8 @@ use crate::connection::era::{Era, PinnedVersion};
 use crate::connection::service::{self, AnyLane};
 use crate::connection::{local, tasks};
 use crate::server::log::ServerLog;
-use crate::wire::FastLane;
 use crate::wire::http::HttpSlowLane;
+use crate::wire::{FastLane, Traffic};
 
 /// Options for [`open`].
 #[derive(Debug, Clone)]
@@ -57,6 +57,8 @@ pub struct RemotePlan {
     pub timeout: Duration,
     /// The server's log, which redacts secrets from messages.
     pub log: ServerLog,
+    /// Counts the bytes of messages.
+    pub traffic: Traffic,
 }
 
 /// The protocol of a server; worth caching.

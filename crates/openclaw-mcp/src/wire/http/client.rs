@@ -21,6 +21,8 @@ use tokio::time::timeout;
 use tokio_util::task::AbortOnDropHandle;
 use url::{Position, Url};
 
+use crate::wire::Traffic;
+
 /// Maximum number of idle connections.
 const MAX_IDLE: usize = 16;
 /// How long an idle connection is kept. Many servers and load balancers close them after a minute
@@ -61,6 +63,8 @@ pub(crate) struct Reach {
     pub(crate) forwarded: Option<Forwarded>,
     /// Headers added to every request that does not set them itself.
     pub(crate) headers: HeaderMap,
+    /// Counts the bytes of bodies.
+    pub(crate) traffic: Traffic,
 }
 
 /// What is added to requests to a forwarding proxy.
@@ -129,6 +133,7 @@ impl HttpClient {
         headers: HeaderMap,
         body: Bytes,
     ) -> Result<Response<Body>, HttpError> {
+        self.0.reach.traffic.sent(body.len());
         let request = self.request(method, target, headers, body);
         let Some(connection) = self.kept().await else { return self.send_anew(request).await };
         match self.send_on(connection, request).await {
@@ -152,7 +157,8 @@ impl HttpClient {
         match connection.sender.try_send_request(request).await {
             Ok(response) => {
                 let lease = Lease { connection, client: self.clone() };
-                Ok(response.map(|incoming| Body::new(incoming, lease)))
+                let traffic = self.0.reach.traffic.clone();
+                Ok(response.map(|incoming| Body::new(incoming, lease, traffic)))
             }
             Err(mut error) => {
                 let unsent = error.take_message();
@@ -226,6 +232,7 @@ impl fmt::Debug for HttpClient {
 pub(super) struct Body {
     incoming: Incoming,
     lease: Option<Lease>,
+    traffic: Traffic,
 }
 
 struct Lease {
@@ -234,8 +241,8 @@ struct Lease {
 }
 
 impl Body {
-    fn new(incoming: Incoming, lease: Lease) -> Self {
-        let mut body = Self { incoming, lease: Some(lease) };
+    fn new(incoming: Incoming, lease: Lease, traffic: Traffic) -> Self {
+        let mut body = Self { incoming, lease: Some(lease), traffic };
         body.settle();
         body
     }
@@ -249,6 +256,7 @@ impl Body {
             self.settle();
             // Otherwise trailers, which are ignored.
             if let Ok(data) = frame.into_data() {
+                self.traffic.received(data.len());
                 return Ok(Some(data));
             }
         }

@@ -169,6 +169,7 @@ mod tests {
             is_proxied: false,
             forwarded: None,
             headers: HeaderMap::new(),
+            traffic: crate::wire::Traffic::default(),
         });
         let target = client.target(Url::parse("http://localhost/").unwrap()).unwrap();
         let sent = client.send(Method::GET, &target, HeaderMap::new(), Bytes::new());

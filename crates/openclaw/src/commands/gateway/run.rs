@@ -191,7 +191,11 @@ impl From<ServeError> for CommandError {
                 .hint("use `--bind ADDRESS` and `--port PORT` to listen elsewhere"),
             ServeError::Listen(ListenError::ShortToken(_)) => Self::failed(error.to_string())
                 .hint("remove `gateway.auth.token`, and one is generated; or set a longer one"),
-            ServeError::Token(_) => {
+            ServeError::Listen(ListenError::ShortMetricsToken(_)) => {
+                Self::failed(error.to_string())
+                    .hint("set a longer one, or use a token of `openclaw gateway token create`")
+            }
+            ServeError::Token(..) => {
                 Self::failed(error.to_string()).hint("run `openclaw secrets check`")
             }
             other => cannot_start(other),

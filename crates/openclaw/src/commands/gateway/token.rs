@@ -83,6 +83,7 @@ impl From<TokenScope> for Scope {
     fn from(scope: TokenScope) -> Self {
         match scope {
             TokenScope::Read => Self::Read,
+            TokenScope::Metrics => Self::Metrics,
             TokenScope::Write => Self::Write,
             TokenScope::Approvals => Self::Approvals,
             TokenScope::Questions => Self::Questions,

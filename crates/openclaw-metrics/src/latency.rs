@@ -1,5 +1,6 @@
-//! Call statistics (L9): durations and errors, in fixed space and without locks.
+//! Durations (L9): a histogram in fixed space and without locks.
 
+use std::ops::AddAssign;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -8,24 +9,46 @@ const STEPS: usize = 16;
 /// From 1 µs to more than an hour; longer durations are clamped.
 const DOUBLINGS: usize = 32;
 const BUCKETS: usize = STEPS * DOUBLINGS;
+/// The bounds in the exposition are powers of two: from 2^7 µs (128 µs) to 2^26 µs (67 s).
+const FIRST_BOUND: u32 = 7;
+const LAST_BOUND: u32 = 26;
 
 /// A histogram of durations.
 #[derive(Debug)]
 pub struct Latency {
     buckets: Box<[AtomicU64]>,
+    sum_micros: AtomicU64,
+}
+
+/// The state of a histogram at one point in time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Snapshot {
+    counts: Vec<u64>,
+    sum_micros: u64,
 }
 
 impl Default for Latency {
     fn default() -> Self {
-        Self { buckets: std::iter::repeat_with(AtomicU64::default).take(BUCKETS).collect() }
+        let buckets = std::iter::repeat_with(AtomicU64::default).take(BUCKETS).collect();
+        Self { buckets, sum_micros: AtomicU64::new(0) }
     }
 }
 
 impl Latency {
     /// Records a duration.
     pub fn record(&self, duration: Duration) {
-        if let Some(bucket) = self.buckets.get(bucket_of(duration)) {
+        let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+        if let Some(bucket) = self.buckets.get(bucket_of(micros)) {
             bucket.fetch_add(1, Ordering::Relaxed);
+        }
+        self.sum_micros.fetch_add(micros, Ordering::Relaxed);
+    }
+
+    /// Reads the histogram.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            counts: self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).collect(),
+            sum_micros: self.sum_micros.load(Ordering::Relaxed),
         }
     }
 
@@ -36,33 +59,71 @@ impl Latency {
 
     /// The median.
     pub fn p50(&self) -> Option<Duration> {
-        self.share(50)
+        self.snapshot().percentile(50)
     }
 
     /// The 95th percentile.
     pub fn p95(&self) -> Option<Duration> {
-        self.share(95)
+        self.snapshot().percentile(95)
     }
+}
 
+impl Default for Snapshot {
+    fn default() -> Self {
+        Self { counts: vec![0; BUCKETS], sum_micros: 0 }
+    }
+}
+
+impl AddAssign<&Self> for Snapshot {
+    fn add_assign(&mut self, other: &Self) {
+        self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
+        self.sum_micros = self.sum_micros.saturating_add(other.sum_micros);
+    }
+}
+
+impl Snapshot {
     /// Returns a percentile; `None` if nothing was recorded.
-    fn share(&self, percent: u64) -> Option<Duration> {
-        // Read once: the sum must match the buckets that are walked below.
-        let counts: Vec<u64> =
-            self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).collect();
-        let count: u64 = counts.iter().sum();
-        let wanted = count.saturating_mul(percent).div_ceil(100).max(1);
+    pub fn percentile(&self, percent: u64) -> Option<Duration> {
+        let wanted = self.count().saturating_mul(percent).div_ceil(100).max(1);
         let mut seen = 0;
-        let bucket = counts.iter().position(|count| {
+        let bucket = self.counts.iter().position(|count| {
             seen += count;
             seen >= wanted
         })?;
         Some(middle_of(bucket))
     }
+
+    /// The number of recorded durations.
+    pub fn count(&self) -> u64 {
+        self.counts.iter().sum()
+    }
+
+    /// The sum of the recorded durations.
+    pub fn sum(&self) -> Duration {
+        Duration::from_micros(self.sum_micros)
+    }
+
+    /// Returns how many durations are within each bound of the exposition, in seconds.
+    pub fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
+        let (mut seen, mut from) = (0, 0);
+        (FIRST_BOUND..=LAST_BOUND).map(move |power| {
+            let micros = 1_u64 << power;
+            let end = bucket_of(micros);
+            seen += self.counts[from..end].iter().sum::<u64>();
+            from = end;
+            (Duration::from_micros(micros).as_secs_f64(), seen)
+        })
+    }
+
+    /// Returns the durations that occurred, each with how often it did.
+    pub fn occurred(&self) -> impl Iterator<Item = (Duration, u64)> {
+        let counts = self.counts.iter().copied().enumerate();
+        counts.filter(|(_, count)| *count > 0).map(|(bucket, count)| (middle_of(bucket), count))
+    }
 }
 
 /// Below 16 µs a bucket is one microsecond; above, the four bits after the leading one select it.
-fn bucket_of(duration: Duration) -> usize {
-    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+fn bucket_of(micros: u64) -> usize {
     if micros < STEPS as u64 {
         return micros as usize;
     }
@@ -142,6 +203,19 @@ mod tests {
         latency.record(Duration::MAX);
         assert_eq!(latency.count(), 1);
         assert!(latency.p95().unwrap() > Duration::from_secs(60 * 60));
+    }
+
+    #[test]
+    fn the_exposition_counts_durations_within_each_bound() {
+        let latency = Latency::default();
+        for micros in [10, 127, 128, 300, 1_000_000, 200_000_000] {
+            latency.record(Duration::from_micros(micros));
+        }
+        let read = latency.snapshot();
+        let within = |bound: f64| read.cumulative().find(|(it, _)| *it == bound).unwrap().1;
+        assert_eq!((within(0.000_128), within(0.000_256), within(0.000_512)), (2, 3, 4));
+        assert_eq!((within(0.524_288), within(1.048_576), within(67.108_864)), (4, 5, 5));
+        assert_eq!((read.count(), read.sum()), (6, Duration::from_micros(201_000_565)));
     }
 
     proptest! {

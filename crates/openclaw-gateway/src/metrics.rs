@@ -1,0 +1,85 @@
+//! The numbers of the gateway: for `/metrics`, and for `metrics.sample` (N4).
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use openclaw_metrics::text::Format;
+use openclaw_metrics::{CallSample, Gauges};
+use openclaw_protocol::ErrorShape;
+use openclaw_protocol::metrics::{CallNumbers, SampleResult, ServerSample, ToolSample};
+
+use crate::gateway::{Gateway, now_ms};
+
+impl Gateway {
+    /// Returns the exposition; `None` if nothing is counted.
+    pub(crate) fn exposition(&self, format: Format) -> Option<String> {
+        self.fleet.metrics().render(format, &self.gauges())
+    }
+
+    fn gauges(&self) -> Gauges {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let started = now.saturating_sub(self.started.elapsed());
+        let (sessions, waiting_turns) = self.runs.queue();
+        let (audit_queue, audit_lost) = self.fleet.audit().backlog();
+        Gauges {
+            version: self.version.clone(),
+            // More digits would change with every scrape.
+            started: (started.as_secs_f64() * 10.0).round() / 10.0,
+            clients: self.callers.count(),
+            sessions,
+            waiting_turns,
+            approvals_pending: self.questions.count(),
+            audit_queue,
+            audit_lost,
+            event_queue: self.callers.events_waiting(),
+        }
+    }
+
+    /// Returns a sample for a live view.
+    ///
+    /// # Errors
+    /// If nothing is counted.
+    pub(crate) fn sample(&self) -> Result<SampleResult, ErrorShape> {
+        let sample = self.fleet.metrics().sample();
+        let sample = sample.ok_or_else(|| {
+            ErrorShape::unavailable("metrics are off (`metrics.enabled` in the configuration)")
+        })?;
+        let gauges = self.gauges();
+        let servers = sample.servers.iter().map(|server| ServerSample {
+            name: server.name.clone(),
+            state: server.state.to_owned(),
+            restarts: server.restarts,
+            received_bytes: server.received,
+            sent_bytes: server.sent,
+            calls: numbers(&server.calls),
+        });
+        let tools = sample.tools.iter().map(|tool| ToolSample {
+            source: tool.source.to_owned(),
+            server: tool.server.clone(),
+            tool: tool.tool.clone(),
+            calls: numbers(&tool.calls),
+        });
+        Ok(SampleResult {
+            ts: now_ms(),
+            uptime_ms: u64::try_from(self.started.elapsed().as_millis()).unwrap_or(u64::MAX),
+            clients: gauges.clients as u64,
+            sessions: gauges.sessions as u64,
+            waiting_turns: gauges.waiting_turns as u64,
+            approvals_pending: gauges.approvals_pending as u64,
+            servers: servers.collect(),
+            tools: tools.collect(),
+        })
+    }
+}
+
+fn numbers(read: &CallSample) -> CallNumbers {
+    let milliseconds = |duration: Duration| duration.as_secs_f64() * 1_000.0;
+    let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    CallNumbers {
+        calls: read.calls,
+        errors: read.errors,
+        in_flight: read.in_flight,
+        p50_ms: read.durations.percentile(50).map(milliseconds),
+        p95_ms: read.durations.percentile(95).map(milliseconds),
+        durations: read.durations.occurred().map(|(it, count)| (micros(it), count)).collect(),
+    }
+}

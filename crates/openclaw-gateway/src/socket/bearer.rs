@@ -1,0 +1,45 @@
+//! Bearer tokens of plain HTTP requests.
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse as _, Response};
+use openclaw_protocol::{ErrorCode, Scope};
+use openclaw_secrets::SecretString;
+
+use super::access::Access;
+use super::handshake::{No, check_token};
+use super::listener::Gate;
+use super::visit::RequestInfo;
+
+/// Returns the bearer token of a request.
+pub(super) fn bearer(headers: &HeaderMap) -> Option<SecretString> {
+    let shown = headers.get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = shown.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| SecretString::from(token.trim()))
+}
+
+/// Checks the bearer token, and that it has this scope.
+pub(super) fn authenticate(
+    headers: &HeaderMap,
+    visit: &RequestInfo,
+    gate: &Gate,
+    scope: Scope,
+) -> Result<Access, Box<Response>> {
+    let token = bearer(headers);
+    let access = check_token(token.as_ref(), visit.peer, &gate.options, &gate.attempts);
+    let access = access.map_err(|No { error, .. }| {
+        let status = match error.code == ErrorCode::Unavailable {
+            true => StatusCode::TOO_MANY_REQUESTS,
+            false => StatusCode::UNAUTHORIZED,
+        };
+        let mut response = (status, error.message).into_response();
+        let challenge = HeaderValue::from_static("Bearer");
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
+        Box::new(response)
+    })?;
+    let wanted = scope.name().map(ToOwned::to_owned).into_iter().collect();
+    if scope.is_in(&access.grant("operator", wanted)) {
+        return Ok(access);
+    }
+    let words = format!("the token lacks the scope `{}`", scope.name().unwrap_or_default());
+    Err(Box::new((StatusCode::FORBIDDEN, words).into_response()))
+}

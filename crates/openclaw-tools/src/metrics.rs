@@ -1,0 +1,80 @@
+//! Outcomes and refusals as labels of metrics (N4).
+
+use openclaw_metrics::labels;
+
+use crate::audit::AuditOutcome;
+use crate::outcome::{Failure, RefusedBy};
+
+impl From<AuditOutcome> for labels::CallOutcome {
+    fn from(outcome: AuditOutcome) -> Self {
+        match outcome {
+            AuditOutcome::Ok => Self::Ok,
+            AuditOutcome::Error => Self::Error,
+            AuditOutcome::Cancelled => Self::Cancelled,
+            AuditOutcome::Failed(Failure::Unavailable) => Self::Unavailable,
+            AuditOutcome::Failed(Failure::NeedsLogin) => Self::NeedsLogin,
+            AuditOutcome::Failed(Failure::TimedOut) => Self::TimedOut,
+            AuditOutcome::Failed(Failure::Protocol) => Self::ProtocolError,
+            AuditOutcome::Failed(Failure::InvalidResponse) => Self::InvalidResponse,
+            AuditOutcome::Failed(Failure::Denied) => Self::Denied,
+            AuditOutcome::Failed(Failure::RateLimited) => Self::RateLimited,
+            AuditOutcome::Failed(Failure::InvalidArguments) => Self::InvalidArguments,
+        }
+    }
+}
+
+impl From<RefusedBy> for labels::Refusal {
+    fn from(check: RefusedBy) -> Self {
+        match check {
+            RefusedBy::UnknownTool => Self::UnknownTool,
+            RefusedBy::Policy => Self::Policy,
+            RefusedBy::Unusable => Self::Unusable,
+            RefusedBy::Changed => Self::Changed,
+            RefusedBy::Declined => Self::Declined,
+            RefusedBy::NobodyToAsk => Self::NobodyToAsk,
+            RefusedBy::Schema => Self::Schema,
+            RefusedBy::Limit => Self::Limit,
+            RefusedBy::Repeated => Self::Repeated,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use openclaw_metrics::labels::{CallOutcome, Label as _, Refusal};
+
+    use super::*;
+
+    #[test]
+    fn labels_have_the_names_of_the_audit_log() {
+        let failures = [
+            Failure::Unavailable,
+            Failure::NeedsLogin,
+            Failure::TimedOut,
+            Failure::Protocol,
+            Failure::InvalidResponse,
+            Failure::Denied,
+            Failure::RateLimited,
+            Failure::InvalidArguments,
+        ];
+        let failures = failures.map(AuditOutcome::Failed).into_iter();
+        for outcome in
+            failures.chain([AuditOutcome::Ok, AuditOutcome::Error, AuditOutcome::Cancelled])
+        {
+            assert_eq!(CallOutcome::from(outcome).name(), outcome.name());
+        }
+        for check in [
+            RefusedBy::UnknownTool,
+            RefusedBy::Policy,
+            RefusedBy::Unusable,
+            RefusedBy::Changed,
+            RefusedBy::Declined,
+            RefusedBy::NobodyToAsk,
+            RefusedBy::Schema,
+            RefusedBy::Limit,
+            RefusedBy::Repeated,
+        ] {
+            assert_eq!(Refusal::from(check).name(), check.name());
+        }
+    }
+}
