@@ -73,6 +73,7 @@ fn setup(folder: &Path) -> Setup {
         audit: Audit::to_file(folder.join("audit.jsonl"), AuditOptions::default()).unwrap(),
         pins: Some(Arc::new(Pins::load(folder.join("pins.json")).unwrap())),
         spill: Some(Arc::new(Spill::open(folder.join("spill"), SpillLimits::default()).unwrap())),
+        tracer: openclaw_trace::Tracer::off(),
     };
     let folders =
         Folders { catalogue: Some(folder.join("catalogue")), logs: Some(folder.join("logs")) };

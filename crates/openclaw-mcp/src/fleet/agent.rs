@@ -79,7 +79,7 @@ impl AgentTools {
             revision,
             building: Mutex::new(()),
             services: Arc::clone(services),
-            pipeline: Pipeline::new(services.audit.clone()),
+            pipeline: services.pipeline(),
             told,
         }
     }

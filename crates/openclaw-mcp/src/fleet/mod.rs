@@ -227,7 +227,7 @@ impl Fleet {
 
     /// The pipeline that runs the calls and writes the audit log.
     pub fn pipeline(&self) -> Pipeline {
-        Pipeline::new(self.services.audit.clone())
+        self.services.pipeline()
     }
 
     /// Whether servers start on first use, as for a single command.

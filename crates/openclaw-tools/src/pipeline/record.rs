@@ -1,10 +1,13 @@
 //! The final steps of a call: its provenance, and its line in the audit log (N3).
 
 use std::sync::Arc;
+
+use openclaw_trace::Span;
 use tokio::time::Instant;
 
 use super::context::{Call, CallContext};
 use super::refusal::Refusal;
+use super::traced;
 use crate::audit::{Audit, AuditOutcome, CallRecord};
 use crate::outcome::{Details, ToolOutcome};
 use crate::source::{Origin, Tool};
@@ -14,6 +17,7 @@ pub(super) struct Recorder<'a> {
     audit: &'a Audit,
     call: Call<'a>,
     context: &'a CallContext<'a>,
+    span: &'a Span,
     tool: Option<Arc<dyn Tool>>,
     started: Instant,
     tries: u32,
@@ -21,9 +25,14 @@ pub(super) struct Recorder<'a> {
 }
 
 impl<'a> Recorder<'a> {
-    pub(super) fn new(audit: &'a Audit, call: Call<'a>, context: &'a CallContext<'a>) -> Self {
+    pub(super) fn new(
+        audit: &'a Audit,
+        call: Call<'a>,
+        context: &'a CallContext<'a>,
+        span: &'a Span,
+    ) -> Self {
         let started = Instant::now();
-        Self { audit, call, context, tool: None, started, tries: 0, is_written: false }
+        Self { audit, call, context, span, tool: None, started, tries: 0, is_written: false }
     }
 
     /// Records that the tool was resolved.
@@ -56,6 +65,7 @@ impl<'a> Recorder<'a> {
         }
         label(&mut outcome.details, self.origin());
         self.write(AuditOutcome::of(&outcome), &outcome, self.call.name);
+        self.span.set_content("gen_ai.tool.call.result", || outcome.text());
         outcome
     }
 
@@ -90,6 +100,12 @@ impl<'a> Recorder<'a> {
             tool => tool,
         };
         let name = if origin.name.is_empty() { name } else { origin.name };
+        if self.span.is_recorded() {
+            let named = Origin { name, server, raw_tool, ..origin };
+            traced::describe(self.span, named, self.context, ended);
+            let arguments = || self.call.arguments.text().to_owned();
+            self.span.set_content("gen_ai.tool.call.arguments", arguments);
+        }
         tracing::debug!(
             server,
             tool = name,
@@ -114,6 +130,7 @@ impl<'a> Recorder<'a> {
             refused: details.refused,
             duration: details.duration,
             result_chars,
+            trace: self.span.context().map(|it| (it.trace_id(), it.span_id())),
         });
     }
 }
