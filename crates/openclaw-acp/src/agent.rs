@@ -21,6 +21,7 @@ use agent_client_protocol::{Error, JsonRpcResponse};
 use futures_util::future::join_all;
 use openclaw_protocol::sessions::{DeleteParams, ListParams};
 use openclaw_protocol::{RequestError, Rpc, Surface, ask, detail, rpc};
+use openclaw_trace::SpanContext;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -231,7 +232,11 @@ impl Agent {
         // Begun here, in the order of the messages: a cancellation that follows must find it.
         let begun = request.check().and_then(|(request, _)| {
             let session = self.open_session(&request.session_id.0)?;
-            turn::begin(&session, request.prompt)
+            let trace = request
+                .meta
+                .as_ref()
+                .and_then(|meta| SpanContext::find(|name| meta.get(name)?.as_str()));
+            turn::begin(&session, request.prompt, trace.as_ref())
         });
         self.respond(responder, async move { begun?.run(cancelled).await });
     }

@@ -10,6 +10,7 @@ use openclaw_protocol::tools::{
 };
 use openclaw_protocol::{ask, rpc};
 use openclaw_tools::{Effect, Progress};
+use openclaw_trace::SpanContext;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 use tokio::sync::watch;
@@ -141,8 +142,10 @@ async fn execute(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutco
     match (by, &session.servers) {
         (Some(ToolOwner::Servers(name)), Some(servers)) => {
             let (watcher, progress) = watch::channel(None);
+            let of_session = (session.key.as_str(), &watcher);
+            let trace = call.traceparent.as_deref().and_then(SpanContext::parse);
             tokio::select! {
-                outcome = servers.call(&name, &arguments, &session.key, &watcher) => outcome,
+                outcome = servers.call(&name, &arguments, of_session, trace.as_ref()) => outcome,
                 never = report(session, call, progress) => match never {},
             }
         }

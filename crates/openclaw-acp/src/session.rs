@@ -14,6 +14,7 @@ use openclaw_protocol::chat::AbortParams;
 use openclaw_protocol::sessions::SetExtraToolsParams;
 use openclaw_protocol::tools::Risk;
 use openclaw_protocol::{EventReceiver, Surface, ask, rpc};
+use openclaw_trace::Tracer;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
@@ -63,6 +64,8 @@ pub(crate) struct Session {
     pub(crate) servers: Option<SessionServers>,
     /// How long a prompt waits for servers that are starting.
     pub(crate) patience: Duration,
+    /// Records the spans of prompts.
+    pub(crate) tracer: Tracer,
     pub(crate) state: Mutex<State>,
     /// Cancelled when the session is closed.
     pub(crate) ended: CancellationToken,
@@ -141,6 +144,7 @@ impl Session {
         let session = Arc::new_cyclic(|session| Self {
             servers: SessionServers::start(servers, &agent, &cwd, setup, session),
             patience: setup.patience,
+            tracer: setup.services.tracer.clone(),
             client_tools: ClientTools::new(&client, &cwd, more_folders),
             updates: Updates::new(id.clone(), cx.clone(), outbox),
             id,

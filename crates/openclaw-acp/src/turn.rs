@@ -6,7 +6,8 @@ use std::time::Duration;
 use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason};
 use agent_client_protocol::{Error, RequestCancellation};
 use openclaw_protocol::chat::{SendParams, SendStatus};
-use openclaw_protocol::{ask, rpc};
+use openclaw_protocol::{ask, ask_in, rpc};
+use openclaw_trace::{Kind, Span, SpanContext};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -29,13 +30,19 @@ pub(crate) struct BegunTurn {
     run: String,
     end: oneshot::Receiver<TurnEnd>,
     cancelled: CancellationToken,
+    /// Ends with the turn.
+    span: Span,
 }
 
 /// Registers a turn.
 ///
 /// # Errors
 /// If the prompt is invalid, or the session has a running turn.
-pub(crate) fn begin(session: &Arc<Session>, blocks: Vec<ContentBlock>) -> Result<BegunTurn, Error> {
+pub(crate) fn begin(
+    session: &Arc<Session>,
+    blocks: Vec<ContentBlock>,
+    trace: Option<&SpanContext>,
+) -> Result<BegunTurn, Error> {
     if session.ended.is_cancelled() || session.lock().is_gateway_gone {
         return Err(internal("the connection to the gateway was lost; load the session again"));
     }
@@ -59,7 +66,11 @@ pub(crate) fn begin(session: &Arc<Session>, blocks: Vec<ContentBlock>) -> Result
         has_gap: false,
     });
     drop(state);
-    Ok(BegunTurn { session: Arc::clone(session), prompt, run, end, cancelled })
+    let span = session.tracer.start("session/prompt", Kind::Server, trace);
+    span.set_text("gen_ai.conversation.id", &session.key);
+    span.set("rpc.system.name", "jsonrpc");
+    span.set("rpc.method", "session/prompt");
+    Ok(BegunTurn { session: Arc::clone(session), prompt, run, end, cancelled, span })
 }
 
 /// A turn that is dropped is not running any more.
@@ -126,8 +137,9 @@ impl BegunTurn {
             idempotency_key: self.run.clone(),
             ..SendParams::default()
         };
+        let trace = self.span.context();
         let begun = tokio::select! {
-            begun = ask::<rpc::ChatSend>(&*session.surface, sent.clone()) => begun,
+            begun = ask_in::<rpc::ChatSend>(&*session.surface, sent.clone(), trace) => begun,
             () = &mut *cancelled => {
                 // It may have begun all the same.
                 session.abort(&self.run).await;
@@ -152,7 +164,10 @@ impl BegunTurn {
                 }
                 Ok(stop_reason(reason.as_deref()))
             }
-            TurnEnd::Failed(message) => Err(internal(message)),
+            TurnEnd::Failed(message) => {
+                self.span.fail("_OTHER", "the turn failed");
+                Err(internal(message))
+            }
             TurnEnd::GatewayGone => Err(internal("the connection to the gateway was lost")),
         }
     }

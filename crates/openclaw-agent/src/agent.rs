@@ -20,6 +20,7 @@ use crate::prompt;
 use crate::repetition::Repetition;
 use crate::stream::{self, ModelOutput};
 use crate::tokens;
+use crate::traced;
 use crate::turn::{Ended, Turn, TurnResult};
 
 /// Maximum number of rejected tools that a turn continues without.
@@ -245,8 +246,12 @@ impl RunningTurn<'_> {
             let mut spoken = ModelOutput::default();
             let (observer, cancel) = (&*self.turn.observer, &self.turn.cancel);
             let window = self.window(&*model);
+            let tracer = self.agent.pipeline.tracer();
+            let span = traced::start(tracer, model.name(), self.turn);
             let heard =
                 stream::listen(&*model, request, window, observer, cancel, &mut spoken).await;
+            traced::end(&span, &spoken, heard.as_ref().err());
+            drop(span);
             self.usage += spoken.usage;
             if !spoken.is_empty() || (heard.is_ok() && !spoken.is_cancelled) {
                 self.history.keep_hidden().await?;

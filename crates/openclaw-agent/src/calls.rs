@@ -213,6 +213,7 @@ fn context<'a>(turn: &'a Turn, manner: CallSettings<'a>, consent: Consent<'a>) -
         consent,
         options: CallOptions::default(),
         begun: None,
+        trace: turn.trace.as_ref(),
     }
 }
 

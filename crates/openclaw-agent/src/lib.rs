@@ -21,6 +21,7 @@ mod repetition;
 mod search;
 mod stream;
 mod tokens;
+mod traced;
 mod turn;
 
 pub use agent::{Agent, TurnError};

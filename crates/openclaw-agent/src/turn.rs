@@ -7,6 +7,7 @@ use openclaw_content::Text;
 use openclaw_models::{Part, Usage};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::{Approver, PermissionMode, ToolSource};
+use openclaw_trace::SpanContext;
 use tokio_util::sync::CancellationToken;
 
 use crate::event::Observer;
@@ -34,6 +35,8 @@ pub struct Turn {
     pub observer: Arc<dyn Observer>,
     /// Cancels the turn. Messages up to then are stored.
     pub cancel: CancellationToken,
+    /// The span of the turn.
+    pub trace: Option<SpanContext>,
 }
 
 impl fmt::Debug for Turn {

@@ -11,6 +11,7 @@ use openclaw_protocol::connect::caps;
 use openclaw_protocol::{
     ErrorShape, Event, EventReceiver, EventSender, Request, RequestError, Response, Scope, Surface,
 };
+use openclaw_trace::SpanContext;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -270,8 +271,8 @@ impl CallerSurface {
         Self { gateway, caller }
     }
 
-    fn asked(&self) -> RequestContext<'_> {
-        RequestContext { gateway: &self.gateway, caller: &self.caller }
+    fn asked(&self, trace: Option<SpanContext>) -> RequestContext<'_> {
+        RequestContext { gateway: &self.gateway, caller: &self.caller, trace }
     }
 }
 
@@ -284,7 +285,15 @@ impl Drop for CallerSurface {
 
 impl Surface for CallerSurface {
     fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
-        let answer = methods::answer(self.asked(), request);
+        self.call_in(request, None)
+    }
+
+    fn call_in(
+        &self,
+        request: Request,
+        trace: Option<SpanContext>,
+    ) -> BoxFuture<'_, Result<Response, RequestError>> {
+        let answer = methods::answer(self.asked(trace), request);
         Box::pin(answer.map_err(RequestError::Refused))
     }
 
@@ -299,7 +308,16 @@ impl Endpoint for CallerSurface {
         method: &'a str,
         params: Option<Box<RawValue>>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        Box::pin(methods::answer_json(self.asked(), method, params))
+        self.request_in(method, params, None)
+    }
+
+    fn request_in<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<Box<RawValue>>,
+        trace: Option<SpanContext>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
+        Box::pin(methods::answer_json(self.asked(trace), method, params))
     }
 
     fn lost_events(&self, events: u64) {

@@ -12,7 +12,9 @@ use openclaw_models::{Model, ModelError, Part};
 use openclaw_protocol::chat::{ErrorKind, SendStatus};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::{PermissionMode, ToolSource, Toolbox};
+use openclaw_trace::{Kind, Span, SpanContext};
 use serde_json::json;
+use tracing::Instrument as _;
 
 use crate::agents::AgentRuntime;
 use crate::briefing;
@@ -35,6 +37,8 @@ pub(crate) struct TurnRequest {
     /// The connection of the caller.
     pub(crate) caller: u64,
     pub(crate) timeout: Option<Duration>,
+    /// The span of the front end.
+    pub(crate) trace: Option<SpanContext>,
 }
 
 /// What a turn does.
@@ -69,12 +73,18 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
     };
     turn_events.started(&wanted.work.text());
     let begun = Instant::now();
-    let answer = AssertUnwindSafe(in_time(&gateway, &wanted, &turn_events)).catch_unwind();
+    let span = span(&gateway, &wanted);
+    let logged = span.context().map_or_else(tracing::Span::none, SpanContext::log_span);
+    let answering = in_time(&gateway, &wanted, &turn_events, &span).instrument(logged);
+    let answer = AssertUnwindSafe(answering).catch_unwind();
     let answer = tokio::select! {
         biased;
         answer = Box::pin(answer) => answer,
         never = turn_events.flush_what_waits() => match never {},
     };
+    describe(&span, answer.as_ref().ok());
+    // Before the end is reported: a front end may end its own span then.
+    drop(span);
     turn_events.flush();
     let outcome = outcome(answer.as_ref().ok());
     if let Some(series) = gateway.fleet.metrics().turns(wanted.agent.config.id.as_str()) {
@@ -107,6 +117,41 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
             tracing::error!(session = %wanted.key, "turn panicked");
             failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
         }
+    }
+}
+
+/// Starts the span of a turn, in the semantic conventions for generative AI.
+fn span(gateway: &Gateway, wanted: &TurnRequest) -> Span {
+    const OPERATION: &str = "invoke_agent";
+    let pipeline = gateway.fleet.pipeline();
+    let span = pipeline.tracer().start(OPERATION, Kind::Internal, wanted.trace.as_ref());
+    if span.is_recorded() {
+        let agent = wanted.agent.config.id.as_str();
+        span.rename(format!("{OPERATION} {agent}"), Kind::Internal);
+        span.set("gen_ai.operation.name", OPERATION);
+        span.set_text("gen_ai.agent.id", agent);
+        span.set_text("gen_ai.conversation.id", wanted.key.as_str());
+        span.set_text("openclaw.run.id", &wanted.run.id);
+        span.set_content("gen_ai.input.messages", || wanted.work.text());
+    }
+    span
+}
+
+/// Describes a turn that is over; `None` stands for one that panicked.
+fn describe(span: &Span, timed: Option<&Timed>) {
+    match timed {
+        Some(Timed { answer: Ok(Some(result)), is_late }) => {
+            span.set("gen_ai.usage.input_tokens", result.usage.input_tokens);
+            span.set("gen_ai.usage.output_tokens", result.usage.output_tokens);
+            span.set_text("gen_ai.response.model", &result.model);
+            span.set("openclaw.turn.end", result.ended.name());
+            if *is_late {
+                span.fail(TIMED_OUT, "");
+            }
+        }
+        Some(Timed { answer: Ok(None), .. }) => span.fail(Ended::Cancelled.name(), ""),
+        // The message may quote the conversation.
+        Some(Timed { answer: Err(_), .. }) | None => span.fail("_OTHER", "the turn failed"),
     }
 }
 
@@ -154,9 +199,10 @@ async fn in_time(
     gateway: &Arc<Gateway>,
     wanted: &TurnRequest,
     turn_events: &Arc<TurnEvents>,
+    span: &Span,
 ) -> Timed {
     let cancel = &wanted.run.cancel;
-    let mut answering = std::pin::pin!(answer(gateway, wanted, turn_events));
+    let mut answering = std::pin::pin!(answer(gateway, wanted, turn_events, span));
     let Some(timeout) = wanted.timeout else {
         return Timed { answer: answering.await, is_late: false };
     };
@@ -176,6 +222,7 @@ async fn answer(
     gateway: &Arc<Gateway>,
     wanted: &TurnRequest,
     turn_events: &Arc<TurnEvents>,
+    span: &Span,
 ) -> Result<Option<TurnResult>, TurnError> {
     let service = &wanted.agent;
     let id = service.config.id.as_str();
@@ -215,6 +262,7 @@ async fn answer(
         permission,
         observer: Arc::clone(turn_events) as Arc<dyn Observer>,
         cancel: wanted.run.cancel.clone(),
+        trace: span.context().cloned(),
     };
     match wanted.work {
         Work::Answer(_) => agent.answer(&turn).await.map(Some),

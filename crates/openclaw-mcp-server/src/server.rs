@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use openclaw_protocol::Connect;
+use openclaw_trace::Tracer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
     GetTaskParams, GetTaskResult, Implementation, ListResourcesResult, ListToolsResult,
@@ -42,6 +43,8 @@ pub struct Options {
     pub pdf: Option<PdfReader>,
     /// The version of this program.
     pub version: String,
+    /// Records the spans of messages.
+    pub tracer: Tracer,
 }
 
 impl fmt::Debug for Options {

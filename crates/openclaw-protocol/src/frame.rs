@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use openclaw_trace::SpanContext;
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -25,6 +26,8 @@ pub enum Frame {
         method: String,
         /// Parameters.
         params: Option<Box<RawValue>>,
+        /// The caller's span; `None` if it sent no valid one.
+        trace: Option<SpanContext>,
     },
     /// A response.
     Response {
@@ -85,6 +88,7 @@ impl Frame {
                     id: named(wire.id, "req", "id", MAX_ID)?,
                     method: named(wire.method, "req", "method", MAX_NAME)?,
                     params: wire.params.map(RawValue::to_owned),
+                    trace: wire.trace,
                 })
             }
             Kind::Res => {
@@ -127,6 +131,7 @@ pub fn request(
     id: &str,
     method: &str,
     params: Option<&RawValue>,
+    trace: Option<&SpanContext>,
 ) -> Result<String, serde_json::Error> {
     #[derive(Serialize)]
     struct Request<'a> {
@@ -135,8 +140,11 @@ pub fn request(
         method: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<&'a RawValue>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        traceparent: Option<String>,
     }
-    serde_json::to_string(&Request { r#type: "req", id, method, params })
+    let traceparent = trace.map(|trace| trace.traceparent().to_string());
+    serde_json::to_string(&Request { r#type: "req", id, method, params, traceparent })
 }
 
 /// Serializes a response.
@@ -196,6 +204,7 @@ struct Wire<'a> {
     id: Option<Cow<'a, str>>,
     method: Option<Cow<'a, str>>,
     params: Option<&'a RawValue>,
+    trace: Option<SpanContext>,
     ok: Option<bool>,
     payload: Option<&'a RawValue>,
     error: Option<ErrorShape>,
@@ -227,6 +236,7 @@ impl<'de> Visitor<'de> for Fields {
             id: None,
             method: None,
             params: None,
+            trace: None,
             ok: None,
             payload: None,
             error: None,
@@ -247,7 +257,7 @@ impl<'de> Visitor<'de> for Fields {
                 "method" => wire.method = Some(map.next_value::<Text<'_>>()?.0),
                 "params" => wire.params = map.next_value()?,
                 "traceparent" => {
-                    map.next_value::<Text<'_>>()?;
+                    wire.trace = SpanContext::parse(&map.next_value::<Text<'_>>()?.0);
                 }
                 other => {
                     match other {

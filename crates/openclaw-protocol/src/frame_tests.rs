@@ -10,9 +10,21 @@ use crate::{ErrorCode, ErrorShape};
 #[test]
 fn a_request_keeps_its_params_as_they_were_written() {
     let text = r#"{"params":{ "a" : 1.10 },"type":"req","method":"health","id":"x\u0031"}"#;
-    let Frame::Request { id, method, params } = Frame::parse(text).unwrap() else { panic!() };
+    let Frame::Request { id, method, params, .. } = Frame::parse(text).unwrap() else { panic!() };
     assert_eq!((id.as_str(), method.as_str()), ("x1", "health"));
     assert_eq!(params.unwrap().get(), r#"{ "a" : 1.10 }"#);
+}
+
+#[test]
+fn a_request_names_the_span_that_it_is_a_part_of() {
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let trace = SpanContext::parse(parent);
+    let text = request("1", "health", None, trace.as_ref()).unwrap();
+    let Frame::Request { trace: read, .. } = Frame::parse(&text).unwrap() else { panic!() };
+    assert_eq!(read, trace);
+    let text = text.replace("00-4b", "zz-4b");
+    let Frame::Request { trace: read, .. } = Frame::parse(&text).unwrap() else { panic!() };
+    assert_eq!(read, None, "an invalid one does not fail the request");
 }
 
 #[test]

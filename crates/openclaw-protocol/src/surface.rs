@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
+use openclaw_trace::SpanContext;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
@@ -18,6 +19,15 @@ use crate::method::{Method, Request, Response, Rpc};
 pub trait Surface: Send + Sync + fmt::Debug {
     /// Sends a request and returns the response. In process, nothing is serialized.
     fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>>;
+
+    /// Like [`call`](Self::call), as a part of a span.
+    fn call_in(
+        &self,
+        request: Request,
+        _trace: Option<SpanContext>,
+    ) -> BoxFuture<'_, Result<Response, RequestError>> {
+        self.call(request)
+    }
 
     /// Subscribes to later events. They arrive in order; a slow listener is notified of the number
     /// missed.
@@ -110,7 +120,19 @@ pub async fn ask<R: Rpc>(
     surface: &dyn Surface,
     params: R::Params,
 ) -> Result<R::Result, RequestError> {
-    let response = surface.call(R::request(params)).await?;
+    ask_in::<R>(surface, params, None).await
+}
+
+/// Like [`ask`], as a part of a span.
+///
+/// # Errors
+/// If the gateway returns an error, or parameters or result cannot be serialized or parsed.
+pub async fn ask_in<R: Rpc>(
+    surface: &dyn Surface,
+    params: R::Params,
+    trace: Option<&SpanContext>,
+) -> Result<R::Result, RequestError> {
+    let response = surface.call_in(R::request(params), trace.cloned()).await?;
     let answered = response.method();
     R::result(response).ok_or(RequestError::OtherMethod { asked: R::METHOD, answered })
 }

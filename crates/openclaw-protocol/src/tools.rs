@@ -204,6 +204,9 @@ pub struct InvokeRequestEvent {
     /// Deduplicates calls: a repeated key must not run the tool again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
+    /// The span of the call.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceparent: Option<String>,
 }
 
 /// Parameters of `node.invoke.result`: the result of such a call.

@@ -11,6 +11,7 @@ use openclaw_protocol::{
     frame, models, names, sessions, tools,
 };
 use openclaw_testkit::GatewaySchema;
+use openclaw_trace::SpanContext;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
@@ -148,8 +149,9 @@ fn frames_are_what_the_schema_says() {
     let schema = GatewaySchema::find();
     let check = |name: &str, text: &str| schema.check(name, &serde_json::from_str(text).unwrap());
     let raw = to_raw_value(&json!({ "a": 1 })).unwrap();
-    check("RequestFrame", &frame::request("1", "health", None).unwrap());
-    check("RequestFrame", &frame::request("1", "health", Some(&raw)).unwrap());
+    let trace = SpanContext::parse("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01");
+    check("RequestFrame", &frame::request("1", "health", None, None).unwrap());
+    check("RequestFrame", &frame::request("1", "health", Some(&raw), trace.as_ref()).unwrap());
     check("ResponseFrame", &frame::response("1", Ok(&raw)).unwrap());
     let mut error = ErrorShape::new(ErrorCode::Unavailable, "later").with_detail("SOME_CODE");
     (error.retryable, error.retry_after_ms) = (Some(true), Some(10));

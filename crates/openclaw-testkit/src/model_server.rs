@@ -15,6 +15,8 @@ pub enum Piece {
     Text(String),
     /// Reasoning.
     Thought(String),
+    /// A tool call: its name and arguments.
+    Call(String, Value),
 }
 
 impl Piece {
@@ -26,6 +28,11 @@ impl Piece {
     /// A piece of reasoning.
     pub fn thought(text: impl Into<String>) -> Self {
         Self::Thought(text.into())
+    }
+
+    /// A tool call.
+    pub fn call(name: impl Into<String>, arguments: Value) -> Self {
+        Self::Call(name.into(), arguments)
     }
 }
 
@@ -129,6 +136,7 @@ fn serve(
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     stream.write_all(head.as_bytes()).ok()?;
     let mut send = |chunk: &Value| stream.write_all(format!("data: {chunk}\n\n").as_bytes()).ok();
+    let mut reason = "stop";
     for (nth, piece) in pieces.into_iter().enumerate() {
         if let Some((_, time)) = pause.filter(|(pieces, _)| nth % pieces == 0) {
             std::thread::sleep(time);
@@ -136,10 +144,16 @@ fn serve(
         let delta = match piece {
             Piece::Text(text) => json!({ "content": text }),
             Piece::Thought(text) => json!({ "reasoning_content": text }),
+            Piece::Call(name, arguments) => {
+                reason = "tool_calls";
+                let function = json!({ "name": name, "arguments": arguments.to_string() });
+                let id = format!("call-{nth}");
+                json!({ "tool_calls": [{ "index": nth, "id": id, "function": function }] })
+            }
         };
         send(&json!({ "choices": [{ "delta": delta }] }))?;
     }
-    send(&json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }],
+    send(&json!({ "choices": [{ "delta": {}, "finish_reason": reason }],
                   "usage": { "prompt_tokens": 30, "completion_tokens": 12 } }))?;
     stream.write_all(b"data: [DONE]\n\n").ok()
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use openclaw_metrics::{CallSeries, Metrics};
+use openclaw_trace::Span;
 use serde_json::Value;
 use tokio::time::Instant;
 
@@ -37,6 +38,8 @@ pub struct ToolCall<'a> {
     pub started: Instant,
     /// Options of the caller.
     pub options: CallOptions<'a>,
+    /// The span of the call, whose context goes to another program with it.
+    pub span: &'a Span,
 }
 
 /// Result of executing a call.

@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use openclaw_config::import::{self, App, Findings, Platform, SearchContext};
 use openclaw_config::install::{InstallError, McpClient};
@@ -18,6 +19,8 @@ use openclaw_oauth::store::KeyOptions;
 #[cfg(feature = "keychain")]
 use openclaw_secrets::SecretString;
 use openclaw_secrets::{Environment, Redactor, Resolver};
+use openclaw_trace::Tracer;
+use openclaw_trace::export::{Exporter, Off, Settings};
 
 use crate::error::CommandError;
 use crate::pictures::PictureProtocol;
@@ -38,6 +41,9 @@ const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
 /// The highest limit of servers and tools of an editor's session, as in the configuration.
 const MAX_EDITOR_LIMIT: usize = 1_000;
+
+/// How long sending the last spans may take.
+const LAST_SPANS: Duration = Duration::from_secs(2);
 
 /// The maximum size of a secret on stdin, in bytes.
 #[cfg(feature = "keychain")]
@@ -75,6 +81,9 @@ fn identity(file: &Path) -> String {
 /// The environment of this process.
 pub(crate) struct Edge {
     pub(crate) redactor: Redactor,
+    /// Records spans; off unless a collector is named (`OTEL_EXPORTER_OTLP_ENDPOINT`).
+    pub(crate) tracer: Tracer,
+    exporter: Option<Exporter>,
     home: Option<PathBuf>,
 }
 
@@ -85,7 +94,17 @@ impl Edge {
             if address.contains("://") { address } else { format!("http://{address}") }
         });
         redactor.add_all(&addresses.flat_map(|url| url_credentials(&url)).collect::<Vec<_>>());
-        Self { redactor, home: std::env::home_dir().filter(|home| !home.as_os_str().is_empty()) }
+        let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
+        let exporter = exporter(&redactor);
+        let tracer = exporter.as_ref().map_or_else(Tracer::off, Exporter::tracer);
+        Self { redactor, tracer, exporter, home }
+    }
+
+    /// Sends the last spans, if there is a collector. Does not take long.
+    pub(crate) fn finish_traces(&self) {
+        if let Some(exporter) = &self.exporter {
+            exporter.close(LAST_SPANS);
+        }
     }
 
     pub(crate) fn environment(&self) -> Environment {
@@ -314,6 +333,23 @@ impl Edge {
 pub(crate) fn is_colourless() -> bool {
     let is_dumb = variable("TERM").is_some_and(|terminal| terminal == "dumb");
     is_dumb && variable("CLICOLOR_FORCE").is_none_or(|value| value.is_empty() || value == "0")
+}
+
+/// Returns what sends spans, if it is switched on. Problems are logged: a program must not fail
+/// because of its telemetry.
+fn exporter(redactor: &Redactor) -> Option<Exporter> {
+    let mut problems = Vec::new();
+    let settings = match Settings::from_variables(&variable, &mut problems) {
+        Ok(settings) => settings,
+        Err(Off::NotWanted) => return None,
+        Err(Off::Unusable(why)) => {
+            tracing::warn!("traces are off: {why}");
+            return None;
+        }
+    };
+    problems.iter().for_each(|problem| tracing::warn!("{problem}"));
+    redactor.add_all(&settings.secrets());
+    Some(Exporter::new(settings, redactor.clone()))
 }
 
 /// Whether terminals show UTF-8. Only a locale that says otherwise means that they do not: in

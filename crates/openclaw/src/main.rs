@@ -98,7 +98,9 @@ fn run(cli: &Cli, redactor: Redactor, output: &mut Output) -> CommandResult {
         CommandError::usage(error)
             .hint("use error, warn, info, debug, trace or off; per module: info,openclaw_mcp=debug")
     })?;
-    let result = commands::run(cli, &Edge::of_this_process(redactor), output);
+    let edge = Edge::of_this_process(redactor);
+    let result = commands::run(cli, &edge, output);
+    edge.finish_traces();
     log.finish(LAST_LINES);
     result
 }

@@ -18,6 +18,7 @@ use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::mcp::servers_settled;
 use openclaw_tools::{CallContext, CallOptions, Content, ToolSource as _, Watcher};
+use openclaw_trace::SpanContext;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
@@ -151,8 +152,8 @@ impl SessionServers {
         &self,
         name: &str,
         arguments: &RawValue,
-        session: &str,
-        watcher: &Watcher,
+        (session, watcher): (&str, &Watcher),
+        trace: Option<&SpanContext>,
     ) -> LentOutcome {
         let Some(view) = self.view() else {
             return Err("The MCP servers of this session have stopped.".to_owned());
@@ -160,6 +161,7 @@ impl SessionServers {
         let context = CallContext {
             session: Some(session),
             options: CallOptions { watcher: Some(watcher), ..CallOptions::default() },
+            trace,
             ..CallContext::by_hand("acp")
         };
         let outcome = view.call(name, arguments, &context).await;

@@ -215,6 +215,7 @@ impl Bench {
             permission: openclaw_tools::PermissionMode::Configured,
             observer: Arc::new(move |event| seen.lock().unwrap().push(event)),
             cancel: CancellationToken::new(),
+            trace: None,
         }
     }
 

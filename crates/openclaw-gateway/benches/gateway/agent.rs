@@ -128,6 +128,7 @@ fn turn(session: &str, tools: &Arc<ServerTools>) -> Turn {
         permission: openclaw_tools::PermissionMode::Configured,
         observer: Arc::new(|_: Event| {}),
         cancel: CancellationToken::new(),
+        trace: None,
     }
 }
 

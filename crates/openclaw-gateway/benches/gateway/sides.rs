@@ -74,6 +74,7 @@ fn setup(folder: &Path) -> Setup {
         pins: Some(Arc::new(Pins::load(folder.join("pins.json")).unwrap())),
         spill: Some(Arc::new(Spill::open(folder.join("spill"), SpillLimits::default()).unwrap())),
         metrics: openclaw_metrics::Metrics::off(),
+        tracer: openclaw_trace::Tracer::off(),
     };
     let folders =
         Folders { catalogue: Some(folder.join("catalogue")), logs: Some(folder.join("logs")) };

@@ -69,6 +69,7 @@ impl LentTool {
             params_json: Some(call.arguments.raw().get().to_owned()),
             timeout_ms: u64::try_from(loan.timeout.as_millis()).ok(),
             idempotency_key: Some(id.clone()),
+            traceparent: call.span.context().map(|it| it.traceparent().to_string()),
         };
         const GONE: &str = "The client that provides this tool has disconnected.";
         if !gateway.callers.tell_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {

@@ -18,6 +18,7 @@ use openclaw_tools::{
     Call, CallContext, CallOptions, Consent, Failure, Fallback, Fingerprint, NoApprover,
     PermissionMode, RefusedBy, Tool, ToolOutcome, Watcher,
 };
+use openclaw_trace::SpanContext;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
@@ -54,6 +55,8 @@ pub struct DirectCaller<'a> {
     pub decides: bool,
     /// Receives the progress of a call.
     pub watcher: Option<&'a Watcher>,
+    /// The caller's span.
+    pub trace: Option<&'a SpanContext>,
 }
 
 impl<'a> DirectCaller<'a> {
@@ -64,7 +67,8 @@ impl<'a> DirectCaller<'a> {
         };
         let options = CallOptions { watcher: self.watcher, ..options };
         let agent = Some(agent.id().as_str());
-        CallContext { agent, session: None, who: self.who, consent, options, begun: None }
+        let (who, trace) = (self.who, self.trace);
+        CallContext { agent, session: None, who, consent, options, begun: None, trace }
     }
 }
 

@@ -55,6 +55,7 @@ pub(super) async fn send(
     let service = asked.in_folder(service, params.workspace.as_deref())?;
     let answer = SendResult { run_id: id.to_owned(), status: SendStatus::Started };
     let (who, caller) = (asked.caller.name(), asked.caller.id);
+    let trace = asked.trace.clone();
     let timeout = params.timeout_ms.map(Duration::from_millis);
     let is_plain = params.suppress_command_interpretation == Some(true);
     let gateway = Arc::clone(gateway);
@@ -89,7 +90,8 @@ pub(super) async fn send(
             message.extend(files);
             let work = if is_compaction { Work::Compact } else { Work::Answer(message) };
             let agent = service;
-            turns::run(gateway, TurnRequest { run, key, agent, work, who, caller, timeout }).await;
+            let turn = TurnRequest { run, key, agent, work, who, caller, timeout, trace };
+            turns::run(gateway, turn).await;
         }
     });
     Ok(answer)

@@ -238,8 +238,9 @@ fn refused(
     }
 }
 
-fn hand<'a>(asked: &RequestContext<'_>, who: &'a str) -> DirectCaller<'a> {
-    DirectCaller { who, decides: asked.caller.decides(), watcher: None }
+fn hand<'a>(asked: &'a RequestContext<'_>, who: &'a str) -> DirectCaller<'a> {
+    let trace = asked.trace.as_ref();
+    DirectCaller { who, decides: asked.caller.decides(), watcher: None, trace }
 }
 
 pub(super) fn respond(

@@ -20,6 +20,7 @@ use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::QuestionsResult;
 use openclaw_protocol::{ErrorCode, ErrorShape, Method, Request, Response, Scope, detail, keys};
 use openclaw_sessions::SessionKey;
+use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;
 
 use crate::agents::AgentRuntime;
@@ -33,6 +34,8 @@ const MAX_SHOWN: usize = 200;
 pub(crate) struct RequestContext<'a> {
     pub(crate) gateway: &'a Arc<Gateway>,
     pub(crate) caller: &'a Arc<Connected>,
+    /// The caller's span.
+    pub(crate) trace: Option<SpanContext>,
 }
 
 impl RequestContext<'_> {

@@ -155,6 +155,7 @@ pub(super) async fn invoke(
         consent,
         options: CallOptions { unlimited: is_confirmed, ..CallOptions::default() },
         begun: None,
+        trace: asked.trace.as_ref(),
     };
     let call = Call::new(&params.name, &*arguments);
     let outcome = asked.gateway.fleet.pipeline().call(&*service.tools, call, &context).await;

@@ -85,6 +85,7 @@ impl Record {
             refused: None,
             duration,
             result_chars,
+            trace: None,
         });
     }
 }

@@ -14,6 +14,7 @@ use openclaw_protocol::socket::{Socket, SocketError};
 use openclaw_protocol::{
     ErrorShape, Event, EventReceiver, Method, Received, Shutdown, Tick, names, params_of,
 };
+use openclaw_trace::SpanContext;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::task::{AbortHandle, JoinSet, unconstrained};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
@@ -146,7 +147,7 @@ impl Connection {
 
     /// Handles a request: immediately if it is ready at the first poll, otherwise in a task.
     async fn take(&mut self, text: &str) -> Result<(), End> {
-        let Ok(Frame::Request { id, method, params }) = Frame::parse(text) else {
+        let Ok(Frame::Request { id, method, params, trace }) = Frame::parse(text) else {
             return Err(End::NoFrame);
         };
         self.check_token()?;
@@ -155,7 +156,8 @@ impl Connection {
             return Ok(self.socket.queue(text)?);
         }
         let surface = Arc::clone(&self.surface);
-        let mut answer = Box::pin(answer(surface, id.clone(), method, params, self.most));
+        let asked = Asked { id: id.clone(), method, params, trace };
+        let mut answer = Box::pin(answer(surface, asked, self.most));
         match std::future::poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
             Poll::Ready((_, text)) => self.socket.queue(text)?,
             Poll::Pending => {
@@ -243,19 +245,22 @@ impl Connection {
     }
 }
 
-/// Returns the id of the request and the text of the response. A panic in a method fails only that
-/// request.
-async fn answer(
-    surface: Arc<dyn Endpoint>,
+/// A request of the caller.
+struct Asked {
     id: String,
     method: String,
     params: Option<Box<RawValue>>,
-    most: usize,
-) -> (String, String) {
+    trace: Option<SpanContext>,
+}
+
+/// Returns the id of the request and the text of the response. A panic in a method fails only that
+/// request.
+async fn answer(surface: Arc<dyn Endpoint>, asked: Asked, most: usize) -> (String, String) {
+    let Asked { id, method, params, trace } = asked;
     let outcome = if method == Method::Connect.name() {
         Err(ErrorShape::invalid("`connect` is only valid as the first request"))
     } else {
-        let asked = AssertUnwindSafe(surface.request(&method, params)).catch_unwind();
+        let asked = AssertUnwindSafe(surface.request_in(&method, params, trace)).catch_unwind();
         asked.await.unwrap_or_else(|_| {
             tracing::error!(method, "method panicked");
             Err(ErrorShape::unavailable(format!("`{method}` failed unexpectedly")))

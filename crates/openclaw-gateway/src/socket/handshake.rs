@@ -75,7 +75,7 @@ pub(super) async fn greet(
     }
     let text = socket.message().await?;
     let (id, method, params) = match Frame::parse(text.as_str()) {
-        Ok(Frame::Request { id, method, params }) => (id, method, params),
+        Ok(Frame::Request { id, method, params, .. }) => (id, method, params),
         Ok(_) | Err(_) => return Err(Refusal::Told { code: 1008, reason: "invalid frame" }),
     };
     drop(text);

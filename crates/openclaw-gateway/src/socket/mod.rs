@@ -26,6 +26,7 @@ use openclaw_protocol::connect::{ClientInfo, Snapshot};
 use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, EventReceiver, Method};
 use openclaw_secrets::SecretString;
+use openclaw_trace::SpanContext;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -79,6 +80,16 @@ pub trait Endpoint: Send + Sync + fmt::Debug {
 
     /// Called when the caller has lost events because it reads too slowly.
     fn lost_events(&self, _events: u64) {}
+
+    /// Like [`request`](Self::request), as a part of the caller's span.
+    fn request_in<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<Box<RawValue>>,
+        _trace: Option<SpanContext>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
+        self.request(method, params)
+    }
 
     /// Subscribes to events from now on.
     fn events(&self) -> EventReceiver;

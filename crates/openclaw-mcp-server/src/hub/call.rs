@@ -91,6 +91,7 @@ impl Client {
                 ..CallOptions::default()
             },
             begun: None,
+            trace: request.trace.as_ref(),
         };
         let call = Call::new(name, arguments);
         let pipeline = tools.pipeline();

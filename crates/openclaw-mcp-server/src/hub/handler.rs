@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::completion::{CompletionError, CompletionOf};
 use openclaw_tools::{CallContext, CallOptions, Consent, RefusedBy, Relay};
+use openclaw_trace::SpanContext;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CompleteRequestParams, CompleteResult, CompletionInfo,
     CustomRequest, CustomResult, ErrorCode, GetPromptRequestParams, GetPromptResponse,
@@ -105,13 +106,25 @@ impl Handler {
         client.settled_view().await.ok_or_else(|| failed("the agent was removed"))
     }
 
+    fn meta(context: &RequestContext<RoleServer>) -> Option<RequestMeta> {
+        RequestMeta::parse(&*to_raw_value(&context.meta).ok()?)
+    }
+
+    /// The client's span: that of the message, or else that of its HTTP request.
+    fn trace(context: &RequestContext<RoleServer>) -> Option<SpanContext> {
+        let of_message = Self::meta(context).and_then(|meta| meta.trace);
+        of_message.or_else(|| {
+            let parts = context.extensions.get::<http::request::Parts>()?;
+            SpanContext::find(|name| parts.headers.get(name)?.to_str().ok())
+        })
+    }
+
     /// The parts of a request since 2026-07-28; `None` if the client is older.
     fn modern(
         context: &RequestContext<RoleServer>,
         params: &impl Serialize,
     ) -> Option<ModernRequest> {
-        let meta = to_raw_value(&context.meta).ok()?;
-        let meta = RequestMeta::parse(&meta).filter(|meta| meta.is_modern)?;
+        let meta = Self::meta(context).filter(|meta| meta.is_modern)?;
         let params = serde_json::to_value(params).unwrap_or_default();
         let members = ["inputResponses", "requestState"];
         let given = members.into_iter().filter_map(|name| Some((name, params.get(name)?)));
@@ -142,6 +155,7 @@ impl Handler {
             None => ("", None),
         };
         let relay = Relay { wraps: client.options.wrap, more, meta };
+        let trace = Self::trace(context);
         let made = CallContext {
             agent: Some(client.agent_id()),
             session: Some(scope.session()),
@@ -149,6 +163,7 @@ impl Handler {
             consent: Consent::Ask { approver: &approver, fallback: agent.fallback },
             options: CallOptions { relay: Some(relay), ..CallOptions::default() },
             begun: None,
+            trace: trace.as_ref(),
         };
         let outcome = match what {
             Wanted::Resource { server, uri } => {
@@ -258,6 +273,7 @@ impl ServerHandler for Handler {
                     arguments: to_raw_value(&arguments).map_err(|it| failed(it.to_string()))?,
                     progress: progress.and_then(|token| serde_json::to_string(&token).ok()),
                     modern,
+                    trace: Self::trace(&context),
                 };
                 Ok(Running::start(&client, request, abilities))
             }

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 
+use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -90,12 +91,14 @@ pub(super) struct CallRequest {
     pub(super) progress: Option<String>,
     /// What the client sends with each request since 2026-07-28; `None` if it is older.
     pub(super) modern: Option<ModernRequest>,
+    /// The client's span.
+    pub(super) trace: Option<SpanContext>,
 }
 
 /// The parts of a request of 2026-07-28 besides its name and arguments.
 #[derive(Debug, Default)]
 pub(super) struct ModernRequest {
-    /// The members of `_meta` without braces and progress token.
+    /// The members of `_meta` without braces, progress token and span.
     pub(super) meta: String,
     /// `inputResponses` and `requestState` as members without braces.
     pub(super) more: String,
@@ -135,7 +138,8 @@ impl CallLine<'_> {
             }),
         };
         let name = self.params.name.0.clone().into_owned();
-        Some(CallRequest { name, arguments, progress: meta.progress, modern })
+        let (progress, trace) = (meta.progress, meta.trace);
+        Some(CallRequest { name, arguments, progress, modern, trace })
     }
 
     fn responses(&self) -> Option<BTreeMap<String, Value>> {
@@ -161,8 +165,10 @@ impl CallLine<'_> {
 pub(super) struct RequestMeta {
     /// Whether it replaces the handshake, as since 2026-07-28.
     pub(super) is_modern: bool,
-    /// Its members without braces and progress token.
+    /// Its members without braces, progress token and span.
     pub(super) members: String,
+    /// The client's span.
+    pub(super) trace: Option<SpanContext>,
     /// The token of progress notifications, as JSON.
     pub(super) progress: Option<String>,
     /// What the client can be asked for.
@@ -176,18 +182,26 @@ impl RequestMeta {
         let mut members: BTreeMap<Cow<'_, str>, &RawValue> =
             serde_json::from_str(meta.get()).ok()?;
         let progress = members.remove(PROGRESS_KEY).map(|token| token.get().to_owned());
+        // Removed also if it is invalid: a server gets that of the call here.
+        let mut part = |name: &str| {
+            let value = members.remove(name)?;
+            serde_json::from_str::<Words<'_>>(value.get()).ok().map(|Words(text)| text)
+        };
+        let [parent, state, baggage] = [TRACEPARENT, TRACESTATE, BAGGAGE].map(&mut part);
+        let trace = parent.and_then(|parent| SpanContext::parse(&parent));
+        let trace = trace.map(|it| it.carrying(state.as_deref(), baggage.as_deref()));
         let version = members.get(VERSION_KEY).map(|it| it.get().trim_matches('"'));
         let capabilities = members.get(CAPABILITIES_KEY).map(|it| serde_json::from_str(it.get()));
         let is_modern = version.is_some_and(|version| version >= MODERN)
             && matches!(capabilities, Some(Ok(Value::Object(_))));
         if !is_modern {
-            return Some(Self { progress, ..Self::default() });
+            return Some(Self { progress, trace, ..Self::default() });
         }
         let abilities = capabilities.and_then(Result::ok).map(|it| Abilities::of(&it));
         let text = serde_json::to_string(&members).ok()?;
         let members = text.strip_prefix('{')?.strip_suffix('}')?.to_owned();
         let abilities = abilities.unwrap_or_default();
-        Some(Self { is_modern, members, progress, abilities })
+        Some(Self { is_modern, members, trace, progress, abilities })
     }
 }
 
@@ -264,6 +278,24 @@ mod tests {
         assert_eq!((call.name.as_str(), call.arguments.get()), ("a\n", "{}"));
         assert_eq!(call.progress.as_deref(), Some("\"t\""));
         assert!(call.modern.is_none());
+    }
+
+    #[test]
+    fn the_span_of_a_call_is_read_and_not_passed_on_as_it_is() {
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+        for meta in [json!({}), json!({ VERSION_KEY: MODERN, CAPABILITIES_KEY: {} })] {
+            let mut meta = meta;
+            meta["traceparent"] = json!(parent);
+            meta["tracestate"] = json!("a=b");
+            meta["baggage"] = json!(7);
+            let call = request(&json!({ "name": "a", "_meta": meta }));
+            let trace = call.trace.unwrap();
+            assert_eq!(trace.traceparent().to_string(), parent);
+            assert_eq!((trace.state(), trace.baggage()), (Some("a=b"), None));
+            assert!(!call.modern.unwrap_or_default().meta.contains("trace"));
+        }
+        let call = request(&json!({ "name": "a", "_meta": { "traceparent": "x" } }));
+        assert!(call.trace.is_none());
     }
 
     #[test]

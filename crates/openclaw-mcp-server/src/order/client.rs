@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures_util::future::BoxFuture;
+use openclaw_trace::SpanContext;
 use rmcp::model::InputRequest;
 use rmcp::service::{Peer, RequestContext, RoleServer};
 use rmcp::task_manager::TaskContext;
@@ -19,6 +20,13 @@ pub(super) struct Caller {
     pub(super) answers: Arc<dyn Answers>,
     /// Whether it knows links to resources (2025-06-18).
     pub(super) takes_links: bool,
+    /// Its span.
+    pub(super) trace: Option<SpanContext>,
+}
+
+/// The span of the client of a request.
+pub(super) fn trace(context: &RequestContext<RoleServer>) -> Option<SpanContext> {
+    SpanContext::find(|name| context.meta.get(name)?.as_str())
 }
 
 /// What the client of a request can be asked for.

@@ -17,6 +17,7 @@ use std::time::Duration;
 
 use openclaw_protocol::chat::{MAX_MESSAGE, MESSAGE_TOO_LONG};
 use openclaw_protocol::{Connect, Surface};
+use openclaw_trace::{Kind, Span, SpanContext};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, ProtocolVersion,
     ResourceContents, Tool, ToolAnnotations,
@@ -34,7 +35,7 @@ use crate::hub::answers::Answers;
 use crate::media::{Address, Fetcher, FileArgument};
 use crate::schema;
 use crate::server::{Options, failure};
-use client::{Caller, RequestedClient, abilities};
+use client::{Caller, RequestedClient, abilities, trace};
 pub(crate) use parked::ParkedRuns;
 use progress::Progress;
 pub(crate) use result::MediaEntry;
@@ -213,7 +214,7 @@ impl Orders {
         }
         let client = RequestedClient { abilities: abilities(&context), peer: context.peer.clone() };
         let takes_links = is_since(ProtocolVersion::V_2025_06_18);
-        let caller = Caller { answers: Arc::new(client), takes_links };
+        let caller = Caller { answers: Arc::new(client), takes_links, trace: trace(&context) };
         let progress = Progress::of_request(&context);
         self.run(arguments, &progress, &context.ct, caller).await.into()
     }
@@ -265,8 +266,24 @@ impl Orders {
         };
         // Before the first await: messages of one conversation are sent in the order of the calls.
         let lane = self.lane(&session);
-        let run = Run { orders: self, progress, cancelled, caller, session, agent, deadline };
+        let span = self.span(&session, caller.trace.as_ref());
+        let run = Run { orders: self, progress, cancelled, caller, session, agent, deadline, span };
         Ok(run.start(lane, message, attachments).await)
+    }
+
+    /// Starts the span of a message, in the semantic conventions for MCP.
+    fn span(&self, session: &str, parent: Option<&SpanContext>) -> Span {
+        const METHOD: &str = "tools/call";
+        let span = self.options.tracer.start(METHOD, Kind::Server, parent);
+        if span.is_recorded() {
+            span.rename(format!("{METHOD} {NAME}"), Kind::Server);
+            span.set("mcp.method.name", METHOD);
+            span.set("gen_ai.operation.name", "execute_tool");
+            span.set("gen_ai.tool.name", NAME);
+            span.set("network.transport", "pipe");
+            span.set_text("gen_ai.conversation.id", session);
+        }
+        span
     }
 
     /// Joins the queue of a conversation.

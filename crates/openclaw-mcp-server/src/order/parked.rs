@@ -11,7 +11,7 @@ use serde_json::Value;
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Caller, abilities};
+use super::client::{Caller, abilities, trace};
 use super::progress::Progress;
 use super::{Arguments, Orders};
 use crate::hub::answers::{Answer, CallEvent, Question, ReplyingTask};
@@ -43,7 +43,7 @@ impl ParkedRuns {
         self.abandon();
         let (sender, events) = mpsc::channel(1);
         let answers = Arc::new(ReplyingTask { abilities: abilities(context), events: sender });
-        let caller = Caller { answers, takes_links: true };
+        let caller = Caller { answers, takes_links: true, trace: trace(context) };
         let progress = Arc::new(Progress::of_request(context));
         let cancelled = CancellationToken::new();
         let (orders, told, stop) = (Arc::clone(orders), Arc::clone(&progress), cancelled.clone());

@@ -9,7 +9,8 @@ use openclaw_protocol::chat::{
     AbortParams, Attachment, HistoryParams, SendParams, SendResult, SendStatus,
 };
 use openclaw_protocol::mcp::servers_settled;
-use openclaw_protocol::{EventReceiver, Received, RequestError, Surface, ask, keys, rpc};
+use openclaw_protocol::{EventReceiver, Received, RequestError, Surface, ask, ask_in, keys, rpc};
+use openclaw_trace::Span;
 use rmcp::model::CallToolResult;
 use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -45,6 +46,8 @@ pub(super) struct Run<'a> {
     pub(super) session: String,
     pub(super) agent: Option<String>,
     pub(super) deadline: Instant,
+    /// Ends with the run.
+    pub(super) span: Span,
 }
 
 impl Run<'_> {
@@ -73,6 +76,9 @@ impl Run<'_> {
             },
         };
         let status = end.status.name();
+        if end.status != Status::Completed {
+            self.span.fail(status, "");
+        }
         tracing::info!(session = %self.session, %run, status, "run ended");
         let output = Output {
             text: answer.finish(&end.text()),
@@ -133,7 +139,8 @@ impl Run<'_> {
             idempotency_key: run.to_owned(),
             ..SendParams::default()
         };
-        let answered = timeout(SHORT, ask::<rpc::ChatSend>(&*surface, sent.clone())).await;
+        let sending = ask_in::<rpc::ChatSend>(&*surface, sent.clone(), self.span.context());
+        let answered = timeout(SHORT, sending).await;
         let answered = answered.map_err(|_| "the gateway did not respond in time".to_owned())?;
         answered.map_err(|error| error.to_string())?;
         tracing::info!(session = %self.session, %run, "message sent");

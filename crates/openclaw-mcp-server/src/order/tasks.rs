@@ -13,7 +13,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Caller, TaskClient, abilities};
+use super::client::{Caller, TaskClient, abilities, trace};
 use super::progress::Progress;
 use super::{Arguments, Orders, ParkedRuns, parse};
 use crate::server::failure;
@@ -57,12 +57,13 @@ impl OrderTasks {
         let cancelled = CancellationToken::new();
         let ttl = u64::try_from(kept.as_millis()).unwrap_or(u64::MAX);
         let (abilities, is_asked) = (abilities(&context), watch::Sender::new(false));
+        let trace = trace(&context);
         let mut asked = is_asked.subscribe();
         let task = self.manager.spawn(TaskOptions::new().with_ttl_ms(ttl), |task| {
             let (orders, cancelled) = (Arc::clone(orders), cancelled.clone());
             let next = AtomicU64::new(0);
             let client = TaskClient { abilities, task: task.clone(), is_asked, next };
-            let caller = Caller { answers: Arc::new(client), takes_links: true };
+            let caller = Caller { answers: Arc::new(client), takes_links: true, trace };
             Box::pin(async move {
                 let progress = Progress::of_task(task.clone());
                 let mut running =

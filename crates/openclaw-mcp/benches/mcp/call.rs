@@ -2,12 +2,13 @@
 //! compared with a bare `rmcp` client.
 
 use std::hint::black_box;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use openclaw_content::Source;
 use openclaw_mcp::call::results::{ResultLimits, outcome};
 use openclaw_mcp::wire::json::Json;
+use openclaw_trace::{Sampler, Sink, SpanRecord, Tracer};
 use serde_json::{Value, json};
 
 use crate::measure::{
@@ -71,6 +72,52 @@ pub(crate) fn run() {
         runtime.block_on(compare(&kind));
     }
     syscalls::report();
+    heading("traces off");
+    runtime.block_on(compare_traced());
+}
+
+/// Takes spans as the exporter does, without sending them.
+#[derive(Debug, Default)]
+struct Taken(Mutex<Vec<SpanRecord>>);
+
+impl Sink for Taken {
+    fn end(&self, span: SpanRecord) {
+        let mut taken = self.0.lock().unwrap();
+        if taken.len() == 512 {
+            taken.clear();
+        }
+        taken.push(span);
+    }
+}
+
+/// Compares calls of which one in a hundred is recorded with calls without traces.
+async fn compare_traced() {
+    const CALLS: usize = 3_000;
+    const MOST: Budget = Budget::at_most(1.1);
+    let arguments = Arguments::new(&json!({ "text": "x".repeat(16) }));
+    let (raw, name, server) = (&*arguments.raw, "mcp_x_echo", usual());
+    let sampler = Sampler { follows_parent: true, ratio: 0.01 };
+    let tracer = Tracer::new(Arc::new(Taken::default()), sampler, None);
+    let off = Bridge::open(local_entry(&server)).await;
+    let traced = Bridge::open_with(local_entry(&server), tracer).await;
+    for side in [&off, &traced] {
+        side.approve(name, raw).await;
+    }
+    let mut best = [f64::MAX; 4];
+    for _ in 0..ROUNDS {
+        let round = [
+            median(CALLS, || traced.call(name, raw)).await,
+            median(CALLS, || off.call(name, raw)).await,
+            cpu(CALLS, || traced.call(name, raw)).await,
+            cpu(CALLS, || off.call(name, raw)).await,
+        ];
+        keep_best(&mut best, round);
+    }
+    let [p50, p50_off, used, used_off] = best;
+    line("16 bytes, p50, traces sampled at 1 %", "µs", p50, p50_off, MOST);
+    line("16 bytes, CPU, traces sampled at 1 %", "µs", used, used_off, MOST);
+    off.fleet.stop().await;
+    traced.fleet.stop().await;
 }
 
 async fn compare(kind: &Kind) {

@@ -28,6 +28,7 @@ use openclaw_tools::{
     Approval, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Consent, Fallback, Grant,
     NoApprover,
 };
+use openclaw_trace::Tracer;
 use rmcp::RoleClient;
 use rmcp::model::{
     CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
@@ -112,20 +113,26 @@ pub(crate) struct Bridge {
 
 impl Bridge {
     pub(crate) async fn open(entry: Value) -> Self {
-        Self::open_with(entry, Metrics::off()).await
+        Self::open_with(entry, Metrics::off(), Tracer::off()).await
     }
 
     /// Like [`open`](Self::open), but everything is counted.
     pub(crate) async fn open_counted(entry: Value) -> Self {
-        Self::open_with(entry, Metrics::on(openclaw_secrets::Redactor::new())).await
+        let metrics = Metrics::on(openclaw_secrets::Redactor::new());
+        Self::open_with(entry, metrics, Tracer::off()).await
     }
 
-    async fn open_with(entry: Value, metrics: Metrics) -> Self {
+    /// With spans.
+    pub(crate) async fn open_traced(entry: Value, tracer: Tracer) -> Self {
+        Self::open_with(entry, Metrics::off(), tracer).await
+    }
+
+    async fn open_with(entry: Value, metrics: Metrics, tracer: Tracer) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let audit = folder.path().join("audit");
         let audit = Audit::to_file(audit, AuditOptions::default()).unwrap();
         let pins = Some(Arc::new(Pins::load(folder.path().join("pins")).unwrap()));
-        let services = CallServices { audit, pins, metrics, ..CallServices::none() };
+        let services = CallServices { audit, pins, metrics, tracer, ..CallServices::none() };
         let setup = setup(services, Folders::default());
         let fleet = Fleet::start(&config(&json!({ "x": entry })), setup);
         fleet.tried().await;
@@ -186,12 +193,16 @@ impl Lane {
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> usize {
-        lane_call(&self.lane, ToolCall { tool, arguments, meta: "", more: "", headers: &[] }).await
+        lane_call(
+            &self.lane,
+            ToolCall { tool, arguments, meta: "", more: "", headers: &[], trace: None },
+        )
+        .await
     }
 
     /// Returns the server's response.
     pub(crate) async fn answer(&self, tool: &str, arguments: &RawValue) -> Json {
-        let call = ToolCall { tool, arguments, meta: "", more: "", headers: &[] };
+        let call = ToolCall { tool, arguments, meta: "", more: "", headers: &[], trace: None };
         self.lane.call_tool(call, LIMITS).await.unwrap()
     }
 }

@@ -14,12 +14,14 @@ use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
     CallOptions, Executed, Failure, Pipeline, Relay, Tool as _, ToolCall, ToolOutcome,
 };
+use openclaw_trace::{Span, Tracer};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
 
 use crate::call::output_schema;
 use crate::call::results::{self, Origin, ReplyKind, ResultLimits};
 use crate::call::spill::Spill;
+use crate::connection::Connection;
 use crate::connection::client::Changes;
 use crate::connection::era::Era;
 use crate::fleet::catalogue::CatalogueTool;
@@ -55,17 +57,26 @@ pub struct CallServices {
     pub pins: Option<Arc<Pins>>,
     /// Where calls and servers are counted.
     pub metrics: Metrics,
+    /// Records the spans of calls.
+    pub tracer: Tracer,
 }
 
 impl CallServices {
-    /// No audit log, no storage, no approvals, no metrics.
+    /// No audit log, no storage, no approvals, no metrics, no spans.
     pub fn none() -> Self {
-        Self { audit: Audit::none(), spill: None, pins: None, metrics: Metrics::off() }
+        Self {
+            audit: Audit::none(),
+            spill: None,
+            pins: None,
+            metrics: Metrics::off(),
+            tracer: Tracer::off(),
+        }
     }
 
-    /// Returns a pipeline that logs and counts calls.
+    /// Returns the pipeline of the calls that use these services.
     pub(crate) fn pipeline(&self) -> Pipeline {
-        Pipeline::new(self.audit.clone()).counted_in(self.metrics.clone())
+        let pipeline = Pipeline::new(self.audit.clone());
+        pipeline.counted_in(self.metrics.clone()).traced(self.tracer.clone())
     }
 
     /// Waits until approvals and the audit log are written, with a timeout in case the disk hangs.
@@ -127,15 +138,18 @@ pub(crate) fn call<'a>(
         let (name, headers) = (&tool.listed.name, tool.headers());
         let (limits, watcher) = (limits(call.options, member), call.options.watcher);
         let connection = live.connection();
+        let trace = call.span.context();
+        describe(call.span, connection);
         let _at_work = connection.client().working_for(call.agent, call.session);
         let arguments = call.arguments.raw();
         let is_task =
             tool.listed.task_support == TaskSupport::Required && connection.era() == Era::Legacy;
         let result = if is_task {
-            Box::pin(connection.call_as_task(name, arguments, headers, limits, watcher)).await
+            Box::pin(connection.call_as_task(name, arguments, headers, limits, watcher, trace))
+                .await
         } else {
-            let relay = call.options.relay;
-            connection.call_tool_watched(name, arguments, headers, limits, watcher, relay).await
+            let options = call.options;
+            connection.call_tool_watched(name, arguments, headers, limits, options, trace).await
         };
         let duration = started.elapsed();
         let outcome = match result {
@@ -165,6 +179,23 @@ pub(crate) fn call<'a>(
         server.stats.record(duration, outcome.is_error);
         Executed::Done(outcome)
     }
+}
+
+/// Adds the connection to the span of a call, in the semantic conventions for MCP.
+pub(crate) fn describe(span: &Span, connection: &Connection) {
+    if !span.is_recorded() {
+        return;
+    }
+    let is_remote = connection.flavour().is_some();
+    span.set("network.transport", if is_remote { "tcp" } else { "pipe" });
+    if is_remote {
+        span.set("network.protocol.name", "http");
+    }
+    span.set_text(
+        "mcp.protocol.version",
+        connection.about().version.as_deref().unwrap_or_default(),
+    );
+    span.set_text("mcp.session.id", connection.session_id().as_deref().unwrap_or_default());
 }
 
 /// Waits for the turn of this call and for a connection to the server.

@@ -414,8 +414,9 @@ async fn ask(
         Kind::Resource => skills::skill_of(server, connection, what, limits).await,
         Kind::Prompt => None,
     };
-    let relay = call.options.relay;
-    let answer = connection.relay_request(kind.method(), params, limits, relay).await;
+    let (relay, trace) = (call.options.relay, call.span.context());
+    bridge::describe(call.span, connection);
+    let answer = connection.relay_request(kind.method(), params, limits, relay, trace).await;
     let duration = started.elapsed();
     let limits = bridge::result_limits(call.options, member);
     let outcome = match answer {

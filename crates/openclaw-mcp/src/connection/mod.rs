@@ -13,6 +13,7 @@ pub mod remote;
 mod service;
 mod tasks;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,7 +22,8 @@ use memchr::memmem::Finder;
 use openclaw_config::LogLevel;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_oauth::grant::Grant;
-use openclaw_tools::Relay;
+use openclaw_tools::{CallOptions, Relay};
+use openclaw_trace::SpanContext;
 use rmcp::RoleClient;
 use rmcp::model::{ProtocolVersion, ServerPeerInfo};
 use rmcp::service::{Peer, RunningService};
@@ -207,11 +209,13 @@ impl Connection {
         headers: &[ParamHeader],
         limits: Limits,
     ) -> Result<Json, CallError> {
-        self.call_tool_watched(tool, arguments, headers, limits, None, None).await
+        let options = CallOptions::default();
+        self.call_tool_watched(tool, arguments, headers, limits, options, None).await
     }
 
-    /// Like [`call_tool`](Self::call_tool), but reports progress to `watcher`. For a relay whose
-    /// client answers requests for input itself, such a request is the result.
+    /// Like [`call_tool`](Self::call_tool), with the watcher and the relay of these options, and a
+    /// span. For a relay whose client answers requests for input itself, such a request is the
+    /// result.
     ///
     /// # Errors
     /// If the server responds with an error, the call times out, or the connection fails.
@@ -221,13 +225,14 @@ impl Connection {
         arguments: &'a RawValue,
         headers: &'a [ParamHeader],
         limits: Limits,
-        watcher: Option<&'a Watcher>,
-        relay: Option<Relay<'a>>,
+        options: CallOptions<'a>,
+        trace: Option<&'a SpanContext>,
     ) -> impl Future<Output = Result<Json, CallError>> + Send + 'a {
+        let CallOptions { watcher, relay, .. } = options;
         let own = self.meta.as_ref().map_or("", |meta| &meta.members);
         let theirs = self.relayed_meta(relay);
         let (meta, more) = theirs.unwrap_or((own, ""));
-        let call = ToolCall { tool, arguments, meta, more, headers };
+        let call = ToolCall { tool, arguments, meta, more, headers, trace };
         // Not an `async fn`, which would hold its arguments twice.
         async move {
             let started = Instant::now();
@@ -269,7 +274,19 @@ impl Connection {
         params: BTreeMap<&str, Box<RawValue>>,
         limits: Limits,
     ) -> Result<Json, CallError> {
-        let mut result = self.lane.request(method, &self.with_meta(params.clone()), limits).await?;
+        self.traced_request(method, params, limits, None).await
+    }
+
+    /// Like [`request`](Self::request), as a part of a span.
+    async fn traced_request(
+        &self,
+        method: &str,
+        params: BTreeMap<&str, Box<RawValue>>,
+        limits: Limits,
+        trace: Option<&SpanContext>,
+    ) -> Result<Json, CallError> {
+        let with_meta = |params| self.with_meta_and(params, trace);
+        let mut result = self.lane.request(method, &with_meta(params.clone()), limits).await?;
         for _ in 0..MAX_ROUNDS {
             let Some(answers) = self.answers(&result).await? else { return Ok(result) };
             let mut params = params.clone();
@@ -277,7 +294,7 @@ impl Connection {
             if let Some(state) = answers.state {
                 params.insert("requestState", state);
             }
-            result = self.lane.request(method, &self.with_meta(params), limits).await?;
+            result = self.lane.request(method, &with_meta(params), limits).await?;
         }
         self.complete(result)
     }
@@ -299,10 +316,12 @@ impl Connection {
         params: BTreeMap<&str, Box<RawValue>>,
         limits: Limits,
         relay: Option<Relay<'_>>,
+        trace: Option<&SpanContext>,
     ) -> Result<Json, CallError> {
         let Some((meta, more)) = self.relayed_meta(relay) else {
-            return self.request(method, params, limits).await;
+            return self.traced_request(method, params, limits, trace).await;
         };
+        let meta = &with_trace(meta, trace);
         let mut json = serde_json::to_string(&params).unwrap_or_default();
         // The parameters are never empty.
         json.truncate(json.len().saturating_sub(1));
@@ -314,9 +333,19 @@ impl Connection {
         self.lane.request(method, &params, limits).await
     }
 
-    fn with_meta(&self, mut params: BTreeMap<&str, Box<RawValue>>) -> Box<RawValue> {
-        if let Some(meta) = &self.meta {
-            params.insert("_meta", to_raw_value(&meta.object).unwrap_or_default());
+    fn with_meta(&self, params: BTreeMap<&str, Box<RawValue>>) -> Box<RawValue> {
+        self.with_meta_and(params, None)
+    }
+
+    fn with_meta_and(
+        &self,
+        mut params: BTreeMap<&str, Box<RawValue>>,
+        trace: Option<&SpanContext>,
+    ) -> Box<RawValue> {
+        if self.meta.is_some() || trace.is_some() {
+            let own = self.meta.as_ref().map_or("", |meta| &meta.members);
+            let meta = format!("{{{}}}", with_trace(own, trace));
+            params.insert("_meta", RawValue::from_string(meta).unwrap_or_default());
         }
         to_raw_value(&params).unwrap_or_default()
     }
@@ -420,6 +449,17 @@ impl Connection {
             RemoteEnd::Remote { .. } => {}
         }
     }
+}
+
+/// Adds a span to the members of `_meta`.
+fn with_trace<'a>(members: &'a str, trace: Option<&SpanContext>) -> Cow<'a, str> {
+    let Some(trace) = trace else { return Cow::Borrowed(members) };
+    let mut all = members.as_bytes().to_vec();
+    if !all.is_empty() {
+        all.push(b',');
+    }
+    trace.write_members(&mut all);
+    String::from_utf8(all).map_or(Cow::Borrowed(members), Cow::Owned)
 }
 
 impl From<&ServerPeerInfo> for ServerSelfInfo {

@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_trace::SpanContext;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -153,11 +154,12 @@ impl Connection {
         headers: &[ParamHeader],
         limits: Limits,
         watcher: Option<&Watcher>,
+        trace: Option<&SpanContext>,
     ) -> Result<Json, CallError> {
         let started = Instant::now();
         let kept = (limits.cap + KEPT).as_millis();
         let more = format!(r#""task":{{"ttl":{kept}}}"#);
-        let call = ToolCall { tool, arguments, meta: "", more: &more, headers };
+        let call = ToolCall { tool, arguments, meta: "", more: &more, headers, trace };
         let created = self.lane.call_tool_watched(call, limits, watcher).await?;
         match serde_json::from_str::<Created>(created.get()) {
             Ok(Created { task }) => {

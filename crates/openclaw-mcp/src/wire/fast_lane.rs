@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use openclaw_oauth::grant::Grant;
 use openclaw_secrets::Redactor;
+use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -56,6 +57,8 @@ pub struct ToolCall<'a> {
     pub more: &'a str,
     /// Arguments that are also sent as headers (HTTP, since 2026-07-28).
     pub headers: &'a [ParamHeader],
+    /// The span of the call, sent in `_meta`.
+    pub trace: Option<&'a SpanContext>,
 }
 
 /// The lane for calls. Clones share the connection.

@@ -35,6 +35,10 @@ pub(super) fn tool_call(out: &mut Vec<u8>, id: u64, call: &ToolCall<'_>) {
     if !call.meta.is_empty() {
         out.push(b',');
     }
+    if let Some(trace) = call.trace {
+        trace.write_members(out);
+        out.push(b',');
+    }
     out.extend_from_slice(br#""progressToken":"#);
     out.extend_from_slice(Decimal::default().of(id).as_bytes());
     out.extend_from_slice(b"}}}");
@@ -61,19 +65,24 @@ fn on_one_line(out: &mut Vec<u8>, json: &str) {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_trace::SpanContext;
     use serde_json::json;
 
     use super::*;
 
+    const TRACEPARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+
     #[test]
     fn a_call_contains_all_of_its_parts_on_one_line() {
         let arguments = RawValue::from_string("{\n \"a\": 1\r\n}".to_owned()).unwrap();
+        let trace = SpanContext::parse(TRACEPARENT);
         let call = ToolCall {
             tool: "say \"hi\"",
             arguments: &arguments,
-            meta: r#""trace":"x""#,
+            meta: r#""other":"x""#,
             more: "\"requestState\":\n\"s\"",
             headers: &[],
+            trace: trace.as_ref(),
         };
         let mut out = Vec::new();
         tool_call(&mut out, 7, &call);
@@ -83,7 +92,7 @@ mod tests {
             "jsonrpc": "2.0", "id": 7, "method": "tools/call",
             "params": {
                 "name": "say \"hi\"", "arguments": { "a": 1 }, "requestState": "s",
-                "_meta": { "trace": "x", "progressToken": 7 },
+                "_meta": { "other": "x", "traceparent": TRACEPARENT, "progressToken": 7 },
             },
         });
         assert_eq!(message, expected);

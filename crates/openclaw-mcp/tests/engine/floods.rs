@@ -78,8 +78,14 @@ impl Flooded {
 
     async fn echo(&self) -> Result<Json, CallError> {
         let arguments = RawValue::from_string(r#"{"text":"hello"}"#.to_owned()).unwrap();
-        let call =
-            ToolCall { tool: "echo", arguments: &arguments, meta: "", more: "", headers: &[] };
+        let call = ToolCall {
+            tool: "echo",
+            arguments: &arguments,
+            meta: "",
+            more: "",
+            headers: &[],
+            trace: None,
+        };
         tokio::time::timeout(SOON, self.fast.call_tool(call, PATIENT)).await.unwrap()
     }
 

@@ -44,6 +44,7 @@ async fn marked_arguments_are_also_sent_as_headers() {
         meta: MODERN_META,
         more: "",
         headers: &headers,
+        trace: None,
     };
     connection.lane().call_tool(call, LIMITS).await.unwrap();
     let ended = connection.close().await;

@@ -93,7 +93,7 @@ async fn shake_hands(socket: &mut Socket, options: &Options) -> Result<HelloOk, 
 
 fn connect(params: &impl Serialize) -> Result<String, ConnectError> {
     let text = serde_json::value::to_raw_value(params)
-        .and_then(|params| frame::request(CONNECT_ID, Method::Connect.name(), Some(&params)));
+        .and_then(|params| frame::request(CONNECT_ID, Method::Connect.name(), Some(&params), None));
     text.map_err(|error| ConnectError::NoGateway(error.to_string()))
 }
 

@@ -21,6 +21,7 @@ use crate::frame;
 use crate::method::{Method, Request, Response};
 use crate::surface::{RequestError, Surface};
 use openclaw_secrets::SecretString;
+use openclaw_trace::SpanContext;
 
 /// Id of cancel requests, whose responses are ignored.
 const CANCEL_ID: &str = "cancel";
@@ -171,9 +172,19 @@ impl Client {
         method: &str,
         params: Option<Box<RawValue>>,
     ) -> Result<Box<RawValue>, ErrorShape> {
+        self.request_in(method, params, None).await
+    }
+
+    /// Like [`request`](Self::request), as a part of a span.
+    async fn request_in(
+        &self,
+        method: &str,
+        params: Option<Box<RawValue>>,
+        trace: Option<&SpanContext>,
+    ) -> Result<Box<RawValue>, ErrorShape> {
         let waiting = self.pending.open()?;
         let cancel = OnDrop::new(self, waiting.id());
-        let text = frame::request(waiting.id(), method, params.as_deref())
+        let text = frame::request(waiting.id(), method, params.as_deref(), trace)
             .map_err(|error| ErrorShape::invalid(error.to_string()))?;
         let limit = self.hello.policy.max_payload;
         if text.len() as u64 > limit {
@@ -218,7 +229,7 @@ impl Drop for OnDrop<'_> {
         let Some(id) = self.id.take() else { return };
         let params = serde_json::value::to_raw_value(&CancelParams { id });
         let text = params.and_then(|params| {
-            frame::request(CANCEL_ID, Method::RequestCancel.name(), Some(&params))
+            frame::request(CANCEL_ID, Method::RequestCancel.name(), Some(&params), None)
         });
         if let Ok(text) = text {
             // A full outbox means that the gateway does not read: the request ends with the
@@ -230,12 +241,20 @@ impl Drop for OnDrop<'_> {
 
 impl Surface for Client {
     fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
+        self.call_in(request, None)
+    }
+
+    fn call_in(
+        &self,
+        request: Request,
+        trace: Option<SpanContext>,
+    ) -> BoxFuture<'_, Result<Response, RequestError>> {
         Box::pin(async move {
             let method = request.method();
             let params =
                 request.params().map_err(|error| RequestError::Params { method, error })?;
             drop(request);
-            let result = self.request(method.name(), Some(params)).await?;
+            let result = self.request_in(method.name(), Some(params), trace.as_ref()).await?;
             Response::read(method, &result).map_err(|error| RequestError::Answer { method, error })
         })
     }

@@ -13,6 +13,7 @@ pub use gateway_schema::GatewaySchema;
 pub use oauth::{
     AuthorizationPeer, FastMcpOAuth, OidcOptions, OidcProvider, ProtectedOptions, ProtectedServer,
 };
+use running::Probe;
 pub use running::RunningPeer;
 
 /// How the server made with `FastMCP` is served over HTTP.
@@ -171,6 +172,17 @@ impl Peers {
             FastMcp::Sse => "sse",
         };
         RunningPeer::start(self.fastmcp_as(mode), "")
+    }
+
+    /// Our script `peers/otlp_collector.py`, which decodes traces with the types of the OpenTelemetry
+    /// project and writes them to a file, one request per line.
+    ///
+    /// # Panics
+    /// If `opentelemetry-proto` is not installed or the server does not start.
+    pub fn otlp_collector(&self, file: &Path) -> RunningPeer {
+        let script = kit().join("peers/otlp_collector.py");
+        let args = [&*script.to_string_lossy(), &*file.to_string_lossy()];
+        RunningPeer::start_with(self.python("python", &args), "", Probe::Get("/"))
     }
 
     /// Returns the path of the published schema of gateway protocol 4.

@@ -1,8 +1,10 @@
 //! One line of the audit log.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant, SystemTime};
 
 use openclaw_secrets::Redactor;
+use openclaw_trace::{SpanId, TraceId};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -81,6 +83,8 @@ pub struct CallRecord<'a> {
     pub duration: Duration,
     /// Number of characters of text in the result.
     pub result_chars: usize,
+    /// The trace of the call and its span in it, if there is one.
+    pub trace: Option<(TraceId, SpanId)>,
 }
 
 /// Arguments in a form that may be logged.
@@ -123,6 +127,10 @@ impl CallRecord<'_> {
         }
         line.push_str(",\"resultChars\":");
         line.push_str(Decimal::default().of(self.result_chars as u64));
+        if let Some((trace, span)) = self.trace {
+            // Writing to a string cannot fail.
+            let _ = write!(line, ",\"traceId\":\"{trace}\",\"spanId\":\"{span}\"");
+        }
         line.push_str("}\n");
     }
 }

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use openclaw_trace::{SpanId, TraceId};
+
 use super::entry::{AuditOutcome, CallRecord};
 use crate::outcome::RefusedBy;
 
@@ -19,6 +21,7 @@ pub(super) struct Packed {
     refused: Option<RefusedBy>,
     duration: Duration,
     result_chars: usize,
+    trace: Option<(TraceId, SpanId)>,
 }
 
 /// Who, agent, session, source, server, tool, raw tool, arguments.
@@ -56,6 +59,7 @@ impl Packed {
             refused: call.refused,
             duration: call.duration,
             result_chars: call.result_chars,
+            trace: call.trace,
         }
     }
 
@@ -81,6 +85,7 @@ impl Packed {
             refused: self.refused,
             duration: self.duration,
             result_chars: self.result_chars,
+            trace: self.trace,
         }
     }
 }
@@ -105,6 +110,7 @@ mod tests {
             refused: Some(RefusedBy::Limit),
             duration: Duration::from_nanos(7),
             result_chars: 9,
+            trace: TraceId::parse(&"1".repeat(32)).zip(SpanId::parse(&"2".repeat(16))),
         };
         let packed = Packed::of(&call);
         assert_eq!(format!("{:?}", packed.record()), format!("{call:?}"));

@@ -24,6 +24,7 @@ fn call(arguments: &RawValue) -> CallRecord<'_> {
         refused: None,
         duration: Duration::from_micros(1_500),
         result_chars: 12,
+        trace: None,
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use openclaw_trace::SpanContext;
+
 use super::arguments::Given;
 use crate::approval::{Approver, Fallback, Fingerprint, PermissionMode};
 use crate::progress::Watcher;
@@ -38,6 +40,8 @@ pub struct CallContext<'a> {
     pub options: CallOptions<'a>,
     /// Set when the call is executed, for a caller that may drop it.
     pub begun: Option<&'a OnceLock<Instant>>,
+    /// The span that the call is a part of.
+    pub trace: Option<&'a SpanContext>,
 }
 
 impl<'a> CallContext<'a> {
@@ -45,7 +49,7 @@ impl<'a> CallContext<'a> {
     pub fn by_hand(who: &'a str) -> Self {
         let consent = Consent::Caller { seen: None, approves_change: false };
         let options = CallOptions::default();
-        Self { agent: None, session: None, who, consent, options, begun: None }
+        Self { agent: None, session: None, who, consent, options, begun: None, trace: None }
     }
 }
 

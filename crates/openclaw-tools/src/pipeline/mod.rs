@@ -10,6 +10,7 @@ mod record;
 mod refusal;
 mod resolve;
 mod steps;
+mod traced;
 
 pub use arguments::{Arguments, Given};
 pub use context::{Call, CallContext, CallOptions, Consent, Relay};
@@ -17,7 +18,9 @@ pub use refusal::Refusal;
 pub use resolve::{FixedTool, Lookup, RefuseCall, Resolve, Resolving, unknown};
 
 use openclaw_metrics::Metrics;
+use openclaw_trace::{Kind, Span, SpanContext, Tracer};
 use tokio::time::Instant;
+use tracing::Instrument as _;
 
 use crate::approval::{ApprovalContext, ApprovalNeed};
 use crate::audit::Audit;
@@ -30,6 +33,7 @@ use record::Recorder;
 pub struct Pipeline {
     audit: Audit,
     metrics: Metrics,
+    tracer: Tracer,
 }
 
 /// Returns whether a call of a tool would need an approval.
@@ -41,14 +45,24 @@ pub fn standing(tool: &dyn Tool, arguments: &Arguments<'_>, session: Option<&str
 impl Pipeline {
     /// Creates a pipeline that logs to `audit`.
     pub fn new(audit: Audit) -> Self {
-        Self { audit, metrics: Metrics::off() }
+        Self { audit, metrics: Metrics::off(), tracer: Tracer::off() }
     }
 
     /// Counts the calls in `metrics`.
     #[must_use]
-    pub fn counted_in(mut self, metrics: Metrics) -> Self {
-        self.metrics = metrics;
-        self
+    pub fn counted_in(self, metrics: Metrics) -> Self {
+        Self { metrics, ..self }
+    }
+
+    /// Records the spans of calls, too.
+    #[must_use]
+    pub fn traced(self, tracer: Tracer) -> Self {
+        Self { tracer, ..self }
+    }
+
+    /// Returns what records spans.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
     }
 
     /// Returns the audit log.
@@ -64,11 +78,17 @@ impl Pipeline {
         call: Call<'_>,
         context: &CallContext<'_>,
     ) -> ToolOutcome {
-        let mut record = Recorder::new(&self.audit, &self.metrics, call, context);
-        match run(source, call, context, &mut record).await {
-            Ok(outcome) => record.done(outcome),
-            Err(refusal) => record.refused(refusal),
+        let span = self.tracer.start(traced::NAME, Kind::Internal, context.trace);
+        let logged = span.context().map_or_else(tracing::Span::none, SpanContext::log_span);
+        async {
+            let mut record = Recorder::new(&self.audit, &self.metrics, call, context, &span);
+            match run(source, call, context, &span, &mut record).await {
+                Ok(outcome) => record.done(outcome),
+                Err(refusal) => record.refused(refusal),
+            }
         }
+        .instrument(logged)
+        .await
     }
 }
 
@@ -76,6 +96,7 @@ async fn run<S: Resolve + ?Sized>(
     source: &S,
     call: Call<'_>,
     context: &CallContext<'_>,
+    span: &Span,
     record: &mut Recorder<'_>,
 ) -> Result<ToolOutcome, Refusal> {
     let mut first = None;
@@ -117,6 +138,7 @@ async fn run<S: Resolve + ?Sized>(
             approval: approval.given.as_ref(),
             started: record.started(),
             options: context.options,
+            span,
         };
         match tool.execute(call).await {
             Executed::Done(outcome) => return Ok(outcome),

@@ -4,10 +4,12 @@ use std::sync::Arc;
 
 use openclaw_metrics::labels::CallOutcome;
 use openclaw_metrics::{CallSeries, Metrics};
+use openclaw_trace::Span;
 use tokio::time::Instant;
 
 use super::context::{Call, CallContext};
 use super::refusal::Refusal;
+use super::traced;
 use crate::audit::{Audit, AuditOutcome, CallRecord};
 use crate::outcome::{Details, ToolOutcome};
 use crate::source::{Origin, Tool};
@@ -21,6 +23,7 @@ pub(super) struct Recorder<'a> {
     metrics: &'a Metrics,
     call: Call<'a>,
     context: &'a CallContext<'a>,
+    span: &'a Span,
     tool: Option<Arc<dyn Tool>>,
     series: Option<Arc<CallSeries>>,
     is_executing: bool,
@@ -35,12 +38,14 @@ impl<'a> Recorder<'a> {
         metrics: &'a Metrics,
         call: Call<'a>,
         context: &'a CallContext<'a>,
+        span: &'a Span,
     ) -> Self {
         Self {
             audit,
             metrics,
             call,
             context,
+            span,
             tool: None,
             series: None,
             is_executing: false,
@@ -111,6 +116,7 @@ impl<'a> Recorder<'a> {
             series.executed(ended.into(), *duration, findings);
         }
         self.write(ended, &outcome, self.call.name);
+        self.span.set_content("gen_ai.tool.call.result", || outcome.text());
         outcome
     }
 
@@ -151,6 +157,12 @@ impl<'a> Recorder<'a> {
             tool => tool,
         };
         let name = if origin.name.is_empty() { name } else { origin.name };
+        if self.span.is_recorded() {
+            let named = Origin { name, server, raw_tool, ..origin };
+            traced::describe(self.span, named, self.context, ended);
+            let arguments = || self.call.arguments.text().to_owned();
+            self.span.set_content("gen_ai.tool.call.arguments", arguments);
+        }
         tracing::debug!(
             server,
             tool = name,
@@ -175,6 +187,7 @@ impl<'a> Recorder<'a> {
             refused: details.refused,
             duration: details.duration,
             result_chars,
+            trace: self.span.context().map(|it| (it.trace_id(), it.span_id())),
         });
     }
 }

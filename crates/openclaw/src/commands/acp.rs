@@ -35,7 +35,7 @@ pub(crate) fn acp(
         let servers = ServerSetup {
             context: link::dial_context(&config, &client.paths, edge),
             config,
-            services: CallServices { spill, ..CallServices::none() },
+            services: CallServices { spill, tracer: edge.tracer.clone(), ..CallServices::none() },
             patience: SERVERS,
         };
         let options = Options {

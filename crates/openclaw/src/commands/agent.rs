@@ -8,6 +8,7 @@ use std::time::Duration;
 use openclaw_protocol::Surface;
 use openclaw_protocol::approvals::{Approval, Decision};
 use openclaw_protocol::mcp::servers_settled;
+use openclaw_trace::{Kind, Tracer};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};
 
@@ -57,6 +58,7 @@ pub(crate) fn agent(
     with_link(&need, flag, edge, output, async |link, signals, output| {
         let mut once = SingleTurn {
             surface: &*link.surface,
+            tracer: &edge.tracer,
             workspace,
             typed: has_user.then(|| None),
             shows_calls: args.verbose || std::io::stderr().is_terminal(),
@@ -72,6 +74,7 @@ pub(crate) fn agent(
 /// The state of one turn.
 struct SingleTurn<'a> {
     surface: &'a dyn Surface,
+    tracer: &'a Tracer,
     /// The folder to work in; `None` for the agent's workspace.
     workspace: Option<PathBuf>,
     /// The lines typed on stdin, once there was a prompt; `None` if the user cannot be prompted.
@@ -113,6 +116,7 @@ impl SingleTurn<'_> {
             timeout: limit,
             workspace: self.workspace.clone(),
             attachments: Vec::new(),
+            span: self.tracer.start("openclaw agent", Kind::Internal, None),
         };
         if let Some(view) = &mut self.view {
             view.thinking(output);

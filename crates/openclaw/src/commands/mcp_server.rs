@@ -41,6 +41,7 @@ fn order(
             folders: args.order.attach_from.clone(),
             pdf: edge.pdf_reader(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
+            tracer: edge.tracer.clone(),
         };
         async { serve_stdio(options).await.map_err(|error| error.to_string()) }
     })

@@ -14,13 +14,14 @@ use http::header::{ACCEPT, CONTENT_TYPE};
 use http::{HeaderMap, Method, Request, Response, StatusCode};
 use http_body_util::combinators::UnsyncBoxBody;
 use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use openclaw_trace::SpanContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::Hub;
 use super::client::Client;
 use super::handler::{ClientOfRequest, Handler};
-use super::incoming::{Incoming, MODERN, classify};
+use super::incoming::{CallRequest, Incoming, MODERN, classify};
 use super::options::ClientOptions;
 use sessions::Sessions;
 
@@ -102,7 +103,8 @@ impl HubHttp {
         {
             match &message {
                 Incoming::Call(line) if is_for_call(&parts.headers) => {
-                    if let Some(request) = line.to_request().filter(|it| it.modern.is_none()) {
+                    if let Some(mut request) = line.to_request().filter(|it| it.modern.is_none()) {
+                        add_trace(&mut request, &parts.headers);
                         return call::legacy(session, line.id, request).await;
                     }
                 }
@@ -125,8 +127,9 @@ impl HubHttp {
             && session.is_none()
             && is_for_call(&parts.headers)
             && names(&parts.headers, &client, line.name())
-            && let Some(request) = line.to_request().filter(|it| it.modern.is_some())
+            && let Some(mut request) = line.to_request().filter(|it| it.modern.is_some())
         {
+            add_trace(&mut request, &parts.headers);
             return call::modern(&client, line.id, request).await;
         }
         let mut request = Request::from_parts(parts, Full::new(body.clone()));
@@ -155,6 +158,13 @@ impl HubHttp {
             self.sessions.forget(&session);
         }
         response.map(BodyExt::boxed_unsync)
+    }
+}
+
+/// Adds the span of the HTTP request to a call whose message names none.
+fn add_trace(request: &mut CallRequest, headers: &HeaderMap) {
+    if request.trace.is_none() {
+        request.trace = SpanContext::find(|name| text(headers, name));
     }
 }
 

@@ -27,7 +27,7 @@ pub(in crate::wire) async fn call_tool(
     let ToolCall { tool: name, arguments, headers, .. } = *call;
     let subject =
         Subject { method: "tools/call", object: Object::Tool { name, arguments, headers } };
-    let size = 256 + arguments.get().len() + call.meta.len() + call.more.len();
+    let size = 384 + arguments.get().len() + call.meta.len() + call.more.len();
     let write = |out: &mut Vec<u8>, id| frame::tool_call(out, id, call);
     send(wire, limits, subject, size, watcher, write).await
 }

@@ -39,10 +39,12 @@ use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
 use crate::pictures::PictureProtocol;
+use openclaw_trace::Tracer;
 
 /// The state of a chat.
 struct Chat<'a> {
     surface: &'a dyn Surface,
+    tracer: &'a Tracer,
     /// Whether the gateway is another process.
     is_remote: bool,
     whom: ChatAgent,
@@ -113,6 +115,7 @@ pub(crate) fn chat(
         let is_remote = link.is_remote();
         let mut chat = Chat {
             surface,
+            tracer: &edge.tracer,
             is_remote,
             whom,
             session,

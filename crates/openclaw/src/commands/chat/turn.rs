@@ -7,6 +7,7 @@ use std::time::Duration;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::EventReceiver;
 use openclaw_protocol::mcp::servers_settled;
+use openclaw_trace::Kind;
 use tokio::time::timeout;
 
 use super::Chat;
@@ -74,6 +75,7 @@ pub(super) async fn run_turn(
         timeout: None,
         workspace: chat.workspace.clone(),
         attachments: attached.files,
+        span: chat.tracer.start("openclaw chat", Kind::Internal, None),
     };
     let begun = tokio::select! {
         begun = Turn::begin(chat.surface, words) => begun,

@@ -80,6 +80,7 @@ pub(crate) fn setup(
         default.map(|agent| agent.id.to_string())
     });
     let mut services = keep::services(&paths.state, calls, &edge.redactor, output)?;
+    services.tracer = edge.tracer.clone();
     if !is_one_command {
         // A single `mcp` command shows the whole result instead.
         services.spill = keep::spill(&paths.state, output);

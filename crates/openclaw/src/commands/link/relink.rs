@@ -8,6 +8,7 @@ use futures_util::future::BoxFuture;
 use openclaw_backoff::{Exponential, Jitter};
 use openclaw_config::Paths;
 use openclaw_protocol::{EventReceiver, Request, RequestError, Response, Surface};
+use openclaw_trace::SpanContext;
 use tokio::time::{Instant, sleep_until};
 
 use super::local::Local;
@@ -40,8 +41,16 @@ impl Replaceable {
 
 impl Surface for Replaceable {
     fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
+        self.call_in(request, None)
+    }
+
+    fn call_in(
+        &self,
+        request: Request,
+        trace: Option<SpanContext>,
+    ) -> BoxFuture<'_, Result<Response, RequestError>> {
         let current = self.current();
-        Box::pin(async move { current.call(request).await })
+        Box::pin(async move { current.call_in(request, trace).await })
     }
 
     fn events(&self) -> EventReceiver {

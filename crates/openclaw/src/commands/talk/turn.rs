@@ -8,7 +8,8 @@ use openclaw_protocol::chat::{
     AbortParams, AbortResult, Attachment, SendParams, SendResult, SendStatus,
 };
 use openclaw_protocol::sessions::{DescribeParams, DescribeResult, RunStatus};
-use openclaw_protocol::{Event, EventReceiver, Received, RequestError, Surface, ask, rpc};
+use openclaw_protocol::{Event, EventReceiver, Received, RequestError, Surface, ask, ask_in, rpc};
+use openclaw_trace::Span;
 use tokio::time::sleep;
 
 use super::answer::{TurnOutcome, TurnStatus};
@@ -37,6 +38,8 @@ pub(crate) struct OutgoingMessage {
     /// The folder to work in; `None` for the agent's workspace.
     pub(crate) workspace: Option<PathBuf>,
     pub(crate) attachments: Vec<Attachment>,
+    /// The span of the message, which ends with the turn.
+    pub(crate) span: Span,
 }
 
 /// A running turn.
@@ -56,6 +59,7 @@ pub(crate) struct Turn<'a> {
     is_joined: bool,
     /// Whether approvals of other sessions are reported, too.
     all_questions: bool,
+    _span: Span,
 }
 
 /// A turn that another client runs.
@@ -92,8 +96,11 @@ impl<'a> Turn<'a> {
             attachments: (!words.attachments.is_empty()).then_some(words.attachments),
             ..SendParams::default()
         };
-        let SendResult { run_id, .. } = ask::<rpc::ChatSend>(surface, sent.clone()).await?;
-        Ok(Self::new(surface, events, sent, run_id))
+        let span = words.span;
+        span.set_text("gen_ai.conversation.id", &sent.session_key);
+        let sending = ask_in::<rpc::ChatSend>(surface, sent.clone(), span.context());
+        let SendResult { run_id, .. } = sending.await?;
+        Ok(Self { _span: span, ..Self::new(surface, events, sent, run_id) })
     }
 
     /// Follows a turn that another client runs. `events` has what follows those of the run so far.
@@ -121,6 +128,7 @@ impl<'a> Turn<'a> {
             so_far: VecDeque::new(),
             is_joined: false,
             all_questions: false,
+            _span: Span::default(),
         }
     }
 

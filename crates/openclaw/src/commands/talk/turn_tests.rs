@@ -101,6 +101,7 @@ async fn begin(surface: &Scripted) -> Turn<'_> {
         timeout: None,
         workspace: None,
         attachments: Vec::new(),
+        span: openclaw_trace::Span::default(),
     };
     Turn::begin(surface, words).await.unwrap()
 }

@@ -1,0 +1,57 @@
+"""A collector of traces: OTLP over HTTP, decoded with the types of the OpenTelemetry project.
+
+Usage: otlp_collector.py FILE
+
+Listens on $PORT of 127.0.0.1, prints its address, and appends a line of JSON to FILE for each request
+that it accepts, before it answers: {"headers": {...}, "request": {...}}.
+"""
+
+import json
+import os
+import sys
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+from google.protobuf.json_format import MessageToDict
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+
+PROTOBUF = "application/x-protobuf"
+
+
+class Collector(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self):
+        self.answer(200, b"")
+
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["content-length"]))
+        if self.path != "/v1/traces" or self.headers["content-type"] != PROTOBUF:
+            return self.answer(400, b"")
+        request = ExportTraceServiceRequest()
+        request.ParseFromString(body)
+        line = {"headers": dict(self.headers.items()), "request": MessageToDict(request)}
+        with open(sys.argv[1], "a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
+        self.answer(200, ExportTraceServiceResponse().SerializeToString())
+
+    def answer(self, status, body):
+        self.send_response(status)
+        self.send_header("content-type", PROTOBUF)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_):
+        pass
+
+
+def main():
+    server = ThreadingHTTPServer(("127.0.0.1", int(os.environ.get("PORT", "0"))), Collector)
+    print(f"http://127.0.0.1:{server.server_address[1]}", flush=True)
+    server.serve_forever()
+
+
+main()

@@ -1,0 +1,163 @@
+//! Writes `ExportTraceServiceRequest` (OTLP 1) in protobuf.
+//!
+//! Only the fields that we use, by their numbers in `opentelemetry/proto/trace/v1/trace.proto`. A
+//! test decodes it with the types of the OpenTelemetry project.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use openclaw_secrets::Redactor;
+
+use crate::span::{Kind, SpanRecord, Value};
+
+/// The version of the attributes' names.
+const SCHEMA: &str = "https://opentelemetry.io/schemas/1.40.0";
+
+/// Wire types of protobuf.
+const VARINT: u64 = 0;
+const FIXED64: u64 = 1;
+const BYTES: u64 = 2;
+const FIXED32: u64 = 5;
+
+/// Writes a request with these spans.
+pub(super) fn request(
+    spans: &[SpanRecord],
+    resource: &[(String, String)],
+    redactor: &Redactor,
+) -> Vec<u8> {
+    let mut out = Message { bytes: Vec::with_capacity(spans.len() * 512), redactor };
+    out.message(1, |resource_spans| {
+        resource_spans.message(1, |out| {
+            for (key, value) in resource {
+                out.message(1, |out| {
+                    out.text(1, key);
+                    out.message(2, |out| out.text(1, value));
+                });
+            }
+        });
+        resource_spans.message(2, |scope_spans| {
+            scope_spans.message(1, |scope| {
+                scope.text(1, "openclaw");
+                scope.text(2, env!("CARGO_PKG_VERSION"));
+            });
+            for span in spans {
+                scope_spans.message(2, |out| out.span(span));
+            }
+            scope_spans.text(3, SCHEMA);
+        });
+    });
+    out.bytes
+}
+
+/// A message in protobuf.
+struct Message<'a> {
+    bytes: Vec<u8>,
+    redactor: &'a Redactor,
+}
+
+impl Message<'_> {
+    fn span(&mut self, span: &SpanRecord) {
+        let SpanRecord { context, parent, name, kind, started, duration, attributes, error } = span;
+        self.raw(1, &context.trace_id().bytes());
+        self.raw(2, &context.span_id().bytes());
+        self.text(3, context.state().unwrap_or_default());
+        if let Some(parent) = parent {
+            self.raw(4, &parent.bytes());
+        }
+        self.text(5, name);
+        self.number(
+            6,
+            match kind {
+                Kind::Internal => 1,
+                Kind::Server => 2,
+                Kind::Client => 3,
+            },
+        );
+        let started = nanoseconds(*started);
+        let ended = started.saturating_add(clamped(*duration));
+        self.fixed64(7, started);
+        self.fixed64(8, ended);
+        for (key, value) in attributes {
+            self.message(9, |out| {
+                out.text(1, key);
+                out.message(2, |out| out.value(value));
+            });
+        }
+        if let Some(error) = error {
+            self.message(15, |out| {
+                out.text(2, error);
+                out.number(3, 2);
+            });
+        }
+        self.key(16, FIXED32);
+        self.bytes.extend_from_slice(&u32::from(context.flags()).to_le_bytes());
+    }
+
+    fn value(&mut self, value: &Value) {
+        match value {
+            Value::Text(text) => self.always_text(1, text),
+            Value::Bool(value) => self.number(2, u64::from(*value)),
+            // Negative numbers are written as their two's complement.
+            Value::Int(number) => self.number(3, number.cast_unsigned()),
+            Value::Double(number) => self.fixed64(4, number.to_bits()),
+            Value::Texts(texts) => self.message(5, |out| {
+                for text in texts {
+                    out.message(1, |out| out.always_text(1, text));
+                }
+            }),
+        }
+    }
+
+    fn key(&mut self, field: u64, wire_type: u64) {
+        self.varint(field << 3 | wire_type);
+    }
+
+    fn varint(&mut self, mut number: u64) {
+        while number >= 0x80 {
+            self.bytes.push((number & 0x7f) as u8 | 0x80);
+            number >>= 7;
+        }
+        self.bytes.push(number as u8);
+    }
+
+    fn number(&mut self, field: u64, number: u64) {
+        self.key(field, VARINT);
+        self.varint(number);
+    }
+
+    fn fixed64(&mut self, field: u64, number: u64) {
+        self.key(field, FIXED64);
+        self.bytes.extend_from_slice(&number.to_le_bytes());
+    }
+
+    fn raw(&mut self, field: u64, bytes: &[u8]) {
+        self.key(field, BYTES);
+        self.varint(bytes.len() as u64);
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    /// Writes a text without secrets. An empty one is the default, and left out.
+    fn text(&mut self, field: u64, text: &str) {
+        if !text.is_empty() {
+            self.always_text(field, text);
+        }
+    }
+
+    fn always_text(&mut self, field: u64, text: &str) {
+        let redactor = self.redactor;
+        self.raw(field, redactor.redact(text).as_bytes());
+    }
+
+    fn message(&mut self, field: u64, write: impl FnOnce(&mut Message<'_>)) {
+        let mut inner = Message { bytes: Vec::new(), redactor: self.redactor };
+        write(&mut inner);
+        self.raw(field, &inner.bytes);
+    }
+}
+
+fn nanoseconds(time: SystemTime) -> u64 {
+    clamped(time.duration_since(UNIX_EPOCH).unwrap_or_default())
+}
+
+fn clamped(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

@@ -1,0 +1,242 @@
+//! The settings of the exporter, from the variables of the OpenTelemetry specification.
+
+use std::time::Duration;
+
+use openclaw_secrets::SecretString;
+use percent_encoding::percent_decode_str;
+use url::Url;
+
+use crate::sampler::Sampler;
+
+/// The only protocol that we have.
+const PROTOCOL: &str = "http/protobuf";
+/// The collector on this machine.
+const LOCAL: &str = "http://localhost:4318";
+/// The path of traces at a collector.
+const PATH: &str = "v1/traces";
+/// Maximum number of headers and of resource attributes.
+const MAX_PAIRS: usize = 64;
+
+/// How spans are gathered and sent (`OTEL_BSP_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batches {
+    /// How long spans wait for a batch to become full.
+    pub delay: Duration,
+    /// How long sending a batch may take, with all attempts.
+    pub timeout: Duration,
+    /// Maximum number of spans that wait.
+    pub queue: usize,
+    /// Maximum number of spans in a batch.
+    pub size: usize,
+}
+
+impl Default for Batches {
+    fn default() -> Self {
+        let (delay, timeout) = (Duration::from_secs(5), Duration::from_secs(30));
+        Self { delay, timeout, queue: 2048, size: 512 }
+    }
+}
+
+/// Where and how spans are sent.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The URL for traces. It may contain a password.
+    pub(super) endpoint: Url,
+    pub(super) headers: Vec<(String, SecretString)>,
+    /// The timeout of a request.
+    pub(super) timeout: Duration,
+    pub(super) batches: Batches,
+    pub(super) sampler: Sampler,
+    /// What describes this program, in the order of the names.
+    pub(super) resource: Vec<(String, String)>,
+    /// Whether the contents of calls and conversations are recorded.
+    pub(super) captures_content: bool,
+}
+
+/// Why nothing is sent.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Off {
+    /// It is not switched on.
+    NotWanted,
+    /// It is switched on, and cannot work. For the user.
+    Unusable(String),
+}
+
+impl Settings {
+    /// Reads the variables. Spans are sent if one of them names a collector. Values that are invalid
+    /// are reported in `problems` and not used, as the specification has it.
+    ///
+    /// # Errors
+    /// Why nothing is sent.
+    pub fn from_variables(
+        variable: &dyn Fn(&str) -> Option<String>,
+        problems: &mut Vec<String>,
+    ) -> Result<Self, Off> {
+        let variables = Variables(variable);
+        if variables.is_true("OTEL_SDK_DISABLED") {
+            return Err(Off::NotWanted);
+        }
+        let endpoint = variables.endpoint()?;
+        if let Some((name, protocol)) = variables.of_traces("PROTOCOL")
+            && protocol != PROTOCOL
+        {
+            let protocol = protocol.escape_debug();
+            return Err(Off::Unusable(format!(
+                "{name} is `{protocol}`; only `{PROTOCOL}` is supported, usually on port 4318"
+            )));
+        }
+        for name in ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY", "COMPRESSION"] {
+            if let Some((name, value)) = variables.of_traces(name)
+                && value != "none"
+            {
+                problems.push(format!("{name} is not supported, and ignored"));
+            }
+        }
+        let usual = Batches::default();
+        let mut number = |name: &str, usual: u64, range: std::ops::RangeInclusive<u64>| {
+            let Some(value) = variables.get(name) else { return usual };
+            value.parse().ok().filter(|it| range.contains(it)).unwrap_or_else(|| {
+                let (from, to) = (range.start(), range.end());
+                problems.push(format!("{name} must be a number from {from} to {to}"));
+                usual
+            })
+        };
+        let mut milliseconds = |name: &str, usual: Duration| {
+            let usual = u64::try_from(usual.as_millis()).unwrap_or(u64::MAX);
+            Duration::from_millis(number(name, usual, 1..=3_600_000))
+        };
+        let timeout = match variables.of_traces("TIMEOUT") {
+            Some((name, _)) => milliseconds(&name, Duration::from_secs(10)),
+            None => Duration::from_secs(10),
+        };
+        let delay = milliseconds("OTEL_BSP_SCHEDULE_DELAY", usual.delay);
+        let of_batch = milliseconds("OTEL_BSP_EXPORT_TIMEOUT", usual.timeout);
+        let mut count = |name: &str, usual: usize| {
+            usize::try_from(number(name, usual as u64, 1..=65_536)).unwrap_or(usual)
+        };
+        let queue = count("OTEL_BSP_MAX_QUEUE_SIZE", usual.queue);
+        let size = count("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", usual.size).min(queue);
+        let sampler = variables.sampler(problems);
+        Ok(Self {
+            endpoint,
+            headers: variables.headers(),
+            timeout,
+            batches: Batches { delay, timeout: of_batch, queue, size },
+            sampler,
+            resource: variables.resource(),
+            captures_content: variables
+                .is_true("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT"),
+        })
+    }
+
+    /// The credentials in these settings.
+    pub fn secrets(&self) -> Vec<SecretString> {
+        let password = self.endpoint.password().map(|it| SecretString::from(it.to_owned()));
+        self.headers.iter().map(|(_, value)| value.clone()).chain(password).collect()
+    }
+
+    /// The collector's host and port, for messages.
+    pub(super) fn place(&self) -> String {
+        let host = self.endpoint.host_str().unwrap_or_default();
+        let port = self.endpoint.port_or_known_default().unwrap_or_default();
+        format!("{host}:{port}")
+    }
+}
+
+struct Variables<'a>(&'a dyn Fn(&str) -> Option<String>);
+
+impl Variables<'_> {
+    /// A variable that is set to nothing counts as not set.
+    fn get(&self, name: &str) -> Option<String> {
+        (self.0)(name).map(|it| it.trim().to_owned()).filter(|it| !it.is_empty())
+    }
+
+    fn is_true(&self, name: &str) -> bool {
+        self.get(name).is_some_and(|it| it.eq_ignore_ascii_case("true"))
+    }
+
+    /// The variable of the exporter for traces, or that for all signals, with its name.
+    fn of_traces(&self, name: &str) -> Option<(String, String)> {
+        let names = ["OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"];
+        let mut names = names.into_iter().map(|start| format!("{start}{name}"));
+        names.find_map(|name| self.get(&name).map(|value| (name, value)))
+    }
+
+    fn endpoint(&self) -> Result<Url, Off> {
+        const ONLY_TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
+        const ALL: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
+        const EXPORTER: &str = "OTEL_TRACES_EXPORTER";
+        let exporter = self.get(EXPORTER);
+        match exporter.as_deref() {
+            Some("none") => return Err(Off::NotWanted),
+            None | Some("otlp") => {}
+            Some(other) => {
+                let other = other.escape_debug();
+                return Err(Off::Unusable(format!(
+                    "{EXPORTER} is `{other}`; only `otlp` and `none` are supported"
+                )));
+            }
+        }
+        let (name, address) = match (self.get(ONLY_TRACES), self.get(ALL)) {
+            (Some(address), _) => (ONLY_TRACES, address),
+            (None, Some(address)) => (ALL, format!("{}/{PATH}", address.trim_end_matches('/'))),
+            (None, None) if exporter.is_some() => (ALL, format!("{LOCAL}/{PATH}")),
+            (None, None) => return Err(Off::NotWanted),
+        };
+        let url = Url::parse(&address).ok();
+        let url = url.filter(|url| matches!(url.scheme(), "http" | "https") && url.has_host());
+        // Without the value, which may contain a password.
+        url.ok_or_else(|| Off::Unusable(format!("{name} must be a URL: `{LOCAL}`")))
+    }
+
+    fn headers(&self) -> Vec<(String, SecretString)> {
+        let Some((_, pairs)) = self.of_traces("HEADERS") else { return Vec::new() };
+        pairs_of(&pairs).map(|(name, value)| (name, value.into())).collect()
+    }
+
+    fn resource(&self) -> Vec<(String, String)> {
+        let given = self.get("OTEL_RESOURCE_ATTRIBUTES").unwrap_or_default();
+        let mut all: std::collections::BTreeMap<String, String> = pairs_of(&given).collect();
+        let name = self.get("OTEL_SERVICE_NAME");
+        match name {
+            Some(name) => drop(all.insert("service.name".to_owned(), name)),
+            None => drop(all.entry("service.name".to_owned()).or_insert("openclaw".to_owned())),
+        }
+        let version = || env!("CARGO_PKG_VERSION").to_owned();
+        all.entry("service.version".to_owned()).or_insert_with(version);
+        let own = [("telemetry.sdk.name", "openclaw"), ("telemetry.sdk.language", "rust")];
+        all.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        all.insert("telemetry.sdk.version".to_owned(), version());
+        all.into_iter().collect()
+    }
+
+    fn sampler(&self, problems: &mut Vec<String>) -> Sampler {
+        const NAME: &str = "OTEL_TRACES_SAMPLER";
+        const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
+        let ratio = self.get(ARGUMENT);
+        let known = ratio.as_deref().and_then(|it| it.parse::<f64>().ok());
+        let known = known.filter(|it| (0.0..=1.0).contains(it));
+        if ratio.is_some() && known.is_none() {
+            problems.push(format!("{ARGUMENT} must be a number from 0 to 1"));
+        }
+        let Some(name) = self.get(NAME) else { return Sampler::default() };
+        Sampler::named(&name, known).unwrap_or_else(|| {
+            problems.push(format!("{NAME} is `{}`, which is unknown", name.escape_debug()));
+            Sampler::default()
+        })
+    }
+}
+
+/// Parses `key=value,key=value`. Values are percent-encoded.
+fn pairs_of(list: &str) -> impl Iterator<Item = (String, String)> {
+    let pairs = list.split(',').filter_map(|pair| pair.split_once('=')).take(MAX_PAIRS);
+    pairs.filter_map(|(key, value)| {
+        let value = percent_decode_str(value.trim()).decode_utf8().ok()?;
+        let key = key.trim();
+        (!key.is_empty()).then(|| (key.to_owned(), value.into_owned()))
+    })
+}
+
+#[cfg(test)]
+#[path = "settings_tests.rs"]
+mod tests;

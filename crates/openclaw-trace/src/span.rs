@@ -1,0 +1,231 @@
+//! Spans: a piece of work from its start to its end.
+
+use std::borrow::Cow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant, SystemTime};
+
+use crate::context::SpanContext;
+use crate::ids::SpanId;
+use crate::tracer::Recorder;
+
+/// Maximum length of an attribute, in bytes. Names and messages come from other programs.
+const MAX_TEXT: usize = 1024;
+/// Maximum length of recorded content, in bytes.
+const MAX_CONTENT: usize = 4 * 1024;
+/// Maximum number of attributes.
+const MAX_ATTRIBUTES: usize = 32;
+
+/// The kind of a span.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Work inside this program.
+    Internal,
+    /// A request that this program answers.
+    Server,
+    /// A request to another program.
+    Client,
+}
+
+/// The value of an attribute.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Value {
+    /// A text.
+    Text(Cow<'static, str>),
+    /// A list of texts.
+    Texts(Vec<Cow<'static, str>>),
+    /// A whole number.
+    Int(i64),
+    /// Another number.
+    Double(f64),
+    /// Yes or no.
+    Bool(bool),
+}
+
+impl From<&'static str> for Value {
+    fn from(text: &'static str) -> Self {
+        Self::Text(Cow::Borrowed(text))
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Self::Text(Cow::Owned(text))
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Self::Double(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(value: bool) -> Self {
+        Self::Bool(value)
+    }
+}
+
+/// What is known about a span at its end.
+#[derive(Debug, Clone)]
+pub struct SpanRecord {
+    /// Its ids, and what it passes on.
+    pub context: SpanContext,
+    /// The span that it is a part of.
+    pub parent: Option<SpanId>,
+    /// Its name.
+    pub name: Cow<'static, str>,
+    /// Its kind.
+    pub kind: Kind,
+    /// When it started.
+    pub started: SystemTime,
+    /// How long it took.
+    pub duration: Duration,
+    /// What is recorded about it.
+    pub attributes: Vec<(&'static str, Value)>,
+    /// Why it failed, if it did: an empty text if there is nothing to say.
+    pub error: Option<String>,
+}
+
+/// A span. It ends when it is dropped. Most methods do nothing unless it is recorded.
+#[derive(Debug, Default)]
+pub struct Span {
+    context: Option<SpanContext>,
+    recording: Option<Box<Recording>>,
+}
+
+#[derive(Debug)]
+struct Recording {
+    recorder: Arc<Recorder>,
+    started: Instant,
+    record: Mutex<SpanRecord>,
+}
+
+impl Span {
+    /// A span that is not recorded, and passes this context on.
+    pub(crate) fn passing(context: Option<SpanContext>) -> Self {
+        Self { context, recording: None }
+    }
+
+    pub(crate) fn recording(
+        recorder: Arc<Recorder>,
+        context: SpanContext,
+        parent: Option<SpanId>,
+        name: Cow<'static, str>,
+        kind: Kind,
+    ) -> Self {
+        let record = SpanRecord {
+            context: context.clone(),
+            parent,
+            name,
+            kind,
+            started: SystemTime::now(),
+            duration: Duration::ZERO,
+            attributes: Vec::with_capacity(8),
+            error: None,
+        };
+        let (started, record) = (Instant::now(), Mutex::new(record));
+        let recording = Box::new(Recording { recorder, started, record });
+        Self { context: Some(context), recording: Some(recording) }
+    }
+
+    /// The context for its children, here or in another program.
+    pub fn context(&self) -> Option<&SpanContext> {
+        self.context.as_ref()
+    }
+
+    /// Whether attributes are recorded: what is costly to find out is worth it only then.
+    pub fn is_recorded(&self) -> bool {
+        self.recording.is_some()
+    }
+
+    /// Names the span.
+    pub fn rename(&self, name: impl Into<Cow<'static, str>>, kind: Kind) {
+        if let Some(mut record) = self.record() {
+            (record.name, record.kind) = (bounded(name.into(), MAX_TEXT), kind);
+        }
+    }
+
+    /// Sets an attribute. Long texts are truncated.
+    pub fn set(&self, key: &'static str, value: impl Into<Value>) {
+        if let Some(record) = self.record() {
+            put(record, key, bounded_value(value.into()));
+        }
+    }
+
+    /// Sets an attribute to a text that is copied only if the span is recorded.
+    pub fn set_text(&self, key: &'static str, text: &str) {
+        if self.is_recorded() && !text.is_empty() {
+            self.set(key, cut(text, MAX_TEXT).to_owned());
+        }
+    }
+
+    /// Sets an attribute to what a call or a conversation contains, if that is switched on. Secrets
+    /// are removed from it first, then it is truncated.
+    pub fn set_content(&self, key: &'static str, content: impl FnOnce() -> String) {
+        let Some(recording) = &self.recording else { return };
+        let Some(redactor) = recording.recorder.content() else { return };
+        let content = redactor.redact(&content()).into_owned();
+        if let Some(record) = self.record() {
+            put(record, key, Value::Text(bounded(content.into(), MAX_CONTENT)));
+        }
+    }
+
+    /// Marks the span as failed, with a kind of error from a small set, and a message if there is
+    /// one that quotes no other program.
+    pub fn fail(&self, kind: impl Into<Cow<'static, str>>, message: &str) {
+        if let Some(mut record) = self.record() {
+            record.error = Some(cut(message, MAX_TEXT).to_owned());
+            put(record, "error.type", Value::Text(bounded(kind.into(), MAX_TEXT)));
+        }
+    }
+
+    fn record(&self) -> Option<MutexGuard<'_, SpanRecord>> {
+        let recording = self.recording.as_ref()?;
+        Some(recording.record.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Drop for Span {
+    fn drop(&mut self) {
+        let Some(recording) = self.recording.take() else { return };
+        let Recording { recorder, started, record } = *recording;
+        let mut record = record.into_inner().unwrap_or_else(PoisonError::into_inner);
+        record.duration = started.elapsed();
+        recorder.end(record);
+    }
+}
+
+/// Sets an attribute; the last value counts.
+fn put(mut record: MutexGuard<'_, SpanRecord>, key: &'static str, value: Value) {
+    let attributes = &mut record.attributes;
+    if let Some((_, known)) = attributes.iter_mut().find(|(known, _)| *known == key) {
+        *known = value;
+    } else if attributes.len() < MAX_ATTRIBUTES {
+        attributes.push((key, value));
+    }
+}
+
+fn bounded_value(value: Value) -> Value {
+    match value {
+        Value::Text(text) => Value::Text(bounded(text, MAX_TEXT)),
+        Value::Texts(texts) => {
+            let texts = texts.into_iter().take(MAX_ATTRIBUTES);
+            Value::Texts(texts.map(|text| bounded(text, MAX_TEXT)).collect())
+        }
+        other => other,
+    }
+}
+
+fn bounded(text: Cow<'static, str>, max: usize) -> Cow<'static, str> {
+    if text.len() <= max { text } else { Cow::Owned(cut(&text, max).to_owned()) }
+}
+
+fn cut(text: &str, max: usize) -> &str {
+    text.get(..text.floor_char_boundary(max)).unwrap_or(text)
+}

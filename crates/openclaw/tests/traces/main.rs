@@ -1,0 +1,21 @@
+//! Traces as a collector and an MCP server see them. The collector decodes them with the types of
+//! the OpenTelemetry project.
+
+#![cfg(target_os = "linux")]
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::panic,
+    clippy::unwrap_used,
+    reason = "these are tests"
+)]
+
+mod collector;
+mod context;
+#[path = "../acp/editor.rs"]
+#[allow(dead_code, reason = "the tests of ACP use the rest")]
+mod editor;
+#[path = "../common/folder.rs"]
+mod folder;
+mod logs;
+mod outages;
+mod trees;

@@ -1,0 +1,176 @@
+//! The spans of a prompt form one tree, from the front end to the server.
+
+use std::process::{Child, Command, Stdio};
+
+use openclaw_testkit::{ModelServer, Piece, Recording, Script, TestServer, Tool, processes};
+use serde_json::{Value, json};
+
+use crate::collector::{Collector, named, only};
+use crate::editor::{Editor, LONG, Place};
+
+/// A secret that is in the configuration, and that the model passes to a tool.
+const CANARY: &str = "canary-5f0e9d31c2";
+
+/// A place with a model that calls two tools of a server, and then answers.
+struct Traced {
+    place: Place,
+    _model: ModelServer,
+    collector: Collector,
+    recording: Recording,
+}
+
+impl Traced {
+    fn new() -> Self {
+        let model = ModelServer::start(|request| {
+            let messages = request["messages"].as_array().unwrap();
+            let results = messages.iter().filter(|it| it["role"] == "tool").count();
+            match results {
+                0 => vec![
+                    Piece::call("mcp_box_echo", json!({ "text": CANARY })),
+                    Piece::call("mcp_box_broken", json!({})),
+                ],
+                _ => vec![Piece::text(format!("it is {CANARY}"))],
+            }
+        });
+        let place = Place::with(&json!({}));
+        let recording = Recording::at(place.path("box.jsonl"));
+        let failed = json!({ "content": [{ "type": "text", "text": CANARY }], "isError": true });
+        let echo = Tool::new("echo").result(&json!({
+            "content": [{ "type": "text", "text": CANARY }]
+        }));
+        let script = Script::new()
+            .tools([echo, Tool::new("broken").result(&failed)])
+            .record(recording.path());
+        let file = place.path("box.script.json");
+        let (program, args) = TestServer::stdio_from(&file, &script);
+        let config = json!({
+            "mcp": { "servers": { "box": {
+                "command": program, "args": args, "approval": "never",
+                "env": { "KEY": "secret://env/CANARY" },
+            } } },
+            "models": { "providers": { "local": model.entry() } },
+            "agents": { "defaults": { "model": { "primary": "local/big" } } },
+        });
+        std::fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+        let collector = Collector::start(place.folder.path());
+        Self { place, _model: model, collector, recording }
+    }
+
+    fn variables(&self) -> Vec<(&str, &str)> {
+        let mut variables = self.collector.variables().to_vec();
+        variables.push(("CANARY", CANARY));
+        variables
+    }
+
+    fn prompt(&self, args: &[&str], more: &[(&str, &str)]) {
+        let mut variables = self.variables();
+        variables.extend(more);
+        let mut editor = Editor::spawn_with(&self.place, args, &variables);
+        let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
+        editor.ask("initialize", hello).unwrap();
+        let session = editor.session(&self.place, &[]);
+        let (reason, text) = editor.prompt(&session, "do it");
+        assert_eq!((reason.as_str(), text.contains("it is")), ("end_turn", true), "{text}");
+        assert_eq!(editor.close(), 0);
+    }
+
+    /// Checks the spans of one prompt, of which there are six.
+    fn check(&self) {
+        let spans = self.collector.spans(6);
+        let root = only(&spans, "session/prompt");
+        assert_eq!((root.parent.as_str(), root.kind.as_str()), ("", "SPAN_KIND_SERVER"));
+        assert!(spans.iter().all(|span| span.trace == root.trace), "{spans:#?}");
+        let turn = only(&spans, "invoke_agent main");
+        assert_eq!(turn.parent, root.id);
+        let requests = named(&spans, "chat big");
+        assert_eq!(requests.len(), 2);
+        for request in requests {
+            assert_eq!((&request.parent, request.kind.as_str()), (&turn.id, "SPAN_KIND_CLIENT"));
+            assert_eq!(request.attribute("gen_ai.request.model"), Some(&json!("big")));
+            assert_eq!(request.attribute("gen_ai.usage.input_tokens"), Some(&json!("30")));
+        }
+        let [echo, broken] = ["echo", "broken"].map(|it| only(&spans, &format!("tools/call {it}")));
+        for (call, name) in [(echo, "echo"), (broken, "broken")] {
+            assert_eq!((&call.parent, call.kind.as_str()), (&turn.id, "SPAN_KIND_CLIENT"));
+            assert_eq!(call.attribute("gen_ai.operation.name"), Some(&json!("execute_tool")));
+            assert_eq!(call.attribute("gen_ai.tool.name"), Some(&json!(name)));
+            assert_eq!(call.attribute("mcp.method.name"), Some(&json!("tools/call")));
+            assert_eq!(call.attribute("network.transport"), Some(&json!("pipe")));
+            // The server can continue the trace.
+            let received = self.recording.of_method("tools/call");
+            let received = received.iter().find(|it| it["params"]["name"] == name).unwrap();
+            assert_eq!(received["params"]["_meta"]["traceparent"], call.traceparent());
+        }
+        assert!(!echo.is_error && broken.is_error);
+        assert_eq!(broken.attribute("error.type"), Some(&json!("tool_error")));
+        // The audit log names the same spans.
+        let audit = std::fs::read_to_string(self.place.path("logs/audit.jsonl")).unwrap();
+        let audit: Vec<Value> = audit.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        for call in [echo, broken] {
+            let of_call = |line: &&Value| line["spanId"] == *call.id;
+            assert_eq!(audit.iter().find(of_call).unwrap()["traceId"], *call.trace);
+        }
+    }
+}
+
+/// A process that is killed when this is dropped.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Starts a gateway, and returns its address.
+fn gateway(place: &Place, mut command: Command) -> (Running, String) {
+    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    let running = Running(command.spawn().unwrap());
+    let file = place.path("gateway.json");
+    let read = || serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap_or_default()).ok();
+    let is_missing = || if read().is_some() { Vec::new() } else { vec![0] };
+    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
+    let url = read().unwrap()["url"].as_str().unwrap().to_owned();
+    (running, url)
+}
+
+#[test]
+fn a_prompt_with_two_calls_is_one_tree_without_contents_and_secrets() {
+    let traced = Traced::new();
+    traced.prompt(&[], &[]);
+    traced.check();
+    let requests = traced.collector.requests();
+    assert_eq!(requests[0]["headers"]["authorization"], "Bearer canary-header");
+    let sent: Vec<_> = requests.iter().map(|it| it["request"].to_string()).collect();
+    for sent in sent {
+        assert!(!sent.contains("canary") && !sent.contains("do it"), "{sent}");
+    }
+    traced.place.assert_nothing_left();
+}
+
+#[test]
+fn the_tree_crosses_the_socket_of_a_gateway() {
+    let traced = Traced::new();
+    let mut command = traced.place.command(&["gateway", "run", "--port", "0"]);
+    command.envs(traced.variables());
+    let (running, url) = gateway(&traced.place, command);
+    traced.prompt(&["--gateway", &url], &[]);
+    traced.check();
+    drop(running);
+}
+
+#[test]
+fn contents_are_sent_only_if_switched_on_and_secrets_never() {
+    let traced = Traced::new();
+    traced.prompt(&[], &[("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")]);
+    let spans = traced.collector.spans(6);
+    let turn = only(&spans, "invoke_agent main");
+    assert_eq!(turn.attribute("gen_ai.input.messages"), Some(&json!("do it")));
+    let echo = only(&spans, "tools/call echo");
+    let arguments = echo.attribute("gen_ai.tool.call.arguments").unwrap().as_str().unwrap();
+    assert!(arguments.contains("\"text\"") && !arguments.contains("canary"), "{arguments}");
+    assert!(echo.attribute("gen_ai.tool.call.result").is_some());
+    let sent: Vec<_> = traced.collector.requests();
+    assert!(!sent.iter().any(|it| it["request"].to_string().contains("canary")), "{sent:?}");
+}
