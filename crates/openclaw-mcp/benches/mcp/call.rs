@@ -99,7 +99,7 @@ async fn compare_traced() {
     let sampler = Sampler { follows_parent: true, ratio: 0.01 };
     let tracer = Tracer::new(Arc::new(Taken::default()), sampler, None);
     let off = Bridge::open(local_entry(&server)).await;
-    let traced = Bridge::open_with(local_entry(&server), tracer).await;
+    let traced = Bridge::open_traced(local_entry(&server), tracer).await;
     for side in [&off, &traced] {
         side.approve(name, raw).await;
     }
