@@ -67,6 +67,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
         return turn_events.aborted("", Ended::Cancelled.name());
     };
     turn_events.started(&wanted.work.text());
+    sessions::announce(&gateway, &wanted.key, "agent.run.started").await;
     let answer = AssertUnwindSafe(in_time(&gateway, &wanted, &turn_events)).catch_unwind();
     let answer = tokio::select! {
         biased;
@@ -102,6 +103,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
             failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
         }
     }
+    sessions::announce(&gateway, &wanted.key, "agent.run.ended").await;
 }
 
 /// The status for a message that is sent again; `None` stands for a turn that panicked.
@@ -195,6 +197,7 @@ async fn answer(
             agent: id.to_owned(),
             run: wanted.run.id.clone(),
             patience: service.config.approval.timeout,
+            turn_events: Arc::clone(turn_events),
         }),
         permission,
         observer: Arc::clone(turn_events) as Arc<dyn Observer>,

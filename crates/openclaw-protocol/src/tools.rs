@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 /// Parameters of `tools.catalog`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct CatalogParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +120,7 @@ pub enum Risk {
 
 /// Parameters of `tools.invoke`, which calls one tool once.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct InvokeParams {
     /// Tool name.
     pub name: String,
@@ -208,7 +208,7 @@ pub struct InvokeRequestEvent {
 
 /// Parameters of `node.invoke.result`: the result of such a call.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct InvokeResultParams {
     /// Call id.
     pub id: String,
@@ -230,7 +230,7 @@ pub struct InvokeResultParams {
 
 /// The error of a client's tool.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct NodeError {
     /// Error code.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -242,7 +242,7 @@ pub struct NodeError {
 
 /// Parameters of `node.invoke.progress`: the progress of such a call.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct InvokeProgressParams {
     /// Call id.
     pub invoke_id: String,

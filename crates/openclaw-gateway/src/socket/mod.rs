@@ -9,10 +9,12 @@ mod http;
 pub mod hub;
 mod listener;
 mod origin;
+mod pages;
 mod visit;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,6 +29,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::tokens::TokenStore;
+pub(crate) use handshake::random_hex;
 pub use listener::{Bound, Listening, bind};
 
 /// Serves the callers of the socket.
@@ -50,6 +53,11 @@ pub trait CallerService: Send + Sync + fmt::Debug {
 
     /// The hub at `/mcp`, if there is one.
     fn hub(&self) -> Option<(Arc<Hub>, Arc<HubHttp>)> {
+        None
+    }
+
+    /// The folder of the Control UI, if it is served.
+    fn control_ui(&self) -> Option<PathBuf> {
         None
     }
 
