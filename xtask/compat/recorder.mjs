@@ -13,6 +13,7 @@ const RESULTS = {
   "sessions.create": "SessionsCreateResult",
   "sessions.delete": "SessionsDeleteResult",
   "tools.catalog": "ToolsCatalogResult",
+  "tools.effective": "ToolsEffectiveResult",
   "logs.tail": "LogsTailResult",
   "tasks.list": "TasksListResult",
   "talk.catalog": "TalkCatalogResult",

@@ -189,6 +189,7 @@ methods! {
     Agent "agent" Write (runs::RunParams) -> runs::RunResult,
     AgentWait "agent.wait" Write (runs::WaitParams) -> runs::WaitResult,
     ToolsCatalog "tools.catalog" Read (tools::CatalogParams) -> tools::CatalogResult,
+    ToolsEffective "tools.effective" Read (tools::EffectiveParams) -> tools::EffectiveResult,
     ToolsInvoke "tools.invoke" Write (tools::InvokeParams) -> tools::InvokeResult,
     NodeInvokeResult "node.invoke.result" Node (tools::InvokeResultParams) -> tools::InvokeResultReceived,
     NodeInvokeProgress "node.invoke.progress" Node (tools::InvokeProgressParams) -> tools::InvokeResultReceived,

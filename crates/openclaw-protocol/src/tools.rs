@@ -274,3 +274,56 @@ pub struct InvokeResultReceived {
     /// Always `true`.
     pub ok: bool,
 }
+
+/// Parameters of `tools.effective`: the tools of a session.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EffectiveParams {
+    /// Agent id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Session key.
+    pub session_key: String,
+}
+
+/// Result of `tools.effective`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EffectiveResult {
+    /// Agent id.
+    pub agent_id: String,
+    /// Always `full`.
+    pub profile: String,
+    /// Tools by source.
+    pub groups: Vec<EffectiveGroup>,
+}
+
+/// The tools of a source.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EffectiveGroup {
+    /// `core` or `mcp`.
+    pub id: String,
+    /// Display name.
+    pub label: String,
+    /// Like `id`.
+    pub source: String,
+    /// Tools.
+    pub tools: Vec<EffectiveTool>,
+}
+
+/// A tool of a session.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EffectiveTool {
+    /// Tool name.
+    pub id: String,
+    /// Display name.
+    pub label: String,
+    /// What it does.
+    pub description: String,
+    /// What it does, in full.
+    pub raw_description: String,
+    /// `core` or `mcp`.
+    pub source: String,
+}

@@ -201,6 +201,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::Agent(it) => Response::Agent(runs::run(asked, it).await?),
         Request::AgentWait(it) => Response::AgentWait(runs::wait(asked, it).await),
         Request::ToolsCatalog(it) => Response::ToolsCatalog(tools::catalog(asked, &it)?),
+        Request::ToolsEffective(it) => Response::ToolsEffective(tools::effective(asked, &it)?),
         Request::ToolsInvoke(it) => Response::ToolsInvoke(tools::invoke(asked, it).await?),
         Request::NodeInvokeResult(it) => {
             Response::NodeInvokeResult(tools::invoke_result(asked, it)?)

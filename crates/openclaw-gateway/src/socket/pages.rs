@@ -2,7 +2,6 @@
 //!
 //! They need no token: the folder is public, and the page hands its token over in `connect`.
 
-use std::io;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
@@ -76,6 +75,9 @@ impl Page {
             .header(header::CACHE_CONTROL, HeaderValue::from_static(cache))
             .header(header::CONTENT_SECURITY_POLICY, policy)
             .header(header::CONTENT_LENGTH, length)
+            // Connections without a token are closed after some seconds: no request must be sent on
+            // one just then.
+            .header(header::CONNECTION, HeaderValue::from_static("close"))
             .body(body)
             .unwrap_or_else(|_| StatusCode::INTERNAL_SERVER_ERROR.into_response())
     }
@@ -91,13 +93,12 @@ fn read(root: &Path, path: &str) -> Option<Page> {
     }
     let kind = kind(&file)?;
     let is_permanent = file.starts_with(root.join("assets"));
-    let bytes = bounded(&file).ok()?;
+    let mut bytes = openclaw_files::read(&file, MAX_FILE).ok()?;
+    if path == INDEX {
+        // It is served for every page of the application, also for `/chat/main`.
+        bytes = String::from_utf8(bytes).ok()?.replace("=\"./", "=\"/").into_bytes();
+    }
     Some(Page { bytes, kind, is_permanent })
-}
-
-/// Reads a regular file.
-fn bounded(file: &Path) -> io::Result<Vec<u8>> {
-    openclaw_files::read(file, MAX_FILE)
 }
 
 /// The path of a file below the folder, from the path of a request.
