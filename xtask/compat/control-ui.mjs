@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { createRequire } from "node:module";
 import path from "node:path";
 
-const LONG = { timeout: 40_000 };
+const LONG = { timeout: 120_000 };
 
 /** Returns the path of an installed Chromium. */
 export function findChromium() {

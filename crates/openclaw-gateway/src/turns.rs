@@ -62,7 +62,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
     let turn_events =
         Arc::new(TurnEvents::new(&gateway, &wanted.run, wanted.agent.config.id.as_str()));
     // Held until the end is reported: the next turn starts after that.
-    let Some(_turn) = wanted.run.turn().await else {
+    let Some(turn) = wanted.run.turn().await else {
         wanted.run.over(SendStatus::Error);
         return turn_events.aborted("", Ended::Cancelled.name());
     };
@@ -103,7 +103,9 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
             failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
         }
     }
-    sessions::announce(&gateway, &wanted.key, "agent.run.ended").await;
+    let key = wanted.key.clone();
+    drop((turn, wanted));
+    sessions::announce(&gateway, &key, "agent.run.ended").await;
 }
 
 /// The status for a message that is sent again; `None` stands for a turn that panicked.
