@@ -1,7 +1,8 @@
-//! Tasks of this repository: `cargo xtask test | bench | conformance | docs | peers`.
+//! Tasks of this repository: `cargo xtask test | bench | compat | conformance | docs | peers`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "output for the terminal")]
 
+mod compat;
 mod conformance;
 mod peers;
 // A unit test: for an integration test, cargo would rebuild this program's binary while it runs.
@@ -22,6 +23,9 @@ Tasks:
   bench [NAME]   Run the benchmarks, and print their ratios to the baselines.
                  Names: content, call, http, catalogue, fleet, memory, cold, acp, agent, gateway,
                  hub
+  compat [NAME]  Run the front ends of the Node OpenClaw (npm) against our gateway, and check every
+                 frame of the gateway against the published schema. Linux only.
+                 Names: agent, status, \"mcp serve\", acp, tui, \"control ui\"
   conformance [FILTER] [--client COMMAND]
                  Run the official MCP conformance suite against our client (or COMMAND), each
                  scenario alone, and compare with the reference. Keep the machine idle meanwhile.
@@ -37,6 +41,7 @@ fn main() -> ExitCode {
     let outcome = match args.as_slice() {
         ["test", rest @ ..] => test(rest),
         ["bench", rest @ ..] => bench(rest),
+        ["compat", rest @ ..] => compat::run(rest),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["docs"] => docs(),
         ["peers"] => peers::install().map(drop),

@@ -104,7 +104,7 @@ impl Session {
             _ => Vec::new(),
         };
         let mode = Mode::of(row.and_then(|row| row.permission_mode));
-        let model = row.and_then(|row| row.model.clone());
+        let model = row.and_then(|row| row.chosen_model().map(ToOwned::to_owned));
         self.lock().options = Options { mode, model, models };
     }
 

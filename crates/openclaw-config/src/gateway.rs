@@ -3,6 +3,7 @@
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::num::NonZeroU32;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_secrets::SecretTemplate;
@@ -22,6 +23,8 @@ pub struct GatewayConfig {
     pub public_url: Option<SafeUrl>,
     /// Web origins that may connect, as in the `Origin` header.
     pub allowed_origins: Vec<String>,
+    /// The folder of the Control UI; `None` to serve no pages.
+    pub control_ui: Option<PathBuf>,
     /// The grace period for running work on shutdown.
     pub shutdown_grace: Duration,
     /// Calls per minute of each client of the hub; `None` for no limit.

@@ -7,9 +7,12 @@ use std::time::Duration;
 
 use futures_util::TryFutureExt as _;
 use futures_util::future::BoxFuture;
+use openclaw_protocol::chat::ChatEvent;
 use openclaw_protocol::connect::caps;
+use openclaw_protocol::sessions::ChangedEvent;
 use openclaw_protocol::{
     ErrorShape, Event, EventReceiver, EventSender, Request, RequestError, Response, Scope, Surface,
+    names,
 };
 use openclaw_trace::SpanContext;
 use serde::Serialize;
@@ -58,6 +61,11 @@ impl Connected {
         }
     }
 
+    /// Unsubscribes from the events of a session.
+    pub(crate) fn unfollow(&self, session: &str) {
+        self.follows.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+    }
+
     /// Subscribes to the events of all sessions.
     pub(crate) fn follow_all(&self) {
         self.follows_all.store(true, Ordering::Relaxed);
@@ -95,6 +103,10 @@ impl Connected {
         self.decides() && self.has(caps::ELICITATION)
     }
 
+    fn follows_chat(&self, session: &str, assembles: bool) -> bool {
+        self.has(caps::DELTA_TEXT) == assembles && self.hears_of(session)
+    }
+
     fn has(&self, capability: &str) -> bool {
         self.who.caps.iter().any(|cap| cap == capability)
     }
@@ -102,6 +114,11 @@ impl Connected {
     /// The key of a session that belongs to this caller alone, for calls outside any other session.
     pub(crate) fn own_session(&self) -> String {
         format!("{OWN_SESSION}{}", self.id)
+    }
+
+    /// Subscribes to its events.
+    pub(crate) fn events(&self) -> EventReceiver {
+        self.events.listen()
     }
 
     /// Sends it an event.
@@ -170,6 +187,11 @@ impl Callers {
         self.lock().values().map(|caller| caller.events.waiting()).max().unwrap_or(0)
     }
 
+    /// The connected callers.
+    pub(crate) fn all(&self) -> Vec<Arc<Connected>> {
+        self.lock().values().map(Arc::clone).collect()
+    }
+
     /// Number of connected callers.
     pub(crate) fn count(&self) -> usize {
         self.lock().len()
@@ -188,6 +210,23 @@ impl Callers {
         payload: &impl Serialize,
     ) {
         self.tell(name, payload, |caller| caller.hears_of(session));
+    }
+
+    /// Sends a chat event to the callers that follow a session and assemble deltas, or to those that
+    /// do not.
+    pub(crate) fn tell_chat(&self, session: &str, assembles: bool, event: &ChatEvent) {
+        self.tell(names::CHAT, event, |caller| caller.follows_chat(session, assembles));
+    }
+
+    /// Whether there is a caller for [`tell_chat`](Self::tell_chat).
+    pub(crate) fn has_chat_follower(&self, session: &str, assembles: bool) -> bool {
+        self.lock().values().any(|caller| caller.follows_chat(session, assembles))
+    }
+
+    /// Tells the callers that follow a session, and do not ask for its row themselves, that it has
+    /// changed.
+    pub(crate) fn tell_changed(&self, session: &str, event: &ChangedEvent) {
+        self.tell(names::SESSIONS_CHANGED, event, |it| it.follows_chat(session, false));
     }
 
     /// Sends an event to the callers that show approvals of a session. Returns their number.

@@ -15,7 +15,7 @@ use openclaw_protocol::config::Issue;
 use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
 use openclaw_protocol::health::Health;
 use openclaw_protocol::mcp::ServerEvent;
-use openclaw_protocol::{ErrorShape, Method, Surface, keys, names};
+use openclaw_protocol::{ErrorShape, Surface, keys, names};
 use openclaw_secrets::Resolver;
 use openclaw_sessions::{SessionStore, SqliteStore};
 use openclaw_tools::native;
@@ -33,6 +33,7 @@ use crate::elicitations::{ElicitationClients, Elicitations};
 use crate::hub::{ActiveAgents, HubElicitor, HubSampler};
 use crate::lent::Lent;
 use crate::manage::Logins;
+use crate::methods;
 use crate::question_subjects::QuestionSubjects;
 use crate::questions::Questions;
 use crate::runs::Runs;
@@ -295,7 +296,7 @@ impl CallerService for Arc<Gateway> {
         let agent = active.default_agent();
         HelloInfo {
             version: self.version.clone(),
-            methods: Method::ALL.iter().map(|method| method.name().to_owned()).collect(),
+            methods: methods::names().map(ToOwned::to_owned).collect(),
             events: names::ALL.iter().map(|name| (*name).to_owned()).collect(),
             capabilities: Vec::new(),
             snapshot: Snapshot {
@@ -331,6 +332,10 @@ impl CallerService for Arc<Gateway> {
 
     fn metrics(&self, format: Format) -> Option<String> {
         self.exposition(format)
+    }
+
+    fn control_ui(&self) -> Option<PathBuf> {
+        self.active.load().config.gateway.control_ui.clone()
     }
 
     fn allowed_origins(&self) -> Vec<String> {

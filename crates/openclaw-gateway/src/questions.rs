@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::approvals::published::{Requested, Resolved};
 use openclaw_protocol::approvals::{
     AlwaysChoice, Approval as Asked, ApprovalKind, Decision, ResolvedEvent, ResolvedReason,
     Severity,
@@ -18,6 +19,7 @@ use serde_json::Value;
 use crate::callers::Connected;
 use crate::gateway::{Gateway, now_ms};
 use crate::question_subjects::Subject;
+use crate::turn_events::TurnEvents;
 use crate::waiting::Waiting;
 
 /// Maximum characters of a description shown for approval.
@@ -74,6 +76,7 @@ pub(crate) struct CallerApprover {
     pub(crate) agent: String,
     pub(crate) run: String,
     pub(crate) patience: Duration,
+    pub(crate) turn_events: Arc<TurnEvents>,
 }
 
 impl Approver for CallerApprover {
@@ -108,6 +111,7 @@ impl CallerApprover {
         if !pending.is_told(&asked) {
             return ApprovalAnswer::Unanswered;
         }
+        self.turn_events.approval_requested(&asked);
         let answered = async {
             tokio::select! {
                 biased;
@@ -236,7 +240,10 @@ impl<'a> Pending<'a> {
     /// Sends the question to the approvers. Returns whether there is any.
     pub(crate) fn is_told(&self, asked: &Asked) -> bool {
         let session = self.session.as_deref();
-        self.gateway.callers.tell_deciders(session, names::APPROVAL_REQUESTED, asked) > 0
+        let callers = &self.gateway.callers;
+        let published = Requested::from(asked);
+        callers.tell_deciders(session, names::PLUGIN_APPROVAL_REQUESTED, &published);
+        callers.tell_deciders(session, names::APPROVAL_REQUESTED, asked) > 0
     }
 
     /// Waits until no approver is left that can decide.
@@ -256,8 +263,10 @@ impl Drop for Pending<'_> {
         self.gateway.questions.close(&self.id);
         self.gateway.question_subjects.close(&self.id);
         let (id, decision, reason) = (std::mem::take(&mut self.id), self.decision, self.reason);
+        let (callers, session) = (&self.gateway.callers, self.session.as_deref());
+        let published = Resolved { id: id.clone(), decision, ts: now_ms() };
+        callers.tell_deciders(session, names::PLUGIN_APPROVAL_RESOLVED, &published);
         let event = ResolvedEvent { id, decision, reason };
-        let session = self.session.as_deref();
-        self.gateway.callers.tell_deciders(session, names::APPROVAL_RESOLVED, &event);
+        callers.tell_deciders(session, names::APPROVAL_RESOLVED, &event);
     }
 }

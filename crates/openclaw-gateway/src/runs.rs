@@ -148,6 +148,31 @@ impl Runs {
         self.lock().active.iter().any(|(run, active)| run.session == session && !active.is_over)
     }
 
+    /// Ids of the turns of a session that run or wait, in no particular order.
+    pub(crate) fn active(&self, session: &str) -> Vec<String> {
+        let table = self.lock();
+        let active = table.active.iter().filter(|(run, it)| run.session == session && !it.is_over);
+        active.map(|(run, _)| run.id.clone()).collect()
+    }
+
+    /// Waits until a run is over. Never returns for an unknown one.
+    pub(crate) async fn ended(&self, id: &str) -> SendStatus {
+        loop {
+            let mut change = std::pin::pin!(self.is_idle.notified());
+            change.as_mut().enable();
+            let status = {
+                let table = self.lock();
+                let is_active = table.active.keys().any(|run| run.id == id);
+                let over = table.over.iter().find(|(run, _)| run.id == id);
+                over.filter(|_| !is_active).map(|(_, status)| *status)
+            };
+            if let Some(status) = status {
+                return status;
+            }
+            change.await;
+        }
+    }
+
     /// Number of turns that run or wait.
     pub(crate) fn count(&self) -> usize {
         self.lock().active.len()

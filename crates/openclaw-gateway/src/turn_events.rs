@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use openclaw_agent::{Ended, Event, Observer, TurnResult};
 use openclaw_models::{Part, Usage};
+use openclaw_protocol::approvals::Approval;
+use openclaw_protocol::approvals::published::ExecDetails;
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, ErrorKind};
 use openclaw_protocol::names;
 use serde_json::{Value, json};
@@ -17,6 +19,11 @@ use crate::runs::Run;
 /// Text is sent immediately if nothing was sent for this long; otherwise it is buffered.
 const GATHER: Duration = Duration::from_millis(25);
 const GATHER_BYTES: usize = 2_048;
+/// The same for clients that get the whole text with every delta: the interval grows with the text,
+/// so that the cost of a long answer stays proportional to its length.
+const GATHER_WHOLE: Duration = Duration::from_millis(100);
+/// The interval is extended by its own length per this many bytes of text.
+const WHOLE_STEP: usize = 16 * 1024;
 /// Maximum characters of a tool result in an event; models see all of it.
 const SHOWN: usize = 4_000;
 
@@ -27,8 +34,9 @@ pub(crate) struct TurnEvents {
     session: String,
     agent: String,
     state: Mutex<PendingText>,
-    /// Notified when text was buffered.
+    /// Notified when text was buffered, for the two kinds of followers.
     gathered: Notify,
+    gathered_whole: Notify,
 }
 
 #[derive(Default)]
@@ -39,6 +47,53 @@ struct PendingText {
     text: String,
     is_thought: bool,
     last: Option<Instant>,
+    whole: WholeText,
+}
+
+/// The text of the turn so far, for clients that do not assemble it themselves.
+#[derive(Default)]
+struct WholeText {
+    chat: u64,
+    text: String,
+    /// How much of it was sent.
+    sent: usize,
+    last: Option<Instant>,
+    /// Whether a call was made after the last text: the next one begins a paragraph.
+    is_interrupted: bool,
+}
+
+impl WholeText {
+    fn push(&mut self, text: &str) {
+        if std::mem::take(&mut self.is_interrupted) && !self.text.is_empty() {
+            self.text.push_str("\n\n");
+        }
+        self.text.push_str(text);
+    }
+
+    /// How long text is buffered.
+    fn interval(&self) -> Duration {
+        let steps = u32::try_from(self.text.len() / WHOLE_STEP).unwrap_or(u32::MAX);
+        GATHER_WHOLE.saturating_mul(steps.saturating_add(1))
+    }
+
+    /// Takes the delta if it is due, or if it has to be sent in any case.
+    fn take(&mut self, in_any_case: bool) -> Option<ChatState> {
+        let is_due = self.last.is_none_or(|last| last.elapsed() >= self.interval());
+        if self.sent == self.text.len() || !(is_due || in_any_case) {
+            return None;
+        }
+        let delta_text = self.text[self.sent..].to_owned();
+        self.sent = self.text.len();
+        self.last = Some(Instant::now());
+        let message = Some(message(&self.text, &[]));
+        Some(ChatState::Delta { message, delta_text, replace: None, usage: None })
+    }
+}
+
+impl std::fmt::Debug for TurnEvents {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TurnEvents").field("run", &self.run).finish_non_exhaustive()
+    }
 }
 
 impl TurnEvents {
@@ -50,6 +105,7 @@ impl TurnEvents {
             agent: agent.to_owned(),
             state: Mutex::default(),
             gathered: Notify::new(),
+            gathered_whole: Notify::new(),
         }
     }
 
@@ -58,11 +114,19 @@ impl TurnEvents {
     }
 
     pub(crate) fn chat(&self, state: ChatState) {
+        self.chat_to(true, state.clone());
+        self.chat_to(false, state);
+    }
+
+    /// Sends a chat event to the followers that assemble deltas, or to the others. Their events are
+    /// counted separately.
+    fn chat_to(&self, assembles: bool, state: ChatState) {
         let Some(gateway) = self.gateway.upgrade() else { return };
         let seq = {
             let mut told = self.lock();
-            told.chat += 1;
-            told.chat
+            let seq = if assembles { &mut told.chat } else { &mut told.whole.chat };
+            *seq += 1;
+            *seq
         };
         let event = ChatEvent {
             run_id: self.run.clone(),
@@ -72,7 +136,7 @@ impl TurnEvents {
             seq,
             state,
         };
-        gateway.callers.tell_followers(&self.session, names::CHAT, &event);
+        gateway.callers.tell_chat(&self.session, assembles, &event);
     }
 
     pub(crate) fn agent(&self, stream: &str, data: Value) {
@@ -87,6 +151,7 @@ impl TurnEvents {
             seq,
             stream: stream.to_owned(),
             ts: now_ms(),
+            session_key: Some(self.session.clone()),
             spawned_by: None,
             is_heartbeat: None,
             data,
@@ -97,33 +162,57 @@ impl TurnEvents {
     /// Buffers text briefly, to avoid an event for every few characters.
     fn text(&self, text: &str, is_thought: bool) {
         if self.lock().is_thought != is_thought {
-            self.flush();
+            self.send_text();
         }
         let is_due = {
             let mut told = self.lock();
             told.is_thought = is_thought;
             told.text.push_str(text);
+            if !is_thought {
+                told.whole.push(text);
+            }
             let is_due = told.last.is_none_or(|last| last.elapsed() >= GATHER);
             is_due || told.text.len() >= GATHER_BYTES
         };
         if is_due {
-            self.flush();
+            self.send_text();
         } else {
             self.gathered.notify_one();
         }
+        self.send_whole(false);
     }
 
     /// Flushes buffered text even if no more text follows.
     pub(crate) async fn flush_what_waits(&self) -> Infallible {
-        loop {
-            self.gathered.notified().await;
-            tokio::time::sleep(GATHER).await;
-            self.flush();
-        }
+        let short = async {
+            loop {
+                self.gathered.notified().await;
+                tokio::time::sleep(GATHER).await;
+                self.send_text();
+            }
+        };
+        let whole = async {
+            loop {
+                self.gathered_whole.notified().await;
+                let interval = self.lock().whole.interval();
+                tokio::time::sleep(interval).await;
+                self.send_whole(false);
+            }
+        };
+        futures_util::future::select(std::pin::pin!(short), std::pin::pin!(whole))
+            .await
+            .factor_first()
+            .0
     }
 
-    /// Sends the buffered text.
+    /// Sends all buffered text.
     pub(crate) fn flush(&self) {
+        self.send_text();
+        self.send_whole(true);
+    }
+
+    /// Sends the buffered text to the followers that assemble deltas.
+    fn send_text(&self) {
         let (text, is_thought) = {
             let mut told = self.lock();
             told.last = Some(Instant::now());
@@ -137,7 +226,26 @@ impl TurnEvents {
         }
         self.agent("assistant", json!({ "delta": text }));
         let delta_text = text;
-        self.chat(ChatState::Delta { message: None, delta_text, replace: None, usage: None });
+        let state = ChatState::Delta { message: None, delta_text, replace: None, usage: None };
+        self.chat_to(true, state);
+    }
+
+    /// Sends the text so far to the others, if it is due.
+    fn send_whole(&self, in_any_case: bool) {
+        let is_heard = || {
+            let gateway = self.gateway.upgrade();
+            gateway.is_some_and(|it| it.callers.has_chat_follower(&self.session, false))
+        };
+        // Without such a follower, the text is only kept.
+        if !is_heard() {
+            return;
+        }
+        let delta = self.lock().whole.take(in_any_case);
+        match delta {
+            Some(delta) => self.chat_to(false, delta),
+            None if in_any_case => {}
+            None => self.gathered_whole.notify_one(),
+        }
     }
 
     /// Reports the start, with the message: the sender may be another client.
@@ -149,6 +257,21 @@ impl TurnEvents {
             "message": shown(message),
         });
         self.agent("lifecycle", data);
+    }
+
+    /// Reports a call that waits for approval, for clients that show approvals as part of the turn. The
+    /// kind is the only one that they know.
+    pub(crate) fn approval_requested(&self, asked: &Approval) {
+        let details = ExecDetails::from(asked);
+        let data = json!({
+            "phase": "requested",
+            "kind": "exec",
+            "status": "pending",
+            "approvalId": details.id,
+            "title": asked.title,
+            "command": details.command_text,
+        });
+        self.agent("approval", data);
     }
 
     pub(crate) fn answered(&self, answer: &TurnResult) {
@@ -194,7 +317,9 @@ impl Observer for TurnEvents {
         }
         match event {
             Event::Text(_) | Event::Reasoning(_) | Event::Part(_) => {}
-            Event::CallStarted(call) => self.agent(
+            Event::CallStarted(call) => {
+                self.lock().whole.is_interrupted = true;
+                self.agent(
                 "tool",
                 json!({
                     "phase": "start",
@@ -204,7 +329,8 @@ impl Observer for TurnEvents {
                     "args": serde_json::from_str::<Value>(&call.arguments)
                         .unwrap_or(Value::String(call.arguments)),
                 }),
-            ),
+                );
+            }
             Event::CallProgress(call) => self.agent(
                 "tool",
                 json!({
@@ -216,6 +342,7 @@ impl Observer for TurnEvents {
                         "percent": call.progress.percent(),
                         "message": call.progress.message,
                     },
+                    "partialResult": result(call.progress.message.as_deref().unwrap_or_default()),
                 }),
             ),
             Event::CallEnded(call) => self.agent(
@@ -226,6 +353,7 @@ impl Observer for TurnEvents {
                     "name": call.name,
                     "isError": call.is_error,
                     "text": shown(&call.text),
+                    "result": result(&shown(&call.text)),
                     "untrusted": call.untrusted,
                     "durationMs": call.duration.as_secs_f64() * 1_000.0,
                     "failure": call.failure.map(openclaw_tools::Failure::name),
@@ -252,6 +380,11 @@ fn message(text: &str, parts: &[Part]) -> Value {
     let media = parts.iter().filter(|part| part.as_text().is_none());
     content.extend(media.map(|part| serde_json::to_value(part).unwrap_or_default()));
     json!({ "role": "assistant", "content": content, "timestamp": now_ms() })
+}
+
+/// A tool's result in the format of the protocol.
+fn result(text: &str) -> Value {
+    json!({ "content": [{ "type": "text", "text": text }] })
 }
 
 fn usage(usage: Usage) -> Value {

@@ -67,11 +67,12 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
     let turn_events =
         Arc::new(TurnEvents::new(&gateway, &wanted.run, wanted.agent.config.id.as_str()));
     // Held until the end is reported: the next turn starts after that.
-    let Some(_turn) = wanted.run.turn().await else {
+    let Some(turn) = wanted.run.turn().await else {
         wanted.run.over(SendStatus::Error);
         return turn_events.aborted("", Ended::Cancelled.name());
     };
     turn_events.started(&wanted.work.text());
+    sessions::announce(&gateway, &wanted.key, "agent.run.started").await;
     let begun = Instant::now();
     let span = span(&gateway, &wanted);
     let logged = span.context().map_or_else(tracing::Span::none, SpanContext::log_span);
@@ -118,6 +119,9 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
             failed("the turn failed unexpectedly".to_owned(), ErrorKind::Unknown);
         }
     }
+    let key = wanted.key.clone();
+    drop((turn, wanted));
+    sessions::announce(&gateway, &key, "agent.run.ended").await;
 }
 
 /// Starts the span of a turn, in the semantic conventions for generative AI.
@@ -258,6 +262,7 @@ async fn answer(
             agent: id.to_owned(),
             run: wanted.run.id.clone(),
             patience: service.config.approval.timeout,
+            turn_events: Arc::clone(turn_events),
         }),
         permission,
         observer: Arc::clone(turn_events) as Arc<dyn Observer>,

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use openclaw_agent::Record;
 use openclaw_models::Usage;
-use openclaw_sessions::{EntryKind, ReadFilter, SessionKey, StoreError};
+use openclaw_sessions::{EntryKind, ReadFilter, Session, SessionKey, StoreError};
 
 use crate::agents::AgentRuntime;
 use crate::gateway::Gateway;
@@ -57,6 +57,22 @@ pub(crate) async fn of_session(
         None => write!(text, "Context: {context} tokens"),
     };
     text
+}
+
+/// Entries at the end of a session in which its last usage is looked for: an answer, and what was sent
+/// after it.
+const LAST: usize = 4;
+
+/// Returns the usage of the last request, if it is among the last entries.
+pub(crate) async fn last(gateway: &Gateway, session: &Session) -> Option<Usage> {
+    if session.entries == 0 {
+        return None;
+    }
+    let filter = ReadFilter { from_seq: 1, limit: LAST, last: true };
+    let entries = gateway.store.read(&session.key, filter).await.ok()?;
+    let records = entries.into_iter().rev().filter(|entry| entry.kind == EntryKind::Message);
+    let mut records = records.filter_map(|it| serde_json::from_value::<Record>(it.body).ok());
+    records.find_map(|record| record.usage)
 }
 
 type Read = (BTreeMap<String, ModelUsage>, Option<(String, Usage)>);

@@ -1,11 +1,13 @@
 //! `agents.list` and `commands.list`: the agents, and the commands they accept.
 
 use serde::{Deserialize, Serialize};
+
+use crate::models::ModelChoice;
 use serde_json::Value;
 
 /// Parameters of `agents.list`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ListParams {}
 
 /// Result of `agents.list`.
@@ -66,7 +68,7 @@ pub struct AgentModel {
 
 /// Parameters of `commands.list`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct CommandsParams {
     /// Session key.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -202,4 +204,35 @@ pub struct CommandChoice {
     pub value: String,
     /// Label that is displayed.
     pub label: String,
+}
+
+/// Parameters of `agent.identity.get`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdentityParams {
+    /// Agent id; the default agent if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Session key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
+}
+
+/// Result of `agent.identity.get`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct IdentityResult {
+    /// Agent id.
+    pub agent_id: String,
+    /// Display name.
+    pub name: String,
+}
+
+/// Result of `chat.metadata`. Its parameters are those of `commands.list`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MetadataResult {
+    /// Models.
+    pub models: Vec<ModelChoice>,
+    /// Commands.
+    pub commands: Vec<Command>,
 }

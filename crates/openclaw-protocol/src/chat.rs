@@ -5,6 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::number;
+use crate::sessions::{Defaults, Row};
 
 /// Maximum message size in bytes: a longer message fits no model.
 pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
@@ -13,7 +14,7 @@ pub const MESSAGE_TOO_LONG: &str = "the message is longer than 4096 KB; put it i
 
 /// Parameters of `chat.send`, which sends a message to a session.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct SendParams {
     /// Session key.
     pub session_key: String,
@@ -185,7 +186,7 @@ pub enum SendStatus {
 
 /// Parameters of `chat.abort`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct AbortParams {
     /// Session key.
     pub session_key: String,
@@ -214,7 +215,7 @@ pub struct AbortResult {
 
 /// Parameters of `chat.inject`, which adds a message to the history without starting a run.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct InjectParams {
     /// Session key.
     pub session_key: String,
@@ -240,7 +241,7 @@ pub struct InjectResult {
 
 /// Parameters of `chat.history`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct HistoryParams {
     /// Session key.
     pub session_key: String,
@@ -276,7 +277,7 @@ pub struct HistoryParams {
     pub include_media: Option<bool>,
 }
 
-/// Result of `chat.history`. Messages keep the shape in which they are stored.
+/// Result of `chat.history` and `chat.startup`. Messages keep the shape in which they are stored.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryResult {
@@ -298,8 +299,24 @@ pub struct HistoryResult {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
     /// The session's row.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub session_info: Option<Box<RawValue>>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_info: Option<Row>,
+    /// Defaults for sessions without settings of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<Defaults>,
+    /// The run in progress, for clients that have not seen its beginning.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_flight_run: Option<InFlightRun>,
+}
+
+/// A run in progress.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct InFlightRun {
+    /// Run id.
+    pub run_id: String,
+    /// Text of the answer so far.
+    pub text: String,
 }
 
 /// Payload of the event `chat`: progress of a run.
@@ -443,6 +460,9 @@ pub struct AgentEvent {
     pub stream: String,
     /// Timestamp, in milliseconds since 1970.
     pub ts: u64,
+    /// Session key. The Node gateway sends it, too; the published schema lacks it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_key: Option<String>,
     /// Session that started the run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<String>,

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 /// Parameters of `config.get`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct GetParams {}
 
 /// Result of `config.get`. Secrets are shown as references, as written in the file.
@@ -50,7 +50,7 @@ impl fmt::Display for Issue {
 
 /// Parameters of `config.reload` (ours).
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ReloadParams {}
 
 /// Result of `config.reload`.

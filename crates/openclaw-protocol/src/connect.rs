@@ -20,6 +20,8 @@ pub mod caps {
     /// Shows requests for approval only of the sessions that it follows; otherwise of all. A
     /// request that no client shows is denied at once. Ours.
     pub const OWN_APPROVALS: &str = "own-approvals";
+    /// Assembles the text of a message from its deltas: they come without the `message` so far. Ours.
+    pub const DELTA_TEXT: &str = "delta-text";
 }
 
 /// Payload of the event `connect.challenge`, the first message of a gateway.
@@ -33,7 +35,7 @@ pub struct Challenge {
 
 /// Parameters of `connect`, the first request of a client.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ConnectParams {
     /// Oldest protocol version that the client supports.
     pub min_protocol: u32,
@@ -81,7 +83,7 @@ pub struct ConnectParams {
 
 /// Identification of a client.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ClientInfo {
     /// Program.
     pub id: ClientId,
@@ -177,7 +179,7 @@ pub enum ClientMode {
 
 /// Credentials of a client. Only [`SecretString::expose`] reveals them.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields, default)]
+#[serde(rename_all = "camelCase", default)]
 pub struct Auth {
     /// Gateway token.
     #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
@@ -303,6 +305,38 @@ pub struct Snapshot {
     pub auth_mode: Option<AuthMode>,
 }
 
+/// A connected client, or the gateway itself.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct PresenceEntry {
+    /// Name of the machine or the client.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub host: Option<String>,
+    /// Version of the program.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// Operating system.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub platform: Option<String>,
+    /// Kind of client, or `gateway`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mode: Option<String>,
+    /// Why it is listed: `self` or `connect`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// One line for users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Timestamp, in milliseconds since 1970.
+    pub ts: u64,
+    /// Roles.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub roles: Option<Vec<String>>,
+    /// Scopes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scopes: Option<Vec<String>>,
+}
+
 /// Change counters.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StateVersion {
@@ -366,7 +400,7 @@ pub struct Policy {
 /// Parameters of `request.cancel` (ours), which cancels a request on the same connection. The
 /// cancelled request gets no response.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct CancelParams {
     /// Request id.
     pub id: String,

@@ -34,8 +34,14 @@ pub mod names {
     pub const APPROVAL_RESOLVED: &str = "approval.resolved";
     /// An [`InvokeRequestEvent`](crate::tools::InvokeRequestEvent).
     pub const NODE_INVOKE_REQUEST: &str = "node.invoke.request";
+    /// A [`Requested`](crate::approvals::published::Requested).
+    pub const PLUGIN_APPROVAL_REQUESTED: &str = "plugin.approval.requested";
+    /// A [`Resolved`](crate::approvals::published::Resolved).
+    pub const PLUGIN_APPROVAL_RESOLVED: &str = "plugin.approval.resolved";
+    /// A [`ChangedEvent`](crate::sessions::ChangedEvent).
+    pub const SESSIONS_CHANGED: &str = "sessions.changed";
     /// All event names.
-    pub const ALL: [&str; 12] = [
+    pub const ALL: [&str; 15] = [
         CONNECT_CHALLENGE,
         CHAT,
         AGENT,
@@ -48,6 +54,9 @@ pub mod names {
         APPROVAL_REQUESTED,
         APPROVAL_RESOLVED,
         NODE_INVOKE_REQUEST,
+        PLUGIN_APPROVAL_REQUESTED,
+        PLUGIN_APPROVAL_RESOLVED,
+        SESSIONS_CHANGED,
     ];
 }
 

@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 /// Parameters of `health`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct HealthParams {
     /// Whether to run the checks again.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -56,7 +56,7 @@ pub enum HotReload {
 
 /// Parameters of `status`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct StatusParams {}
 
 /// Result of `status`. The result of the Node gateway has the same version field and other fields.

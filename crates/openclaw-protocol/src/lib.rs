@@ -1,8 +1,8 @@
 //! Gateway protocol 4: frames, methods and events as types, and the WebSocket client.
 //!
 //! Types that the published schema defines have its shapes; our own extensions (`mcp.*`, `metrics.sample`,
-//! `sessions.setExtraTools`, `sessions.title`, `approvals.*`, `config.reload`) follow the same style. Requests are
-//! parsed strictly; responses may hold fields that we do not know.
+//! `sessions.setExtraTools`, `sessions.title`, `approvals.*`, `config.reload`) follow the same style. Unknown
+//! fields are ignored: the other side may be newer.
 
 pub mod agents;
 pub mod approvals;
@@ -15,11 +15,13 @@ mod event;
 pub mod frame;
 pub mod health;
 pub mod keys;
+pub mod logs;
 pub mod mcp;
 mod method;
 pub mod metrics;
 pub mod models;
 mod number;
+pub mod runs;
 pub mod sessions;
 pub mod socket;
 mod surface;

@@ -6,8 +6,10 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use crate::error::ErrorShape;
 use crate::surface::params_of;
+use crate::approvals::published;
 use crate::{
-    agents, approvals, chat, config, connect, health, mcp, metrics, models, sessions, tools,
+    agents, approvals, chat, config, connect, health, logs, mcp, metrics, models, runs, sessions,
+    tools,
 };
 
 /// A method with the types of its parameters and its result. [`rpc`] has one type for each.
@@ -101,7 +103,7 @@ macro_rules! methods {
                 match self { $(Self::$variant(_) => Method::$variant,)* }
             }
 
-            /// Parses the parameters of a method, strictly. Absent parameters count as `{}`.
+            /// Parses the parameters of a method. Absent parameters count as `{}`.
             ///
             /// # Errors
             /// The error response if they do not match the method.
@@ -165,19 +167,31 @@ methods! {
     MetricsSample "metrics.sample" Metrics (metrics::SampleParams) -> metrics::SampleResult,
     AgentsList "agents.list" Read (agents::ListParams) -> agents::ListResult,
     ModelsList "models.list" Read (models::ListParams) -> models::ListResult,
+    AgentIdentityGet "agent.identity.get" Read (agents::IdentityParams) -> agents::IdentityResult,
+    ChatMetadata "chat.metadata" Read (agents::CommandsParams) -> agents::MetadataResult,
     CommandsList "commands.list" Read (agents::CommandsParams) -> agents::CommandsResult,
     SessionsList "sessions.list" Read (sessions::ListParams) -> sessions::ListResult,
     SessionsDescribe "sessions.describe" Read (sessions::DescribeParams) -> sessions::DescribeResult,
     SessionsSubscribe "sessions.subscribe" Read (Option<sessions::ListParams>) -> sessions::SubscribeResult,
     SessionsPatch "sessions.patch" Write (sessions::PatchParams) -> sessions::PatchResult,
+    SessionsCreate "sessions.create" Write (sessions::CreateParams) -> sessions::CreateResult,
+    SessionsReset "sessions.reset" Admin (sessions::ResetParams) -> sessions::ResetResult,
+    SessionsGet "sessions.get" Read (sessions::GetParams) -> sessions::GetResult,
+    SessionsResolve "sessions.resolve" Read (sessions::ResolveParams) -> sessions::ResolveResult,
+    SessionsMessagesSubscribe "sessions.messages.subscribe" Read (sessions::MessagesParams) -> sessions::MessagesResult,
+    SessionsMessagesUnsubscribe "sessions.messages.unsubscribe" Read (sessions::MessagesParams) -> sessions::MessagesResult,
     SessionsTitle "sessions.title" Write (sessions::TitleParams) -> sessions::TitleResult,
     SessionsDelete "sessions.delete" Admin (sessions::DeleteParams) -> sessions::DeleteResult,
     SessionsSetExtraTools "sessions.setExtraTools" Write (sessions::SetExtraToolsParams) -> sessions::SetExtraToolsResult,
     ChatSend "chat.send" Write (chat::SendParams) -> chat::SendResult,
     ChatAbort "chat.abort" Write (chat::AbortParams) -> chat::AbortResult,
     ChatHistory "chat.history" Read (chat::HistoryParams) -> chat::HistoryResult,
+    ChatStartup "chat.startup" Read (chat::HistoryParams) -> chat::HistoryResult,
     ChatInject "chat.inject" Admin (chat::InjectParams) -> chat::InjectResult,
+    Agent "agent" Write (runs::RunParams) -> runs::RunResult,
+    AgentWait "agent.wait" Write (runs::WaitParams) -> runs::WaitResult,
     ToolsCatalog "tools.catalog" Read (tools::CatalogParams) -> tools::CatalogResult,
+    ToolsEffective "tools.effective" Read (tools::EffectiveParams) -> tools::EffectiveResult,
     ToolsInvoke "tools.invoke" Write (tools::InvokeParams) -> tools::InvokeResult,
     NodeInvokeResult "node.invoke.result" Node (tools::InvokeResultParams) -> tools::InvokeResultReceived,
     NodeInvokeProgress "node.invoke.progress" Node (tools::InvokeProgressParams) -> tools::InvokeResultReceived,
@@ -188,7 +202,13 @@ methods! {
     ApprovalsAllow "approvals.allow" Admin (approvals::AllowParams) -> approvals::ChangedRulesResult,
     ApprovalsPass "approvals.pass" Approvals (approvals::PassParams) -> approvals::PassResult,
     QuestionList "question.list" Questions (approvals::AnyParams) -> approvals::QuestionsResult,
-    PluginApprovalList "plugin.approval.list" Approvals (approvals::AnyParams) -> Vec<Box<RawValue>>,
+    PluginApprovalList "plugin.approval.list" Approvals (approvals::AnyParams) -> Vec<published::Requested>,
+    PluginApprovalResolve "plugin.approval.resolve" Approvals (published::ResolveParams) -> published::ResolveResult,
+    ExecApprovalList "exec.approval.list" Approvals (approvals::AnyParams) -> Vec<published::Requested>,
+    ExecApprovalGet "exec.approval.get" Approvals (published::GetParams) -> published::ExecDetails,
+    ExecApprovalResolve "exec.approval.resolve" Approvals (published::ResolveParams) -> published::ResolveResult,
+    SystemPresence "system-presence" Read (approvals::AnyParams) -> Vec<connect::PresenceEntry>,
+    LogsTail "logs.tail" Read (logs::TailParams) -> logs::TailResult,
     McpServers "mcp.servers" Read (mcp::ServersParams) -> mcp::ServersResult,
     McpTools "mcp.tools" Read (mcp::ListParams) -> mcp::ToolsResult,
     McpStatus "mcp.status" Read (mcp::ServerParams) -> Box<RawValue>,

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// Parameters of `models.list`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ListParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]

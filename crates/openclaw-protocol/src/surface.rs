@@ -137,7 +137,7 @@ pub async fn ask_in<R: Rpc>(
     R::result(response).ok_or(RequestError::OtherMethod { asked: R::METHOD, answered })
 }
 
-/// Parses the parameters of a request, strictly. Absent parameters count as `null` for methods that
+/// Parses the parameters of a request. Unknown fields are ignored; absent parameters count as `null` for methods that
 /// accept it, and as `{}` for all others.
 ///
 /// # Errors

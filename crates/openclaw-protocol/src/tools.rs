@@ -5,7 +5,7 @@ use serde_json::value::RawValue;
 
 /// Parameters of `tools.catalog`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct CatalogParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -120,7 +120,7 @@ pub enum Risk {
 
 /// Parameters of `tools.invoke`, which calls one tool once.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct InvokeParams {
     /// Tool name.
     pub name: String,
@@ -211,7 +211,7 @@ pub struct InvokeRequestEvent {
 
 /// Parameters of `node.invoke.result`: the result of such a call.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct InvokeResultParams {
     /// Call id.
     pub id: String,
@@ -233,7 +233,7 @@ pub struct InvokeResultParams {
 
 /// The error of a client's tool.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct NodeError {
     /// Error code.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -245,7 +245,7 @@ pub struct NodeError {
 
 /// Parameters of `node.invoke.progress`: the progress of such a call.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct InvokeProgressParams {
     /// Call id.
     pub invoke_id: String,
@@ -276,4 +276,57 @@ pub struct InvokeProgress {
 pub struct InvokeResultReceived {
     /// Always `true`.
     pub ok: bool,
+}
+
+/// Parameters of `tools.effective`: the tools of a session.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EffectiveParams {
+    /// Agent id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Session key.
+    pub session_key: String,
+}
+
+/// Result of `tools.effective`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EffectiveResult {
+    /// Agent id.
+    pub agent_id: String,
+    /// Always `full`.
+    pub profile: String,
+    /// Tools by source.
+    pub groups: Vec<EffectiveGroup>,
+}
+
+/// The tools of a source.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EffectiveGroup {
+    /// `core` or `mcp`.
+    pub id: String,
+    /// Display name.
+    pub label: String,
+    /// Like `id`.
+    pub source: String,
+    /// Tools.
+    pub tools: Vec<EffectiveTool>,
+}
+
+/// A tool of a session.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct EffectiveTool {
+    /// Tool name.
+    pub id: String,
+    /// Display name.
+    pub label: String,
+    /// What it does.
+    pub description: String,
+    /// What it does, in full.
+    pub raw_description: String,
+    /// `core` or `mcp`.
+    pub source: String,
 }

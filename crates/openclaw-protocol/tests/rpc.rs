@@ -37,7 +37,7 @@ fn parameters_come_through_json_as_they_were() {
 fn parameters_of_another_method_are_refused_with_the_name_of_this_one() {
     let params = raw(&json!({ "tool": "echo" }));
     let refused = Request::read(Method::McpRead, Some(&params)).unwrap_err();
-    assert!(refused.message.starts_with("invalid mcp.read params: unknown field `tool`"));
+    assert!(refused.message.starts_with("invalid mcp.read params: missing field `server`"));
     let missing = Request::read(Method::McpRead, None).unwrap_err();
     assert!(missing.message.contains("missing field `server`"), "{}", missing.message);
 }

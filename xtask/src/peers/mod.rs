@@ -1,5 +1,5 @@
-//! Third-party servers for the tests: from package registries, with pinned versions, installed into
-//! `target/peers`.
+//! Third-party programs for the tests: from package registries, with pinned versions, installed into
+//! `target/peers`; for `cargo xtask compat` into `target/compat`.
 
 pub(crate) mod node;
 mod python;
@@ -19,8 +19,17 @@ pub(crate) fn install() -> Result<PathBuf, Failure> {
     let (peers, _lock) = hold("peers")?;
     python::install(&peers.join("python"), AWS)?;
     python::install(&peers.join("python-mcp"), MCP)?;
-    node::install(&peers.join("node"))?;
+    node::install(&peers.join("node"), &node::TESTS)?;
     Ok(peers)
+}
+
+/// Installs the Node OpenClaw, if it is missing or outdated; returns the folder. It is large: only
+/// `cargo xtask compat` needs it.
+pub(crate) fn install_compat() -> Result<PathBuf, Failure> {
+    let (peers, _lock) = hold("compat")?;
+    let folder = peers.join("node");
+    node::install(&folder, &node::COMPAT)?;
+    Ok(folder)
 }
 
 /// Creates a folder and calls `fill`, unless it was filled with the same `pinned` versions before.

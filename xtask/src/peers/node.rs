@@ -6,16 +6,32 @@ use std::process::Command;
 use super::{once, write};
 use crate::shell::{Failure, Run as _};
 
-const PACKAGES: &str = include_str!("../../peers/node/package.json");
-const LOCK: &str = include_str!("../../peers/node/package-lock.json");
+/// Pinned packages.
+pub(super) struct Packages {
+    list: &'static str,
+    lock: &'static str,
+}
+
+/// What the tests talk to.
+pub(super) const TESTS: Packages = Packages {
+    list: include_str!("../../peers/node/package.json"),
+    lock: include_str!("../../peers/node/package-lock.json"),
+};
+
+/// The Node OpenClaw and what drives it.
+pub(super) const COMPAT: Packages = Packages {
+    list: include_str!("../../peers/compat/package.json"),
+    lock: include_str!("../../peers/compat/package-lock.json"),
+};
 
 /// The minimum major version of Node for the conformance suite.
 const OLDEST: u32 = 22;
 
-pub(super) fn install(folder: &Path) -> Result<(), Failure> {
-    once(folder, &format!("{PACKAGES}{LOCK}"), || {
-        write(&folder.join("package.json"), PACKAGES)?;
-        write(&folder.join("package-lock.json"), LOCK)?;
+pub(super) fn install(folder: &Path, packages: &Packages) -> Result<(), Failure> {
+    let Packages { list, lock } = packages;
+    once(folder, &format!("{list}{lock}"), || {
+        write(&folder.join("package.json"), list)?;
+        write(&folder.join("package-lock.json"), lock)?;
         npm(folder).map_err(|failure| {
             Failure::new(format!(
                 "{failure}\nThe tests need `npm` and a package registry that it can reach (on \
@@ -63,7 +79,7 @@ fn major(version: &str) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::{LOCK, PACKAGES, major};
+    use super::{COMPAT, TESTS, major};
 
     #[test]
     fn the_major_version_is_parsed() {
@@ -72,8 +88,10 @@ mod tests {
     }
 
     #[test]
-    fn neither_package_list_names_a_registry() {
-        assert!(!LOCK.contains("\"resolved\""));
-        assert!(!PACKAGES.contains("://"));
+    fn no_package_list_names_a_registry() {
+        for packages in [TESTS, COMPAT] {
+            assert!(!packages.lock.contains("\"resolved\""));
+            assert!(!packages.list.contains("://"));
+        }
     }
 }

@@ -10,7 +10,7 @@ use crate::credential::safe_address;
 use crate::decode::{Field, Spanned};
 use crate::gateway::{Bind, GatewayConfig, MetricsConfig};
 use crate::model::{Origin, Setting, ToolPolicy};
-use crate::raw::{RawGateway, RawGatewayAuth, RawMetrics, Words};
+use crate::raw::{RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, Words};
 use crate::server::SafeUrl;
 use crate::text::Text;
 
@@ -32,6 +32,7 @@ impl Builder<'_> {
             auth,
             public_url,
             allowed_origins,
+            control_ui,
             shutdown_grace,
             hub_rate_limit,
             tools,
@@ -46,6 +47,10 @@ impl Builder<'_> {
         let token = self.token("gateway.auth.token", token, help, noted);
         let public_url = public_url.and_then(|text| self.public_url(&text, noted));
         let allowed_origins = self.allowed_origins(allowed_origins, noted);
+        let RawControlUi { root } = control_ui.map(|it| it.value).unwrap_or_default();
+        let control_ui = self.noted_text("gateway.controlUi.root", root, noted, |cx, text| {
+            cx.path(text, &mut Unset::Refused)
+        });
         let shutdown_grace =
             self.millis(noted, "gateway.shutdownGraceMs", shutdown_grace, DEFAULT_GRACE_MS);
         let hub_rate_limit = self.count(noted, "gateway.hubRateLimit", hub_rate_limit, 0);
@@ -56,6 +61,7 @@ impl Builder<'_> {
             token,
             public_url,
             allowed_origins,
+            control_ui,
             shutdown_grace,
             hub_rate_limit: u32::try_from(hub_rate_limit).ok().and_then(NonZeroU32::new),
         };

@@ -22,6 +22,8 @@ section! {
         public_url: Text = "publicUrl" => schema::https,
         /// Web origins that may connect: `https://example.com`.
         allowed_origins: Words = "allowedOrigins" => schema::origins,
+        /// The web pages of the Control UI.
+        control_ui: RawControlUi = "controlUi",
         /// Grace period for running work on shutdown, in milliseconds (10000).
         shutdown_grace: Whole<0, 600_000> = "shutdownGraceMs",
         /// Calls per minute of each client of `/mcp` and `openclaw mcp-server --hub`; 0 for no limit
@@ -53,6 +55,15 @@ section! {
         /// `/metrics` only. The gateway's own token, and access tokens with the scope
         /// `operator.metrics`, are accepted as well.
         token: CredentialText = "token" => schema::gateway_token,
+    }
+}
+
+section! {
+    /// The Control UI of the Node OpenClaw.
+    struct RawControlUi("the Control UI", Leave) {
+        /// The folder of its files, such as `dist/control-ui` of the npm package `openclaw`. Without
+        /// it, no pages are served.
+        root: Text = "root" => schema::filled,
     }
 }
 

@@ -1,5 +1,6 @@
 //! The gateway and the built-in tools (G4, G6), and which changes need a restart (C9).
 
+use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{Approval, Bind, Change, RestartCause, Roots, SamplingRule, ServerChange};
@@ -23,7 +24,7 @@ fn all_gateway_settings_are_read() {
     let gateway = good(&gateway(
         "{ port: 0, bind: '::1', auth: { mode: 'token', token: 'secret://env/T' }, publicUrl: 'https://${HOST}/claw',\n\
          allowedOrigins: ['HTTPS://Example.com:443/', 'http://localhost:5173', 'vscode-webview://abc'], shutdownGraceMs: 0,\n\
-         controlUi: { enabled: true }, mode: 'local' }",
+         controlUi: { enabled: true, root: '/usr/share/control-ui' }, mode: 'local' }",
     ))
     .gateway;
     assert_eq!((gateway.port, gateway.bind.ip()), (0, "::1".parse().unwrap()));
@@ -34,6 +35,7 @@ fn all_gateway_settings_are_read() {
         ["https://example.com", "http://localhost:5173", "vscode-webview://abc"]
     );
     assert_eq!(gateway.shutdown_grace, Duration::ZERO);
+    assert_eq!(gateway.control_ui.as_deref(), Some(Path::new("/usr/share/control-ui")));
 }
 
 #[test]

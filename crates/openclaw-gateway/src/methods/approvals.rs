@@ -1,7 +1,10 @@
 //! Methods for calls that wait for approval.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_protocol::ErrorShape;
+use openclaw_protocol::{ErrorCode, ErrorShape};
+use openclaw_protocol::approvals::published::{
+    ExecDetails, GetParams, Requested, ResolveParams, ResolveResult,
+};
 use openclaw_protocol::approvals::{
     Decision, ListParams, ListResult, PassParams, PassResult, RespondParams, RespondResult,
 };
@@ -70,4 +73,30 @@ pub(super) fn pass(
     asked.gateway.questions.pass(&id, asked.caller.id)?;
     asked.gateway.callers.changed();
     Ok(PassResult { ok: true, id })
+}
+
+/// The pending approvals in the shape of the published schema, oldest first.
+pub(super) fn published(asked: &RequestContext<'_>) -> Vec<Requested> {
+    let mut approvals = asked.gateway.questions.list();
+    approvals.sort_by_key(|it| it.created_at_ms);
+    approvals.iter().map(Requested::from).collect()
+}
+
+/// `respond`, under its published name.
+pub(super) fn resolve(
+    asked: &RequestContext<'_>,
+    params: ResolveParams,
+) -> Result<ResolveResult, ErrorShape> {
+    let ResolveParams { id, decision } = params;
+    let answer = RespondParams { id, decision, always: None, instead: None };
+    respond(asked, answer).map(|_| ResolveResult { ok: true })
+}
+
+pub(super) fn details(
+    asked: &RequestContext<'_>,
+    params: &GetParams,
+) -> Result<ExecDetails, ErrorShape> {
+    let pending = asked.gateway.questions.list();
+    let found = pending.iter().find(|it| it.id == params.id).map(ExecDetails::from);
+    found.ok_or_else(|| ErrorShape::new(ErrorCode::ApprovalNotFound, "no such pending approval"))
 }

@@ -1,8 +1,10 @@
 //! Methods for the gateway's status, its agents and their commands.
 
 use openclaw_protocol::agents::{
-    Agent, AgentModel, CommandsParams, CommandsResult, ListParams, ListResult, Scope,
+    Agent, AgentModel, CommandsParams, CommandsResult, IdentityParams, IdentityResult, ListParams,
+    ListResult, MetadataResult, Scope,
 };
+use openclaw_protocol::connect::PresenceEntry;
 use openclaw_protocol::health::{StatusParams, StatusResult};
 use openclaw_protocol::models::{self, ModelChoice};
 use openclaw_protocol::{ErrorShape, keys};
@@ -11,10 +13,11 @@ use serde_json::value::to_raw_value;
 
 use super::RequestContext;
 use crate::commands;
+use crate::gateway::now_ms;
 
 pub(super) async fn status(
     asked: &RequestContext<'_>,
-    StatusParams {}: StatusParams,
+    _: StatusParams,
 ) -> Result<StatusResult, ErrorShape> {
     let gateway = asked.gateway;
     let active = gateway.active.load_full();
@@ -71,6 +74,36 @@ pub(super) async fn agents(
     Ok(ListResult { default_id, main_key: keys::MAIN.to_owned(), scope: Scope::PerSender, agents })
 }
 
+/// The gateway and the connected clients.
+pub(super) fn presence(asked: &RequestContext<'_>) -> Vec<PresenceEntry> {
+    let gateway = asked.gateway;
+    let own = PresenceEntry {
+        version: Some(gateway.version.clone()),
+        platform: Some(std::env::consts::OS.to_owned()),
+        mode: Some("gateway".to_owned()),
+        reason: Some("self".to_owned()),
+        text: Some(format!("Gateway {}", gateway.version)),
+        ts: now_ms(),
+        ..PresenceEntry::default()
+    };
+    let clients = gateway.callers.all().into_iter().map(|caller| {
+        let client = &caller.who.client;
+        let mode = serde_json::to_value(client.mode).ok();
+        PresenceEntry {
+            host: Some(caller.name()),
+            version: Some(client.version.clone()),
+            platform: Some(client.platform.clone()),
+            mode: mode.and_then(|mode| Some(mode.as_str()?.to_owned())),
+            reason: Some("connect".to_owned()),
+            text: Some(format!("{} {}", caller.name(), client.version)),
+            ts: now_ms(),
+            roles: Some(vec![caller.who.role.clone()]),
+            scopes: Some(caller.who.scopes.clone()),
+        }
+    });
+    std::iter::once(own).chain(clients).collect()
+}
+
 /// The configured models of an agent. Whether a provider accepts them is not checked.
 pub(super) async fn models(
     asked: &RequestContext<'_>,
@@ -97,4 +130,24 @@ pub(super) fn commands(
 ) -> Result<CommandsResult, ErrorShape> {
     let service = asked.agent(params.agent_id.as_deref())?;
     Ok(CommandsResult { commands: commands::list(asked.gateway, &service) })
+}
+
+pub(super) fn identity(
+    asked: &RequestContext<'_>,
+    params: &IdentityParams,
+) -> Result<IdentityResult, ErrorShape> {
+    let in_key = params.session_key.as_deref().and_then(keys::agent_of);
+    let agent_id = asked.agent_id(params.agent_id.as_deref().or(in_key))?.to_string();
+    Ok(IdentityResult { name: agent_id.clone(), agent_id })
+}
+
+/// The models and commands of an agent, in one answer.
+pub(super) async fn metadata(
+    asked: &RequestContext<'_>,
+    params: CommandsParams,
+) -> Result<MetadataResult, ErrorShape> {
+    let commands = commands(asked, &params)?.commands;
+    let list = models::ListParams { agent_id: params.agent_id, ..models::ListParams::default() };
+    let models = models(asked, list).await?.models;
+    Ok(MetadataResult { models, commands })
 }

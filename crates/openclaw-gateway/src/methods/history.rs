@@ -7,13 +7,14 @@ use openclaw_agent::{Compacted, Record};
 use openclaw_content::Text;
 use openclaw_models::{Message, Part};
 use openclaw_protocol::ErrorShape;
-use openclaw_protocol::chat::{HistoryParams, HistoryResult};
+use openclaw_protocol::chat::{HistoryParams, HistoryResult, InFlightRun};
+use openclaw_protocol::sessions::{GetParams, GetResult};
 use openclaw_sessions::{Entry, EntryKind, ReadFilter, SessionKey};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
+use super::sessions::{self, told};
 use super::RequestContext;
-use super::sessions::told;
 
 /// Default and maximum number of messages.
 const USUAL: u64 = 200;
@@ -32,18 +33,36 @@ pub(super) async fn history(
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     asked.caller.follow(key.as_str());
     let session = asked.gateway.store.get(&key).await.map_err(told)?;
-    let all = session.map_or(0, |session| session.entries);
+    let all = session.as_ref().map_or(0, |session| session.entries);
     let page = read(asked, &key, all, &params).await?;
     let next_offset = (page.begin > 0).then(|| all - page.begin);
+    let session_info = match &session {
+        Some(session) => sessions::row(asked, session).await,
+        None => sessions::missing(asked, &key).await,
+    };
+    let active = session_info.active_run_ids.iter().flatten().next().cloned();
     Ok(HistoryResult {
         session_key: key.to_string(),
-        session_id: None,
+        session_id: session_info.session_id.clone(),
         messages: page.messages,
         has_more: next_offset.map(|_| true),
         next_offset,
         thinking_level: None,
-        session_info: None,
+        session_info: Some(session_info),
+        defaults: Some(sessions::defaults(asked).await),
+        // The next delta has the text.
+        in_flight_run: active.map(|run_id| InFlightRun { run_id, text: String::new() }),
     })
+}
+
+/// The last messages of a session.
+pub(super) async fn get(
+    asked: &RequestContext<'_>,
+    params: GetParams,
+) -> Result<GetResult, ErrorShape> {
+    let GetParams { key, limit } = params;
+    let params = HistoryParams { session_key: key, limit, ..HistoryParams::default() };
+    Ok(GetResult { messages: history(asked, params).await?.messages })
 }
 
 /// Messages, and the number of messages before them.
@@ -186,6 +205,7 @@ impl View {
         Some(json!({
             "role": role,
             "id": id,
+            "__openclaw": identity(entry, role),
             "content": content,
             "timestamp": timestamp,
             "model": record.model,
@@ -229,6 +249,18 @@ impl View {
             None => text.to_owned(),
         }
     }
+}
+
+/// How clients of the Node gateway recognize a message: their own one by the id of its run.
+fn identity(entry: &Entry, role: &str) -> Value {
+    let mut identity = json!({ "id": entry.seq.to_string(), "seq": entry.seq });
+    if let Some(run) = &entry.run {
+        match role {
+            "user" => identity["idempotencyKey"] = json!(format!("{run}:user")),
+            _ => identity["runId"] = json!(run),
+        }
+    }
+    identity
 }
 
 /// A text, or the beginning of it, with its source.

@@ -1,5 +1,6 @@
 //! The protocol's methods: one implementation for callers in this process and on a socket.
 
+mod absent;
 mod approval_rules;
 mod approvals;
 mod attachments;
@@ -7,7 +8,10 @@ mod chat;
 mod config;
 mod health;
 mod history;
+mod logs;
 mod mcp;
+mod new_sessions;
+mod runs;
 pub(crate) mod sessions;
 mod titles;
 mod tools;
@@ -90,6 +94,12 @@ impl RequestContext<'_> {
     }
 }
 
+/// The names of all methods that are answered, also those that answer "none".
+pub(crate) fn names() -> impl Iterator<Item = &'static str> {
+    let methods = Method::ALL.iter().map(|method| method.name());
+    methods.chain(absent::ABSENT.iter().map(|it| it.name))
+}
+
 /// Answers a JSON request from a socket.
 pub(crate) async fn answer_json(
     asked: RequestContext<'_>,
@@ -97,7 +107,7 @@ pub(crate) async fn answer_json(
     params: Option<Box<RawValue>>,
 ) -> Result<Box<RawValue>, ErrorShape> {
     let Some(method) = Method::from_name(name) else {
-        return Err(ErrorShape::unknown_method(name));
+        return absent::answer(&asked, name);
     };
     // Before the parameters are parsed.
     may(&asked, method)?;
@@ -120,10 +130,14 @@ pub(crate) async fn answer(
 
 /// Checks whether the caller may use this method.
 fn may(asked: &RequestContext<'_>, method: Method) -> Result<(), ErrorShape> {
-    if asked.caller.who.may(method) {
+    has_scope(asked, method.name(), method.scope())
+}
+
+fn has_scope(asked: &RequestContext<'_>, method: &str, scope: Scope) -> Result<(), ErrorShape> {
+    if scope.is_in(&asked.caller.who.scopes) {
         return Ok(());
     }
-    let scope = method.scope().name().unwrap_or_default();
+    let scope = scope.name().unwrap_or_default();
     let error =
         ErrorShape::new(ErrorCode::Forbidden, format!("`{method}` needs the scope `{scope}`"));
     Err(error.with_detail(detail::MISSING_SCOPE))
@@ -151,6 +165,10 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::MetricsSample(_) => Response::MetricsSample(asked.gateway.sample()?),
         Request::AgentsList(it) => Response::AgentsList(health::agents(asked, it).await?),
         Request::ModelsList(it) => Response::ModelsList(health::models(asked, it).await?),
+        Request::AgentIdentityGet(it) => {
+            Response::AgentIdentityGet(health::identity(asked, &it)?)
+        }
+        Request::ChatMetadata(it) => Response::ChatMetadata(health::metadata(asked, it).await?),
         Request::CommandsList(it) => Response::CommandsList(health::commands(asked, &it)?),
         Request::SessionsList(it) => Response::SessionsList(sessions::list(asked, it).await?),
         Request::SessionsDescribe(it) => {
@@ -160,6 +178,20 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
             Response::SessionsSubscribe(sessions::subscribe(asked, it).await?)
         }
         Request::SessionsPatch(it) => Response::SessionsPatch(sessions::patch(asked, it).await?),
+        Request::SessionsCreate(it) => {
+            Response::SessionsCreate(new_sessions::create(asked, it).await?)
+        }
+        Request::SessionsReset(it) => Response::SessionsReset(new_sessions::reset(asked, it).await?),
+        Request::SessionsGet(it) => Response::SessionsGet(history::get(asked, it).await?),
+        Request::SessionsResolve(it) => {
+            Response::SessionsResolve(sessions::resolve(asked, it).await?)
+        }
+        Request::SessionsMessagesSubscribe(it) => {
+            Response::SessionsMessagesSubscribe(sessions::follow(asked, &it, true)?)
+        }
+        Request::SessionsMessagesUnsubscribe(it) => {
+            Response::SessionsMessagesUnsubscribe(sessions::follow(asked, &it, false)?)
+        }
         Request::SessionsTitle(it) => Response::SessionsTitle(titles::title(asked, it).await?),
         Request::SessionsDelete(it) => Response::SessionsDelete(sessions::delete(asked, it).await?),
         Request::SessionsSetExtraTools(it) => {
@@ -168,8 +200,12 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::ChatSend(it) => Response::ChatSend(chat::send(asked, it).await?),
         Request::ChatAbort(it) => Response::ChatAbort(chat::abort(asked, &it)?),
         Request::ChatHistory(it) => Response::ChatHistory(history::history(asked, it).await?),
+        Request::ChatStartup(it) => Response::ChatStartup(history::history(asked, it).await?),
         Request::ChatInject(it) => Response::ChatInject(chat::inject(asked, it).await?),
+        Request::Agent(it) => Response::Agent(runs::run(asked, it).await?),
+        Request::AgentWait(it) => Response::AgentWait(runs::wait(asked, it).await),
         Request::ToolsCatalog(it) => Response::ToolsCatalog(tools::catalog(asked, &it)?),
+        Request::ToolsEffective(it) => Response::ToolsEffective(tools::effective(asked, &it)?),
         Request::ToolsInvoke(it) => Response::ToolsInvoke(tools::invoke(asked, it).await?),
         Request::NodeInvokeResult(it) => {
             Response::NodeInvokeResult(tools::invoke_result(asked, it)?)
@@ -188,7 +224,20 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         }
         Request::ApprovalsPass(it) => Response::ApprovalsPass(approvals::pass(asked, it)?),
         Request::QuestionList(_) => Response::QuestionList(QuestionsResult::default()),
-        Request::PluginApprovalList(_) => Response::PluginApprovalList(Vec::new()),
+        Request::PluginApprovalList(_) => {
+            Response::PluginApprovalList(approvals::published(asked))
+        }
+        Request::PluginApprovalResolve(it) => {
+            Response::PluginApprovalResolve(approvals::resolve(asked, it)?)
+        }
+        // All approvals are listed as those of plugins; each can be answered under both names.
+        Request::ExecApprovalList(_) => Response::ExecApprovalList(Vec::new()),
+        Request::ExecApprovalGet(it) => Response::ExecApprovalGet(approvals::details(asked, &it)?),
+        Request::ExecApprovalResolve(it) => {
+            Response::ExecApprovalResolve(approvals::resolve(asked, it)?)
+        }
+        Request::SystemPresence(_) => Response::SystemPresence(health::presence(asked)),
+        Request::LogsTail(it) => Response::LogsTail(logs::tail(asked, it).await?),
         Request::McpServers(it) => Response::McpServers(mcp::servers(asked, it)?),
         Request::McpTools(it) => Response::McpTools(mcp::tools(asked, it).await?),
         Request::McpStatus(it) => Response::McpStatus(mcp::status(asked, it)?),

@@ -6,8 +6,9 @@ use openclaw_agent::Record;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_models::{Message, Part};
 use openclaw_protocol::sessions::{
-    Defaults, DeleteParams, DeleteResult, DescribeParams, DescribeResult, Kind, ListParams,
-    ListResult, PatchParams, PatchResult, PermissionMode as Asked, Row, RunStatus, SubscribeResult,
+    ChangedEvent, Defaults, DeleteParams, DeleteResult, DescribeParams, DescribeResult, Kind,
+    ListParams, ListResult, MessagesParams, MessagesResult, PatchParams, PatchResult,
+    PermissionMode as Asked, ResolveParams, ResolveResult, Row, RunStatus, SubscribeResult,
 };
 use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{ListFilter, MAX_LISTED, ReadFilter, Session, SessionKey, StoreError};
@@ -15,7 +16,8 @@ use openclaw_tools::PermissionMode;
 
 use super::RequestContext;
 use super::chat::service;
-use crate::gateway::now_ms;
+use crate::gateway::{Gateway, now_ms};
+use crate::usage;
 
 /// Default number of sessions listed.
 const USUAL: usize = 100;
@@ -48,7 +50,11 @@ pub(super) async fn list(
             })
     };
     let rows = sessions.iter().filter(|session| is_wanted(session)).skip(offset).take(limit);
-    let mut rows: Vec<Row> = rows.map(|session| row(asked, session)).collect();
+    let mut listed = Vec::new();
+    for session in rows {
+        listed.push(row(asked, session).await);
+    }
+    let mut rows = listed;
     if params.include_derived_titles == Some(true) {
         for row in &mut rows {
             row.derived_title = derived_title(asked, &row.key).await;
@@ -58,7 +64,7 @@ pub(super) async fn list(
         ts: now_ms(),
         path: asked.gateway.state.join("sessions.db").display().to_string(),
         count: rows.len() as u64,
-        defaults: Defaults::default(),
+        defaults: defaults(asked).await,
         sessions: rows,
     })
 }
@@ -81,7 +87,10 @@ pub(super) async fn describe(
 ) -> Result<DescribeResult, ErrorShape> {
     let key = asked.session(&params.key, None)?;
     let session = asked.gateway.store.get(&key).await.map_err(told)?;
-    let mut session = session.map(|session| row(asked, &session));
+    let mut session = match session {
+        Some(session) => Some(row(asked, &session).await),
+        None => None,
+    };
     if let Some(row) = session.as_mut().filter(|_| params.include_derived_titles == Some(true)) {
         row.derived_title = derived_title(asked, &row.key).await;
     }
@@ -106,11 +115,18 @@ pub(super) async fn patch(
     asked: &RequestContext<'_>,
     params: PatchParams,
 ) -> Result<PatchResult, ErrorShape> {
-    let PatchParams { key, agent_id, label, model, permission_mode } = params;
+    let PatchParams { key, agent_id, label, mut model, permission_mode } = params;
     let key = asked.session(&key, agent_id.as_deref())?;
     let service = service(asked, &key, agent_id.as_deref()).await?;
-    if let Some(Some(model)) = &model {
+    if let Some(Some(model)) = &mut model {
         let known: Vec<&str> = service.models.names().await.collect();
+        // Some clients put the provider before the name once more.
+        let short = model.split_once('/').map(|(_, name)| name.to_owned());
+        if let Some(short) = short.filter(|short| known.contains(&short.as_str()))
+            && !known.contains(&model.as_str())
+        {
+            *model = short;
+        }
         if !known.contains(&model.as_str()) {
             let model: String = model.chars().filter(|c| !c.is_control()).take(100).collect();
             let words = format!("unknown model `{model}`; configured: {}", known.join(", "));
@@ -141,7 +157,9 @@ pub(super) async fn patch(
     }
     let session = store.open(&key, service.config.id.as_str()).await.map_err(told)?;
     let path = asked.gateway.state.join("sessions.db").display().to_string();
-    Ok(PatchResult { ok: true, path, key: key.to_string(), entry: row(asked, &session) })
+    let entry = row(asked, &session).await;
+    announce(asked.gateway, &key, "patch").await;
+    Ok(PatchResult { ok: true, path, key: key.to_string(), entry })
 }
 
 /// How strict a session is about tool calls. An unknown mode, of a newer version, is the strictest.
@@ -160,17 +178,62 @@ pub(super) async fn delete(
         return Err(ErrorShape::unavailable(words));
     }
     let deleted = asked.gateway.store.delete(&key).await.map_err(told)?;
+    if deleted {
+        announce(asked.gateway, &key, "delete").await;
+    }
     Ok(DeleteResult { ok: true, key: key.to_string(), deleted, archived: Vec::new() })
 }
 
-fn row(asked: &RequestContext<'_>, session: &Session) -> Row {
+/// Defaults for sessions without settings of their own: those of the default agent.
+pub(super) async fn defaults(asked: &RequestContext<'_>) -> Defaults {
+    let Ok(service) = asked.agent(None) else { return Defaults::default() };
+    let model = service.models.in_use().await.name.clone();
+    let context_tokens = service.models.window(&model);
+    Defaults { model_provider: None, model: Some(model), context_tokens }
+}
+
+/// Describes a session for callers.
+pub(super) async fn row(asked: &RequestContext<'_>, session: &Session) -> Row {
+    described(asked.gateway, session).await
+}
+
+/// Describes a session that does not exist yet.
+pub(super) async fn missing(asked: &RequestContext<'_>, key: &SessionKey) -> Row {
+    let active = asked.gateway.active.load_full();
+    let agent = keys::agent_of(key.as_str()).unwrap_or_else(|| active.default_agent());
+    let session = Session {
+        key: key.clone(),
+        agent: agent.to_owned(),
+        title: None,
+        model: None,
+        permission: None,
+        created_at: UNIX_EPOCH,
+        updated_at: UNIX_EPOCH,
+        entries: 0,
+    };
+    let row = described(asked.gateway, &session).await;
+    Row { session_id: None, created_at: None, updated_at: None, ..row }
+}
+
+async fn described(gateway: &Gateway, session: &Session) -> Row {
     let ms =
         |at: SystemTime| at.duration_since(UNIX_EPOCH).ok().map(|it| it.as_secs_f64() * 1_000.0);
-    let is_running = asked.gateway.runs.is_active(session.key.as_str());
+    let active_run_ids = gateway.runs.active(session.key.as_str());
+    let is_running = !active_run_ids.is_empty();
+    let active = gateway.active.load_full();
+    let service = active.agent(&session.agent);
+    let model = match (&session.model, service) {
+        (Some(model), _) => Some(model.clone()),
+        (None, Some(service)) => Some(service.models.in_use().await.name.clone()),
+        (None, None) => None,
+    };
+    let window = service.zip(model.as_deref()).and_then(|(it, model)| it.models.window(model));
+    let usage = usage::last(gateway, session).await;
+    let tokens = |number: u64| number.to_string().parse::<f64>().ok();
     Row {
         key: session.key.as_str().to_owned(),
         kind: Kind::Direct,
-        session_id: None,
+        session_id: Some(session_id(session)),
         label: None,
         display_name: session.title.clone(),
         derived_title: None,
@@ -186,18 +249,89 @@ fn row(asked: &RequestContext<'_>, session: &Session) -> Row {
         last_run_error: None,
         last_run_id: None,
         spawned_by: None,
-        input_tokens: None,
-        output_tokens: None,
-        total_tokens: None,
-        context_tokens: None,
-        model: session.model.clone(),
+        input_tokens: usage.and_then(|it| tokens(it.input_tokens)),
+        output_tokens: usage.and_then(|it| tokens(it.output_tokens)),
+        total_tokens: usage.and_then(|it| tokens(it.input_tokens.saturating_add(it.output_tokens))),
+        context_tokens: window.and_then(tokens),
+        model,
         model_provider: None,
+        model_override_source: session.model.is_some().then(|| "user".to_owned()),
         permission_mode: match permission(session) {
             PermissionMode::Configured => None,
             PermissionMode::Guarded => Some(Asked::Guarded),
             PermissionMode::ReadOnly => Some(Asked::ReadOnly),
         },
+        total_tokens_fresh: usage.map(|_| true),
+        // All there is: clients decide how much of it they show.
+        verbose_level: Some("full".to_owned()),
+        has_active_run: Some(is_running),
+        active_run_ids: Some(active_run_ids),
+        snapshot_at: Some(now_ms()),
     }
+}
+
+/// Identifies a session until it is deleted or reset.
+fn session_id(session: &Session) -> String {
+    let created = session.created_at.duration_since(UNIX_EPOCH).unwrap_or_default().as_micros();
+    format!("{}-{created:x}", session.agent)
+}
+
+/// Finds a session by its key, its id or its title.
+pub(super) async fn resolve(
+    asked: &RequestContext<'_>,
+    params: ResolveParams,
+) -> Result<ResolveResult, ErrorShape> {
+    let found = if let Some(key) = &params.key {
+        let key = asked.session(key, params.agent_id.as_deref())?;
+        asked.gateway.store.get(&key).await.map_err(told)?
+    } else {
+        let filter = ListFilter { agent: params.agent_id, limit: MAX_LISTED, before: None };
+        let sessions = asked.gateway.store.list(filter).await.map_err(told)?;
+        let is_meant = |session: &Session| {
+            params.session_id.as_ref().is_some_and(|id| *id == session_id(session))
+                || (params.label.is_some() && params.label == session.title)
+        };
+        sessions.into_iter().find(is_meant)
+    };
+    let key = found.map(|session| session.key.to_string());
+    Ok(ResolveResult { ok: key.is_some(), key })
+}
+
+/// Subscribes to a session's events, or unsubscribes.
+pub(super) fn follow(
+    asked: &RequestContext<'_>,
+    params: &MessagesParams,
+    subscribed: bool,
+) -> Result<MessagesResult, ErrorShape> {
+    let key = asked.session(&params.key, params.agent_id.as_deref())?;
+    match subscribed {
+        true => asked.caller.follow(key.as_str()),
+        false => asked.caller.unfollow(key.as_str()),
+    }
+    Ok(MessagesResult { subscribed, key: key.to_string() })
+}
+
+/// Tells the followers of a session that it has changed.
+pub(crate) async fn announce(gateway: &Gateway, key: &SessionKey, reason: &str) {
+    if !gateway.callers.has_chat_follower(key.as_str(), false) {
+        return;
+    }
+    let session = gateway.store.get(key).await.ok().flatten();
+    let session = match session {
+        Some(session) => Some(described(gateway, &session).await),
+        None => None,
+    };
+    let active_run_ids = gateway.runs.active(key.as_str());
+    let event = ChangedEvent {
+        session_key: key.to_string(),
+        agent_id: session.as_ref().and_then(|session| session.agent_id.clone()),
+        reason: reason.to_owned(),
+        ts: now_ms(),
+        has_active_run: !active_run_ids.is_empty(),
+        active_run_ids,
+        session,
+    };
+    gateway.callers.tell_changed(key.as_str(), &event);
 }
 
 /// Converts an error of the store for a caller.

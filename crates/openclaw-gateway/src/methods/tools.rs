@@ -4,10 +4,11 @@ use openclaw_agent::{SEARCH_TOOL, did_you_mean};
 use openclaw_mcp::call::resource_tool;
 use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
 use openclaw_protocol::tools::{
-    CatalogParams, CatalogResult, Entry, Group, InvokeError, InvokeParams, InvokeProgressParams,
+    CatalogParams, CatalogResult, EffectiveGroup, EffectiveParams, EffectiveResult, EffectiveTool,
+    Entry, Group, InvokeError, InvokeParams, InvokeProgressParams,
     InvokeResult, InvokeResultParams, InvokeResultReceived, Profile, ProfileId, Risk, Source,
 };
-use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail};
+use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail, keys};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::native::Native;
 use openclaw_tools::{
@@ -109,6 +110,39 @@ pub(super) fn catalog(
     }
     let profiles = vec![Profile { id: ProfileId::Full, label: "All".to_owned() }];
     Ok(CatalogResult { agent_id, profiles, groups })
+}
+
+/// The tools of a session's agent, in the groups of built-in tools and of MCP servers.
+pub(super) fn effective(
+    asked: &RequestContext<'_>,
+    params: &EffectiveParams,
+) -> Result<EffectiveResult, ErrorShape> {
+    let agent_id = params.agent_id.as_deref().or(keys::agent_of(&params.session_key));
+    let agent_id = agent_id.map(ToOwned::to_owned);
+    let catalog = catalog(asked, &CatalogParams { agent_id, include_plugins: None })?;
+    let group = |id: &str, label: &str, source: Source| EffectiveGroup {
+        id: id.to_owned(),
+        label: label.to_owned(),
+        source: id.to_owned(),
+        tools: catalog
+            .groups
+            .iter()
+            .flat_map(|group| &group.tools)
+            .filter(|tool| tool.source == source)
+            .map(|tool| EffectiveTool {
+                id: tool.id.clone(),
+                label: tool.label.clone(),
+                description: tool.description.clone(),
+                raw_description: tool.description.clone(),
+                source: id.to_owned(),
+            })
+            .collect(),
+    };
+    let groups = vec![
+        group("core", "Built-in tools", Source::Core),
+        group("mcp", "MCP servers", Source::Plugin),
+    ];
+    Ok(EffectiveResult { agent_id: catalog.agent_id.clone(), profile: "full".to_owned(), groups })
 }
 
 fn risk(effect: Effect) -> Risk {

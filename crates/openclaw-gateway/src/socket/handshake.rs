@@ -252,7 +252,7 @@ fn answer(
 }
 
 /// 128 random bits. Falls back to the time: the ids need not be secret.
-fn random_hex() -> String {
+pub(crate) fn random_hex() -> String {
     let mut bytes = [0; 16];
     if getrandom::fill(&mut bytes).is_err() {
         bytes = u128::from(now_ms()).to_be_bytes();

@@ -1,10 +1,10 @@
-//! Plain HTTP: health, readiness, OAuth client metadata, the hub, metrics, and the upgrade to
+//! Plain HTTP: health, readiness, OAuth client metadata, the hub, metrics, the Control UI, and the upgrade to
 //! WebSocket.
 
 use std::sync::Arc;
 
 use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{any, get};
@@ -14,7 +14,7 @@ use tungstenite::handshake::derive_accept_key;
 
 use super::listener::Gate;
 use super::visit::{RequestInfo, Upgrade};
-use super::{CallerService, hub, metrics, origin};
+use super::{CallerService, hub, metrics, origin, pages};
 use crate::client_metadata;
 
 /// Authorization servers fetch the document at every login, and may keep it for a while.
@@ -23,13 +23,14 @@ const METADATA_CACHE: &str = "public, max-age=3600";
 /// All routes.
 pub(super) fn router(desk: Arc<dyn CallerService>, gate: Arc<Gate>) -> Router {
     Router::new()
-        .route("/", get(upgrade))
+        .route("/", get(page_or_upgrade))
         .route("/ws", get(upgrade))
         .route("/healthz", get(|| async { Json(json!({ "ok": true })) }))
         .route("/readyz", get(ready))
         .route(client_metadata::PATH, get(metadata))
         .route("/mcp", any(hub::handle))
         .route("/metrics", get(metrics::handle))
+        .fallback(pages::serve)
         .layer(Extension(gate))
         .layer(middleware::from_fn_with_state(Arc::clone(&desk), guard))
         .with_state(desk)
@@ -50,18 +51,38 @@ async fn metadata(State(desk): State<Arc<dyn CallerService>>) -> Response {
     }
 }
 
+/// Whether a header has this word.
+fn says(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
+    let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
+    let mut words = values.flat_map(|value| value.split(','));
+    words.any(|it| it.trim().eq_ignore_ascii_case(word))
+}
+
+fn is_upgrade(headers: &HeaderMap) -> bool {
+    says(headers, header::UPGRADE, "websocket") && says(headers, header::CONNECTION, "upgrade")
+}
+
+/// The address of the WebSocket is also that of the Control UI.
+async fn page_or_upgrade(
+    desk: State<Arc<dyn CallerService>>,
+    visit: Extension<RequestInfo>,
+    method: Method,
+    target: Uri,
+    headers: HeaderMap,
+) -> Response {
+    if is_upgrade(&headers) {
+        return upgrade(visit, headers).await;
+    }
+    pages::serve(desk, method, target, headers).await
+}
+
 /// The handshake of RFC 6455, section 4.2. A request without an upgrade gets 404.
 async fn upgrade(Extension(visit): Extension<RequestInfo>, headers: HeaderMap) -> Response {
-    let says = |name: HeaderName, word: &str| {
-        let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
-        let mut words = values.flat_map(|value| value.split(','));
-        words.any(|it| it.trim().eq_ignore_ascii_case(word))
-    };
-    if !says(header::UPGRADE, "websocket") || !says(header::CONNECTION, "upgrade") {
+    if !is_upgrade(&headers) {
         return StatusCode::NOT_FOUND.into_response();
     }
     let key = headers.get(header::SEC_WEBSOCKET_KEY);
-    let (Some(key), true) = (key, says(header::SEC_WEBSOCKET_VERSION, "13")) else {
+    let (Some(key), true) = (key, says(&headers, header::SEC_WEBSOCKET_VERSION, "13")) else {
         let version = [(header::SEC_WEBSOCKET_VERSION, "13")];
         return (StatusCode::BAD_REQUEST, version).into_response();
     };
@@ -91,9 +112,9 @@ async fn guard(
     };
     let headers = response.headers_mut();
     for (name, value) in SECURITY {
-        headers.insert(name, HeaderValue::from_static(value));
+        // A page has a policy of its own.
+        headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
-    // Unless the handler has set it.
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
     response
 }

@@ -11,10 +11,12 @@ pub mod hub;
 mod listener;
 mod metrics;
 mod origin;
+mod pages;
 mod visit;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,6 +33,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use crate::tokens::TokenStore;
+pub(crate) use handshake::random_hex;
 pub use listener::{Bound, Listening, bind};
 
 /// Serves the callers of the socket.
@@ -59,6 +62,11 @@ pub trait CallerService: Send + Sync + fmt::Debug {
 
     /// The exposition at `/metrics`; `None` if nothing is counted.
     fn metrics(&self, _: Format) -> Option<String> {
+        None
+    }
+
+    /// The folder of the Control UI, if it is served.
+    fn control_ui(&self) -> Option<PathBuf> {
         None
     }
 

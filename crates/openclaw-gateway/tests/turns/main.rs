@@ -14,6 +14,7 @@ mod elicitation;
 mod folders;
 mod history;
 mod lending;
+mod node_clients;
 mod reloading;
 mod rules;
 mod sampling;

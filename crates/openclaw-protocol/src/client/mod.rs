@@ -66,7 +66,7 @@ impl Options {
             },
             role: "operator".to_owned(),
             scopes: scopes.map(|scope| format!("operator.{scope}")).to_vec(),
-            caps: vec![caps::TOOL_EVENTS.to_owned()],
+            caps: vec![caps::TOOL_EVENTS.to_owned(), caps::DELTA_TEXT.to_owned()],
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(600),
         }

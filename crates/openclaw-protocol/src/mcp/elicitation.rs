@@ -59,7 +59,7 @@ pub enum Action {
 
 /// Parameters of `mcp.elicitation.respond`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct RespondParams {
     /// Elicitation id.
     pub id: String,

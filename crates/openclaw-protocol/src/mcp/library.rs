@@ -25,7 +25,7 @@ pub struct ResourcesResult {
 
 /// Parameters of `mcp.read`, which reads one resource.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ReadParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -55,7 +55,7 @@ pub struct PromptsResult {
 
 /// Parameters of `mcp.prompt`, which renders one prompt.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct PromptParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -77,7 +77,7 @@ pub struct PromptParams {
 
 /// Parameters of `mcp.complete`, which completes an argument of a prompt or resource template.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct CompleteParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -26,7 +26,7 @@ use crate::config::Issue;
 
 /// Parameters of `mcp.servers` and `mcp.reload`: all servers of an agent.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ServersParams {
     /// Agent id; the default agent if absent.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,7 +49,7 @@ pub struct ServersResult {
 
 /// Parameters of `mcp.status` and `mcp.disconnect`: one server.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ServerParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,7 +61,7 @@ pub struct ServerParams {
 /// Parameters of `mcp.connect`, which adds a remote server until the gateway stops, or reconnects a
 /// disconnected one.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ConnectParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -86,7 +86,7 @@ pub struct ServerResult {
 
 /// Parameters of `mcp.auth`, which manages the login at a server.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct AuthParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -161,7 +161,7 @@ pub struct GrantInfo {
 
 /// Parameters of `mcp.refresh`, which reads the listings of servers again.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct RefreshParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -242,7 +242,7 @@ pub struct ReloadResult {
 
 /// Parameters of `mcp.logs`: a server's stderr output and lifecycle events.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct LogsParams {
     /// Server name.
     pub server: String,

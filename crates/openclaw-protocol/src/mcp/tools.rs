@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 /// Parameters of `mcp.tools`, `mcp.resources`, `mcp.prompts`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ListParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -141,7 +141,7 @@ pub struct Missing {
 
 /// Parameters of `mcp.call`, which calls one tool once.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct CallParams {
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]

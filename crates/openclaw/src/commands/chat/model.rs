@@ -25,7 +25,7 @@ pub(super) struct SessionModel {
 impl SessionModel {
     /// Returns the model of a conversation; of a new one if `row` is `None`.
     pub(super) fn of(row: Option<&Row>) -> Self {
-        Self { name: row.and_then(|row| row.model.clone()), is_new: false }
+        Self { name: row.and_then(|row| row.chosen_model().map(ToOwned::to_owned)), is_new: false }
     }
 
     /// Returns the same model for a new conversation.

@@ -1,12 +1,14 @@
 //! `approvals.*` (ours): calls that wait for an operator's decision, and approvals for later calls.
 //! The decisions are those of the published schema.
 
+pub mod published;
+
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 /// Parameters of `approvals.list`, which lists pending approvals.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct ListParams {
     /// Only approvals of this session.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +128,7 @@ pub enum Decision {
 
 /// Parameters of `approvals.respond`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct RespondParams {
     /// Approval id.
     pub id: String,
@@ -155,7 +157,7 @@ pub struct RespondResult {
 /// Parameters of `approvals.pass`: the client cannot decide. If no other client can, the fallback of
 /// the configuration applies.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct PassParams {
     /// Approval id.
     pub id: String,
@@ -198,7 +200,7 @@ pub enum ResolvedReason {
 
 /// Parameters of `approvals.rules`, which lists the approvals for later calls.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct RulesParams {
     /// Only those of this agent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -238,7 +240,7 @@ pub struct Rule {
 
 /// Parameters of `approvals.revoke`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct RevokeParams {
     /// Ids of the approvals; each may be shortened as long as it is unique.
     pub ids: Vec<String>,
@@ -254,7 +256,7 @@ pub struct ChangedRulesResult {
 
 /// Parameters of `approvals.allow`, which adds an approval for later calls.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[serde(rename_all = "camelCase")]
 pub struct AllowParams {
     /// The agent; the default agent if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -272,8 +274,7 @@ pub struct AllowParams {
     pub workspace: Option<String>,
 }
 
-/// Ignored parameters, of `question.list` and `plugin.approval.list`, whose lists are always empty
-/// here.
+/// Ignored parameters.
 #[derive(Debug, Clone, Copy, Default, Serialize)]
 pub struct AnyParams {}
 

@@ -1,0 +1,75 @@
+//! Methods for things that this gateway does not have. Clients of the Node gateway call them when they
+//! open a page; the answer says in their shape that there are none.
+
+use openclaw_protocol::{ErrorShape, Scope};
+use serde_json::value::RawValue;
+
+use super::{RequestContext, has_scope};
+
+/// A method with a constant answer.
+#[derive(Debug)]
+pub(crate) struct Absent {
+    pub(crate) name: &'static str,
+    scope: Scope,
+    answer: &'static str,
+}
+
+const fn none(name: &'static str, scope: Scope, answer: &'static str) -> Absent {
+    Absent { name, scope, answer }
+}
+
+const EMPTY_PAIRING: &str = r#"{"pending":[],"paired":[]}"#;
+const NO_SPEECH: &str = r#"{"modes":[],"transports":[],"brains":[],"speech":{"ready":false,"providers":[]},"transcription":{"ready":false,"providers":[]},"realtime":{"ready":false,"providers":[]}}"#;
+const NO_USAGE: &str = r#"{"updatedAt":0,"startDate":"1970-01-01","endDate":"1970-01-01","sessions":[],"totals":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"totalCost":0,"inputCost":0,"outputCost":0,"cacheReadCost":0,"cacheWriteCost":0,"missingCostEntries":0},"aggregates":{"sessionCount":0,"messages":{"total":0,"user":0,"assistant":0,"toolCalls":0,"toolResults":0,"errors":0},"tools":{"totalCalls":0,"uniqueTools":0,"tools":[]},"byModel":[],"byProvider":[],"byAgent":[],"byChannel":[],"daily":[]}}"#;
+const NO_CHANNELS: &str = r#"{"ts":0,"channelOrder":[],"channelLabels":{},"channelDetailLabels":{},"channelSystemImages":{},"channelMeta":[],"channels":{},"channelAccounts":{},"channelDefaultAccountId":{},"statusIssues":[]}"#;
+
+/// All of them, by name. `docs/compatibility.md` has the same list.
+pub(crate) const ABSENT: &[Absent] = &[
+    none("approval.history", Scope::Approvals, r#"{"items":[]}"#),
+    none("artifacts.list", Scope::Read, r#"{"artifacts":[]}"#),
+    none("channels.status", Scope::Read, NO_CHANNELS),
+    none("cron.list", Scope::Read, r#"{"jobs":[],"total":0,"hasMore":false}"#),
+    none("cron.runs", Scope::Read, r#"{"entries":[],"total":0,"offset":0,"limit":50,"hasMore":false,"nextOffset":null}"#),
+    none("cron.status", Scope::Read, r#"{"enabled":false,"jobs":0}"#),
+    none("device.pair.list", Scope::Admin, EMPTY_PAIRING),
+    none("environments.list", Scope::Read, r#"{"environments":[]}"#),
+    none("last-heartbeat", Scope::Read, "null"),
+    none("models.authStatus", Scope::Read, r#"{"ts":0,"providers":[],"providerCapabilities":[]}"#),
+    none("node.list", Scope::Read, r#"{"ts":0,"nodes":[]}"#),
+    none("node.pair.list", Scope::Admin, EMPTY_PAIRING),
+    none("openclaw.approval.list", Scope::Approvals, "[]"),
+    none("plugins.list", Scope::Read, r#"{"plugins":[]}"#),
+    none("plugins.uiDescriptors", Scope::Read, r#"{"ok":true,"generation":0,"descriptors":[]}"#),
+    none("progressCard.get", Scope::Read, r#"{"card":null}"#),
+    none("projects.list", Scope::Read, r#"{"projects":[]}"#),
+    none("sessions.branches.list", Scope::Read, r#"{"branches":[]}"#),
+    none("sessions.catalog.list", Scope::Read, r#"{"catalogs":[]}"#),
+    none("sessions.companion.state", Scope::Read, r#"{"exchanges":[]}"#),
+    none("sessions.groups.list", Scope::Read, r#"{"groups":[],"sectionOrder":[]}"#),
+    none("sessions.observer.visibility", Scope::Read, r#"{"ok":true}"#),
+    none("sessions.usage", Scope::Read, NO_USAGE),
+    none("skills.status", Scope::Read, r#"{"workspaceDir":"","managedSkillsDir":"","skills":[]}"#),
+    none("talk.catalog", Scope::Read, NO_SPEECH),
+    none("talk.config", Scope::Read, r#"{"config":{}}"#),
+    none("taskSuggestions.list", Scope::Read, r#"{"suggestions":[]}"#),
+    none("tasks.list", Scope::Read, r#"{"tasks":[]}"#),
+    none("terminal.list", Scope::Admin, r#"{"sessions":[]}"#),
+    none("tts.status", Scope::Read, r#"{"enabled":false,"auto":"off","provider":"","persona":null,"personas":[],"fallbackProvider":null,"fallbackProviders":[],"prefsPath":"","providerStates":[]}"#),
+    none("update.status", Scope::Admin, r#"{"sentinel":null,"updateAvailable":null}"#),
+    none("usage.status", Scope::Read, r#"{"updatedAt":0,"providers":[]}"#),
+    none("users.list", Scope::Read, r#"{"profiles":[]}"#),
+    none("users.prefs.get", Scope::Read, r#"{"status":"no_durable_identity"}"#),
+    none("voicewake.get", Scope::Read, r#"{"triggers":[]}"#),
+    none("worktrees.list", Scope::Read, r#"{"worktrees":[]}"#),
+];
+
+/// Answers a method that is not in the table of methods: with "none", or with the error for an unknown
+/// one.
+pub(super) fn answer(asked: &RequestContext<'_>, name: &str) -> Result<Box<RawValue>, ErrorShape> {
+    let Some(absent) = ABSENT.iter().find(|it| it.name == name) else {
+        return Err(ErrorShape::unknown_method(name));
+    };
+    has_scope(asked, name, absent.scope)?;
+    RawValue::from_string(absent.answer.to_owned())
+        .map_err(|_| ErrorShape::unavailable("cannot serialize the response"))
+}

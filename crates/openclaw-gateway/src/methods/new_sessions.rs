@@ -1,0 +1,85 @@
+//! Methods that create sessions and begin them anew.
+
+use openclaw_protocol::chat::SendParams;
+use openclaw_protocol::sessions::{
+    CreateParams, CreateResult, PatchParams, ResetParams, ResetResult,
+};
+use openclaw_protocol::{ErrorShape, keys};
+
+use super::chat::service;
+use super::sessions::{announce, patch, row, told};
+use super::{RequestContext, chat};
+use crate::socket::random_hex;
+
+/// Creates a session, and sends its first message if there is one.
+pub(super) async fn create(
+    asked: &RequestContext<'_>,
+    params: CreateParams,
+) -> Result<CreateResult, ErrorShape> {
+    let agent = asked.agent_id(params.agent_id.as_deref())?.to_string();
+    let key = match &params.key {
+        Some(key) if keys::agent_of(key).is_none() && key != keys::MAIN => {
+            format!("agent:{agent}:{key}")
+        }
+        Some(key) => key.clone(),
+        None => format!("agent:{agent}:{}", random_hex()),
+    };
+    let settings = PatchParams {
+        key,
+        agent_id: params.agent_id.clone(),
+        label: params.label.or(params.display_name).map(Some),
+        model: params.model.map(Some),
+        permission_mode: params.permission_mode.map(Some),
+    };
+    let created = patch(asked, settings).await?;
+    let key = created.key;
+    let message = params.message.or(params.task).unwrap_or_default();
+    let is_empty = message.trim().is_empty() && params.attachments.is_none();
+    let sent = if is_empty {
+        None
+    } else {
+        let idempotency_key = params.idempotency_key.unwrap_or_else(random_hex);
+        let sent = SendParams {
+            session_key: key.clone(),
+            agent_id: params.agent_id,
+            message,
+            attachments: params.attachments,
+            idempotency_key,
+            ..SendParams::default()
+        };
+        Some(chat::send(asked, sent).await)
+    };
+    let (run_id, run_error) = match sent {
+        Some(Ok(sent)) => (Some(sent.run_id), None),
+        Some(Err(error)) => (None, Some(error)),
+        None => (None, None),
+    };
+    let session_id = created.entry.session_id.clone();
+    let run_started = run_id.is_some();
+    let entry = created.entry;
+    Ok(CreateResult { ok: true, key, session_id, entry, run_started, run_id, run_error })
+}
+
+/// Deletes the messages of a session and keeps its settings.
+pub(super) async fn reset(
+    asked: &RequestContext<'_>,
+    params: ResetParams,
+) -> Result<ResetResult, ErrorShape> {
+    let key = asked.session(&params.key, params.agent_id.as_deref())?;
+    if asked.gateway.runs.is_active(key.as_str()) {
+        let words = "a turn of this session is running; abort it first with `chat.abort`";
+        return Err(ErrorShape::unavailable(words));
+    }
+    let service = service(asked, &key, params.agent_id.as_deref()).await?;
+    let store = &asked.gateway.store;
+    let before = store.get(&key).await.map_err(told)?;
+    store.delete(&key).await.map_err(told)?;
+    let mut session = store.open(&key, service.config.id.as_str()).await.map_err(told)?;
+    if let Some(before) = before {
+        store.set_model(&key, before.model.as_deref()).await.map_err(told)?;
+        store.set_permission(&key, before.permission.as_deref()).await.map_err(told)?;
+        (session.model, session.permission) = (before.model, before.permission);
+    }
+    announce(asked.gateway, &key, "reset").await;
+    Ok(ResetResult { ok: true, key: key.to_string(), entry: row(asked, &session).await })
+}

@@ -1,0 +1,116 @@
+//! `agent` and `agent.wait`: messages whose answer is the response.
+
+use std::time::Duration;
+
+use openclaw_protocol::chat::{ChatEvent, ChatState, SendParams, SendStatus};
+use openclaw_protocol::runs::{Payload, RunAnswer, RunParams, RunResult, WaitParams, WaitResult};
+use openclaw_protocol::{ErrorShape, EventReceiver, Received, keys, names};
+use serde_json::Value;
+
+use super::{RequestContext, chat};
+
+/// Default and maximum time of `agent.wait`.
+const WAIT: Duration = Duration::from_secs(30);
+const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
+
+/// Sends a message and waits for the end of its run. Cancelling the request does not abort the run.
+pub(super) async fn run(
+    asked: &RequestContext<'_>,
+    params: RunParams,
+) -> Result<RunResult, ErrorShape> {
+    if params.model.is_some() {
+        return Err(ErrorShape::invalid("`model` is not supported here; use `sessions.patch`"));
+    }
+    let session_key = params.session_key.unwrap_or_else(|| keys::MAIN.to_owned());
+    let key = asked.session(&session_key, params.agent_id.as_deref())?;
+    // From before the message is sent: its run may end at once.
+    let events = asked.caller.events();
+    let timeout_ms = params.timeout.filter(|seconds| *seconds > 0);
+    let sent = SendParams {
+        session_key: key.to_string(),
+        agent_id: params.agent_id,
+        message: params.message,
+        attachments: params.attachments,
+        timeout_ms: timeout_ms.map(|seconds| seconds.saturating_mul(1_000)),
+        idempotency_key: params.idempotency_key,
+        ..SendParams::default()
+    };
+    let sent = chat::send(asked, sent).await?;
+    let run_id = sent.run_id;
+    let result = |status: &str, summary: Option<String>, text: Option<String>| {
+        let payloads = text.into_iter().map(|text| Payload { text }).collect();
+        RunResult {
+            run_id: run_id.clone(),
+            session_key: key.to_string(),
+            status: status.to_owned(),
+            summary,
+            result: Some(RunAnswer { payloads }),
+        }
+    };
+    match sent.status {
+        SendStatus::Started => {}
+        status => return Ok(result(name(status), None, None)),
+    }
+    let ended = ended(events, &run_id, key.as_str());
+    let over = asked.gateway.runs.ended(&run_id);
+    let state = tokio::select! {
+        biased;
+        state = ended => state,
+        // The event was lost.
+        status = over => return Ok(result(name(status), None, None)),
+    };
+    Ok(match state {
+        Some(ChatState::Final { message, .. }) => {
+            result("ok", Some("completed".to_owned()), message.as_ref().and_then(text))
+        }
+        Some(ChatState::Aborted { message, stop_reason, .. }) => {
+            let status = if stop_reason.as_deref() == Some("timeout") { "timeout" } else { "error" };
+            result(status, Some("aborted".to_owned()), message.as_ref().and_then(text))
+        }
+        Some(ChatState::Error { error_message, .. }) => {
+            let words = error_message.unwrap_or_else(|| "the run failed".to_owned());
+            return Err(ErrorShape::unavailable(words));
+        }
+        _ => result("error", None, None),
+    })
+}
+
+pub(super) async fn wait(asked: &RequestContext<'_>, params: WaitParams) -> WaitResult {
+    let WaitParams { run_id, timeout_ms } = params;
+    let patience = timeout_ms.map_or(WAIT, Duration::from_millis).min(LONGEST_WAIT);
+    let ended = tokio::time::timeout(patience, asked.gateway.runs.ended(&run_id)).await;
+    let status = ended.map_or("timeout", name).to_owned();
+    WaitResult { run_id, status }
+}
+
+/// Waits for the last event of a run.
+async fn ended(mut events: EventReceiver, run: &str, session: &str) -> Option<ChatState> {
+    loop {
+        let Received::Event(event) = events.next().await? else { continue };
+        if event.event != names::CHAT {
+            continue;
+        }
+        let Ok(chat) = serde_json::from_str::<ChatEvent>(event.payload.get()) else { continue };
+        let is_end = !matches!(chat.state, ChatState::Status { .. } | ChatState::Delta { .. });
+        if chat.run_id == run && chat.session_key == session && is_end {
+            return Some(chat.state);
+        }
+    }
+}
+
+/// The text of a message in the format of the protocol.
+fn text(message: &Value) -> Option<String> {
+    let parts = message.get("content")?.as_array()?;
+    let texts = parts.iter().filter_map(|part| part.get("text")?.as_str());
+    let text = texts.collect::<Vec<_>>().join("\n");
+    (!text.is_empty()).then_some(text)
+}
+
+fn name(status: SendStatus) -> &'static str {
+    match status {
+        SendStatus::Started | SendStatus::InFlight => "in_flight",
+        SendStatus::Ok => "ok",
+        SendStatus::Timeout => "timeout",
+        SendStatus::Error => "error",
+    }
+}

@@ -1,0 +1,148 @@
+//! What clients of the Node gateway rely on. `cargo xtask compat` runs the clients themselves.
+
+use std::time::Duration;
+
+use openclaw_protocol::connect::caps;
+use openclaw_testkit::Script;
+use serde_json::{Value, json};
+
+use crate::common::ALL_SCOPES;
+use crate::streaming::{provider, talking_to};
+use crate::support::{KEY, Place, Someone, config, entry, entry_with, text};
+
+#[tokio::test]
+async fn deltas_have_the_text_so_far_for_clients_that_do_not_assemble_it() {
+    let (url, serving) = provider(&["The ", "sea ", "is "], false).await;
+    let place = talking_to(&url);
+    let gateway = place.start().await;
+    let mut node = Someone::new(&gateway);
+    let mut ours = Someone::who(&gateway, &ALL_SCOPES, &[caps::DELTA_TEXT]);
+    ours.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    node.send(KEY, "r", "what is the sea like?").await;
+    let mut deltas = String::new();
+    loop {
+        let chat = node.hear_of("chat").await;
+        deltas.push_str(chat["deltaText"].as_str().unwrap());
+        assert_eq!(text(&chat), deltas, "{chat}");
+        if deltas == "The sea is " {
+            break;
+        }
+    }
+    let mut heard = String::new();
+    for seq in 1.. {
+        let chat = ours.hear_of("chat").await;
+        assert!(chat.get("message").is_none() && chat["seq"] == seq, "{chat}");
+        heard.push_str(chat["deltaText"].as_str().unwrap());
+        if heard == "The sea is " {
+            break;
+        }
+    }
+    gateway.stop(Duration::ZERO).await;
+    serving.abort();
+}
+
+#[tokio::test]
+async fn agent_events_name_their_session_and_tools_their_results() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    someone.send(KEY, "r", "/call mcp_x_echo {\"text\":\"hello\"}").await;
+    let heard = someone.hear_run("r").await;
+    let agent: Vec<&Value> =
+        heard.iter().filter(|(name, _)| name == "agent").map(|(_, it)| it).collect();
+    assert!(agent.iter().all(|it| it["sessionKey"] == KEY), "{agent:#?}");
+    let ended = agent.iter().find(|it| it["data"]["phase"] == "result").unwrap();
+    let result = &ended["data"]["result"]["content"][0];
+    assert_eq!(result, &json!({ "type": "text", "text": ended["data"]["text"] }));
+    let changed = someone.hear_of("sessions.changed").await;
+    assert_eq!((&changed["hasActiveRun"], &changed["activeRunIds"]), (&json!(false), &json!([])));
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn approvals_are_requested_and_answered_under_their_published_names() {
+    let asking = entry_with(&Script::new(), &json!({ "approval": "always" }));
+    let place = Place::new(&config(&json!({ "x": asking })));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    for (run, resolve) in [("r1", "plugin.approval.resolve"), ("r2", "exec.approval.resolve")] {
+        someone.send(KEY, run, "/call mcp_x_echo {\"text\":\"hello\"}").await;
+        let asked = someone.hear_of("plugin.approval.requested").await;
+        assert_eq!(asked["request"]["toolName"], "mcp_x_echo");
+        assert_eq!(asked["request"]["sessionKey"], KEY);
+        assert!(asked["request"]["description"].as_str().unwrap().contains("hello"), "{asked}");
+        let list = someone.ask("plugin.approval.list", json!({})).await.unwrap();
+        assert_eq!(list[0]["id"], asked["id"]);
+        let id = json!({ "id": asked["id"] });
+        let details = someone.ask("exec.approval.get", id).await.unwrap();
+        assert_eq!(details["allowedDecisions"], asked["request"]["allowedDecisions"]);
+        let answer = json!({ "id": asked["id"], "decision": "allow-once" });
+        assert_eq!(someone.ask(resolve, answer).await.unwrap(), json!({ "ok": true }));
+        let resolved = someone.hear_of("plugin.approval.resolved").await;
+        assert_eq!((&resolved["id"], &resolved["decision"]), (&asked["id"], &json!("allow-once")));
+        assert_eq!(someone.end_of(run).await["state"], "final");
+    }
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn the_answer_of_a_run_is_the_response_to_agent() {
+    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let gateway = place.start().await;
+    let someone = Someone::new(&gateway);
+    let params = json!({ "message": "/call mcp_x_echo {\"text\":\"hello\"}", "idempotencyKey": "r1" });
+    let answer = someone.ask("agent", params.clone()).await.unwrap();
+    assert_eq!((&answer["status"], &answer["runId"]), (&json!("ok"), &json!("r1")));
+    assert!(answer["result"]["payloads"][0]["text"].as_str().unwrap().contains("hello"), "{answer}");
+    let again = someone.ask("agent", params).await.unwrap();
+    assert_eq!(again["status"], "ok", "it does not run twice");
+    let wait = json!({ "runId": "r1", "timeoutMs": 60_000 });
+    assert_eq!(someone.ask("agent.wait", wait).await.unwrap()["status"], "ok");
+    let unknown = json!({ "runId": "r9", "timeoutMs": 1 });
+    assert_eq!(someone.ask("agent.wait", unknown).await.unwrap()["status"], "timeout");
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn sessions_are_created_read_found_and_reset() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    let created = json!({ "key": "tui-1", "label": "plans", "message": "hello", "idempotencyKey": "r1" });
+    let created = someone.ask("sessions.create", created).await.unwrap();
+    let key = created["key"].as_str().unwrap().to_owned();
+    assert_eq!((key.as_str(), &created["runStarted"]), ("agent:main:tui-1", &json!(true)));
+    someone.end_of("r1").await;
+    let read = someone.ask("sessions.get", json!({ "key": key })).await.unwrap();
+    let first = &read["messages"][0];
+    assert_eq!(first["content"][0]["text"], "hello");
+    assert_eq!(first["__openclaw"]["idempotencyKey"], "r1:user", "how a client knows its message");
+    let found = someone.ask("sessions.resolve", json!({ "label": "plans" })).await.unwrap();
+    assert_eq!(found, json!({ "ok": true, "key": key }));
+    let startup = someone.ask("chat.startup", json!({ "sessionKey": key })).await.unwrap();
+    let row = &startup["sessionInfo"];
+    assert_eq!((&row["hasActiveRun"], &row["model"]), (&json!(false), &json!("offline")));
+    assert!(row["totalTokens"].as_u64().unwrap() > 0, "{row}");
+    let reset = someone.ask("sessions.reset", json!({ "key": key })).await.unwrap();
+    assert_ne!(reset["entry"]["sessionId"], created["sessionId"]);
+    let read = someone.ask("sessions.get", json!({ "key": key })).await.unwrap();
+    assert_eq!(read["messages"], json!([]));
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn unknown_fields_are_ignored_and_unknown_methods_named() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let someone = Someone::new(&gateway);
+    someone.ask("status", json!({ "includeChannelSummary": true })).await.unwrap();
+    someone.ask("chat.history", json!({ "sessionKey": KEY, "maxBytes": 1 })).await.unwrap();
+    let error = someone.ask("cron.add", json!({})).await.unwrap_err();
+    assert_eq!(error.message, "unknown method: cron.add");
+    assert!(error.is_unknown_method());
+    let jobs = someone.ask("cron.list", json!({})).await.unwrap();
+    assert_eq!(jobs["jobs"], json!([]), "there are none");
+    let reader = Someone::with(&gateway, &["read"]);
+    assert!(reader.ask("device.pair.list", json!({})).await.is_err(), "it needs a scope, too");
+    gateway.stop(Duration::ZERO).await;
+}

@@ -1,0 +1,72 @@
+// The commands of the Node OpenClaw that use a gateway.
+import fs from "node:fs";
+import path from "node:path";
+import { Program, plain, until } from "./processes.mjs";
+
+function expect(condition, what, output) {
+  if (!condition) throw new Error(`${what}:\n${plain(output).slice(-3_000)}`);
+}
+
+export async function agent({ node, openclaw, env }) {
+  const program = new Program(node, [openclaw, "agent", "--agent", "main", "--message", "good morning"], { env });
+  const code = await program.exit();
+  expect(code === 0 && program.output.includes("You said: good morning"), "no answer", program.output);
+}
+
+export async function status({ node, openclaw, env }) {
+  const program = new Program(node, [openclaw, "status"], { env });
+  const code = await program.exit();
+  expect(code === 0 && /reachable/.test(program.output), "no status", program.output);
+  expect(!/unreachable|unknown method/.test(program.output), "gateway not reachable", program.output);
+}
+
+export async function acp({ node, openclaw, acpx, env, folder, tool }) {
+  const prompt = `call ${tool} {"message":"from the editor"}`;
+  const args = [acpx, "--agent", `${node} ${openclaw} acp`, "--approve-all", "--cwd", folder];
+  const program = new Program(node, [...args, "--format", "json", "--json-strict", "exec", prompt], { env });
+  await program.exit();
+  const { output } = program;
+  expect(/"sessionUpdate":"tool_call"/.test(output), "no tool call", output);
+  expect(/"sessionUpdate":"tool_call_update".*Echo: from the editor/.test(output), "no result of the tool", output);
+  const chunks = output.match(/"sessionUpdate":"agent_message_chunk"/g) ?? [];
+  expect(chunks.length > 2, `${chunks.length} chunks of text`, output);
+  expect(output.includes("end_turn"), "no end of the turn", output);
+}
+
+export async function mcpServe({ node, openclaw, env }) {
+  const program = new Program(node, [openclaw, "mcp", "serve"], { env });
+  let id = 0;
+  const ask = async (method, params) => {
+    id += 1;
+    const mine = id;
+    program.type(`${JSON.stringify({ jsonrpc: "2.0", id: mine, method, params })}\n`);
+    return await until(`${method} of mcp serve`, () => {
+      const lines = program.output.split("\n").filter((line) => line.startsWith("{"));
+      const answers = lines.flatMap((line) => {
+        try {
+          return [JSON.parse(line)];
+        } catch {
+          return [];
+        }
+      });
+      return answers.find((answer) => answer.id === mine);
+    });
+  };
+  const clientInfo = { name: "compat", version: "1" };
+  await ask("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo });
+  program.type(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })}\n`);
+  // Conversations of channels only: there are none.
+  const list = await ask("tools/call", { name: "conversations_list", arguments: {} });
+  expect(list.result?.structuredContent?.conversations?.length === 0, "no list", JSON.stringify(list));
+  const read = await ask("tools/call", { name: "messages_read", arguments: { session_key: "agent:main:main" } });
+  const messages = JSON.stringify(read.result ?? read.error);
+  expect(messages.includes("good morning"), "no message read", messages);
+  program.stop();
+}
+
+/** Writes the client's configuration: a gateway elsewhere. */
+export function configure(home, url, token) {
+  fs.mkdirSync(home, { recursive: true });
+  const config = { gateway: { mode: "remote", remote: { url, token } } };
+  fs.writeFileSync(path.join(home, "openclaw.json"), JSON.stringify(config));
+}
