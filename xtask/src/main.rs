@@ -1,7 +1,8 @@
-//! Tasks of this repository: `cargo xtask test | bench | conformance | docs | peers`.
+//! Tasks of this repository: `cargo xtask test | bench | compat | conformance | docs | peers`.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "output for the terminal")]
 
+mod compat;
 mod conformance;
 mod peers;
 // A unit test: for an integration test, cargo would rebuild this program's binary while it runs.
@@ -27,6 +28,7 @@ Tasks:
                  scenario alone, and compare with the reference. Keep the machine idle meanwhile.
   conformance --server [FILTER]
                  Run the suite for servers against a reference server, directly and through the hub.
+  compat         Install the Node OpenClaw, and test our front ends on its gateway.
   docs           Regenerate docs/configuration-reference.md.
   peers          Only install the test dependencies.
 ";
@@ -37,6 +39,7 @@ fn main() -> ExitCode {
     let outcome = match args.as_slice() {
         ["test", rest @ ..] => test(rest),
         ["bench", rest @ ..] => bench(rest),
+        ["compat"] => compat::run(),
         ["conformance", rest @ ..] => conformance::run(rest),
         ["docs"] => docs(),
         ["peers"] => peers::install().map(drop),

@@ -15,6 +15,8 @@ pub enum Piece {
     Text(String),
     /// Reasoning.
     Thought(String),
+    /// A call of a tool, with its arguments as JSON.
+    Call(String, String),
 }
 
 impl Piece {
@@ -129,6 +131,7 @@ fn serve(
     let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
     stream.write_all(head.as_bytes()).ok()?;
     let mut send = |chunk: &Value| stream.write_all(format!("data: {chunk}\n\n").as_bytes()).ok();
+    let mut end = "stop";
     for (nth, piece) in pieces.into_iter().enumerate() {
         if let Some((_, time)) = pause.filter(|(pieces, _)| nth % pieces == 0) {
             std::thread::sleep(time);
@@ -136,10 +139,17 @@ fn serve(
         let delta = match piece {
             Piece::Text(text) => json!({ "content": text }),
             Piece::Thought(text) => json!({ "reasoning_content": text }),
+            Piece::Call(name, arguments) => {
+                end = "tool_calls";
+                let function = json!({ "name": name, "arguments": arguments });
+                let call = json!({ "index": nth, "id": format!("call_{nth}"), "type": "function",
+                                   "function": function });
+                json!({ "tool_calls": [call] })
+            }
         };
         send(&json!({ "choices": [{ "delta": delta }] }))?;
     }
-    send(&json!({ "choices": [{ "delta": {}, "finish_reason": "stop" }],
+    send(&json!({ "choices": [{ "delta": {}, "finish_reason": end }],
                   "usage": { "prompt_tokens": 30, "completion_tokens": 12 } }))?;
     stream.write_all(b"data: [DONE]\n\n").ok()
 }

@@ -24,7 +24,7 @@ pub(crate) fn install() -> Result<PathBuf, Failure> {
 }
 
 /// Creates a folder and calls `fill`, unless it was filled with the same `pinned` versions before.
-fn once(
+pub(crate) fn once(
     folder: &Path,
     pinned: &str,
     fill: impl FnOnce() -> Result<(), Failure>,
@@ -44,6 +44,6 @@ fn once(
     write(&stamp, pinned)
 }
 
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, text: &str) -> Result<(), Failure> {
     fs::write(path, text).map_err(|error| failed(path, &error))
 }

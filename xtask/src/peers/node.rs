@@ -28,7 +28,7 @@ pub(super) fn install(folder: &Path) -> Result<(), Failure> {
 
 /// Installs exactly the locked versions. Install scripts are not run: none of these packages needs
 /// one.
-fn npm(folder: &Path) -> Result<(), Failure> {
+pub(crate) fn npm(folder: &Path) -> Result<(), Failure> {
     Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" })
         .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])
         .current_dir(folder)

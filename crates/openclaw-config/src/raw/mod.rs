@@ -24,7 +24,7 @@ use crate::tree::Node;
 pub use agent::ApprovalFallback;
 pub(crate) use agent::{ModelSetting, RawAgent, RawAgents, RawApproval, RawModelChoice};
 pub(crate) use auth::{AuthSetting, GrantType, RawAuth, RawIdentityProvider, RawNodeOAuth};
-pub(crate) use gateway::{RawAcp, RawGateway, RawGatewayAuth};
+pub(crate) use gateway::{RawAcp, RawGateway, RawGatewayAuth, RawRemoteGateway};
 pub use models::ModelApi;
 pub(crate) use models::{ApiSetting, RawModels, RawProvider};
 pub use sampling::SamplingRule;
