@@ -1,12 +1,16 @@
-//! Runs the front ends of the Node OpenClaw against our gateway (`xtask/compat`).
+//! `cargo xtask compat`: this program and the Node OpenClaw, whose package is too large for every test run.
+//!
+//! The front ends of the Node OpenClaw run against our gateway (`xtask/compat`), and ours against its
+//! gateway (the tests `remote`).
 
+use std::path::Path;
 use std::process::Command;
 use std::time::Instant;
 
 use crate::peers;
 use crate::shell::{Failure, Run as _, cargo, root};
 
-/// Installs the package, builds our program, and runs the scenarios, or those with these names.
+/// Installs the package, builds our program, and runs everything, or the scenarios with these names.
 pub(crate) fn run(names: &[&str]) -> Result<(), Failure> {
     if !cfg!(target_os = "linux") {
         println!("compat: skipped; the scenarios need Linux (`script` of util-linux)");
@@ -16,15 +20,33 @@ pub(crate) fn run(names: &[&str]) -> Result<(), Failure> {
     let folder = peers::install_compat()?;
     cargo("build").args(["--workspace", "--all-features", "--bin", "openclaw"]).run()?;
     let installed = started.elapsed().as_secs();
+    let outcome = scenarios(&folder, names).and_then(|()| match names {
+        [] => our_front_ends(&folder),
+        _ => Ok(()),
+    });
+    let all = started.elapsed().as_secs();
+    println!(
+        "compat: {all} s, of which {installed} s to install and build; output in target/compat/output"
+    );
+    outcome
+}
+
+/// Runs the front ends of the Node OpenClaw on our gateway.
+fn scenarios(folder: &Path, names: &[&str]) -> Result<(), Failure> {
     let root = root().canonicalize().map_err(|error| Failure::new(error.to_string()))?;
-    let scenarios = Command::new(peers::node::program(&folder))
+    Command::new(peers::node::program(folder))
         .arg(root.join("xtask/compat/run.mjs"))
         .arg(folder.join("node_modules"))
         .arg(root.join("target/debug/openclaw"))
         .arg(root.join("target/compat/output"))
         .args(names)
-        .run();
-    let all = started.elapsed().as_secs();
-    println!("compat: {all} s, of which {installed} s to install and build; output in target/compat/output");
-    scenarios
+        .run()
+}
+
+/// Runs our front ends on a Node gateway.
+fn our_front_ends(folder: &Path) -> Result<(), Failure> {
+    cargo("test")
+        .args(["--workspace", "--all-features", "--test", "remote", "--", "node_gateway::"])
+        .env("OPENCLAW_NODE_PACKAGE", folder.join("node_modules/openclaw"))
+        .run()
 }

@@ -31,6 +31,7 @@ Tasks:
                  scenario alone, and compare with the reference. Keep the machine idle meanwhile.
   conformance --server [FILTER]
                  Run the suite for servers against a reference server, directly and through the hub.
+  compat         Install the Node OpenClaw, and test our front ends on its gateway.
   docs           Regenerate docs/configuration-reference.md.
   peers          Only install the test dependencies.
 ";

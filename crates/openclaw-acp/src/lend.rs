@@ -17,6 +17,7 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::client_tools::ClientTool;
+use crate::publish;
 use crate::session::Session;
 
 /// The timeout of a lent tool at the gateway: longer than any timeout here.
@@ -67,9 +68,9 @@ pub(crate) fn text_block(text: &str) -> Value {
 
 impl Session {
     /// Lends the tools as they are now, if they have changed. When it returns, the gateway has them.
-    pub(crate) async fn lend(&self) {
+    pub(crate) async fn lend(self: &Arc<Self>) {
         // A turn must not begin while another task is still lending the same tools.
-        let _lending = self.lending.lock().await;
+        let mut node = self.lending.lock().await;
         let mut tools = self.client_tools.tools();
         if let Some(servers) = &self.servers {
             let (own, note) = servers.tools();
@@ -89,8 +90,13 @@ impl Session {
         };
         // Before the request: a call may arrive before its answer. Also without tools: the turns of
         // this session must not use those that another client lends to it.
-        self.lock().lent = Some(tools);
-        let lent = ask::<rpc::SessionsSetExtraTools>(&*self.surface, params).await;
+        self.lock().lent = Some(tools.clone());
+        let lent = match ask::<rpc::SessionsSetExtraTools>(&*self.surface, params).await {
+            Err(error) if error.is_unknown_method() => {
+                publish::publish(self, &mut node, &tools).await
+            }
+            lent => lent.map(drop).map_err(|error| error.to_string()),
+        };
         if let Err(error) = lent {
             self.lock().lent = None;
             let note = format!("The tools of this session are not available: {error}");
@@ -102,55 +108,64 @@ impl Session {
     }
 }
 
+/// Returns the result of a call to its caller.
+pub(crate) fn result_of(id: String, node_id: String, outcome: LentOutcome) -> InvokeResultParams {
+    let (payload, error) = match outcome {
+        Ok(blocks) => (to_raw_value(&json!({ "content": blocks })).ok(), None),
+        Err(words) => (None, Some(NodeError { code: None, message: Some(words) })),
+    };
+    InvokeResultParams { id, node_id, ok: error.is_none(), payload, payload_json: None, error }
+}
+
 /// Executes a call of a lent tool, in a task of its own. It is cancelled when the turn is over.
 pub(crate) fn invoke(session: &Arc<Session>, call: InvokeRequestEvent) {
     let over = session.lock().turn.as_ref().map(|turn| turn.over.clone()).unwrap_or_default();
     let calling = Arc::clone(session);
     session.spawn(async move {
         let outcome = tokio::select! {
-            outcome = execute(&calling, &call) => outcome,
+            outcome = run(&calling, &call) => outcome,
             () = over.cancelled() => return,
         };
-        let (payload, error) = match outcome {
-            Ok(blocks) => (to_raw_value(&json!({ "content": blocks })).ok(), None),
-            Err(words) => (None, Some(NodeError { code: None, message: Some(words) })),
-        };
-        let params = InvokeResultParams {
-            id: call.id,
-            node_id: call.node_id,
-            ok: error.is_none(),
-            payload,
-            payload_json: None,
-            error,
-        };
+        let params = result_of(call.id, call.node_id, outcome);
         // It fails if the gateway does not wait any more.
         let _ = ask::<rpc::NodeInvokeResult>(&*calling.surface, params).await;
     });
 }
 
-async fn execute(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutcome {
-    let by = {
-        let state = session.lock();
-        let found = state.lent.iter().flatten().find(|tool| tool.name == call.command);
-        found.map(|tool| tool.by.clone())
-    };
+async fn run(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutcome {
     let arguments = call.params_json.clone().unwrap_or_else(|| "{}".to_owned());
     let arguments: Box<RawValue> = match RawValue::from_string(arguments) {
         Ok(arguments) => arguments,
         Err(_) => return Err("The arguments are not JSON.".to_owned()),
     };
+    let (watcher, progress) = watch::channel(None);
+    let trace = call.traceparent.as_deref().and_then(SpanContext::parse);
+    tokio::select! {
+        outcome = execute(session, &call.command, &arguments, &watcher, trace.as_ref()) => outcome,
+        never = report(session, call, progress) => match never {},
+    }
+}
+
+/// Executes a tool of the session.
+pub(crate) async fn execute(
+    session: &Arc<Session>,
+    name: &str,
+    arguments: &RawValue,
+    progress: &watch::Sender<Option<Progress>>,
+    trace: Option<&SpanContext>,
+) -> LentOutcome {
+    let by = {
+        let state = session.lock();
+        let found = state.lent.iter().flatten().find(|tool| tool.name == name);
+        found.map(|tool| tool.by.clone())
+    };
     match (by, &session.servers) {
         (Some(ToolOwner::Servers(name)), Some(servers)) => {
-            let (watcher, progress) = watch::channel(None);
-            let of_session = (session.key.as_str(), &watcher);
-            let trace = call.traceparent.as_deref().and_then(SpanContext::parse);
-            tokio::select! {
-                outcome = servers.call(&name, &arguments, of_session, trace.as_ref()) => outcome,
-                never = report(session, call, progress) => match never {},
-            }
+            let of_session = (session.key.as_str(), progress);
+            servers.call(&name, arguments, of_session, trace).await
         }
         (Some(ToolOwner::Client(tool)), _) => {
-            session.client_tools.call(session, tool, &arguments).await
+            session.client_tools.call(session, tool, arguments).await
         }
         _ => Err("The session has no tool with this name any more.".to_owned()),
     }

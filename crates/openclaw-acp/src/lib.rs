@@ -22,6 +22,7 @@ mod options;
 mod outbox;
 mod permission;
 mod prompts;
+mod publish;
 mod request;
 mod serve;
 mod servers;

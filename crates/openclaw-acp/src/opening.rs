@@ -155,6 +155,7 @@ impl Agent {
                 cwd,
                 more_folders,
                 surface,
+                connect: Arc::clone(&self.options.connect),
                 cx,
                 client: self.client(),
                 outbox: Arc::clone(&self.outbox),

@@ -50,7 +50,7 @@ pub(crate) fn ask(session: &Arc<Session>, approval: Approval) {
 }
 
 /// Returns the decision; `None` if it is not needed any more.
-async fn decide(
+pub(crate) async fn decide(
     session: &Arc<Session>,
     approval: &Approval,
     withdrawn: &CancellationToken,

@@ -13,7 +13,7 @@ use agent_client_protocol::v1::schema::{
 use openclaw_protocol::chat::AbortParams;
 use openclaw_protocol::sessions::SetExtraToolsParams;
 use openclaw_protocol::tools::Risk;
-use openclaw_protocol::{EventReceiver, Surface, ask, rpc};
+use openclaw_protocol::{Connect, EventReceiver, PublishingNode, Surface, ask, rpc};
 use openclaw_trace::Tracer;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::timeout;
@@ -44,6 +44,7 @@ pub(crate) struct NewSession {
     pub(crate) cwd: PathBuf,
     pub(crate) more_folders: Vec<PathBuf>,
     pub(crate) surface: Arc<dyn Surface>,
+    pub(crate) connect: Arc<dyn Connect>,
     pub(crate) cx: ConnectionTo<Client>,
     pub(crate) client: ClientCapabilities,
     pub(crate) outbox: Arc<Outbox>,
@@ -57,6 +58,7 @@ pub(crate) struct Session {
     pub(crate) workspace: Option<PathBuf>,
     pub(crate) cwd: PathBuf,
     pub(crate) surface: Arc<dyn Surface>,
+    pub(crate) connect: Arc<dyn Connect>,
     pub(crate) cx: ConnectionTo<Client>,
     pub(crate) updates: Updates,
     pub(crate) client: ClientCapabilities,
@@ -70,8 +72,9 @@ pub(crate) struct Session {
     /// Cancelled when the session is closed.
     pub(crate) ended: CancellationToken,
     pub(crate) tasks: TaskTracker,
-    /// Held while tools are being lent.
-    pub(crate) lending: tokio::sync::Mutex<()>,
+    /// Held while tools are being lent. Contains the node that publishes them, if the gateway takes no
+    /// tools for a session.
+    pub(crate) lending: tokio::sync::Mutex<Option<Arc<PublishingNode>>>,
     /// Notified when the list of commands may have changed.
     pub(crate) menu: Notify,
 }
@@ -136,8 +139,8 @@ pub(crate) enum TurnEnd {
 impl Session {
     /// Opens a session: its servers connect in the background.
     pub(crate) fn start(new: NewSession, servers: Vec<Entry>, setup: &ServerSetup) -> Arc<Self> {
-        let NewSession { key, agent, workspace, cwd, more_folders, surface, cx, client, outbox } =
-            new;
+        let NewSession { key, agent, workspace, cwd, more_folders, surface, .. } = new;
+        let NewSession { connect, cx, client, outbox, .. } = new;
         let id = SessionId::new(key.as_str());
         // Subscribed before anything is requested, so that no event is missed.
         let events = surface.events();
@@ -153,6 +156,7 @@ impl Session {
             workspace,
             cwd,
             surface,
+            connect,
             cx,
             client,
             state: Mutex::default(),
@@ -302,6 +306,7 @@ impl Session {
         let params =
             SetExtraToolsParams { session_key: self.key.clone(), ..SetExtraToolsParams::default() };
         let unlent = timeout(TASKS, ask::<rpc::SessionsSetExtraTools>(&*self.surface, params));
-        let _ = tokio::join!(servers, unlent, timeout(TASKS, self.tasks.wait()));
+        let unpublished = timeout(TASKS, async { *self.lending.lock().await = None });
+        let _ = tokio::join!(servers, unlent, unpublished, timeout(TASKS, self.tasks.wait()));
     }
 }

@@ -29,6 +29,21 @@ pub struct GatewayConfig {
     pub shutdown_grace: Duration,
     /// Calls per minute of each client of the hub; `None` for no limit.
     pub hub_rate_limit: Option<NonZeroU32>,
+    /// The gateway to use instead of one on this machine.
+    pub remote: Option<RemoteGateway>,
+}
+
+/// A gateway on another machine, or of another user.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RemoteGateway {
+    /// Its URL: `wss://…` or `ws://…`.
+    pub url: SafeUrl,
+    /// Its token.
+    pub token: Option<SecretTemplate>,
+    /// The SHA-256 of the only accepted certificate: 64 hexadecimal digits.
+    pub tls_fingerprint: Option<String>,
+    /// Whether the connection may leave this machine without encryption.
+    pub allow_plaintext: bool,
 }
 
 /// The settings of the gateway's metrics.

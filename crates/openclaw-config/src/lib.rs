@@ -53,7 +53,7 @@ pub use diagnostic::{Diagnostic, Report, Severity};
 pub use diff::{AgentChanges, Change, Changes, RestartCause, ServerChange};
 pub use edit::{Document, EditError};
 pub use files::{Content, ReadFile};
-pub use gateway::{Bind, GatewayConfig, MetricsConfig};
+pub use gateway::{Bind, GatewayConfig, MetricsConfig, RemoteGateway};
 pub use load::{LoadEnvironment, Loaded, load, load_text};
 pub use model::{
     AcpSettings, Config, HeldBack, McpConfig, McpSettings, Origin, Origins, Setting, ToolNaming,

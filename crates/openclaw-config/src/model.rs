@@ -73,6 +73,10 @@ impl Config {
         for reference in self.metrics.token.iter().flat_map(SecretTemplate::references) {
             note(&"metrics", "token", reference);
         }
+        let remote = self.gateway.remote.iter().filter_map(|remote| remote.token.as_ref());
+        for reference in remote.flat_map(SecretTemplate::references) {
+            note(&"gateway", "remote.token", reference);
+        }
         for agent in &self.agents {
             for (name, server) in agent.mcp.servers.iter().filter(|(_, server)| server.enabled) {
                 for (setting, template) in server.connection.credentials() {

@@ -135,7 +135,18 @@ pub(crate) fn bind(schema: &mut Value) {
 
 /// Where the gateway runs.
 pub(crate) fn gateway_mode(schema: &mut Value) {
-    schema["pattern"] = json!(r"\$|^local$");
+    schema["pattern"] = json!(r"\$|^(local|remote)$");
+}
+
+/// The URL of a gateway, without user info, query and fragment.
+pub(crate) fn websocket(schema: &mut Value) {
+    schema["pattern"] = json!(r"\$|^\s*[wW][sS][sS]?://[^/\s?#@]+(/[^?#]*)?\s*$");
+}
+
+/// The SHA-256 fingerprint of a certificate.
+pub(crate) fn fingerprint(schema: &mut Value) {
+    schema["pattern"] =
+        json!(r"\$|^\s*([sS][hH][aA]256[:=])?([0-9A-Fa-f]{2}:?){31}[0-9A-Fa-f]{2}\s*$");
 }
 
 /// How the gateway authenticates clients.

@@ -15,6 +15,10 @@ pub mod detail {
     pub const AUTH_RATE_LIMITED: &str = "AUTH_RATE_LIMITED";
     /// The two sides have no protocol version in common.
     pub const PROTOCOL_MISMATCH: &str = "PROTOCOL_MISMATCH";
+    /// The device is not paired yet. Of the Node gateway.
+    pub const PAIRING_REQUIRED: &str = "PAIRING_REQUIRED";
+    /// A device identity is required. Of the Node gateway.
+    pub const DEVICE_IDENTITY_REQUIRED: &str = "DEVICE_IDENTITY_REQUIRED";
     /// The caller lacks the required scope.
     pub const MISSING_SCOPE: &str = "MISSING_SCOPE";
     /// Unknown agent.
@@ -160,6 +164,18 @@ impl ErrorShape {
     pub fn detail(&self) -> Option<String> {
         let details = self.details.as_deref()?;
         serde_json::from_str(details.get()).ok().map(|Detail { code }| code)
+    }
+
+    /// Returns `details.requestId`: what an operator of the gateway must approve first.
+    #[must_use]
+    pub fn request_id(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Requested {
+            request_id: String,
+        }
+        let details = self.details.as_deref()?;
+        serde_json::from_str(details.get()).ok().map(|Requested { request_id }| request_id)
     }
 
     /// Returns whether the gateway does not know the method. The Node gateway has no code for it,

@@ -30,7 +30,7 @@ pub mod tools;
 pub use error::{ErrorCode, ErrorShape, detail};
 pub use event::{Event, EventReceiver, EventSender, Received, Shutdown, Tick, names};
 pub use method::{Method, Request, Response, Rpc, Scope, rpc};
-pub use surface::{Connect, RequestError, Surface, ask, ask_in, params_of};
+pub use surface::{Connect, PublishingNode, RequestError, Surface, ask, ask_in, params_of};
 
 /// The protocol version that this crate implements.
 pub const PROTOCOL_VERSION: u32 = 4;

@@ -1,6 +1,7 @@
 //! [`Surface`]: a client's interface to the gateway.
 
 use std::fmt;
+use std::fs::File;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -8,6 +9,7 @@ use openclaw_trace::SpanContext;
 use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
+use crate::client::node::Node;
 use crate::error::ErrorShape;
 use crate::event::EventReceiver;
 use crate::method::{Method, Request, Response, Rpc};
@@ -41,6 +43,25 @@ pub trait Connect: Send + Sync {
     /// # Errors
     /// Why there is no gateway, for the user.
     fn connect(&self) -> BoxFuture<'_, Result<Arc<dyn Surface>, String>>;
+
+    /// Connects as a node, to publish tools at a gateway without `sessions.setExtraTools`.
+    ///
+    /// # Errors
+    /// Why that is not possible, for the user.
+    fn node(&self) -> BoxFuture<'_, Result<PublishingNode, String>> {
+        Box::pin(async { Err("the gateway takes no tools of its clients".to_owned()) })
+    }
+}
+
+/// A node that publishes tools.
+#[derive(Debug)]
+pub struct PublishingNode {
+    /// The connection.
+    pub node: Node,
+    /// What the user must do before the gateway accepts the tools, if anything.
+    pub waits_for: Option<String>,
+    /// Keeps other processes from using the same device.
+    pub lock: File,
 }
 
 /// Why a request failed.

@@ -147,8 +147,9 @@ fn serve(
             Piece::Call(name, arguments) => {
                 reason = "tool_calls";
                 let function = json!({ "name": name, "arguments": arguments.to_string() });
-                let id = format!("call-{nth}");
-                json!({ "tool_calls": [{ "index": nth, "id": id, "function": function }] })
+                let call = json!({ "index": nth, "id": format!("call_{nth}"), "type": "function",
+                                   "function": function });
+                json!({ "tool_calls": [call] })
             }
         };
         send(&json!({ "choices": [{ "delta": delta }] }))?;

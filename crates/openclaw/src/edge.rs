@@ -16,9 +16,7 @@ use openclaw_mcp::process::launch::STARTED_FROM;
 use openclaw_mcp_server::PdfReader;
 use openclaw_oauth::browser::BrowserEnvironment;
 use openclaw_oauth::store::KeyOptions;
-#[cfg(feature = "keychain")]
-use openclaw_secrets::SecretString;
-use openclaw_secrets::{Environment, Redactor, Resolver};
+use openclaw_secrets::{Environment, Redactor, Resolver, SecretString};
 use openclaw_trace::Tracer;
 use openclaw_trace::export::{Exporter, Off, Settings};
 
@@ -203,6 +201,14 @@ impl Edge {
                 value.escape_debug()
             ))),
         }
+    }
+
+    /// Returns the token of `OPENCLAW_GATEWAY_TOKEN`, as the Node OpenClaw reads it.
+    pub(crate) fn gateway_token(&self) -> Option<SecretString> {
+        let token = variable("OPENCLAW_GATEWAY_TOKEN").filter(|token| !token.trim().is_empty());
+        let token = token.map(|token| SecretString::from(token.trim()));
+        self.redactor.add_all(&token);
+        token
     }
 
     /// Returns the user's home folder.

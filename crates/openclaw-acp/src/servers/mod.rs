@@ -236,7 +236,7 @@ impl SessionServers {
 impl Session {
     /// Waits until the servers were tried and their tools are lent, with a limit: the tools of a
     /// server that is late join later.
-    pub(crate) async fn servers_ready(&self) {
+    pub(crate) async fn servers_ready(self: &Arc<Self>) {
         let own = async {
             if let Some(servers) = &self.servers {
                 servers.fleet.tried().await;
@@ -249,7 +249,7 @@ impl Session {
     }
 
     /// Lends the tools whenever the servers change.
-    pub(crate) async fn keep_lending(&self) {
+    pub(crate) async fn keep_lending(self: &Arc<Self>) {
         let Some(servers) = &self.servers else { return self.lend().await };
         let mut events = servers.fleet.events();
         let _ = timeout(self.patience, servers.fleet.tried()).await;

@@ -8,13 +8,15 @@ use url::Url;
 
 use crate::credential::safe_address;
 use crate::decode::{Field, Spanned};
-use crate::gateway::{Bind, GatewayConfig, MetricsConfig};
+use crate::gateway::{Bind, GatewayConfig, MetricsConfig, RemoteGateway};
 use crate::model::{Origin, Setting, ToolPolicy};
-use crate::raw::{RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, Words};
+use crate::raw::{
+    RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway, Words,
+};
 use crate::server::SafeUrl;
 use crate::text::Text;
 
-use super::values::{Builder, Unset};
+use super::values::{Builder, Unset, is_loopback};
 
 const DEFAULT_PORT: u64 = 18_789;
 const DEFAULT_GRACE_MS: u64 = 10_000;
@@ -27,6 +29,7 @@ impl Builder<'_> {
     ) -> (GatewayConfig, ToolPolicy) {
         let RawGateway {
             mode,
+            remote,
             port,
             bind,
             auth,
@@ -37,7 +40,7 @@ impl Builder<'_> {
             hub_rate_limit,
             tools,
         } = gateway.map(|it| it.value).unwrap_or_default();
-        self.gateway_mode(mode, noted);
+        let remote = self.remote_gateway(mode, remote, noted);
         let RawGatewayAuth { mode, token } = auth.map(|it| it.value).unwrap_or_default();
         let port = self.count(noted, "gateway.port", port, DEFAULT_PORT);
         let bind = self.bind(bind, noted);
@@ -64,6 +67,7 @@ impl Builder<'_> {
             control_ui,
             shutdown_grace,
             hub_rate_limit: u32::try_from(hub_rate_limit).ok().and_then(NonZeroU32::new),
+            remote,
         };
         (gateway, tools)
     }
@@ -106,19 +110,88 @@ impl Builder<'_> {
         bind.unwrap_or(Bind::Loopback)
     }
 
-    /// Only `local` exists; `remote` must not be ignored: the commands would start servers here
-    /// instead of using the remote gateway.
-    fn gateway_mode(&mut self, mode: Field<Text>, noted: &mut Vec<Setting>) {
-        self.noted_text("gateway.mode", mode, noted, |cx, text| {
+    /// Returns the gateway of `mode: "remote"`.
+    fn remote_gateway(
+        &mut self,
+        mode: Field<Text>,
+        remote: Field<RawRemoteGateway>,
+        noted: &mut Vec<Setting>,
+    ) -> Option<RemoteGateway> {
+        let place = mode.clone();
+        let is_remote = self.noted_text("gateway.mode", mode, noted, |cx, text| {
             let mode = cx.filled(text, &mut Unset::Refused)?;
-            if mode.as_str() != "local" {
-                let message =
-                    "only `local` is supported: a gateway on another machine cannot be used";
-                let help = "leave `mode` out, and run `openclaw` on the machine of that gateway";
-                cx.found.push(text.error(message, "not supported").help(help));
+            match mode.as_str() {
+                "local" => Some(false),
+                "remote" => Some(true),
+                _ => {
+                    let help = "`local` is the gateway on this machine";
+                    let problem = text.error("expected `local` or `remote`", "not one of these");
+                    cx.found.push(problem.help(help));
+                    None
+                }
             }
-            Some(())
         });
+        let RawRemoteGateway { url, token, tls_fingerprint, allow_plaintext } =
+            remote.map(|it| it.value).unwrap_or_default();
+        let has_url = url.is_some();
+        let plaintext_key = "gateway.remote.allowPlaintext";
+        let allow_plaintext = match allow_plaintext {
+            Some(allowed) => {
+                self.take(noted, plaintext_key, Some(allowed), false, |allowed| json!(allowed))
+            }
+            None => false,
+        };
+        let url = url.and_then(|text| self.gateway_url(&text, allow_plaintext, noted));
+        let token = token.map(|token| token.map(|token| token.0));
+        let token = self.token("gateway.remote.token", token, "leave it out", noted);
+        let key = "gateway.remote.tlsFingerprint";
+        let tls_fingerprint = self.noted_text(key, tls_fingerprint, noted, |cx, text| {
+            let written = cx.filled(text, &mut Unset::Refused)?;
+            let digits = fingerprint(written.as_str());
+            if digits.is_none() {
+                let help = "`openssl x509 -noout -fingerprint -sha256 -in FILE` prints it";
+                let message = "expected a SHA-256 fingerprint: 64 hexadecimal digits";
+                cx.found.push(text.error(message, "not a fingerprint").help(help));
+            }
+            digits
+        });
+        if !is_remote? {
+            return None;
+        }
+        if let (Some(mode), false) = (place, has_url) {
+            let help = "set `gateway.remote.url` to `wss://host:port`";
+            let message = "`remote` needs the URL of the gateway";
+            self.found.push(mode.error(message, "no `gateway.remote.url`").help(help));
+        }
+        Some(RemoteGateway { url: url?, token, tls_fingerprint, allow_plaintext })
+    }
+
+    fn gateway_url(
+        &mut self,
+        text: &Spanned<Text>,
+        allow_plaintext: bool,
+        noted: &mut Vec<Setting>,
+    ) -> Option<SafeUrl> {
+        let (value, origin) = (json!(safe_address(&text.value.0)), self.origin(text));
+        noted.push(Setting { key: "gateway.remote.url".to_owned(), value, origin });
+        let url = self.any_url(text, &mut Unset::Refused)?;
+        let has_user = !url.username().is_empty() || url.password().is_some();
+        let is_secure = url.scheme() == "wss" || is_loopback(&url);
+        let (problem, help) = if !matches!(url.scheme(), "ws" | "wss") || !url.has_host() {
+            ("expected a `wss://` or `ws://` URL", "for instance `wss://gateway.example:18789`")
+        } else if has_user || url.query().is_some() || url.fragment().is_some() {
+            ("the URL must not have a user, query or fragment", "put the token in `token`")
+        } else if !is_secure && !allow_plaintext {
+            (
+                "`ws://` would expose the token and all messages on the network",
+                "use `wss://`, or a tunnel to `ws://127.0.0.1:PORT`; in a network that you trust, set \
+                 `allowPlaintext: true`",
+            )
+        } else {
+            return Some(SafeUrl::new(url, text.value.0.trim()));
+        };
+        self.found.push(text.error(problem, "not allowed").help(help));
+        None
     }
 
     /// Only `token` exists; the setting is checked so that no operator relies on another mode.
@@ -134,11 +207,12 @@ impl Builder<'_> {
         });
     }
 
+    /// Returns a token; `help` says what to do instead of setting an empty one.
     fn token(
         &mut self,
         key: &str,
         token: Field<Text>,
-        help: &'static str,
+        help: &str,
         noted: &mut Vec<Setting>,
     ) -> Option<SecretTemplate> {
         let text = token?;
@@ -184,6 +258,14 @@ impl Builder<'_> {
         }
         out
     }
+}
+
+/// Returns the digits of a SHA-256 fingerprint.
+fn fingerprint(written: &str) -> Option<String> {
+    let lower = written.trim().to_ascii_lowercase();
+    let bare = lower.strip_prefix("sha256:").or(lower.strip_prefix("sha256=")).unwrap_or(&lower);
+    let digits: String = bare.chars().filter(|c| *c != ':').collect();
+    (digits.len() == 64 && digits.chars().all(|c| c.is_ascii_hexdigit())).then_some(digits)
 }
 
 /// Normalizes an origin as browsers do: `HTTPS://Example.com:443/` becomes `https://example.com`.

@@ -9,8 +9,10 @@ use crate::text::Text;
 section! {
     /// The gateway.
     struct RawGateway("the gateway", Leave) {
-        /// Where the gateway runs; only `local` is supported.
+        /// Which gateway the commands use: `local`, the one on this machine, or `remote`.
         mode: Text = "mode" => schema::gateway_mode,
+        /// The gateway that `mode: "remote"` uses: of this program, or a Node OpenClaw gateway.
+        remote: RawRemoteGateway = "remote",
         /// The port to listen on (18789); 0 picks a free one.
         port: Whole<0, 65535> = "port",
         /// The interface to listen on: `loopback` (this machine only), `lan` or `all` (all
@@ -31,6 +33,22 @@ section! {
         hub_rate_limit: Whole<0, 1_000_000> = "hubRateLimit",
         /// The tool policy for calls through the gateway.
         tools: RawPolicy = "tools",
+    }
+}
+
+section! {
+    /// A gateway on another machine, or of another user.
+    struct RawRemoteGateway("the remote gateway", Leave) {
+        /// Its URL: `wss://host:port`, or `ws://127.0.0.1:port` for a tunnel.
+        url: Text = "url" => schema::websocket,
+        /// Its token, preferably a `secret://…` reference. `OPENCLAW_GATEWAY_TOKEN` is used if there
+        /// is none.
+        token: CredentialText = "token" => schema::gateway_token,
+        /// The SHA-256 fingerprint of its certificate. Only this certificate is accepted then,
+        /// whoever has issued it.
+        tls_fingerprint: Text = "tlsFingerprint" => schema::fingerprint,
+        /// Whether `ws://` may leave this machine, which exposes the token and all messages (false).
+        allow_plaintext: bool = "allowPlaintext",
     }
 }
 

@@ -24,7 +24,9 @@ use crate::tree::Node;
 pub use agent::ApprovalFallback;
 pub(crate) use agent::{ModelSetting, RawAgent, RawAgents, RawApproval, RawModelChoice};
 pub(crate) use auth::{AuthSetting, GrantType, RawAuth, RawIdentityProvider, RawNodeOAuth};
-pub(crate) use gateway::{RawAcp, RawControlUi, RawGateway, RawGatewayAuth, RawMetrics};
+pub(crate) use gateway::{
+    RawAcp, RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway,
+};
 pub use models::ModelApi;
 pub(crate) use models::{ApiSetting, RawModels, RawProvider};
 pub use sampling::SamplingRule;

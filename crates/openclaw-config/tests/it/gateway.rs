@@ -39,6 +39,29 @@ fn all_gateway_settings_are_read() {
 }
 
 #[test]
+fn the_remote_gateway_is_used_only_in_its_mode() {
+    let digits = "ab".repeat(32);
+    let remote = format!(
+        "remote: {{ url: 'wss://far.example:1', token: 'secret://env/T', tlsFingerprint: 'SHA256:{}', \
+         transport: 'direct' }}",
+        digits.to_uppercase()
+    );
+    let config = good(&gateway(&format!("{{ mode: 'remote', {remote} }}")));
+    assert_eq!(config.secret_references().len(), 1);
+    let found = config.gateway.remote.unwrap();
+    assert_eq!(found.url.expose().as_str(), "wss://far.example:1/");
+    assert_eq!(found.tls_fingerprint, Some(digits));
+    assert!(found.token.is_some() && !found.allow_plaintext);
+    for local in ["{ mode: 'local', ", "{ "] {
+        assert_eq!(good(&gateway(&format!("{local}{remote} }}"))).gateway.remote, None);
+    }
+    let plain = "remote: { url: 'ws://far.example', allowPlaintext: true }";
+    let plain = good(&gateway(&format!("{{ mode: 'remote', {plain} }}"))).gateway.remote;
+    assert!(plain.unwrap().allow_plaintext);
+    good(&gateway("{ mode: 'remote', remote: { url: 'ws://127.0.0.1:18789' } }"));
+}
+
+#[test]
 fn bind_takes_words_and_ip_addresses() {
     let bind = |word: &str| good(&gateway(&format!("{{ bind: '{word}' }}"))).gateway.bind;
     assert_eq!((bind("loopback"), bind("auto")), (Bind::Loopback, Bind::Loopback));
@@ -52,8 +75,15 @@ fn bind_takes_words_and_ip_addresses() {
 #[test]
 fn invalid_gateway_settings_are_reported() {
     for (wrong, said) in [
-        ("{ mode: 'remote', remote: { url: 'wss://x' } }", "only `local` is supported"),
-        ("{ mode: 'both' }", "only `local` is supported"),
+        ("{ mode: 'remote' }", "needs the URL of the gateway"),
+        ("{ mode: 'remote', remote: { token: 't' } }", "needs the URL of the gateway"),
+        ("{ mode: 'both' }", "expected `local` or `remote`"),
+        ("{ mode: 'remote', remote: { url: 'https://x' } }", "expected a `wss://` or `ws://` URL"),
+        ("{ mode: 'remote', remote: { url: 'wss://u:p@x' } }", "must not have a user"),
+        ("{ mode: 'remote', remote: { url: 'ws://10.0.0.1' } }", "would expose the token"),
+        ("{ remote: { url: 'ws://far.example' } }", "would expose the token"),
+        ("{ remote: { token: '' } }", "this must not be empty"),
+        ("{ remote: { tlsFingerprint: 'ab:cd' } }", "expected a SHA-256 fingerprint"),
         ("{ auth: { mode: 'none' } }", "only `token` is supported"),
         ("{ auth: { mode: 'password', password: 'x' } }", "only `token` is supported"),
         ("{ auth: { token: ' ' } }", "this must not be empty"),

@@ -13,6 +13,7 @@ use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationKind};
 use openclaw_protocol::approvals::{
     Approval, ApprovalKind, Decision, PassParams, RespondParams as Decided,
 };
+use openclaw_protocol::chat::SendParams;
 use openclaw_protocol::mcp::elicitation::{Action, Elicitation, QuestionKind, RespondParams};
 use openclaw_protocol::{Event, RequestError, Rpc, Surface, ask, names, rpc};
 use serde::Deserialize;
@@ -32,6 +33,7 @@ const DESCRIPTION: usize = 2_000;
 /// The questions of a run.
 pub(super) struct Questions {
     run: String,
+    session: String,
     surface: Arc<dyn Surface>,
     client: Arc<dyn Answers>,
     asking: FuturesUnordered<BoxFuture<'static, String>>,
@@ -47,9 +49,14 @@ struct Resolved {
 }
 
 impl Questions {
-    pub(super) fn new(run: String, surface: Arc<dyn Surface>, client: Arc<dyn Answers>) -> Self {
+    pub(super) fn new(
+        sent: &SendParams,
+        surface: Arc<dyn Surface>,
+        client: Arc<dyn Answers>,
+    ) -> Self {
+        let (run, session) = (sent.idempotency_key.clone(), sent.session_key.clone());
         let (asking, open) = (FuturesUnordered::new(), HashMap::new());
-        Self { run, surface, client, asking, open, next: 0 }
+        Self { run, session, surface, client, asking, open, next: 0 }
     }
 
     /// Handles an event of the gateway, if it is about a question.
@@ -58,7 +65,12 @@ impl Questions {
         match &*event.event {
             names::APPROVAL_REQUESTED => {
                 let Some(approval) = read::<Approval>(event) else { return };
-                let is_ours = approval.run_id.as_ref().is_none_or(|run| *run == self.run);
+                // A foreign gateway does not name the run, and sends those of all sessions.
+                let is_ours = match (&approval.run_id, &approval.session_key) {
+                    (Some(run), _) => *run == self.run,
+                    (None, Some(session)) => *session == self.session,
+                    (None, None) => true,
+                };
                 let is_asked = is_ours && self.open.len() < MAX_OPEN;
                 self.add(approval.id.clone(), async move {
                     match is_asked {

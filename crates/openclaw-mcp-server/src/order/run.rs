@@ -145,8 +145,8 @@ impl Run<'_> {
         answered.map_err(|error| error.to_string())?;
         tracing::info!(session = %self.session, %run, "message sent");
         self.progress.set("the agent is working");
-        let (of_run, client) = (run.to_owned(), Arc::clone(&self.caller.answers));
-        let questions = Questions::new(of_run, Arc::clone(&surface), client);
+        let client = Arc::clone(&self.caller.answers);
+        let questions = Questions::new(&sent, Arc::clone(&surface), client);
         Ok(Started { surface, events, sent, questions, has_gap: false, has_calls: false })
     }
 

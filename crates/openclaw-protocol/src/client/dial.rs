@@ -2,19 +2,19 @@
 
 use std::time::Duration;
 
-use http::Uri;
 use serde::Serialize;
 use tokio::net::TcpStream;
 use tungstenite::client::IntoClientRequest as _;
 
-use super::{ConnectError, Options};
+use super::device::Handshake;
+use super::{Address, ConnectError, Options, tls};
 use crate::PROTOCOL_VERSION;
-use crate::connect::{Auth, ConnectParams, HelloOk};
+use crate::connect::{Auth, Challenge, ConnectParams, HelloOk};
 use crate::error::{ErrorShape, detail};
 use crate::event::names;
 use crate::frame::{self, Frame};
 use crate::method::Method;
-use crate::socket::{SendLimits, Socket, SocketError};
+use crate::socket::{SendLimits, Socket, SocketError, Tcp};
 
 /// Maximum size of a received message. Gateways send larger messages than they accept.
 const MAX_MESSAGE: usize = 64 * 1024 * 1024;
@@ -29,13 +29,21 @@ const RETRY: Duration = Duration::from_secs(60);
 const CONNECT_ID: &str = "connect";
 
 pub(super) async fn dial(options: &Options) -> Result<(Socket, HelloOk), ConnectError> {
-    let (host, port) = address(&options.url)?;
-    let stream = TcpStream::connect((&*host, port)).await.and_then(|stream| {
+    let address = Address::parse(&options.url)?;
+    if !address.is_tls() && !address.is_loopback() && !options.allow_plaintext {
+        return Err(ConnectError::Plaintext(address.to_string()));
+    }
+    let stream = TcpStream::connect((address.host(), address.port())).await;
+    let stream = stream.and_then(|stream| {
         stream.set_nodelay(true)?;
         Ok(stream)
     });
     let stream = stream
-        .map_err(|error| ConnectError::Unreachable { address: format!("{host}:{port}"), error })?;
+        .map_err(|error| ConnectError::Unreachable { address: address.to_string(), error })?;
+    let stream = match address.is_tls() {
+        true => tls::secure(stream, &address, options.fingerprint).await?,
+        false => Tcp::new(stream),
+    };
     let request = options.url.as_str().into_client_request();
     let request = request.map_err(|_| ConnectError::Address(options.url.clone()))?;
     let socket = Socket::dialled(stream, request, MAX_MESSAGE, LIMITS).await;
@@ -44,38 +52,40 @@ pub(super) async fn dial(options: &Options) -> Result<(Socket, HelloOk), Connect
     Ok((socket, hello))
 }
 
-fn address(url: &str) -> Result<(String, u16), ConnectError> {
-    let wrong = || ConnectError::Address(url.to_owned());
-    let uri: Uri = url.parse().map_err(|_| wrong())?;
-    // This client has no TLS: gateways listen on the local host.
-    if uri.scheme_str() != Some("ws") {
-        return Err(wrong());
-    }
-    let host = uri.host().ok_or_else(wrong)?;
-    let host = host.trim_start_matches('[').trim_end_matches(']');
-    Ok((host.to_owned(), uri.port_u16().unwrap_or(80)))
-}
-
 async fn shake_hands(socket: &mut Socket, options: &Options) -> Result<HelloOk, ConnectError> {
-    wait_for(socket, |frame| match frame {
-        Frame::Event { event, .. } if event == names::CONNECT_CHALLENGE => Some(()),
+    let challenge = wait_for(socket, |frame| match frame {
+        Frame::Event { event, payload, .. } if event == names::CONNECT_CHALLENGE => Some(payload),
         _ => None,
     })
     .await?;
+    let device = options.device.as_ref().map(|device| {
+        let challenge = challenge.as_deref().map_or("null", |payload| payload.get());
+        let challenge: Challenge = serde_json::from_str(challenge)?;
+        Ok(device.sign(&Handshake {
+            challenge: &challenge,
+            client: &options.client,
+            role: &options.role,
+            scopes: &options.scopes,
+            token: options.token.as_ref(),
+        }))
+    });
+    let device = device
+        .transpose()
+        .map_err(|error: serde_json::Error| ConnectError::NoGateway(error.to_string()))?;
     let auth = options.token.clone().map(|token| Auth { token: Some(token), ..Auth::default() });
     let params = ConnectParams {
         min_protocol: PROTOCOL_VERSION,
         max_protocol: PROTOCOL_VERSION,
         client: options.client.clone(),
         caps: Some(options.caps.clone()),
-        commands: None,
+        commands: (!options.commands.is_empty()).then(|| options.commands.clone()),
         computer_use: None,
         worker_runs: None,
         permissions: None,
         path_env: None,
         role: Some(options.role.clone()),
         scopes: Some(options.scopes.clone()),
-        device: None,
+        device,
         auth,
         locale: None,
         user_agent: None,
@@ -125,6 +135,8 @@ fn refused(error: ErrorShape) -> ConnectError {
             retry_after: error.retry_after_ms.map_or(RETRY, Duration::from_millis),
         },
         Some(detail::PROTOCOL_MISMATCH) => ConnectError::ProtocolMismatch(error),
+        Some(detail::PAIRING_REQUIRED) => ConnectError::NotPaired { request: error.request_id() },
+        Some(detail::DEVICE_IDENTITY_REQUIRED) => ConnectError::DeviceRequired,
         _ => ConnectError::Refused(error),
     }
 }

@@ -1,8 +1,13 @@
 //! The WebSocket client: a [`Surface`] over a socket.
 
+mod address;
+mod device;
 mod dial;
+mod foreign;
+pub mod node;
 mod pending;
 mod run;
+mod tls;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,14 +16,18 @@ use futures_util::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
-use tokio::time::timeout;
+use tokio::time::{sleep, timeout};
 
+pub use self::address::Address;
+pub use self::device::{DeviceKey, InvalidKey};
 use self::pending::Pending;
+pub use self::tls::{Fingerprint, InvalidFingerprint};
 use crate::connect::{CancelParams, ClientInfo, HelloOk, caps};
-use crate::error::{ErrorShape, detail};
+use crate::error::{ErrorCode, ErrorShape, detail};
 use crate::event::{EventReceiver, EventSender, EventSource};
 use crate::frame;
 use crate::method::{Method, Request, Response};
+use crate::socket::Socket;
 use crate::surface::{RequestError, Surface};
 use openclaw_secrets::SecretString;
 use openclaw_trace::SpanContext;
@@ -29,12 +38,19 @@ const CANCEL_ID: &str = "cancel";
 const OUTBOX: usize = 64;
 /// Number of events buffered for a slow listener.
 const EVENTS: usize = 1_024;
+/// Bounds of the delay before connecting to a gateway that is still starting.
+const SHORTEST_RETRY: Duration = Duration::from_millis(100);
+const LONGEST_RETRY: Duration = Duration::from_secs(2);
 
 /// Options of a connection to a gateway.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// `ws://host:port/path`.
+    /// `ws://host:port/path` or `wss://host:port/path`.
     pub url: String,
+    /// The certificate to expect with `wss://`, instead of one that the system trusts.
+    pub fingerprint: Option<Fingerprint>,
+    /// Whether `ws://` may leave this machine: token and messages are readable on the network.
+    pub allow_plaintext: bool,
     /// Gateway token.
     pub token: Option<SecretString>,
     /// Client identification.
@@ -45,6 +61,10 @@ pub struct Options {
     pub scopes: Vec<String>,
     /// Capabilities of the client: some of [`caps`].
     pub caps: Vec<String>,
+    /// Commands that a node can execute.
+    pub commands: Vec<String>,
+    /// Device identity, for gateways that pair devices.
+    pub device: Option<DeviceKey>,
     /// Timeout of connecting and the handshake.
     pub connect_timeout: Duration,
     /// Timeout of a request. Liveness of the gateway is monitored independently.
@@ -58,6 +78,8 @@ impl Options {
         let scopes = ["admin", "read", "write", "approvals", "questions"];
         Self {
             url: url.into(),
+            fingerprint: None,
+            allow_plaintext: false,
             token,
             client: ClientInfo {
                 version: version.to_owned(),
@@ -67,6 +89,8 @@ impl Options {
             role: "operator".to_owned(),
             scopes: scopes.map(|scope| format!("operator.{scope}")).to_vec(),
             caps: vec![caps::TOOL_EVENTS.to_owned(), caps::DELTA_TEXT.to_owned()],
+            commands: Vec::new(),
+            device: None,
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(600),
         }
@@ -77,8 +101,11 @@ impl Options {
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// The address is invalid.
-    #[error("invalid gateway address `{0}`: expected `ws://host:port`")]
+    #[error("invalid gateway URL `{0}`: expected `ws://host:port` or `wss://host:port`")]
     Address(String),
+    /// The address is on another machine, and the connection would not be encrypted.
+    #[error("the connection to {0} would not be encrypted")]
+    Plaintext(String),
     /// Nothing listens at the address.
     #[error("no gateway answers at {address}: {error}")]
     Unreachable {
@@ -86,6 +113,22 @@ pub enum ConnectError {
         address: String,
         /// The underlying error.
         error: std::io::Error,
+    },
+    /// The TLS handshake failed.
+    #[error("no TLS connection to {address}: {error}")]
+    Tls {
+        /// The address.
+        address: String,
+        /// The underlying error.
+        error: String,
+    },
+    /// The certificate of the gateway is not the pinned one.
+    #[error("{address} has another certificate, with the fingerprint {found}")]
+    OtherCertificate {
+        /// The address.
+        address: String,
+        /// The fingerprint of its certificate.
+        found: Fingerprint,
     },
     /// Connecting or the handshake timed out.
     #[error("the gateway did not answer in time")]
@@ -108,6 +151,15 @@ pub enum ConnectError {
     /// The two sides have no protocol version in common.
     #[error("the gateway speaks another version of the protocol: {0}")]
     ProtocolMismatch(ErrorShape),
+    /// The gateway does not know this device yet. Its operator must approve it.
+    #[error("the gateway waits for the approval of this device")]
+    NotPaired {
+        /// The id of the request for approval.
+        request: Option<String>,
+    },
+    /// The gateway requires a device identity.
+    #[error("the gateway requires a device identity")]
+    DeviceRequired,
     /// The gateway rejected the connection for another reason.
     #[error("the gateway rejected the connection: {0}")]
     Refused(ErrorShape),
@@ -131,13 +183,15 @@ impl Client {
     /// # Errors
     /// If no gateway is reachable, or it rejects the connection.
     pub async fn connect(options: &Options) -> Result<Self, ConnectError> {
-        let dialled = timeout(options.connect_timeout, dial::dial(options)).await;
+        let dialled = timeout(options.connect_timeout, dial_until_ready(options)).await;
         let (socket, hello) = dialled.map_err(|_| ConnectError::TimedOut)??;
         let pending = Arc::new(Pending::default());
         let events = EventSender::new(EVENTS);
         let (outbox, waiting) = mpsc::channel(OUTBOX);
         let tick = Duration::from_millis(hello.policy.tick_interval_ms);
         let source = events.source();
+        let is_foreign = is_foreign(&hello);
+        let events = run::Events { sender: events, is_foreign };
         let run = run::run(socket, waiting, Arc::clone(&pending), events, tick);
         let task = tokio::spawn(run);
         let request_timeout = options.request_timeout;
@@ -153,7 +207,13 @@ impl Client {
     /// Returns whether the gateway announced this method.
     #[must_use]
     pub fn has_method(&self, method: &str) -> bool {
-        self.hello.features.methods.iter().any(|known| known == method)
+        has_method(&self.hello, method)
+    }
+
+    /// Returns whether the gateway is of another program: it has none of our own methods.
+    #[must_use]
+    pub fn is_foreign(&self) -> bool {
+        is_foreign(&self.hello)
     }
 
     /// Returns whether the connection is open.
@@ -207,6 +267,30 @@ impl Client {
     }
 }
 
+fn has_method(hello: &HelloOk, method: &str) -> bool {
+    hello.features.methods.iter().any(|known| known == method)
+}
+
+fn is_foreign(hello: &HelloOk) -> bool {
+    !has_method(hello, Method::McpServers.name())
+}
+
+/// Connects; again if the gateway is still starting.
+async fn dial_until_ready(options: &Options) -> Result<(Socket, HelloOk), ConnectError> {
+    loop {
+        match dial::dial(options).await {
+            Err(ConnectError::Refused(error)) if error.code == ErrorCode::Unavailable => {
+                let Some(delay) = error.retry_after_ms else {
+                    return Err(ConnectError::Refused(error));
+                };
+                let delay = Duration::from_millis(delay);
+                sleep(delay.clamp(SHORTEST_RETRY, LONGEST_RETRY)).await;
+            }
+            done => return done,
+        }
+    }
+}
+
 /// Cancels a request at the gateway if dropped before the response arrived.
 struct OnDrop<'a> {
     client: &'a Client,
@@ -251,11 +335,20 @@ impl Surface for Client {
     ) -> BoxFuture<'_, Result<Response, RequestError>> {
         Box::pin(async move {
             let method = request.method();
+            let request = match self.is_foreign() {
+                false => request,
+                true => match foreign::call(self, request).await {
+                    Ok(answered) => return Ok(answered?),
+                    Err(request) => request,
+                },
+            };
             let params =
                 request.params().map_err(|error| RequestError::Params { method, error })?;
             drop(request);
             let result = self.request_in(method.name(), Some(params), trace.as_ref()).await?;
-            Response::read(method, &result).map_err(|error| RequestError::Answer { method, error })
+            let response = Response::read(method, &result);
+            let response = response.map_err(|error| RequestError::Answer { method, error })?;
+            Ok(if self.is_foreign() { foreign::response(response) } else { response })
         })
     }
 

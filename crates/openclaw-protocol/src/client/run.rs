@@ -8,6 +8,7 @@ use serde_json::value::RawValue;
 use tokio::sync::mpsc;
 use tokio::time::{MissedTickBehavior, interval};
 
+use super::foreign;
 use super::pending::Pending;
 use crate::event::{Event, EventSender};
 use crate::frame::Frame;
@@ -18,12 +19,19 @@ const SHORTEST_TICK: Duration = Duration::from_millis(100);
 /// The gateway is considered gone after this many intervals without a byte received.
 const SILENT_TICKS: u32 = 3;
 
+/// Where events go.
+pub(super) struct Events {
+    pub(super) sender: EventSender,
+    /// Whether the gateway is of another program.
+    pub(super) is_foreign: bool,
+}
+
 /// Runs until the connection is lost; then all pending requests fail.
 pub(super) async fn run(
     socket: Socket,
     outbox: mpsc::Receiver<String>,
     pending: Arc<Pending>,
-    events: EventSender,
+    events: Events,
     tick: Duration,
 ) {
     // Pending requests fail even if this task is aborted.
@@ -44,7 +52,7 @@ async fn serve(
     mut socket: Socket,
     mut outbox: mpsc::Receiver<String>,
     pending: &Pending,
-    events: &EventSender,
+    events: &Events,
     tick: Duration,
 ) -> SocketError {
     let mut watch = interval(tick);
@@ -74,7 +82,7 @@ async fn serve(
     }
 }
 
-fn take(text: &str, pending: &Pending, events: &EventSender, last_seq: &mut Option<u64>) {
+fn take(text: &str, pending: &Pending, events: &Events, last_seq: &mut Option<u64>) {
     match Frame::parse(text) {
         Ok(Frame::Response { id, outcome }) => {
             pending.answer(&id, outcome.map(|payload| payload.unwrap_or_else(null)));
@@ -84,11 +92,15 @@ fn take(text: &str, pending: &Pending, events: &EventSender, last_seq: &mut Opti
             if let (Some(last), Some(seq)) = (*last_seq, seq)
                 && seq > last + 1
             {
-                events.tell_gap(seq - last - 1);
+                events.sender.tell_gap(seq - last - 1);
             }
             *last_seq = seq.or(*last_seq);
-            let payload = payload.unwrap_or_else(null).into();
-            events.tell(Event { event: Cow::Owned(event), payload, seq });
+            let payload = payload.unwrap_or_else(null);
+            let (event, payload) = match events.is_foreign {
+                true => foreign::event(event, payload),
+                false => (event, payload),
+            };
+            events.sender.tell(Event { event: Cow::Owned(event), payload: payload.into(), seq });
         }
         Ok(Frame::Request { method, .. }) => {
             tracing::warn!(method, "ignored a request from the gateway");

@@ -1,4 +1,4 @@
-//! [`Socket`]: a WebSocket over TCP with a single owner. It reads and writes concurrently, with a
+//! [`Socket`]: a WebSocket over TCP or TLS with a single owner. It reads and writes concurrently, with a
 //! bounded send queue.
 
 mod broken;
@@ -24,7 +24,7 @@ use tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tungstenite::{Message, Utf8Bytes, WebSocket};
 
 pub use self::broken::SocketError;
-use self::tcp::Tcp;
+pub(crate) use self::tcp::Tcp;
 
 /// Fragment size of long messages: after each partial write, tungstenite copies the bytes that are
 /// still unwritten.
@@ -85,13 +85,13 @@ impl Socket {
     /// # Errors
     /// If the peer does not speak WebSocket.
     pub(crate) async fn dialled(
-        stream: TcpStream,
+        stream: Tcp,
         request: Request,
         max: usize,
         limits: SendLimits,
     ) -> Result<Self, Error> {
-        stream.writable().await?;
-        let mut round = ClientHandshake::start(Tcp::new(stream), request, Some(config(max)))?;
+        stream.stream.writable().await?;
+        let mut round = ClientHandshake::start(stream, request, Some(config(max)))?;
         loop {
             round = match round.handshake() {
                 Ok((socket, _)) => {
@@ -212,8 +212,7 @@ impl Socket {
                     return Poll::Ready(Err(SocketError::Closed { code, reason }));
                 }
                 Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
-                    ready!(self.socket.get_ref().stream.poll_read_ready(cx))
-                        .map_err(SocketError::Lost)?;
+                    ready!(self.socket.get_ref().poll_readable(cx)).map_err(SocketError::Lost)?;
                 }
                 Err(error) => return Poll::Ready(Err(error.into())),
             }

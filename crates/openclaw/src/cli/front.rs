@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum, value_parser};
 use openclaw_config::Bind;
 
-use super::mcp_server::GatewayChoice;
+use super::gateway_choice::GatewayChoice;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
@@ -16,6 +16,7 @@ use super::mcp_server::GatewayChoice;
   openclaw chat --resume
   openclaw chat --agent research --session agent:research:holidays
   echo 'what time is it' | openclaw chat
+  openclaw chat --gateway wss://gateway.example --token-file token.txt
 
 Without a model or an API key, a built-in offline model answers. It needs no network and calls real \
 tools: try `what time is it`, or `add 2 and 3`.
@@ -50,6 +51,8 @@ pub(crate) struct ChatArgs {
     /// The model, or a part of its name [default: the agent's]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+    #[command(flatten)]
+    pub(crate) gateway: GatewayChoice,
 }
 
 #[derive(Debug, Args)]
@@ -102,6 +105,16 @@ pub(crate) struct TurnArgs {
     /// Show tool calls even if stderr is not a terminal
     #[arg(long, short)]
     pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) gateway: GatewayChoice,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SessionsArgs {
+    #[command(subcommand)]
+    pub(crate) command: SessionsCommand,
+    #[command(flatten)]
+    pub(crate) gateway: GatewayChoice,
 }
 
 #[derive(Debug, Subcommand)]

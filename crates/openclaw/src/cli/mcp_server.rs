@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
+use super::gateway_choice::GatewayChoice;
+
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
   openclaw mcp-server
@@ -69,17 +71,6 @@ pub(crate) enum HubTools {
     All,
     /// `search_tools` and `call_tool`
     Search,
-}
-
-/// The gateway that a server on stdin and stdout uses.
-#[derive(Debug, Args)]
-pub(crate) struct GatewayChoice {
-    /// The gateway to use [default: the running one, or one in this process]
-    #[arg(long, value_name = "URL")]
-    pub(crate) gateway: Option<String>,
-    /// The token for --gateway [default: that of the gateway on this machine]
-    #[arg(long, value_name = "TOKEN", env = "OPENCLAW_GATEWAY_TOKEN", hide_env_values = true)]
-    pub(crate) token: Option<String>,
 }
 
 impl McpServerArgs {

@@ -4,6 +4,7 @@ mod add;
 mod approvals;
 mod auth;
 mod front;
+mod gateway_choice;
 mod install;
 mod mcp;
 mod mcp_server;
@@ -22,11 +23,12 @@ pub(crate) use approvals::{AllowArgs, ApprovalsCommand};
 pub(crate) use auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
 pub(crate) use front::{
     AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, GatewayLogsArgs, RunArgs,
-    ServiceArgs, SessionsCommand, TokenCommand, TokenScope, TopArgs, TurnArgs,
+    ServiceArgs, SessionsArgs, SessionsCommand, TokenCommand, TokenScope, TopArgs, TurnArgs,
 };
+pub(crate) use gateway_choice::GatewayChoice;
 pub(crate) use install::{ClientArg, InstallArgs, InstallTarget};
 pub(crate) use mcp::{AppArg, ImportArgs, McpCommand};
-pub(crate) use mcp_server::{GatewayChoice, HubTools, McpServerArgs};
+pub(crate) use mcp_server::{HubTools, McpServerArgs};
 pub(crate) use servers::{
     CallArgs, CompleteArgs, ContextArgs, DoctorArgs, ListArgs, LogsArgs, PromptArgs, PromptsArgs,
     ReadArgs, RefreshArgs, ReloadArgs, RequestArgs, ResourcesArgs, ServersArgs, ShowArgs,
@@ -90,7 +92,7 @@ impl Cli {
             | Command::Agent(_)
             | Command::Sessions(_)
             | Command::Approvals(_)
-            | Command::Status
+            | Command::Status(_)
             | Command::Top(_)
             | Command::Doctor => "error",
             // What clients of the hub do wrong is their own business.
@@ -151,13 +153,10 @@ pub(crate) enum Command {
     /// Serve an MCP client: messages to agents, or all MCP servers (--hub)
     McpServer(McpServerArgs),
     /// List, show, delete and export conversations
-    #[command(
-        subcommand,
-        after_help = "Examples:
+    #[command(after_help = "Examples:
   openclaw sessions list
-  openclaw sessions show agent:main:main"
-    )]
-    Sessions(SessionsCommand),
+  openclaw sessions show agent:main:main")]
+    Sessions(SessionsArgs),
     /// List, revoke and add approvals: which calls run without asking
     #[command(
         subcommand,
@@ -175,7 +174,7 @@ pub(crate) enum Command {
   openclaw status --json | jq '.problems'
 
 Nothing is started. Exit codes: 0 no problems, 1 problems found.")]
-    Status,
+    Status(GatewayChoice),
     /// Watch the servers and tools of the running gateway
     Top(TopArgs),
     /// Check everything: also start every server, read the database, check file permissions

@@ -7,7 +7,7 @@ use openclaw_acp::{Options, ServerSetup, serve};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp_server::hub::stdio;
 
-use super::link::{self, Beside, Need, Role, keep};
+use super::link::{self, Beside, Need, Role, Target, keep};
 use crate::cli::AcpArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
@@ -26,7 +26,8 @@ pub(crate) fn acp(
     let need = Need::Agents(Role::Chatting);
     let max_servers = edge.editor_limit("OPENCLAW_ACP_MAX_SERVERS")?;
     let max_tools = edge.editor_limit("OPENCLAW_ACP_MAX_TOOLS")?;
-    let gateway = Beside { choice: &args.gateway, need, flag, edge };
+    let target = Target::find(&args.gateway, flag, edge)?;
+    let gateway = Beside { target, need, flag, edge };
     gateway.serve(output, |client, output| {
         let mut config = client.config;
         config.acp.max_servers = max_servers.unwrap_or(config.acp.max_servers);

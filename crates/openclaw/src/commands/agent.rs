@@ -12,7 +12,7 @@ use openclaw_trace::{Kind, Tracer};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::link::{Need, Role, with_link};
+use super::link::{Need, Role, Target, with_link};
 use super::talk::approve::{self, ApprovalPrompt, Choice, Decided};
 use super::talk::{
     Call, CallFormatter, ChatAgent, Lines, OutgoingMessage, Turn, TurnEvent, TurnOutcome,
@@ -53,9 +53,14 @@ pub(crate) fn agent(
     let has_user = edge.has_user() && !from_stdin;
     let role = if has_user { Role::User } else { Role::Script };
     let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
-    let workspace = workspace::choose(args.workspace.as_deref(), of, has_user, flag, edge, output)?;
+    let target = Target::find(&args.gateway, flag, edge)?;
+    let named = args.workspace.as_deref();
+    let workspace = match target.named() {
+        Some(gateway) => gateway.check_workspace(named)?,
+        None => workspace::choose(named, of, has_user, flag, edge, output)?,
+    };
     let need = Need::agents(role, workspace.clone());
-    with_link(&need, flag, edge, output, async |link, signals, output| {
+    with_link(&need, &target, flag, edge, output, async |link, signals, output| {
         let mut once = SingleTurn {
             surface: &*link.surface,
             tracer: &edge.tracer,

@@ -10,8 +10,8 @@ use openclaw_protocol::approvals::{
 use openclaw_protocol::{RequestError, Surface, rpc};
 use serde_json::{Map, Value, json};
 
-use super::link::{look, with_records};
-use crate::cli::{AllowArgs, ApprovalsCommand};
+use super::link::{Target, look, with_records};
+use crate::cli::{AllowArgs, ApprovalsCommand, GatewayChoice};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
@@ -29,7 +29,8 @@ pub(crate) fn approvals(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    with_records(flag, edge, output, async |link, output| {
+    let target = Target::find(&GatewayChoice::default(), flag, edge)?;
+    with_records(&target, flag, edge, output, async |link, output| {
         let surface = &*link.surface;
         match command {
             ApprovalsCommand::List { agent } => {

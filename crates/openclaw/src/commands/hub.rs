@@ -11,14 +11,15 @@ use openclaw_gateway::Gateway;
 use openclaw_gateway::socket::hub::LINES;
 use openclaw_mcp::fleet::StartMode;
 use openclaw_mcp_server::hub::{ClientOptions, lines, stdio};
+use openclaw_protocol::client::{self, Address};
 use openclaw_secrets::SecretString;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, copy};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::link::{self, Need, Role, Servers};
+use super::link::{self, Need, Role, Servers, Target};
 use super::{block_on, load_config_at, log_warnings};
-use crate::cli::{GatewayChoice, HubTools, McpServerArgs};
+use crate::cli::{HubTools, McpServerArgs};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
@@ -42,6 +43,7 @@ pub(crate) fn serve(
     let paths = edge.paths(flag)?;
     // Also with a running gateway, which would offer the tools of this server to itself.
     edge.check_not_own_server(&paths)?;
+    let target = Target::find(&args.gateway, flag, edge)?;
     let options = ClientOptions {
         agent: args.order.agent.clone(),
         servers: args.hub.server.clone(),
@@ -53,7 +55,7 @@ pub(crate) fn serve(
     block_on(async {
         // Before any process is spawned: from here on, a signal must not leave one behind.
         let mut signals = Signals::listen().context("cannot start")?;
-        if let Some(stream) = gateway(&args.gateway, &options, &paths, edge, output).await? {
+        if let Some(stream) = gateway(&target, &options, &paths, edge, output).await? {
             return tokio::select! {
                 served = relay(stream) => served,
                 _ = signals.next() => Err(CommandError::Interrupted),
@@ -113,25 +115,21 @@ async fn start(
 /// Connects to the hub of the chosen gateway, or of the one that runs with the same configuration, if
 /// there is one.
 async fn gateway(
-    choice: &GatewayChoice,
+    target: &Target,
     options: &ClientOptions,
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
 ) -> Result<Option<BufReader<TcpStream>>, CommandError> {
-    let running = link::running(&paths.state, edge);
-    if let Some(url) = &choice.gateway {
-        let given = choice.token.as_deref().map(SecretString::from);
-        edge.redactor.add_all(&given);
-        // The token of the gateway on this machine is not sent elsewhere.
-        let running = running.filter(|running| running.url == *url);
-        let token = given.or(running.and_then(|running| running.token));
-        let stream = connect(url, token.as_ref(), options).await;
+    let need = Need::Agents(Role::Script);
+    // The servers of `gateway.remote` are those of another machine; `--hub` offers those of this one.
+    if let Some(named) = target.named().filter(|named| named.is_option) {
+        let client::Options { url, token, .. } = named.options(&need, edge).await?;
+        let stream = connect(&url, token.as_ref(), options).await;
         let unreachable = |error: io::Error| CommandError::unavailable(error.to_string());
         return stream.map(Some).map_err(unreachable);
     }
-    let Some(running) = running else { return Ok(None) };
-    let need = Need::Agents(Role::Script);
+    let Some(running) = link::running(&paths.state, edge) else { return Ok(None) };
     if link::usable_options(paths, &need, edge, output).await.is_none() {
         return Ok(None);
     }
@@ -159,10 +157,14 @@ async fn upgrade(
     token: Option<&SecretString>,
     options: &ClientOptions,
 ) -> io::Result<BufReader<TcpStream>> {
-    // There is no TLS, as for the WebSocket.
-    let address = url.strip_prefix("ws://").ok_or_else(|| io::Error::other("not a ws:// URL"))?;
-    let address = address.split('/').next().unwrap_or_default();
-    let stream = TcpStream::connect(address).await?;
+    let address = Address::parse(url).map_err(io::Error::other)?;
+    if address.is_tls() || !address.is_loopback() {
+        return Err(io::Error::other(
+            "the hub of a gateway is available on its own machine only; use a tunnel to \
+             ws://127.0.0.1:PORT",
+        ));
+    }
+    let stream = TcpStream::connect((address.host(), address.port())).await?;
     stream.set_nodelay(true)?;
     let mut stream = BufReader::new(stream);
     let token = token.map_or("", |token| token.expose());

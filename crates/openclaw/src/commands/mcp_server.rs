@@ -4,7 +4,7 @@ use std::path::Path;
 
 use openclaw_mcp_server::{Options, serve_stdio};
 
-use super::link::{Beside, Need, Role};
+use super::link::{Beside, Need, Role, Target};
 use crate::cli::McpServerArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
@@ -31,7 +31,8 @@ fn order(
     output: &mut Output,
 ) -> CommandResult {
     let need = Need::Agents(Role::Chatting);
-    let gateway = Beside { choice: &args.gateway, need, flag, edge };
+    let target = Target::find(&args.gateway, flag, edge)?;
+    let gateway = Beside { target, need, flag, edge };
     gateway.serve(output, |client, _| {
         let options = Options {
             // A client that cannot be asked: what needs an approval is decided by the fallback.

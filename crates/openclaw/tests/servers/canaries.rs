@@ -328,6 +328,16 @@ const ALONE: &[&[&str]] = &[
     &["mcp", "install", "cursor", "--dry-run"],
     &["mcp", "uninstall", "cursor", "--dry-run"],
     &["chat"],
+    &["status", "--gateway", "ws://127.0.0.1:1", "--token", "zq7canary-option-5up3r"],
+    &[
+        "agent",
+        "--message",
+        "hi",
+        "--gateway",
+        "ws://192.0.2.1:1",
+        "--token",
+        "zq7canary-option-5up3r",
+    ],
 ];
 const WITH_GATEWAY: &[&[&str]] = &[
     &["gateway", "status"],

@@ -212,8 +212,12 @@ impl Desk<'_, '_> {
                     }
                     (Change::Gone, Some(relink)) => {
                         relink.lose();
-                        let words = format!("gateway lost, reconnecting; {LOCAL} continues in this \
-                            process");
+                        let words = match relink.can_stay() {
+                            true => format!(
+                                "gateway lost, reconnecting; {LOCAL} continues in this process"
+                            ),
+                            false => "gateway lost, reconnecting".to_owned(),
+                        };
                         print(&format!("{WARNING}·{WARNING:#} {words}"), editor, output);
                     }
                     (Change::Gone, None) => {
@@ -294,7 +298,7 @@ impl Desk<'_, '_> {
         if !relink.is_lost() || word.is_empty() || commands::is_exit(word) {
             return Ok(Some(line));
         }
-        if word == LOCAL {
+        if word == LOCAL && relink.can_stay() {
             match Box::pin(relink.stay_here(output)).await {
                 Ok(()) => {
                     chat.is_remote = false;
@@ -321,8 +325,11 @@ impl Desk<'_, '_> {
                 Ok(Some(line))
             }
             Some(SignalAction::Interrupt) => {
-                let words =
-                    format!("not sent; press Up to edit it, {LOCAL} continues in this process");
+                let more = match relink.can_stay() {
+                    true => format!(", {LOCAL} continues in this process"),
+                    false => String::new(),
+                };
+                let words = format!("not sent; press Up to edit it{more}");
                 output.folded(format_args!("{FAINT}{words}{FAINT:#}"));
                 Ok(None)
             }

@@ -31,7 +31,7 @@ use openclaw_protocol::Surface;
 use self::conversation::Start;
 use self::model::SessionModel;
 use self::results::Results;
-use super::link::{Need, Role, with_lasting_link};
+use super::link::{Need, Role, Target, with_lasting_link};
 use super::talk::ChatAgent;
 use super::workspace::{self, Conversation};
 use crate::cli::ChatArgs;
@@ -95,10 +95,14 @@ pub(crate) fn chat(
     let role = if is_interactive { Role::Attending } else { Role::Script };
     let history = edge.paths(flag)?.state.join("chat-history");
     let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
-    let workspace =
-        workspace::choose(args.workspace.as_deref(), of, is_interactive, flag, edge, output)?;
+    let target = Target::find(&args.gateway, flag, edge)?;
+    let named = args.workspace.as_deref();
+    let workspace = match target.named() {
+        Some(gateway) => gateway.check_workspace(named)?,
+        None => workspace::choose(named, of, is_interactive, flag, edge, output)?,
+    };
     let need = Need::agents(role, workspace.clone());
-    with_lasting_link(&need, flag, edge, output, async |link, relink, signals, output| {
+    with_lasting_link(&need, &target, flag, edge, output, async |link, relink, signals, output| {
         let surface = &*link.surface;
         let start = conversation::find(surface, args).await?;
         let key = start.row().map(|row| row.key.as_str()).or(args.session.as_deref());

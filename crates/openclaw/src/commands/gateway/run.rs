@@ -39,6 +39,13 @@ pub(super) fn run(
     }
     let LoadedConfig { config, report, paths } = load_config(flag, edge, output)?;
     log_warnings(&report);
+    if let Some(remote) = &config.gateway.remote {
+        return Err(CommandError::usage(format!(
+            "`gateway.mode` is `remote`: commands use the gateway at {}",
+            remote.url
+        ))
+        .hint("to run one here, run `openclaw config set gateway.mode local`"));
+    }
     // Multi-threaded: the gateway serves many clients concurrently.
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
     let runtime = runtime.context("cannot start")?;

@@ -8,16 +8,16 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use openclaw_config::{Config, Paths};
 use openclaw_gateway::Gateway;
-use openclaw_protocol::client::{self, Client};
-use openclaw_protocol::{Connect, Surface};
-use openclaw_secrets::SecretString;
+use openclaw_protocol::client::node::{Node, approve};
+use openclaw_protocol::client::{self, Client, ConnectError};
+use openclaw_protocol::{Connect, PublishingNode, Surface};
 use tokio::sync::watch;
 
+use super::devices::Devices;
 use super::{
-    GRACE, Need, Role, block_on, caller, cannot_start, load_config_at, log_warnings, options,
-    running, setup, usable_options,
+    GRACE, Need, Role, Target, block_on, caller, cannot_start, load_config_at, log_warnings, setup,
+    usable_options,
 };
-use crate::cli::GatewayChoice;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
@@ -26,7 +26,7 @@ use crate::signals::{Signals, end_after};
 
 /// What is needed to find or start the gateway.
 pub(crate) struct Beside<'a> {
-    pub(crate) choice: &'a GatewayChoice,
+    pub(crate) target: Target,
     pub(crate) need: Need,
     /// The configuration file that the user named.
     pub(crate) flag: Option<&'a Path>,
@@ -44,7 +44,8 @@ pub(crate) struct ServerContext {
 impl ServerContext {
     /// Returns a way to open connections with another role.
     pub(crate) fn connect_as(&self, role: Role) -> Arc<dyn Connect> {
-        Arc::new(Connector { need: Need::Agents(role), found: self.found.clone() })
+        let devices = Devices::new(&self.paths.state);
+        Arc::new(Connector { need: Need::Agents(role), found: self.found.clone(), devices })
     }
 }
 
@@ -78,7 +79,9 @@ impl Beside<'_> {
         let (config, report) = load_config_at(&paths, self.edge, output)?;
         log_warnings(&report);
         let found = watch::Sender::new(None);
-        let connect = Arc::new(Connector { need: self.need.clone(), found: found.clone() });
+        let devices = Devices::new(&paths.state);
+        let connect = Connector { need: self.need.clone(), found: found.clone(), devices };
+        let connect = Arc::new(connect);
         let (config_of, paths_of) = (config.clone(), paths.clone());
         let context =
             ServerContext { connect, found: found.clone(), config: config_of, paths: paths_of };
@@ -136,16 +139,10 @@ impl Beside<'_> {
         paths: &Paths,
         output: &mut Output,
     ) -> Result<Found, CommandError> {
-        let Self { choice, need, edge, .. } = self;
-        if let Some(url) = &choice.gateway {
-            let given = choice.token.as_deref().map(SecretString::from);
-            edge.redactor.add_all(&given);
-            // The token of the gateway on this machine is not sent elsewhere.
-            let running = running(&paths.state, edge).filter(|running| running.url == *url);
-            let token = given.or(running.and_then(|running| running.token));
-            let options = options(url.clone(), token, need);
-            let tried = Client::connect(&options).await;
-            drop(tried.map_err(|error| CommandError::unavailable(error.to_string()))?);
+        let Self { target, need, edge, .. } = self;
+        if let Target::Named(gateway) = target {
+            let options = gateway.options(need, edge).await?;
+            drop(Client::connect(&options).await.map_err(|error| gateway.explain(&error))?);
             return Ok(Found::Remote(Box::new(options)));
         }
         if let Some(options) = usable_options(paths, need, edge, output).await {
@@ -163,6 +160,7 @@ impl Beside<'_> {
 struct Connector {
     need: Need,
     found: watch::Sender<Option<Result<Found, String>>>,
+    devices: Devices,
 }
 
 impl Connector {
@@ -197,7 +195,7 @@ impl Connect for Connector {
                 problem = match self.ready().await {
                     Ok(Found::Local(gateway)) => return Ok(gateway.caller(caller(&self.need))),
                     Ok(Found::Remote(found)) => {
-                        let options = options(found.url, found.token, &self.need);
+                        let options = for_need(&found, &self.need);
                         match Client::connect(&options).await {
                             Ok(client) => return Ok(Arc::new(client) as Arc<dyn Surface>),
                             Err(error) => error.to_string(),
@@ -208,5 +206,59 @@ impl Connect for Connector {
             }
             Err(problem)
         })
+    }
+
+    fn node(&self) -> BoxFuture<'_, Result<PublishingNode, String>> {
+        Box::pin(async move {
+            let Found::Remote(found) = self.ready().await? else {
+                return Err("the gateway is in this process".to_owned());
+            };
+            let device = self.devices.free_node().map_err(|error| error.to_string())?;
+            let options = for_need(&found, &self.need);
+            let node = Node::connect(&options, device.key).await;
+            let node = node.map_err(|error| no_node(&error))?;
+            Ok(PublishingNode {
+                waits_for: approved(&options, &node).await,
+                node,
+                lock: device.lock,
+            })
+        })
+    }
+}
+
+/// The options of another connection to the same gateway.
+fn for_need(found: &client::Options, need: &Need) -> client::Options {
+    let wanted = super::options(String::new(), None, need);
+    client::Options {
+        client: wanted.client,
+        scopes: wanted.scopes,
+        caps: wanted.caps,
+        request_timeout: wanted.request_timeout,
+        ..found.clone()
+    }
+}
+
+/// Approves the commands of a node with the rights of the user, who has the gateway's token and has
+/// started the tools that are published. Returns what the user must do if that is not possible.
+async fn approved(options: &client::Options, node: &Node) -> Option<String> {
+    let scopes = ["pairing", "read", "write"];
+    let scopes = scopes.map(|scope| format!("operator.{scope}")).to_vec();
+    let operator = Client::connect(&client::Options { scopes, ..options.clone() }).await;
+    let problem = match operator {
+        Ok(operator) => approve(&operator, &node.id()).await.err()?.to_string(),
+        Err(error) => error.to_string(),
+    };
+    tracing::info!(%problem, "cannot approve the node");
+    let list = "run `openclaw nodes pending`, then `openclaw nodes approve ID`";
+    Some(format!("on the machine of the gateway, {list}"))
+}
+
+fn no_node(error: &ConnectError) -> String {
+    match error {
+        ConnectError::NotPaired { request } => {
+            let request = request.as_deref().unwrap_or("ID");
+            format!("{error}: on its machine, run `openclaw devices approve {request}`")
+        }
+        error => error.to_string(),
     }
 }

@@ -1,10 +1,12 @@
 //! The link to the gateway: over the socket if one is running, otherwise in this process (G5).
 
 mod beside;
+mod devices;
 pub(crate) mod keep;
 mod local;
 mod relink;
 mod remote;
+mod target;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -29,6 +31,7 @@ pub(crate) use local::{caller, cannot_start, dial_context, missing_servers, ours
 pub(crate) use relink::Relink;
 use relink::Replaceable;
 pub(crate) use remote::{find_running, options, running, usable_options};
+pub(crate) use target::{NamedGateway, Target};
 
 /// The timeout of a short request.
 const LOOK: Duration = Duration::from_secs(30);
@@ -174,23 +177,25 @@ pub(crate) async fn look<R: Rpc>(
 /// Runs a command with a link to the gateway, and stops the gateway if it was started for it.
 pub(crate) fn with_link(
     need: &Need,
+    target: &Target,
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> CommandResult,
 ) -> CommandResult {
     let paths = edge.paths(flag)?;
-    block_on(attend(need, &paths, edge, output, work))
+    block_on(attend(need, target, &paths, edge, output, work))
 }
 
 /// Like [`with_link`], for stored data. A signal drops the work.
 pub(crate) fn with_records(
+    target: &Target,
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&Link, &mut Output) -> CommandResult,
 ) -> CommandResult {
-    with_link(&Need::Records, flag, edge, output, async |link, signals, output| {
+    with_link(&Need::Records, target, flag, edge, output, async |link, signals, output| {
         tokio::select! {
             result = work(link, output) => result,
             _ = signals.next() => Err(CommandError::Interrupted),
@@ -202,6 +207,7 @@ pub(crate) fn with_records(
 /// means to connect again.
 pub(crate) fn with_lasting_link(
     need: &Need,
+    target: &Target,
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
@@ -210,7 +216,11 @@ pub(crate) fn with_lasting_link(
     let paths = &edge.paths(flag)?;
     block_on(async {
         let mut signals = Signals::listen().context("cannot start")?;
-        let Some(client) = remote::find(paths, need, edge, output).await else {
+        let client = match target {
+            Target::Own => remote::find(paths, need, edge, output).await,
+            Target::Named(gateway) => Some(gateway.connect(need, edge).await?),
+        };
+        let Some(client) = client else {
             let (config, report) = load_config_at(paths, edge, output)?;
             log_warnings(&report);
             let work = async |link: &Link, signals: &mut Signals, output: &mut Output| {
@@ -220,7 +230,7 @@ pub(crate) fn with_lasting_link(
         };
         let surface = Arc::new(Replaceable::new(Arc::new(client)));
         let link = Link { surface: Arc::clone(&surface) as Arc<dyn Surface>, local: None };
-        let mut relink = Relink { need, paths, edge, surface, local: None, lost: None };
+        let mut relink = Relink { need, target, paths, edge, surface, local: None, lost: None };
         let result = work(&link, Some(&mut relink), &mut signals, output).await;
         drop(link);
         if let Relink { local: Some(local), surface, .. } = relink {
@@ -233,6 +243,7 @@ pub(crate) fn with_lasting_link(
 
 async fn attend(
     need: &Need,
+    target: &Target,
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
@@ -240,7 +251,11 @@ async fn attend(
 ) -> CommandResult {
     // Before any process is spawned: from here on, a signal must not leave one behind.
     let mut signals = Signals::listen().context("cannot start")?;
-    if let Some(client) = remote::find(paths, need, edge, output).await {
+    let client = match target {
+        Target::Own => remote::find(paths, need, edge, output).await,
+        Target::Named(gateway) => Some(gateway.connect(need, edge).await?),
+    };
+    if let Some(client) = client {
         let link = Link { surface: Arc::new(client), local: None };
         return work(&link, &mut signals, output).await;
     }

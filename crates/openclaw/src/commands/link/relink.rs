@@ -12,7 +12,7 @@ use openclaw_trace::SpanContext;
 use tokio::time::{Instant, sleep_until};
 
 use super::local::Local;
-use super::{Need, load_config_at, log_warnings, remote};
+use super::{Need, Target, load_config_at, log_warnings, remote};
 use crate::edge::Edge;
 use crate::error::CommandError;
 use crate::output::Output;
@@ -61,6 +61,7 @@ impl Surface for Replaceable {
 /// Replaces the connection of a link.
 pub(crate) struct Relink<'a> {
     pub(super) need: &'a Need,
+    pub(super) target: &'a Target,
     pub(super) paths: &'a Paths,
     pub(super) edge: &'a Edge,
     pub(super) surface: Arc<Replaceable>,
@@ -93,8 +94,17 @@ impl Relink<'_> {
         while let Some(lost) = &mut self.lost {
             sleep_until(lost.due).await;
             lost.due = Instant::now() + lost.backoff.next_delay();
-            let Some(running) = remote::running(&self.paths.state, self.edge) else { continue };
-            match remote::usable(&running, self.paths, self.need).await {
+            let connected = match self.target {
+                Target::Named(gateway) => {
+                    let connected = gateway.connect(self.need, self.edge).await;
+                    connected.map_err(|error| error.to_string())
+                }
+                Target::Own => match remote::running(&self.paths.state, self.edge) {
+                    Some(running) => remote::usable(&running, self.paths, self.need).await,
+                    None => continue,
+                },
+            };
+            match connected {
                 Ok(client) => {
                     self.surface.replace(Arc::new(client));
                     self.lost = None;
@@ -102,6 +112,11 @@ impl Relink<'_> {
                 Err(error) => tracing::debug!(%error, "cannot connect to the gateway"),
             }
         }
+    }
+
+    /// Whether the work can continue in this process. The conversations of a named gateway are there.
+    pub(crate) fn can_stay(&self) -> bool {
+        self.target.named().is_none()
     }
 
     /// Continues with a gateway in this process.

@@ -73,6 +73,8 @@ pub(crate) fn options(url: String, token: Option<SecretString>, need: &Need) -> 
         client: ClientInfo { display_name: need.name(), ..options.client },
         scopes: role.scopes(options.scopes),
         caps: role.caps(options.caps),
+        // On this machine, wherever the gateway is bound.
+        allow_plaintext: true,
         connect_timeout: CONNECT,
         request_timeout: need.answer_within(),
         ..options

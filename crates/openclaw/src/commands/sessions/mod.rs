@@ -15,9 +15,9 @@ use openclaw_protocol::sessions::{
 use serde_json::json;
 
 use super::inquiry::is_yes;
-use super::link::{Link, with_records};
+use super::link::{Link, Target, with_records};
 use super::talk::Lines;
-use crate::cli::SessionsCommand;
+use crate::cli::{SessionsArgs, SessionsCommand};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
@@ -28,12 +28,13 @@ pub(crate) use list::{latest, rows, title, when};
 
 /// Runs the subcommand.
 pub(crate) fn sessions(
-    command: &SessionsCommand,
+    args: &SessionsArgs,
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    with_records(flag, edge, output, async |link, output| match command {
+    let target = Target::find(&args.gateway, flag, edge)?;
+    with_records(&target, flag, edge, output, async |link, output| match &args.command {
         SessionsCommand::List { agent, search, limit } => {
             list::list(link, agent.as_deref(), search.as_deref(), limit.get(), output).await
         }

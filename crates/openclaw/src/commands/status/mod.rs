@@ -5,6 +5,7 @@ mod files;
 mod inside;
 mod keys;
 mod logins;
+mod remote;
 mod secrets;
 mod servers;
 
@@ -17,6 +18,8 @@ use serde_json::{Value, json};
 use super::block_on;
 use super::check::{Check, Finding};
 use super::gateway::{GatewayState, gateway_state};
+use super::link::Target;
+use crate::cli::GatewayChoice;
 use crate::edge::Edge;
 use crate::error::CommandResult;
 use crate::exit::Exit;
@@ -24,15 +27,29 @@ use crate::output::{Output, plural, summary};
 
 pub(crate) use doctor::doctor;
 
-pub(crate) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
+pub(crate) fn status(
+    choice: &GatewayChoice,
+    flag: Option<&Path>,
+    edge: &Edge,
+    output: &mut Output,
+) -> CommandResult {
     let paths = edge.paths(flag)?;
     let loaded = edge.load(&paths.config);
+    if let Target::Named(gateway) = Target::find(choice, flag, edge)? {
+        let remote = block_on(async { Ok(remote::look(&gateway, edge).await) })?;
+        let findings = [
+            configuration(&paths, &loaded),
+            remote.finding(),
+            Finding::new("State", files::sizes(&paths.state)),
+        ];
+        return Ok(show(&findings, remote.to_json(), &paths, output));
+    }
     let (gateway_state, findings) = block_on(async {
         let gateway_state = gateway_state(&paths.state, edge).await;
         let findings = Box::pin(look(&paths, &loaded, &gateway_state, edge)).await;
         Ok((gateway_state, findings))
     })?;
-    Ok(show(&findings, &gateway_state, &paths, output))
+    Ok(show(&findings, gateway_state.to_json(), &paths, output))
 }
 
 /// Runs all checks that start no server.
@@ -142,12 +159,7 @@ async fn models(
     Finding::new("Models", checks)
 }
 
-fn show(
-    findings: &[Finding],
-    gateway_state: &GatewayState,
-    paths: &Paths,
-    output: &mut Output,
-) -> Exit {
+fn show(findings: &[Finding], gateway: Value, paths: &Paths, output: &mut Output) -> Exit {
     let problems: Vec<Value> = findings.iter().flat_map(Finding::problems).collect();
     let exit = if problems.is_empty() { Exit::Ok } else { Exit::Failed };
     if output.json {
@@ -157,7 +169,7 @@ fn show(
             "version": env!("CARGO_PKG_VERSION"),
             "config": paths.config.to_string_lossy(),
             "stateDir": paths.state.to_string_lossy(),
-            "gateway": gateway_state.to_json(),
+            "gateway": gateway,
             "sections": sections,
             "problems": problems,
         }));

@@ -1,0 +1,161 @@
+//! The tools of a session at a gateway that takes none for a session: a node publishes them.
+//!
+//! Such a gateway offers them to all of its agents, and asks for no approval. Both are made good here:
+//! only this session can call them, and what may change something is approved by the user.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_protocol::approvals::{Approval, ApprovalKind, Decision, Severity};
+use openclaw_protocol::client::node::{MAX_TOOLS, NodeCall, PublishedTool, call_of};
+use openclaw_protocol::{EventReceiver, PublishingNode, Received};
+use openclaw_tools::Effect;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
+
+use crate::lend::{LentOutcome, SessionTool, execute, result_of};
+use crate::permission;
+use crate::session::Session;
+
+/// How long the gateway may take to accept the tools.
+const PUBLISH: Duration = Duration::from_secs(30);
+/// The name of the server that the tools belong to, as the gateway shows it.
+const SERVER: &str = "editor";
+
+/// Publishes the tools, through a node that is connected the first time there are any.
+///
+/// # Errors
+/// Why the agent cannot use them, and what the user can do.
+pub(crate) async fn publish(
+    session: &Arc<Session>,
+    connected: &mut Option<Arc<PublishingNode>>,
+    tools: &[SessionTool],
+) -> Result<(), String> {
+    let node = match connected {
+        Some(node) => Arc::clone(node),
+        None if tools.is_empty() => return Ok(()),
+        None => {
+            let node = Arc::new(session.connect.node().await?);
+            session.spawn(follow(Arc::clone(session), Arc::clone(&node), node.node.events()));
+            Arc::clone(connected.insert(node))
+        }
+    };
+    let published: Vec<PublishedTool> = tools.iter().map(published).collect();
+    let accepted = timeout(PUBLISH, node.node.publish(&published)).await;
+    let accepted = accepted
+        .map_err(|_| "the gateway did not respond in time".to_owned())
+        .and_then(|accepted| accepted.map_err(|error| error.to_string()));
+    let missing: Vec<&str> = match &accepted {
+        Ok(accepted) => {
+            let names = tools.iter().map(|tool| tool.name.as_str());
+            names.filter(|name| !accepted.iter().any(|it| it == name)).collect()
+        }
+        Err(error) => {
+            // Also if the connection is lost: the next attempt makes a new one.
+            *connected = None;
+            return Err(error.clone());
+        }
+    };
+    match (missing.as_slice(), &node.waits_for) {
+        ([], _) => Ok(()),
+        (_, Some(advice)) => Err(format!("the gateway has not approved them: {advice}")),
+        (missing, None) if missing.len() == tools.len() => {
+            Err("the gateway does not accept them; its settings `gateway.nodes.pluginTools` and \
+             `gateway.nodes.commands` may forbid it"
+                .to_owned())
+        }
+        (missing, None) => {
+            let names = missing.join(", ");
+            session.note(&format!(
+                "The gateway does not accept these tools (at most {MAX_TOOLS}, with simple names): {names}"
+            ));
+            Ok(())
+        }
+    }
+}
+
+fn published(tool: &SessionTool) -> PublishedTool {
+    PublishedTool {
+        name: tool.name.clone(),
+        description: tool.description.clone(),
+        parameters: Arc::clone(&tool.schema),
+        server: SERVER.to_owned(),
+    }
+}
+
+/// Executes the calls that arrive, until the connection is lost.
+async fn follow(session: Arc<Session>, node: Arc<PublishingNode>, mut events: EventReceiver) {
+    while let Some(received) = events.next().await {
+        let Received::Event(event) = received else { continue };
+        let Some(call) = call_of(&event) else { continue };
+        let (session, node) = (Arc::clone(&session), Arc::clone(&node));
+        let calling = Arc::clone(&session);
+        session.spawn(async move {
+            let turn = calling.lock().turn.as_ref().map(|turn| turn.over.clone());
+            let over = turn.unwrap_or_default();
+            let outcome = tokio::select! {
+                outcome = run(&calling, &call) => outcome,
+                () = over.cancelled() => {
+                    Err("The turn is over.".to_owned())
+                }
+            };
+            let result = result_of(call.id, call.node_id, outcome);
+            // It fails if the gateway does not wait any more.
+            let _ = timeout(PUBLISH, node.node.answer(&result)).await;
+        });
+    }
+    // The next time that tools are lent, a new connection is made.
+    *session.lending.lock().await = None;
+    session.lock().lent = None;
+}
+
+async fn run(session: &Arc<Session>, call: &NodeCall) -> LentOutcome {
+    let is_own =
+        call.session_key.as_deref().is_some_and(|key| key.eq_ignore_ascii_case(&session.key));
+    if !is_own {
+        return Err("This tool belongs to another conversation.".to_owned());
+    }
+    if !is_allowed(session, call).await {
+        return Err("The user has denied this call.".to_owned());
+    }
+    let (progress, _) = watch::channel(None);
+    execute(session, &call.tool, &call.arguments, &progress, None).await
+}
+
+/// Whether the call may run: it changes nothing, or the user approves it.
+async fn is_allowed(session: &Arc<Session>, call: &NodeCall) -> bool {
+    let (effect, run) = {
+        let state = session.lock();
+        let tool = state.lent.iter().flatten().find(|tool| tool.name == call.tool);
+        let effect = tool.map(|tool| (tool.effect, tool.label.clone()));
+        (effect, state.turn.as_ref().map(|turn| turn.run.clone()))
+    };
+    let Some((effect, label)) = effect else { return true };
+    if effect == Effect::ReadOnly {
+        return true;
+    }
+    let approval = Approval {
+        id: call.id.clone(),
+        kind: ApprovalKind::default(),
+        agent_id: Some(session.agent.clone()),
+        session_key: Some(session.key.clone()),
+        run_id: run,
+        tool: call.tool.clone(),
+        server: None,
+        title: label,
+        description: None,
+        severity: match effect {
+            Effect::Destructive => Severity::Critical,
+            Effect::ReadOnly | Effect::Unknown => Severity::Warning,
+        },
+        args: Some(call.arguments.clone()),
+        allowed_decisions: vec![Decision::AllowOnce, Decision::Deny],
+        always: Vec::new(),
+        changes: Vec::new(),
+        created_at_ms: 0,
+        expires_at_ms: u64::MAX,
+    };
+    let decided = permission::decide(session, &approval, &CancellationToken::new()).await;
+    matches!(decided, Some((Decision::AllowOnce | Decision::AllowAlways, _)))
+}
