@@ -111,7 +111,7 @@ pub(super) async fn patch(
     let service = service(asked, &key, agent_id.as_deref()).await?;
     if let Some(Some(model)) = &model {
         let known: Vec<&str> = service.models.names().await.collect();
-        if !known.contains(&model.as_str()) {
+        if !known.contains(&model.as_str()) && !service.models.has_provider_of(model).await {
             let model: String = model.chars().filter(|c| !c.is_control()).take(100).collect();
             let words = format!("unknown model `{model}`; configured: {}", known.join(", "));
             return Err(ErrorShape::invalid(words));

@@ -8,6 +8,7 @@ mod check;
 mod config;
 mod config_edit;
 mod demo_server;
+mod first_run;
 mod gateway;
 mod hub;
 mod inquiry;
@@ -64,7 +65,7 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
         Command::McpServer(args) => mcp_server::serve(args, flag, edge, output),
         Command::Agent(args) => agent::agent(args, flag, edge, output),
         Command::Sessions(command) => sessions::sessions(command, flag, edge, output),
-        Command::Approvals(command) => approvals::approvals(command, flag, edge, output),
+        Command::Approvals(command) => approvals::approvals(command.clone(), flag, edge, output),
         Command::Gateway(args) => gateway::gateway(args, flag, edge, output),
         Command::Status => status::status(flag, edge, output),
         Command::Doctor => status::doctor(flag, edge, output),

@@ -23,6 +23,7 @@ use crate::exit::Exit;
 use crate::output::{Output, plural, summary};
 
 pub(crate) use doctor::doctor;
+pub(crate) use keys::unusable_models;
 
 pub(crate) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
     let paths = edge.paths(flag)?;
