@@ -108,9 +108,13 @@ while True:
     while shown.count(b"\x1b[6n") > asked:
         asked += 1
         os.write(terminal, b"\x1b[1;1R")
-    if steps and steps[0][0] in shown[seen:]:
+    while steps and steps[0][0] in shown[seen:]:
         seen = shown.index(steps[0][0], seen) + len(steps[0][0])
-        os.write(terminal, steps.pop(0)[1])
+        answer = steps.pop(0)[1]
+        os.write(terminal, answer)
+        # An answer changes what is shown; without one, the next text may be there already.
+        if answer:
+            break
     sys.stdout.buffer.write(more)
     sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))

@@ -20,11 +20,11 @@ pub(super) const LOCAL: [(&str, &str, &str); 13] = [
     ("/resume", "", "Choose another conversation"),
     ("/model", "[NAME]", "Show the models, or switch to another one"),
     ("/tools", "[WORD]", "List the tools whose name or description contains the word"),
-    ("/approvals", "[allow|revoke …]", "List, add or revoke approvals; as `openclaw approvals`"),
+    ("/approvals", "[VERB …]", "List approvals; or `allow`, `revoke`, `--help`"),
     ("/call", "TOOL {JSON}", "Call a tool"),
     ("/show", "N", "Show the whole result #N"),
     ("/save", "N [FILE]", "Save the pictures of the result #N"),
-    ("/paste", "", "Attach the picture on the clipboard to the next message"),
+    ("/paste", "", "Attach the clipboard's picture to the next message"),
     ("/exit", "", "Exit"),
 ];
 /// The hint for a wrong `/call`.

@@ -30,8 +30,10 @@ async fn picture(chat: &mut Chat<'_>) -> Result<Attachment, CommandError> {
         return Err(CommandError::failed(format!("a message has at most {MAX_FILES} files")));
     }
     let Some(program) = chat.clipboard else {
-        return Err(CommandError::failed("no clipboard: neither Wayland, X11 nor macOS")
-            .hint("use `@path` to attach a file"));
+        return Err(CommandError::failed(
+            "no clipboard found: it needs a Wayland, X11 or macOS desktop",
+        )
+        .hint("use `@path` to attach a file"));
     };
     let picture = program.read().await?;
     let name = format!("pasted-{}.png", chat.pasted.get_mut().len() + 1);

@@ -12,7 +12,7 @@ use openclaw_secrets::SecretString;
 use tokio::time::timeout;
 
 use crate::error::{CommandError, Context as _};
-use crate::output::{FAINT, Output, STRONG};
+use crate::output::{Output, STRONG};
 use crate::{hidden, prompt};
 
 /// The timeout of the test request.
@@ -43,12 +43,9 @@ pub(super) fn choose(
         let (number, name) = (at + 1, keyed.name);
         output.aside(&format!("  {STRONG}{number}{STRONG:#}  {name}"));
     }
-    let words = "any other with the API of OpenAI: OpenRouter, LM Studio, vLLM, …";
+    let words = "another one with the API of OpenAI: OpenRouter, LM Studio, vLLM, …";
     output.aside(&format!("  {STRONG}{other}{STRONG:#}  {words}"));
-    output.aside(&format!(
-        "  {STRONG}Enter{STRONG:#}  none: chat with the built-in offline model {FAINT}(asked once; \
-         `/model` in a chat tells how to set one up later){FAINT:#}"
-    ));
+    output.aside(&format!("  {STRONG}Enter{STRONG:#}  none, use the built-in offline model"));
     for _ in 0..MAX_TRIES {
         let answer = prompt::line(&format!("Provider [1-{other}, Enter to skip]: "))?;
         match answer.parse::<usize>() {
