@@ -71,6 +71,14 @@ impl Document {
         Ok(Self { root, byte_order_mark: unmarked.is_some() })
     }
 
+    /// Returns the configuration that is used without a file, as the beginning of a new file.
+    ///
+    /// # Errors
+    /// If it is not valid JSON5, which the tests exclude.
+    pub fn built_in() -> Result<Self, EditError> {
+        Self::parse(crate::load::EMBEDDED)
+    }
+
     /// Reads a file. A missing file is treated as an empty text.
     ///
     /// # Errors

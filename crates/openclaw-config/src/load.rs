@@ -14,8 +14,8 @@ use crate::source::{ReadError, Sources, read_text};
 use crate::text::Lookup;
 use crate::tree::parse;
 
-/// The configuration when there is no file.
-const EMBEDDED: &str = include_str!("default.json5");
+/// The configuration without a file; also what a first file contains.
+pub(crate) const EMBEDDED: &str = include_str!("default.json5");
 const EMBEDDED_NAME: &str = "built-in default";
 
 /// The environment that a configuration depends on, besides the file itself.

@@ -94,7 +94,7 @@ impl Connected {
     }
 
     /// Whether it answers servers' elicitations for one of these sessions.
-    fn answers_for(&self, sessions: &[String]) -> bool {
+    pub(crate) fn answers_for(&self, sessions: &[String]) -> bool {
         self.can_be_asked() && sessions.iter().any(|session| self.sees_questions_of(session))
     }
 

@@ -114,6 +114,7 @@ impl ElicitationClients {
         let mut pending = Pending {
             people: self,
             id,
+            sessions: elicitation.session_keys.clone(),
             asked: &asked,
             reason: ResolvedReason::Cancelled,
             action: None,
@@ -122,7 +123,9 @@ impl ElicitationClients {
         let answer = tokio::select! {
             biased;
             answer = tokio::time::timeout(patience, answered) => answer,
-            () = self.callers.all_left(&asked) => return ElicitationAnswer::Cancel,
+            () = self.all_left(&asked, &elicitation.session_keys) => {
+                return ElicitationAnswer::Cancel;
+            }
         };
         match answer {
             Ok(Ok(answer)) => {
@@ -139,6 +142,16 @@ impl ElicitationClients {
                 pending.reason = ResolvedReason::Expired;
                 ElicitationAnswer::Cancel
             }
+        }
+    }
+
+    /// Waits until no client that may answer is connected: neither one that was asked, nor one that
+    /// has connected since.
+    async fn all_left(&self, asked: &BTreeSet<u64>, sessions: &[String]) {
+        let mut asked = asked.clone();
+        while !asked.is_empty() {
+            self.callers.all_left(&asked).await;
+            asked = self.callers.who_answers_for(sessions);
         }
     }
 
@@ -165,6 +178,7 @@ impl ElicitationClients {
 struct Pending<'a> {
     people: &'a ElicitationClients,
     id: String,
+    sessions: Vec<String>,
     asked: &'a BTreeSet<u64>,
     reason: ResolvedReason,
     action: Option<Action>,
@@ -176,7 +190,9 @@ impl Drop for Pending<'_> {
         waiting.close(&self.id);
         let (id, action, reason) = (std::mem::take(&mut self.id), self.action, self.reason);
         let event = ResolvedEvent { id, action, reason };
-        callers.tell_these(self.asked, names::MCP_ELICITATION_RESOLVED, &event);
+        // Also to those that have connected since, and may have listed it.
+        let meant = &callers.who_answers_for(&self.sessions) | self.asked;
+        callers.tell_these(&meant, names::MCP_ELICITATION_RESOLVED, &event);
     }
 }
 

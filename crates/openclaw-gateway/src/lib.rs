@@ -37,5 +37,7 @@ mod usage;
 mod waiting;
 
 pub use gateway::Gateway;
-pub use model_choice::{ModelInUse, ModelOrigin};
+pub use model_choice::{
+    KEYED_PROVIDERS, KeyedProvider, ModelInUse, ModelOrigin, unconfigured_model,
+};
 pub use setup::{Prepare, Setup, StartError};

@@ -3,24 +3,43 @@
 
 use std::sync::Arc;
 
-use openclaw_config::{AgentConfig, Config, ModelApi, ProviderConfig};
+use openclaw_config::{AgentConfig, Config, ModelApi, ModelName, ProviderConfig};
 use openclaw_metrics::Metrics;
 use openclaw_models::{
-    ApiKind, LocalOllama, Model, ModelError, ProviderSettings, find_ollama, open,
+    ApiKind, LocalOllama, Model, ModelError, Offline, ProviderSettings, find_ollama, open,
 };
 use openclaw_secrets::{Environment, Resolver, SecretString};
-use tokio::sync::OnceCell;
+use tokio::sync::{Mutex, OnceCell};
 
 use crate::agents::HostContext;
 use crate::counted_model::counted;
 
 /// Address of a local Ollama.
 const OLLAMA: &str = "http://127.0.0.1:11434";
-/// Default models by API key variable.
-const BY_KEY: [(&str, &str); 3] = [
-    ("ANTHROPIC_API_KEY", "anthropic/claude-sonnet-4-5"),
-    ("OPENAI_API_KEY", "openai/gpt-5"),
-    ("GEMINI_API_KEY", "gemini/gemini-2.5-pro"),
+/// A provider that needs nothing but an API key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KeyedProvider {
+    /// Name for users.
+    pub name: &'static str,
+    /// Variable that usually holds the API key.
+    pub variable: &'static str,
+    /// Default model.
+    pub model: &'static str,
+}
+
+/// Providers whose API key in the environment selects a model, the preferred one first.
+pub const KEYED_PROVIDERS: [KeyedProvider; 3] = [
+    KeyedProvider {
+        name: "Anthropic",
+        variable: "ANTHROPIC_API_KEY",
+        model: "anthropic/claude-sonnet-4-5",
+    },
+    KeyedProvider { name: "OpenAI", variable: "OPENAI_API_KEY", model: "openai/gpt-5" },
+    KeyedProvider {
+        name: "Google Gemini",
+        variable: "GEMINI_API_KEY",
+        model: "gemini/gemini-2.5-pro",
+    },
 ];
 
 /// The model of an agent, and why it was selected.
@@ -65,6 +84,25 @@ impl ModelOrigin {
     }
 }
 
+/// Selects the model of an agent without a configured one. Contacts only a local Ollama.
+pub async fn unconfigured_model(environment: &Environment) -> ModelInUse {
+    let only = |name: String, origin| ModelInUse { name, fallbacks: Vec::new(), origin };
+    let has = |variable: &str| environment.get(variable).is_some_and(|it| !it.is_empty());
+    if let Some(keyed) = KEYED_PROVIDERS.into_iter().find(|keyed| has(keyed.variable)) {
+        return only(keyed.model.to_owned(), ModelOrigin::KeyIn(keyed.variable));
+    }
+    let local = match openclaw_models::http_client() {
+        Ok(http) => find_ollama(OLLAMA, &http).await,
+        Err(_) => LocalOllama::Absent,
+    };
+    let offline = || Offline::NAME.to_owned();
+    match local {
+        LocalOllama::Has(model) => only(format!("ollama/{model}"), ModelOrigin::Ollama),
+        LocalOllama::CannotChat => only(offline(), ModelOrigin::OllamaCannotChat),
+        LocalOllama::Absent => only(offline(), ModelOrigin::BuiltIn),
+    }
+}
+
 /// The models of an agent, selected and opened on first use.
 #[derive(Debug)]
 pub(crate) struct Models {
@@ -75,6 +113,8 @@ pub(crate) struct Models {
     metrics: Metrics,
     in_use: OnceCell<ModelInUse>,
     opened: OnceCell<Vec<Arc<dyn Model>>>,
+    /// The model that a session has chosen last and that is not one of the agent's.
+    other: Mutex<Option<Arc<dyn Model>>>,
 }
 
 impl Models {
@@ -93,6 +133,7 @@ impl Models {
             metrics: host_context.metrics.clone(),
             in_use: OnceCell::new(),
             opened: OnceCell::new(),
+            other: Mutex::default(),
         }
     }
 
@@ -102,23 +143,9 @@ impl Models {
     }
 
     async fn find(&self) -> ModelInUse {
-        if let Some(configured) = &self.configured {
-            return configured.clone();
-        }
-        let only = |name: String, origin| ModelInUse { name, fallbacks: Vec::new(), origin };
-        let has = |variable: &str| self.environment.get(variable).is_some_and(|it| !it.is_empty());
-        if let Some((variable, model)) = BY_KEY.into_iter().find(|(variable, _)| has(variable)) {
-            return only(model.to_owned(), ModelOrigin::KeyIn(variable));
-        }
-        let local = match openclaw_models::http_client() {
-            Ok(http) => find_ollama(OLLAMA, &http).await,
-            Err(_) => LocalOllama::Absent,
-        };
-        let offline = || "offline".to_owned();
-        match local {
-            LocalOllama::Has(model) => only(format!("ollama/{model}"), ModelOrigin::Ollama),
-            LocalOllama::CannotChat => only(offline(), ModelOrigin::OllamaCannotChat),
-            LocalOllama::Absent => only(offline(), ModelOrigin::BuiltIn),
+        match &self.configured {
+            Some(configured) => configured.clone(),
+            None => unconfigured_model(&self.environment).await,
         }
     }
 
@@ -128,18 +155,46 @@ impl Models {
         std::iter::once(&in_use.name).chain(&in_use.fallbacks).map(String::as_str)
     }
 
-    /// Returns the opened models: first the chosen one, if it is still configured. A model that
-    /// cannot be opened is skipped, unless there is no other.
+    /// Whether a session may use a model that is not one of the agent's: it has the form
+    /// `provider/model`, and the provider is configured, or built in and has what it needs.
+    pub(crate) async fn has_provider_of(&self, model: &str) -> bool {
+        let Some(name) = ModelName::new(model) else { return false };
+        let Some(id) = name.provider() else { return false };
+        if self.providers.iter().any(|(known, _)| known == id) {
+            return true;
+        }
+        let has = |variable| self.environment.get(variable).is_some_and(|it| !it.is_empty());
+        let is_usable = ProviderSettings::known(id).is_some()
+            && ProviderSettings::usual_variable(id).is_none_or(has);
+        is_usable || self.names().await.any(|known| known.split('/').next() == Some(id))
+    }
+
+    /// Returns the opened models: first the chosen one, if it is still configured. A model of the
+    /// agent that cannot be opened is skipped, unless there is no other.
     pub(crate) async fn open(
         &self,
         chosen: Option<&str>,
     ) -> Result<Vec<Arc<dyn Model>>, ModelError> {
         let mut models = self.opened.get_or_try_init(|| self.open_all()).await?.clone();
-        let chosen = chosen.and_then(|name| models.iter().position(|it| it.name() == name));
-        if let Some(at) = chosen {
+        let Some(chosen) = chosen else { return Ok(models) };
+        if let Some(at) = models.iter().position(|it| it.name() == chosen) {
             models[..=at].rotate_right(1);
+        } else if self.has_provider_of(chosen).await {
+            models.insert(0, self.open_other(chosen).await?);
         }
         Ok(models)
+    }
+
+    /// Opens a model that is not one of the agent's.
+    async fn open_other(&self, name: &str) -> Result<Arc<dyn Model>, ModelError> {
+        let mut other = self.other.lock().await;
+        if let Some(model) = other.as_ref().filter(|model| model.name() == name) {
+            return Ok(Arc::clone(model));
+        }
+        let settings = self.settings_for(name).await?;
+        let model = open(name, settings.as_slice(), openclaw_models::http_client()?)?;
+        *other = Some(Arc::clone(&model));
+        Ok(model)
     }
 
     /// Returns the context window of a model, in tokens, if the models were opened before.
@@ -150,8 +205,8 @@ impl Models {
 
     async fn open_all(&self) -> Result<Vec<Arc<dyn Model>>, ModelError> {
         let in_use = self.in_use().await;
-        if in_use.name == "offline" {
-            return Ok(vec![counted(Arc::new(openclaw_models::Offline), &self.metrics)]);
+        if in_use.name == Offline::NAME {
+            return Ok(vec![counted(Arc::new(Offline), &self.metrics)]);
         }
         let names: Vec<&str> = self.names().await.collect();
         let http = openclaw_models::http_client()?;

@@ -224,6 +224,7 @@ methods! {
     McpPrompt "mcp.prompt" Write (mcp::PromptParams) -> mcp::Outcome,
     McpComplete "mcp.complete" Write (mcp::CompleteParams) -> mcp::CompleteResult,
     McpLogs "mcp.logs" Read (mcp::LogsParams) -> mcp::LogsResult,
+    McpElicitationList "mcp.elicitation.list" Approvals (mcp::elicitation::ListParams) -> mcp::elicitation::ListResult,
     McpElicitationRespond "mcp.elicitation.respond" Approvals (mcp::elicitation::RespondParams) -> mcp::elicitation::RespondResult,
     ConfigGet "config.get" Read (config::GetParams) -> config::GetResult,
     ConfigReload "config.reload" Admin (config::ReloadParams) -> config::ReloadResult,

@@ -12,6 +12,9 @@ pub struct ListParams {
     /// Whether to describe the providers, too.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub include_provider_capabilities: Option<bool>,
+    /// A model to list, too, if the provider in its name is configured (ours).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
     /// Only models that are ready.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub prepared_only: Option<bool>,

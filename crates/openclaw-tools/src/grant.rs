@@ -82,8 +82,12 @@ impl Grant {
             },
             Self::CommandPrefix(words) => {
                 let is_one = |word: &String| !word.is_empty() && !word.contains(' ');
-                let words = words.iter().all(is_one).then(|| shown(&words.join(" "))).flatten();
-                match words {
+                let shown = words.iter().all(is_one).then(|| shown(&words.join(" "))).flatten();
+                match shown {
+                    // One word is the whole program.
+                    Some(program) if words.len() == 1 => {
+                        format!("every {program} command, whatever its arguments")
+                    }
                     Some(words) => format!("every command that begins with {words}"),
                     None => "every command that begins with the same words".to_owned(),
                 }

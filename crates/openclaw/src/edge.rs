@@ -20,6 +20,7 @@ use openclaw_secrets::{Environment, Redactor, Resolver, SecretString};
 use openclaw_trace::Tracer;
 use openclaw_trace::export::{Exporter, Off, Settings};
 
+use crate::clipboard::ClipboardProgram;
 use crate::error::CommandError;
 use crate::pictures::PictureProtocol;
 
@@ -177,6 +178,11 @@ impl Edge {
         std::io::stdout().is_terminal() && self.has_user()
     }
 
+    /// Whether this is a continuous integration, where a terminal has no user.
+    pub(crate) fn is_ci(&self) -> bool {
+        variable("CI").is_some_and(|value| !matches!(value.as_str(), "" | "0" | "false"))
+    }
+
     /// Whether lines on stderr can be redrawn.
     pub(crate) fn can_draw(&self) -> bool {
         let is_dumb = variable("TERM").is_none_or(|terminal| terminal == "dumb");
@@ -271,6 +277,18 @@ impl Edge {
                 Some(PictureProtocol::Kitty)
             }
             _ => None,
+        }
+    }
+
+    /// Returns the program that reads pictures from the clipboard of the user's desktop.
+    pub(crate) fn clipboard(&self) -> Option<ClipboardProgram> {
+        let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
+        if cfg!(target_os = "macos") {
+            Some(ClipboardProgram::MACOS)
+        } else if is_set("WAYLAND_DISPLAY") {
+            Some(ClipboardProgram::WAYLAND)
+        } else {
+            is_set("DISPLAY").then_some(ClipboardProgram::X11)
         }
     }
 

@@ -2,6 +2,7 @@
 //! would need, too, is in the other crates.
 
 mod cli;
+mod clipboard;
 mod commands;
 mod completion;
 mod edge;
@@ -16,6 +17,7 @@ mod logging;
 mod markdown;
 mod output;
 mod pictures;
+mod prompt;
 mod signals;
 mod typed_ahead;
 

@@ -110,8 +110,14 @@ pub(super) async fn models(
     params: models::ListParams,
 ) -> Result<models::ListResult, ErrorShape> {
     let service = asked.agent(params.agent_id.as_deref())?;
-    let names = service.models.names().await;
-    let models = names.map(|name| {
+    let mut names: Vec<&str> = service.models.names().await.collect();
+    let other = params.model.as_deref().filter(|model| !names.contains(model));
+    if let Some(other) = other
+        && service.models.has_provider_of(other).await
+    {
+        names.push(other);
+    }
+    let models = names.into_iter().map(|name| {
         let (provider, model) = name.split_once('/').unwrap_or(("openclaw", name));
         ModelChoice {
             id: name.to_owned(),

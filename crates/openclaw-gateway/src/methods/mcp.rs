@@ -8,7 +8,7 @@ use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_mcp::wire::Progress;
-use openclaw_protocol::mcp::elicitation::{RespondParams, RespondResult};
+use openclaw_protocol::mcp::elicitation::{self, RespondParams, RespondResult};
 use openclaw_protocol::mcp::{
     AuthAction, AuthParams, AuthResult, CallParams, CompleteParams, CompleteResult, ConnectParams,
     ListParams, LogsParams, LogsResult, Outcome, ProgressEvent, PromptParams, PromptsResult,
@@ -241,6 +241,14 @@ fn refused(
 fn hand<'a>(asked: &'a RequestContext<'_>, who: &'a str) -> DirectCaller<'a> {
     let trace = asked.trace.as_ref();
     DirectCaller { who, decides: asked.caller.decides(), watcher: None, trace }
+}
+
+/// The pending questions that the caller may answer.
+pub(super) fn elicitations(asked: &RequestContext<'_>) -> elicitation::ListResult {
+    let mut elicitations = asked.gateway.elicitations.list();
+    elicitations.retain(|it| asked.caller.answers_for(&it.session_keys));
+    elicitations.sort_by_key(|it| it.created_at_ms);
+    elicitation::ListResult { elicitations }
 }
 
 pub(super) fn respond(

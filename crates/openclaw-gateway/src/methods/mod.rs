@@ -253,6 +253,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::McpPrompt(it) => Response::McpPrompt(mcp::prompt(asked, it).await?),
         Request::McpComplete(it) => Response::McpComplete(mcp::complete(asked, it).await?),
         Request::McpLogs(it) => Response::McpLogs(mcp::logs(asked, it).await?),
+        Request::McpElicitationList(_) => Response::McpElicitationList(mcp::elicitations(asked)),
         Request::McpElicitationRespond(it) => {
             Response::McpElicitationRespond(mcp::respond(asked, it)?)
         }

@@ -127,7 +127,7 @@ pub(super) async fn patch(
         {
             *model = short;
         }
-        if !known.contains(&model.as_str()) {
+        if !known.contains(&model.as_str()) && !service.models.has_provider_of(model).await {
             let model: String = model.chars().filter(|c| !c.is_control()).take(100).collect();
             let words = format!("unknown model `{model}`; configured: {}", known.join(", "));
             return Err(ErrorShape::invalid(words));

@@ -17,6 +17,7 @@ use crate::support::{KEY, LONG, Place, Someone, config, entry, text};
 const CALL: &str = "/call mcp_x_echo {\"text\":\"hi\"}";
 const REQUESTED: &str = "mcp.elicitation.requested";
 const RESOLVED: &str = "mcp.elicitation.resolved";
+const LIST: &str = "mcp.elicitation.list";
 const RESPOND: &str = "mcp.elicitation.respond";
 
 /// A server that asks during every call, and returns the answer it got.
@@ -276,4 +277,26 @@ async fn a_client_on_a_socket_is_asked_and_its_disconnect_cancels_the_question()
     let said = told(&mut watcher, "r2").await;
     assert!(said.contains(r#""action":"cancel""#), "{said}");
     timeout(LONG, served.stop(Duration::ZERO)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_client_that_connects_later_sees_and_answers_a_pending_question() {
+    let place = asking(Script::new().legacy(), Ask::Elicitation);
+    let gateway = place.start().await;
+    let mut user = Someone::answering(&gateway);
+    user.send(KEY, "r", CALL).await;
+    let asked = user.hear_of(REQUESTED).await;
+    let mut later = Someone::answering(&gateway);
+    let unknown = later.ask(LIST, json!({})).await.unwrap();
+    assert_eq!(unknown["elicitations"], json!([]), "it does not follow the session");
+    later.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
+    let listed = later.ask(LIST, json!({})).await.unwrap();
+    assert_eq!(listed["elicitations"], json!([asked]));
+    let answer = json!({ "id": asked["id"], "action": "accept", "content": { "name": "Ada" } });
+    later.ask(RESPOND, answer).await.unwrap();
+    assert_eq!(later.hear_of(RESOLVED).await["id"], asked["id"]);
+    assert!(told(&mut user, "r").await.contains("Ada"));
+    let listed = later.ask(LIST, json!({})).await.unwrap();
+    assert_eq!(listed["elicitations"], json!([]));
+    stop(&gateway).await;
 }

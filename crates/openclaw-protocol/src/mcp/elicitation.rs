@@ -57,6 +57,18 @@ pub enum Action {
     Cancel,
 }
 
+/// Parameters of `mcp.elicitation.list`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ListParams {}
+
+/// Result of `mcp.elicitation.list`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct ListResult {
+    /// Pending questions that this client may answer, oldest first.
+    pub elicitations: Vec<Elicitation>,
+}
+
 /// Parameters of `mcp.elicitation.respond`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]

@@ -2,9 +2,17 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Parser, Subcommand};
 
-#[derive(Debug, Subcommand)]
+/// The arguments of `/approvals` in a chat.
+#[derive(Debug, Parser)]
+#[command(name = "/approvals", no_binary_name = true, disable_help_subcommand = true)]
+pub(crate) struct ChatApprovals {
+    #[command(subcommand)]
+    pub(crate) command: Option<ApprovalsCommand>,
+}
+
+#[derive(Debug, Clone, Subcommand)]
 pub(crate) enum ApprovalsCommand {
     /// List the calls that run without asking
     #[command(after_help = "Examples:
@@ -33,7 +41,7 @@ Running programs notice it within a second.")]
     Allow(AllowArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 #[command(after_help = "Examples:
   openclaw approvals allow exec git status
   openclaw approvals allow exec -- cargo test --workspace

@@ -19,7 +19,7 @@ use super::gateway_choice::GatewayChoice;
   openclaw chat --gateway wss://gateway.example --token-file token.txt
 
 Without a model or an API key, a built-in offline model answers. It needs no network and calls real \
-tools: try `what time is it`, or `add 2 and 3`.
+tools: try `what time is it`, or `add 2 and 3`. The first chat at a terminal offers to set up another one.
 
 Every chat starts a new conversation, unless `--continue`, `--resume` or `--session` is given.
 
@@ -48,7 +48,7 @@ pub(crate) struct ChatArgs {
     /// The folder to work in [default: the current one, at a terminal]
     #[arg(long, value_name = "FOLDER")]
     pub(crate) workspace: Option<PathBuf>,
-    /// The model, or a part of its name [default: the agent's]
+    /// The model: PROVIDER/MODEL, or a part of a configured name [default: the agent's]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
     #[command(flatten)]

@@ -19,7 +19,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 pub(crate) use add::{AddArgs, AddJsonArgs, GetArgs, NameArgs, ScopeArg, TransportArg, WriteArgs};
-pub(crate) use approvals::{AllowArgs, ApprovalsCommand};
+pub(crate) use approvals::{AllowArgs, ApprovalsCommand, ChatApprovals};
 pub(crate) use auth::{ClientMetadataArgs, LoginArgs, LogoutArgs};
 pub(crate) use front::{
     AcpArgs, ChatArgs, ExportFormat, GatewayArgs, GatewayCommand, GatewayLogsArgs, RunArgs,
@@ -240,7 +240,8 @@ pub(crate) enum ConfigCommand {
   openclaw config validate ./openclaw.json --strict
   openclaw config validate --json | jq '.diagnostics[].message'
 
-Exit codes: 0 valid (there may be warnings), 78 the configuration has errors.")]
+Exit codes: 0 valid (there may be warnings), 1 the model of an agent cannot be used, 78 the configuration \
+has errors.")]
     Validate {
         /// The file to check instead of the configuration
         file: Option<PathBuf>,

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use clap::Parser as _;
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::{
@@ -11,9 +12,9 @@ use openclaw_protocol::{RequestError, Surface, rpc};
 use serde_json::{Map, Value, json};
 
 use super::link::{Target, look, with_records};
-use crate::cli::{AllowArgs, ApprovalsCommand, GatewayChoice};
+use crate::cli::{AllowArgs, ApprovalsCommand, ChatApprovals, GatewayChoice};
 use crate::edge::Edge;
-use crate::error::{CommandError, CommandResult};
+use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, Output};
 
@@ -22,65 +23,107 @@ const EXEC: &str = "exec";
 /// The maximum length of what a rule allows, and of a folder.
 const WORDS_CHARS: usize = 400;
 
+/// What an approval applies to if the user does not say it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AllowDefaults<'a> {
+    /// The agent; `None` for the first.
+    pub(crate) agent: Option<&'a str>,
+    pub(crate) folder: &'a Path,
+}
+
 /// Runs the subcommand.
 pub(crate) fn approvals(
-    command: &ApprovalsCommand,
+    command: ApprovalsCommand,
     flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
+    let folder = edge.folder();
     let target = Target::find(&GatewayChoice::default(), flag, edge)?;
     with_records(&target, flag, edge, output, async |link, output| {
-        let surface = &*link.surface;
-        match command {
-            ApprovalsCommand::List { agent } => {
-                let rules = rules(surface, agent.clone()).await?;
-                match output.json {
-                    true => output.value(&json!({ "rules": rules })),
-                    false => show(&rules, output),
-                }
-            }
-            ApprovalsCommand::Revoke { ids, all } => {
-                let ids = match all {
-                    true => rules(surface, None).await?.into_iter().map(|rule| rule.id).collect(),
-                    false => ids.clone(),
-                };
-                changed(&revoke(surface, ids).await?, "revoked", output);
-            }
-            ApprovalsCommand::Allow(args) => {
-                let params = allow_params(args, edge)?;
-                let answer: ChangedRulesResult =
-                    look::<rpc::ApprovalsAllow>(surface, params).await?;
-                changed(&answer.rules, "allowed", output);
-            }
-        }
+        let defaults = AllowDefaults { agent: None, folder: &folder };
+        run(command, defaults, &*link.surface, output).await?;
         Ok(Exit::Ok)
     })
 }
 
-/// Runs `/approvals` of a chat with its arguments.
-pub(crate) async fn in_chat(surface: &dyn Surface, arguments: &str, output: &mut Output) {
-    let mut words = arguments.split_whitespace();
-    let done = match words.next() {
-        None | Some("list") => rules(surface, None).await.map(|rules| show(&rules, output)),
-        Some("revoke") => {
-            let ids: Vec<String> = words.map(ToOwned::to_owned).collect();
-            if ids.is_empty() {
-                return output.line("Use `/approvals revoke ID`; `/approvals` lists the ids.");
-            }
-            let revoked = revoke(surface, ids).await;
-            revoked.map(|rules| changed(&rules, "revoked", output))
+/// Runs `/approvals` of a chat, which takes the same arguments as the command. Returns whether it
+/// succeeded.
+pub(crate) async fn in_chat(
+    arguments: &str,
+    defaults: AllowDefaults<'_>,
+    surface: &dyn Surface,
+    output: &mut Output,
+) -> bool {
+    let command = match parse(arguments) {
+        Ok(command) => command,
+        Err(Unparsed::Help(text)) => {
+            output.line(text.trim_end());
+            return true;
         }
-        Some(_) => {
-            return output.folded(
-                "Use `/approvals` or `/approvals revoke ID`; `openclaw approvals allow` in a shell \
-                 adds approvals.",
-            );
+        Err(Unparsed::Wrong(error)) => {
+            output.error(&error);
+            return false;
         }
     };
-    if let Err(error) = done {
-        output.warning(&error.to_string());
+    let done = run(command, defaults, surface, output).await;
+    done.as_ref().inspect_err(|error| output.error(error)).is_ok()
+}
+
+/// Why arguments are not a command.
+#[derive(Debug)]
+enum Unparsed {
+    /// The help was requested.
+    Help(String),
+    Wrong(CommandError),
+}
+
+/// Splits the arguments as a shell does, and parses them.
+fn parse(arguments: &str) -> Result<ApprovalsCommand, Unparsed> {
+    let hint = "`/approvals --help` explains the arguments";
+    let wrong = |words: String| Unparsed::Wrong(CommandError::usage(words).hint(hint));
+    let words = shlex::split(arguments).ok_or_else(|| wrong("unclosed quotes".to_owned()))?;
+    match ChatApprovals::try_parse_from(words) {
+        Ok(ChatApprovals { command }) => {
+            Ok(command.unwrap_or(ApprovalsCommand::List { agent: None }))
+        }
+        Err(error) if !error.use_stderr() => Err(Unparsed::Help(error.render().to_string())),
+        Err(error) => {
+            let text = error.render().to_string();
+            let line = text.lines().next().unwrap_or_default();
+            Err(wrong(line.strip_prefix("error: ").unwrap_or(line).to_owned()))
+        }
     }
+}
+
+async fn run(
+    command: ApprovalsCommand,
+    defaults: AllowDefaults<'_>,
+    surface: &dyn Surface,
+    output: &mut Output,
+) -> Result<(), CommandError> {
+    match command {
+        ApprovalsCommand::List { agent } => {
+            let rules = rules(surface, agent).await?;
+            match output.json {
+                true => output.value(&json!({ "rules": rules })),
+                false => show(&rules, output),
+            }
+        }
+        ApprovalsCommand::Revoke { ids, all } => {
+            let ids = match all {
+                true => rules(surface, None).await?.into_iter().map(|rule| rule.id).collect(),
+                false => ids,
+            };
+            changed(&revoke(surface, ids).await?, "revoked", output);
+        }
+        ApprovalsCommand::Allow(args) => {
+            let params = allow_params(args, defaults)?;
+            let answer: ChangedRulesResult = look::<rpc::ApprovalsAllow>(surface, params).await?;
+            changed(&answer.rules, "allowed", output);
+        }
+    }
+    Ok(())
 }
 
 async fn rules(surface: &dyn Surface, agent: Option<String>) -> Result<Vec<Rule>, RequestError> {
@@ -99,7 +142,7 @@ fn show(rules: &[Rule], output: &mut Output) {
     if rules.is_empty() {
         return output.folded(
             "No approvals. They are added when you answer a question with \"always\", or by \
-             `openclaw approvals allow`.",
+             `openclaw approvals allow` (in a chat, `/approvals allow`).",
         );
     }
     output.table(rules.iter().map(|rule| {
@@ -138,22 +181,25 @@ fn changed(rules: &[Rule], verb: &str, output: &mut Output) {
     }
 }
 
-fn allow_params(args: &AllowArgs, edge: &Edge) -> Result<AllowParams, CommandError> {
+fn allow_params(args: AllowArgs, defaults: AllowDefaults<'_>) -> Result<AllowParams, CommandError> {
     let AllowArgs { tool, words, agent, workspace } = args;
+    let folder = match workspace {
+        Some(folder) => std::path::absolute(&folder)
+            .context(format!("cannot find the folder {}", folder.display()))?,
+        None => defaults.folder.to_owned(),
+    };
     let mut params = AllowParams {
-        agent_id: agent.clone(),
-        tool: tool.clone(),
+        agent_id: agent.or_else(|| defaults.agent.map(ToOwned::to_owned)),
+        tool,
         command: None,
         arguments: Map::new(),
-        workspace: None,
+        workspace: folder.into_os_string().into_string().ok(),
     };
-    let folder = workspace.clone().unwrap_or_else(|| edge.folder());
-    params.workspace = folder.to_str().map(|folder| edge.absolute(folder));
-    if tool == EXEC {
+    if params.tool == EXEC {
         params.command = Some(words.join(" "));
         return Ok(params);
     }
-    for word in words {
+    for word in &words {
         let Some((name, value)) = word.split_once('=') else {
             return Err(CommandError::usage(format!("`{word}` is not NAME=VALUE"))
                 .hint("only `exec` takes the first words of commands"));
@@ -169,4 +215,33 @@ fn allow_params(args: &AllowArgs, edge: &Edge) -> Result<AllowParams, CommandErr
 
 fn line(text: &str) -> String {
     clean_line(Untrusted::new(text), WORDS_CHARS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chat_takes_the_arguments_of_the_command() {
+        assert!(matches!(parse(""), Ok(ApprovalsCommand::List { agent: None })));
+        assert!(matches!(parse("list --agent a"), Ok(ApprovalsCommand::List { agent: Some(_) })));
+        let Ok(ApprovalsCommand::Revoke { ids, all: false }) = parse("revoke 3f2a 4b") else {
+            panic!("not revoked");
+        };
+        assert_eq!(ids, ["3f2a", "4b"]);
+        let Ok(ApprovalsCommand::Allow(args)) = parse("allow exec -- cargo test 'a b'") else {
+            panic!("not allowed");
+        };
+        assert_eq!((args.tool.as_str(), args.words), ("exec", words(&["cargo", "test", "a b"])));
+        assert!(
+            matches!(parse("allow --help"), Err(Unparsed::Help(text)) if text.contains("exec"))
+        );
+        for wrong in ["revoke", "allow", "perhaps", "allow exec 'a"] {
+            assert!(matches!(parse(wrong), Err(Unparsed::Wrong(_))), "{wrong}");
+        }
+    }
+
+    fn words(words: &[&str]) -> Vec<String> {
+        words.iter().map(|word| (*word).to_owned()).collect()
+    }
 }

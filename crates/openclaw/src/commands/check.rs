@@ -43,7 +43,7 @@ impl Check {
         Self { advice, ..Self::new(Verdict::Bad, what) }
     }
 
-    fn show(&self, output: &mut Output) {
+    pub(crate) fn show(&self, output: &mut Output) {
         let (mark, style) = match self.verdict {
             Verdict::Good => ("✓", GOOD),
             Verdict::Bad => ("✗", BAD),
@@ -66,7 +66,7 @@ impl Check {
         }
     }
 
-    fn to_json(&self) -> Value {
+    pub(crate) fn to_json(&self) -> Value {
         json!({
             "verdict": match self.verdict {
                 Verdict::Good => "good",

@@ -6,6 +6,8 @@ use std::path::Path;
 use openclaw_config::{Config, Severity};
 use serde_json::json;
 
+use super::check::Check;
+use super::status::unusable_models;
 use super::warn_if_missing;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -29,8 +31,14 @@ pub(crate) fn validate(
     let loaded = edge.load(&paths.config);
     let report = &loaded.report;
     let warned = strict && report.count(Severity::Warning) > 0;
-    let ok = loaded.config.is_some() && !warned;
-    let exit = if ok { Exit::Ok } else { Exit::Config };
+    // `status` and `doctor` report them as problems, too.
+    let problems = loaded.config.as_ref().map(unusable_models).unwrap_or_default();
+    let ok = loaded.config.is_some() && !warned && problems.is_empty();
+    let exit = match ok {
+        true => Exit::Ok,
+        false if loaded.config.is_some() && !warned => Exit::Failed,
+        false => Exit::Config,
+    };
     if output.json {
         output.value(&json!({
             "file": paths.config.to_string_lossy(),
@@ -39,12 +47,14 @@ pub(crate) fn validate(
             "errors": report.count(Severity::Error),
             "warnings": report.count(Severity::Warning),
             "diagnostics": report.to_json(),
+            "problems": problems.iter().map(Check::to_json).collect::<Vec<_>>(),
         }));
         return Ok(exit);
     }
     if !report.diagnostics().is_empty() {
         output.report(report);
     }
+    problems.iter().for_each(|problem| problem.show(output));
     if let Some(config) = loaded.config.as_ref().filter(|_| ok) {
         warn_if_missing(&paths, config, output);
         let file = config.file.as_ref().map(|file| file.to_string_lossy());

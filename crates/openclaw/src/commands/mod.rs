@@ -8,6 +8,7 @@ mod check;
 mod config;
 mod config_edit;
 mod demo_server;
+mod first_run;
 mod gateway;
 mod hub;
 mod inquiry;
@@ -65,7 +66,7 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
         Command::McpServer(args) => mcp_server::serve(args, flag, edge, output),
         Command::Agent(args) => agent::agent(args, flag, edge, output),
         Command::Sessions(args) => sessions::sessions(args, flag, edge, output),
-        Command::Approvals(command) => approvals::approvals(command, flag, edge, output),
+        Command::Approvals(command) => approvals::approvals(command.clone(), flag, edge, output),
         Command::Gateway(args) => gateway::gateway(args, flag, edge, output),
         Command::Status(choice) => status::status(choice, flag, edge, output),
         Command::Top(args) => top::top(args, flag, edge, output),

@@ -2,7 +2,7 @@
 //! trusts the folder. Which folders are trusted is remembered.
 
 use std::collections::BTreeSet;
-use std::io::{self, BufRead as _, Write as _};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::edge::Edge;
 use crate::error::{CommandError, Context as _};
 use crate::output::{FAINT, Output, STRONG, printable};
-use crate::typed_ahead;
+use crate::prompt;
 
 /// A larger file is invalid.
 const MAX_FILE: u64 = 1024 * 1024;
@@ -90,16 +90,8 @@ fn ask(folder: &Path, is_home: bool, output: &mut Output) -> Result<bool, Comman
         "{FAINT}{what} It asks before it changes a file or runs a command. \"no\" uses the agent's \
          own workspace.{FAINT:#}"
     ));
-    typed_ahead::forget();
     let question = if is_home { "Trust this folder? [y/N] " } else { "Trust this folder? [Y/n] " };
-    let mut stderr = io::stderr();
-    let _ = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
-    let mut answer = String::new();
-    let read = io::stdin().lock().read_line(&mut answer).context("cannot read the answer")?;
-    if read == 0 {
-        return Err(CommandError::Interrupted);
-    }
-    Ok(match answer.trim().to_ascii_lowercase().as_str() {
+    Ok(match prompt::line(question)?.to_ascii_lowercase().as_str() {
         "y" | "yes" => true,
         "" => !is_home,
         _ => false,

@@ -155,9 +155,17 @@ fn status_agrees_with_doctor_about_a_server_and_with_validate_about_a_model() {
     let config = json!({ "mcp": { "servers": { "x": { "command": "/nonexistent/other" } } },
                          "agents": { "defaults": { "model": "nowhere/model" } } });
     fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
-    let (_, out, validated) = place.said(&["config", "validate"]);
+    let (code, out, validated) = place.said(&["config", "validate"]);
     let validated = format!("{out}{validated}");
-    assert!(validated.contains("unknown model provider `nowhere`"), "{validated}");
+    assert_eq!(code, 1, "{validated}");
+    let words = "✗ agent main cannot use nowhere/model: unknown model provider `nowhere`";
+    assert!(validated.contains(words), "{validated}");
+    let (code, shown, _) = place.said(&["config", "validate", "--json"]);
+    let shown: Value = serde_json::from_str(&shown).unwrap();
+    assert_eq!(
+        (code, &shown["ok"], &shown["problems"][0]["verdict"]),
+        (1, &json!(false), &json!("bad"))
+    );
     for command in ["status", "doctor"] {
         let (code, shown, _) = place.said(&[command, "--json"]);
         let status: Value = serde_json::from_str(&shown).unwrap();

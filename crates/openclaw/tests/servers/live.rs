@@ -46,6 +46,7 @@ impl<'a> Window<'a> {
             .env("TERM", "xterm")
             .env("LC_ALL", "C.UTF-8")
             .env("NO_COLOR", "1")
+            .env_remove("CI")
             .stdin(Stdio::null())
             .stdout(shown);
         Self { place, name, child: command.spawn().unwrap() }
@@ -180,4 +181,27 @@ fn a_message_waits_for_the_gateway_and_continues_the_conversation() {
     let (_, stdout, _) = place.said(&["sessions", "show", "shared"]);
     assert_eq!(stdout.matches(CALL).count(), 2, "one conversation: {stdout}");
     place.assert_nothing_left();
+}
+
+#[test]
+fn a_turn_that_was_lost_with_the_gateway_can_be_sent_again() {
+    let place = place("never");
+    let running = gateway(&place);
+    let call = "/call mcp_x_sleep {\"ms\":2000}";
+    let typed = format!("{call}\r");
+    let steps = [
+        ("› ", typed.as_str()),
+        ("mcp_x_sleep(", ""),
+        ("connected to the gateway again", "\r"),
+        ("returned:", ""),
+        ("› ", "/exit\r"),
+    ];
+    let chat = Window::open(&place, "chat.out", &steps);
+    chat.shows("mcp_x_sleep(");
+    drop(running);
+    chat.shows("the turn was interrupted; the message is in the prompt");
+    let _running = gateway(&place);
+    let shown = chat.ended();
+    let (_, after) = shown.split_once("the turn was interrupted").unwrap();
+    assert!(after.contains(call), "{shown}");
 }

@@ -42,8 +42,9 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Trusts the folder, so that a chat does not ask about it.
+    /// Trusts the folder and sets up no model, so that a chat asks about neither.
     pub(crate) fn trust(&self) {
+        fs::write(self.path("model-setup.json"), r#"{"answer":"skipped"}"#).unwrap();
         let folder = self.folder.path().canonicalize().unwrap();
         let trusted = json!({ "folders": [folder] });
         fs::write(self.path("trusted-folders.json"), trusted.to_string()).unwrap();
@@ -109,7 +110,11 @@ while True:
         os.write(terminal, b"\x1b[1;1R")
     while steps and steps[0][0] in shown[seen:]:
         seen = shown.index(steps[0][0], seen) + len(steps[0][0])
-        os.write(terminal, steps.pop(0)[1])
+        answer = steps.pop(0)[1]
+        os.write(terminal, answer)
+        # An answer changes what is shown; without one, the next text may be there already.
+        if answer:
+            break
     sys.stdout.buffer.write(more)
     sys.stdout.flush()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
@@ -122,11 +127,21 @@ pub(crate) fn on_a_terminal(
     args: &[&str],
     variable: (&str, &str),
 ) -> (i32, String) {
+    let command = [&[env!("CARGO_BIN_EXE_openclaw")], args].concat();
+    command_on_a_terminal(place, steps, &command, &[variable])
+}
+
+/// Like [`on_a_terminal`], with any program (by its path) and several variables.
+pub(crate) fn command_on_a_terminal(
+    place: &Place,
+    steps: &[(&str, &str)],
+    command: &[&str],
+    variables: &[(&str, &str)],
+) -> (i32, String) {
     let steps = serde_json::to_string(steps).unwrap();
-    let program = env!("CARGO_BIN_EXE_openclaw");
     let output = Command::new("python3")
-        .args(["-c", ON_A_TERMINAL, &steps, program])
-        .args(args)
+        .args(["-c", ON_A_TERMINAL, &steps])
+        .args(command)
         .current_dir(place.folder.path())
         .env("OPENCLAW_STATE_DIR", place.folder.path())
         .env("OPENCLAW_KEYCHAIN", "off")
@@ -134,7 +149,9 @@ pub(crate) fn on_a_terminal(
         .env("CI", "true")
         .env("TERM", "xterm")
         .env("LC_ALL", "C.UTF-8")
-        .env(variable.0, variable.1)
+        // So that a first chat offers what it offers to a user.
+        .env_remove("CI")
+        .envs(variables.iter().copied())
         // So that no real model is used.
         .env_remove("ANTHROPIC_API_KEY")
         .env_remove("OPENAI_API_KEY")

@@ -20,7 +20,8 @@ impl Drop for Running {
 
 pub(crate) fn gateway(place: &Place) -> Running {
     let mut command = place.command(&["gateway", "run", "--port", "0"]);
-    let running = Running(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap());
+    let log = std::fs::File::create(place.path("gateway.log")).unwrap();
+    let running = Running(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
     let is_missing = || if place.path("gateway.json").exists() { Vec::new() } else { vec![0] };
     assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
     running
@@ -103,6 +104,10 @@ fn gateway_status_reports_a_broken_configuration_file_until_it_is_repaired() {
     assert_eq!(code, 1, "{shown}");
     std::fs::write(&file, valid).unwrap();
     assert!(processes::wait_until_none(LONG, || status(false)).is_empty(), "still reported");
+    let log = std::fs::read_to_string(place.path("gateway.log")).unwrap();
+    let (rejected, repaired) =
+        (log.find("configuration rejected"), log.find("the configuration is valid again"));
+    assert!(rejected.is_some() && rejected < repaired, "{log}");
 }
 
 #[test]

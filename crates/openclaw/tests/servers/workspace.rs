@@ -83,3 +83,23 @@ fn at_the_terminal_a_denial_has_words_and_always_is_listed_and_revoked() {
     assert_eq!(exit, 0, "{shown}");
     place.assert_nothing_left();
 }
+
+#[test]
+fn approvals_are_added_in_a_chat_as_in_a_shell() {
+    let place = place();
+    let steps = [
+        ("› ", "/approvals allow exec echo one\r"),
+        ("allowed: every command that begins with `echo one`", ""),
+        ("› ", "/call exec {\"command\":\"echo one two\"}\r"),
+        ("returned:", ""),
+        ("› ", "/approvals allow exec\r"),
+        ("› ", "/approvals perhaps\r"),
+        ("/approvals --help", ""),
+        ("› ", "/approvals revoke --all\r"),
+        ("revoked", ""),
+        ("› ", "/exit\r"),
+    ];
+    let (exit, shown) = conversation(&place, &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(!shown.contains("instead)"), "nothing is asked: {shown}");
+}

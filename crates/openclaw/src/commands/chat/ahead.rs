@@ -69,6 +69,13 @@ impl TypedAhead {
         }
     }
 
+    /// Puts a message before everything else, to be edited or sent again.
+    pub(super) fn put_back(&mut self, message: &str) {
+        self.hold_back();
+        let separator = if self.rest.is_empty() { "" } else { "\n" };
+        self.rest = format!("{message}{separator}{}", self.rest);
+    }
+
     /// Removes the next message to send.
     pub(super) fn next_line(&mut self) -> Option<String> {
         self.lines.pop_front()
@@ -124,6 +131,16 @@ mod tests {
         ahead.hold_back();
         assert_eq!(ahead.next_line(), None);
         assert_eq!(ahead.take_rest(), "first\nsecond\nthird");
+    }
+
+    #[test]
+    fn a_message_that_is_put_back_comes_first() {
+        let mut ahead = TypedAhead::default();
+        ahead.put_back("again");
+        assert_eq!(ahead.take_rest(), "again");
+        typed(&mut ahead, "first\rsecond");
+        ahead.put_back("again");
+        assert_eq!((ahead.next_line(), ahead.take_rest().as_str()), (None, "again\nfirst\nsecond"));
     }
 
     #[test]

@@ -2,18 +2,21 @@
 
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::chat::Attachment;
 use serde_json::value::to_raw_value;
+use url::Url;
+
+use super::paths::PathRoots;
 
 /// The maximum size of a file, in bytes; the gateway limits all of them together.
 const MAX_BYTES: u64 = 14 * 1024 * 1024;
 /// The maximum number of files of a message.
-const MAX_FILES: usize = 20;
+pub(super) const MAX_FILES: usize = 20;
 /// The maximum length of a path in a note.
 const PATH_CHARS: usize = 200;
 
@@ -40,21 +43,22 @@ pub(super) struct AttachedFiles {
     pub(super) notes: Vec<String>,
 }
 
-/// Reads the files that a message refers to. The message itself stays as it is. Relative paths are
-/// relative to `folder`, and `~/` to `home`.
-pub(super) fn read(message: &str, folder: &Path, home: Option<&Path>) -> AttachedFiles {
+/// Reads the files that a message refers to. The message itself stays as it is.
+pub(super) fn read(message: &str, roots: &PathRoots) -> AttachedFiles {
     let mut attached = AttachedFiles::default();
     for word in words(message) {
         let (named, is_asked) = match word.strip_prefix('@') {
             Some(named) => (named, true),
             None => (word.as_str(), false),
         };
-        let named = named.strip_prefix("file://").unwrap_or(named);
-        let path = match (named.strip_prefix("~/"), home) {
-            (Some(rest), Some(home)) => home.join(rest),
-            _ => folder.join(named),
+        // Some terminals write a file that is dropped into them as a URL.
+        let url = Url::parse(named).ok().filter(|url| url.scheme() == "file");
+        let path = match url.and_then(|url| url.to_file_path().ok()) {
+            Some(path) => path,
+            None => roots.resolve(named),
         };
-        let is_dropped = Path::new(named).is_absolute() && type_of(&path).is_some();
+        let is_whole = named.starts_with("file://") || Path::new(named).is_absolute();
+        let is_dropped = is_whole && type_of(&path).is_some();
         // `@name` may also be a person.
         if named.is_empty() || !(is_asked || is_dropped) || !path.is_file() {
             if is_asked && named.contains(['/', '.']) {
@@ -66,7 +70,7 @@ pub(super) fn read(message: &str, folder: &Path, home: Option<&Path>) -> Attache
             attached.notes.push(format!("only the first {MAX_FILES} files are attached"));
             break;
         }
-        match attachment(&path) {
+        match open(&path) {
             Ok(file) => {
                 attached.notes.push(format!("attached {}", clean(named)));
                 attached.files.push(file);
@@ -86,7 +90,7 @@ fn type_of(path: &Path) -> Option<&'static str> {
     TYPES.iter().find(|(known, _)| *known == extension).map(|(_, kind)| *kind)
 }
 
-fn attachment(path: &PathBuf) -> Result<Attachment, String> {
+fn open(path: &Path) -> Result<Attachment, String> {
     let mut bytes = Vec::new();
     let file = fs::File::open(path).map_err(|error| error.to_string())?;
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes).map_err(|error| error.to_string())?;
@@ -97,11 +101,22 @@ fn attachment(path: &PathBuf) -> Result<Attachment, String> {
     if kind.is_none() && std::str::from_utf8(&bytes).is_err() {
         return Err("not text, a picture, audio, video or a PDF".to_owned());
     }
-    let content = to_raw_value(&STANDARD.encode(&bytes)).map_err(|error| error.to_string())?;
+    let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    attachment(&bytes, kind, name)
+}
+
+/// Returns a file as an attachment; without a type, it is text.
+pub(super) fn attachment(
+    bytes: &[u8],
+    mime_type: Option<&str>,
+    name: String,
+) -> Result<Attachment, String> {
+    let content = to_raw_value(&STANDARD.encode(bytes)).map_err(|error| error.to_string())?;
+    let kind = mime_type.and_then(|it| it.split('/').next()).unwrap_or("file");
     Ok(Attachment {
-        kind: Some(kind.map_or("file", |kind| kind.split('/').next().unwrap_or("file")).to_owned()),
-        mime_type: Some(kind.unwrap_or("text/plain").to_owned()),
-        file_name: Some(path.file_name().unwrap_or_default().to_string_lossy().into_owned()),
+        kind: Some(kind.to_owned()),
+        mime_type: Some(mime_type.unwrap_or("text/plain").to_owned()),
+        file_name: Some(name),
         content: Some(content),
         ..Attachment::default()
     })
@@ -139,12 +154,15 @@ mod tests {
         fs::write(path("blob"), b"\xff\xfe\x00").unwrap();
         let dropped = path("my picture.png").to_str().unwrap().replace(' ', "\\ ");
         let message = format!("see @notes.txt and {dropped} and '{}'", path("notes.txt").display());
-        let attached = read(&message, folder.path(), None);
+        let roots = PathRoots { folder: folder.path().to_owned(), home: None };
+        let attached = read(&message, &roots);
         let names: Vec<_> = attached.files.iter().map(|it| it.file_name.clone().unwrap()).collect();
         assert_eq!(names, ["notes.txt", "my picture.png"], "{attached:?}");
         assert_eq!(attached.files[0].content.as_ref().unwrap().get(), "\"aGVsbG8=\"");
         assert_eq!(attached.files[1].mime_type.as_deref(), Some("image/png"));
-        let attached = read("@'my picture.png' @ada @missing.txt @blob", folder.path(), None);
+        let url = Url::from_file_path(path("my picture.png")).unwrap();
+        assert_eq!(read(&format!("{url} @{url}"), &roots).files.len(), 2, "{url}");
+        let attached = read("@'my picture.png' @ada @missing.txt @blob", &roots);
         assert_eq!(attached.files.len(), 1);
         assert_eq!(
             attached.notes[1..],
@@ -159,8 +177,9 @@ mod tests {
     fn a_home_folder_is_known_and_folders_are_not_attached() {
         let home = tempfile::tempdir().unwrap();
         fs::write(home.path().join("a.txt"), "a").unwrap();
-        let attached = read("@~/a.txt @~/", Path::new("/"), Some(home.path()));
+        let roots = PathRoots { folder: "/".into(), home: Some(home.path().to_owned()) };
+        let attached = read("@~/a.txt @~/", &roots);
         assert_eq!(attached.files.len(), 1, "{attached:?}");
-        assert!(read("an apostrophe isn't a quote @", Path::new("/"), None).files.is_empty());
+        assert!(read("an apostrophe isn't a quote @", &roots).files.is_empty());
     }
 }

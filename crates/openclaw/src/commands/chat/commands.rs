@@ -5,14 +5,14 @@ use openclaw_protocol::agents::{Command, CommandsParams, CommandsResult};
 use openclaw_protocol::tools::{CatalogParams, CatalogResult};
 use openclaw_protocol::{RequestError, rpc};
 
-use super::{Chat, conversation, model, results};
-use crate::commands::approvals;
+use super::{Chat, conversation, model, paste, results};
+use crate::commands::approvals::{self, AllowDefaults};
 use crate::commands::link::look;
 use crate::error::CommandError;
 use crate::output::{FAINT, Output, STRONG, plural, printable};
 
 /// The name, the arguments and the description of each command.
-pub(super) const LOCAL: [(&str, &str, &str); 12] = [
+pub(super) const LOCAL: [(&str, &str, &str); 13] = [
     ("/help", "", "List the commands"),
     ("/new", "[KEY]", "Start a new conversation"),
     ("/sessions", "", "List the latest conversations"),
@@ -20,10 +20,11 @@ pub(super) const LOCAL: [(&str, &str, &str); 12] = [
     ("/resume", "", "Choose another conversation"),
     ("/model", "[NAME]", "Show the models, or switch to another one"),
     ("/tools", "[WORD]", "List the tools whose name or description contains the word"),
-    ("/approvals", "[revoke ID…]", "List or revoke approvals"),
+    ("/approvals", "[VERB …]", "List approvals; or `allow`, `revoke`, `--help`"),
     ("/call", "TOOL {JSON}", "Call a tool"),
     ("/show", "N", "Show the whole result #N"),
     ("/save", "N [FILE]", "Save the pictures of the result #N"),
+    ("/paste", "", "Attach the clipboard's picture to the next message"),
     ("/exit", "", "Exit"),
 ];
 /// The hint for a wrong `/call`.
@@ -114,8 +115,13 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
         ("/save", args) if !args.is_empty() => {
             return done(results::save(chat, args, output).await);
         }
+        ("/paste", "") => return done(paste::paste(chat, output).await),
         ("/tools", word) => tools(chat, word, output).await,
-        ("/approvals", rest) => approvals::in_chat(chat.surface, rest, output).await,
+        ("/approvals", arguments) => {
+            let folder = chat.working_folder();
+            let defaults = AllowDefaults { agent: Some(&chat.whom.agent), folder: &folder };
+            return done(approvals::in_chat(arguments, defaults, chat.surface, output).await);
+        }
         _ => return say(chat, said, output).await,
     }
     Line::Done
@@ -245,7 +251,7 @@ async fn help(chat: &Chat<'_>, output: &mut Output) {
         output,
     );
     output.folded(format_args!(
-        "{FAINT}Tab completes, Ctrl-R searches the history, Alt-Enter or a trailing \\ inserts a new \
+        "{FAINT}@path attaches a file. Tab completes, Ctrl-R searches the history, Alt-Enter or a trailing \\ inserts a new \
          line.{FAINT:#}"
     ));
 }

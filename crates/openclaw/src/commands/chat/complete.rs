@@ -1,5 +1,5 @@
-//! Completion of slash commands, of server, tool and session names in their arguments, and of the
-//! arguments of prompts, whose values the servers know.
+//! Completion of slash commands, of server, tool and session names in their arguments, of the
+//! arguments of prompts, whose values the servers know, and of paths after `@`.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc as blocking;
@@ -12,6 +12,7 @@ use reedline::{Completer, CompletionResult, Span, Suggestion};
 use tokio::sync::mpsc;
 
 use super::commands::LOCAL;
+use super::paths::PathRoots;
 
 /// The subcommands of `/mcp`.
 const MCP_VERBS: [(&str, &str); 7] = [
@@ -178,13 +179,36 @@ fn prompt_argument(command: &Entry, given: &[&str], last: &str) -> (Vec<Entry>, 
 pub(super) struct Completion {
     vocabulary: Arc<Vocabulary>,
     wanted: mpsc::Sender<ValuesWanted>,
+    roots: PathRoots,
     /// The last values: the menu asks for the same ones again.
     last: Option<(CompleteParams, Vec<String>)>,
 }
 
 impl Completion {
-    pub(super) fn new(vocabulary: Arc<Vocabulary>, wanted: mpsc::Sender<ValuesWanted>) -> Self {
-        Self { vocabulary, wanted, last: None }
+    pub(super) fn new(
+        vocabulary: Arc<Vocabulary>,
+        wanted: mpsc::Sender<ValuesWanted>,
+        roots: PathRoots,
+    ) -> Self {
+        Self { vocabulary, wanted, roots, last: None }
+    }
+
+    /// Returns what the last word may be completed to, and its offset.
+    fn entries(&mut self, text: &str) -> (usize, Vec<Entry>) {
+        if let Some((start, paths)) = self.roots.complete(text) {
+            let entry = |path: String| {
+                let is_open = path.ends_with('/');
+                Entry { is_open, ..Entry::new(path, "") }
+            };
+            return (start, paths.into_iter().map(entry).collect());
+        }
+        let Candidates { start, mut entries, lookup } = self.vocabulary.candidates(text);
+        if let Some(Lookup { params, before }) = lookup {
+            // A value with a space would be two words.
+            let values = self.values(params).into_iter().filter(|it| !it.contains(' '));
+            entries.extend(values.map(|value| Entry::new(format!("{before}{value}"), "")));
+        }
+        (start, entries)
     }
 
     /// Returns the values of an argument, or none if they do not arrive in time.
@@ -207,12 +231,7 @@ impl Completion {
 impl Completer for Completion {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
         let text = line.get(..pos).unwrap_or(line);
-        let Candidates { start, mut entries, lookup } = self.vocabulary.candidates(text);
-        if let Some(Lookup { params, before }) = lookup {
-            // A value with a space would be two words.
-            let values = self.values(params).into_iter().filter(|it| !it.contains(' '));
-            entries.extend(values.map(|value| Entry::new(format!("{before}{value}"), "")));
-        }
+        let (start, entries) = self.entries(text);
         let suggestions: Vec<Suggestion> = entries
             .into_iter()
             .map(|entry| Suggestion {
@@ -294,7 +313,7 @@ mod tests {
             }
             count
         });
-        let mut completion = Completion::new(Arc::new(vocabulary()), wanted);
+        let mut completion = Completion::new(Arc::new(vocabulary()), wanted, PathRoots::default());
         let line = "/mcp__demo__greet name=A";
         for _ in 0..2 {
             let found = completion.complete(line, line.len());

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use super::ahead::TypedAhead;
 use super::complete::{Completion, ValuesWanted, Vocabulary};
 use super::line_editor::{SUSPEND, joined, line_editor};
+use super::paths::PathRoots;
 use super::picker::{Item, pick};
 use super::plain::PlainPrompts;
 use super::tty::QuietTerminal;
@@ -93,13 +94,14 @@ impl Editor {
     pub(super) fn start(
         history: &Path,
         vocabulary: Arc<Vocabulary>,
+        roots: PathRoots,
         mark: &'static str,
     ) -> Result<Self, String> {
         let give_up = Arc::new(AtomicBool::new(false));
         let printer = ExternalPrinter::new(PRINTED);
         let sender = printer.sender();
         let (want, wanted) = mpsc::channel(1);
-        let completion = Completion::new(vocabulary, want);
+        let completion = Completion::new(vocabulary, want, roots);
         let (has_text, ahead) = (Arc::default(), Arc::default());
         let (withdrawn, has_any) = (Arc::clone(&give_up), Arc::clone(&has_text));
         let message = line_editor(history, completion, mark, withdrawn, has_any)
@@ -201,6 +203,13 @@ impl Editor {
     /// Keeps lines that were typed ahead from being sent: the user may want to change them.
     pub(super) fn hold_back(&self) {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner).hold_back();
+    }
+
+    /// Puts a message into the next prompt, before what was typed ahead. Plain prompts cannot be
+    /// filled. Returns whether it is in the prompt.
+    pub(super) fn put_back(&self, message: &str) -> bool {
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).put_back(message);
+        self.can_draw()
     }
 
     /// Prints a line above the prompt. If the queue is full, it is dropped.

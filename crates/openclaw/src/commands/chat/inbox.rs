@@ -66,9 +66,10 @@ struct Lifecycle {
 }
 
 impl Inbox {
-    /// An inbox that looks for everything first.
-    pub(super) fn unknown() -> Self {
-        Self { approvals: true, ..Self::default() }
+    /// An inbox that looks for everything first. `elicited` is what already waits.
+    pub(super) fn unknown(mut elicited: Vec<Elicitation>) -> Self {
+        elicited.truncate(MAX_ELICITATIONS);
+        Self { approvals: true, elicited: elicited.into(), ..Self::default() }
     }
 
     /// Returns the next thing to show.
@@ -98,7 +99,10 @@ impl Inbox {
             names::MCP_SERVER => self.servers = true,
             names::APPROVAL_REQUESTED => self.approvals = true,
             names::MCP_ELICITATION_REQUESTED if self.elicited.len() < MAX_ELICITATIONS => {
-                self.elicited.extend(read(&event));
+                let new = read(&event);
+                // One that was listed may also arrive as an event.
+                let is_new = |new: &Elicitation| !self.elicited.iter().any(|it| it.id == new.id);
+                self.elicited.extend(new.filter(is_new));
             }
             names::MCP_ELICITATION_RESOLVED => {
                 if let Some(ResolvedEvent { id, .. }) = read(&event) {
@@ -206,7 +210,13 @@ mod tests {
         let asked = json!({ "id": "1", "server": "x", "sessionKeys": ["here"], "message": "Who?",
                             "mode": "url", "url": "https://a.test", "createdAtMs": 0,
                             "expiresAtMs": 0 });
+        let listed = serde_json::from_value(asked.clone()).unwrap();
         let asked = (names::MCP_ELICITATION_REQUESTED, asked);
+        let mut waiting = Inbox::unknown(vec![listed]);
+        waiting.add(Received::Event(Event::new(asked.0, &asked.1).unwrap()), SHOWN);
+        assert!(matches!(waiting.pop(), Some(Change::Approvals)));
+        assert!(matches!(waiting.pop(), Some(Change::Elicited(_))));
+        assert!(waiting.pop().is_none(), "shown once");
         assert!(matches!(inbox(std::slice::from_ref(&asked)).pop(), Some(Change::Elicited(_))));
         let resolved = (names::MCP_ELICITATION_RESOLVED, json!({ "id": "1", "reason": "user" }));
         assert!(inbox(&[asked, resolved]).pop().is_none());

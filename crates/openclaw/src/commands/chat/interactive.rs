@@ -43,7 +43,10 @@ pub(super) async fn run(
     let Begin { start, mut prompt, history } = begin;
     let watch = Watch::begin(chat, Arc::clone(&vocabulary)).await;
     let editor = match history {
-        Some(file) => Editor::start(file, vocabulary, output.mark()).map_err(terminal_failed)?,
+        Some(file) => {
+            let roots = chat.roots.clone();
+            Editor::start(file, vocabulary, roots, output.mark()).map_err(terminal_failed)?
+        }
         None => Editor::plain(output.mark()),
     };
     greeting::show(chat, &start, watch.servers(), output).await;
@@ -82,7 +85,13 @@ pub(super) async fn run(
             Line::Call(tool, args) => {
                 Box::pin(invoke::invoke(chat, tool, args, Some(editor), signals, output)).await
             }
-            Line::Say(said) => Box::pin(run_turn(chat, said, Some(editor), signals, output)).await,
+            Line::Say(said) => {
+                let spoken = Box::pin(run_turn(chat, said, Some(editor), signals, output)).await;
+                if spoken == TurnEnd::Over(TurnStatus::Gone) {
+                    desk.put_back(&line);
+                }
+                spoken
+            }
         };
         desk.finish(chat, spoken).await?;
     }
@@ -266,6 +275,15 @@ impl Desk<'_, '_> {
             }
             AfterQuestion::Cancel(_) => Err(CommandError::Interrupted),
         }
+    }
+
+    /// After a turn that was lost with the gateway: offers to send the message again.
+    fn put_back(&mut self, message: &str) {
+        let words = match self.editor.put_back(message) {
+            true => "the turn was interrupted; the message is in the prompt: Enter sends it again",
+            false => "the turn was interrupted; send the message again if you want",
+        };
+        self.output.folded(format_args!("{WARNING}·{WARNING:#} {words}"));
     }
 
     /// After a turn or a call.

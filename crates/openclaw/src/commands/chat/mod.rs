@@ -15,6 +15,8 @@ mod interactive;
 mod invoke;
 mod line_editor;
 mod model;
+mod paste;
+mod paths;
 mod picker;
 mod piped;
 mod plain;
@@ -27,14 +29,18 @@ use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 
 use openclaw_protocol::Surface;
+use openclaw_protocol::chat::Attachment;
 
 use self::conversation::Start;
 use self::model::SessionModel;
+use self::paths::PathRoots;
 use self::results::Results;
+use super::first_run;
 use super::link::{Need, Role, Target, with_lasting_link};
 use super::talk::ChatAgent;
 use super::workspace::{self, Conversation};
 use crate::cli::ChatArgs;
+use crate::clipboard::ClipboardProgram;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
@@ -61,15 +67,24 @@ struct Chat<'a> {
     results: Results,
     /// How the terminal shows pictures.
     pictures: Option<PictureProtocol>,
-    /// The current folder and the home folder, which paths in messages are relative to.
-    folder: PathBuf,
-    home: Option<PathBuf>,
+    /// What paths in messages are relative to.
+    roots: PathRoots,
+    /// The program that reads pictures from the clipboard.
+    clipboard: Option<ClipboardProgram>,
+    /// The pictures from the clipboard for the next message.
+    pasted: RefCell<Vec<Attachment>>,
 }
 
 impl Chat<'_> {
     /// Notes the id of a run that is shown.
     fn ran(&self, run: &str) {
         *self.own_run.borrow_mut() = run.to_owned();
+    }
+
+    /// Returns the folder that the agent works in.
+    fn working_folder(&self) -> PathBuf {
+        let own = || self.whom.workspace.as_ref().map(PathBuf::from);
+        self.workspace.clone().or_else(own).unwrap_or_else(|| self.roots.folder.clone())
     }
 
     fn own_run(&self) -> String {
@@ -94,8 +109,11 @@ pub(crate) fn chat(
     }
     let role = if is_interactive { Role::Attending } else { Role::Script };
     let history = edge.paths(flag)?.state.join("chat-history");
-    let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
     let target = Target::find(&args.gateway, flag, edge)?;
+    if is_interactive && args.model.is_none() && target.named().is_none() {
+        first_run::offer(args.agent.as_deref(), flag, edge, output)?;
+    }
+    let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
     let named = args.workspace.as_deref();
     let workspace = match target.named() {
         Some(gateway) => gateway.check_workspace(named)?,
@@ -129,8 +147,9 @@ pub(crate) fn chat(
             is_untitled,
             results: Results::default(),
             pictures: edge.picture_protocol(),
-            folder: edge.folder(),
-            home: edge.home().map(Path::to_owned),
+            roots: PathRoots { folder: edge.folder(), home: edge.home().map(Path::to_owned) },
+            clipboard: edge.clipboard(),
+            pasted: RefCell::default(),
         };
         let prompt = args.prompt.clone();
         if is_interactive {

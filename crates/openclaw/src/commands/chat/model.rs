@@ -38,14 +38,15 @@ impl SessionModel {
         self.name.as_deref()
     }
 
-    /// Chooses a model by its name, or by a part of it that no other model contains.
+    /// Chooses a model by its name, or by a part of it that no other model contains; or any model of
+    /// a configured provider by its whole name.
     pub(super) async fn choose(
         &mut self,
         surface: &dyn Surface,
         agent: &str,
         name: &str,
     ) -> Result<(), CommandError> {
-        let known = list(surface, agent).await?;
+        let known = list(surface, agent, Some(name)).await?;
         let exact = known.iter().find(|model| model.id == name);
         let mut partial = known.iter().filter(|model| model.id.contains(name));
         let chosen = match (exact, partial.next(), partial.next()) {
@@ -86,11 +87,23 @@ impl SessionModel {
 
 fn configured(known: &[ModelChoice]) -> String {
     let names: Vec<&str> = known.iter().map(|model| model.id.as_str()).collect();
-    format!("configured: {}; more in `agents.defaults.model`", names.join(", "))
+    format!(
+        "configured: {}; any other as `PROVIDER/MODEL`, if the provider is configured",
+        names.join(", ")
+    )
 }
 
-async fn list(surface: &dyn Surface, agent: &str) -> Result<Vec<ModelChoice>, RequestError> {
-    let params = ListParams { agent_id: Some(agent.to_owned()), ..ListParams::default() };
+/// Lists the models of the agent and, if its provider is configured, this one.
+async fn list(
+    surface: &dyn Surface,
+    agent: &str,
+    other: Option<&str>,
+) -> Result<Vec<ModelChoice>, RequestError> {
+    let params = ListParams {
+        agent_id: Some(agent.to_owned()),
+        model: other.map(ToOwned::to_owned),
+        ..ListParams::default()
+    };
     let listed: ListResult = look::<rpc::ModelsList>(surface, params).await?;
     Ok(listed.models)
 }
@@ -115,7 +128,7 @@ pub(super) async fn switch(chat: &mut Chat<'_>, name: &str, output: &mut Output)
 pub(super) async fn show(chat: &Chat<'_>, output: &mut Output) {
     let current = chat.model.name().unwrap_or(&chat.whom.model).to_owned();
     output.folded(format_args!("{STRONG}{}{STRONG:#}", clean(&current)));
-    let others = list(chat.surface, &chat.whom.agent).await.unwrap_or_default();
+    let others = list(chat.surface, &chat.whom.agent, None).await.unwrap_or_default();
     for other in others.iter().filter(|other| other.id != current) {
         let name = clean(&other.id);
         output.folded(format_args!("  {name} {FAINT}(/model {name} to switch){FAINT:#}"));
@@ -127,9 +140,9 @@ pub(super) async fn show(chat: &Chat<'_>, output: &mut Output) {
         );
     }
     output.folded(
-        "To add others, set `agents.defaults.model` in the configuration, for example to \
-         `anthropic/claude-sonnet-4-5`; or set $ANTHROPIC_API_KEY, $OPENAI_API_KEY or \
-         $GEMINI_API_KEY; or run Ollama locally.",
+        "`/model PROVIDER/MODEL` switches to any other model of a configured provider. To configure \
+         one, set `agents.defaults.model`, for example to `anthropic/claude-sonnet-4-5`; or set \
+         $ANTHROPIC_API_KEY, $OPENAI_API_KEY or $GEMINI_API_KEY; or run Ollama locally.",
     );
 }
 

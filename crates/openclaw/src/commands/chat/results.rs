@@ -119,7 +119,7 @@ async fn write(chat: &Chat<'_>, number: &str, file: &str) -> Result<Vec<PathBuf>
             "" => format!("picture-{number}{nth}.{}", picture.extension()),
             file => format!("{file}{nth}"),
         };
-        let path = chat.folder.join(name);
+        let path = chat.roots.folder.join(name);
         let mut options = OpenOptions::new();
         let written = options.write(true).create_new(true).open(&path);
         let written = written.and_then(|mut file| file.write_all(&bytes));

@@ -63,7 +63,8 @@ pub(super) async fn run_turn(
     // Only what was typed: the text of a script may come from anywhere.
     let mut attached = AttachedFiles::default();
     if editor.is_some() && !commands::is_command_line(said) {
-        attached = attach::read(said.text(), &chat.folder, chat.home.as_deref());
+        attached = attach::read(said.text(), &chat.roots);
+        attached.files.extend(chat.pasted.take());
         attached.notes.iter().for_each(|note| view.notice(note, output));
         view.thinking(output);
     }
@@ -175,13 +176,15 @@ struct ChatTurn<'a, 'e> {
     decided: BTreeSet<String>,
     /// Whether the turn was aborted.
     is_ending: bool,
+    /// Whether the gateway is stopping.
+    gateway_stops: bool,
 }
 
 impl<'a, 'e> ChatTurn<'a, 'e> {
     fn new(turn: Turn<'a>, view: View, editor: Option<&'e mut Editor>) -> Self {
         let turn = if editor.is_some() { turn.with_all_questions() } else { turn };
         let (held, decided) = (VecDeque::new(), BTreeSet::new());
-        Self { turn, view, editor, held, decided, is_ending: false }
+        Self { turn, view, editor, held, decided, is_ending: false, gateway_stops: false }
     }
 
     /// Follows the turn to its end. What it has shown can be shown again.
@@ -237,11 +240,17 @@ impl<'a, 'e> ChatTurn<'a, 'e> {
                 }
                 TurnEvent::Decided(id) => drop(self.decided.insert(id)),
                 TurnEvent::EndingServer(reason) => {
+                    self.gateway_stops = true;
                     self.view.notice(&format!("the gateway is stopping: {reason}"), output);
                 }
                 TurnEvent::Over(answer) => {
                     self.view.over(&answer, output);
-                    return TurnEnd::Over(answer.ending);
+                    // A gateway that stops cancels its turns.
+                    let is_lost = self.gateway_stops && !self.is_ending;
+                    return TurnEnd::Over(match answer.ending {
+                        TurnStatus::Cancelled if is_lost => TurnStatus::Gone,
+                        ending => ending,
+                    });
                 }
             }
         }

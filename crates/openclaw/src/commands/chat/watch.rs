@@ -8,6 +8,7 @@ use openclaw_mcp::server::status::ServerStatus;
 use openclaw_protocol::agents::{Command, CommandSource, CommandsParams, CommandsResult};
 use openclaw_protocol::approvals::{Approval, ListParams, ListResult};
 use openclaw_protocol::chat::HistoryParams;
+use openclaw_protocol::mcp::elicitation::{self, Elicitation};
 use openclaw_protocol::sessions::Row;
 use openclaw_protocol::tools::{CatalogParams, CatalogResult};
 use openclaw_protocol::{EventReceiver, Received, RequestError, rpc};
@@ -33,13 +34,21 @@ pub(super) struct Watch {
     vocabulary: Arc<Vocabulary>,
 }
 
+/// Returns the elicitations that wait already, for example of a turn that another client runs.
+async fn elicitations(chat: &Chat<'_>) -> Vec<Elicitation> {
+    let waiting: Result<elicitation::ListResult, RequestError> =
+        look::<rpc::McpElicitationList>(chat.surface, elicitation::ListParams::default()).await;
+    waiting.map(|it| it.elicitations).unwrap_or_default()
+}
+
 impl Watch {
     /// Starts watching. The current servers are not reported by [`news`](Self::news).
     pub(super) async fn begin(chat: &Chat<'_>, vocabulary: Arc<Vocabulary>) -> Self {
         // Subscribed first, so that no change is missed.
         let events = chat.surface.events();
         let told = servers(chat.surface, Some(&chat.whom.agent)).await.unwrap_or_default();
-        let (inbox, followed, asked) = (Inbox::unknown(), String::new(), BTreeSet::new());
+        let inbox = Inbox::unknown(elicitations(chat).await);
+        let (followed, asked) = (String::new(), BTreeSet::new());
         let watch = Self { events, inbox, followed, asked, told, vocabulary };
         watch.learn(chat).await;
         watch
@@ -48,7 +57,7 @@ impl Watch {
     /// Starts again on a new connection. What has changed meanwhile is reported.
     pub(super) async fn resume(&mut self, chat: &Chat<'_>) {
         self.events = chat.surface.events();
-        self.inbox = Inbox::unknown();
+        self.inbox = Inbox::unknown(elicitations(chat).await);
         self.asked.clear();
         self.followed.clear();
         self.follow(chat).await;

@@ -70,7 +70,7 @@ pub(crate) fn save(
 }
 
 /// The error for a file that cannot be changed.
-pub(super) fn failed(error: &EditError, paths: &Paths) -> CommandError {
+pub(crate) fn failed(error: &EditError, paths: &Paths) -> CommandError {
     CommandError::failed(format!("cannot change {}", paths.config.display()))
         .cause(error.to_string())
 }

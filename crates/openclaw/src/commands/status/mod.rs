@@ -26,6 +26,7 @@ use crate::exit::Exit;
 use crate::output::{Output, plural, summary};
 
 pub(crate) use doctor::doctor;
+pub(crate) use keys::unusable_models;
 
 pub(crate) fn status(
     choice: &GatewayChoice,

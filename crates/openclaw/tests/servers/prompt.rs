@@ -1,0 +1,148 @@
+//! The prompt of a chat: completion of paths, pasted pictures, Ctrl-Z.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use openclaw_testkit::{ModelServer, Piece};
+use serde_json::{Value, json};
+
+use crate::support::{Place, command_on_a_terminal, conversation};
+
+/// The smallest beginning of a PNG.
+const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
+
+/// A place with a model that says how many pictures it has got.
+fn place() -> (Place, ModelServer) {
+    let model =
+        ModelServer::start(|request| vec![Piece::text(format!("saw {}", pictures(request)))]);
+    let place = Place::new(&[]);
+    let config = json!({
+        "agents": { "defaults": { "model": "local/m" } },
+        "models": { "providers": { "local": model.entry() } },
+        "mcp": { "servers": {} },
+    });
+    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    (place, model)
+}
+
+/// The number of pictures in the last message of a request.
+fn pictures(request: &Value) -> usize {
+    let last = request["messages"].as_array().and_then(|all| all.last()).cloned();
+    let parts = last.unwrap_or_default()["content"].as_array().cloned().unwrap_or_default();
+    parts.iter().filter(|part| part["type"] == "image_url").count()
+}
+
+#[test]
+fn a_path_is_completed_after_an_at_sign() {
+    let (place, _model) = place();
+    fs::create_dir(place.path("my notes")).unwrap();
+    fs::write(place.path("my notes/first.txt"), "lighthouse").unwrap();
+    let steps = [
+        ("› ", "read @my\t"),
+        ("my\\ notes/", "fi\t"),
+        ("first.txt", "\r"),
+        ("attached my notes/first.txt", ""),
+        ("saw 0", ""),
+        ("› ", "/exit\r"),
+    ];
+    let (exit, shown) = conversation(&place, &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+}
+
+#[test]
+fn the_path_of_a_picture_that_is_pasted_attaches_it() {
+    let (place, _model) = place();
+    let picture = place.path("a cat.png");
+    fs::write(&picture, PNG).unwrap();
+    let path = picture.to_str().unwrap().replace(' ', "\\ ");
+    let pasted = format!("\u{1b}[200~{path}\u{1b}[201~ what is it\r");
+    let steps = [("› ", pasted.as_str()), ("attached ", ""), ("saw 1", ""), ("› ", "/exit\r")];
+    let (exit, shown) = conversation(&place, &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+}
+
+#[test]
+fn the_picture_on_the_clipboard_is_attached_to_the_next_message() {
+    let (place, _model) = place();
+    place.trust();
+    fs::write(place.path("clipboard.png"), PNG).unwrap();
+    let program = place.path("wl-paste");
+    let script = format!("#!/bin/sh\ncat {}\n", place.path("clipboard.png").display());
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    let path = format!("{}:{}", place.folder.path().display(), std::env::var("PATH").unwrap());
+    let variables = [("NO_COLOR", "1"), ("WAYLAND_DISPLAY", "test-0"), ("PATH", path.as_str())];
+    let chat = [env!("CARGO_BIN_EXE_openclaw"), "chat"];
+    let steps = [
+        ("› ", "/paste\r"),
+        ("to the next message", "what is it\r"),
+        ("saw 1", ""),
+        ("› ", "and now\r"),
+        ("saw 0", ""),
+        ("› ", "/exit\r"),
+    ];
+    let (exit, shown) = command_on_a_terminal(&place, &steps, &chat, &variables);
+    assert_eq!(exit, 0, "{shown}");
+    fs::write(place.path("clipboard.png"), "text").unwrap();
+    let steps = [("› ", "/paste\r"), ("no picture on the clipboard", ""), ("› ", "/exit\r")];
+    let (exit, shown) = command_on_a_terminal(&place, &steps, &chat, &variables);
+    assert_eq!(exit, 0, "{shown}");
+}
+
+/// Runs a program as a job of a shell: waits until it is stopped, reports the mode of the terminal,
+/// and continues it.
+const AS_A_JOB: &str = r#"
+import os, signal, sys, termios
+signal.signal(signal.SIGTTOU, signal.SIG_IGN)
+child = os.fork()
+if child == 0:
+    os.setpgid(0, 0)
+    os.tcsetpgrp(0, os.getpid())
+    signal.signal(signal.SIGTTOU, signal.SIG_DFL)
+    os.execv(sys.argv[1], sys.argv[1:])
+status = os.waitpid(child, os.WUNTRACED)[1]
+modes = termios.tcgetattr(0)[3]
+is_usual = bool(modes & termios.ECHO) and bool(modes & termios.ICANON)
+os.tcsetpgrp(0, os.getpgrp())
+print("stopped:", os.WIFSTOPPED(status), "usual mode:", is_usual, flush=True)
+os.tcsetpgrp(0, child)
+os.killpg(child, signal.SIGCONT)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"#;
+
+#[test]
+fn ctrl_z_suspends_at_the_prompt_and_the_chat_continues() {
+    let (place, _model) = place();
+    place.trust();
+    let program = env!("CARGO_BIN_EXE_openclaw");
+    let job = ["/usr/bin/env", "python3", "-c", AS_A_JOB, program, "chat"];
+    let steps = [
+        ("› ", "\u{1a}"),
+        ("stopped: True usual mode: True", ""),
+        ("› ", "hello\r"),
+        ("saw 0", ""),
+        ("› ", "/exit\r"),
+    ];
+    let (exit, shown) = command_on_a_terminal(&place, &steps, &job, &[("NO_COLOR", "1")]);
+    assert_eq!(exit, 0, "{shown}");
+}
+
+#[test]
+fn any_model_of_a_configured_provider_can_be_chosen_by_its_whole_name() {
+    let (place, model) = place();
+    let steps = [
+        ("› ", "/model local/other\r"),
+        ("Switched to `local/other`", "hello\r"),
+        ("saw 0", ""),
+        ("› ", "/model nowhere/other\r"),
+        ("unknown model `nowhere/other`", ""),
+        ("› ", "/exit\r"),
+    ];
+    let (exit, shown) = conversation(&place, &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(model.requests().iter().any(|it| it["model"] == "other"), "{:?}", model.requests());
+    let steps = [("› ", "hello\r"), ("saw 0", ""), ("› ", "/exit\r")];
+    let (exit, shown) = conversation(&place, &steps, &["chat", "--model", "local/third"]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(model.requests().iter().any(|it| it["model"] == "third"), "{:?}", model.requests());
+}
