@@ -25,6 +25,8 @@ pub(crate) fn run(names: &[&str]) -> Result<(), Failure> {
         .args(names)
         .run();
     let all = started.elapsed().as_secs();
-    println!("compat: {all} s, of which {installed} s to install and build; output in target/compat/output");
+    println!(
+        "compat: {all} s, of which {installed} s to install and build; output in target/compat/output"
+    );
     scenarios
 }
