@@ -320,15 +320,15 @@ impl Observer for TurnEvents {
             Event::CallStarted(call) => {
                 self.lock().whole.is_interrupted = true;
                 self.agent(
-                "tool",
-                json!({
-                    "phase": "start",
-                    "toolCallId": call.id,
-                    "name": call.name,
-                    "label": call.label,
-                    "args": serde_json::from_str::<Value>(&call.arguments)
-                        .unwrap_or(Value::String(call.arguments)),
-                }),
+                    "tool",
+                    json!({
+                        "phase": "start",
+                        "toolCallId": call.id,
+                        "name": call.name,
+                        "label": call.label,
+                        "args": serde_json::from_str::<Value>(&call.arguments)
+                            .unwrap_or(Value::String(call.arguments)),
+                    }),
                 );
             }
             Event::CallProgress(call) => self.agent(

@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde_json::value::{RawValue, to_raw_value};
 
+use crate::approvals::published;
 use crate::error::ErrorShape;
 use crate::surface::params_of;
-use crate::approvals::published;
 use crate::{
     agents, approvals, chat, config, connect, health, logs, mcp, metrics, models, runs, sessions,
     tools,

@@ -42,8 +42,7 @@ fn once(
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == pinned) {
         return Ok(());
     }
-    let name = folder.file_name().unwrap_or_default().display();
-    println!("Installing packages for the tests into target/peers/{name}");
+    println!("Installing packages for the tests into {}", folder.display());
     if folder.exists() {
         fs::remove_dir_all(folder).map_err(|error| failed(folder, &error))?;
     }

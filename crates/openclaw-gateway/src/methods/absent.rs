@@ -29,7 +29,11 @@ pub(crate) const ABSENT: &[Absent] = &[
     none("artifacts.list", Scope::Read, r#"{"artifacts":[]}"#),
     none("channels.status", Scope::Read, NO_CHANNELS),
     none("cron.list", Scope::Read, r#"{"jobs":[],"total":0,"hasMore":false}"#),
-    none("cron.runs", Scope::Read, r#"{"entries":[],"total":0,"offset":0,"limit":50,"hasMore":false,"nextOffset":null}"#),
+    none(
+        "cron.runs",
+        Scope::Read,
+        r#"{"entries":[],"total":0,"offset":0,"limit":50,"hasMore":false,"nextOffset":null}"#,
+    ),
     none("cron.status", Scope::Read, r#"{"enabled":false,"jobs":0}"#),
     none("device.pair.list", Scope::Admin, EMPTY_PAIRING),
     none("environments.list", Scope::Read, r#"{"environments":[]}"#),
@@ -54,7 +58,11 @@ pub(crate) const ABSENT: &[Absent] = &[
     none("taskSuggestions.list", Scope::Read, r#"{"suggestions":[]}"#),
     none("tasks.list", Scope::Read, r#"{"tasks":[]}"#),
     none("terminal.list", Scope::Admin, r#"{"sessions":[]}"#),
-    none("tts.status", Scope::Read, r#"{"enabled":false,"auto":"off","provider":"","persona":null,"personas":[],"fallbackProvider":null,"fallbackProviders":[],"prefsPath":"","providerStates":[]}"#),
+    none(
+        "tts.status",
+        Scope::Read,
+        r#"{"enabled":false,"auto":"off","provider":"","persona":null,"personas":[],"fallbackProvider":null,"fallbackProviders":[],"prefsPath":"","providerStates":[]}"#,
+    ),
     none("update.status", Scope::Admin, r#"{"sentinel":null,"updateAvailable":null}"#),
     none("usage.status", Scope::Read, r#"{"updatedAt":0,"providers":[]}"#),
     none("users.list", Scope::Read, r#"{"profiles":[]}"#),
@@ -72,4 +80,40 @@ pub(super) fn answer(asked: &RequestContext<'_>, name: &str) -> Result<Box<RawVa
     has_scope(asked, name, absent.scope)?;
     RawValue::from_string(absent.answer.to_owned())
         .map_err(|_| ErrorShape::unavailable("cannot serialize the response"))
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "these are tests")]
+
+    use std::collections::BTreeSet;
+
+    use openclaw_protocol::Method;
+
+    use super::ABSENT;
+
+    const TABLE: &str = include_str!("../../../../docs/compatibility.md");
+
+    /// The words in backticks of a part of the page.
+    fn names(part: &str) -> BTreeSet<&str> {
+        part.split('`').skip(1).step_by(2).collect()
+    }
+
+    #[test]
+    fn the_page_lists_every_method_in_its_table() {
+        let (_, rest) = TABLE.split_once("## Methods with a real answer").unwrap();
+        let (real, rest) = rest.split_once("## Methods that answer").unwrap();
+        let (absent, _) = rest.split_once("## Events").unwrap();
+        let (real, _) = real.split_once("`exec.approval.list` is always").unwrap();
+        assert_eq!(names(real), Method::ALL.iter().map(|it| it.name()).collect());
+        assert_eq!(names(absent), ABSENT.iter().map(|it| it.name).collect());
+    }
+
+    #[test]
+    fn a_constant_answer_is_json_and_no_method_has_two() {
+        for absent in ABSENT {
+            assert!(serde_json::from_str::<serde_json::Value>(absent.answer).is_ok(), "{absent:?}");
+            assert!(Method::from_name(absent.name).is_none(), "{absent:?}");
+        }
+    }
 }

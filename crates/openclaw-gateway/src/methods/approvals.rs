@@ -1,13 +1,13 @@
 //! Methods for calls that wait for approval.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_protocol::{ErrorCode, ErrorShape};
 use openclaw_protocol::approvals::published::{
     ExecDetails, GetParams, Requested, ResolveParams, ResolveResult,
 };
 use openclaw_protocol::approvals::{
     Decision, ListParams, ListResult, PassParams, PassResult, RespondParams, RespondResult,
 };
+use openclaw_protocol::{ErrorCode, ErrorShape};
 use openclaw_sessions::SessionKey;
 
 use super::RequestContext;

@@ -13,8 +13,8 @@ use openclaw_sessions::{Entry, EntryKind, ReadFilter, SessionKey};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::sessions::{self, told};
 use super::RequestContext;
+use super::sessions::{self, told};
 
 /// Default and maximum number of messages.
 const USUAL: u64 = 200;

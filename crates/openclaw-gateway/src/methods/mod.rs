@@ -165,9 +165,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::MetricsSample(_) => Response::MetricsSample(asked.gateway.sample()?),
         Request::AgentsList(it) => Response::AgentsList(health::agents(asked, it).await?),
         Request::ModelsList(it) => Response::ModelsList(health::models(asked, it).await?),
-        Request::AgentIdentityGet(it) => {
-            Response::AgentIdentityGet(health::identity(asked, &it)?)
-        }
+        Request::AgentIdentityGet(it) => Response::AgentIdentityGet(health::identity(asked, &it)?),
         Request::ChatMetadata(it) => Response::ChatMetadata(health::metadata(asked, it).await?),
         Request::CommandsList(it) => Response::CommandsList(health::commands(asked, &it)?),
         Request::SessionsList(it) => Response::SessionsList(sessions::list(asked, it).await?),
@@ -181,7 +179,9 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         Request::SessionsCreate(it) => {
             Response::SessionsCreate(new_sessions::create(asked, it).await?)
         }
-        Request::SessionsReset(it) => Response::SessionsReset(new_sessions::reset(asked, it).await?),
+        Request::SessionsReset(it) => {
+            Response::SessionsReset(new_sessions::reset(asked, it).await?)
+        }
         Request::SessionsGet(it) => Response::SessionsGet(history::get(asked, it).await?),
         Request::SessionsResolve(it) => {
             Response::SessionsResolve(sessions::resolve(asked, it).await?)
@@ -224,9 +224,7 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
         }
         Request::ApprovalsPass(it) => Response::ApprovalsPass(approvals::pass(asked, it)?),
         Request::QuestionList(_) => Response::QuestionList(QuestionsResult::default()),
-        Request::PluginApprovalList(_) => {
-            Response::PluginApprovalList(approvals::published(asked))
-        }
+        Request::PluginApprovalList(_) => Response::PluginApprovalList(approvals::published(asked)),
         Request::PluginApprovalResolve(it) => {
             Response::PluginApprovalResolve(approvals::resolve(asked, it)?)
         }

@@ -64,7 +64,8 @@ pub(super) async fn run(
             result("ok", Some("completed".to_owned()), message.as_ref().and_then(text))
         }
         Some(ChatState::Aborted { message, stop_reason, .. }) => {
-            let status = if stop_reason.as_deref() == Some("timeout") { "timeout" } else { "error" };
+            let status =
+                if stop_reason.as_deref() == Some("timeout") { "timeout" } else { "error" };
             result(status, Some("aborted".to_owned()), message.as_ref().and_then(text))
         }
         Some(ChatState::Error { error_message, .. }) => {

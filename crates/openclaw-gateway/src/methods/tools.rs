@@ -5,8 +5,8 @@ use openclaw_mcp::call::resource_tool;
 use openclaw_protocol::sessions::{SetExtraToolsParams, SetExtraToolsResult};
 use openclaw_protocol::tools::{
     CatalogParams, CatalogResult, EffectiveGroup, EffectiveParams, EffectiveResult, EffectiveTool,
-    Entry, Group, InvokeError, InvokeParams, InvokeProgressParams,
-    InvokeResult, InvokeResultParams, InvokeResultReceived, Profile, ProfileId, Risk, Source,
+    Entry, Group, InvokeError, InvokeParams, InvokeProgressParams, InvokeResult,
+    InvokeResultParams, InvokeResultReceived, Profile, ProfileId, Risk, Source,
 };
 use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail, keys};
 use openclaw_sessions::SessionKey;

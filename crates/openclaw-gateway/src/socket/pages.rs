@@ -38,7 +38,8 @@ pub(super) async fn serve(
     }
     let path = target.path().trim_start_matches('/').to_owned();
     if path.rsplit('/').next() == Some(SETTINGS) {
-        let settings = json!({ "basePath": "", "terminalEnabled": false, "cliAgentsEnabled": false });
+        let settings =
+            json!({ "basePath": "", "terminalEnabled": false, "cliAgentsEnabled": false });
         return Json(settings).into_response();
     }
     let accepts = headers.get(header::ACCEPT).and_then(|it| it.to_str().ok());
@@ -171,8 +172,15 @@ mod tests {
             assert!(relative(path).is_some(), "{path}");
         }
         for path in [
-            "../secret.json", "a/../../secret.json", "/etc/passwd", "a//../..", "%2e%2e/secret.json", "a\\..\\b",
-            "a\0.js", "./../x.js", "..",
+            "../secret.json",
+            "a/../../secret.json",
+            "/etc/passwd",
+            "a//../..",
+            "%2e%2e/secret.json",
+            "a\\..\\b",
+            "a\0.js",
+            "./../x.js",
+            "..",
         ] {
             assert!(relative(path).is_none(), "{path}");
         }
@@ -191,7 +199,8 @@ mod tests {
         assert!(read(&root, "key.pem").is_none() && read(&root, "none.js").is_none());
         #[cfg(unix)]
         {
-            std::os::unix::fs::symlink(folder.path().join("secret.json"), root.join("s.json")).unwrap();
+            std::os::unix::fs::symlink(folder.path().join("secret.json"), root.join("s.json"))
+                .unwrap();
             std::os::unix::fs::symlink(folder.path(), root.join("up")).unwrap();
             std::os::unix::fs::symlink(root.join("index.html"), root.join("home.html")).unwrap();
             assert!(read(&root, "s.json").is_none() && read(&root, "up/secret.json").is_none());
@@ -203,8 +212,13 @@ mod tests {
     fn only_the_scripts_of_the_file_may_run() {
         let policy = policy(b"<script data-x>let a = 1;</script><script src=\"./a.js\"></script>");
         // printf 'let a = 1;' | openssl dgst -sha256 -binary | base64
-        assert!(policy.contains("'sha256-xY6QKfH9PRsQnLz56nj6MBwiK5oHg+im1Jkpdp1x/Ck='"), "{policy}");
+        assert!(
+            policy.contains("'sha256-xY6QKfH9PRsQnLz56nj6MBwiK5oHg+im1Jkpdp1x/Ck='"),
+            "{policy}"
+        );
         assert_eq!(policy.matches("sha256-").count(), 1);
-        assert!(!policy.contains("'unsafe-inline'; script") && policy.contains("default-src 'self'"));
+        assert!(
+            !policy.contains("'unsafe-inline'; script") && policy.contains("default-src 'self'")
+        );
     }
 }

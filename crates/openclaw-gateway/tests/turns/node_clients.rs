@@ -90,10 +90,14 @@ async fn the_answer_of_a_run_is_the_response_to_agent() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
     let gateway = place.start().await;
     let someone = Someone::new(&gateway);
-    let params = json!({ "message": "/call mcp_x_echo {\"text\":\"hello\"}", "idempotencyKey": "r1" });
+    let params =
+        json!({ "message": "/call mcp_x_echo {\"text\":\"hello\"}", "idempotencyKey": "r1" });
     let answer = someone.ask("agent", params.clone()).await.unwrap();
     assert_eq!((&answer["status"], &answer["runId"]), (&json!("ok"), &json!("r1")));
-    assert!(answer["result"]["payloads"][0]["text"].as_str().unwrap().contains("hello"), "{answer}");
+    assert!(
+        answer["result"]["payloads"][0]["text"].as_str().unwrap().contains("hello"),
+        "{answer}"
+    );
     let again = someone.ask("agent", params).await.unwrap();
     assert_eq!(again["status"], "ok", "it does not run twice");
     let wait = json!({ "runId": "r1", "timeoutMs": 60_000 });
@@ -108,7 +112,8 @@ async fn sessions_are_created_read_found_and_reset() {
     let place = Place::new(&config(&json!({})));
     let gateway = place.start().await;
     let mut someone = Someone::new(&gateway);
-    let created = json!({ "key": "tui-1", "label": "plans", "message": "hello", "idempotencyKey": "r1" });
+    let created =
+        json!({ "key": "tui-1", "label": "plans", "message": "hello", "idempotencyKey": "r1" });
     let created = someone.ask("sessions.create", created).await.unwrap();
     let key = created["key"].as_str().unwrap().to_owned();
     assert_eq!((key.as_str(), &created["runStarted"]), ("agent:main:tui-1", &json!(true)));

@@ -11,7 +11,10 @@ use crate::support::{KEY, Place, Someone, config, text};
 
 /// A provider that sends these pieces of every answer immediately and then stalls, or closes the
 /// connection.
-pub(crate) async fn provider(pieces: &'static [&'static str], hangs_up: bool) -> (String, JoinHandle<()>) {
+pub(crate) async fn provider(
+    pieces: &'static [&'static str],
+    hangs_up: bool,
+) -> (String, JoinHandle<()>) {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("http://{}/v1/", listener.local_addr().unwrap());
     let serving = tokio::spawn(async move {

@@ -1,0 +1,183 @@
+//! Creating, finding, reading and resetting sessions, and subscribing to them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+use super::{PermissionMode, Row};
+use crate::ErrorShape;
+use crate::chat::Attachment;
+
+/// Parameters of `sessions.create`, as far as they are supported.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateParams {
+    /// Session key; a new one if absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Agent id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Label set by a user.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Title; the label takes precedence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
+    /// Model, as in `models.list`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub model: Option<String>,
+    /// How strict it is about tool calls.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub permission_mode: Option<PermissionMode>,
+    /// First message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// First message, under an older name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Files attached to the first message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attachments: Option<Vec<Attachment>>,
+    /// Id of the run that answers the first message.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idempotency_key: Option<String>,
+}
+
+/// Result of `sessions.create`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct CreateResult {
+    /// Always `true`.
+    pub ok: bool,
+    /// Session key.
+    pub key: String,
+    /// Session id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// The session.
+    pub entry: Row,
+    /// Whether the first message was accepted.
+    pub run_started: bool,
+    /// Id of its run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<String>,
+    /// Why the first message was not accepted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub run_error: Option<ErrorShape>,
+}
+
+/// Parameters of `sessions.reset`, which begins the session anew: its messages are deleted, its
+/// settings are kept.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResetParams {
+    /// Session key.
+    pub key: String,
+    /// Agent id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+}
+
+/// Result of `sessions.reset`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResetResult {
+    /// Always `true`.
+    pub ok: bool,
+    /// Session key.
+    pub key: String,
+    /// The session as it is now.
+    pub entry: Row,
+}
+
+/// Parameters of `sessions.get`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetParams {
+    /// Session key.
+    #[serde(alias = "sessionKey")]
+    pub key: String,
+    /// Maximum number of messages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u32>,
+}
+
+/// Result of `sessions.get`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct GetResult {
+    /// The last messages, in the shape of `chat.history`.
+    pub messages: Vec<Box<RawValue>>,
+}
+
+/// Parameters of `sessions.messages.subscribe` and `sessions.messages.unsubscribe`.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MessagesParams {
+    /// Session key.
+    pub key: String,
+    /// Agent id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+}
+
+/// Result of `sessions.messages.subscribe` and `sessions.messages.unsubscribe`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct MessagesResult {
+    /// Whether the client is subscribed.
+    pub subscribed: bool,
+    /// Session key.
+    pub key: String,
+}
+
+/// Parameters of `sessions.resolve`, as far as they are supported.
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResolveParams {
+    /// Session key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Session id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Label.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// Agent id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+}
+
+/// Result of `sessions.resolve`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ResolveResult {
+    /// Whether there is such a session.
+    pub ok: bool,
+    /// Session key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+}
+
+/// Payload of the event `sessions.changed`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ChangedEvent {
+    /// Session key.
+    pub session_key: String,
+    /// Agent id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Why it changed.
+    pub reason: String,
+    /// Timestamp, in milliseconds since 1970.
+    pub ts: u64,
+    /// Whether a run is in progress.
+    pub has_active_run: bool,
+    /// Ids of all runs in progress.
+    pub active_run_ids: Vec<String>,
+    /// The session as it is now; absent if it was deleted.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<Row>,
+}
