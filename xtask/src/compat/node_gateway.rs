@@ -14,7 +14,7 @@ pub(super) fn run(peers: &Path) -> Result<(), Failure> {
     let package = install(peers)?;
     let started = Instant::now();
     cargo("test")
-        .args(["--workspace", "--all-features", "--test", "remote", "--", "node_gateway::"])
+        .args(["--workspace", "--all-features", "--test", "foreign", "--", "node_gateway::"])
         .env("OPENCLAW_PEERS", peers)
         .env("OPENCLAW_NODE_PACKAGE", package)
         .run()?;
