@@ -105,7 +105,7 @@ fn answer(request: &Value) -> Vec<Piece> {
     let after = messages.iter().rposition(|it| it["role"] == "assistant").map_or(0, |at| at + 1);
     let of_role =
         |role: &'static str| messages[after..].iter().filter(move |it| it["role"] == role);
-    if let Some(result) = of_role("tool").last() {
+    if let Some(result) = of_role("tool").next_back() {
         return vec![Piece::text("It returned: "), Piece::text(result["content"].to_string())];
     }
     let asked = json!(of_role("user").collect::<Vec<_>>()).to_string();
