@@ -1,7 +1,7 @@
 //! `cargo xtask compat`: this program and the Node OpenClaw, whose package is too large for every test run.
 //!
 //! The front ends of the Node OpenClaw run against our gateway (`xtask/compat`), and ours against its
-//! gateway (the tests `remote`).
+//! gateway (the tests `foreign`).
 
 use std::path::Path;
 use std::process::Command;
@@ -46,7 +46,7 @@ fn scenarios(folder: &Path, names: &[&str]) -> Result<(), Failure> {
 /// Runs our front ends on a Node gateway.
 fn our_front_ends(folder: &Path) -> Result<(), Failure> {
     cargo("test")
-        .args(["--workspace", "--all-features", "--test", "remote", "--", "node_gateway::"])
+        .args(["--workspace", "--all-features", "--test", "foreign", "--", "node_gateway::"])
         .env("OPENCLAW_NODE_PACKAGE", folder.join("node_modules/openclaw"))
         .run()
 }

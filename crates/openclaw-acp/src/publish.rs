@@ -10,7 +10,7 @@ use openclaw_protocol::approvals::{Approval, ApprovalKind, Decision, Severity};
 use openclaw_protocol::client::node::{MAX_TOOLS, NodeCall, PublishedTool, call_of};
 use openclaw_protocol::{EventReceiver, PublishingNode, Received};
 use openclaw_tools::Effect;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -20,6 +20,8 @@ use crate::session::Session;
 
 /// How long the gateway may take to accept the tools.
 const PUBLISH: Duration = Duration::from_secs(30);
+/// Calls that run at the same time, per session.
+const MAX_CALLS: usize = 64;
 /// The name of the server that the tools belong to, as the gateway shows it.
 const SERVER: &str = "editor";
 
@@ -86,11 +88,14 @@ fn published(tool: &SessionTool) -> PublishedTool {
 
 /// Executes the calls that arrive, until the connection is lost.
 async fn follow(session: Arc<Session>, node: Arc<PublishingNode>, mut events: EventReceiver) {
+    let slots = Arc::new(Semaphore::new(MAX_CALLS));
     while let Some(received) = events.next().await {
         let Received::Event(event) = received else { continue };
         let Some(call) = call_of(&event) else { continue };
         let (session, node) = (Arc::clone(&session), Arc::clone(&node));
         let calling = Arc::clone(&session);
+        // More calls wait. The buffer of events is bounded: what does not fit times out at the gateway.
+        let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { return };
         session.spawn(async move {
             let turn = calling.lock().turn.as_ref().map(|turn| turn.over.clone());
             let over = turn.unwrap_or_default();
@@ -103,6 +108,7 @@ async fn follow(session: Arc<Session>, node: Arc<PublishingNode>, mut events: Ev
             let result = result_of(call.id, call.node_id, outcome);
             // It fails if the gateway does not wait any more.
             let _ = timeout(PUBLISH, node.node.answer(&result)).await;
+            drop(slot);
         });
     }
     // The next time that tools are lent, a new connection is made.

@@ -10,7 +10,7 @@ use openclaw_config::{Config, Paths};
 use openclaw_gateway::Gateway;
 use openclaw_protocol::client::node::{Node, approve};
 use openclaw_protocol::client::{self, Client, ConnectError};
-use openclaw_protocol::{Connect, PublishingNode, Surface};
+use openclaw_protocol::{Connect, PublishingNode, Scope, Surface};
 use tokio::sync::watch;
 
 use super::devices::Devices;
@@ -53,7 +53,15 @@ impl ServerContext {
 #[derive(Clone)]
 enum Found {
     Local(Arc<Gateway>),
-    Remote(Box<client::Options>),
+    Remote(Box<RemoteGateway>),
+}
+
+/// A gateway in another process.
+#[derive(Clone)]
+struct RemoteGateway {
+    options: client::Options,
+    /// Whether it is of another program.
+    is_foreign: bool,
 }
 
 impl Beside<'_> {
@@ -142,11 +150,12 @@ impl Beside<'_> {
         let Self { target, need, edge, .. } = self;
         if let Target::Named(gateway) = target {
             let options = gateway.options(need, edge).await?;
-            drop(Client::connect(&options).await.map_err(|error| gateway.explain(&error))?);
-            return Ok(Found::Remote(Box::new(options)));
+            let client = Client::connect(&options).await;
+            let is_foreign = client.map_err(|error| gateway.explain(&error))?.is_foreign();
+            return Ok(Found::Remote(Box::new(RemoteGateway { options, is_foreign })));
         }
         if let Some(options) = usable_options(paths, need, edge, output).await {
-            return Ok(Found::Remote(Box::new(options)));
+            return Ok(Found::Remote(Box::new(RemoteGateway { options, is_foreign: false })));
         }
         edge.check_not_own_server(paths)?;
         let setup = setup(config, need, paths, edge, output)?;
@@ -227,14 +236,19 @@ impl Connect for Connector {
 }
 
 /// The options of another connection to the same gateway.
-fn for_need(found: &client::Options, need: &Need) -> client::Options {
-    let wanted = super::options(String::new(), None, need);
+fn for_need(found: &RemoteGateway, need: &Need) -> client::Options {
+    let mut wanted = super::options(String::new(), None, need);
+    let admin = Scope::Admin.name().unwrap_or_default();
+    // There, only an administrator can send a message that is not read as a command.
+    if found.is_foreign && !wanted.scopes.iter().any(|scope| scope == admin) {
+        wanted.scopes.push(admin.to_owned());
+    }
     client::Options {
         client: wanted.client,
         scopes: wanted.scopes,
         caps: wanted.caps,
         request_timeout: wanted.request_timeout,
-        ..found.clone()
+        ..found.options.clone()
     }
 }
 

@@ -33,7 +33,7 @@ pub(crate) fn doctor(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> C
         findings.retain(|finding| finding.about != "Servers");
         findings.extend(servers(config, &paths, edge, output)?);
     }
-    Ok(show(&findings, gateway_state.to_json(), &paths, output))
+    Ok(show(&findings, &gateway_state.to_json(), &paths, output))
 }
 
 /// Returns the errors and warnings about the configuration.

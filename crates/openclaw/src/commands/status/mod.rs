@@ -43,14 +43,14 @@ pub(crate) fn status(
             remote.finding(),
             Finding::new("State", files::sizes(&paths.state)),
         ];
-        return Ok(show(&findings, remote.to_json(), &paths, output));
+        return Ok(show(&findings, &remote.to_json(), &paths, output));
     }
     let (gateway_state, findings) = block_on(async {
         let gateway_state = gateway_state(&paths.state, edge).await;
         let findings = Box::pin(look(&paths, &loaded, &gateway_state, edge)).await;
         Ok((gateway_state, findings))
     })?;
-    Ok(show(&findings, gateway_state.to_json(), &paths, output))
+    Ok(show(&findings, &gateway_state.to_json(), &paths, output))
 }
 
 /// Runs all checks that start no server.
@@ -160,7 +160,7 @@ async fn models(
     Finding::new("Models", checks)
 }
 
-fn show(findings: &[Finding], gateway: Value, paths: &Paths, output: &mut Output) -> Exit {
+fn show(findings: &[Finding], gateway: &Value, paths: &Paths, output: &mut Output) -> Exit {
     let problems: Vec<Value> = findings.iter().flat_map(Finding::problems).collect();
     let exit = if problems.is_empty() { Exit::Ok } else { Exit::Failed };
     if output.json {

@@ -101,11 +101,14 @@ fn free_port() -> u16 {
 fn answer(request: &Value) -> Vec<Piece> {
     let none = Vec::new();
     let messages = request["messages"].as_array().unwrap_or(&none);
-    if let Some(last) = messages.last().filter(|last| last["role"] == "tool") {
-        return vec![Piece::text("It returned: "), Piece::text(last["content"].to_string())];
-    }
+    // The gateway adds messages of its own after those of the user and of tools.
     let after = messages.iter().rposition(|it| it["role"] == "assistant").map_or(0, |at| at + 1);
-    let asked = json!(messages[after..]).to_string();
+    let of_role =
+        |role: &'static str| messages[after..].iter().filter(move |it| it["role"] == role);
+    if let Some(result) = of_role("tool").next_back() {
+        return vec![Piece::text("It returned: "), Piece::text(result["content"].to_string())];
+    }
+    let asked = json!(of_role("user").collect::<Vec<_>>()).to_string();
     let tools = request["tools"].as_array().unwrap_or(&none).iter();
     let mut names = tools.filter_map(|tool| tool["function"]["name"].as_str());
     match names.find(|name| asked.contains(&format!("use {name}"))) {
