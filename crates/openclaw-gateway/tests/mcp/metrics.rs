@@ -187,11 +187,10 @@ async fn a_server_with_very_many_tools_has_few_series_which_go_with_it() {
     let series = |text: &str| text.lines().filter(|line| !line.starts_with('#')).count();
     let before = series(&exposition(&served).await);
     let listed = ask(&me, "mcp.tools", json!({ "server": "many" })).await;
-    let names = listed["tools"].as_array().unwrap().iter();
-    let names: Vec<&str> = names.filter_map(|tool| tool["rawName"].as_str()).collect();
-    assert!(names.len() > 10_000, "{}", names.len());
-    for name in names.iter().take(3 * TOOLS) {
-        let call = json!({ "server": "many", "tool": name, "args": {} });
+    let listed = listed["tools"].as_array().unwrap().len();
+    assert!(listed > 10_000, "{listed}");
+    for number in 0..TOOLS {
+        let call = json!({ "server": "many", "tool": format!("tool_{number}"), "args": {} });
         let _ = request(&me, "mcp.call", call).await;
     }
     let text = exposition(&served).await;
