@@ -4,7 +4,7 @@
 
 use serde_json::value::RawValue;
 
-use super::{Frame, FrameError, MAX_ID, event, request, response};
+use super::{Frame, FrameError, MAX_ID, SpanContext, event, request, response};
 use crate::{ErrorCode, ErrorShape};
 
 #[test]
@@ -79,7 +79,7 @@ fn deeply_nested_params_are_neither_followed_nor_fatal() {
 #[test]
 fn what_is_written_is_read_again() {
     let raw = RawValue::from_string(r#"{"a":[1]}"#.to_owned()).unwrap();
-    let text = request("7", "chat.send", Some(&raw)).unwrap();
+    let text = request("7", "chat.send", Some(&raw), None).unwrap();
     let Frame::Request { params, .. } = Frame::parse(&text).unwrap() else { panic!() };
     assert_eq!(params.unwrap().get(), raw.get());
     let error = ErrorShape::new(ErrorCode::from("SOMETHING_NEW".to_owned()), "no");

@@ -10,9 +10,7 @@ use crate::credential::safe_address;
 use crate::decode::{Field, Spanned};
 use crate::gateway::{Bind, GatewayConfig, MetricsConfig, RemoteGateway};
 use crate::model::{Origin, Setting, ToolPolicy};
-use crate::raw::{
-    RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway, Words,
-};
+use crate::raw::{RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway, Words};
 use crate::server::SafeUrl;
 use crate::text::Text;
 

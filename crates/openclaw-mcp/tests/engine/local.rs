@@ -30,6 +30,7 @@ pub(crate) fn plan(script: &Script) -> Plan {
         offer: ProtocolVersion::LATEST_WITH_INITIALIZE,
         timeout,
         log: ServerLog::none(),
+        traffic: openclaw_mcp::wire::Traffic::default(),
     }
 }
 

@@ -58,6 +58,7 @@ pub(crate) async fn connect((program, args): (String, Vec<String>)) -> Connectio
         offer: ProtocolVersion::LATEST_WITH_INITIALIZE,
         timeout: Duration::from_secs(120),
         log: ServerLog::none(),
+        traffic: openclaw_mcp::wire::Traffic::default(),
     };
     local::open(plan, &Guard::none()).await.unwrap()
 }
