@@ -8,7 +8,7 @@ use openclaw_protocol::chat::{
     AbortParams, AbortResult, Attachment, SendParams, SendResult, SendStatus,
 };
 use openclaw_protocol::sessions::{DescribeParams, DescribeResult, RunStatus};
-use openclaw_protocol::{Event, EventReceiver, Received, RequestError, Surface, ask, ask_in, rpc};
+use openclaw_protocol::{Event, EventReceiver, Received, RequestError, Surface, ask_in, rpc};
 use openclaw_trace::Span;
 use tokio::time::sleep;
 
@@ -27,7 +27,7 @@ const MAX_HEARD: usize = 16 * 1024 * 1024;
 const MAX_CALLS: usize = 10_000;
 
 /// A message to send.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub(crate) struct OutgoingMessage {
     pub(crate) session: String,
     pub(crate) agent: Option<String>,
