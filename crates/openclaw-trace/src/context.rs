@@ -185,7 +185,7 @@ impl fmt::Display for Traceparent {
 
 /// Whether a value is a list of `key=value` in printable ASCII, within its bounds.
 fn is_list(value: &str, max_len: usize, max_members: usize) -> bool {
-    let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\t') && byte != b'\t');
+    let is_plain = value.bytes().all(|byte| matches!(byte, b' '..=b'~'));
     (1..=max_len).contains(&value.len())
         && is_plain
         && value.split(',').count() <= max_members

@@ -43,12 +43,6 @@ impl Sampler {
     }
 
     /// Programs with the same ratio record the same traces.
-    #[allow(
-        clippy::cast_precision_loss,
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "a bound between 0 and 2^63, as in the specification"
-    )]
     fn is_within(&self, trace: TraceId) -> bool {
         const ALL: u64 = 1 << 63;
         self.ratio >= 1.0 || trace.low_bits() < (self.ratio * ALL as f64) as u64

@@ -107,7 +107,7 @@ impl Handler {
     }
 
     fn meta(context: &RequestContext<RoleServer>) -> Option<RequestMeta> {
-        RequestMeta::parse(&*to_raw_value(&context.meta).ok()?)
+        RequestMeta::parse(&to_raw_value(&context.meta).ok()?)
     }
 
     /// The client's span: that of the message, or else that of its HTTP request.

@@ -43,6 +43,8 @@ struct Shared {
 #[derive(Debug, Default)]
 struct State {
     queue: Vec<SpanRecord>,
+    /// Spans of the batch that is being sent.
+    sending: usize,
     /// Spans that no collector has got.
     dropped: u64,
     thread: ThreadState,
@@ -87,7 +89,7 @@ impl Exporter {
         let is_running = |state: &mut State| state.thread == ThreadState::Running;
         let waited = shared.done.wait_timeout_while(state, patience, is_running);
         let state = waited.unwrap_or_else(PoisonError::into_inner).0;
-        let lost = state.dropped + state.queue.len() as u64;
+        let lost = state.dropped + (state.queue.len() + state.sending) as u64;
         if lost > 0 {
             tracing::warn!(spans = lost, "spans were not sent to the collector");
         }
@@ -155,7 +157,8 @@ impl Shared {
         if state.is_closed && state.queue.is_empty() {
             return None;
         }
-        let end = state.queue.len().min(size);
+        state.sending = state.queue.len().min(size);
+        let end = state.sending;
         Some(state.queue.drain(..end).collect())
     }
 
@@ -185,14 +188,15 @@ impl Shared {
                 continue;
             }
             let body = otlp::request(&batch, &self.settings.resource, &self.redactor);
-            match self.send(&mut collector, &body) {
+            let sent = self.send(&mut collector, &body);
+            self.sent(&sent);
+            match sent {
                 Ok(()) if is_failing => {
                     is_failing = false;
                     tracing::info!(collector = %self.settings.place(), "spans are sent again");
                 }
                 Ok(()) => {}
                 Err(error) => {
-                    self.lock().dropped += batch.len() as u64;
                     // Once per outage: a collector may be down for days.
                     if !std::mem::replace(&mut is_failing, true) {
                         let collector = self.settings.place();
@@ -200,6 +204,15 @@ impl Shared {
                     }
                 }
             }
+        }
+    }
+
+    /// Counts the spans of a batch that was sent, or was not.
+    fn sent(&self, sent: &Result<(), SendError>) {
+        let mut state = self.lock();
+        let spans = std::mem::take(&mut state.sending);
+        if sent.is_err() {
+            state.dropped += spans as u64;
         }
     }
 

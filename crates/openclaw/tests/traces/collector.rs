@@ -1,6 +1,6 @@
 //! A collector, and the spans that it has received.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use openclaw_testkit::{Peers, RunningPeer};
@@ -13,6 +13,8 @@ const LONG: Duration = Duration::from_secs(120);
 pub(crate) struct Collector {
     peer: RunningPeer,
     file: PathBuf,
+    /// Its own: its command line must not mention the folder of the program under test.
+    _folder: tempfile::TempDir,
 }
 
 /// A span as the collector has decoded it.
@@ -28,9 +30,10 @@ pub(crate) struct Span {
 }
 
 impl Collector {
-    pub(crate) fn start(folder: &Path) -> Self {
-        let file = folder.join("spans.jsonl");
-        Self { peer: Peers::find().otlp_collector(&file), file }
+    pub(crate) fn start() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("spans.jsonl");
+        Self { peer: Peers::find().otlp_collector(&file), file, _folder: folder }
     }
 
     /// The variables of a program that sends its spans here.

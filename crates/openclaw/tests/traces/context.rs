@@ -58,7 +58,7 @@ fn an_invalid_context_is_not_passed_on() {
 #[test]
 fn the_context_of_a_client_is_continued() {
     let place = Place::new();
-    let collector = Collector::start(place.folder.path());
+    let collector = Collector::start();
     let parent = format!("00-{TRACE}-{PARENT}-01");
     let meta = received(&place, &collector.variables(), &parent);
     let spans = collector.spans(1);
@@ -71,7 +71,7 @@ fn the_context_of_a_client_is_continued() {
 #[test]
 fn a_client_that_does_not_sample_is_followed() {
     let place = Place::new();
-    let collector = Collector::start(place.folder.path());
+    let collector = Collector::start();
     let meta = received(&place, &collector.variables(), &format!("00-{TRACE}-{PARENT}-00"));
     let sent = meta["traceparent"].as_str().unwrap();
     assert!(sent.starts_with(&format!("00-{TRACE}-")) && sent.ends_with("-00"), "{sent}");

@@ -15,7 +15,7 @@ pub(crate) fn demo() -> Place {
 #[test]
 fn the_log_lines_of_a_call_name_its_span() {
     let place = demo();
-    let collector = Collector::start(place.folder.path());
+    let collector = Collector::start();
     let mut command = place.command(&["--log-level", "debug", "--log-format", "json", "agent"]);
     command.args(["--message", "add 2 and 3"]).envs(collector.variables());
     let output = command.output().unwrap();

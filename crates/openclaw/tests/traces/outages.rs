@@ -8,7 +8,8 @@ use crate::logs::demo;
 /// Runs a turn with a tool call, and returns what it prints and logs.
 fn turn(endpoint: &str, more: &[(&str, &str)]) -> (String, String) {
     let place = demo();
-    let mut command = place.command(&["agent", "--message", "add 2 and 3"]);
+    let mut command = place.command(&["--log-level", "warn", "agent"]);
+    command.args(["--message", "add 2 and 3"]);
     command.env("OTEL_EXPORTER_OTLP_ENDPOINT", endpoint).envs(more.iter().copied());
     let output = command.output().unwrap();
     let [stdout, stderr] =

@@ -52,7 +52,7 @@ impl Traced {
             "agents": { "defaults": { "model": { "primary": "local/big" } } },
         });
         std::fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
-        let collector = Collector::start(place.folder.path());
+        let collector = Collector::start();
         Self { place, _model: model, collector, recording }
     }
 
