@@ -3,13 +3,12 @@ import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 
 /** How long anything may take: the clients need many seconds to start on a busy machine. */
-const PATIENCE_MS = Number(process.env.COMPAT_PATIENCE_MS ?? 180_000);
+const PATIENCE_MS = 180_000;
 
 const running = new Set();
 
 /** Removes escape sequences of terminals. */
 export function plain(text) {
-  // eslint-disable-next-line no-control-regex
   return text.replace(/\u001b\][^\u0007\u001b]*(\u0007|\u001b\\)|\u001b[\[?=>][0-9;?=>]*[a-zA-Z]?|\u001b[()][A-Z0-9]|\r/g, "");
 }
 
