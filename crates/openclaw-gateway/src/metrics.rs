@@ -72,7 +72,8 @@ impl Gateway {
 }
 
 fn numbers(read: &CallSample) -> CallNumbers {
-    let milliseconds = |duration: Duration| duration.as_secs_f64() * 1_000.0;
+    // To the microsecond.
+    let milliseconds = |duration: Duration| (duration.as_secs_f64() * 1e6).round() / 1e3;
     let micros = |duration: Duration| u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
     CallNumbers {
         calls: read.calls,

@@ -41,10 +41,13 @@ pub(crate) struct Registry {
     pub(crate) events_lost: Counter,
 }
 
+/// The series of a server's tools, by name.
+type ToolTable = BTreeMap<Box<str>, Arc<CallSeries>>;
+
 /// The series of tools by source, server and tool.
 #[derive(Debug, Default)]
 struct CallTable {
-    sources: BTreeMap<&'static str, BTreeMap<Box<str>, BTreeMap<Box<str>, Arc<CallSeries>>>>,
+    sources: BTreeMap<&'static str, BTreeMap<Box<str>, ToolTable>>,
 }
 
 impl CallTable {

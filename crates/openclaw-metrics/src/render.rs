@@ -9,6 +9,7 @@ use crate::families as all;
 use crate::labels::Label as _;
 use crate::models::NANO_USD;
 use crate::registry::{Metrics, Registry};
+use crate::server::ServerSeries;
 use crate::text::{Format, Writer};
 
 /// Numbers that the gateway reads when it is scraped.
@@ -104,6 +105,9 @@ fn approvals(text: &mut Writer, registry: &Registry, gauges: &Gauges) {
     text.sample(&all::APPROVALS_PENDING, &[], gauges.approvals_pending);
 }
 
+/// Selects a counter of a server.
+type OfServer = fn(&ServerSeries) -> &Counter;
+
 fn servers(text: &mut Writer, registry: &Registry) {
     let servers = registry.all_servers();
     text.family(&all::SERVER_STATE);
@@ -112,7 +116,7 @@ fn servers(text: &mut Writer, registry: &Registry) {
             text.sample(&all::SERVER_STATE, &[&server.name, state.name()], count.get());
         }
     }
-    let counters: [(_, fn(&crate::ServerSeries) -> &Counter); 4] = [
+    let counters: [(_, OfServer); 4] = [
         (&all::SERVER_RESTARTS, |server| &server.restarts),
         (&all::SERVER_RECEIVED, |server| &server.received),
         (&all::SERVER_SENT, |server| &server.sent),

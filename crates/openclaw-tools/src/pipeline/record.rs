@@ -14,7 +14,7 @@ use crate::audit::{Audit, AuditOutcome, CallRecord};
 use crate::outcome::{Details, ToolOutcome};
 use crate::source::{Origin, Tool};
 
-/// The source and the name of a tool that was not found, in metrics.
+/// The source and the name of a tool, in metrics, if a call was refused before it was found.
 const UNKNOWN: &str = "unknown";
 
 /// Records a call: if dropped before the end, the call was cancelled.

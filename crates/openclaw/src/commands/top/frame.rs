@@ -21,7 +21,7 @@ pub(super) fn lines(window: &Window, width: usize, height: Option<usize>) -> Vec
     // Servers and tools share the room; what one does not need, the other gets.
     let for_servers = servers.len().min((room / 2).max(room.saturating_sub(tools.len())));
     let for_tools = room.saturating_sub(for_servers);
-    let mut lines = vec![cut(&title(window), width)];
+    let mut lines = vec![cut(&title(window, height.is_some()), width)];
     lines.push(heading("SERVER", "STATE", "RESTARTS", width));
     lines.extend(chosen(servers, for_servers).iter().map(|row| line(row, width, true)));
     lines.push(String::new());
@@ -30,7 +30,8 @@ pub(super) fn lines(window: &Window, width: usize, height: Option<usize>) -> Vec
     lines
 }
 
-fn title(window: &Window) -> String {
+/// The line about the gateway itself; on a whole terminal, with the key that quits.
+fn title(window: &Window, is_live: bool) -> String {
     let now = window.newest();
     let count = |number: u64, thing| plural(usize::try_from(number).unwrap_or(usize::MAX), thing);
     let reach = match window.reach() {
@@ -49,7 +50,9 @@ fn title(window: &Window) -> String {
         parts.push(format!("{} to approve", now.approvals_pending));
     }
     parts.push(format!("rates: {reach}"));
-    parts.push("q quits".to_owned());
+    if is_live {
+        parts.push("q quits".to_owned());
+    }
     format!("{STRONG}gateway{STRONG:#}  {}", parts.join(", "))
 }
 
