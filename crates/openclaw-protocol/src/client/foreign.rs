@@ -222,8 +222,8 @@ async fn respond(client: &Client, params: RespondParams) -> Result<RespondResult
 mod tests {
     use super::*;
 
-    fn raw(value: Value) -> Box<RawValue> {
-        to_raw_value(&value).unwrap()
+    fn raw(value: &Value) -> Box<RawValue> {
+        to_raw_value(value).unwrap()
     }
 
     fn read(raw: &RawValue) -> Value {
@@ -234,16 +234,16 @@ mod tests {
     fn the_result_of_a_tool_has_its_text() {
         let payload = json!({ "runId": "r", "stream": "tool", "data": { "phase": "result",
             "toolCallId": "c", "result": { "content": [{ "type": "text", "text": "5" }] } } });
-        let (name, payload) = event("agent".to_owned(), raw(payload));
+        let (name, payload) = event("agent".to_owned(), raw(&payload));
         assert_eq!((name.as_str(), &read(&payload)["data"]["text"]), ("agent", &json!("5")));
     }
 
     #[test]
     fn stored_messages_have_lists_of_parts() {
-        let user = message(raw(json!({ "role": "user", "content": "hi" })));
+        let user = message(raw(&json!({ "role": "user", "content": "hi" })));
         assert_eq!(read(&user)["content"][0]["text"], "hi");
         let result =
-            message(raw(json!({ "role": "toolResult", "toolCallId": "c", "isError": true,
+            message(raw(&json!({ "role": "toolResult", "toolCallId": "c", "isError": true,
             "content": [{ "type": "text", "text": "no" }], "__openclaw": { "runId": "r" } })));
         let result = read(&result);
         assert_eq!(result["runId"], "r");
@@ -251,25 +251,25 @@ mod tests {
         assert_eq!((&part["toolCallId"], &part["isError"]), (&json!("c"), &json!(true)));
         assert_eq!(part["content"][0]["text"], "no");
         let ours = json!({ "role": "assistant", "content": [{ "type": "text", "text": "x" }] });
-        assert_eq!(read(&message(raw(ours.clone()))), ours);
+        assert_eq!(read(&message(raw(&ours))), ours);
     }
 
     #[test]
     fn approvals_are_those_of_our_gateway() {
         let payload = json!({ "id": "7", "createdAtMs": 1, "expiresAtMs": 2, "request": {
             "command": "rm x", "sessionKey": "agent:main:a", "later": true } });
-        let (name, payload) = event("exec.approval.requested".to_owned(), raw(payload));
+        let (name, payload) = event("exec.approval.requested".to_owned(), raw(&payload));
         assert_eq!(name, names::APPROVAL_REQUESTED);
         let approval: Approval = serde_json::from_str(payload.get()).unwrap();
         assert_eq!((approval.id.as_str(), approval.tool.as_str()), ("exec:7", "exec"));
         assert_eq!(approval.session_key.as_deref(), Some("agent:main:a"));
         let payload = json!({ "id": "7", "decision": "deny", "ts": 3 });
-        let (name, payload) = event("exec.approval.resolved".to_owned(), raw(payload));
+        let (name, payload) = event("exec.approval.resolved".to_owned(), raw(&payload));
         assert_eq!(
             (name.as_str(), &read(&payload)["id"]),
             (names::APPROVAL_RESOLVED, &json!("exec:7"))
         );
         let other = json!({ "id": "7" });
-        assert_eq!(event("x.approval.requested".to_owned(), raw(other)).0, "x.approval.requested");
+        assert_eq!(event("x.approval.requested".to_owned(), raw(&other)).0, "x.approval.requested");
     }
 }

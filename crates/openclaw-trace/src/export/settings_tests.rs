@@ -13,7 +13,7 @@ fn read(variables: &[(&str, &str)]) -> (Result<Settings, Off>, Vec<String>) {
 
 fn settings(variables: &[(&str, &str)]) -> Settings {
     let (settings, problems) = read(variables);
-    assert_eq!(problems, [String::new(); 0]);
+    assert!(problems.is_empty(), "{problems:?}");
     settings.unwrap()
 }
 
