@@ -7,6 +7,7 @@ use agent_client_protocol::v1::schema::{
     ConfigOptionUpdate, CurrentModeUpdate, SessionConfigOption, SessionConfigOptionCategory,
     SessionConfigSelectOption, SessionMode, SessionModeState, SessionUpdate,
 };
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::models::{ListParams, ModelChoice};
 use openclaw_protocol::sessions::{PatchParams, PermissionMode, Row};
 use openclaw_protocol::{ask, rpc};
@@ -20,6 +21,8 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// The ids of the options.
 const MODE: &str = "mode";
 const MODEL: &str = "model";
+/// Maximum characters of a model in an error.
+const MAX_SHOWN: usize = 100;
 
 /// How strict a session is about tool calls: only modes that allow no more than the configuration.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -177,6 +180,14 @@ impl Session {
     }
 
     async fn set_model(&self, id: &str) -> Result<(), Error> {
+        // The gateway accepts more models than it lists; the client could not show them.
+        let known = self.lock().options.models.clone();
+        if !known.iter().any(|model| model.id == id) {
+            let id = clean_line(Untrusted::new(id), MAX_SHOWN);
+            let known: Vec<_> = known.into_iter().map(|model| model.id).collect();
+            let known = known.join(", ");
+            return Err(invalid_params(format!("unknown model `{id}`; configured: {known}")));
+        }
         let model = Some(id.to_owned());
         self.patch(PatchParams { model: Some(model.clone()), ..PatchParams::default() }).await?;
         self.lock().options.model = model;

@@ -25,10 +25,11 @@ pub(crate) fn ask(question: &str) -> io::Result<Option<SecretString>> {
         let mut stderr = io::stderr().lock();
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     };
-    say(question);
     let line = {
+        // Before the question: whoever answers at once must not see the answer.
         enable_raw_mode()?;
         let _raw = RawMode;
+        say(question);
         line()
     };
     say("\n");

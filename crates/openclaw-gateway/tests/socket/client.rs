@@ -48,7 +48,7 @@ async fn each_way_to_be_refused_has_an_error_of_its_own() {
     strange.role = "stranger".to_owned();
     let error = Client::connect(&strange).await.unwrap_err();
     assert!(matches!(&error, ConnectError::Refused(shape) if shape.message == "no strangers"));
-    for url in ["http://localhost", "wss://localhost", "localhost", "ws://"] {
+    for url in ["http://localhost", "ftp://localhost", "localhost", "ws://"] {
         let error = Client::connect(&Options::new(url, None, "1")).await.unwrap_err();
         assert!(matches!(error, ConnectError::Address(_)), "{url}: {error}");
     }
