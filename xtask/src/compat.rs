@@ -10,6 +10,9 @@ use std::time::Instant;
 use crate::peers;
 use crate::shell::{Failure, Run as _, cargo, root};
 
+/// The tests of our front ends.
+const TESTS: [&str; 4] = ["--workspace", "--all-features", "--test", "foreign"];
+
 /// Installs the package, builds our program, and runs everything, or the scenarios with these names.
 pub(crate) fn run(names: &[&str]) -> Result<(), Failure> {
     if !cfg!(target_os = "linux") {
@@ -18,7 +21,8 @@ pub(crate) fn run(names: &[&str]) -> Result<(), Failure> {
     }
     let started = Instant::now();
     let folder = peers::install_compat()?;
-    cargo("build").args(["--workspace", "--all-features", "--bin", "openclaw"]).run()?;
+    // With the tests, which build the program with the same features.
+    cargo("test").args(TESTS).arg("--no-run").run()?;
     let installed = started.elapsed().as_secs();
     let outcome = scenarios(&folder, names).and_then(|()| match names {
         [] => our_front_ends(&folder),
@@ -46,7 +50,8 @@ fn scenarios(folder: &Path, names: &[&str]) -> Result<(), Failure> {
 /// Runs our front ends on a Node gateway.
 fn our_front_ends(folder: &Path) -> Result<(), Failure> {
     cargo("test")
-        .args(["--workspace", "--all-features", "--test", "foreign", "--", "node_gateway::"])
+        .args(TESTS)
+        .args(["--", "node_gateway::"])
         .env("OPENCLAW_NODE_PACKAGE", folder.join("node_modules/openclaw"))
         .run()
 }
