@@ -27,6 +27,11 @@ const NO_CHANNELS: &str = r#"{"ts":0,"channelOrder":[],"channelLabels":{},"chann
 pub(crate) const ABSENT: &[Absent] = &[
     none("approval.history", Scope::Approvals, r#"{"items":[]}"#),
     none("artifacts.list", Scope::Read, r#"{"artifacts":[]}"#),
+    none(
+        "channels.pairing.list",
+        Scope::Read,
+        r#"{"accounts":[],"requests":[],"commandOwnerConfigured":false,"limits":{"pendingPerAccount":0,"ttlMs":0}}"#,
+    ),
     none("channels.status", Scope::Read, NO_CHANNELS),
     none("cron.list", Scope::Read, r#"{"jobs":[],"total":0,"hasMore":false}"#),
     none(
@@ -52,6 +57,7 @@ pub(crate) const ABSENT: &[Absent] = &[
     none("sessions.groups.list", Scope::Read, r#"{"groups":[],"sectionOrder":[]}"#),
     none("sessions.observer.visibility", Scope::Read, r#"{"ok":true}"#),
     none("sessions.usage", Scope::Read, NO_USAGE),
+    none("skills.search", Scope::Read, r#"{"results":[]}"#),
     none("skills.status", Scope::Read, r#"{"workspaceDir":"","managedSkillsDir":"","skills":[]}"#),
     none("talk.catalog", Scope::Read, NO_SPEECH),
     none("talk.config", Scope::Read, r#"{"config":{}}"#),

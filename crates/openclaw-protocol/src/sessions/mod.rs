@@ -93,6 +93,9 @@ pub enum SortBy {
     UpdatedAt,
     /// Last user interaction first.
     LastInteractionAt,
+    /// An order of a newer client.
+    #[serde(other)]
+    Unknown,
 }
 
 /// Result of `sessions.list`.
