@@ -10,7 +10,6 @@ mod error;
 mod exit;
 mod fold;
 mod glyphs;
-#[cfg(feature = "keychain")]
 mod hidden;
 mod log_writer;
 mod logging;
