@@ -20,6 +20,7 @@ pub(super) enum KeyPlace {
     /// The provider needs no key.
     None,
     /// In the keychain, with this reference.
+    #[cfg_attr(not(feature = "keychain"), expect(dead_code, reason = "no keychain to keep it in"))]
     Keychain(String),
     /// In a file, with this reference.
     File(String),
