@@ -26,7 +26,7 @@ pub(crate) fn ask(question: &str) -> io::Result<Option<SecretString>> {
         let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
     };
     let line = {
-        // Before the question: whoever answers at once must not see the answer.
+        // Before the question: an answer typed at once must not be shown.
         enable_raw_mode()?;
         let _raw = RawMode;
         say(question);

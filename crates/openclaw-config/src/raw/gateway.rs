@@ -45,7 +45,7 @@ section! {
         /// is none.
         token: CredentialText = "token" => schema::gateway_token,
         /// The SHA-256 fingerprint of its certificate. Only this certificate is accepted then,
-        /// whoever has issued it.
+        /// whatever its issuer.
         tls_fingerprint: Text = "tlsFingerprint" => schema::fingerprint,
         /// Whether `ws://` may leave this machine, which exposes the token and all messages (false).
         allow_plaintext: bool = "allowPlaintext",

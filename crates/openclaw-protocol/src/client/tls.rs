@@ -100,7 +100,7 @@ async fn config(pin: Option<Fingerprint>) -> Result<ClientConfig, Error> {
     Ok(builder.with_no_client_auth())
 }
 
-/// Accepts one certificate only, whoever has issued it and for whatever name.
+/// Accepts one certificate only, whatever its issuer and its name.
 #[derive(Debug)]
 struct Pinned {
     pin: Fingerprint,
