@@ -82,6 +82,7 @@ impl Traced {
         assert!(spans.iter().all(|span| span.trace == root.trace), "{spans:#?}");
         let turn = only(&spans, "invoke_agent main");
         assert_eq!(turn.parent, root.id);
+        assert_eq!(turn.attribute("gen_ai.agent.name"), Some(&json!("main")));
         let requests = named(&spans, "chat big");
         assert_eq!(requests.len(), 2);
         for request in requests {
@@ -163,14 +164,24 @@ fn the_tree_crosses_the_socket_of_a_gateway() {
 #[test]
 fn contents_are_sent_only_if_switched_on_and_secrets_never() {
     let traced = Traced::new();
-    traced.prompt(&[], &[("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")]);
+    traced.prompt(
+        &[],
+        &[
+            ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true"),
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+        ],
+    );
     let spans = traced.collector.spans(6);
     let turn = only(&spans, "invoke_agent main");
-    assert_eq!(turn.attribute("gen_ai.input.messages"), Some(&json!("do it")));
+    let message = turn.attribute("gen_ai.input.messages").unwrap().as_str().unwrap();
+    let message: Value = serde_json::from_str(message).unwrap();
+    let text = json!({ "type": "text", "content": "do it" });
+    assert_eq!(message, json!([{ "role": "user", "parts": [text] }]));
     let echo = only(&spans, "tools/call echo");
     let arguments = echo.attribute("gen_ai.tool.call.arguments").unwrap().as_str().unwrap();
     assert!(arguments.contains("\"text\"") && !arguments.contains("canary"), "{arguments}");
     assert!(echo.attribute("gen_ai.tool.call.result").is_some());
     let sent: Vec<_> = traced.collector.requests();
+    assert!(sent.iter().all(|it| it["headers"]["content-encoding"] == "gzip"), "{sent:?}");
     assert!(!sent.iter().any(|it| it["request"].to_string().contains("canary")), "{sent:?}");
 }
