@@ -19,6 +19,7 @@ impl Gateway {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started = now.saturating_sub(self.started.elapsed());
         let (sessions, waiting_turns) = self.runs.queue();
+        let (event_queue, event_lag) = self.callers.behind();
         let (audit_queue, audit_lost) = self.fleet.audit().backlog();
         Gauges {
             version: self.version.clone(),
@@ -30,7 +31,8 @@ impl Gateway {
             approvals_pending: self.questions.count(),
             audit_queue,
             audit_lost,
-            event_queue: self.callers.events_waiting(),
+            event_queue,
+            event_lag,
         }
     }
 

@@ -25,7 +25,7 @@ use openclaw_mcp_server::hub::Hub;
 use openclaw_mcp_server::hub::http::HubHttp;
 use openclaw_metrics::text::Format;
 use openclaw_protocol::connect::{ClientInfo, Snapshot};
-use openclaw_protocol::socket::SendLimits;
+use openclaw_protocol::socket::{Backlog, SendLimits};
 use openclaw_protocol::{ErrorShape, EventReceiver, Method};
 use openclaw_secrets::SecretString;
 use openclaw_trace::SpanContext;
@@ -88,6 +88,9 @@ pub trait Endpoint: Send + Sync + fmt::Debug {
 
     /// Called when the caller has lost events because it reads too slowly.
     fn lost_events(&self, _events: u64) {}
+
+    /// Called with what tells how far the caller is behind.
+    fn sends_through(&self, _backlog: Arc<Backlog>) {}
 
     /// Like [`request`](Self::request), as a part of the caller's span.
     fn request_in<'a>(
