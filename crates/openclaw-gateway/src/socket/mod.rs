@@ -60,6 +60,11 @@ pub trait CallerService: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Who may read `/metrics`; `None` if it is not served.
+    fn metrics_access(&self) -> Option<Arc<MetricsAccess>> {
+        None
+    }
+
     /// The exposition at `/metrics`; `None` if nothing is counted.
     fn metrics(&self, _: Format) -> Option<String> {
         None
@@ -165,8 +170,6 @@ pub struct Options {
     pub token_is_shared: bool,
     /// Access tokens with limited scopes.
     pub tokens: Option<TokenStore>,
-    /// Who may read `/metrics`; `None` if it is not served.
-    pub metrics: Option<MetricsAccess>,
     /// Limits of the socket.
     pub limits: Limits,
 }
@@ -176,6 +179,21 @@ pub struct Options {
 pub struct MetricsAccess {
     /// A token for nothing else.
     pub token: Option<SecretString>,
+}
+
+impl MetricsAccess {
+    /// Checks that the token cannot be guessed if other machines can connect.
+    ///
+    /// # Errors
+    /// If it is too short.
+    pub(crate) fn check(&self, bind: IpAddr) -> Result<(), ListenError> {
+        let length = self.token.as_ref().map(|token| token.expose().chars().count());
+        let is_short = length.is_some_and(|length| length < MIN_REMOTE_TOKEN);
+        match is_short && !bind.to_canonical().is_loopback() {
+            true => Err(ListenError::ShortMetricsToken(bind)),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Limits of the socket.
