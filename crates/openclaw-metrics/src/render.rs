@@ -61,10 +61,10 @@ fn calls(text: &mut Writer, registry: &Registry) {
     let calls = registry.all_calls();
     text.family(&all::CALLS);
     for series in &calls {
-        let CallSeries { source, server, tool, outcomes, .. } = &**series;
-        for (outcome, count) in outcomes.iter().filter(|(_, count)| count.get() > 0) {
+        let CallSeries { source, server, tool, .. } = &**series;
+        for (outcome, count) in series.outcomes().filter(|(_, count)| *count > 0) {
             let labels = [*source, &**server, &**tool, outcome.name()];
-            text.sample(&all::CALLS, &labels, count.get());
+            text.sample(&all::CALLS, &labels, count);
         }
     }
     text.family(&all::CALL_DURATION);
@@ -78,7 +78,7 @@ fn calls(text: &mut Writer, registry: &Registry) {
     }
     text.family(&all::CALLS_IN_FLIGHT);
     for (labels, tools) in &by_server {
-        let sum: i64 = tools.iter().map(|tool| tool.in_flight.get()).sum();
+        let sum: u64 = tools.iter().map(|tool| tool.in_flight()).sum();
         text.sample(&all::CALLS_IN_FLIGHT, labels, sum);
     }
     text.family(&all::CALLS_REFUSED);
@@ -206,6 +206,7 @@ mod tests {
         let metrics = Metrics::on(Redactor::new());
         let server = ServerInstance::new(metrics.server("x").unwrap(), ServerState::Ready);
         let echo = metrics.calls("mcp", "x", "ec\"ho").unwrap();
+        echo.entered();
         echo.executed(CallOutcome::Ok, Duration::from_millis(2), 1);
         echo.ended(CallOutcome::Denied, Some(crate::labels::Refusal::Policy));
         metrics.turns("main").unwrap().ended(TurnOutcome::Ok, Duration::from_secs(2));

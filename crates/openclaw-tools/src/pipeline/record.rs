@@ -114,6 +114,7 @@ impl<'a> Recorder<'a> {
             let Details { duration, findings, .. } = &*outcome.details;
             let findings = if findings.is_empty() { 0 } else { findings.iter().count() as u64 };
             series.executed(ended.into(), *duration, findings);
+            self.is_executing = false;
         }
         self.write(ended, &outcome, self.call.name);
         self.span.set_content("gen_ai.tool.call.result", || outcome.text());
