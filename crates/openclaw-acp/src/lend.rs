@@ -139,7 +139,7 @@ async fn run(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutcome {
         Err(_) => return Err("The arguments are not JSON.".to_owned()),
     };
     let (watcher, progress) = watch::channel(None);
-    let trace = call.traceparent.as_deref().and_then(SpanContext::parse);
+    let trace = call.trace();
     tokio::select! {
         outcome = execute(session, &call.command, &arguments, &watcher, trace.as_ref()) => outcome,
         never = report(session, call, progress) => match never {},

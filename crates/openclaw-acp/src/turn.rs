@@ -70,6 +70,7 @@ pub(crate) fn begin(
     span.set_text("gen_ai.conversation.id", &session.key);
     span.set("rpc.system.name", "jsonrpc");
     span.set("rpc.method", "session/prompt");
+    span.set("jsonrpc.protocol.version", "2.0");
     Ok(BegunTurn { session: Arc::clone(session), prompt, run, end, cancelled, span })
 }
 

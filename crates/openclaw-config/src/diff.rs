@@ -109,7 +109,7 @@ pub enum RestartCause {
     Bind,
     /// `gateway.auth.token`.
     Token,
-    /// `metrics`.
+    /// `metrics.enabled`, where it decides whether anything is counted.
     Metrics,
 }
 
@@ -120,7 +120,7 @@ impl RestartCause {
             Self::Port => "gateway.port",
             Self::Bind => "gateway.bind",
             Self::Token => "gateway.auth.token",
-            Self::Metrics => "metrics",
+            Self::Metrics => "metrics.enabled",
         }
     }
 }
@@ -209,7 +209,7 @@ impl Config {
             (gateway.port != newer.gateway.port, RestartCause::Port),
             (gateway.bind != newer.gateway.bind, RestartCause::Bind),
             (gateway.token != newer.gateway.token, RestartCause::Token),
-            (*metrics != newer.metrics, RestartCause::Metrics),
+            (metrics.counts() != newer.metrics.counts(), RestartCause::Metrics),
         ];
         Changes {
             agents: agents.collect(),

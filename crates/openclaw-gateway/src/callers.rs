@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::TryFutureExt as _;
@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use openclaw_protocol::chat::ChatEvent;
 use openclaw_protocol::connect::caps;
 use openclaw_protocol::sessions::ChangedEvent;
+use openclaw_protocol::socket::Backlog;
 use openclaw_protocol::{
     ErrorShape, Event, EventReceiver, EventSender, Request, RequestError, Response, Scope, Surface,
     names,
@@ -46,6 +47,8 @@ pub(crate) struct Connected {
     pub(crate) id: u64,
     pub(crate) who: Caller,
     events: EventSender,
+    /// What waits in its socket, if it has one.
+    backlog: OnceLock<Arc<Backlog>>,
     follows: Mutex<BTreeSet<String>>,
     follows_all: AtomicBool,
 }
@@ -143,6 +146,7 @@ impl Callers {
             id,
             who,
             events: EventSender::new(EVENTS),
+            backlog: OnceLock::new(),
             follows: Mutex::default(),
             follows_all: AtomicBool::new(false),
         });
@@ -182,9 +186,16 @@ impl Callers {
         self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of events that the slowest caller has not received yet.
-    pub(crate) fn events_waiting(&self) -> usize {
-        self.lock().values().map(|caller| caller.events.waiting()).max().unwrap_or(0)
+    /// Number of messages that the slowest caller has not received yet, and how long the oldest one
+    /// has waited, of all callers.
+    pub(crate) fn behind(&self) -> (usize, Duration) {
+        let callers = self.lock();
+        let of_each = callers.values().map(|caller| {
+            let backlog = caller.backlog.get();
+            let queued = backlog.map_or(0, |backlog| backlog.messages());
+            (caller.events.waiting() + queued, backlog.map_or(Duration::ZERO, |it| it.age()))
+        });
+        of_each.fold((0, Duration::ZERO), |most, one| (most.0.max(one.0), most.1.max(one.1)))
     }
 
     /// The connected callers.
@@ -334,6 +345,10 @@ impl Surface for CallerSurface {
     ) -> BoxFuture<'_, Result<Response, RequestError>> {
         let answer = methods::answer(self.asked(trace), request);
         Box::pin(answer.map_err(RequestError::Refused))
+    }
+
+    fn sends_through(&self, backlog: Arc<Backlog>) {
+        let _ = self.caller.backlog.set(backlog);
     }
 
     fn events(&self) -> EventReceiver {

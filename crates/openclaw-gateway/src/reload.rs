@@ -12,6 +12,7 @@ use openclaw_protocol::mcp::ReloadResult as ServersReloaded;
 
 use crate::agents::ActiveConfig;
 use crate::gateway::Gateway;
+use crate::metrics::ServedMetrics;
 
 impl Gateway {
     /// Reloads the configuration. Only what has changed is affected.
@@ -74,6 +75,10 @@ impl Gateway {
         if !lost.is_empty() {
             return (Err(lost), files);
         }
+        let served_metrics = match self.newer_metrics(&config, &wanted).await {
+            Ok(newer) => newer,
+            Err(issue) => return (Err(vec![issue]), files),
+        };
         for cause in wanted.needs_restart() {
             tracing::warn!("`{}` has changed; restart the gateway to apply it", cause.key());
         }
@@ -85,11 +90,31 @@ impl Gateway {
         // those the fleet made, which knows servers connected at run time.
         let changes = self.fleet.apply(&effective).changes;
         self.active.store(active);
+        if let Some((served, newer)) = &served_metrics {
+            served.replace(newer);
+        }
         self.fleet.learn();
         self.context.forget();
         let changed = changes.keys().join(", ");
         tracing::info!(changed, "configuration reloaded");
         (Ok(changes), files)
+    }
+
+    /// Reads the settings of metrics, if they have changed and the gateway listens.
+    async fn newer_metrics(
+        &self,
+        config: &Config,
+        wanted: &Changes,
+    ) -> Result<Option<(&ServedMetrics, ServedMetrics)>, Issue> {
+        let Some(served) = self.served_metrics.get().filter(|_| wanted.metrics) else {
+            return Ok(None);
+        };
+        let newer = served.newer(&config.metrics, self.resolver()).await;
+        let newer = newer.map_err(|error| {
+            tracing::warn!("configuration rejected: {error}");
+            Issue { path: "metrics.token".to_owned(), message: error.to_string() }
+        })?;
+        Ok(Some((served, newer)))
     }
 
     /// Applies every saved change of the configuration until the gateway stops.

@@ -133,10 +133,10 @@ fn span(gateway: &Gateway, wanted: &TurnRequest) -> Span {
         let agent = wanted.agent.config.id.as_str();
         span.rename(format!("{OPERATION} {agent}"), Kind::Internal);
         span.set("gen_ai.operation.name", OPERATION);
-        span.set_text("gen_ai.agent.id", agent);
+        span.set_text("gen_ai.agent.name", agent);
         span.set_text("gen_ai.conversation.id", wanted.key.as_str());
         span.set_text("openclaw.run.id", &wanted.run.id);
-        span.set_content("gen_ai.input.messages", || wanted.work.text());
+        span.set_message("gen_ai.input.messages", "user", &wanted.work.text(), Vec::new);
     }
     span
 }
@@ -147,7 +147,8 @@ fn describe(span: &Span, timed: Option<&Timed>) {
         Some(Timed { answer: Ok(Some(result)), is_late }) => {
             span.set("gen_ai.usage.input_tokens", result.usage.input_tokens);
             span.set("gen_ai.usage.output_tokens", result.usage.output_tokens);
-            span.set_text("gen_ai.response.model", &result.model);
+            let model = result.model.split_once('/').map_or(&*result.model, |(_, model)| model);
+            span.set_text("gen_ai.request.model", model);
             span.set("openclaw.turn.end", result.ended.name());
             if *is_late {
                 span.fail(TIMED_OUT, "");

@@ -82,6 +82,12 @@ impl SpanContext {
         self
     }
 
+    /// The ids alone, for a program that does not take the rest.
+    #[must_use]
+    pub fn ids(&self) -> Self {
+        Self { carried: None, ..*self }
+    }
+
     /// Reads the context that a function finds by the names of its parts, such as those of headers.
     pub fn find<'a>(value: impl Fn(&'static str) -> Option<&'a str>) -> Option<Self> {
         let context = Self::parse(value(TRACEPARENT)?)?;

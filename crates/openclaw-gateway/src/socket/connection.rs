@@ -33,6 +33,7 @@ const SILENT_TICKS: u32 = 2;
 pub(super) async fn serve(socket: Socket, admitted: Admitted, limits: &Limits, ending: &Ending) {
     let Admitted { surface, token } = admitted;
     let events = surface.events();
+    surface.sends_through(socket.backlog());
     // A response is queued while less than `pause` is waiting, so this much always fits.
     let most = limits.send.bytes - limits.send.pause.min(limits.send.bytes / 2);
     let answers = JoinSet::new();

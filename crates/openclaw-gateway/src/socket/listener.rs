@@ -132,18 +132,13 @@ pub struct Bound {
 /// Binds the address.
 ///
 /// # Errors
-/// Fails if the address cannot be bound, or is not loopback and there is no token, or a short one
-/// (also for metrics).
+/// Fails if the address cannot be bound, or is not loopback and there is no token, or a short one.
 pub async fn bind(options: Options) -> Result<Bound, ListenError> {
     if !options.bind.to_canonical().is_loopback() {
         match options.token.as_ref().map_or(0, |token| token.expose().chars().count()) {
             0 => return Err(ListenError::NeedsToken(options.bind)),
             1..MIN_REMOTE_TOKEN => return Err(ListenError::ShortToken(options.bind)),
             _ => {}
-        }
-        let scraper = options.metrics.as_ref().and_then(|metrics| metrics.token.as_ref());
-        if scraper.is_some_and(|token| token.expose().chars().count() < MIN_REMOTE_TOKEN) {
-            return Err(ListenError::ShortMetricsToken(options.bind));
         }
     }
     let wanted = SocketAddr::new(options.bind, options.port);

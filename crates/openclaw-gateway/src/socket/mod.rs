@@ -25,7 +25,7 @@ use openclaw_mcp_server::hub::Hub;
 use openclaw_mcp_server::hub::http::HubHttp;
 use openclaw_metrics::text::Format;
 use openclaw_protocol::connect::{ClientInfo, Snapshot};
-use openclaw_protocol::socket::SendLimits;
+use openclaw_protocol::socket::{Backlog, SendLimits};
 use openclaw_protocol::{ErrorShape, EventReceiver, Method};
 use openclaw_secrets::SecretString;
 use openclaw_trace::SpanContext;
@@ -60,6 +60,11 @@ pub trait CallerService: Send + Sync + fmt::Debug {
         None
     }
 
+    /// Who may read `/metrics`; `None` if it is not served.
+    fn metrics_access(&self) -> Option<Arc<MetricsAccess>> {
+        None
+    }
+
     /// The exposition at `/metrics`; `None` if nothing is counted.
     fn metrics(&self, _: Format) -> Option<String> {
         None
@@ -88,6 +93,9 @@ pub trait Endpoint: Send + Sync + fmt::Debug {
 
     /// Called when the caller has lost events because it reads too slowly.
     fn lost_events(&self, _events: u64) {}
+
+    /// Called with what tells how far the caller is behind.
+    fn sends_through(&self, _backlog: Arc<Backlog>) {}
 
     /// Like [`request`](Self::request), as a part of the caller's span.
     fn request_in<'a>(
@@ -162,8 +170,6 @@ pub struct Options {
     pub token_is_shared: bool,
     /// Access tokens with limited scopes.
     pub tokens: Option<TokenStore>,
-    /// Who may read `/metrics`; `None` if it is not served.
-    pub metrics: Option<MetricsAccess>,
     /// Limits of the socket.
     pub limits: Limits,
 }
@@ -173,6 +179,21 @@ pub struct Options {
 pub struct MetricsAccess {
     /// A token for nothing else.
     pub token: Option<SecretString>,
+}
+
+impl MetricsAccess {
+    /// Checks that the token cannot be guessed if other machines can connect.
+    ///
+    /// # Errors
+    /// If it is too short.
+    pub(crate) fn check(&self, bind: IpAddr) -> Result<(), ListenError> {
+        let length = self.token.as_ref().map(|token| token.expose().chars().count());
+        let is_short = length.is_some_and(|length| length < MIN_REMOTE_TOKEN);
+        match is_short && !bind.to_canonical().is_loopback() {
+            true => Err(ListenError::ShortMetricsToken(bind)),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Limits of the socket.

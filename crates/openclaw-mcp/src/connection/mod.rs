@@ -127,6 +127,8 @@ pub(crate) enum RemoteEnd {
     Remote {
         /// The transport.
         flavour: HttpTransport,
+        /// Host and port.
+        address: Option<(String, u16)>,
     },
 }
 
@@ -414,7 +416,17 @@ impl Connection {
     pub fn flavour(&self) -> Option<HttpTransport> {
         match &self.far_end {
             RemoteEnd::Process { .. } => None,
-            RemoteEnd::Remote { flavour } => Some(*flavour),
+            RemoteEnd::Remote { flavour, .. } => Some(*flavour),
+        }
+    }
+
+    /// Returns host and port of a remote server.
+    pub(crate) fn address(&self) -> Option<(&str, u16)> {
+        match &self.far_end {
+            RemoteEnd::Process { .. } => None,
+            RemoteEnd::Remote { address, .. } => {
+                address.as_ref().map(|(host, port)| (host.as_str(), *port))
+            }
         }
     }
 

@@ -234,6 +234,8 @@ impl ServerDial {
             None => None,
         };
         let known = self.known_era.zip(self.known_flavour);
+        let url = config.url.expose();
+        let address = url.host_str().map(str::to_owned).zip(url.port_or_known_default());
         let plan = RemotePlan {
             server: self.name.clone(),
             config,
@@ -249,7 +251,7 @@ impl ServerDial {
         };
         let opened = remote::open(plan, client.clone()).await?;
         let remote::Opened { lane, rmcp, known, tasks, .. } = opened;
-        let far_end = RemoteEnd::Remote { flavour: known.flavour };
+        let far_end = RemoteEnd::Remote { flavour: known.flavour, address };
         Ok(Connection::new(Opened { lane, rmcp, era: known.era, tasks }, client, far_end))
     }
 

@@ -345,6 +345,11 @@ impl Surface for Client {
             let params =
                 request.params().map_err(|error| RequestError::Params { method, error })?;
             drop(request);
+            // Other gateways refuse fields that the protocol does not have.
+            let trace = match self.is_foreign() {
+                true => trace.map(|it| it.ids()),
+                false => trace,
+            };
             let result = self.request_in(method.name(), Some(params), trace.as_ref()).await?;
             let response = Response::read(method, &result);
             let response = response.map_err(|error| RequestError::Answer { method, error })?;

@@ -229,6 +229,36 @@ fn an_id_that_is_in_use_is_refused() {
 }
 
 #[test]
+fn the_trace_in_the_headers_reaches_the_server_unless_the_message_names_one() {
+    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let record = tempfile::tempdir().unwrap();
+    let recording = Recording::at(record.path().join("record"));
+    let place = Place::with("one", &Script::new().record(recording.path()));
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let parent = |span: &str| format!("00-{TRACE}-{span}-01");
+    let (of_headers, of_message) = (parent("00f067aa0ba902b7"), parent("b7ad6b7169203331"));
+    let headers = [
+        ("Mcp-Session-Id", session.as_str()),
+        ("traceparent", of_headers.as_str()),
+        ("tracestate", "rojo=1"),
+        ("baggage", "a=b"),
+    ];
+    let mut with_own = echo("own");
+    with_own["_meta"] = json!({ "traceparent": of_message });
+    for (id, params) in [(2, echo("hello")), (3, with_own)] {
+        let called = send(&gateway, "POST", &headers, &request(id, "tools/call", params));
+        assert_eq!(called.status(), 200, "{}", called.head);
+    }
+    let calls = recording.of_method("tools/call");
+    let received: Vec<&Value> = calls.iter().map(|call| &call["params"]["_meta"]).collect();
+    assert_eq!(received[0]["traceparent"], *of_headers);
+    assert_eq!((&received[0]["tracestate"], &received[0]["baggage"]), (&json!("rojo=1"), &json!("a=b")));
+    assert_eq!(received[1]["traceparent"], *of_message);
+    assert_eq!(received[1].get("tracestate"), None);
+}
+
+#[test]
 fn a_client_that_disconnects_during_a_call_cancels_it() {
     let record = tempfile::tempdir().unwrap();
     let file = record.path().join("record");

@@ -18,4 +18,5 @@ mod editor;
 mod folder;
 mod logs;
 mod outages;
+mod outside;
 mod trees;
