@@ -41,8 +41,7 @@ const PDF_SECONDS: u64 = 20;
 fn main() -> std::process::ExitCode {
     // Checked first: a guard is started for every process with servers, and needs nothing else.
     if std::env::args_os().nth(1).is_some_and(|first| first == edge::GUARD_ARGUMENT) {
-        let before = std::env::args().nth(2).unwrap_or_default();
-        openclaw_mcp::process::guard::serve(&before, std::io::stdin().lock());
+        openclaw_mcp::process::guard::run();
         return Exit::Ok.into();
     }
     if std::env::args_os().nth(1).is_some_and(|first| first == edge::PDF_ARGUMENT) {

@@ -144,7 +144,7 @@ pub(crate) struct Opened {
 
 #[derive(Debug)]
 struct Meta {
-    object: Map<String, Value>,
+    object: Box<RawValue>,
     /// The members of `object` as text, without braces, which the fast lane puts into a call.
     members: String,
     /// Finds results that may request input. Created once: creation costs more than a search.
@@ -155,8 +155,9 @@ struct Meta {
 
 impl Meta {
     fn new(object: Map<String, Value>) -> Self {
-        let text = Value::Object(object.clone()).to_string();
-        let members = text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned();
+        let object = to_raw_value(&object).unwrap_or_default();
+        let members = object.get().trim_start_matches('{').strip_suffix('}');
+        let members = members.unwrap_or_default().to_owned();
         let [input_required, task_id] = [INPUT_REQUIRED, TASK_ID].map(Finder::new);
         Self { object, members, input_required, task_id }
     }
