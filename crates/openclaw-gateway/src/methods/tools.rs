@@ -12,10 +12,11 @@ use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail, keys};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::native::Native;
 use openclaw_tools::{
-    Call, CallContext, CallOptions, Consent, Effect, Fallback, NoApprover, RefusedBy, ToolSource,
+    Call, CallContext, CallOptions, Consent, Content, Effect, Fallback, NoApprover, RefusedBy,
+    ToolSource,
 };
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
 
 use super::RequestContext;
 use super::chat::service;
@@ -202,7 +203,7 @@ pub(super) async fn invoke(
     let requires_approval = matches!(refused, Some(RefusedBy::NobodyToAsk | RefusedBy::Changed));
     let text = outcome.text();
     let failure = outcome.details.failure;
-    let content: Vec<_> = outcome.texts().map(|it| text_part(it, it.expose())).collect();
+    let content: Vec<Value> = outcome.content.iter().map(part).collect();
     let output = json!({ "content": content, "isError": outcome.is_error });
     Ok(InvokeResult {
         ok: !outcome.is_error,
@@ -217,4 +218,19 @@ pub(super) async fn invoke(
             details: None,
         }),
     })
+}
+
+/// A part of a result, as in the history.
+fn part(content: &Content) -> Value {
+    match content {
+        Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => {
+            text_part(text, text.expose())
+        }
+        Content::Image { mime_type, data } => {
+            json!({ "type": "image", "mimeType": mime_type, "data": data })
+        }
+        Content::Audio { mime_type, data } => {
+            json!({ "type": "audio", "mimeType": mime_type, "data": data })
+        }
+    }
 }

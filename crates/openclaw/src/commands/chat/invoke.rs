@@ -86,6 +86,8 @@ pub(super) async fn invoke(
             call.is_error = !answer.ok;
             let failed = answer.error.map(|error| error.message);
             let text = || answer.output.as_deref().map(|raw| text_of(raw.get()));
+            call.media =
+                answer.output.as_deref().map(|raw| media_of(raw.get())).unwrap_or_default();
             call.text = failed.or_else(text);
         }
         Err(error) => {
@@ -127,6 +129,10 @@ impl PendingInvocation {
                     signal = signals.next() => return Err(signal),
                     answer = &mut calling => return Ok(answer),
                     step = next(&mut self.events) => step,
+                    () = view.due() => {
+                        view.tick(output);
+                        continue;
+                    }
                 },
             };
             let (TurnEvent::Elicited(elicitation), Some(editor)) = (step, editor.as_deref_mut())
@@ -193,4 +199,11 @@ fn text_of(output: &str) -> String {
         }
         other => other.to_string(),
     }
+}
+
+/// Returns the parts of a tool's output that are not text.
+fn media_of(output: &str) -> Vec<Value> {
+    let output: Value = serde_json::from_str(output).unwrap_or_default();
+    let parts = output.get("content").and_then(Value::as_array).cloned().unwrap_or_default();
+    parts.into_iter().filter(|part| part.get("data").is_some()).collect()
 }

@@ -73,8 +73,7 @@ pub(super) async fn show(chat: &Chat<'_>, number: &str, output: &mut Output) -> 
         }
     }
     for picture in pictures(chat, &session, &result).await {
-        let shown = chat.pictures.and_then(|it| it.sequence(&picture.mime_type, &picture.data));
-        match shown {
+        match chat.pictures.sequence(&picture.mime_type, &picture.data) {
             Some(sequence) => output.command(&sequence),
             None => {
                 let words = format!("[{}, /save {number} to save it]", picture.mime_type);
@@ -159,6 +158,9 @@ impl Picture {
 async fn pictures(chat: &Chat<'_>, session: &str, result: &ShownResult) -> Vec<Picture> {
     match result {
         ShownResult::Media(value) => Picture::of(value).into_iter().collect(),
+        ShownResult::Call(call) if !call.media.is_empty() => {
+            call.media.iter().filter_map(Picture::of).collect()
+        }
         ShownResult::Call(call) => {
             let stored = stored(chat, session, &call.id, true).await.unwrap_or_default();
             let parts = stored.get("content").and_then(Value::as_array);

@@ -140,9 +140,12 @@ async fn wrong_words(
     if tool.is_some_and(|tool| tool.denied_by.is_some()) {
         return Ok(Given::default());
     }
-    let server = target.server.map_or("SERVER", String::as_str);
+    let (server, tool) = match target.server {
+        Some(server) => (server.as_str(), target.tool.as_str()),
+        None => ("SERVER", "TOOL"),
+    };
     Err(CommandError::usage(problem)
-        .hint(format!("run `openclaw mcp tools {server} --schema` to see the arguments")))
+        .hint(format!("run `openclaw mcp tools {server} {tool}` to see the arguments")))
 }
 
 /// Returns the current description of the tool.

@@ -41,6 +41,9 @@ pub(crate) struct Call {
     pub(crate) findings: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kept_in: Option<String>,
+    /// The pictures and audio of a result that is not in the history.
+    #[serde(skip)]
+    pub(crate) media: Vec<Value>,
 }
 
 /// The progress of a call.
