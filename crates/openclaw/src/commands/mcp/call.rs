@@ -50,8 +50,10 @@ struct Target<'a> {
 
 impl<'a> Target<'a> {
     fn of(args: &'a CallArgs) -> Self {
+        // `SERVER.TOOL key:value`, as other programs write arguments: no tool has such a name.
+        let is_value = |word: &str| args.target.contains('.') && word.contains(':');
         match args.rest.split_first() {
-            Some((tool, words)) if !arguments::is_argument(tool) => {
+            Some((tool, words)) if !arguments::is_argument(tool) && !is_value(tool) => {
                 Self { server: Some(&args.target), tool, words }
             }
             _ => Self { server: None, tool: &args.target, words: &args.rest },
@@ -142,7 +144,7 @@ async fn wrong_words(
     }
     let (server, tool) = match target.server {
         Some(server) => (server.as_str(), target.tool.as_str()),
-        None => ("SERVER", "TOOL"),
+        None => target.tool.split_once('.').unwrap_or(("SERVER", "TOOL")),
     };
     Err(CommandError::usage(problem)
         .hint(format!("run `openclaw mcp tools {server} {tool}` to see the arguments")))
