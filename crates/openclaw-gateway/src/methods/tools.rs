@@ -17,10 +17,12 @@ use openclaw_tools::{
 };
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::RequestContext;
 use super::chat::service;
 use super::history::text_part;
+use super::mcp::{MAX_TOKEN, telling};
 use crate::lent::ToolRecipient;
 use crate::manage;
 
@@ -183,17 +185,28 @@ pub(super) async fn invoke(
         true => Consent::Caller { seen: None, approves_change: false },
         false => Consent::Ask { approver: &NoApprover, fallback: Fallback::Deny },
     };
+    // The progress of the call is sent to the caller with the key of its request.
+    let token = params.idempotency_key.as_deref().filter(|key| key.len() <= MAX_TOKEN);
+    let (watcher, progress) = watch::channel(None);
     let context = CallContext {
         agent: Some(service.config.id.as_str()),
         session,
         who: &who,
         consent,
-        options: CallOptions { unlimited: is_confirmed, ..CallOptions::default() },
+        options: CallOptions {
+            unlimited: is_confirmed,
+            watcher: token.map(|_| &watcher),
+            ..CallOptions::default()
+        },
         begun: None,
         trace: asked.trace.as_ref(),
     };
     let call = Call::new(&params.name, &*arguments);
-    let outcome = asked.gateway.fleet.pipeline().call(&*service.tools, call, &context).await;
+    let calling = Box::pin(asked.gateway.fleet.pipeline().call(&*service.tools, call, &context));
+    let outcome = match token {
+        Some(token) => telling(asked.caller, token, progress, calling).await,
+        None => calling.await,
+    };
     let refused = outcome.details.refused;
     if refused == Some(RefusedBy::UnknownTool) {
         let name: String = params.name.chars().take(64).collect();

@@ -216,6 +216,26 @@ fn a_picture_of_a_direct_call_can_be_saved() {
 }
 
 #[test]
+fn a_direct_call_shows_its_progress() {
+    let (_, model) = place();
+    let models = json!({ "providers": { "local": model.entry() } });
+    let place = with_server(&Script::new(), json!({ "model": "local/m" }), models);
+    let demo = json!({ "command": env!("CARGO_BIN_EXE_openclaw"), "args": ["demo-server"] });
+    let file = place.path("openclaw.json");
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    config["mcp"]["servers"] = json!({ "demo": demo });
+    fs::write(file, config.to_string()).unwrap();
+    let steps = [
+        ("demo  4 tools", "/call mcp_demo_count {\"to\":4,\"pause_ms\":400}\r"),
+        ("50%", ""),
+        ("counted to 4", ""),
+        ("› ", "/exit\r"),
+    ];
+    let (exit, shown) = conversation(&place, &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+}
+
+#[test]
 fn typed_text_has_the_colour_of_the_terminal() {
     let (place, _model) = place();
     place.trust();
