@@ -61,6 +61,10 @@ fn a_failure_that_names_the_protocol_version_has_a_hint_for_every_caller() {
     assert_eq!(lines[0], format!("error: test/ask failed: {text}"), "{stderr}");
     assert!(lines[1].starts_with("hint: ") && lines[1].contains(hint), "{stderr}");
     // An agent's call shows it, too, to the model and to the user.
+    let file = place.path("openclaw.json");
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    config["mcp"]["servers"]["test"]["approval"] = json!("never");
+    fs::write(file, config.to_string()).unwrap();
     let message = "/call mcp_test_ask {}";
     let (_, stdout, stderr) = place.said(&["agent", "--message", message]);
     assert!(format!("{stdout}{stderr}").contains(hint), "{stdout}{stderr}");

@@ -226,9 +226,9 @@ fn a_direct_call_shows_its_progress() {
     config["mcp"]["servers"] = json!({ "demo": demo });
     fs::write(file, config.to_string()).unwrap();
     let steps = [
-        ("demo  4 tools", "/call mcp_demo_count {\"to\":4,\"pause_ms\":400}\r"),
-        ("50%", ""),
-        ("counted to 4", ""),
+        ("demo  4 tools", "/call mcp_demo_count {\"to\":10,\"pause_ms\":300}\r"),
+        ("0%", ""),
+        ("counted to 10", ""),
         ("› ", "/exit\r"),
     ];
     let (exit, shown) = conversation(&place, &steps, &["chat"]);
