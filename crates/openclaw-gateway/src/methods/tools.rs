@@ -202,7 +202,8 @@ pub(super) async fn invoke(
         trace: asked.trace.as_ref(),
     };
     let call = Call::new(&params.name, &*arguments);
-    let calling = Box::pin(asked.gateway.fleet.pipeline().call(&*service.tools, call, &context));
+    let pipeline = asked.gateway.fleet.pipeline();
+    let calling = Box::pin(pipeline.call(&*service.tools, call, &context));
     let outcome = match token {
         Some(token) => telling(asked.caller, token, progress, calling).await,
         None => calling.await,

@@ -25,12 +25,12 @@ fn place() -> (Place, ModelServer) {
     (place, model)
 }
 
-/// A place with a server, and with these settings of the agent and of models.
-fn with_server(script: &Script, agents: Value, models: Value) -> Place {
+/// A place with a server, with this model, and with these settings of models.
+fn with_server(script: &Script, model: &str, models: Value) -> Place {
     let place = Place::new(&[("x", script)]);
     let file = place.path("openclaw.json");
     let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    config["agents"] = json!({ "defaults": agents });
+    config["agents"] = json!({ "defaults": { "model": model } });
     config["models"] = models;
     config["mcp"]["servers"]["x"]["approval"] = json!("never");
     fs::write(file, config.to_string()).unwrap();
@@ -40,7 +40,7 @@ fn with_server(script: &Script, agents: Value, models: Value) -> Place {
 
 /// A place with a server and the offline model.
 fn offline(script: &Script) -> Place {
-    with_server(script, json!({ "model": "offline" }), json!({}))
+    with_server(script, "offline", json!({}))
 }
 
 /// A server whose tool returns a picture.
@@ -202,7 +202,7 @@ fn a_terminal_with_sixel_shows_the_pictures_of_a_result() {
 fn a_picture_of_a_direct_call_can_be_saved() {
     let (_, model) = place();
     let models = json!({ "providers": { "local": model.entry() } });
-    let place = with_server(&with_picture(), json!({ "model": "local/m" }), models);
+    let place = with_server(&with_picture(), "local/m", models);
     let steps = [
         ("› ", "/call mcp_x_shot {}\r"),
         ("#1", ""),
@@ -219,7 +219,7 @@ fn a_picture_of_a_direct_call_can_be_saved() {
 fn a_direct_call_shows_its_progress() {
     let (_, model) = place();
     let models = json!({ "providers": { "local": model.entry() } });
-    let place = with_server(&Script::new(), json!({ "model": "local/m" }), models);
+    let place = with_server(&Script::new(), "local/m", models);
     let demo = json!({ "command": env!("CARGO_BIN_EXE_openclaw"), "args": ["demo-server"] });
     let file = place.path("openclaw.json");
     let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
