@@ -22,7 +22,7 @@ use openclaw_trace::export::{Exporter, Off, Settings};
 
 use crate::clipboard::ClipboardProgram;
 use crate::error::CommandError;
-use crate::pictures::PictureProtocol;
+use crate::pictures::{PictureProtocol, Pictures};
 
 /// As the first argument, runs the program as the guard for another process's servers.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
@@ -259,24 +259,25 @@ impl Edge {
         home.is_some_and(|home| home.starts_with(folder))
     }
 
-    /// Returns how the terminal shows pictures; `None` if it cannot. A terminal multiplexer does not
-    /// pass them on.
-    pub(crate) fn picture_protocol(&self) -> Option<PictureProtocol> {
-        let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
-        if is_set("TMUX") || is_set("STY") || !self.can_draw() {
-            return None;
+    /// Returns how the terminal shows pictures. A terminal multiplexer does not pass on what the
+    /// terminal around it understands, but may show pictures itself.
+    pub(crate) fn pictures(&self) -> Pictures {
+        if !self.is_interactive() || !self.can_draw() {
+            return Pictures::default();
         }
+        let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
         let program = variable("TERM_PROGRAM").unwrap_or_default();
         let terminal = variable("TERM").unwrap_or_default();
         match program.as_str() {
-            "iTerm.app" | "WezTerm" => Some(PictureProtocol::ITerm),
+            _ if is_set("TMUX") || is_set("STY") => Pictures::unknown(),
+            "iTerm.app" | "WezTerm" => Pictures::known(PictureProtocol::ITerm),
             _ if is_set("KITTY_WINDOW_ID")
                 || terminal.contains("kitty")
                 || program == "ghostty" =>
             {
-                Some(PictureProtocol::Kitty)
+                Pictures::known(PictureProtocol::Kitty)
             }
-            _ => None,
+            _ => Pictures::unknown(),
         }
     }
 

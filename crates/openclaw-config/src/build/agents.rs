@@ -232,7 +232,7 @@ impl Builder<'_> {
             let message = format!("unknown model provider `{id}`");
             let help = format!("add `models.providers.{id}` with its `baseUrl`");
             let label = "not defined";
-            self.found.push(text.warning(message, label).help(help));
+            self.found.push(text.warning(message, label).help(help).unusable());
         }
         Some(name)
     }

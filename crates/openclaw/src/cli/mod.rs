@@ -220,12 +220,15 @@ Tools: echo, add, now, count. It also has a resource and a prompt, needs no netw
 nothing. It is the default server if there is no configuration file. It exits when stdin closes.")]
     DemoServer,
     /// Print completions for a shell
-    #[command(after_help = "Examples:
+    #[command(
+        alias = "completion",
+        after_help = "Examples:
   source <(openclaw completions bash)       In ~/.bashrc
   source <(openclaw completions zsh)        In ~/.zshrc, after compinit
   openclaw completions fish > ~/.config/fish/completions/openclaw.fish
 
-Names of servers, tools, prompts, conversations and agents are completed, too, from what is on the disk.")]
+Names of servers, tools, prompts, conversations and agents are completed, too, from what is on the disk."
+    )]
     Completions {
         /// The shell
         shell: Shell,

@@ -29,11 +29,11 @@ pub(crate) fn validate(
     }
     let paths = edge.paths(file.or(flag))?;
     let loaded = edge.load(&paths.config);
-    let report = &loaded.report;
+    // What cannot be used is an error here, as in `status` and `doctor`.
+    let report = &loaded.report.for_validation();
     let warned = strict && report.count(Severity::Warning) > 0;
-    // `status` and `doctor` report them as problems, too.
     let problems = loaded.config.as_ref().map(unusable_models).unwrap_or_default();
-    let ok = loaded.config.is_some() && !warned && problems.is_empty();
+    let ok = loaded.config.is_some() && !warned && !report.has_errors() && problems.is_empty();
     let exit = match ok {
         true => Exit::Ok,
         false if loaded.config.is_some() && !warned => Exit::Failed,
@@ -54,7 +54,6 @@ pub(crate) fn validate(
     if !report.diagnostics().is_empty() {
         output.report(report);
     }
-    problems.iter().for_each(|problem| problem.show(output));
     if let Some(config) = loaded.config.as_ref().filter(|_| ok) {
         warn_if_missing(&paths, config, output);
         let file = config.file.as_ref().map(|file| file.to_string_lossy());

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use openclaw_config::{Config, Paths, ServerConfig};
 use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::store::memory::Memory;
-use openclaw_sessions::{ListFilter, SessionStore as _, SqliteStore};
+use openclaw_sessions::{ListFilter, Session, SessionStore as _, SqliteStore};
 
 use crate::commands::link::keep;
 use crate::edge::Edge;
@@ -83,7 +83,7 @@ impl Known {
     }
 
     /// Returns the keys of the latest conversations, each with its title.
-    pub(super) fn sessions(&self) -> Vec<String> {
+    pub(super) fn sessions(&self) -> Vec<(String, String)> {
         let Some(file) = self.0.paths.as_ref().map(|paths| paths.state.join("sessions.db")) else {
             return Vec::new();
         };
@@ -96,7 +96,9 @@ impl Known {
             let Ok(opened) = SqliteStore::open(&file).await else { return Vec::new() };
             let filter = ListFilter { limit: MAX_SESSIONS, ..ListFilter::default() };
             let listed = opened.store.list(filter).await.unwrap_or_default();
-            listed.into_iter().map(|session| session.key.to_string()).collect()
+            let named =
+                |session: Session| (session.key.to_string(), session.title.unwrap_or_default());
+            listed.into_iter().map(named).collect()
         })
     }
 }

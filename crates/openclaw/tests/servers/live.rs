@@ -206,3 +206,26 @@ fn a_turn_that_was_lost_with_the_gateway_can_be_sent_again() {
     let (_, after) = shown.split_once("the turn was interrupted").unwrap();
     assert!(after.contains(call), "{shown}");
 }
+
+#[test]
+fn a_lost_turn_is_sent_again_in_this_process_with_one_word() {
+    let place = place("never");
+    let running = gateway(&place);
+    let call = "/call mcp_x_sleep {\"ms\":2000}";
+    let typed = format!("{call}\r");
+    let steps = [
+        ("› ", typed.as_str()),
+        ("mcp_x_sleep(", ""),
+        // The lost message is in the prompt, and the command is typed behind it.
+        ("/local continues in this process", "/local\r"),
+        ("continuing in this process", ""),
+        (call, "\r"),
+        ("returned:", ""),
+        ("› ", "/exit\r"),
+    ];
+    let chat = Window::open(&place, "chat.out", &steps);
+    chat.shows("mcp_x_sleep(");
+    drop(running);
+    let shown = chat.ended();
+    assert!(shown.contains("continuing in this process"), "{shown}");
+}

@@ -96,7 +96,7 @@ child, terminal = pty.fork()
 if child == 0:
     os.execv(sys.argv[2], sys.argv[2:])
 os.write(terminal, os.environ.get("TYPED_AHEAD", "").encode())
-shown, seen, asked = b"", 0, 0
+shown, seen, asked, described = b"", 0, 0, 0
 while True:
     try:
         more = os.read(terminal, 4096)
@@ -108,6 +108,10 @@ while True:
     while shown.count(b"\x1b[6n") > asked:
         asked += 1
         os.write(terminal, b"\x1b[1;1R")
+    # The question for the device attributes; without an answer, the program waits for one.
+    while shown.count(b"\x1b[c") > described:
+        described += 1
+        os.write(terminal, os.environ.get("DEVICE_ATTRIBUTES", "\x1b[?1;2c").encode())
     while steps and steps[0][0] in shown[seen:]:
         seen = shown.index(steps[0][0], seen) + len(steps[0][0])
         answer = steps.pop(0)[1]

@@ -44,7 +44,7 @@ use crate::clipboard::ClipboardProgram;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
-use crate::pictures::PictureProtocol;
+use crate::pictures::Pictures;
 use openclaw_trace::Tracer;
 
 /// The state of a chat.
@@ -66,7 +66,7 @@ struct Chat<'a> {
     /// The results that were shown with a number.
     results: Results,
     /// How the terminal shows pictures.
-    pictures: Option<PictureProtocol>,
+    pictures: Pictures,
     /// What paths in messages are relative to.
     roots: PathRoots,
     /// The program that reads pictures from the clipboard.
@@ -146,7 +146,7 @@ pub(crate) fn chat(
             model,
             is_untitled,
             results: Results::default(),
-            pictures: edge.picture_protocol(),
+            pictures: edge.pictures(),
             roots: PathRoots { folder: edge.folder(), home: edge.home().map(Path::to_owned) },
             clipboard: edge.clipboard(),
             pasted: RefCell::default(),

@@ -50,8 +50,10 @@ struct Target<'a> {
 
 impl<'a> Target<'a> {
     fn of(args: &'a CallArgs) -> Self {
+        // `SERVER.TOOL key:value`, as other programs write arguments: no tool has such a name.
+        let is_value = |word: &str| args.target.contains('.') && word.contains(':');
         match args.rest.split_first() {
-            Some((tool, words)) if !arguments::is_argument(tool) => {
+            Some((tool, words)) if !arguments::is_argument(tool) && !is_value(tool) => {
                 Self { server: Some(&args.target), tool, words }
             }
             _ => Self { server: None, tool: &args.target, words: &args.rest },
@@ -140,9 +142,12 @@ async fn wrong_words(
     if tool.is_some_and(|tool| tool.denied_by.is_some()) {
         return Ok(Given::default());
     }
-    let server = target.server.map_or("SERVER", String::as_str);
+    let (server, tool) = match target.server {
+        Some(server) => (server.as_str(), target.tool.as_str()),
+        None => target.tool.split_once('.').unwrap_or(("SERVER", "TOOL")),
+    };
     Err(CommandError::usage(problem)
-        .hint(format!("run `openclaw mcp tools {server} --schema` to see the arguments")))
+        .hint(format!("run `openclaw mcp tools {server} {tool}` to see the arguments")))
 }
 
 /// Returns the current description of the tool.

@@ -22,6 +22,7 @@ use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, plural, printable};
+use crate::prompt::OpenQuestion;
 use crate::typed_ahead;
 
 pub(crate) use list::{latest, rows, title, when};
@@ -124,8 +125,12 @@ async fn agree_async(
     output: &mut Output,
 ) -> Result<bool, CommandError> {
     ask(question, way_out, edge, output)?;
-    let answer = Lines::of_stdin().next().await;
-    Ok(answer.ok().flatten().is_some_and(|answer| is_yes(&answer)))
+    let open = OpenQuestion::new();
+    let answer = Lines::of_stdin().next().await.ok().flatten();
+    if answer.is_some() {
+        open.answered();
+    }
+    Ok(answer.is_some_and(|answer| is_yes(&answer)))
 }
 
 fn ask(

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::mcp::ProgressEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -41,6 +42,9 @@ pub(crate) struct Call {
     pub(crate) findings: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kept_in: Option<String>,
+    /// The pictures and audio of a result that is not in the history.
+    #[serde(skip)]
+    pub(crate) media: Vec<Value>,
 }
 
 /// The progress of a call.
@@ -51,6 +55,13 @@ pub(crate) struct Progress {
     /// The percentage, if the total is known.
     percent: Option<f64>,
     message: Option<String>,
+}
+
+impl From<ProgressEvent> for Progress {
+    fn from(event: ProgressEvent) -> Self {
+        let ProgressEvent { token: _, done, percent, message } = event;
+        Self { done, percent, message }
+    }
 }
 
 impl Progress {
