@@ -12,6 +12,8 @@ use crate::shell::{Failure, Run as _, cargo, root};
 
 /// The tests of our front ends.
 const TESTS: [&str; 4] = ["--workspace", "--all-features", "--test", "foreign"];
+/// The server that they start, built with the same features: nothing is compiled twice.
+const SERVER: [&str; 4] = ["--workspace", "--all-features", "--bin", "openclaw-test-server"];
 
 /// Installs the package, builds our program, and runs everything, or the scenarios with these names.
 pub(crate) fn run(names: &[&str]) -> Result<(), Failure> {
@@ -21,7 +23,8 @@ pub(crate) fn run(names: &[&str]) -> Result<(), Failure> {
     }
     let started = Instant::now();
     let (installed, built) = together(peers::install_compat, || {
-        // With the tests, which build the program with the same features.
+        cargo("build").args(SERVER).run()?;
+        // With the tests comes the program.
         cargo("test").args(TESTS).arg("--no-run").run()
     });
     let compat = installed?;

@@ -90,7 +90,7 @@ pub(crate) const ABSENT: &[Absent] = &[
     none(
         "skills.proposals.list",
         Scope::Read,
-        r#"{"schema":"openclaw.skill-workshop.proposals-manifest.v1","updatedAt":"1970-01-01T00:00:00Z","proposals":[]}"#,
+        r#"{"schema":"openclaw.skill-workshop.proposals-manifest.v1","updatedAt":"1970-01-01T00:00:00Z","proposals":[],"installedSkills":[]}"#,
     ),
     none("skills.search", Scope::Read, r#"{"results":[]}"#),
     none("skills.status", Scope::Read, r#"{"workspaceDir":"","managedSkillsDir":"","skills":[]}"#),
