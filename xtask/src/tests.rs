@@ -12,6 +12,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use crate::peers;
 use crate::shell::{Failure, Run as _, cargo, failed, hold};
 
 /// How many programs run at the same time. Each runs as many tests at once as there are cores.
@@ -27,9 +28,16 @@ struct Program {
     size: u64,
 }
 
-/// Runs every test of the workspace, including those in documentation.
-pub(crate) fn run_all(peers: &Path) -> Result<(), Failure> {
-    let mut programs = build()?;
+/// Runs every test of the workspace, including those in documentation. Their peers are installed while
+/// they are built.
+pub(crate) fn run_all() -> Result<(), Failure> {
+    let (installed, built) = std::thread::scope(|scope| {
+        let peers = scope.spawn(peers::install);
+        let built = build();
+        (peers.join(), built)
+    });
+    let peers = &installed.map_err(|_| Failure::new("cannot install the test dependencies"))??;
+    let mut programs = built?;
     // Large programs belong to the crates at the top, whose tests take longest.
     programs.sort_by_key(|program| program.size);
     let (logs, _lock) = hold("test-output")?;

@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use crate::gateway::Gateway;
 use crate::methods::{self, RequestContext};
-use crate::socket::{Caller, Endpoint};
+use crate::socket::{Caller, Endpoint, RequestOptions};
 
 /// Events buffered for a slow caller. Lost events are reported to it.
 const EVENTS: usize = 512;
@@ -321,8 +321,9 @@ impl CallerSurface {
         Self { gateway, caller }
     }
 
-    fn asked(&self, trace: Option<SpanContext>) -> RequestContext<'_> {
-        RequestContext { gateway: &self.gateway, caller: &self.caller, trace }
+    fn asked(&self, options: RequestOptions) -> RequestContext<'_> {
+        let RequestOptions { trace, early } = options;
+        RequestContext { gateway: &self.gateway, caller: &self.caller, trace, early }
     }
 }
 
@@ -343,7 +344,8 @@ impl Surface for CallerSurface {
         request: Request,
         trace: Option<SpanContext>,
     ) -> BoxFuture<'_, Result<Response, RequestError>> {
-        let answer = methods::answer(self.asked(trace), request);
+        let options = RequestOptions { trace, early: None };
+        let answer = methods::answer(self.asked(options), request);
         Box::pin(answer.map_err(RequestError::Refused))
     }
 
@@ -362,16 +364,16 @@ impl Endpoint for CallerSurface {
         method: &'a str,
         params: Option<Box<RawValue>>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        self.request_in(method, params, None)
+        self.request_with(method, params, RequestOptions::default())
     }
 
-    fn request_in<'a>(
+    fn request_with<'a>(
         &'a self,
         method: &'a str,
         params: Option<Box<RawValue>>,
-        trace: Option<SpanContext>,
+        options: RequestOptions,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        Box::pin(methods::answer_json(self.asked(trace), method, params))
+        Box::pin(methods::answer_json(self.asked(options), method, params))
     }
 
     fn lost_events(&self, events: u64) {

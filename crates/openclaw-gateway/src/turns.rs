@@ -33,6 +33,8 @@ pub(crate) struct TurnRequest {
     pub(crate) key: SessionKey,
     pub(crate) agent: Arc<AgentRuntime>,
     pub(crate) work: Work,
+    /// The model, instead of the session's.
+    pub(crate) model: Option<String>,
     pub(crate) who: String,
     /// The connection of the caller.
     pub(crate) caller: u64,
@@ -290,6 +292,6 @@ async fn prepare(gateway: &Arc<Gateway>, wanted: &TurnRequest) -> Result<Prepare
         Some(session) => (session.model.as_deref(), sessions::permission(session)),
         None => (None, PermissionMode::Configured),
     };
-    let models = wanted.agent.models.open(model).await?;
+    let models = wanted.agent.models.open(wanted.model.as_deref().or(model)).await?;
     Ok(Prepared { models, briefing: briefing::of(gateway, &wanted.agent).await, permission })
 }

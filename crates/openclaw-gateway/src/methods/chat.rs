@@ -31,6 +31,15 @@ pub(super) async fn send(
     asked: &RequestContext<'_>,
     params: SendParams,
 ) -> Result<SendResult, ErrorShape> {
+    send_to(asked, params, None).await
+}
+
+/// Like [`send`], to this model instead of the session's.
+pub(super) async fn send_to(
+    asked: &RequestContext<'_>,
+    params: SendParams,
+    model: Option<String>,
+) -> Result<SendResult, ErrorShape> {
     let gateway = asked.gateway;
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     let id = params.idempotency_key.as_str();
@@ -90,7 +99,7 @@ pub(super) async fn send(
             message.extend(files);
             let work = if is_compaction { Work::Compact } else { Work::Answer(message) };
             let agent = service;
-            let turn = TurnRequest { run, key, agent, work, who, caller, timeout, trace };
+            let turn = TurnRequest { run, key, agent, work, model, who, caller, timeout, trace };
             turns::run(gateway, turn).await;
         }
     });

@@ -2,27 +2,27 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use openclaw_agent::Record;
-use openclaw_content::{Untrusted, clean_line};
-use openclaw_models::{Message, Part};
 use openclaw_protocol::sessions::{
-    ChangedEvent, Defaults, DeleteParams, DeleteResult, DescribeParams, DescribeResult, Kind,
-    ListParams, ListResult, MessagesParams, MessagesResult, PatchParams, PatchResult,
-    PermissionMode as Asked, ResolveParams, ResolveResult, Row, RunStatus, SubscribeResult,
+    ChangedEvent, Defaults, DeleteParams, DeleteResult, DeliveryContext, DescribeParams,
+    DescribeResult, Kind, ListParams, ListResult, MessagesParams, MessagesResult, PatchParams,
+    PatchResult, PermissionMode as Asked, ResolveParams, ResolveResult, Row, RunStatus,
+    SubscribeResult,
 };
 use openclaw_protocol::{ErrorShape, keys};
-use openclaw_sessions::{ListFilter, MAX_LISTED, ReadFilter, Session, SessionKey, StoreError};
+use openclaw_sessions::{ListFilter, MAX_LISTED, Session, SessionKey, StoreError};
 use openclaw_tools::PermissionMode;
 
 use super::RequestContext;
 use super::chat::service;
+use super::previews::Previews;
+use crate::agents::AgentRuntime;
 use crate::gateway::{Gateway, now_ms};
 use crate::usage;
 
 /// Default number of sessions listed.
 const USUAL: usize = 100;
-/// Maximum length of a title derived from a message, in characters.
-const TITLE: usize = 80;
+/// The channel of conversations with front ends, as the Node gateway calls it.
+const CHANNEL: &str = "webchat";
 
 pub(super) async fn list(
     asked: &RequestContext<'_>,
@@ -55,10 +55,9 @@ pub(super) async fn list(
         listed.push(row(asked, session).await);
     }
     let mut rows = listed;
-    if params.include_derived_titles == Some(true) {
-        for row in &mut rows {
-            row.derived_title = derived_title(asked, &row.key).await;
-        }
+    let previews = Previews::new(params.include_derived_titles, params.include_last_message);
+    for row in &mut rows {
+        previews.add(asked, row).await;
     }
     Ok(ListResult {
         ts: now_ms(),
@@ -67,18 +66,6 @@ pub(super) async fn list(
         defaults: defaults(asked).await,
         sessions: rows,
     })
-}
-
-/// The beginning of the first message, if it is the user's.
-async fn derived_title(asked: &RequestContext<'_>, key: &str) -> Option<String> {
-    let key = SessionKey::new(key).ok()?;
-    let first = ReadFilter { from_seq: 1, limit: 1, last: false };
-    let entry = asked.gateway.store.read(&key, first).await.ok()?.into_iter().next()?;
-    let record: Record = serde_json::from_value(entry.body).ok()?;
-    let Message::User { parts } = record.message else { return None };
-    let text = parts.iter().find_map(Part::as_text)?;
-    let title = clean_line(Untrusted::new(text.expose()), TITLE);
-    (!title.is_empty()).then_some(title)
 }
 
 pub(super) async fn describe(
@@ -91,8 +78,9 @@ pub(super) async fn describe(
         Some(session) => Some(row(asked, &session).await),
         None => None,
     };
-    if let Some(row) = session.as_mut().filter(|_| params.include_derived_titles == Some(true)) {
-        row.derived_title = derived_title(asked, &row.key).await;
+    let previews = Previews::new(params.include_derived_titles, params.include_last_message);
+    if let Some(row) = &mut session {
+        previews.add(asked, row).await;
     }
     Ok(DescribeResult { session })
 }
@@ -115,24 +103,13 @@ pub(super) async fn patch(
     asked: &RequestContext<'_>,
     params: PatchParams,
 ) -> Result<PatchResult, ErrorShape> {
-    let PatchParams { key, agent_id, label, mut model, permission_mode } = params;
+    let PatchParams { key, agent_id, label, model, permission_mode } = params;
     let key = asked.session(&key, agent_id.as_deref())?;
     let service = service(asked, &key, agent_id.as_deref()).await?;
-    if let Some(Some(model)) = &mut model {
-        let known: Vec<&str> = service.models.names().await.collect();
-        // Some clients put the provider before the name once more.
-        let short = model.split_once('/').map(|(_, name)| name.to_owned());
-        if let Some(short) = short.filter(|short| known.contains(&short.as_str()))
-            && !known.contains(&model.as_str())
-        {
-            *model = short;
-        }
-        if !known.contains(&model.as_str()) && !service.models.has_provider_of(model).await {
-            let model: String = model.chars().filter(|c| !c.is_control()).take(100).collect();
-            let words = format!("unknown model `{model}`; configured: {}", known.join(", "));
-            return Err(ErrorShape::invalid(words));
-        }
-    }
+    let model = match model {
+        Some(Some(model)) => Some(Some(usable_model(&service, model).await?)),
+        other => other,
+    };
     let mode = match permission_mode {
         Some(Some(Asked::Workspace | Asked::Full)) => {
             let words = "this mode would allow more than the configuration; use `guarded`, \
@@ -160,6 +137,27 @@ pub(super) async fn patch(
     let entry = row(asked, &session).await;
     announce(asked.gateway, &key, "patch").await;
     Ok(PatchResult { ok: true, path, key: key.to_string(), entry })
+}
+
+/// Returns the name of a model that a session of this agent can use.
+pub(super) async fn usable_model(
+    service: &AgentRuntime,
+    model: String,
+) -> Result<String, ErrorShape> {
+    let known: Vec<&str> = service.models.names().await.collect();
+    if known.contains(&model.as_str()) {
+        return Ok(model);
+    }
+    // Some clients put the provider before the name once more.
+    if let Some((_, short)) = model.split_once('/').filter(|(_, short)| known.contains(short)) {
+        return Ok(short.to_owned());
+    }
+    if service.models.has_provider_of(&model).await {
+        return Ok(model);
+    }
+    let model: String = model.chars().filter(|c| !c.is_control()).take(100).collect();
+    let words = format!("unknown model `{model}`; configured: {}", known.join(", "));
+    Err(ErrorShape::invalid(words))
 }
 
 /// How strict a session is about tool calls. An unknown mode, of a newer version, is the strictest.
@@ -238,7 +236,11 @@ async fn described(gateway: &Gateway, session: &Session) -> Row {
         display_name: session.title.clone(),
         derived_title: None,
         last_message_preview: None,
-        channel: None,
+        channel: Some(CHANNEL.to_owned()),
+        delivery_context: Some(DeliveryContext {
+            channel: Some(CHANNEL.to_owned()),
+            to: Some(session.key.to_string()),
+        }),
         agent_id: Some(session.agent.clone()),
         is_main: Some(session.key.as_str() == keys::main_of(&session.agent)),
         created_at: ms(session.created_at).map(f64::floor),
@@ -293,8 +295,15 @@ pub(super) async fn resolve(
         };
         sessions.into_iter().find(is_meant)
     };
-    let key = found.map(|session| session.key.to_string());
-    Ok(ResolveResult { ok: key.is_some(), key })
+    Ok(match found {
+        Some(Session { key, agent, title, .. }) => ResolveResult {
+            ok: true,
+            key: Some(key.to_string()),
+            agent_id: Some(agent),
+            display_name: title,
+        },
+        None => ResolveResult::default(),
+    })
 }
 
 /// Subscribes to a session's events, or unsubscribes.

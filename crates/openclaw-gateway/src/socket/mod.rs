@@ -25,12 +25,14 @@ use openclaw_mcp_server::hub::Hub;
 use openclaw_mcp_server::hub::http::HubHttp;
 use openclaw_metrics::text::Format;
 use openclaw_protocol::connect::{ClientInfo, Snapshot};
+use openclaw_protocol::frame;
 use openclaw_protocol::socket::{Backlog, SendLimits};
 use openclaw_protocol::{ErrorShape, EventReceiver, Method};
 use openclaw_secrets::SecretString;
 use openclaw_trace::SpanContext;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::sync::mpsc;
 
 use crate::tokens::TokenStore;
 pub(crate) use handshake::random_hex;
@@ -97,18 +99,44 @@ pub trait Endpoint: Send + Sync + fmt::Debug {
     /// Called with what tells how far the caller is behind.
     fn sends_through(&self, _backlog: Arc<Backlog>) {}
 
-    /// Like [`request`](Self::request), as a part of the caller's span.
-    fn request_in<'a>(
+    /// Like [`request`](Self::request), with options.
+    fn request_with<'a>(
         &'a self,
         method: &'a str,
         params: Option<Box<RawValue>>,
-        _trace: Option<SpanContext>,
+        _options: RequestOptions,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
         self.request(method, params)
     }
 
     /// Subscribes to events from now on.
     fn events(&self) -> EventReceiver;
+}
+
+/// Options of a request.
+#[derive(Debug, Default)]
+pub struct RequestOptions {
+    /// The caller's span.
+    pub trace: Option<SpanContext>,
+    /// Sends a response before the last one.
+    pub early: Option<EarlyResponse>,
+}
+
+/// Sends a response before the last one, under the same id.
+#[derive(Debug)]
+pub struct EarlyResponse {
+    id: String,
+    queue: mpsc::Sender<String>,
+}
+
+impl EarlyResponse {
+    /// Sends it, once per request. It is dropped if the connection is over.
+    pub(crate) fn send(&self, payload: &RawValue) {
+        if let Ok(text) = frame::response(&self.id, Ok(payload)) {
+            // There is room for one of every request.
+            let _ = self.queue.try_send(text);
+        }
+    }
 }
 
 /// An authenticated caller.

@@ -242,7 +242,7 @@ impl Client {
         params: Option<Box<RawValue>>,
         trace: Option<&SpanContext>,
     ) -> Result<Box<RawValue>, ErrorShape> {
-        let waiting = self.pending.open()?;
+        let waiting = self.pending.open(method)?;
         let cancel = OnDrop::new(self, waiting.id());
         let text = frame::request(waiting.id(), method, params.as_deref(), trace)
             .map_err(|error| ErrorShape::invalid(error.to_string()))?;

@@ -153,6 +153,9 @@ pub struct Row {
     /// Channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
+    /// Where answers go. The Node gateway sends it, too; its schema lacks it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery_context: Option<DeliveryContext>,
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
@@ -222,6 +225,18 @@ pub struct Row {
     /// When this row was read, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_at: Option<u64>,
+}
+
+/// Where answers go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryContext {
+    /// Channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The other end of the channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
 }
 
 impl Row {

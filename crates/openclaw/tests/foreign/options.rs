@@ -42,7 +42,10 @@ fn every_way_to_give_the_token_works() {
     let wrong = [("OPENCLAW_GATEWAY_TOKEN", "wrong")];
     let output = run_with(&configured, &["agent", "--message", "hi"], &wrong);
     assert_eq!(stdout(&output), "You said: hi\n", "{}", stderr(&output));
-    assert!(gateway.last_operator()["device"].is_null(), "no device on this machine");
+    let connected = gateway.last_operator();
+    assert!(connected["device"].is_null(), "no device on this machine");
+    let caps = connected["caps"].as_array().unwrap();
+    assert!(!caps.contains(&json!("approvals")), "no user can approve anything: {caps:?}");
 }
 
 #[test]

@@ -98,9 +98,10 @@ impl Role {
     /// Returns the capabilities to announce, in addition to the usual ones.
     fn caps(self, mut usual: Vec<String>) -> Vec<String> {
         let more: &[&str] = match self {
-            Self::Attending => &[caps::ELICITATION, caps::ALL_QUESTIONS],
-            Self::Chatting => &[caps::ELICITATION, caps::OWN_APPROVALS],
-            Self::User | Self::Script => &[caps::OWN_APPROVALS],
+            Self::Attending => &[caps::APPROVALS, caps::ELICITATION, caps::ALL_QUESTIONS],
+            Self::Chatting => &[caps::APPROVALS, caps::ELICITATION, caps::OWN_APPROVALS],
+            Self::User => &[caps::APPROVALS, caps::OWN_APPROVALS],
+            Self::Script => &[caps::OWN_APPROVALS],
         };
         usual.extend(more.iter().map(|&cap| cap.to_owned()));
         usual
