@@ -323,10 +323,6 @@ impl Drop for CallerSurface {
 }
 
 impl Surface for CallerSurface {
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
-        self.call_in(request, None)
-    }
-
     fn call_in(
         &self,
         request: Request,
@@ -342,14 +338,6 @@ impl Surface for CallerSurface {
 }
 
 impl Endpoint for CallerSurface {
-    fn request<'a>(
-        &'a self,
-        method: &'a str,
-        params: Option<Box<RawValue>>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        self.request_in(method, params, None)
-    }
-
     fn request_in<'a>(
         &'a self,
         method: &'a str,

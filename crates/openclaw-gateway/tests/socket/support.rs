@@ -13,6 +13,7 @@ use openclaw_gateway::socket::{
 use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, EventReceiver, EventSender};
 use openclaw_secrets::SecretString;
+use openclaw_trace::SpanContext;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -103,10 +104,11 @@ impl Drop for TestSurface {
 }
 
 impl Endpoint for TestSurface {
-    fn request<'a>(
+    fn request_in<'a>(
         &'a self,
         method: &'a str,
         params: Option<Box<RawValue>>,
+        _: Option<SpanContext>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
         Box::pin(async move {
             let params = params.unwrap_or_else(|| RawValue::NULL.to_owned());

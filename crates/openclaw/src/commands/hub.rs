@@ -18,7 +18,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::link::{self, Need, Role, Servers, Target};
-use super::{block_on, load_config_at, log_warnings};
+use super::{block_on, load_config_at};
 use crate::cli::{HubTools, McpServerArgs};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
@@ -61,8 +61,7 @@ pub(crate) fn serve(
                 _ = signals.next() => Err(CommandError::Interrupted),
             };
         }
-        let (config, report) = load_config_at(&paths, edge, output)?;
-        log_warnings(&report);
+        let config = load_config_at(&paths, edge, output)?;
         super::find_agent(&config, options.agent.as_deref())?;
         let gateway = start(config, &options, &paths, edge, output).await?;
         let hub = std::sync::Arc::clone(gateway.hub());

@@ -95,11 +95,22 @@ fn load_config(
     output: &mut Output,
 ) -> Result<LoadedConfig, CommandError> {
     let paths = edge.paths(flag)?;
-    let (config, report) = load_config_at(&paths, edge, output)?;
+    let (config, report) = read_config(&paths, edge, output)?;
     Ok(LoadedConfig { config, report, paths })
 }
 
+/// Loads the configuration, and logs its warnings.
 fn load_config_at(
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<Config, CommandError> {
+    let (config, report) = read_config(paths, edge, output)?;
+    log_warnings(&report);
+    Ok(config)
+}
+
+fn read_config(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,

@@ -11,11 +11,12 @@
 mod bad_input;
 mod client_tools;
 mod clients;
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod common;
 mod editor;
 mod endings;
 mod flow;
-#[path = "../common/folder.rs"]
-mod folder;
 mod logins;
 mod options;
 mod permissions;

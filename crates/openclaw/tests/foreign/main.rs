@@ -9,11 +9,12 @@
     reason = "these are tests"
 )]
 
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod common;
 #[path = "../acp/editor.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod editor;
-#[path = "../common/folder.rs"]
-mod folder;
 mod forged;
 #[path = "../mcp_server/client.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]

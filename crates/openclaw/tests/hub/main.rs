@@ -11,8 +11,9 @@
 mod asks;
 mod bad_input;
 mod clients;
-#[path = "../common/folder.rs"]
-mod folder;
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod common;
 mod http;
 mod names;
 mod place;

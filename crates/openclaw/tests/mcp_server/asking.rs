@@ -2,12 +2,14 @@
 
 use std::process::Command;
 
-use openclaw_testkit::{Ask, Peers, Script, TestServer, Tool};
+use openclaw_testkit::{Ask, Peers, Piece, Script, TestServer, Tool};
 use serde_json::{Value, json};
 
-use crate::client::{Client, LONG, Place};
+use crate::client::Client;
+use crate::common::LONG;
+use crate::common::place::Place;
 use crate::clients::{run, typescript};
-use crate::model::{Model, Piece};
+use crate::model::Model;
 
 /// A model that calls this tool once, and then reports what the tool returned.
 fn model(tool: &'static str) -> Model {
@@ -15,8 +17,8 @@ fn model(tool: &'static str) -> Model {
         let messages = request["messages"].as_array().unwrap();
         let since = messages.iter().rposition(|it| it["role"] == "user").unwrap();
         match messages[since..].iter().find(|it| it["role"] == "tool") {
-            None => vec![Piece::Call(tool, json!({ "text": "hel\u{202e}lo" }))],
-            Some(result) => vec![Piece::Say(format!("It said: {}", result["content"]))],
+            None => vec![Piece::call(tool, json!({ "text": "hel\u{202e}lo" }))],
+            Some(result) => vec![Piece::text(format!("It said: {}", result["content"]))],
         }
     })
 }

@@ -12,9 +12,10 @@ mod asking;
 mod bad_input;
 mod client;
 mod clients;
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod common;
 mod endings;
-#[path = "../common/folder.rs"]
-mod folder;
 mod install;
 mod media;
 mod model;

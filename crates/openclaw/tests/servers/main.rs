@@ -7,6 +7,9 @@ mod answers;
 mod calls;
 mod canaries;
 mod chat;
+#[path = "../common/mod.rs"]
+#[allow(dead_code, reason = "other tests use the rest")]
+mod common;
 mod doctor;
 mod endings;
 mod first_run;

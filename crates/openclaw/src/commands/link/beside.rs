@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::devices::Devices;
 use super::{
-    GRACE, Need, Role, Target, block_on, caller, cannot_start, load_config_at, log_warnings, setup,
+    GRACE, Need, Role, Target, block_on, caller, cannot_start, load_config_at, setup,
     usable_options,
 };
 use crate::edge::Edge;
@@ -84,8 +84,7 @@ impl Beside<'_> {
     ) -> CommandResult {
         // Before any process is spawned: from here on, a signal must not leave one behind.
         let mut signals = Signals::listen().context("cannot start")?;
-        let (config, report) = load_config_at(&paths, self.edge, output)?;
-        log_warnings(&report);
+        let config = load_config_at(&paths, self.edge, output)?;
         let found = watch::Sender::new(None);
         let devices = Devices::new(&paths.state);
         let connect = Connector { need: self.need.clone(), found: found.clone(), devices };

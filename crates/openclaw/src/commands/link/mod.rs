@@ -19,7 +19,7 @@ use openclaw_protocol::connect::caps;
 use openclaw_protocol::{ErrorShape, RequestError, Rpc, Scope, Surface, ask, detail};
 use tokio::time::timeout;
 
-use super::{block_on, load_config_at, log_warnings};
+use super::{block_on, load_config_at};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
@@ -221,8 +221,7 @@ pub(crate) fn with_lasting_link(
             Target::Named(gateway) => Some(gateway.connect(need, edge).await?),
         };
         let Some(client) = client else {
-            let (config, report) = load_config_at(paths, edge, output)?;
-            log_warnings(&report);
+            let config = load_config_at(paths, edge, output)?;
             let work = async |link: &Link, signals: &mut Signals, output: &mut Output| {
                 work(link, None, signals, output).await
             };
@@ -259,8 +258,7 @@ async fn attend(
         let link = Link { surface: Arc::new(client), local: None };
         return work(&link, &mut signals, output).await;
     }
-    let (config, report) = load_config_at(paths, edge, output)?;
-    log_warnings(&report);
+    let config = load_config_at(paths, edge, output)?;
     standalone(config, need, paths, edge, &mut signals, output, work).await
 }
 

@@ -2,11 +2,11 @@
 
 use std::path::Path;
 
+use openclaw_config::Document;
 use serde_json::json;
 
 use super::add::tell_of_scope;
-use super::remove::not_found;
-use super::write::{failed, open, save, take_turn};
+use super::write;
 use crate::cli::NameArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
@@ -23,13 +23,8 @@ pub(super) fn set(
     let name = args.name.as_str();
     let paths = edge.paths(flag)?;
     tell_of_scope(args.scope.scope, &paths, output);
-    let _turn = take_turn(&paths);
-    let document = open(&paths, edge)?;
-    let places = document.enable_server(name, enabled).map_err(|error| failed(&error, &paths))?;
-    if places.is_empty() {
-        return Err(not_found(name, &document, "change it there", &paths, edge));
-    }
-    save(&document, &paths, edge)?;
+    let enable = |document: &Document| document.enable_server(name, enabled);
+    write::change(name, "change it there", &paths, edge, enable)?;
     let file = paths.config.display();
     if output.json {
         output.value(&json!({

@@ -7,8 +7,7 @@ use openclaw_mcp::store::pins::Pins;
 use serde_json::json;
 
 use super::add::tell_of_scope;
-use super::standing;
-use super::write::{open, save, take_turn};
+use super::{standing, write};
 use crate::cli::NameArgs;
 use crate::commands::link::keep;
 use crate::edge::Edge;
@@ -25,13 +24,8 @@ pub(super) fn remove(
     let name = args.name.as_str();
     let paths = edge.paths(flag)?;
     tell_of_scope(args.scope.scope, &paths, output);
-    let _turn = take_turn(&paths);
-    let document = open(&paths, edge)?;
-    let removed = document.remove_server(name);
-    if removed.is_empty() {
-        return Err(not_found(name, &document, "remove it there", &paths, edge));
-    }
-    save(&document, &paths, edge)?;
+    let remove = |document: &Document| Ok(document.remove_server(name));
+    let removed = write::change(name, "remove it there", &paths, edge, remove)?;
     forget_approvals(name, &paths, output);
     let file = paths.config.display();
     if output.json {
