@@ -9,18 +9,18 @@ use openclaw_tools::schema::Dialect;
 
 use crate::error::ModelError;
 use crate::message::ToolUse;
-use crate::model::{Chunk, Model, Request, StopReason};
+use crate::model::{Chunk, Model, ModelRequest, StopReason};
 
 /// One answer of the script.
 #[derive(Debug, Clone, Default)]
-pub struct Turn {
+pub struct ScriptedAnswer {
     /// Its chunks, in order.
     pub chunks: Vec<Result<Chunk, ModelError>>,
     /// Whether the stream stays open after them, without another chunk.
     pub hangs: bool,
 }
 
-impl Turn {
+impl ScriptedAnswer {
     /// Answers with a text.
     pub fn says(text: &str) -> Self {
         Self::from(vec![Chunk::Text(text.to_owned()), Chunk::End(StopReason::Done)])
@@ -54,7 +54,7 @@ impl Turn {
     }
 }
 
-impl From<Vec<Chunk>> for Turn {
+impl From<Vec<Chunk>> for ScriptedAnswer {
     fn from(chunks: Vec<Chunk>) -> Self {
         Self { chunks: chunks.into_iter().map(Ok).collect(), hangs: false }
     }
@@ -63,14 +63,14 @@ impl From<Vec<Chunk>> for Turn {
 /// A model that plays a script.
 #[derive(Debug)]
 pub struct Scripted {
-    turns: Mutex<VecDeque<Turn>>,
-    requests: Mutex<Vec<Request>>,
+    turns: Mutex<VecDeque<ScriptedAnswer>>,
+    requests: Mutex<Vec<ModelRequest>>,
     context_tokens: u64,
 }
 
 impl Scripted {
     /// Creates a model that gives these answers, one for each request, and then fails.
-    pub fn new(turns: impl IntoIterator<Item = Turn>) -> Self {
+    pub fn new(turns: impl IntoIterator<Item = ScriptedAnswer>) -> Self {
         Self {
             turns: Mutex::new(turns.into_iter().collect()),
             requests: Mutex::default(),
@@ -86,12 +86,12 @@ impl Scripted {
     }
 
     /// Adds an answer to the end of the script.
-    pub fn push(&self, turn: Turn) {
+    pub fn push(&self, turn: ScriptedAnswer) {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner).push_back(turn);
     }
 
     /// Returns the requests so far.
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<ModelRequest> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -109,11 +109,11 @@ impl Model for Scripted {
         self.context_tokens
     }
 
-    fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<Chunk, ModelError>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         let next = self.turns.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let turn = next.unwrap_or_else(|| {
-            Turn::fails(ModelError::invalid("the script has no answer to this request"))
+            ScriptedAnswer::fails(ModelError::invalid("the script has no answer to this request"))
         });
         let rest = if turn.hangs { stream::pending().boxed() } else { stream::empty().boxed() };
         stream::iter(turn.chunks).chain(rest).boxed()

@@ -62,7 +62,7 @@ pub struct GuardCommand {
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
     #[cfg_attr(not(unix), allow(dead_code, reason = "a job object needs no guard"))]
-    shared: Option<Arc<Mutex<State>>>,
+    shared: Option<Arc<Mutex<GuardState>>>,
     /// Finds descendants that have left their group, while this program is alive.
     #[cfg(unix)]
     census: Arc<SharedSnapshot>,
@@ -70,11 +70,11 @@ pub struct Guard {
 
 #[derive(Debug)]
 #[cfg_attr(not(unix), allow(dead_code, reason = "a job object needs no guard"))]
-struct State {
+struct GuardState {
     command: GuardCommand,
     /// The guard process, unless it is not needed yet or was lost.
     #[cfg(unix)]
-    running: Option<Running>,
+    running: Option<GuardProcess>,
     #[cfg(unix)]
     children: Children,
 }
@@ -92,7 +92,7 @@ pub(crate) struct Children {
 /// A change of the children, as it is sent to the guard.
 #[cfg(unix)]
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(crate) enum ChildChange {
     /// A process with this mark is about to be started.
     Plan(String),
     /// It could not be started.
@@ -105,15 +105,15 @@ pub(crate) enum Change {
 
 #[cfg(unix)]
 impl Children {
-    pub(crate) fn apply(&mut self, change: Change) {
+    pub(crate) fn apply(&mut self, change: ChildChange) {
         match change {
-            Change::Plan(mark) => drop(self.planned.insert(mark)),
-            Change::Withdraw(mark) => drop(self.planned.remove(&mark)),
-            Change::Start(lineage) => {
+            ChildChange::Plan(mark) => drop(self.planned.insert(mark)),
+            ChildChange::Withdraw(mark) => drop(self.planned.remove(&mark)),
+            ChildChange::Start(lineage) => {
                 self.planned.remove(lineage.mark());
                 self.groups.insert(lineage.leader(), lineage);
             }
-            Change::End(group) => drop(self.groups.remove(&group)),
+            ChildChange::End(group) => drop(self.groups.remove(&group)),
         }
     }
 
@@ -123,7 +123,7 @@ impl Children {
 }
 
 #[cfg(unix)]
-impl std::fmt::Display for Change {
+impl std::fmt::Display for ChildChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Plan(mark) => write!(f, "?{mark}"),
@@ -135,7 +135,7 @@ impl std::fmt::Display for Change {
 }
 
 #[cfg(unix)]
-impl std::str::FromStr for Change {
+impl std::str::FromStr for ChildChange {
     type Err = ();
 
     fn from_str(line: &str) -> Result<Self, ()> {
@@ -154,7 +154,7 @@ impl std::str::FromStr for Change {
 impl Guard {
     /// Creates a handle to a guard that is started with this command.
     pub fn new(command: GuardCommand) -> Self {
-        let state = State {
+        let state = GuardState {
             command,
             #[cfg(unix)]
             running: None,
@@ -176,7 +176,7 @@ impl Guard {
             mark: {
                 let mark = Mark::fresh();
                 if let Some(value) = mark.value() {
-                    self.change(Change::Plan(value.to_owned()));
+                    self.change(ChildChange::Plan(value.to_owned()));
                 }
                 mark
             },
@@ -187,10 +187,10 @@ impl Guard {
     /// Changes the set of children and tells the guard. If the guard is gone, or not running yet, a
     /// new one is started and told everything.
     #[cfg(unix)]
-    fn change(&self, change: Change) {
+    fn change(&self, change: ChildChange) {
         let Some(shared) = &self.shared else { return };
         let mut state = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let State { command, running, children } = &mut *state;
+        let GuardState { command, running, children } = &mut *state;
         let mut line = change.to_string();
         children.apply(change);
         if children.is_empty() {
@@ -206,7 +206,7 @@ impl Guard {
         if children.is_empty() {
             return;
         }
-        match Running::start(command, children) {
+        match GuardProcess::start(command, children) {
             Ok(started) => *running = Some(started),
             Err(error) => tracing::warn!(%error, "cannot start the guard for child processes"),
         }
@@ -241,8 +241,8 @@ impl Planned {
         Family {
             #[cfg(unix)]
             _entry: {
-                self.guard.change(Change::Start(lineage.clone()));
-                Entry { guard: self.guard.clone(), group: leader }
+                self.guard.change(ChildChange::Start(lineage.clone()));
+                Registration { guard: self.guard.clone(), group: leader }
             },
             #[cfg(unix)]
             lineage,
@@ -262,7 +262,7 @@ impl Drop for Planned {
             state.children.planned.contains(mark)
         });
         if is_planned {
-            self.guard.change(Change::Withdraw(mark.to_owned()));
+            self.guard.change(ChildChange::Withdraw(mark.to_owned()));
         }
     }
 }
@@ -270,29 +270,29 @@ impl Drop for Planned {
 /// A registered group. Dropping it ends the registration.
 #[cfg(unix)]
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct Registration {
     guard: Guard,
     group: u32,
 }
 
 #[cfg(unix)]
-impl Drop for Entry {
+impl Drop for Registration {
     fn drop(&mut self) {
-        self.guard.change(Change::End(self.group));
+        self.guard.change(ChildChange::End(self.group));
     }
 }
 
 /// A running guard process.
 #[cfg(unix)]
 #[derive(Debug)]
-struct Running {
+struct GuardProcess {
     process: std::process::Child,
     /// Taken by tests only.
     pipe: Option<std::process::ChildStdin>,
 }
 
 #[cfg(unix)]
-impl Running {
+impl GuardProcess {
     /// Starts a guard and tells it about all children.
     fn start(command: &GuardCommand, children: &Children) -> std::io::Result<Self> {
         use std::os::unix::process::CommandExt as _;
@@ -316,10 +316,10 @@ impl Running {
         let pipe = process.stdin.take();
         let mut guard = Self { process, pipe };
         for mark in &children.planned {
-            guard.tell(&format!("{}", Change::Plan(mark.clone())))?;
+            guard.tell(&format!("{}", ChildChange::Plan(mark.clone())))?;
         }
         for lineage in children.groups.values() {
-            guard.tell(&format!("{}", Change::Start(lineage.clone())))?;
+            guard.tell(&format!("{}", ChildChange::Start(lineage.clone())))?;
         }
         Ok(guard)
     }
@@ -333,7 +333,7 @@ impl Running {
 }
 
 #[cfg(unix)]
-impl Drop for Running {
+impl Drop for GuardProcess {
     fn drop(&mut self) {
         // Reaps a guard that has exited; one that is still cleaning up is not waited for.
         let _ = self.process.try_wait();
@@ -414,10 +414,10 @@ mod tests {
     #[test]
     fn changes_round_trip_as_text() {
         for line in ["?ab", "!ab", "+12 345 ab", "-12"] {
-            assert_eq!(line.parse::<Change>().unwrap().to_string(), line);
+            assert_eq!(line.parse::<ChildChange>().unwrap().to_string(), line);
         }
         for line in ["", "+", "-x", "nonsense", "é"] {
-            assert!(line.parse::<Change>().is_err(), "{line}");
+            assert!(line.parse::<ChildChange>().is_err(), "{line}");
         }
     }
 }

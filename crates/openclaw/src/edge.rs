@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_config::import::{self, App, Findings, Platform, SearchContext};
+use openclaw_config::import::{self, App, ImportResult, Platform, SearchContext};
 use openclaw_config::install::{InstallError, McpClient};
 use openclaw_config::{
     Config, LoadEnvironment, Loaded, NoHome, PROGRAM_VARIABLE, Paths, url_credentials,
@@ -308,7 +308,7 @@ impl Edge {
     }
 
     /// Finds the servers that other programs on this machine have configured.
-    pub(crate) fn servers_elsewhere(&self, only: Option<App>) -> std::io::Result<Findings> {
+    pub(crate) fn servers_elsewhere(&self, only: Option<App>) -> std::io::Result<ImportResult> {
         self.searching(|machine| import::find(machine, only))
     }
 

@@ -72,7 +72,7 @@ impl LentTool {
             traceparent: call.span.context().map(|it| it.traceparent().to_string()),
         };
         const GONE: &str = "The client that provides this tool has disconnected.";
-        if !gateway.callers.tell_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
+        if !gateway.callers.send_to_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
             return fail(Failure::Unavailable, GONE);
         }
         match tokio::time::timeout(loan.timeout, answered).await {

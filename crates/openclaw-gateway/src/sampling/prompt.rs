@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use openclaw_content::{NoRandomness, Source, Text, Untrusted, clean_line};
 use openclaw_mcp::inventory::model_schema::ModelSchema;
-use openclaw_models::{Message, Model, Part, Request, ToolOffer, ToolResult, ToolUse};
+use openclaw_models::{Message, Model, ModelRequest, Part, ToolOffer, ToolResult, ToolUse};
 use openclaw_tools::MediaKind;
 use openclaw_tools::schema::{Dialect, provider_schema};
 
@@ -23,7 +23,7 @@ pub(super) fn request(
     params: &Params,
     model: &dyn Model,
     max_tokens: u32,
-) -> Result<Request, NoRandomness> {
+) -> Result<ModelRequest, NoRandomness> {
     let mut conversation = Conversation { server, messages: Vec::new(), parts: Vec::new() };
     if let Some(prompt) = &params.system_prompt {
         conversation.ours("The server requests this system prompt:");
@@ -53,7 +53,7 @@ pub(super) fn request(
         }
         false => Vec::new(),
     };
-    Ok(Request {
+    Ok(ModelRequest {
         system: vec![Text::ours(system(server))],
         messages: conversation.finish(),
         tools,

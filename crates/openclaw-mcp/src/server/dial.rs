@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use openclaw_config::{Connection as HowToConnect, HttpServer, Transport};
+use openclaw_config::{HttpServer, ServerConnection as HowToConnect, Transport};
 use openclaw_metrics::ServerSeries;
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::store::Version;
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_secrets::{Environment, Redactor, Resolver, SecretSettings};
 use rmcp::model::ProtocolVersion;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -20,7 +20,7 @@ use crate::connection::local::{self, ConnectError, ServerOutput, Step};
 use crate::connection::remote::{
     self, AuthContext, HttpTransport, NegotiatedProtocol, Network, RemoteError, RemotePlan,
 };
-use crate::connection::{Connection, Opened, RemoteEnd};
+use crate::connection::{Opened, RemoteEnd, ServerConnection};
 use crate::fleet::events::Users;
 use crate::fleet::shared_options::SharedOptions;
 use crate::inventory::Inventory;
@@ -62,7 +62,8 @@ impl DialContext {
     /// Returns a context with this environment, the default providers of secrets, no guard, no
     /// callbacks and no logins.
     pub fn new(environment: Environment) -> Self {
-        let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+        let resolver =
+            Resolver::new(SecretSettings::default(), environment.clone(), Redactor::new());
         Self { resolver, environment, guard: Guard::none(), host: Host::default(), auth: None }
     }
 }
@@ -101,7 +102,7 @@ pub(crate) struct ServerDial {
 }
 
 impl Dial for ServerDial {
-    type Connection = LiveConnection;
+    type ServerConnection = LiveConnection;
 
     async fn dial(&mut self) -> Result<LiveConnection, DialError> {
         self.predecessors_ended().await;
@@ -180,7 +181,7 @@ impl ServerDial {
         self.after.clear();
     }
 
-    async fn connect(&mut self) -> Result<Connection, DialError> {
+    async fn connect(&mut self) -> Result<ServerConnection, DialError> {
         match self.connection.transport.clone() {
             Transport::Stdio(stdio) => {
                 let DialContext { resolver, environment, .. } = &self.context;
@@ -210,7 +211,7 @@ impl ServerDial {
     }
 
     /// Connects to a remote server.
-    async fn reach(&mut self, config: HttpServer) -> Result<Connection, DialError> {
+    async fn reach(&mut self, config: HttpServer) -> Result<ServerConnection, DialError> {
         let DialContext { resolver, environment, host, .. } = &self.context;
         let headers = remote::headers(&config, resolver).await;
         let headers = headers.map_err(|error| DialError::Failed(secret_failed(&error)))?;
@@ -250,12 +251,15 @@ impl ServerDial {
         let opened = remote::open(plan, client.clone()).await?;
         let remote::Opened { lane, rmcp, known, tasks, .. } = opened;
         let far_end = RemoteEnd::Remote { flavour: known.flavour };
-        Ok(Connection::new(Opened { lane, rmcp, era: known.era, tasks }, client, far_end))
+        Ok(ServerConnection::new(Opened { lane, rmcp, era: known.era, tasks }, client, far_end))
     }
 
     /// Starts a local server. One that fails on the probe or on the newest handshake is started
     /// again with an older one (T1); what worked is used from then on.
-    async fn start(&mut self, launch: crate::process::Launch) -> Result<Connection, ConnectError> {
+    async fn start(
+        &mut self,
+        launch: crate::process::Launch,
+    ) -> Result<ServerConnection, ConnectError> {
         let pinned = self.pinned();
         let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
         let oldest = ProtocolVersion::V_2024_11_05;

@@ -7,7 +7,7 @@ use openclaw_acp::{Options, ServerSetup, serve};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp_server::hub::stdio;
 
-use super::link::{self, Beside, Need, Role, Target, keep};
+use super::link::{self, Need, Role, StdioGateway, Target, state_files};
 use crate::cli::AcpArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
@@ -27,12 +27,12 @@ pub(crate) fn acp(
     let max_servers = edge.editor_limit("OPENCLAW_ACP_MAX_SERVERS")?;
     let max_tools = edge.editor_limit("OPENCLAW_ACP_MAX_TOOLS")?;
     let target = Target::find(&args.gateway, flag, edge)?;
-    let gateway = Beside { target, need, flag, edge };
+    let gateway = StdioGateway { target, need, flag, edge };
     gateway.serve(output, |client, output| {
         let mut config = client.config;
         config.acp.max_servers = max_servers.unwrap_or(config.acp.max_servers);
         config.acp.max_tools = max_tools.unwrap_or(config.acp.max_tools);
-        let spill = keep::spill(&client.paths.state, output);
+        let spill = state_files::spill(&client.paths.state, output);
         let servers = ServerSetup {
             context: link::dial_context(&config, &client.paths, edge),
             config,

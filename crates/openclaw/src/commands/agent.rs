@@ -162,7 +162,7 @@ impl SingleTurn<'_> {
                     }
                     TurnEvent::Returned(call) => {
                         self.clear(output);
-                        self.tell_call(&call, output);
+                        self.print_call(&call, output);
                         self.stream(TurnEvent::Thought, output);
                     }
                     TurnEvent::Notice(text) => {
@@ -230,7 +230,7 @@ impl SingleTurn<'_> {
         }
     }
 
-    fn tell_call(&self, call: &Call, output: &mut Output) {
+    fn print_call(&self, call: &Call, output: &mut Output) {
         if self.shows_calls {
             CallFormatter::call(call).iter().for_each(|line| output.aside(line));
         }

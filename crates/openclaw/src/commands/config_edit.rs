@@ -69,15 +69,12 @@ pub(crate) fn set(
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let paths = edge.paths(flag)?;
-    let steps = steps(key)?;
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
-    let _turn = write::take_turn(&paths);
-    let document = write::open(&paths, edge)?;
-    document.set(&path(&steps), &value).map_err(|error| {
-        CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string())
-    })?;
-    save(&document, key, "set", &paths, edge, output)
+    change(key, "set", &edge.paths(flag)?, edge, output, |document, path| {
+        document.set(path, &value).map_err(|error| {
+            CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string())
+        })
+    })
 }
 
 /// Removes a key.
@@ -88,27 +85,30 @@ pub(crate) fn unset(
     output: &mut Output,
 ) -> CommandResult {
     let paths = edge.paths(flag)?;
-    let steps = steps(key)?;
-    let _turn = write::take_turn(&paths);
-    let document = write::open(&paths, edge)?;
-    if !document.remove(&path(&steps)) {
-        return Err(CommandError::failed(format!(
-            "`{key}` is not set in {}",
-            paths.config.display()
-        )));
-    }
-    save(&document, key, "unset", &paths, edge, output)
+    change(key, "unset", &paths, edge, output, |document, path| match document.remove(path) {
+        true => Ok(()),
+        false => {
+            let file = paths.config.display();
+            Err(CommandError::failed(format!("`{key}` is not set in {file}")))
+        }
+    })
 }
 
-fn save(
-    document: &Document,
+/// Changes the value of a key, and writes the file.
+fn change(
     key: &str,
     verb: &str,
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
+    change: impl FnOnce(&Document, &[&str]) -> Result<(), CommandError>,
 ) -> CommandResult {
-    let written = write::save(document, paths, edge)?;
+    let steps = steps(key)?;
+    let path: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let _turn = write::take_turn(paths);
+    let document = write::open(paths, edge)?;
+    change(&document, &path)?;
+    let written = write::save(&document, paths, edge)?;
     let about = written.report.about(key);
     match output.json {
         true => output.value(&json!({
@@ -141,10 +141,6 @@ fn steps(key: &str) -> Result<Vec<String>, CommandError> {
             .hint("a key is a path such as `agents.defaults.model` or `mcp.servers.\"a.b\".url`"));
     }
     Ok(steps)
-}
-
-fn path(steps: &[String]) -> Vec<&str> {
-    steps.iter().map(String::as_str).collect()
 }
 
 /// Opens a copy of the file in the user's editor, and writes it when it has no errors.

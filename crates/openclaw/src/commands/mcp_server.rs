@@ -4,7 +4,7 @@ use std::path::Path;
 
 use openclaw_mcp_server::{Options, serve_stdio};
 
-use super::link::{Beside, Need, Role, Target};
+use super::link::{Need, Role, StdioGateway, Target};
 use crate::cli::McpServerArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
@@ -32,7 +32,7 @@ fn order(
 ) -> CommandResult {
     let need = Need::Agents(Role::Chatting);
     let target = Target::find(&args.gateway, flag, edge)?;
-    let gateway = Beside { target, need, flag, edge };
+    let gateway = StdioGateway { target, need, flag, edge };
     gateway.serve(output, |client, _| {
         let options = Options {
             // A client that cannot be asked: what needs an approval is decided by the fallback.

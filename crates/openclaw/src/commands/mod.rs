@@ -8,10 +8,10 @@ mod check;
 mod config;
 mod config_edit;
 mod demo_server;
+mod elicitation;
 mod first_run;
 mod gateway;
 mod hub;
-mod inquiry;
 pub(crate) mod link;
 mod mcp;
 mod mcp_server;
@@ -100,11 +100,7 @@ fn load_config(
 }
 
 /// Loads the configuration, and logs its warnings.
-fn load_config_at(
-    paths: &Paths,
-    edge: &Edge,
-    output: &mut Output,
-) -> Result<Config, CommandError> {
+fn load_config_at(paths: &Paths, edge: &Edge, output: &mut Output) -> Result<Config, CommandError> {
     let (config, report) = read_config(paths, edge, output)?;
     log_warnings(&report);
     Ok(config)

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use comfy_table::{Attribute, Cell};
-use openclaw_config::{AgentConfig, Config, Origin, ServerName, Setting};
+use openclaw_config::{AgentConfig, Config, ServerName, Setting, SettingOrigin};
 use serde_json::{Map, Value, json};
 
 use super::{find_agent, load_config};
@@ -101,11 +101,11 @@ pub(super) fn section(settings: &[Setting], file: Option<&str>, output: &mut Out
 }
 
 /// Formats the section and the line of a setting, without the key, which has its own column.
-fn origin(origin: &Origin, key: &str, file: Option<&str>) -> String {
+fn origin(origin: &SettingOrigin, key: &str, file: Option<&str>) -> String {
     let (location, path) = match origin {
-        Origin::Default => return "default".to_owned(),
-        Origin::Inferred { from } => return format!("derived from {from}"),
-        Origin::File { location, path } => (location, path),
+        SettingOrigin::Default => return "default".to_owned(),
+        SettingOrigin::Inferred { from } => return format!("derived from {from}"),
+        SettingOrigin::File { location, path } => (location, path),
     };
     let place = path.find("mcp.servers").map(|at| &path[..at + "mcp".len()]);
     let place = place.or_else(|| path.split_once(".servers").map(|(place, _)| place));

@@ -4,8 +4,8 @@ use openclaw_testkit::{Script, Tool, processes};
 use serde_json::json;
 
 use crate::common::LONG;
-use crate::editor::{Editor, Place, choose};
 use crate::common::gateway::RunningGateway;
+use crate::editor::{Editor, Place, choose};
 
 pub(crate) fn gateway(place: &Place) -> (RunningGateway, String) {
     gateway_at(place, "0")

@@ -14,7 +14,7 @@ use super::service::Service;
 use super::{GatewayState, gateway_state, stop};
 use crate::cli::{GatewayLogsArgs, RunArgs};
 use crate::commands::block_on;
-use crate::commands::link::{keep, running};
+use crate::commands::link::{running, state_files};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
@@ -92,11 +92,11 @@ fn spawn(args: &RunArgs, paths: &Paths, edge: &Edge) -> Result<Child, CommandErr
 
 /// The log of a gateway in the background.
 pub(super) fn log_path(state: &Path) -> PathBuf {
-    keep::logs(state).join("gateway.log")
+    state_files::logs(state).join("gateway.log")
 }
 
 fn open_log(state: &Path) -> io::Result<File> {
-    openclaw_files::make_folder(&keep::logs(state))?;
+    openclaw_files::make_folder(&state_files::logs(state))?;
     let path = log_path(state);
     if path.metadata().is_ok_and(|about| about.len() > MAX_LOG) {
         std::fs::rename(&path, path.with_extension("log.1"))?;

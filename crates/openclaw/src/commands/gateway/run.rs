@@ -134,13 +134,13 @@ async fn attend_signals(served: &Served, signals: &mut Signals, output: &mut Out
                     answer = look::<rpc::ConfigReload>(&*surface, ReloadParams::default()) => answer,
                     () = asked_to_end(signals) => return,
                 };
-                tell_reload(answer, output);
+                print_reload(answer, output);
             }
         }
     }
 }
 
-fn tell_reload(answer: Result<ReloadResult, RequestError>, output: &mut Output) {
+fn print_reload(answer: Result<ReloadResult, RequestError>, output: &mut Output) {
     match answer {
         Ok(ReloadResult { ok: true, changed, .. }) if changed.is_empty() => {
             output.note("configuration reloaded; nothing has changed");

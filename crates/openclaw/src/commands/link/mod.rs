@@ -1,11 +1,11 @@
 //! The link to the gateway: over the socket if one is running, otherwise in this process (G5).
 
-mod beside;
 mod devices;
-pub(crate) mod keep;
 mod local;
 mod relink;
 mod remote;
+pub(crate) mod state_files;
+mod stdio_gateway;
 mod target;
 
 use std::path::{Path, PathBuf};
@@ -25,12 +25,12 @@ use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::{SignalAction, Signals, end_after};
-pub(crate) use beside::Beside;
 use local::Local;
 pub(crate) use local::{caller, cannot_start, dial_context, missing_servers, ourselves, setup};
 pub(crate) use relink::Relink;
 use relink::Replaceable;
 pub(crate) use remote::{find_running, options, running, usable_options};
+pub(crate) use stdio_gateway::StdioGateway;
 pub(crate) use target::{NamedGateway, Target};
 
 /// The timeout of a short request.

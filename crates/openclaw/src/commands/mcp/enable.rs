@@ -5,7 +5,7 @@ use std::path::Path;
 use openclaw_config::Document;
 use serde_json::json;
 
-use super::add::tell_of_scope;
+use super::add::warn_about_scope;
 use super::write;
 use crate::cli::NameArgs;
 use crate::edge::Edge;
@@ -22,7 +22,7 @@ pub(super) fn set(
 ) -> CommandResult {
     let name = args.name.as_str();
     let paths = edge.paths(flag)?;
-    tell_of_scope(args.scope.scope, &paths, output);
+    warn_about_scope(args.scope.scope, &paths, output);
     let enable = |document: &Document| document.enable_server(name, enabled);
     write::change(name, "change it there", &paths, edge, enable)?;
     let file = paths.config.display();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use openclaw_config::{Origin, ServerConfig, Setting};
+use openclaw_config::{ServerConfig, Setting, SettingOrigin};
 use openclaw_gateway::mcp::unknown_server;
 use serde_json::json;
 
@@ -33,7 +33,7 @@ pub(super) fn get(
     let unset = agent.mcp.held_back.get(name).map(|why| why.unset_variables.clone());
     let place = standing(settings).filter(|_| config.file.is_some());
     // What the file says, and what follows from it; defaults are in `config show`.
-    let is_told = |setting: &&Setting| !matches!(setting.origin, Origin::Default);
+    let is_told = |setting: &&Setting| !matches!(setting.origin, SettingOrigin::Default);
     let told: Vec<Setting> = settings.iter().filter(is_told).cloned().collect();
     if output.json {
         output.value(&json!({

@@ -14,7 +14,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::shell::{in_time, servers_of, with_result, with_shell};
-use super::tools::tell_missing;
+use super::tools::print_missing;
 use super::{answer, arguments, save};
 use crate::cli::{
     CompleteArgs, ContextArgs, PromptArgs, PromptsArgs, ReadArgs, RequestArgs, ResourcesArgs,
@@ -90,7 +90,7 @@ pub(super) fn resources(
 }
 
 fn show_resources(result: &ResourcesResult, output: &mut Output) -> Exit {
-    tell_missing(&result.missing, output);
+    print_missing(&result.missing, output);
     if output.json {
         output.value(&json!(result));
         return Exit::Ok;
@@ -124,7 +124,7 @@ pub(super) fn prompts(
 }
 
 fn show_prompts(result: &PromptsResult, output: &mut Output) -> Exit {
-    tell_missing(&result.missing, output);
+    print_missing(&result.missing, output);
     if output.json {
         output.value(&json!(result));
         return Exit::Ok;

@@ -12,7 +12,7 @@ use serde_json::json;
 
 use super::shell::{servers_of, with_shell};
 use crate::cli::{ContextArgs, LogsArgs};
-use crate::commands::link::keep;
+use crate::commands::link::state_files;
 use crate::commands::{LoadedConfig, load_config};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -58,7 +58,7 @@ fn follow(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output
     let LoadedConfig { config, paths, .. } = load_config(flag, edge, output)?;
     let name = args.name.as_str();
     // At least one line, to detect whether there is a log.
-    let followed = ServerLog::follow(&keep::logs(&paths.state), name, args.lines.max(1));
+    let followed = ServerLog::follow(&state_files::logs(&paths.state), name, args.lines.max(1));
     let (lines, follower) = followed.map_err(|error| cannot_be_read(name, &error))?;
     // The log of a removed server may still exist.
     let servers = config.agents.iter().flat_map(|agent| agent.mcp.origins.servers.keys());

@@ -34,7 +34,7 @@ pub(crate) mod write;
 
 use std::path::Path;
 
-use openclaw_config::{Config, Origin, ServerConfig, ServerName, Setting};
+use openclaw_config::{Config, ServerConfig, ServerName, Setting, SettingOrigin};
 
 use crate::cli::McpCommand;
 use crate::edge::Edge;
@@ -107,7 +107,9 @@ fn find<'c>(config: &'c Config, name: &str) -> Option<&'c ServerConfig> {
 /// Returns the file and line of a server's settings.
 fn standing(settings: &[Setting]) -> Option<String> {
     settings.iter().find_map(|setting| match &setting.origin {
-        Origin::File { location, .. } => Some(format!("{}:{}", location.file, location.line)),
+        SettingOrigin::File { location, .. } => {
+            Some(format!("{}:{}", location.file, location.line))
+        }
         _ => None,
     })
 }

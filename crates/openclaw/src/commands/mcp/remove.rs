@@ -6,10 +6,10 @@ use openclaw_config::{Config, Document, Paths};
 use openclaw_mcp::store::pins::Pins;
 use serde_json::json;
 
-use super::add::tell_of_scope;
+use super::add::warn_about_scope;
 use super::{standing, write};
 use crate::cli::NameArgs;
-use crate::commands::link::keep;
+use crate::commands::link::state_files;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
@@ -23,7 +23,7 @@ pub(super) fn remove(
 ) -> CommandResult {
     let name = args.name.as_str();
     let paths = edge.paths(flag)?;
-    tell_of_scope(args.scope.scope, &paths, output);
+    warn_about_scope(args.scope.scope, &paths, output);
     let remove = |document: &Document| Ok(document.remove_server(name));
     let removed = write::change(name, "remove it there", &paths, edge, remove)?;
     forget_approvals(name, &paths, output);
@@ -46,7 +46,7 @@ pub(super) fn remove(
 
 /// Removes the approvals of the server's tools: if it is added again, each needs a new one.
 fn forget_approvals(name: &str, paths: &Paths, output: &mut Output) {
-    let file = keep::pins(&paths.state);
+    let file = state_files::pins(&paths.state);
     if let Err(error) = Pins::load(&file).and_then(|pins| pins.forget(name)) {
         let file = file.display();
         output.warning(&format!("cannot remove the approvals of {name} from {file}: {error}"));

@@ -54,7 +54,7 @@ pub(super) fn tools(
 
 fn show(result: &ToolsResult, args: &ToolsArgs, output: &mut Output) -> Exit {
     let ToolsResult { tools, left_out, missing } = result;
-    tell_missing(missing, output);
+    print_missing(missing, output);
     if output.json {
         output.data(result);
         return Exit::Ok;
@@ -80,7 +80,7 @@ fn show(result: &ToolsResult, args: &ToolsArgs, output: &mut Output) -> Exit {
 }
 
 /// Warns about servers that are not available.
-pub(super) fn tell_missing(missing: &[Missing], output: &mut Output) {
+pub(super) fn print_missing(missing: &[Missing], output: &mut Output) {
     missing.iter().for_each(|it| output.warning(&it.error));
 }
 

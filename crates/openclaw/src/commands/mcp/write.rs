@@ -128,7 +128,7 @@ pub(super) fn already_exists(
 }
 
 /// Reports an added server, the findings about it, and the next step.
-pub(super) fn tell_added(
+pub(super) fn print_added(
     name: &ServerName,
     written: &Written,
     is_tried: bool,
@@ -146,12 +146,12 @@ pub(super) fn tell_added(
     }
     // A connection test resolves the secrets, too.
     if !is_tried {
-        tell_of_secrets(name, &written.config, output);
+        warn_about_secrets(name, &written.config, output);
     }
 }
 
 /// Prints how to check a server's secrets.
-fn tell_of_secrets(name: &ServerName, config: &Config, output: &mut Output) {
+fn warn_about_secrets(name: &ServerName, config: &Config, output: &mut Output) {
     let prefix = format!("{name}.");
     let mut users = config.secret_references().into_values().flatten();
     if users.any(|user| user.starts_with(&prefix)) {

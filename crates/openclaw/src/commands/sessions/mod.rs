@@ -14,7 +14,7 @@ use openclaw_protocol::sessions::{
 };
 use serde_json::json;
 
-use super::inquiry::is_yes;
+use super::elicitation::is_yes;
 use super::link::{Link, Target, with_records};
 use super::talk::Lines;
 use crate::cli::{SessionsArgs, SessionsCommand};

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use super::shell::{OwnServers, with_own_servers};
 use crate::cli::DoctorArgs;
 use crate::commands::check::{Check, Finding, Verdict, is_well};
-use crate::commands::link::keep;
+use crate::commands::link::state_files;
 use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -101,7 +101,7 @@ async fn examine(
                 Some(bad) => {
                     let hint = bad.advice.clone();
                     let error = ServerError { hint, ..ServerError::new(bad.what.clone()) };
-                    let folder = keep::catalogue(own.gateway.state());
+                    let folder = state_files::catalogue(own.gateway.state());
                     Memory::of(&folder, name, server.connection()).trouble().keep(error);
                 }
             }

@@ -9,7 +9,7 @@ use openclaw_config::import::{App, BrokenFile, FoundServer, ImportCandidate, Imp
 use openclaw_config::{Document, Paths};
 use serde_json::Value;
 
-use super::write::{NewServer, Written, put, tell_added};
+use super::write::{NewServer, Written, print_added, put};
 use crate::cli::{AppArg, ImportArgs};
 use crate::edge::Edge;
 use crate::error::{CommandResult, Context as _};
@@ -112,7 +112,7 @@ fn new_server(candidate: &Candidate) -> Option<NewServer> {
 
 fn tell(servers: &[NewServer], written: &Written, paths: &Paths, output: &mut Output) {
     for server in servers {
-        tell_added(&server.name, written, false, paths, output);
+        print_added(&server.name, written, false, paths, output);
     }
 }
 

@@ -25,7 +25,7 @@ use crate::output::Output;
 use crate::signals::{Signals, end_after};
 
 /// What is needed to find or start the gateway.
-pub(crate) struct Beside<'a> {
+pub(crate) struct StdioGateway<'a> {
     pub(crate) target: Target,
     pub(crate) need: Need,
     /// The configuration file that the user named.
@@ -64,7 +64,7 @@ struct RemoteGateway {
     is_foreign: bool,
 }
 
-impl Beside<'_> {
+impl StdioGateway<'_> {
     /// Serves a client until it is gone or a signal arrives, while the gateway starts. Then stops
     /// the gateway, if it is in this process.
     pub(crate) fn serve<S: Future<Output = Result<(), String>>>(
