@@ -1,4 +1,4 @@
-//! Methods that create sessions and begin them anew.
+//! Methods that create and reset sessions.
 
 use openclaw_protocol::chat::SendParams;
 use openclaw_protocol::sessions::{

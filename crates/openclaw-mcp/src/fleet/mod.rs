@@ -249,7 +249,7 @@ impl Fleet {
     }
 
     /// Subscribes to the state changes of all servers (L6). A receiver that lags loses the oldest
-    /// events and is told how many it lost.
+    /// events and learns how many it lost.
     pub fn events(&self) -> broadcast::Receiver<FleetEvent> {
         self.common.events.hear()
     }

@@ -22,7 +22,7 @@ pub(crate) struct LastNotices(Arc<Mutex<BTreeMap<ServerName, Reachability>>>);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Reachability {
     #[default]
-    Well,
+    Reachable,
     OutOfReach,
     NeedsAuth,
     GivenUp,
@@ -35,7 +35,7 @@ impl LastNotices {
         let now = Reachability::of(snapshot.state, snapshot.restarts)?;
         let mut last_notices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match now {
-            Reachability::Well => last_notices.remove(server),
+            Reachability::Reachable => last_notices.remove(server),
             trouble => last_notices.insert(server.clone(), trouble),
         };
         if before.unwrap_or_default() == now {
@@ -44,7 +44,7 @@ impl LastNotices {
         let gist = snapshot.last_error.as_ref().and_then(|ServerError { gist, .. }| *gist);
         let why = gist.map(|gist| format!(" ({gist})")).unwrap_or_default();
         let what = match now {
-            Reachability::Well => "is available again".to_owned(),
+            Reachability::Reachable => "is available again".to_owned(),
             Reachability::OutOfReach => format!(
                 "has failed {TOLD_AFTER} times in a row{why}. Retries continue; until one succeeds, \
                  calls of its tools fail"
@@ -64,7 +64,7 @@ impl Reachability {
     /// Returns `None` while the outcome is open.
     fn of(state: ServerState, restarts: u32) -> Option<Self> {
         match state {
-            ServerState::Ready | ServerState::Idle => Some(Self::Well),
+            ServerState::Ready | ServerState::Idle => Some(Self::Reachable),
             ServerState::NeedsAuth => Some(Self::NeedsAuth),
             ServerState::Failed => Some(Self::GivenUp),
             ServerState::Connecting | ServerState::Restarting => {

@@ -1,4 +1,4 @@
-//! Logs must not disturb the program: neither a log that is watched, nor one that nobody reads.
+//! Logs must not disturb the program: neither a log that is watched, nor one that is not read.
 
 use std::fs;
 use std::io::{PipeReader, PipeWriter, Write as _, pipe};

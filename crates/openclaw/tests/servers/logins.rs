@@ -213,7 +213,7 @@ fn a_logout_revokes_the_tokens_and_deletes_them() {
     assert_eq!(server.count(Endpoint::Revoke), 1);
     let (code, ..) = place.said(&["mcp", "call", "box", "echo", "text=hi"]);
     assert_eq!(code, 77);
-    // If the tokens cannot be revoked, they are deleted all the same.
+    // If the tokens cannot be revoked, they are still deleted.
     log_in(&place);
     server.change(|script| script.faults.push((Endpoint::Revoke, Fake::Status(503), 0)));
     let (code, stdout, stderr) = place.said(&["mcp", "logout", "box"]);

@@ -97,7 +97,7 @@ pub(crate) fn setup(
         fleet: fleet::Setup { context, folders, services, tries_again, start, agent },
         environment,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        // Whether servers are told during the handshake that elicitation is supported.
+        // Whether the handshake advertises elicitation.
         people: need.role().is_asked_by_servers(),
         prepare: if is_one_command { Prepare::OnUse } else { Prepare::AtStart },
         workspace: match need {

@@ -28,7 +28,7 @@ pub(super) fn logout(
     with_shell(servers_of(&args.context, edge), flag, edge, output, async |shell, output| {
         let server = Some(name.as_str());
         let before = shell.ask::<rpc::McpAuth>(params(AuthAction::Status), server).await?;
-        // A message: there is a login that cannot be read. It can be deleted all the same.
+        // A message: there is a login that cannot be read. It can still be deleted.
         if before.grant.is_none() && before.message.is_none() && before.url.is_none() {
             return Err(CommandError::failed(format!("not logged in to `{name}`")));
         }
