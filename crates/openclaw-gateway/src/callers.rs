@@ -344,6 +344,14 @@ impl Surface for CallerSurface {
 }
 
 impl Endpoint for CallerSurface {
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<Box<RawValue>>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
+        self.request_in(method, params, None)
+    }
+
     fn request_in<'a>(
         &'a self,
         method: &'a str,

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use nix::sys::signal::Signal;
 
 #[cfg(unix)]
-use crate::guard::Registration;
+use crate::guard::Entry;
 #[cfg(unix)]
 use crate::lineage::{Lineage, Possible};
 #[cfg(unix)]
-use crate::snapshot::{ProcessId, SharedSnapshot};
+use crate::snapshot::{Found, SharedSnapshot};
 
 /// A child process and its descendants. While it exists, the guard ends them if this program is
 /// killed. On Windows it is empty: processes cannot leave their job object.
@@ -24,14 +24,14 @@ pub struct Family {
     #[cfg(unix)]
     pub(crate) census: Arc<SharedSnapshot>,
     #[cfg(unix)]
-    pub(crate) _entry: Registration,
+    pub(crate) _entry: Entry,
 }
 
 /// Descendants, which may have left the process group.
 #[derive(Debug)]
 pub struct Strays {
     #[cfg(unix)]
-    found: BTreeSet<ProcessId>,
+    found: BTreeSet<Found>,
     /// The last pid that was assigned before the search.
     #[cfg(unix)]
     last: Option<u32>,

@@ -62,7 +62,7 @@ pub struct GuardCommand {
 #[derive(Debug, Clone, Default)]
 pub struct Guard {
     #[cfg_attr(not(unix), allow(dead_code, reason = "a job object needs no guard"))]
-    shared: Option<Arc<Mutex<GuardState>>>,
+    shared: Option<Arc<Mutex<State>>>,
     /// Finds descendants that have left their group, while this program is alive.
     #[cfg(unix)]
     census: Arc<SharedSnapshot>,
@@ -70,11 +70,11 @@ pub struct Guard {
 
 #[derive(Debug)]
 #[cfg_attr(not(unix), allow(dead_code, reason = "a job object needs no guard"))]
-struct GuardState {
+struct State {
     command: GuardCommand,
     /// The guard process, unless it is not needed yet or was lost.
     #[cfg(unix)]
-    running: Option<GuardProcess>,
+    running: Option<Running>,
     #[cfg(unix)]
     children: Children,
 }
@@ -92,7 +92,7 @@ pub(crate) struct Children {
 /// A change of the children, as it is sent to the guard.
 #[cfg(unix)]
 #[derive(Debug)]
-pub(crate) enum ChildChange {
+pub(crate) enum Change {
     /// A process with this mark is about to be started.
     Plan(String),
     /// It could not be started.
@@ -105,15 +105,15 @@ pub(crate) enum ChildChange {
 
 #[cfg(unix)]
 impl Children {
-    pub(crate) fn apply(&mut self, change: ChildChange) {
+    pub(crate) fn apply(&mut self, change: Change) {
         match change {
-            ChildChange::Plan(mark) => drop(self.planned.insert(mark)),
-            ChildChange::Withdraw(mark) => drop(self.planned.remove(&mark)),
-            ChildChange::Start(lineage) => {
+            Change::Plan(mark) => drop(self.planned.insert(mark)),
+            Change::Withdraw(mark) => drop(self.planned.remove(&mark)),
+            Change::Start(lineage) => {
                 self.planned.remove(lineage.mark());
                 self.groups.insert(lineage.leader(), lineage);
             }
-            ChildChange::End(group) => drop(self.groups.remove(&group)),
+            Change::End(group) => drop(self.groups.remove(&group)),
         }
     }
 
@@ -123,7 +123,7 @@ impl Children {
 }
 
 #[cfg(unix)]
-impl std::fmt::Display for ChildChange {
+impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Plan(mark) => write!(f, "?{mark}"),
@@ -135,7 +135,7 @@ impl std::fmt::Display for ChildChange {
 }
 
 #[cfg(unix)]
-impl std::str::FromStr for ChildChange {
+impl std::str::FromStr for Change {
     type Err = ();
 
     fn from_str(line: &str) -> Result<Self, ()> {
@@ -154,7 +154,7 @@ impl std::str::FromStr for ChildChange {
 impl Guard {
     /// Creates a handle to a guard that is started with this command.
     pub fn new(command: GuardCommand) -> Self {
-        let state = GuardState {
+        let state = State {
             command,
             #[cfg(unix)]
             running: None,
@@ -176,7 +176,7 @@ impl Guard {
             mark: {
                 let mark = Mark::fresh();
                 if let Some(value) = mark.value() {
-                    self.change(ChildChange::Plan(value.to_owned()));
+                    self.change(Change::Plan(value.to_owned()));
                 }
                 mark
             },
@@ -187,10 +187,10 @@ impl Guard {
     /// Changes the set of children and tells the guard. If the guard is gone, or not running yet, a
     /// new one is started and told everything.
     #[cfg(unix)]
-    fn change(&self, change: ChildChange) {
+    fn change(&self, change: Change) {
         let Some(shared) = &self.shared else { return };
         let mut state = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-        let GuardState { command, running, children } = &mut *state;
+        let State { command, running, children } = &mut *state;
         let mut line = change.to_string();
         children.apply(change);
         if children.is_empty() {
@@ -206,7 +206,7 @@ impl Guard {
         if children.is_empty() {
             return;
         }
-        match GuardProcess::start(command, children) {
+        match Running::start(command, children) {
             Ok(started) => *running = Some(started),
             Err(error) => tracing::warn!(%error, "cannot start the guard for child processes"),
         }
@@ -241,8 +241,8 @@ impl Planned {
         Family {
             #[cfg(unix)]
             _entry: {
-                self.guard.change(ChildChange::Start(lineage.clone()));
-                Registration { guard: self.guard.clone(), group: leader }
+                self.guard.change(Change::Start(lineage.clone()));
+                Entry { guard: self.guard.clone(), group: leader }
             },
             #[cfg(unix)]
             lineage,
@@ -262,7 +262,7 @@ impl Drop for Planned {
             state.children.planned.contains(mark)
         });
         if is_planned {
-            self.guard.change(ChildChange::Withdraw(mark.to_owned()));
+            self.guard.change(Change::Withdraw(mark.to_owned()));
         }
     }
 }
@@ -270,29 +270,29 @@ impl Drop for Planned {
 /// A registered group. Dropping it ends the registration.
 #[cfg(unix)]
 #[derive(Debug)]
-pub(crate) struct Registration {
+pub(crate) struct Entry {
     guard: Guard,
     group: u32,
 }
 
 #[cfg(unix)]
-impl Drop for Registration {
+impl Drop for Entry {
     fn drop(&mut self) {
-        self.guard.change(ChildChange::End(self.group));
+        self.guard.change(Change::End(self.group));
     }
 }
 
 /// A running guard process.
 #[cfg(unix)]
 #[derive(Debug)]
-struct GuardProcess {
+struct Running {
     process: std::process::Child,
     /// Taken by tests only.
     pipe: Option<std::process::ChildStdin>,
 }
 
 #[cfg(unix)]
-impl GuardProcess {
+impl Running {
     /// Starts a guard and tells it about all children.
     fn start(command: &GuardCommand, children: &Children) -> std::io::Result<Self> {
         use std::os::unix::process::CommandExt as _;
@@ -316,10 +316,10 @@ impl GuardProcess {
         let pipe = process.stdin.take();
         let mut guard = Self { process, pipe };
         for mark in &children.planned {
-            guard.tell(&format!("{}", ChildChange::Plan(mark.clone())))?;
+            guard.tell(&format!("{}", Change::Plan(mark.clone())))?;
         }
         for lineage in children.groups.values() {
-            guard.tell(&format!("{}", ChildChange::Start(lineage.clone())))?;
+            guard.tell(&format!("{}", Change::Start(lineage.clone())))?;
         }
         Ok(guard)
     }
@@ -333,7 +333,7 @@ impl GuardProcess {
 }
 
 #[cfg(unix)]
-impl Drop for GuardProcess {
+impl Drop for Running {
     fn drop(&mut self) {
         // Reaps a guard that has exited; one that is still cleaning up is not waited for.
         let _ = self.process.try_wait();
@@ -414,10 +414,10 @@ mod tests {
     #[test]
     fn changes_round_trip_as_text() {
         for line in ["?ab", "!ab", "+12 345 ab", "-12"] {
-            assert_eq!(line.parse::<ChildChange>().unwrap().to_string(), line);
+            assert_eq!(line.parse::<Change>().unwrap().to_string(), line);
         }
         for line in ["", "+", "-x", "nonsense", "é"] {
-            assert!(line.parse::<ChildChange>().is_err(), "{line}");
+            assert!(line.parse::<Change>().is_err(), "{line}");
         }
     }
 }

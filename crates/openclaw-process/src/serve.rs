@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::guard::{ChildChange, Children};
+use crate::guard::{Change, Children};
 use crate::lineage::Lineage;
 use crate::snapshot::{self, Processes};
 
@@ -21,7 +21,7 @@ pub fn serve(before: &str, input: impl std::io::BufRead) {
     let before = before.lines().map(|line| Ok(line.to_owned()));
     for line in before.chain(input.lines()) {
         let Ok(line) = line else { break };
-        if let Ok(change) = line.parse::<ChildChange>() {
+        if let Ok(change) = line.parse::<Change>() {
             children.apply(change);
         }
     }

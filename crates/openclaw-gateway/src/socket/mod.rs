@@ -79,25 +79,25 @@ pub trait CallerService: Send + Sync + fmt::Debug {
 ///
 /// Dropping the future of a request cancels it.
 pub trait Endpoint: Send + Sync + fmt::Debug {
-    /// Answers a request, as a part of the caller's span if there is one.
-    fn request_in<'a>(
-        &'a self,
-        method: &'a str,
-        params: Option<Box<RawValue>>,
-        trace: Option<SpanContext>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>>;
-
-    /// Like [`request_in`](Self::request_in), without a span.
+    /// Answers a request.
     fn request<'a>(
         &'a self,
         method: &'a str,
         params: Option<Box<RawValue>>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        self.request_in(method, params, None)
-    }
+    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>>;
 
     /// Called when the caller has lost events because it reads too slowly.
     fn lost_events(&self, _events: u64) {}
+
+    /// Like [`request`](Self::request), as a part of the caller's span.
+    fn request_in<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<Box<RawValue>>,
+        _trace: Option<SpanContext>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
+        self.request(method, params)
+    }
 
     /// Subscribes to events from now on.
     fn events(&self) -> EventReceiver;

@@ -13,7 +13,6 @@ use openclaw_gateway::socket::{
 use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, EventReceiver, EventSender};
 use openclaw_secrets::SecretString;
-use openclaw_trace::SpanContext;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::net::TcpStream;
@@ -104,11 +103,10 @@ impl Drop for TestSurface {
 }
 
 impl Endpoint for TestSurface {
-    fn request_in<'a>(
+    fn request<'a>(
         &'a self,
         method: &'a str,
         params: Option<Box<RawValue>>,
-        _: Option<SpanContext>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
         Box::pin(async move {
             let params = params.unwrap_or_else(|| RawValue::NULL.to_owned());

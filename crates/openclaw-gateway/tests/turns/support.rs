@@ -10,7 +10,6 @@ use openclaw_protocol::client::Client;
 use openclaw_protocol::connect::caps;
 use openclaw_protocol::{ErrorShape, EventReceiver, Received, Surface};
 use openclaw_testkit::{Script, TestServer, processes};
-use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::time::timeout;
@@ -50,11 +49,10 @@ pub(crate) fn entry_with(script: &Script, more: &Value) -> Value {
 struct Remote(Client);
 
 impl Endpoint for Remote {
-    fn request_in<'a>(
+    fn request<'a>(
         &'a self,
         method: &'a str,
         params: Option<Box<RawValue>>,
-        _: Option<SpanContext>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
         Box::pin(self.0.request(method, params))
     }
