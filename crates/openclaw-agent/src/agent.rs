@@ -10,7 +10,7 @@ use openclaw_tools::Pipeline;
 
 use crate::calls::{self, CallSettings};
 use crate::compaction::{self, Compaction, ContextBudget};
-use crate::event::AgentEvent;
+use crate::event::LoopEvent;
 use crate::hiding;
 use crate::history::{History, Record};
 use crate::lease;
@@ -205,7 +205,7 @@ impl RunningTurn<'_> {
                 };
                 if !reason.is_empty() {
                     let words = format!("the model provider ended the answer: `{reason}`");
-                    self.turn.observer.see(AgentEvent::Notice(words));
+                    self.turn.observer.see(LoopEvent::Notice(words));
                 }
                 return Ok(self.end(spoken, ended));
             }
@@ -272,20 +272,20 @@ impl RunningTurn<'_> {
                     let words = format!(
                         "the model provider rejected the tool `{tool}`; continuing without it"
                     );
-                    observer.see(AgentEvent::Notice(words));
+                    observer.see(LoopEvent::Notice(words));
                     self.refused.insert(tool);
                 }
                 ModelError::NoTools { message, .. } if !offers.tools.is_empty() => {
                     let name = model.name();
                     tracing::warn!(model = name, reason = %message, "model does not support tools");
                     let words = format!("`{name}` does not support tools; continuing without them");
-                    observer.see(AgentEvent::Notice(words));
+                    observer.see(LoopEvent::Notice(words));
                     self.without_tools.insert(self.model);
                 }
                 ModelError::ContextTooLong if !is_urgent => is_urgent = true,
                 error if hiding::may_mean_media(&error) && self.history.hide_media() => {
                     tracing::warn!(%error, "retrying without images");
-                    observer.see(AgentEvent::Notice(format!("{error}; retrying without images")));
+                    observer.see(LoopEvent::Notice(format!("{error}; retrying without images")));
                 }
                 error if self.model + 1 < self.agent.models.len() => {
                     // The images were not the cause, and the next model may accept them.
@@ -293,7 +293,7 @@ impl RunningTurn<'_> {
                     self.model += 1;
                     let next = self.agent.models[self.model].name();
                     tracing::warn!(%error, model = model.name(), next, "falling back");
-                    observer.see(AgentEvent::Notice(format!("{error}; falling back to `{next}`")));
+                    observer.see(LoopEvent::Notice(format!("{error}; falling back to `{next}`")));
                 }
                 error => return Err(error.into()),
             }

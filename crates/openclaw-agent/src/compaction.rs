@@ -9,7 +9,7 @@ use openclaw_sessions::StoreError;
 use tokio::time::{Duration, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{AgentEvent, Observer};
+use crate::event::{LoopEvent, Observer};
 use crate::history::History;
 use crate::tokens;
 
@@ -58,7 +58,7 @@ pub(crate) async fn make_fit(
         if summarize(history, model, tail, room / 2, cancel).await? == Compaction::Cancelled {
             return Ok(());
         }
-        observer.see(AgentEvent::Notice(
+        observer.see(LoopEvent::Notice(
             "the beginning of the conversation was summarized to make room".to_owned(),
         ));
     }

@@ -25,7 +25,7 @@ mod traced;
 mod turn;
 
 pub use agent::{Agent, TurnError};
-pub use event::{AgentEvent, CallEnded, CallProgress, CallStarted, Observer};
+pub use event::{CallEnded, CallProgress, CallStarted, LoopEvent, Observer};
 pub use history::{CallNote, Compacted, HistoryMessage, Record};
 pub use limits::AgentLimits;
 pub use near::did_you_mean;

@@ -6,7 +6,7 @@ use openclaw_models::{
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{AgentEvent, Observer};
+use crate::event::{LoopEvent, Observer};
 
 /// The model's output so far.
 #[derive(Debug, Default)]
@@ -70,22 +70,22 @@ fn take(chunk: Chunk, window: u64, observer: &dyn Observer, spoken: &mut ModelOu
     match chunk {
         Chunk::Text(text) => {
             spoken.text.push_str(&text);
-            observer.see(AgentEvent::Text(text));
+            observer.see(LoopEvent::Text(text));
         }
-        Chunk::Reasoning(text) => observer.see(AgentEvent::Reasoning(text)),
+        Chunk::Reasoning(text) => observer.see(LoopEvent::Reasoning(text)),
         Chunk::Echo(reasoning) => spoken.reasoning = Some(reasoning),
         Chunk::ToolUse(tool_use) => spoken.tool_uses.push(tool_use),
         Chunk::Part(part) => {
             spoken.parts.push(part.clone());
-            observer.see(AgentEvent::Part(part));
+            observer.see(LoopEvent::Part(part));
         }
         Chunk::Usage(usage) => {
             spoken.usage = usage;
-            observer.see(AgentEvent::Usage { usage, window });
+            observer.see(LoopEvent::Usage { usage, window });
         }
         Chunk::Again { error, wait } => {
             let (why, seconds) = (error.cause(), wait.as_secs_f64().ceil());
-            observer.see(AgentEvent::Notice(format!("{why}; retrying in {seconds} s")));
+            observer.see(LoopEvent::Notice(format!("{why}; retrying in {seconds} s")));
         }
         Chunk::End(stop) => spoken.stop = Some(stop),
     }

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use openclaw_agent::{AgentEvent, EndReason, Observer, TurnResult};
+use openclaw_agent::{EndReason, LoopEvent, Observer, TurnResult};
 use openclaw_models::{Part, Usage};
 use openclaw_protocol::approvals::Approval;
 use openclaw_protocol::approvals::published::ExecDetails;
@@ -309,15 +309,15 @@ impl TurnEvents {
 }
 
 impl Observer for TurnEvents {
-    fn see(&self, event: AgentEvent) {
+    fn see(&self, event: LoopEvent) {
         match event {
-            AgentEvent::Text(text) => return self.text(&text, false),
-            AgentEvent::Reasoning(text) => return self.text(&text, true),
+            LoopEvent::Text(text) => return self.text(&text, false),
+            LoopEvent::Reasoning(text) => return self.text(&text, true),
             _ => self.flush(),
         }
         match event {
-            AgentEvent::Text(_) | AgentEvent::Reasoning(_) | AgentEvent::Part(_) => {}
-            AgentEvent::CallStarted(call) => {
+            LoopEvent::Text(_) | LoopEvent::Reasoning(_) | LoopEvent::Part(_) => {}
+            LoopEvent::CallStarted(call) => {
                 self.lock().whole.is_interrupted = true;
                 self.agent(
                     "tool",
@@ -331,7 +331,7 @@ impl Observer for TurnEvents {
                     }),
                 );
             }
-            AgentEvent::CallProgress(call) => self.agent(
+            LoopEvent::CallProgress(call) => self.agent(
                 "tool",
                 json!({
                     "phase": "update",
@@ -345,7 +345,7 @@ impl Observer for TurnEvents {
                     "partialResult": result(call.progress.message.as_deref().unwrap_or_default()),
                 }),
             ),
-            AgentEvent::CallEnded(call) => self.agent(
+            LoopEvent::CallEnded(call) => self.agent(
                 "tool",
                 json!({
                     "phase": "result",
@@ -361,12 +361,12 @@ impl Observer for TurnEvents {
                     "keptIn": call.kept_in,
                 }),
             ),
-            AgentEvent::Usage { usage: used, window } => {
+            LoopEvent::Usage { usage: used, window } => {
                 let mut data = usage(used);
                 data["contextTokens"] = json!(window);
                 self.agent("usage", data);
             }
-            AgentEvent::Notice(text) => self.agent("notice", json!({ "text": text })),
+            LoopEvent::Notice(text) => self.agent("notice", json!({ "text": text })),
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use openclaw_agent::{AgentEvent, EndReason};
+use openclaw_agent::{EndReason, LoopEvent};
 use openclaw_models::scripted::Turn as Says;
 use tokio::sync::Barrier;
 
@@ -100,9 +100,9 @@ async fn every_call_reports_its_start_and_end() {
     let mut told: Vec<String> = Vec::new();
     for event in seen.iter() {
         match event {
-            AgentEvent::CallStarted(call) => told.push(format!("{} begins", call.id)),
-            AgentEvent::CallEnded(call) => told.push(format!("{} ends {}", call.id, call.is_error)),
-            AgentEvent::Text(text) => told.push(text.clone()),
+            LoopEvent::CallStarted(call) => told.push(format!("{} begins", call.id)),
+            LoopEvent::CallEnded(call) => told.push(format!("{} ends {}", call.id, call.is_error)),
+            LoopEvent::Text(text) => told.push(text.clone()),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_agent::{AgentEvent, EndReason};
+use openclaw_agent::{EndReason, LoopEvent};
 use openclaw_models::scripted::{Scripted, Turn as Says};
 use openclaw_models::{Chunk, Message};
 use tokio::sync::{Notify, oneshot};
@@ -76,8 +76,8 @@ async fn a_turn_stopped_in_mid_call_drops_the_call_keeps_what_was_done_and_the_n
     let both = async { tokio::join!(bench.agent.answer(&turn), stop) };
     let (answer, ()) = tokio::time::timeout(LONG, both).await.unwrap();
     assert_eq!(answer.unwrap().ended, EndReason::Cancelled);
-    let ran = |event: &AgentEvent| match event {
-        AgentEvent::CallEnded(ended) if ended.name == "wait" => Some(ended.duration),
+    let ran = |event: &LoopEvent| match event {
+        LoopEvent::CallEnded(ended) if ended.name == "wait" => Some(ended.duration),
         _ => None,
     };
     let ran = bench.seen.lock().unwrap().iter().find_map(ran).unwrap();

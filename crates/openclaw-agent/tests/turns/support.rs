@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_agent::{Agent, AgentEvent, AgentLimits, Record, Turn, TurnResult};
+use openclaw_agent::{Agent, AgentLimits, LoopEvent, Record, Turn, TurnResult};
 use openclaw_content::{Source, Text, Untrusted, render};
 use openclaw_models::scripted::{Scripted, Turn as Says};
 use openclaw_models::{Message, Model, ModelRequest, Part, ToolResult};
@@ -156,7 +156,7 @@ pub(crate) struct Bench {
     pub(crate) model: Arc<Scripted>,
     pub(crate) tools: Tools,
     pub(crate) approver: Arc<dyn Approver>,
-    pub(crate) seen: Arc<Mutex<Vec<AgentEvent>>>,
+    pub(crate) seen: Arc<Mutex<Vec<LoopEvent>>>,
     _folder: TempDir,
 }
 
@@ -249,8 +249,8 @@ impl Bench {
 
     pub(crate) fn notices(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap();
-        let notice = |event: &AgentEvent| match event {
-            AgentEvent::Notice(words) => Some(words.clone()),
+        let notice = |event: &LoopEvent| match event {
+            LoopEvent::Notice(words) => Some(words.clone()),
             _ => None,
         };
         seen.iter().filter_map(notice).collect()

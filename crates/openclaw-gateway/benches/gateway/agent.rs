@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::{self, BoxStream};
-use openclaw_agent::{Agent, AgentEvent, AgentLimits, EndReason, Turn};
+use openclaw_agent::{Agent, AgentLimits, EndReason, LoopEvent, Turn};
 use openclaw_gateway::socket::Caller;
 use openclaw_mcp::fleet::toolset::ServerTools;
 use openclaw_models::{Chunk, Message, Model, ModelError, ModelRequest, Part, StopReason, ToolUse};
@@ -126,7 +126,7 @@ fn turn(session: &str, tools: &Arc<ServerTools>) -> Turn {
         tools: Arc::clone(tools) as _,
         approver: Arc::new(NoApprover),
         permission: openclaw_tools::PermissionMode::Configured,
-        observer: Arc::new(|_: AgentEvent| {}),
+        observer: Arc::new(|_: LoopEvent| {}),
         cancel: CancellationToken::new(),
         trace: None,
     }

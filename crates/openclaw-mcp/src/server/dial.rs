@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use openclaw_config::{HttpServer, ServerConnection as HowToConnect, Transport};
+use openclaw_config::{HttpServer, ServerConnection, Transport};
 use openclaw_metrics::ServerSeries;
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::store::Version;
@@ -20,7 +20,7 @@ use crate::connection::local::{self, ConnectError, ServerOutput, Step};
 use crate::connection::remote::{
     self, AuthContext, HttpTransport, NegotiatedProtocol, Network, RemoteError, RemotePlan,
 };
-use crate::connection::{Opened, RemoteEnd, ServerConnection};
+use crate::connection::{Connection, Opened, RemoteEnd};
 use crate::fleet::events::Users;
 use crate::fleet::shared_options::SharedOptions;
 use crate::inventory::Inventory;
@@ -72,7 +72,7 @@ impl DialContext {
 #[derive(Debug)]
 pub(crate) struct ServerDial {
     pub(crate) name: String,
-    pub(crate) connection: HowToConnect,
+    pub(crate) connection: ServerConnection,
     /// The current settings, such as the timeout.
     pub(crate) upkeep: watch::Receiver<SharedOptions>,
     /// The servers that must have stopped first: they may hold a port or a file that this one
@@ -102,7 +102,7 @@ pub(crate) struct ServerDial {
 }
 
 impl Dial for ServerDial {
-    type ServerConnection = LiveConnection;
+    type Connection = LiveConnection;
 
     async fn dial(&mut self) -> Result<LiveConnection, DialError> {
         self.predecessors_ended().await;
@@ -181,7 +181,7 @@ impl ServerDial {
         self.after.clear();
     }
 
-    async fn connect(&mut self) -> Result<ServerConnection, DialError> {
+    async fn connect(&mut self) -> Result<Connection, DialError> {
         match self.connection.transport.clone() {
             Transport::Stdio(stdio) => {
                 let DialContext { resolver, environment, .. } = &self.context;
@@ -211,7 +211,7 @@ impl ServerDial {
     }
 
     /// Connects to a remote server.
-    async fn reach(&mut self, config: HttpServer) -> Result<ServerConnection, DialError> {
+    async fn reach(&mut self, config: HttpServer) -> Result<Connection, DialError> {
         let DialContext { resolver, environment, host, .. } = &self.context;
         let headers = remote::headers(&config, resolver).await;
         let headers = headers.map_err(|error| DialError::Failed(secret_failed(&error)))?;
@@ -251,15 +251,12 @@ impl ServerDial {
         let opened = remote::open(plan, client.clone()).await?;
         let remote::Opened { lane, rmcp, known, tasks, .. } = opened;
         let far_end = RemoteEnd::Remote { flavour: known.flavour };
-        Ok(ServerConnection::new(Opened { lane, rmcp, era: known.era, tasks }, client, far_end))
+        Ok(Connection::new(Opened { lane, rmcp, era: known.era, tasks }, client, far_end))
     }
 
     /// Starts a local server. One that fails on the probe or on the newest handshake is started
     /// again with an older one (T1); what worked is used from then on.
-    async fn start(
-        &mut self,
-        launch: crate::process::Launch,
-    ) -> Result<ServerConnection, ConnectError> {
+    async fn start(&mut self, launch: crate::process::Launch) -> Result<Connection, ConnectError> {
         let pinned = self.pinned();
         let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
         let oldest = ProtocolVersion::V_2024_11_05;
