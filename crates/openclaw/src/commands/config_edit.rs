@@ -19,13 +19,8 @@ const MAX_EDITS: usize = 20;
 
 /// Prints the effective value of a key, as `config show` does: credentials are redacted. A key with
 /// several values below it prints them all.
-pub(crate) fn get(
-    key: &str,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let config = load_config(flag, edge, output)?.config;
+pub(crate) fn get(key: &str, edge: &Edge, output: &mut Output) -> CommandResult {
+    let config = load_config(edge, output)?.config;
     let below = format!("{key}.");
     let mut found = settings(&config);
     found.retain(|(name, _)| name == key || name.starts_with(&below));
@@ -62,15 +57,9 @@ fn settings(config: &Config) -> Vec<(String, Value)> {
 }
 
 /// Sets a key. The value is JSON or, if it is not, text.
-pub(crate) fn set(
-    key: &str,
-    value: &str,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(crate) fn set(key: &str, value: &str, edge: &Edge, output: &mut Output) -> CommandResult {
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
-    change(key, "set", &edge.paths(flag)?, edge, output, |document, path| {
+    change(key, "set", &edge.paths()?, edge, output, |document, path| {
         document.set(path, &value).map_err(|error| {
             CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string())
         })
@@ -78,13 +67,8 @@ pub(crate) fn set(
 }
 
 /// Removes a key.
-pub(crate) fn unset(
-    key: &str,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(crate) fn unset(key: &str, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     change(key, "unset", &paths, edge, output, |document, path| match document.remove(path) {
         true => Ok(()),
         false => {
@@ -144,8 +128,8 @@ fn steps(key: &str) -> Result<Vec<String>, CommandError> {
 }
 
 /// Opens a copy of the file in the user's editor, and writes it when it has no errors.
-pub(crate) fn edit(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(crate) fn edit(edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     let way_out = "use `openclaw config set KEY VALUE`";
     if !edge.has_user() {
         return Err(CommandError::usage("no terminal to edit on").hint(way_out));

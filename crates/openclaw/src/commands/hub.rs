@@ -3,7 +3,6 @@
 //! With a running gateway, this process only copies bytes, and the gateway's servers are used.
 
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
@@ -34,16 +33,11 @@ const CONNECT: Duration = Duration::from_secs(5);
 const MAX_HEAD: u64 = 16 * 1024;
 
 /// Serves until stdin closes.
-pub(crate) fn serve(
-    args: &McpServerArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     // Also with a running gateway, which would offer the tools of this server to itself.
     edge.check_not_own_server(&paths)?;
-    let target = Target::find(&args.gateway, flag, edge)?;
+    let target = Target::find(&args.gateway, edge)?;
     let options = ClientOptions {
         agent: args.order.agent.clone(),
         servers: args.hub.server.clone(),

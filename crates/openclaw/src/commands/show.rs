@@ -1,7 +1,5 @@
 //! `openclaw config show`: the effective settings, and where each value comes from.
 
-use std::path::Path;
-
 use comfy_table::{Attribute, Cell};
 use openclaw_config::{AgentConfig, Config, ServerName, Setting, SettingOrigin};
 use serde_json::{Map, Value, json};
@@ -15,13 +13,8 @@ use crate::output::{BAD, FAINT, Output, STRONG, printable};
 /// Below this width three columns do not fit.
 const NARROW: u16 = 80;
 
-pub(crate) fn show(
-    agent: Option<&str>,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let config = &load_config(flag, edge, output)?.config;
+pub(crate) fn show(agent: Option<&str>, edge: &Edge, output: &mut Output) -> CommandResult {
+    let config = &load_config(edge, output)?.config;
     let agents: Vec<&AgentConfig> = match agent {
         None => config.agents.iter().collect(),
         Some(id) => vec![find_agent(config, Some(id))?],

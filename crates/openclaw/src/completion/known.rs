@@ -32,7 +32,7 @@ impl Known {
         let mut options = words.iter().skip_while(|word| *word != "--config");
         let attached = words.iter().find_map(|word| word.strip_prefix("--config="));
         let file = attached.or_else(|| options.nth(1).map(String::as_str)).map(Path::new);
-        let paths = edge.paths(file).ok();
+        let paths = edge.paths_with(file).ok();
         let loader = paths.as_ref().map(|paths| edge.loader(&paths.config));
         let load = move || loader.as_ref().and_then(|loader| loader().config);
         Self(Arc::new(Inner { paths, config: OnceLock::new(), load: Box::new(load), words }))

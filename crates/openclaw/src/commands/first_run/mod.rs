@@ -3,7 +3,7 @@
 mod key_storage;
 mod provider;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use openclaw_config::{Config, Document, EditError, Paths};
 use openclaw_gateway::unconfigured_model;
@@ -38,11 +38,10 @@ enum SetupOutcome {
 /// If the user interrupts it, or the configuration cannot be written.
 pub(crate) fn offer(
     agent: Option<&str>,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> Result<(), CommandError> {
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     let answered = AnswerFile(paths.state.join("model-setup.json"));
     // The gateway has a model of its own, or its operator has decided against one.
     if edge.is_ci() || answered.exists() || running(&paths.state, edge).is_some() {

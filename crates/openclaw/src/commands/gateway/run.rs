@@ -1,7 +1,6 @@
 //! `openclaw gateway run`: runs the gateway in this process until a signal stops it.
 
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{Bind, Config, Paths};
@@ -28,16 +27,11 @@ use crate::signals::{SignalAction, Signals, end_after};
 /// How long a note may take to be written.
 const NOTE: Duration = Duration::from_millis(500);
 
-pub(super) fn run(
-    args: &RunArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn run(args: &RunArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     if args.detached {
         leave_terminal();
     }
-    let LoadedConfig { config, report, paths } = load_config(flag, edge, output)?;
+    let LoadedConfig { config, report, paths } = load_config(edge, output)?;
     log_warnings(&report);
     if let Some(remote) = &config.gateway.remote {
         return Err(CommandError::usage(format!(

@@ -8,7 +8,7 @@ pub(crate) mod state_files;
 mod stdio_gateway;
 mod target;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -178,24 +178,22 @@ pub(crate) async fn look<R: Rpc>(
 pub(crate) fn with_link(
     need: &Need,
     target: &Target,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> CommandResult,
 ) -> CommandResult {
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     block_on(attend(need, target, &paths, edge, output, work))
 }
 
 /// Like [`with_link`], for stored data. A signal drops the work.
 pub(crate) fn with_records(
     target: &Target,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&Link, &mut Output) -> CommandResult,
 ) -> CommandResult {
-    with_link(&Need::Records, target, flag, edge, output, async |link, signals, output| {
+    with_link(&Need::Records, target, edge, output, async |link, signals, output| {
         tokio::select! {
             result = work(link, output) => result,
             _ = signals.next() => Err(CommandError::Interrupted),
@@ -208,12 +206,11 @@ pub(crate) fn with_records(
 pub(crate) fn with_lasting_link(
     need: &Need,
     target: &Target,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&Link, Option<&mut Relink<'_>>, &mut Signals, &mut Output) -> CommandResult,
 ) -> CommandResult {
-    let paths = &edge.paths(flag)?;
+    let paths = &edge.paths()?;
     block_on(async {
         let mut signals = Signals::listen().context("cannot start")?;
         let client = match target {
@@ -310,12 +307,11 @@ pub(crate) fn with_own_servers(
 
 /// Runs a command that needs a running gateway. Returns `None` if there is none that can be used.
 pub(crate) fn with_running(
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&dyn Surface, &mut Output) -> CommandResult,
 ) -> Result<Option<Exit>, CommandError> {
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     block_on(async {
         let mut signals = Signals::listen().context("cannot start")?;
         let Some(client) = remote::find(&paths, &Need::Records, edge, output).await else {

@@ -2,7 +2,6 @@
 //! not wait for it.
 
 use std::convert::Infallible;
-use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -28,8 +27,6 @@ use crate::signals::{Signals, end_after};
 pub(crate) struct StdioGateway<'a> {
     pub(crate) target: Target,
     pub(crate) need: Need,
-    /// The configuration file that the user named.
-    pub(crate) flag: Option<&'a Path>,
     pub(crate) edge: &'a Edge,
 }
 
@@ -72,7 +69,7 @@ impl StdioGateway<'_> {
         output: &mut Output,
         serve: impl FnOnce(ServerContext, &mut Output) -> S,
     ) -> CommandResult {
-        let paths = self.edge.paths(self.flag)?;
+        let paths = self.edge.paths()?;
         block_on(self.run(paths, output, serve))
     }
 

@@ -1,7 +1,5 @@
 //! `openclaw mcp add` and `add-json`: add a server to the file.
 
-use std::path::Path;
-
 use openclaw_config::{Config, Document, Paths, ServerName, Severity};
 use serde_json::{Value, json};
 
@@ -21,38 +19,27 @@ use crate::exit::Exit;
 use crate::output::{Output, WARNING};
 use crate::signals::Signals;
 
-pub(super) fn add(
-    args: &AddArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn add(args: &AddArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = server_name(&args.name)?;
     let entry = entry::of_options(args, edge, output)?;
-    write(&NewServer { name, entry }, (args.scope.scope, &args.how), flag, edge, output)
+    write(&NewServer { name, entry }, (args.scope.scope, &args.how), edge, output)
 }
 
-pub(super) fn add_json(
-    args: &AddJsonArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn add_json(args: &AddJsonArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = server_name(&args.name)?;
     let stdin = (args.entry == "-").then(|| read_text(std::io::stdin().lock()));
     let stdin = stdin.transpose().context("cannot read stdin")?;
     let entry = entry::of_json(stdin.as_deref().unwrap_or(&args.entry), &args.name)?;
-    write(&NewServer { name, entry }, (args.scope.scope, &args.how), flag, edge, output)
+    write(&NewServer { name, entry }, (args.scope.scope, &args.how), edge, output)
 }
 
 fn write(
     server: &NewServer,
     (scope, how): (Option<ScopeArg>, &WriteArgs),
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     let replaced = exists(server.name.as_str(), &paths, edge);
     if replaced && !how.force {
         return Err(already_exists(&server.name, "use `--force` to replace it", &paths, edge));

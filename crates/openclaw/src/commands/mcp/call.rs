@@ -23,19 +23,14 @@ const NAME_CHARS: usize = 100;
 /// The maximum length of a description that the user must approve.
 const DESCRIPTION_CHARS: usize = 2_000;
 
-pub(super) fn call(
-    args: &CallArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn call(args: &CallArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     save::check(&args.request.show)?;
     // Read before any server is started.
     let is_piped = args.rest.last().is_some_and(|word| word == "-");
     let stdin = is_piped.then(|| arguments::read_text(std::io::stdin().lock()));
     let stdin = stdin.transpose().context("cannot read stdin")?.unwrap_or_default();
     let servers = Servers { calls: true, ..servers_of(&args.request.context, edge) };
-    with_shell(servers, flag, edge, output, async |shell, output| {
+    with_shell(servers, edge, output, async |shell, output| {
         carry_out(args, &stdin, shell, output).await
     })
 }

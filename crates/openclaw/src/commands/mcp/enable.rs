@@ -1,7 +1,5 @@
 //! `openclaw mcp enable` and `disable`: switch a server on or off in the file.
 
-use std::path::Path;
-
 use openclaw_config::Document;
 use serde_json::json;
 
@@ -16,12 +14,11 @@ use crate::output::{GOOD, Output};
 pub(super) fn set(
     args: &NameArgs,
     enabled: bool,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
     let name = args.name.as_str();
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     warn_about_scope(args.scope.scope, &paths, output);
     let enable = |document: &Document| document.enable_server(name, enabled);
     write::change(name, "change it there", &paths, edge, enable)?;

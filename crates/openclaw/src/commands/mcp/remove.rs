@@ -1,7 +1,5 @@
 //! `openclaw mcp remove`: removes all entries of a server from the file, and its approvals.
 
-use std::path::Path;
-
 use openclaw_config::{Config, Document, Paths};
 use openclaw_mcp::store::pins::Pins;
 use serde_json::json;
@@ -15,14 +13,9 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, Output};
 
-pub(super) fn remove(
-    args: &NameArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn remove(args: &NameArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = args.name.as_str();
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     warn_about_scope(args.scope.scope, &paths, output);
     let remove = |document: &Document| Ok(document.remove_server(name));
     let removed = write::change(name, "remove it there", &paths, edge, remove)?;

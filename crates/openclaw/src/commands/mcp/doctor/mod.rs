@@ -4,7 +4,6 @@ mod machine;
 mod network;
 mod variables;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -32,14 +31,9 @@ use crate::output::{Output, plural};
 /// The maximum length of a server's version or name.
 const PROGRAM_CHARS: usize = 120;
 
-pub(super) fn doctor(
-    args: &DoctorArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn doctor(args: &DoctorArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let environment = edge.environment();
-    let LoadedConfig { config, report, paths } = load_config(flag, edge, output)?;
+    let LoadedConfig { config, report, paths } = load_config(edge, output)?;
     log_warnings(&report);
     let agent = find_agent(&config, args.whose.agent.as_deref())?;
     with_own_servers(&config, agent, &paths, edge, output, async |own, output| {

@@ -3,8 +3,6 @@
 mod pick;
 mod show;
 
-use std::path::Path;
-
 use openclaw_config::import::{App, BrokenFile, FoundServer, ImportCandidate, ImportStatus};
 use openclaw_config::{Document, Paths};
 use serde_json::Value;
@@ -38,15 +36,10 @@ impl Candidate {
     }
 }
 
-pub(super) fn import(
-    args: &ImportArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn import(args: &ImportArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let findings = edge.servers_elsewhere(args.from.map(app));
     let findings = findings.context("cannot read the current folder")?;
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     let judged = |found: FoundServer| {
         let judgement = found.judge(&paths.config, edge.load_environment());
         Candidate { found, judgement }
