@@ -47,7 +47,7 @@ impl Retrying {
         request: ModelRequest,
     ) -> impl Stream<Item = Result<Chunk, ModelError>> + Send {
         let begun = self.inner.stream(request.clone());
-        let state = Trying {
+        let state = RetryableRequest {
             request,
             answer: begun,
             tries: 1,
@@ -78,7 +78,7 @@ impl Retrying {
 }
 
 /// A request that may be retried.
-struct Trying<'a> {
+struct RetryableRequest<'a> {
     request: ModelRequest,
     answer: BoxStream<'a, Result<Chunk, ModelError>>,
     tries: u32,

@@ -144,7 +144,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         } = server.value;
 
         let enabled = self.flag("enabled", enabled, true);
-        let given = Given {
+        let given = TransportFields {
             transport,
             command: command.as_ref().map(erase),
             url: url.as_ref().map(erase),
@@ -226,7 +226,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
     }
 
     /// Records the transport and reports settings that do not apply to it.
-    fn note_transport(&mut self, given: &Given) -> HttpFlavour {
+    fn note_transport(&mut self, given: &TransportFields) -> HttpFlavour {
         let is_local = given.command.is_some() || given.url.is_none();
         let (kind, origin) = match (&given.transport, is_local) {
             (Some(kind), _) => (kind.value, self.cx.origin(kind)),
@@ -328,7 +328,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
 }
 
 /// The fields that determine the transport.
-struct Given {
+struct TransportFields {
     transport: Field<TransportKind>,
     command: Field<()>,
     url: Field<()>,

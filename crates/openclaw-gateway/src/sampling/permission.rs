@@ -13,7 +13,7 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use super::context::SamplingContext;
-use super::params::{CallResult, Params, Piece, Said};
+use super::params::{CallResult, Params, Piece, SampledMessage};
 use super::refusal::Refusal;
 use super::{METHOD, model};
 use crate::gateway::{Gateway, now_ms};
@@ -138,14 +138,14 @@ async fn shown(context: &SamplingContext, params: &Params) -> Value {
     let mut messages = Vec::new();
     for said in &params.messages {
         match said {
-            Said::User(pieces) => messages.push(message("user", room.pieces(pieces))),
-            Said::Assistant { pieces, calls } => {
+            SampledMessage::User(pieces) => messages.push(message("user", room.pieces(pieces))),
+            SampledMessage::Assistant { pieces, calls } => {
                 let calls = calls.iter().map(|call| format!("(calls {})", call.name));
                 let text = std::iter::once(room.pieces(pieces)).chain(calls);
                 let text = text.filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n");
                 messages.push(message("assistant", text));
             }
-            Said::Results(results) => {
+            SampledMessage::Results(results) => {
                 let texts = results.iter().map(|CallResult { pieces, .. }| room.pieces(pieces));
                 let text = texts.collect::<Vec<_>>().join("\n");
                 messages.push(message("tool", text));

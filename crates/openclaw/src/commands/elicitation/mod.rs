@@ -28,11 +28,11 @@ const MAX_TRIES: usize = 5;
 pub(crate) struct ElicitationDialogue {
     /// The lines to show first.
     introduction: Vec<String>,
-    wanted: What,
+    wanted: ElicitationKind,
 }
 
 #[derive(Debug)]
-enum What {
+enum ElicitationKind {
     /// A confirmation, and the answer that "yes" gives.
     Consent {
         question: &'static str,
@@ -103,7 +103,7 @@ impl ElicitationDialogue {
                     format!("    {}", undisguised(url)),
                     String::new(),
                 ]);
-                What::Consent {
+                ElicitationKind::Consent {
                     question: "Open it only if you trust the server. Accept? [y/N]",
                     yes: ElicitationAnswer::Accept(None),
                 }
@@ -116,9 +116,9 @@ impl ElicitationDialogue {
                 introduction.push(format!("  {FAINT}{how}{FAINT:#}"));
                 if fields.is_empty() {
                     let yes = ElicitationAnswer::Accept(Some(Value::Object(Map::new())));
-                    What::Consent { question: "Accept? [y/N]", yes }
+                    ElicitationKind::Consent { question: "Accept? [y/N]", yes }
                 } else {
-                    What::Form { fields, values: Map::new(), tries: 0 }
+                    ElicitationKind::Form { fields, values: Map::new(), tries: 0 }
                 }
             }
         };
@@ -142,8 +142,8 @@ impl ElicitationDialogue {
     /// Returns the current prompt.
     pub(crate) fn question(&self) -> String {
         match &self.wanted {
-            What::Consent { question, .. } => (*question).to_owned(),
-            What::Form { fields, .. } => {
+            ElicitationKind::Consent { question, .. } => (*question).to_owned(),
+            ElicitationKind::Form { fields, .. } => {
                 let question = fields.last().map(Field::question).unwrap_or_default();
                 format!("{}:", line(&question, FIELD_CHARS))
             }
@@ -153,9 +153,9 @@ impl ElicitationDialogue {
     /// Handles a typed line. Must not be called after [`Next::Done`].
     pub(crate) fn typed(&mut self, typed: &str) -> Next {
         match &mut self.wanted {
-            What::Consent { yes, .. } if is_yes(typed) => Next::Done(yes.clone()),
-            What::Consent { .. } => Next::Done(ElicitationAnswer::Decline),
-            What::Form { fields, values, tries } => {
+            ElicitationKind::Consent { yes, .. } if is_yes(typed) => Next::Done(yes.clone()),
+            ElicitationKind::Consent { .. } => Next::Done(ElicitationAnswer::Decline),
+            ElicitationKind::Form { fields, values, tries } => {
                 let Some(field) = fields.last() else {
                     return Next::Done(ElicitationAnswer::Cancel);
                 };

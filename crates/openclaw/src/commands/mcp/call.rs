@@ -7,7 +7,7 @@ use openclaw_protocol::mcp::{CallParams, ListParams, Tool};
 use openclaw_protocol::{RequestError, detail, rpc};
 use serde_json::value::to_raw_value;
 
-use super::arguments::{self, Given, Sources};
+use super::arguments::{self, ParsedArguments, Sources};
 use super::shell::{Shell, in_time, servers_of, with_shell};
 use super::terminal::Terminal;
 use super::{answer, save};
@@ -69,7 +69,7 @@ async fn carry_out(
     output: &mut Output,
 ) -> CommandResult {
     let target = Target::of(args);
-    let Given { values, texts } = match given(target.words, stdin) {
+    let ParsedArguments { values, texts } = match given(target.words, stdin) {
         Ok(given) => given,
         Err(problem) => wrong_words(args, &target, &problem, shell).await?,
     };
@@ -118,7 +118,7 @@ fn outside(name: &str) -> String {
     clean_line(Untrusted::new(name), NAME_CHARS)
 }
 
-fn given(words: &[String], stdin: &str) -> Result<Given, String> {
+fn given(words: &[String], stdin: &str) -> Result<ParsedArguments, String> {
     let file = |path: &Path| arguments::read_text(std::fs::File::open(path)?);
     arguments::read(words, Sources { stdin, file: &file })
 }
@@ -130,10 +130,10 @@ async fn wrong_words(
     target: &Target<'_>,
     problem: &str,
     shell: &Shell<'_>,
-) -> Result<Given, CommandError> {
+) -> Result<ParsedArguments, CommandError> {
     let tool = described(args, target, shell).await?;
     if tool.is_some_and(|tool| tool.denied_by.is_some()) {
-        return Ok(Given::default());
+        return Ok(ParsedArguments::default());
     }
     let server = target.server.map_or("SERVER", String::as_str);
     Err(CommandError::usage(problem)
