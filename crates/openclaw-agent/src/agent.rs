@@ -326,7 +326,7 @@ impl RunningTurn<'_> {
         let (history, observer) = (&mut self.history, &*self.turn.observer);
         compaction::make_fit(history, model, need, observer).await?;
         let (messages, tools) = (self.history.messages(), offers.tools.clone());
-        Ok(ModelRequest { system, messages, tools, ..Request::default() })
+        Ok(ModelRequest { system, messages, tools, ..ModelRequest::default() })
     }
 
     async fn keep(&mut self, spoken: &ModelOutput) -> Result<(), StoreError> {

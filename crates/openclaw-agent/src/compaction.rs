@@ -296,7 +296,7 @@ async fn ask(model: &dyn Model, transcript: Vec<Part>) -> Option<String> {
         system: vec![Text::ours(ASK)],
         messages: vec![Message::User { parts: transcript }.into()],
         max_output_tokens: Some(SUMMARY_TOKENS),
-        ..Request::default()
+        ..ModelRequest::default()
     };
     match read_text(model, request, SUMMARY_BYTES).await {
         Ok(summary) => (!summary.trim().is_empty()).then_some(summary),

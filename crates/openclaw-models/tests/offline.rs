@@ -34,7 +34,7 @@ fn tools() -> Vec<Arc<ToolOffer>> {
 
 async fn ask(messages: Vec<Message>, tools: Vec<Arc<ToolOffer>>) -> Completion {
     let messages = messages.into_iter().map(Arc::new).collect();
-    let request = ModelRequest { messages, tools, ..Request::default() };
+    let request = ModelRequest { messages, tools, ..ModelRequest::default() };
     let mut answer = Completion::default();
     let mut chunks = Offline.stream(request);
     while let Some(chunk) = chunks.next().await {
@@ -193,7 +193,7 @@ async fn an_answer_is_truncated_to_its_maximum_length() {
     let request = ModelRequest {
         messages: vec![Arc::new(Message::user("sing a song"))],
         max_output_tokens: Some(3),
-        ..Request::default()
+        ..ModelRequest::default()
     };
     let mut answer = Completion::default();
     let mut chunks = Offline.stream(request);

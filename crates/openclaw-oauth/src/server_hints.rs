@@ -47,7 +47,7 @@ impl ServerHints {
         let origin = url.origin().ascii_serialization();
         let mut all = self.all();
         let known = all.iter().position(|peer| peer.origin == origin).and_then(|at| all.remove(at));
-        let mut peer = known.unwrap_or_else(|| ServerHint { origin, ..Peer::default() });
+        let mut peer = known.unwrap_or_else(|| ServerHint { origin, ..ServerHint::default() });
         let changed = change(&mut peer);
         if all.len() >= MAX_SERVERS {
             all.pop_front();

@@ -31,7 +31,7 @@ fn in_folder(folder: &Path) -> SecretSettings {
         base_dir: folder.to_owned(),
         home: Some(folder.join("home")),
         timeout: Duration::from_secs(60),
-        ..Settings::default()
+        ..SecretSettings::default()
     }
 }
 
@@ -57,7 +57,7 @@ fn shell(script: &str) -> SecretSettings {
     SecretSettings {
         exec: BTreeMap::from([("script".to_owned(), exec)]),
         timeout: Duration::from_secs(60),
-        ..Settings::default()
+        ..SecretSettings::default()
     }
 }
 
@@ -226,7 +226,7 @@ async fn commands_that_do_not_exist_or_print_too_much_are_rejected() {
     let exec = ExecCommand { command: "no-such-program-here".into(), ..ExecCommand::default() };
     let exec = BTreeMap::from([("gone".to_owned(), exec)]);
     let error =
-        error_of(SecretSettings { exec, ..Settings::default() }, "secret://exec/gone").await;
+        error_of(SecretSettings { exec, ..SecretSettings::default() }, "secret://exec/gone").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
     assert!(error.to_string().contains("program `no-such-program-here` not found"), "{error}");
 

@@ -328,7 +328,7 @@ fn debug_of_the_settings_hides_arguments_and_url_credentials() {
             secret_id: Some("hunter22".into()),
             ..VaultSettings::default()
         },
-        ..Settings::default()
+        ..SecretSettings::default()
     };
     for shown in [format!("{settings:?}"), format!("{settings:#?}")] {
         assert!(!shown.contains("hunter22") && !shown.contains("--password"), "{shown}");

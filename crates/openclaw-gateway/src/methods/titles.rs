@@ -98,7 +98,7 @@ async fn ask(model: &dyn Model, parts: Vec<Part>) -> Option<String> {
         system: vec![Text::ours(ASK)],
         messages: vec![Message::User { parts }.into()],
         max_output_tokens: Some(TITLE_TOKENS),
-        ..Request::default()
+        ..ModelRequest::default()
     };
     match read_text(model, request, TITLE_BYTES).await {
         Ok(title) => (!title.trim().is_empty()).then_some(title),

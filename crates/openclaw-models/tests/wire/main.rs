@@ -50,7 +50,7 @@ fn asking(messages: Vec<Message>) -> ModelRequest {
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: vec![tool("web_search"), tool("add")],
         max_output_tokens: Some(1_000),
-        ..Request::default()
+        ..ModelRequest::default()
     }
 }
 

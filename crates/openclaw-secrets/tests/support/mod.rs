@@ -62,7 +62,7 @@ pub fn environment<const N: usize>(variables: [(&str, &str); N]) -> Environment 
 
 /// Settings with a long timeout, for busy machines.
 pub fn settings() -> SecretSettings {
-    SecretSettings { timeout: Duration::from_secs(60), ..Settings::default() }
+    SecretSettings { timeout: Duration::from_secs(60), ..SecretSettings::default() }
 }
 
 /// A resolver with shortcuts for tests.

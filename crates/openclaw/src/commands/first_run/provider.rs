@@ -136,7 +136,7 @@ impl ChosenProvider {
     /// Sends a short request to the model, and returns why it failed.
     pub(super) async fn test(&self) -> Result<(), String> {
         let text = Message::user("Reply with the word: ready");
-        let request = ModelRequest { messages: vec![Arc::new(text)], ..Request::default() };
+        let request = ModelRequest { messages: vec![Arc::new(text)], ..ModelRequest::default() };
         let asked = async {
             let http = openclaw_models::http_client()?;
             let model = open(&self.model, std::slice::from_ref(&self.settings), http)?;
