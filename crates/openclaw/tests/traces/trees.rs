@@ -4,7 +4,7 @@ use openclaw_testkit::{ModelServer, Piece, Recording, Script, TestServer, Tool};
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, named, only};
-use crate::common::LONG;
+use crate::common::gateway::RunningGateway;
 use crate::editor::{Editor, Place};
 
 /// A secret that is in the configuration, and that the model passes to a tool.
