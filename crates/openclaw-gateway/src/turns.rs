@@ -102,7 +102,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
             turn_events.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
             match answer {
                 Some(answer) if answer.ended != EndReason::Cancelled => {
-                    turn_events.answered(&answer)
+                    turn_events.answered(&answer);
                 }
                 cut_short => {
                     let text = cut_short.map(|answer| answer.text).unwrap_or_default();

@@ -2,7 +2,6 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
-#[allow(dead_code, reason = "other tests use the rest")]
 mod common;
 
 use std::fs;

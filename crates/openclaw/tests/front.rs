@@ -3,7 +3,6 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
-#[allow(dead_code, reason = "other tests use the rest")]
 mod common;
 
 use std::io::{BufRead as _, BufReader, Write as _};

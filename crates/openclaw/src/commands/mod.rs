@@ -23,8 +23,6 @@ mod talk;
 mod top;
 mod workspace;
 
-use std::path::Path;
-
 use openclaw_config::{AgentConfig, ChosenBy, Config, Paths, Report, Severity};
 
 use crate::cli::{Cli, Command, ConfigCommand, SecretsCommand};

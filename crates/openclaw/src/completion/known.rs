@@ -9,7 +9,7 @@ use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::store::memory::Memory;
 use openclaw_sessions::{ListFilter, SessionStore as _, SqliteStore};
 
-use crate::commands::link::keep;
+use crate::commands::link::state_files;
 use crate::edge::Edge;
 
 /// The maximum number of conversations that are offered, the latest first.
@@ -77,7 +77,7 @@ impl Known {
 
     /// Returns what a server listed when it was last connected.
     pub(super) fn listed(&self, server: &str) -> Option<Inventory> {
-        let folder = keep::catalogue(&self.0.paths.as_ref()?.state);
+        let folder = state_files::catalogue(&self.0.paths.as_ref()?.state);
         let (name, config) = self.entries().into_iter().find(|(name, _)| name == server)?;
         Some(Memory::of(&folder, &name, &config?.connection).recall().inventory)
     }

@@ -12,7 +12,6 @@ mod bad_input;
 mod client_tools;
 mod clients;
 #[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod common;
 mod editor;
 mod endings;

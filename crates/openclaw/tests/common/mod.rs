@@ -1,5 +1,7 @@
 //! The binary under test, with a known environment.
 
+#![allow(dead_code, clippy::needless_pass_by_value, reason = "each test uses a part of it")]
+
 pub(crate) mod gateway;
 pub(crate) mod place;
 pub(crate) mod rpc;

@@ -10,7 +10,6 @@
 )]
 
 #[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod common;
 #[path = "../acp/editor.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]

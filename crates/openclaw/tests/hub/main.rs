@@ -12,7 +12,6 @@ mod asks;
 mod bad_input;
 mod clients;
 #[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod common;
 mod http;
 mod names;

@@ -13,7 +13,6 @@ mod bad_input;
 mod client;
 mod clients;
 #[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod common;
 mod endings;
 mod install;

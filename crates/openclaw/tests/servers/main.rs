@@ -8,7 +8,6 @@ mod calls;
 mod canaries;
 mod chat;
 #[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod common;
 mod doctor;
 mod endings;

@@ -11,7 +11,6 @@
 
 mod collector;
 #[path = "../common/mod.rs"]
-#[allow(dead_code, reason = "other tests use the rest")]
 mod common;
 mod context;
 #[path = "../acp/editor.rs"]

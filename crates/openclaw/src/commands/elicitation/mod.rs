@@ -28,11 +28,11 @@ const MAX_TRIES: usize = 5;
 pub(crate) struct ElicitationDialogue {
     /// The lines to show first.
     introduction: Vec<String>,
-    wanted: ElicitationKind,
+    wanted: Prompt,
 }
 
 #[derive(Debug)]
-enum ElicitationKind {
+enum Prompt {
     /// A confirmation, and the answer that "yes" gives.
     Consent {
         question: &'static str,
@@ -103,7 +103,7 @@ impl ElicitationDialogue {
                     format!("    {}", undisguised(url)),
                     String::new(),
                 ]);
-                ElicitationKind::Consent {
+                Prompt::Consent {
                     question: "Open it only if you trust the server. Accept? [y/N]",
                     yes: ElicitationAnswer::Accept(None),
                 }
@@ -116,9 +116,9 @@ impl ElicitationDialogue {
                 introduction.push(format!("  {FAINT}{how}{FAINT:#}"));
                 if fields.is_empty() {
                     let yes = ElicitationAnswer::Accept(Some(Value::Object(Map::new())));
-                    ElicitationKind::Consent { question: "Accept? [y/N]", yes }
+                    Prompt::Consent { question: "Accept? [y/N]", yes }
                 } else {
-                    ElicitationKind::Form { fields, values: Map::new(), tries: 0 }
+                    Prompt::Form { fields, values: Map::new(), tries: 0 }
                 }
             }
         };
@@ -142,8 +142,8 @@ impl ElicitationDialogue {
     /// Returns the current prompt.
     pub(crate) fn question(&self) -> String {
         match &self.wanted {
-            ElicitationKind::Consent { question, .. } => (*question).to_owned(),
-            ElicitationKind::Form { fields, .. } => {
+            Prompt::Consent { question, .. } => (*question).to_owned(),
+            Prompt::Form { fields, .. } => {
                 let question = fields.last().map(Field::question).unwrap_or_default();
                 format!("{}:", line(&question, FIELD_CHARS))
             }
@@ -153,9 +153,9 @@ impl ElicitationDialogue {
     /// Handles a typed line. Must not be called after [`Next::Done`].
     pub(crate) fn typed(&mut self, typed: &str) -> Next {
         match &mut self.wanted {
-            ElicitationKind::Consent { yes, .. } if is_yes(typed) => Next::Done(yes.clone()),
-            ElicitationKind::Consent { .. } => Next::Done(ElicitationAnswer::Decline),
-            ElicitationKind::Form { fields, values, tries } => {
+            Prompt::Consent { yes, .. } if is_yes(typed) => Next::Done(yes.clone()),
+            Prompt::Consent { .. } => Next::Done(ElicitationAnswer::Decline),
+            Prompt::Form { fields, values, tries } => {
                 let Some(field) = fields.last() else {
                     return Next::Done(ElicitationAnswer::Cancel);
                 };
