@@ -26,10 +26,10 @@ pub(super) fn show(
         } else if has_result(outcome) && !saved.is_text {
             show_parts(outcome, output);
         }
-        print_saved(outcome, &saved, output);
+        tell_saved(outcome, &saved, output);
     }
     if shows_text {
-        print_details(&outcome.details, output);
+        tell_details(&outcome.details, output);
     }
     let failure = exit(outcome);
     // A failure of the call takes precedence over a failure to save its result.
@@ -112,7 +112,7 @@ fn failed(outcome: &Outcome, exit: Exit, what: &str) -> CommandError {
     }
 }
 
-fn print_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {
+fn tell_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {
     for file in saved.files.iter().flatten() {
         output.note(&format!("{} saved to {}", save::named(&file.mime_type), file.path.display()));
     }
@@ -133,7 +133,7 @@ fn print_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {
     }
 }
 
-fn print_details(details: &Details, output: &mut Output) {
+fn tell_details(details: &Details, output: &mut Output) {
     if !details.findings.is_empty() {
         let kinds: Vec<&str> = details.findings.iter().map(|it| it.kind.as_str()).collect();
         output.warning(&format!("suspicious content in the result: {}", kinds.join(", ")));
