@@ -1,5 +1,7 @@
 //! The spans of a prompt form one tree, from the front end to the server.
 
+use std::process::Command;
+
 use openclaw_testkit::{ModelServer, Piece, Recording, Script, TestServer, Tool};
 use serde_json::{Value, json};
 
@@ -112,6 +114,13 @@ impl Traced {
     }
 }
 
+/// Starts a gateway, and returns its address.
+pub(crate) fn gateway(place: &Place, command: Command) -> (RunningGateway, String) {
+    let running = RunningGateway::start(command, place.folder.path());
+    let url = running.url.clone();
+    (running, url)
+}
+
 #[test]
 fn a_prompt_with_two_calls_is_one_tree_without_contents_and_secrets() {
     let traced = Traced::new();
@@ -131,9 +140,10 @@ fn the_tree_crosses_the_socket_of_a_gateway() {
     let traced = Traced::new();
     let mut command = traced.place.command(&["gateway", "run", "--port", "0"]);
     command.envs(traced.variables());
-    let gateway = RunningGateway::start(command, traced.place.folder.path());
-    traced.prompt(&["--gateway", &gateway.url], &[]);
+    let (running, url) = gateway(&traced.place, command);
+    traced.prompt(&["--gateway", &url], &[]);
     traced.check();
+    drop(running);
 }
 
 #[test]
