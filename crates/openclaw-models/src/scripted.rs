@@ -13,14 +13,14 @@ use crate::model::{Chunk, Model, ModelRequest, StopReason};
 
 /// One answer of the script.
 #[derive(Debug, Clone, Default)]
-pub struct ScriptedAnswer {
+pub struct Turn {
     /// Its chunks, in order.
     pub chunks: Vec<Result<Chunk, ModelError>>,
     /// Whether the stream stays open after them, without another chunk.
     pub hangs: bool,
 }
 
-impl ScriptedAnswer {
+impl Turn {
     /// Answers with a text.
     pub fn says(text: &str) -> Self {
         Self::from(vec![Chunk::Text(text.to_owned()), Chunk::End(StopReason::Done)])
@@ -54,7 +54,7 @@ impl ScriptedAnswer {
     }
 }
 
-impl From<Vec<Chunk>> for ScriptedAnswer {
+impl From<Vec<Chunk>> for Turn {
     fn from(chunks: Vec<Chunk>) -> Self {
         Self { chunks: chunks.into_iter().map(Ok).collect(), hangs: false }
     }
@@ -63,14 +63,14 @@ impl From<Vec<Chunk>> for ScriptedAnswer {
 /// A model that plays a script.
 #[derive(Debug)]
 pub struct Scripted {
-    turns: Mutex<VecDeque<ScriptedAnswer>>,
+    turns: Mutex<VecDeque<Turn>>,
     requests: Mutex<Vec<ModelRequest>>,
     context_tokens: u64,
 }
 
 impl Scripted {
     /// Creates a model that gives these answers, one for each request, and then fails.
-    pub fn new(turns: impl IntoIterator<Item = ScriptedAnswer>) -> Self {
+    pub fn new(turns: impl IntoIterator<Item = Turn>) -> Self {
         Self {
             turns: Mutex::new(turns.into_iter().collect()),
             requests: Mutex::default(),
@@ -86,7 +86,7 @@ impl Scripted {
     }
 
     /// Adds an answer to the end of the script.
-    pub fn push(&self, turn: ScriptedAnswer) {
+    pub fn push(&self, turn: Turn) {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner).push_back(turn);
     }
 
@@ -113,7 +113,7 @@ impl Model for Scripted {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         let next = self.turns.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let turn = next.unwrap_or_else(|| {
-            ScriptedAnswer::fails(ModelError::invalid("the script has no answer to this request"))
+            Turn::fails(ModelError::invalid("the script has no answer to this request"))
         });
         let rest = if turn.hangs { stream::pending().boxed() } else { stream::empty().boxed() };
         stream::iter(turn.chunks).chain(rest).boxed()

@@ -1,7 +1,7 @@
 //! Conversations: fresh ones, continued ones, and the tools around them.
 
 use openclaw_testkit::Piece;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::model::{Model, last_message};

@@ -136,7 +136,7 @@ fn offer_login(
         // A running gateway may not have reloaded its configuration yet; it adopts the login.
         context: ContextArgs { agent: agent.map(|agent| agent.id.to_string()), no_gateway: true },
     };
-    match login(&args, Some(&paths.config), edge, output) {
+    match login(&args, edge, output) {
         Err(error @ CommandError::Failed(_)) => {
             output.error(&error);
             Ok(Exit::Ok)
