@@ -142,7 +142,7 @@ impl BegunTurn {
         let begun = tokio::select! {
             begun = ask_in::<rpc::ChatSend>(&*session.surface, sent.clone(), trace) => begun,
             () = &mut *cancelled => {
-                // It may have begun all the same.
+                // It may have begun nevertheless.
                 session.abort(&self.run).await;
                 return Ok(StopReason::Cancelled);
             }

@@ -74,7 +74,7 @@ impl Connected {
         self.follows_all.store(true, Ordering::Relaxed);
     }
 
-    fn hears_of(&self, session: &str) -> bool {
+    fn is_following(&self, session: &str) -> bool {
         self.follows_all.load(Ordering::Relaxed)
             || self.follows.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
     }
@@ -86,14 +86,15 @@ impl Connected {
 
     /// Whether it shows requests for approval in this session, and may answer them.
     pub(crate) fn decides_in(&self, session: Option<&str>) -> bool {
-        let sees = || !self.has(caps::OWN_APPROVALS) || session.is_some_and(|it| self.hears_of(it));
+        let sees =
+            || !self.has(caps::OWN_APPROVALS) || session.is_some_and(|it| self.is_following(it));
         self.decides() && sees()
     }
 
     /// Whether it shows servers' questions in this session.
     fn sees_questions_of(&self, session: &str) -> bool {
         let sees_all = || self.has(caps::ALL_QUESTIONS) && !session.starts_with(OWN_SESSION);
-        self.hears_of(session) || sees_all()
+        self.is_following(session) || sees_all()
     }
 
     /// Whether it answers servers' elicitations for one of these sessions.
@@ -107,7 +108,7 @@ impl Connected {
     }
 
     fn follows_chat(&self, session: &str, assembles: bool) -> bool {
-        self.has(caps::DELTA_TEXT) == assembles && self.hears_of(session)
+        self.has(caps::DELTA_TEXT) == assembles && self.is_following(session)
     }
 
     fn has(&self, capability: &str) -> bool {
@@ -214,34 +215,34 @@ impl Callers {
     }
 
     /// Sends an event to the callers that follow a session.
-    pub(crate) fn tell_followers(
+    pub(crate) fn send_to_followers(
         &self,
         session: &str,
         name: &'static str,
         payload: &impl Serialize,
     ) {
-        self.tell(name, payload, |caller| caller.hears_of(session));
+        self.tell(name, payload, |caller| caller.is_following(session));
     }
 
     /// Sends a chat event to the callers that follow a session and assemble deltas, or to those that
     /// do not.
-    pub(crate) fn tell_chat(&self, session: &str, assembles: bool, event: &ChatEvent) {
+    pub(crate) fn send_chat(&self, session: &str, assembles: bool, event: &ChatEvent) {
         self.tell(names::CHAT, event, |caller| caller.follows_chat(session, assembles));
     }
 
-    /// Whether there is a caller for [`tell_chat`](Self::tell_chat).
+    /// Whether there is a caller for [`tell_chat`](Self::send_chat).
     pub(crate) fn has_chat_follower(&self, session: &str, assembles: bool) -> bool {
         self.lock().values().any(|caller| caller.follows_chat(session, assembles))
     }
 
     /// Tells the callers that follow a session, and do not ask for its row themselves, that it has
     /// changed.
-    pub(crate) fn tell_changed(&self, session: &str, event: &ChangedEvent) {
+    pub(crate) fn send_changed(&self, session: &str, event: &ChangedEvent) {
         self.tell(names::SESSIONS_CHANGED, event, |it| it.follows_chat(session, false));
     }
 
     /// Sends an event to the callers that show approvals of a session. Returns their number.
-    pub(crate) fn tell_deciders(
+    pub(crate) fn send_to_approvers(
         &self,
         session: Option<&str>,
         name: &'static str,
@@ -267,7 +268,7 @@ impl Callers {
     }
 
     /// Sends an event to the callers with these ids.
-    pub(crate) fn tell_these(
+    pub(crate) fn send_to_these(
         &self,
         these: &BTreeSet<u64>,
         name: &'static str,
@@ -284,7 +285,12 @@ impl Callers {
     }
 
     /// Sends an event to one caller. Returns whether it is still connected.
-    pub(crate) fn tell_one(&self, id: u64, name: &'static str, payload: &impl Serialize) -> bool {
+    pub(crate) fn send_to_one(
+        &self,
+        id: u64,
+        name: &'static str,
+        payload: &impl Serialize,
+    ) -> bool {
         let is_there = self.lock().contains_key(&id);
         self.tell(name, payload, |caller| caller.id == id);
         is_there
@@ -335,10 +341,6 @@ impl Drop for CallerSurface {
 }
 
 impl Surface for CallerSurface {
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
-        self.call_in(request, None)
-    }
-
     fn call_in(
         &self,
         request: Request,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use openclaw_config::{
-    AgentId, Changes, Config, Content, ReadFile, Report, ServerChange, Severity, Watcher,
+    AgentId, Config, ConfigChanges, FileContent, ReadFile, Report, ServerChange, Severity, Watcher,
 };
 use openclaw_protocol::config::{Issue, ReloadResult};
 use openclaw_protocol::mcp::ReloadResult as ServersReloaded;
@@ -46,7 +46,7 @@ impl Gateway {
 
     /// Applies the configuration. Returns the changes or the issues, and the files as they were
     /// read, to detect later changes.
-    async fn take_over(&self) -> (Result<Changes, Vec<Issue>>, Option<Vec<ReadFile>>) {
+    async fn take_over(&self) -> (Result<ConfigChanges, Vec<Issue>>, Option<Vec<ReadFile>>) {
         let _changing = self.changing.lock().await;
         let (applied, files) = self.apply().await;
         let issues = applied.as_ref().err().cloned().unwrap_or_default();
@@ -58,7 +58,7 @@ impl Gateway {
         (applied, files)
     }
 
-    async fn apply(&self) -> (Result<Changes, Vec<Issue>>, Option<Vec<ReadFile>>) {
+    async fn apply(&self) -> (Result<ConfigChanges, Vec<Issue>>, Option<Vec<ReadFile>>) {
         let load = Arc::clone(&self.load);
         let Ok(loaded) = tokio::task::spawn_blocking(move || load()).await else {
             let message = "cannot read the configuration".to_owned();
@@ -152,8 +152,8 @@ impl Gateway {
 /// Files that had content and are empty or missing now. A file that is deleted or being written
 /// does not mean that all of its rules are void.
 fn lost(old: &Config, new: &Config) -> Vec<Issue> {
-    let is_lost = |(file, now): &(&PathBuf, &Content)| {
-        **now == Content::Nothing && old.contents.get(*file) == Some(&Content::Something)
+    let is_lost = |(file, now): &(&PathBuf, &FileContent)| {
+        **now == FileContent::Nothing && old.contents.get(*file) == Some(&FileContent::Something)
     };
     let lost = new.contents.iter().filter(is_lost).map(|(file, _)| {
         let what = if file.exists() { "is now empty" } else { "was deleted" };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
-use openclaw_agent::{Agent, Ended, Observer, Turn, TurnError, TurnResult};
+use openclaw_agent::{Agent, EndReason, Observer, Turn, TurnError, TurnResult};
 use openclaw_content::Text;
 use openclaw_metrics::labels::TurnOutcome;
 use openclaw_models::{Model, ModelError, Part};
@@ -71,7 +71,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
     // Held until the end is reported: the next turn starts after that.
     let Some(turn) = wanted.run.turn().await else {
         wanted.run.over(SendStatus::Error);
-        return turn_events.aborted("", Ended::Cancelled.name());
+        return turn_events.aborted("", EndReason::Cancelled.name());
     };
     turn_events.started(&wanted.work.text());
     sessions::announce(&gateway, &wanted.key, "agent.run.started").await;
@@ -103,10 +103,12 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
         Ok(Timed { answer: Ok(answer), is_late }) => {
             turn_events.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
             match answer {
-                Some(answer) if answer.ended != Ended::Cancelled => turn_events.answered(&answer),
+                Some(answer) if answer.ended != EndReason::Cancelled => {
+                    turn_events.answered(&answer);
+                }
                 cut_short => {
                     let text = cut_short.map(|answer| answer.text).unwrap_or_default();
-                    let reason = if is_late { TIMED_OUT } else { Ended::Cancelled.name() };
+                    let reason = if is_late { TIMED_OUT } else { EndReason::Cancelled.name() };
                     turn_events.aborted(&text, reason);
                 }
             }
@@ -156,7 +158,7 @@ fn describe(span: &Span, timed: Option<&Timed>) {
                 span.fail(TIMED_OUT, "");
             }
         }
-        Some(Timed { answer: Ok(None), .. }) => span.fail(Ended::Cancelled.name(), ""),
+        Some(Timed { answer: Ok(None), .. }) => span.fail(EndReason::Cancelled.name(), ""),
         // The message may quote the conversation.
         Some(Timed { answer: Err(_), .. }) | None => span.fail("_OTHER", "the turn failed"),
     }
@@ -165,7 +167,7 @@ fn describe(span: &Span, timed: Option<&Timed>) {
 /// How a turn ended, for metrics; `None` stands for a turn that panicked.
 fn outcome(timed: Option<&Timed>) -> TurnOutcome {
     let is_cut_short = |answer: &Option<TurnResult>| {
-        answer.as_ref().is_none_or(|answer| answer.ended == Ended::Cancelled)
+        answer.as_ref().is_none_or(|answer| answer.ended == EndReason::Cancelled)
     };
     match timed {
         Some(Timed { answer: Ok(answer), is_late }) if is_cut_short(answer) => match is_late {

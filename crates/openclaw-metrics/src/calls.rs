@@ -3,11 +3,12 @@
 //! A call that ends with a result costs three additions: when it is entered, and in the histogram of
 //! durations. What can be told from these is not counted once more.
 
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use crate::counter::{Counter, Counters};
 use crate::labels::{CallOutcome, Label as _, Refusal};
-use crate::latency::Latency;
+use crate::latency::{Latency, Snapshot};
 
 /// The calls of one tool, or of all tools of a server beyond the bound.
 #[derive(Debug)]
@@ -16,15 +17,15 @@ pub struct CallSeries {
     pub(crate) server: Box<str>,
     pub(crate) tool: Box<str>,
     pub(crate) refusals: Counters<Refusal>,
-    /// Of the calls that were executed to their end.
-    pub(crate) duration: Latency,
     pub(crate) findings: Counter,
     /// Calls that were executed, to their end or not.
     entered: Counter,
     /// Those that were not executed to their end.
     left: Counter,
-    /// Those that were, without a result.
-    failed: Counter,
+    /// Durations of the calls with a result, which are counted here and nowhere else.
+    successful: Latency,
+    /// Durations of those that were executed to their end without one.
+    failed: OnceLock<Latency>,
     /// All outcomes, except for results.
     outcomes: Counters<CallOutcome>,
 }
@@ -36,11 +37,11 @@ impl CallSeries {
             server: server.into(),
             tool,
             refusals: Counters::default(),
-            duration: Latency::default(),
             findings: Counter::default(),
             entered: Counter::default(),
             left: Counter::default(),
-            failed: Counter::default(),
+            successful: Latency::default(),
+            failed: OnceLock::new(),
             outcomes: Counters::default(),
         }
     }
@@ -58,9 +59,10 @@ impl CallSeries {
     /// Counts a call that was [entered](Self::entered) and executed to its end, with the suspicious
     /// findings in its result.
     pub fn executed(&self, outcome: CallOutcome, duration: Duration, findings: u64) {
-        self.duration.record(duration);
-        if outcome != CallOutcome::Ok {
-            self.failed.increment();
+        if outcome == CallOutcome::Ok {
+            self.successful.record(duration);
+        } else {
+            self.failed.get_or_init(Latency::default).record(duration);
             self.outcomes.of(outcome).increment();
         }
         if findings > 0 {
@@ -79,14 +81,23 @@ impl CallSeries {
     /// Returns the number of calls that are being executed.
     pub(crate) fn in_flight(&self) -> u64 {
         // Those that end meanwhile are counted: less than none would be wrong.
-        let over = self.left.get() + self.duration.count();
+        let failed = self.failed.get().map_or(0, Latency::count);
+        let over = self.left.get() + self.successful.count() + failed;
         self.entered.get().saturating_sub(over)
+    }
+
+    /// Returns the durations of the calls that were executed to their end.
+    pub(crate) fn durations(&self) -> Snapshot {
+        let mut durations = self.successful.snapshot();
+        if let Some(failed) = self.failed.get() {
+            durations += &failed.snapshot();
+        }
+        durations
     }
 
     /// Returns the number of calls by outcome.
     pub(crate) fn outcomes(&self) -> impl Iterator<Item = (CallOutcome, u64)> {
-        let failed = self.failed.get();
-        let successful = self.duration.count().saturating_sub(failed);
+        let successful = self.successful.count();
         CallOutcome::ALL.iter().map(move |outcome| {
             let counted = self.outcomes.of(*outcome).get();
             (*outcome, counted + if *outcome == CallOutcome::Ok { successful } else { 0 })

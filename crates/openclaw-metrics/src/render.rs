@@ -69,8 +69,8 @@ fn calls(text: &mut Writer, registry: &Registry) {
     }
     text.family(&all::CALL_DURATION);
     for series in &calls {
-        let CallSeries { source, server, tool, duration, .. } = &**series;
-        text.histogram(&all::CALL_DURATION, &[source, server, tool], &duration.snapshot());
+        let CallSeries { source, server, tool, .. } = &**series;
+        text.histogram(&all::CALL_DURATION, &[source, server, tool], &series.durations());
     }
     let mut by_server: BTreeMap<[&str; 2], Vec<&Arc<CallSeries>>> = BTreeMap::new();
     for series in &calls {

@@ -100,7 +100,7 @@ impl ToolSample {
                 calls,
                 errors,
                 in_flight: series.in_flight(),
-                durations: series.duration.snapshot(),
+                durations: series.durations(),
             },
         }
     }

@@ -48,7 +48,7 @@ fn main() -> std::process::ExitCode {
         return read_pdf();
     }
     if let Some(request) = CompletionRequest::of_this_process() {
-        let edge = Edge::of_this_process(Redactor::new());
+        let edge = Edge::of_this_process(Redactor::new(), None);
         completion::run(request, &edge, &mut std::io::stdout().lock());
         return Exit::Ok.into();
     }
@@ -98,7 +98,7 @@ fn run(cli: &Cli, redactor: Redactor, output: &mut Output) -> CommandResult {
         CommandError::usage(error)
             .hint("use error, warn, info, debug, trace or off; per module: info,openclaw_mcp=debug")
     })?;
-    let edge = Edge::of_this_process(redactor);
+    let edge = Edge::of_this_process(redactor, cli.global.config.clone());
     let result = commands::run(cli, &edge, output);
     edge.finish_traces();
     log.finish(LAST_LINES);

@@ -76,7 +76,7 @@ impl LentTool {
             baggage: trace.and_then(SpanContext::baggage).map(str::to_owned),
         };
         const GONE: &str = "The client that provides this tool has disconnected.";
-        if !gateway.callers.tell_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
+        if !gateway.callers.send_to_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
             return fail(Failure::Unavailable, GONE);
         }
         match tokio::time::timeout(loan.timeout, answered).await {

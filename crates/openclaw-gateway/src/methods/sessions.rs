@@ -35,7 +35,7 @@ pub(super) async fn list(
     let is_filtered = params.search.is_some() || params.active_minutes.is_some();
     let needed = if is_filtered { MAX_LISTED } else { limit.saturating_add(offset) };
     let filter = ListFilter { agent: params.agent_id, limit: needed.min(MAX_LISTED), before: None };
-    let sessions = asked.gateway.store.list(filter).await.map_err(told)?;
+    let sessions = asked.gateway.store.list(filter).await.map_err(store_error)?;
     let since = params.active_minutes.map(|minutes| {
         let ago = std::time::Duration::from_secs(minutes.saturating_mul(60));
         SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH)
@@ -73,7 +73,7 @@ pub(super) async fn describe(
     params: DescribeParams,
 ) -> Result<DescribeResult, ErrorShape> {
     let key = asked.session(&params.key, None)?;
-    let session = asked.gateway.store.get(&key).await.map_err(told)?;
+    let session = asked.gateway.store.get(&key).await.map_err(store_error)?;
     let mut session = match session {
         Some(session) => Some(row(asked, &session).await),
         None => None,
@@ -122,17 +122,17 @@ pub(super) async fn patch(
         None => None,
     };
     let store = &asked.gateway.store;
-    store.open(&key, service.config.id.as_str()).await.map_err(told)?;
+    store.open(&key, service.config.id.as_str()).await.map_err(store_error)?;
     if let Some(label) = label {
-        store.set_title(&key, label.as_deref()).await.map_err(told)?;
+        store.set_title(&key, label.as_deref()).await.map_err(store_error)?;
     }
     if let Some(model) = model {
-        store.set_model(&key, model.as_deref()).await.map_err(told)?;
+        store.set_model(&key, model.as_deref()).await.map_err(store_error)?;
     }
     if let Some(mode) = mode {
-        store.set_permission(&key, mode.name()).await.map_err(told)?;
+        store.set_permission(&key, mode.name()).await.map_err(store_error)?;
     }
-    let session = store.open(&key, service.config.id.as_str()).await.map_err(told)?;
+    let session = store.open(&key, service.config.id.as_str()).await.map_err(store_error)?;
     let path = asked.gateway.state.join("sessions.db").display().to_string();
     let entry = row(asked, &session).await;
     announce(asked.gateway, &key, "patch").await;
@@ -175,7 +175,7 @@ pub(super) async fn delete(
         let words = "a turn of this session is running; abort it first with `chat.abort`";
         return Err(ErrorShape::unavailable(words));
     }
-    let deleted = asked.gateway.store.delete(&key).await.map_err(told)?;
+    let deleted = asked.gateway.store.delete(&key).await.map_err(store_error)?;
     if deleted {
         announce(asked.gateway, &key, "delete").await;
     }
@@ -285,10 +285,10 @@ pub(super) async fn resolve(
 ) -> Result<ResolveResult, ErrorShape> {
     let found = if let Some(key) = &params.key {
         let key = asked.session(key, params.agent_id.as_deref())?;
-        asked.gateway.store.get(&key).await.map_err(told)?
+        asked.gateway.store.get(&key).await.map_err(store_error)?
     } else {
         let filter = ListFilter { agent: params.agent_id, limit: MAX_LISTED, before: None };
-        let sessions = asked.gateway.store.list(filter).await.map_err(told)?;
+        let sessions = asked.gateway.store.list(filter).await.map_err(store_error)?;
         let is_meant = |session: &Session| {
             params.session_id.as_ref().is_some_and(|id| *id == session_id(session))
                 || (params.label.is_some() && params.label == session.title)
@@ -340,12 +340,12 @@ pub(crate) async fn announce(gateway: &Gateway, key: &SessionKey, reason: &str) 
         active_run_ids,
         session,
     };
-    gateway.callers.tell_changed(key.as_str(), &event);
+    gateway.callers.send_changed(key.as_str(), &event);
 }
 
 /// Converts an error of the store for a caller.
 #[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
-pub(super) fn told(error: StoreError) -> ErrorShape {
+pub(super) fn store_error(error: StoreError) -> ErrorShape {
     tracing::warn!(%error, "session store failed");
     ErrorShape::unavailable(error.to_string())
 }

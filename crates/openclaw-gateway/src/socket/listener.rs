@@ -225,7 +225,7 @@ async fn serve(
             drop(guest);
         }
         Some(Entered::Socket(_stranger, socket, Err(refusal))) => {
-            let goodbye = say_no(*socket, refusal);
+            let goodbye = reject(*socket, refusal);
             tokio::select! {
                 () = leave.cancelled() => {}
                 () = goodbye => {}
@@ -234,7 +234,7 @@ async fn serve(
     }
 }
 
-async fn say_no(socket: Socket, refusal: Refusal) {
+async fn reject(socket: Socket, refusal: Refusal) {
     match refusal {
         Refusal::Told { code, reason } => socket.close(code, reason, GOODBYE).await,
         Refusal::Socket(broken) => {

@@ -391,8 +391,8 @@ impl Connection {
     }
 
     /// Returns the time since the server last sent a message of any kind.
-    pub fn last_heard(&self) -> Duration {
-        self.lane.last_heard()
+    pub fn last_activity(&self) -> Duration {
+        self.lane.last_activity()
     }
 
     /// Returns the process id of a local server.

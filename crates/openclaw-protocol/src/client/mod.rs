@@ -324,10 +324,6 @@ impl Drop for OnDrop<'_> {
 }
 
 impl Surface for Client {
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
-        self.call_in(request, None)
-    }
-
     fn call_in(
         &self,
         request: Request,

@@ -155,7 +155,7 @@ fn the_front_ends_work_on_a_node_gateway() {
         run(&place, &["status", "--gateway", &gateway.url, "--token", "wrong-token-123456"]);
     assert!(stdout(&wrong).contains("rejected the token"), "{}", stdout(&wrong));
 
-    let clients = mcp_client::Place::with(&json!({ "mcp": { "servers": {} } }));
+    let clients = Place::with(&json!({ "mcp": { "servers": {} } }));
     let mut client = mcp_client::Client::start(&clients, &chosen);
     let result = client.order(json!({ "message": "hi" }));
     assert_eq!(result["text"], "Hello.", "{result}");

@@ -77,7 +77,7 @@ fn chat_sessions_and_status_use_the_named_gateway() {
 fn a_message_of_an_mcp_client_is_answered_by_the_named_gateway() {
     let gateway = Forged::start();
     let config = remote(json!({ "url": gateway.url, "token": TOKEN }));
-    let place = mcp_client::Place::with(&config);
+    let place = Place::with(&config);
     let mut client = mcp_client::Client::start(&place, &[]);
     let result = client.order(json!({ "message": "hi" }));
     assert_eq!(result["text"], "You said: hi", "{result}");

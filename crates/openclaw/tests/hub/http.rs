@@ -6,7 +6,9 @@ use std::net::TcpStream;
 use openclaw_testkit::{Ask, Recording, Script};
 use serde_json::{Value, json};
 
-use crate::place::{LONG, Place, RunningGateway, text};
+use crate::common::LONG;
+use crate::common::gateway::RunningGateway;
+use crate::place::{Place, text};
 
 /// A response: its head, and the JSON messages in its body.
 struct Response {

@@ -1,12 +1,13 @@
 //! The spans of a prompt form one tree, from the front end to the server.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use openclaw_testkit::{ModelServer, Piece, Recording, Script, TestServer, Tool, processes};
+use openclaw_testkit::{ModelServer, Piece, Recording, Script, TestServer, Tool};
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, named, only};
-use crate::editor::{Editor, LONG, Place};
+use crate::common::gateway::RunningGateway;
+use crate::editor::{Editor, Place};
 
 /// A secret that is in the configuration, and that the model passes to a tool.
 const CANARY: &str = "canary-5f0e9d31c2";
@@ -122,25 +123,10 @@ impl Traced {
     }
 }
 
-/// A process that is killed when this is dropped.
-pub(crate) struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts a gateway, and returns its address.
-pub(crate) fn gateway(place: &Place, mut command: Command) -> (Running, String) {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let running = Running(command.spawn().unwrap());
-    let file = place.path("gateway.json");
-    let read = || serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap_or_default()).ok();
-    let is_missing = || if read().is_some() { Vec::new() } else { vec![0] };
-    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
-    let url = read().unwrap()["url"].as_str().unwrap().to_owned();
+pub(crate) fn gateway(place: &Place, command: Command) -> (RunningGateway, String) {
+    let running = RunningGateway::start(command, place.folder.path());
+    let url = running.url.clone();
     (running, url)
 }
 
