@@ -154,8 +154,8 @@ struct Meta {
 }
 
 impl Meta {
-    fn new(object: Map<String, Value>) -> Self {
-        let object = to_raw_value(&object).unwrap_or_default();
+    fn new(object: &Map<String, Value>) -> Self {
+        let object = to_raw_value(object).unwrap_or_default();
         let members = object.get().trim_start_matches('{').strip_suffix('}');
         let members = members.unwrap_or_default().to_owned();
         let [input_required, task_id] = [INPUT_REQUIRED, TASK_ID].map(Finder::new);
@@ -176,7 +176,7 @@ impl Connection {
         let meta = (era == Era::Modern).then(|| {
             let mut meta = era::request_meta(client.config());
             logging::request(&mut meta, client.log_level(), about.offers);
-            Meta::new(meta)
+            Meta::new(&meta)
         });
         let peer = rmcp.peer().clone();
         let (subscribed, rmcp) = (Mutex::default(), Mutex::new(Some(rmcp)));
