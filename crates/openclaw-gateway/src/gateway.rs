@@ -34,12 +34,12 @@ use crate::hub::{ActiveAgents, HubElicitor, HubSampler};
 use crate::lent::Lent;
 use crate::manage::Logins;
 use crate::methods;
+use crate::metrics::ServedMetrics;
 use crate::question_subjects::QuestionSubjects;
 use crate::questions::Questions;
 use crate::runs::Runs;
 use crate::sampling::{AgentModels, Sampling};
 use crate::setup::{Prepare, Setup, StartError};
-use crate::metrics::ServedMetrics;
 use crate::socket::{Caller, CallerService, Endpoint, HelloInfo, MetricsAccess};
 use crate::store::StoreOnUse;
 

@@ -9,8 +9,8 @@ use openclaw_metrics::Metrics;
 use openclaw_secrets::ResolveError;
 
 use crate::gateway::Gateway;
-use crate::setup::{Setup, StartError};
 use crate::metrics::ServedMetrics;
+use crate::setup::{Setup, StartError};
 use crate::socket::{self, Limits, ListenError, Listening, Options};
 use crate::state::{Claim, ClaimError};
 use crate::tokens::TokenStore;

@@ -125,8 +125,7 @@ mod tests {
         series.entered();
         assert_eq!(series.in_flight(), 1);
         let counted: Vec<_> = series.outcomes().filter(|(_, count)| *count > 0).collect();
-        let expected =
-            [(CallOutcome::Ok, 2), (CallOutcome::Error, 1), (CallOutcome::Cancelled, 1)];
+        let expected = [(CallOutcome::Ok, 2), (CallOutcome::Error, 1), (CallOutcome::Cancelled, 1)];
         assert_eq!(counted, expected);
     }
 }

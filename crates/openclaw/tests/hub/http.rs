@@ -255,7 +255,10 @@ fn the_trace_in_the_headers_reaches_the_server_unless_the_message_names_one() {
     let calls = recording.of_method("tools/call");
     let received: Vec<&Value> = calls.iter().map(|call| &call["params"]["_meta"]).collect();
     assert_eq!(received[0]["traceparent"], *of_headers);
-    assert_eq!((&received[0]["tracestate"], &received[0]["baggage"]), (&json!("rojo=1"), &json!("a=b")));
+    assert_eq!(
+        (&received[0]["tracestate"], &received[0]["baggage"]),
+        (&json!("rojo=1"), &json!("a=b"))
+    );
     assert_eq!(received[1]["traceparent"], *of_message);
     assert_eq!(received[1].get("tracestate"), None);
 }

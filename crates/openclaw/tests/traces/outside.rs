@@ -28,7 +28,8 @@ fn check(traced: &Traced, front: &str) {
     assert_eq!(calls.len(), 2);
     for call in calls {
         let meta = &call["params"]["_meta"];
-        let span = only(&spans, &format!("tools/call {}", call["params"]["name"].as_str().unwrap()));
+        let span =
+            only(&spans, &format!("tools/call {}", call["params"]["name"].as_str().unwrap()));
         assert_eq!(meta["traceparent"], span.traceparent());
         assert_eq!((&meta["tracestate"], &meta["baggage"]), (&json!("rojo=1"), &json!("a=b")));
     }
