@@ -97,7 +97,7 @@ pub(super) fn add_one(
         }));
     } else if let Some(check) = &check {
         if check.needs_login() && exit == Exit::Ok && edge.has_user() {
-            return offer_login(&server.name, &written.config, paths, edge, output);
+            return offer_login(&server.name, &written.config, edge, output);
         }
         check.show(&server.name, output);
     }
@@ -108,7 +108,6 @@ pub(super) fn add_one(
 fn offer_login(
     name: &ServerName,
     config: &Config,
-    paths: &Paths,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
