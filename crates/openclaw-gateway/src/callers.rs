@@ -351,16 +351,16 @@ impl Surface for CallerSurface {
         Box::pin(answer.map_err(RequestError::Refused))
     }
 
-    fn sends_through(&self, backlog: Arc<Backlog>) {
-        let _ = self.caller.backlog.set(backlog);
-    }
-
     fn events(&self) -> EventReceiver {
         self.caller.events.listen()
     }
 }
 
 impl Endpoint for CallerSurface {
+    fn sends_through(&self, backlog: Arc<Backlog>) {
+        let _ = self.caller.backlog.set(backlog);
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,
