@@ -104,7 +104,7 @@ impl Gateway {
     async fn newer_metrics(
         &self,
         config: &Config,
-        wanted: &Changes,
+        wanted: &ConfigChanges,
     ) -> Result<Option<(&ServedMetrics, ServedMetrics)>, Issue> {
         let Some(served) = self.served_metrics.get().filter(|_| wanted.metrics) else {
             return Ok(None);
