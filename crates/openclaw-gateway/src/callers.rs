@@ -230,7 +230,7 @@ impl Callers {
         self.tell(names::CHAT, event, |caller| caller.follows_chat(session, assembles));
     }
 
-    /// Whether there is a caller for [`tell_chat`](Self::send_chat).
+    /// Whether there is a caller for [`send_chat`](Self::send_chat).
     pub(crate) fn has_chat_follower(&self, session: &str, assembles: bool) -> bool {
         self.lock().values().any(|caller| caller.follows_chat(session, assembles))
     }
