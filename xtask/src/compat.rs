@@ -12,8 +12,9 @@ use crate::shell::{Failure, Run as _, cargo, root};
 
 /// The tests of our front ends.
 const TESTS: [&str; 4] = ["--workspace", "--all-features", "--test", "foreign"];
-/// The server that they start, built with the same features: nothing is compiled twice.
-const SERVER: [&str; 4] = ["--workspace", "--all-features", "--bin", "openclaw-test-server"];
+/// A test of the package whose server they start. With a package's tests come its programs, and with the
+/// features of `cargo xtask test`: nothing is compiled twice.
+const SERVER: [&str; 2] = ["--test", "stdio"];
 
 /// Installs the package, builds our program, and runs everything, or the scenarios with these names.
 pub(crate) fn run(names: &[&str]) -> Result<(), Failure> {
@@ -23,9 +24,7 @@ pub(crate) fn run(names: &[&str]) -> Result<(), Failure> {
     }
     let started = Instant::now();
     let (installed, built) = together(peers::install_compat, || {
-        cargo("build").args(SERVER).run()?;
-        // With the tests comes the program.
-        cargo("test").args(TESTS).arg("--no-run").run()
+        cargo("test").args(TESTS).args(SERVER).arg("--no-run").run()
     });
     let compat = installed?;
     built?;
