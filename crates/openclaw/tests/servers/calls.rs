@@ -69,7 +69,7 @@ fn a_failure_that_names_the_protocol_version_has_a_hint_for_every_caller() {
     let (_, stdout, stderr) = place.said(&["agent", "--message", message]);
     assert!(format!("{stdout}{stderr}").contains(hint), "{stdout}{stderr}");
     // With an older version, it is the server's own problem.
-    let place = Place::new(&[("test", &script.clone().legacy())]);
+    let place = Place::new(&[("test", &script.legacy())]);
     let (_, _, stderr) = place.said(&["mcp", "call", "test", "ask"]);
     assert!(stderr.contains(text) && !stderr.contains("hint"), "{stderr}");
 }
