@@ -292,9 +292,16 @@ fn the_guard_ends_what_a_killed_program_left_behind() {
     use std::io::Write as _;
     use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
     let mut sleeper = Left(Command::new("sleep").arg("1000").process_group(0).spawn().unwrap());
-    let mut guard = openclaw(&["__guard"]).env_clear().stdin(Stdio::piped()).spawn().unwrap();
-    let mut pipe = guard.stdin.take().unwrap();
-    writeln!(pipe, "+{}", sleeper.0.id()).unwrap();
+    // What it should end is in a record that both processes hold.
+    let mut record = tempfile::tempfile().unwrap();
+    let mut guard = openclaw(&["__guard"])
+        .env_clear()
+        .stdin(Stdio::piped())
+        .stdout(record.try_clone().unwrap())
+        .spawn()
+        .unwrap();
+    let pipe = guard.stdin.take().unwrap();
+    writeln!(record, "+{}", sleeper.0.id()).unwrap();
     assert!(sleeper.0.try_wait().unwrap().is_none());
     // A closed pipe means that the guarded process is gone.
     drop(pipe);
