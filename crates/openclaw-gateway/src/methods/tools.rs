@@ -8,7 +8,7 @@ use openclaw_protocol::tools::{
     Entry, Group, InvokeError, InvokeParams, InvokeProgressParams, InvokeResult,
     InvokeResultParams, InvokeResultReceived, Profile, ProfileId, Risk, Source,
 };
-use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail, keys};
+use openclaw_protocol::{ErrorShape, Scope, keys};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::native::Native;
 use openclaw_tools::{
@@ -164,9 +164,7 @@ pub(super) async fn invoke(
 ) -> Result<InvokeResult, ErrorShape> {
     if params.confirm == Some(true) && !asked.caller.decides() {
         let scope = Scope::Approvals.name().unwrap_or_default();
-        let words = format!("`confirm` needs the scope `{scope}`");
-        let error = ErrorShape::new(ErrorCode::Forbidden, words);
-        return Err(error.with_detail(detail::MISSING_SCOPE));
+        return Err(ErrorShape::missing_scope("confirm", scope));
     }
     let service = asked.agent(params.agent_id.as_deref())?;
     let service = asked.in_folder(service, params.workspace.as_deref())?;

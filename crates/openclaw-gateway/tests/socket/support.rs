@@ -150,7 +150,6 @@ pub(crate) async fn start(limits: Limits) -> (Listening, Arc<TestDesk>) {
         port: 0,
         token: Some(SecretString::from(TOKEN.to_owned())),
         token_is_shared: false,
-        metrics: None,
         tokens: None,
         limits,
     };

@@ -173,6 +173,7 @@ pub(crate) fn call<'a>(
                     server.cache().remove_tool(&tool.listed.name);
                     ask_again(live);
                 }
+                describe_error(call.span, &error);
                 Box::pin(failed(server, live, &error)).await;
                 failure_of(error, tool.source(), call.options)
             }
@@ -210,12 +211,28 @@ pub(crate) fn describe(span: &Span, connection: &Connection) {
     span.set("network.transport", if is_remote { "tcp" } else { "pipe" });
     if is_remote {
         span.set("network.protocol.name", "http");
+        span.set("network.protocol.version", "1.1");
+    }
+    if let Some((host, port)) = connection.address() {
+        span.set_text("server.address", host);
+        span.set("server.port", u64::from(port));
     }
     span.set_text(
         "mcp.protocol.version",
         connection.about().version.as_deref().unwrap_or_default(),
     );
     span.set_text("mcp.session.id", connection.session_id().as_deref().unwrap_or_default());
+}
+
+/// Adds the code of an error response. Its message may quote the call, and is left out.
+pub(crate) fn describe_error(span: &Span, error: &CallError) {
+    if span.is_recorded()
+        && let Some(error) = rpc(error)
+    {
+        let code = error.code.to_string();
+        span.set_text("rpc.response.status_code", &code);
+        span.fail(code, "");
+    }
 }
 
 /// Waits for the turn of this call and for a connection to the server.

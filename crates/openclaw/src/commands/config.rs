@@ -17,7 +17,6 @@ use crate::output::{GOOD, Output, plural, summary};
 /// Checks the configuration, and reports all findings.
 pub(crate) fn validate(
     file: Option<&Path>,
-    flag: Option<&Path>,
     strict: bool,
     edge: &Edge,
     output: &mut Output,
@@ -27,7 +26,7 @@ pub(crate) fn validate(
         return Err(CommandError::new(Exit::Config, format!("file not found: {}", file.display()))
             .hint("run `openclaw config path` to see which file is read"));
     }
-    let paths = edge.paths(file.or(flag))?;
+    let paths = edge.paths_with(file.or(edge.config_flag()))?;
     let loaded = edge.load(&paths.config);
     // What cannot be used is an error here, as in `status` and `doctor`.
     let report = &loaded.report.for_validation();
@@ -66,8 +65,8 @@ pub(crate) fn validate(
 }
 
 /// Prints the path of the configuration file.
-pub(crate) fn path(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(crate) fn path(edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     if output.json {
         output.value(&json!({
             "path": paths.config.to_string_lossy(),

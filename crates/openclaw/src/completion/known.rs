@@ -9,7 +9,7 @@ use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::store::memory::Memory;
 use openclaw_sessions::{ListFilter, Session, SessionStore as _, SqliteStore};
 
-use crate::commands::link::keep;
+use crate::commands::link::state_files;
 use crate::edge::Edge;
 
 /// The maximum number of conversations that are offered, the latest first.
@@ -32,7 +32,7 @@ impl Known {
         let mut options = words.iter().skip_while(|word| *word != "--config");
         let attached = words.iter().find_map(|word| word.strip_prefix("--config="));
         let file = attached.or_else(|| options.nth(1).map(String::as_str)).map(Path::new);
-        let paths = edge.paths(file).ok();
+        let paths = edge.paths_with(file).ok();
         let loader = paths.as_ref().map(|paths| edge.loader(&paths.config));
         let load = move || loader.as_ref().and_then(|loader| loader().config);
         Self(Arc::new(Inner { paths, config: OnceLock::new(), load: Box::new(load), words }))
@@ -77,7 +77,7 @@ impl Known {
 
     /// Returns what a server listed when it was last connected.
     pub(super) fn listed(&self, server: &str) -> Option<Inventory> {
-        let folder = keep::catalogue(&self.0.paths.as_ref()?.state);
+        let folder = state_files::catalogue(&self.0.paths.as_ref()?.state);
         let (name, config) = self.entries().into_iter().find(|(name, _)| name == server)?;
         Some(Memory::of(&folder, &name, &config?.connection).recall().inventory)
     }

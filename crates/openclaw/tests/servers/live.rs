@@ -59,17 +59,15 @@ impl<'a> Window<'a> {
 
     /// Waits until it has shown a text.
     fn shows(&self, text: &str) {
-        let is_missing = || if self.shown().contains(text) { Vec::new() } else { vec![0] };
-        let missing = processes::wait_until_none(LONG, is_missing);
-        assert!(missing.is_empty(), "`{text}` was never shown: {}", self.shown());
+        let is_shown = processes::wait_until(LONG, || self.shown().contains(text));
+        assert!(is_shown, "`{text}` was never shown: {}", self.shown());
     }
 
     /// Waits until it has exited, and returns what it has shown.
     fn ended(mut self) -> String {
         let pid = self.child.id();
-        let is_running = || if processes::is_alive(pid) { vec![pid] } else { Vec::new() };
-        let left = processes::wait_until_none(LONG, is_running);
-        assert!(left.is_empty(), "it never exited: {}", self.shown());
+        let has_exited = processes::wait_until(LONG, || !processes::is_alive(pid));
+        assert!(has_exited, "it never exited: {}", self.shown());
         let shown = self.shown();
         assert!(self.child.wait().unwrap().success(), "{shown}");
         shown

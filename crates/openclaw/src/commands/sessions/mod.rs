@@ -6,7 +6,6 @@ mod list;
 mod transcript;
 
 use std::io::{self, BufRead as _};
-use std::path::Path;
 
 use openclaw_protocol::rpc;
 use openclaw_protocol::sessions::{
@@ -14,7 +13,7 @@ use openclaw_protocol::sessions::{
 };
 use serde_json::json;
 
-use super::inquiry::is_yes;
+use super::elicitation::is_yes;
 use super::link::{Link, Target, with_records};
 use super::talk::Lines;
 use crate::cli::{SessionsArgs, SessionsCommand};
@@ -28,14 +27,9 @@ use crate::typed_ahead;
 pub(crate) use list::{latest, rows, title, when};
 
 /// Runs the subcommand.
-pub(crate) fn sessions(
-    args: &SessionsArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let target = Target::find(&args.gateway, flag, edge)?;
-    with_records(&target, flag, edge, output, async |link, output| match &args.command {
+pub(crate) fn sessions(args: &SessionsArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let target = Target::find(&args.gateway, edge)?;
+    with_records(&target, edge, output, async |link, output| match &args.command {
         SessionsCommand::List { agent, search, limit } => {
             list::list(link, agent.as_deref(), search.as_deref(), limit.get(), output).await
         }

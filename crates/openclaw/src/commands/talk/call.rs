@@ -148,22 +148,22 @@ fn glimpse(args: &Value) -> String {
 
 /// A truncated result: one line beside the call, or a few below it, and the omitted lines.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ResultLines {
     pub(crate) beside: Option<String>,
     pub(crate) below: Vec<String>,
     pub(crate) left_out: usize,
 }
 
 /// Truncates a result to a few lines.
-pub(crate) fn cut_result(text: &str) -> Shown {
+pub(crate) fn cut_result(text: &str) -> ResultLines {
     let lines: Vec<&str> = text.trim().lines().collect();
     let line = |text: &str, room| clean_line(Untrusted::new(text), room);
     match lines.as_slice() {
-        [] => Shown { beside: None, below: Vec::new(), left_out: 0 },
+        [] => ResultLines { beside: None, below: Vec::new(), left_out: 0 },
         [only] if only.chars().count() <= RESULT_CHARS => {
-            Shown { beside: Some(line(only, RESULT_CHARS)), below: Vec::new(), left_out: 0 }
+            ResultLines { beside: Some(line(only, RESULT_CHARS)), below: Vec::new(), left_out: 0 }
         }
-        lines => Shown {
+        lines => ResultLines {
             beside: None,
             below: lines.iter().take(RESULT_LINES).map(|text| line(text, LINE_CHARS)).collect(),
             left_out: lines.len().saturating_sub(RESULT_LINES),
@@ -195,7 +195,10 @@ mod tests {
         assert_eq!(short.beside.as_deref(), Some("5"));
         let long = cut_result("1\n2\n3\n4\n5");
         assert_eq!((long.below.len(), long.left_out), (3, 2));
-        assert_eq!(cut_result("  \n"), Shown { beside: None, below: Vec::new(), left_out: 0 });
+        assert_eq!(
+            cut_result("  \n"),
+            ResultLines { beside: None, below: Vec::new(), left_out: 0 }
+        );
     }
 
     #[test]

@@ -8,7 +8,7 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::answer::{TurnOutcome, TurnStatus};
-use super::call::{Call, Shown, cut_result};
+use super::call::{Call, ResultLines, cut_result};
 use super::parts::Part;
 use crate::markdown::Markdown;
 use crate::output::{BAD, FAINT, Output, STRONG, WARNING, plural, printable, said};
@@ -42,7 +42,7 @@ impl CallFormatter {
     fn with_head(call: &Call, head: &str) -> Vec<String> {
         let took = call.took().map(|took| format!(" {FAINT}· {took}{FAINT:#}"));
         let took = took.unwrap_or_default();
-        let Shown { beside, below, left_out } = cut_result(call.result());
+        let ResultLines { beside, below, left_out } = cut_result(call.result());
         let style = if call.is_error { BAD } else { FAINT };
         let mark = if call.is_error { "✗" } else { "⚙" };
         let beside = match (beside, call.is_error, call.failure.as_deref()) {
