@@ -23,12 +23,10 @@ const LANES = [
     status,
     health,
     "gateway call": gatewayCall,
-    "gateway probe": gatewayProbe,
     "mcp serve": mcpServe,
-    acp,
   },
   { tui, pages },
-  { "control ui": controlUi },
+  { "control ui": controlUi, acp, "gateway probe": gatewayProbe },
 ];
 
 /** Starts our gateway with an MCP server whose tools need approval. */
