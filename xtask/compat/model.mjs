@@ -15,9 +15,12 @@ function textOf(content) {
 
 /** What to answer to the messages: words, or a tool call. */
 function decide(messages) {
-  const last = messages.at(-1);
-  if (last.role === "tool") return { words: `The tool answered: ${textOf(last.content)}` };
-  const text = textOf(messages.findLast((it) => it.role === "user")?.content);
+  // A front end may add messages of its own after those of the user and of tools.
+  const turn = messages.slice(messages.findLastIndex((it) => it.role === "assistant") + 1);
+  const result = turn.findLast((it) => it.role === "tool");
+  if (result) return { words: `The tool answered: ${textOf(result.content)}` };
+  const said = turn.filter((it) => it.role === "user").map((it) => textOf(it.content));
+  const text = said.find((it) => /call \S+ \{|count \d/.test(it)) ?? said.at(-1) ?? "";
   const call = /call (\S+) (\{.*\})/s.exec(text);
   if (call) return { words: "Let me see.", tool: call[1], args: call[2] };
   const count = /count (\d+)/.exec(text);

@@ -6,6 +6,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { acp, agent, configure, mcpServe, status } from "./commands.mjs";
 import { controlUi, findChromium } from "./control-ui.mjs";
+import { hub } from "./hub.mjs";
 import { startModel } from "./model.mjs";
 import { Program, stopAll, until } from "./processes.mjs";
 import { Recorder } from "./recorder.mjs";
@@ -13,20 +14,20 @@ import { tui } from "./tui.mjs";
 
 const [modules, program, output, ...names] = process.argv.slice(2);
 const TOKEN = "compat-0123456789abcdef";
-const SCENARIOS = { agent, status, "mcp serve": mcpServe, acp, tui, "control ui": controlUi };
+const SCENARIOS = { agent, status, "mcp serve": mcpServe, acp, tui, hub, "control ui": controlUi };
+const EVERYTHING = path.join(modules, "@modelcontextprotocol/server-everything/dist/index.js");
 
 /** Starts our gateway with an MCP server whose tools need approval. */
-async function startGateway(home) {
-  const everything = path.join(modules, "@modelcontextprotocol/server-everything/dist/index.js");
+async function startGateway(home, model) {
   const config = {
     gateway: {
       port: 0,
       auth: { token: TOKEN },
       controlUi: { root: path.join(modules, "openclaw/dist/control-ui") },
     },
-    models: { providers: { test: { api: "openai-completions", baseUrl: await startModel(), apiKey: "none" } } },
+    models: { providers: { test: { api: "openai-completions", baseUrl: model, apiKey: "none" } } },
     agents: { defaults: { model: { primary: "test/model" } } },
-    mcp: { servers: { x: { command: process.execPath, args: [everything, "stdio"], approval: "always" } } },
+    mcp: { servers: { x: { command: process.execPath, args: [EVERYTHING, "stdio"], approval: "always" } } },
   };
   fs.mkdirSync(home, { recursive: true });
   fs.writeFileSync(path.join(home, "openclaw.json"), JSON.stringify(config));
@@ -54,7 +55,8 @@ async function startGateway(home) {
 async function main() {
   fs.rmSync(output, { recursive: true, force: true });
   fs.mkdirSync(output, { recursive: true });
-  const { gateway, address } = await startGateway(path.join(output, "gateway"));
+  const model = await startModel();
+  const { gateway, address } = await startGateway(path.join(output, "gateway"), model);
   const recorder = new Recorder(modules, address);
   const port = await recorder.listen(path.join(output, "frames.log"));
   const home = path.join(output, "client");
@@ -65,6 +67,10 @@ async function main() {
     node: process.execPath,
     openclaw: path.join(modules, "openclaw/openclaw.mjs"),
     acpx: path.join(modules, "acpx/dist/cli.js"),
+    everything: EVERYTHING,
+    model,
+    program,
+    gateway: address,
     url,
     token: TOKEN,
     tool: "mcp_x_echo",
