@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt as _, StreamExt as _};
 use openclaw_gateway::socket::{
-    Caller, CallerService, Endpoint, HelloInfo, Limits, Listening, Options, bind,
+    Caller, CallerService, Endpoint, HelloInfo, Limits, Listening, MetricsAccess, Options, bind,
 };
 use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, EventReceiver, EventSender};
@@ -150,7 +150,7 @@ pub(crate) async fn start(limits: Limits) -> (Listening, Arc<TestDesk>) {
         port: 0,
         token: Some(SecretString::from(TOKEN.to_owned())),
         token_is_shared: false,
-        metrics: None,
+        metrics: Some(MetricsAccess::default()),
         tokens: None,
         limits,
     };
