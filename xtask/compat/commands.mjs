@@ -7,10 +7,19 @@ function expect(condition, what, output) {
   if (!condition) throw new Error(`${what}:\n${plain(output).slice(-3_000)}`);
 }
 
-export async function agent({ node, openclaw, env }) {
+export async function agent({ node, openclaw, env, folder }) {
   const program = new Program(node, [openclaw, "agent", "--agent", "main", "--message", "good morning"], { env });
   const code = await program.exit();
   expect(code === 0 && program.output.includes("You said: good morning"), "no answer", program.output);
+  const frames = fs.readFileSync(path.join(folder, "frames.log"), "utf8");
+  expect(/"status":"accepted".*"status":"ok"/s.test(frames), "not accepted first", frames);
+}
+
+export async function agentModel({ node, openclaw, env }) {
+  const message = ["--message", "which model is this?", "--json"];
+  const program = new Program(node, [openclaw, "agent", "--agent", "main", "--model", "test/other", ...message], { env });
+  const code = await program.exit();
+  expect(code === 0 && program.output.includes("This is other"), "not the model", program.output);
 }
 
 export async function status({ node, openclaw, env }) {
@@ -18,6 +27,25 @@ export async function status({ node, openclaw, env }) {
   const code = await program.exit();
   expect(code === 0 && /reachable/.test(program.output), "no status", program.output);
   expect(!/unreachable|unknown method/.test(program.output), "gateway not reachable", program.output);
+}
+
+export async function health({ node, openclaw, env }) {
+  const program = new Program(node, [openclaw, "health", "--json"], { env });
+  const code = await program.exit();
+  expect(code === 0 && /"ok": true/.test(program.output), "no health", program.output);
+}
+
+export async function gatewayCall({ node, openclaw, env }) {
+  const call = [openclaw, "gateway", "call", "sessions.list", "--params", '{"limit":5}', "--json"];
+  const program = new Program(node, call, { env });
+  const code = await program.exit();
+  expect(code === 0 && program.output.includes('"agent:main:main"'), "no list of sessions", program.output);
+}
+
+export async function gatewayProbe({ node, openclaw, env }) {
+  const program = new Program(node, [openclaw, "gateway", "probe", "--json"], { env });
+  const code = await program.exit();
+  expect(code === 0 && /"ok": true/.test(program.output), "no probe", program.output);
 }
 
 export async function acp({ node, openclaw, acpx, env, folder, tool }) {
@@ -55,10 +83,14 @@ export async function mcpServe({ node, openclaw, env }) {
   const clientInfo = { name: "compat", version: "1" };
   await ask("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo });
   program.type(`${JSON.stringify({ jsonrpc: "2.0", method: "notifications/initialized" })}\n`);
-  // Conversations of channels only: there are none.
   const list = await ask("tools/call", { name: "conversations_list", arguments: {} });
-  expect(list.result?.structuredContent?.conversations?.length === 0, "no list", JSON.stringify(list));
-  const read = await ask("tools/call", { name: "messages_read", arguments: { session_key: "agent:main:main" } });
+  const conversation = list.result?.structuredContent?.conversations?.find((it) => it.sessionKey === "agent:main:main");
+  expect(conversation?.derivedTitle === "good morning", "no conversation", JSON.stringify(list));
+  expect(conversation.lastMessagePreview?.length > 0, "no last message", JSON.stringify(list));
+  const session = { session_key: conversation.sessionKey };
+  const got = await ask("tools/call", { name: "conversation_get", arguments: session });
+  expect(got.result?.structuredContent?.conversation?.to === conversation.to, "not found", JSON.stringify(got));
+  const read = await ask("tools/call", { name: "messages_read", arguments: session });
   const messages = JSON.stringify(read.result ?? read.error);
   expect(messages.includes("good morning"), "no message read", messages);
   program.stop();

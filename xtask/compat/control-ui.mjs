@@ -17,15 +17,21 @@ export function findChromium() {
   return undefined;
 }
 
-export async function controlUi({ modules, chromium, url, token, tool, folder }) {
-  if (!chromium) return "SKIPPED: no Chromium found (on Debian: apt-get install chromium)";
+/** Opens the Control UI, with the token. */
+export async function open({ modules, chromium, url, token }) {
   const { chromium: driver } = createRequire(`${modules}/x.js`)("playwright-core");
   const browser = await driver.launch({ executablePath: chromium, args: ["--no-sandbox"] });
+  const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  page.setDefaultTimeout(LONG.timeout);
+  await page.goto(`${url.replace("ws", "http")}/chat#token=${token}`);
+  return { browser, page };
+}
+
+export async function controlUi({ modules, chromium, url, token, tool, folder }) {
+  if (!chromium) return "SKIPPED: no Chromium found (on Debian: apt-get install chromium)";
+  const { browser, page } = await open({ modules, chromium, url, token });
   try {
-    const page = await browser.newPage({ viewport: { width: 1280, height: 900 } });
-    page.setDefaultTimeout(LONG.timeout);
     const shot = (name) => page.screenshot({ path: path.join(folder, `control-ui-${name}.png`) });
-    await page.goto(`${url.replace("ws", "http")}/chat#token=${token}`);
     const input = page.getByPlaceholder(/^Message/).first();
     const says = (text) => page.getByText(text).last().waitFor(LONG);
     const say = async (text) => {

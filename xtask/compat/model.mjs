@@ -2,6 +2,7 @@
 //
 //   call TOOL {json}   calls the tool, then reports its result
 //   count N            answers with the numbers up to N, slowly
+//   which model        answers with the name of the model
 //   anything else      is repeated
 import http from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -14,13 +15,12 @@ function textOf(content) {
 }
 
 /** What to answer to the messages: words, or a tool call. */
-function decide(messages) {
-  // A front end may add messages of its own after those of the user and of tools.
-  const turn = messages.slice(messages.findLastIndex((it) => it.role === "assistant") + 1);
-  const result = turn.findLast((it) => it.role === "tool");
+function decide({ messages, model }) {
+  // The Node gateway adds messages of its own after those of the user and of tools.
+  const recent = messages.slice(messages.findLastIndex((it) => it.role === "assistant") + 1);
+  const result = recent.find((it) => it.role === "tool");
   if (result) return { words: `The tool answered: ${textOf(result.content)}` };
-  const said = turn.filter((it) => it.role === "user").map((it) => textOf(it.content));
-  const text = said.find((it) => /call \S+ \{|count \d/.test(it)) ?? said.at(-1) ?? "";
+  const text = textOf(recent.find((it) => it.role === "user")?.content);
   const call = /call (\S+) (\{.*\})/s.exec(text);
   if (call) return { words: "Let me see.", tool: call[1], args: call[2] };
   const count = /count (\d+)/.exec(text);
@@ -28,14 +28,14 @@ function decide(messages) {
     const numbers = Array.from({ length: Number(count[1]) }, (_, at) => `number-${at + 1}`);
     return { words: numbers.join(" ") };
   }
+  if (text.includes("which model")) return { words: `This is ${model}` };
   return { words: `You said: ${text}` };
 }
 
 async function answer(request, response) {
   let body = "";
   for await (const chunk of request) body += chunk;
-  const { messages } = JSON.parse(body);
-  const { words, tool, args } = decide(messages);
+  const { words, tool, args } = decide(JSON.parse(body));
   response.writeHead(200, { "content-type": "text/event-stream" });
   const send = (delta, finish = null) => {
     const choice = { index: 0, delta, finish_reason: finish };

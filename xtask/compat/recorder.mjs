@@ -1,92 +1,23 @@
-// A proxy between a client and the gateway that checks every frame of the gateway against the
-// published schema.
+// A proxy between a client and the gateway that has every frame of the gateway checked.
 import fs from "node:fs";
 import http from "node:http";
 import { createRequire } from "node:module";
 
-/** Results of the published schema, by method. */
-const RESULTS = {
-  connect: "HelloOk",
-  "agents.list": "AgentsListResult",
-  "commands.list": "CommandsListResult",
-  "models.list": "ModelsListResult",
-  "sessions.create": "SessionsCreateResult",
-  "sessions.delete": "SessionsDeleteResult",
-  "tools.catalog": "ToolsCatalogResult",
-  "tools.effective": "ToolsEffectiveResult",
-  "logs.tail": "LogsTailResult",
-  "tasks.list": "TasksListResult",
-  "talk.catalog": "TalkCatalogResult",
-  "update.status": "UpdateStatusResult",
-  "progressCard.get": "ProgressCardGetResult",
-  "agent.identity.get": "AgentIdentityResult",
-  "sessions.branches.list": "SessionsBranchesListResult",
-  "sessions.companion.state": "SessionsCompanionStateResult",
-  "sessions.observer.visibility": "SessionsObserverVisibilityResult",
-};
-const EVENTS = { agent: "AgentEvent", tick: "TickEvent", shutdown: "ShutdownEvent" };
-const CHAT = {
-  status: "ChatStatusEvent",
-  delta: "ChatDeltaEvent",
-  final: "ChatFinalEvent",
-  aborted: "ChatAbortedEvent",
-  error: "ChatErrorEvent",
-};
-
 export class Recorder {
-  /** The frames of the gateway that do not match the schema. */
-  violations = [];
-  /** Methods that the gateway does not know. */
-  unknown = new Set();
-  /** The number of checked frames. */
-  frames = 0;
-
-  constructor(modules, gateway) {
-    const require = createRequire(`${modules}/x.js`);
-    const Ajv = require("ajv/dist/2020").default;
-    this.WebSocket = require("ws");
-    const file = `${modules}/@openclaw/gateway-protocol/protocol.schema.json`;
-    this.definitions = JSON.parse(fs.readFileSync(file, "utf8")).definitions;
-    this.ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false });
-    this.validators = new Map();
+  /** `unknown` gets the methods that the gateway does not know. */
+  constructor(modules, gateway, schema, unknown) {
+    this.WebSocket = createRequire(`${modules}/x.js`)("ws");
     this.gateway = gateway;
+    this.schema = schema;
+    this.unknown = unknown;
   }
 
-  check(name, value) {
-    if (!this.validators.has(name)) {
-      this.validators.set(name, this.ajv.compile(this.definitions[name]));
-    }
-    const validate = this.validators.get(name);
-    if (!validate(value)) {
-      this.violations.push(`${name}: ${this.ajv.errorsText(validate.errors)}: ${JSON.stringify(value).slice(0, 400)}`);
-    }
-  }
-
-  /** Checks a frame of the gateway; `asked` are the methods of the open requests, by id. */
-  checkFrame(frame, asked) {
-    this.frames += 1;
-    if (frame.type === "event") {
-      this.check("EventFrame", frame);
-      // The Node gateway sends the session key of agent events, too; its schema lacks it.
-      const { sessionKey, ...payload } = frame.payload ?? {};
-      if (frame.event === "chat") this.check(CHAT[payload.state], frame.payload);
-      else if (EVENTS[frame.event]) this.check(EVENTS[frame.event], frame.event === "agent" ? payload : frame.payload);
-      else if (frame.event === "sessions.changed" && payload.session) this.check("SessionRow", payload.session);
-      return;
-    }
-    this.check("ResponseFrame", frame);
+  /** Checks a frame of the gateway; `asked` are the methods of the requests, by id. */
+  #check(frame, asked) {
+    if (frame.type === "event") return this.schema.event(frame);
     const method = asked.get(frame.id);
-    asked.delete(frame.id);
-    if (!frame.ok) {
-      if (frame.error.details?.code === "UNKNOWN_METHOD") this.unknown.add(method);
-      return;
-    }
-    if (RESULTS[method]) this.check(RESULTS[method], frame.payload);
-    const rows = frame.payload?.sessions ?? frame.payload?.list?.sessions;
-    if (method.startsWith("sessions.") && Array.isArray(rows)) rows.forEach((row) => this.check("SessionRow", row));
-    for (const row of [frame.payload?.sessionInfo, frame.payload?.session]) {
-      if (row) this.check("SessionRow", row);
-    }
+    if (frame.error?.details?.code === "UNKNOWN_METHOD") this.unknown.add(method);
+    this.schema.response(frame, method);
   }
 
   /** Starts the proxy; returns its port. `log` gets every frame. */
@@ -122,7 +53,7 @@ export class Recorder {
       upstream.on("message", (data) => {
         const text = String(data);
         out.write(`< ${text}\n`);
-        this.checkFrame(JSON.parse(text), asked);
+        this.#check(JSON.parse(text), asked);
         client.send(text);
       });
       client.on("close", () => upstream.close());

@@ -4,17 +4,34 @@
 //   node run.mjs MODULES GATEWAY OUTPUT [NAME...]
 import fs from "node:fs";
 import path from "node:path";
-import { acp, agent, configure, mcpServe, status } from "./commands.mjs";
+import { acp, agent, agentModel, configure, gatewayCall, gatewayProbe, health, mcpServe, status } from "./commands.mjs";
 import { controlUi, findChromium } from "./control-ui.mjs";
 import { hub } from "./hub.mjs";
 import { startModel } from "./model.mjs";
+import { pages } from "./pages.mjs";
 import { Program, stopAll, until } from "./processes.mjs";
 import { Recorder } from "./recorder.mjs";
+import { Schema } from "./schema.mjs";
 import { tui } from "./tui.mjs";
 
 const [modules, program, output, ...names] = process.argv.slice(2);
 const TOKEN = "compat-0123456789abcdef";
-const SCENARIOS = { agent, status, "mcp serve": mcpServe, acp, tui, hub, "control ui": controlUi };
+/** Each lane has a gateway of its own, so that the lanes can run at the same time. */
+const LANES = [
+  {
+    agent,
+    "agent --model": agentModel,
+    status,
+    health,
+    "gateway call": gatewayCall,
+    "gateway probe": gatewayProbe,
+    "mcp serve": mcpServe,
+    acp,
+    hub,
+  },
+  { tui, pages },
+  { "control ui": controlUi },
+];
 const EVERYTHING = path.join(modules, "@modelcontextprotocol/server-everything/dist/index.js");
 
 /** Starts our gateway with an MCP server whose tools need approval. */
@@ -26,7 +43,7 @@ async function startGateway(home, model) {
       controlUi: { root: path.join(modules, "openclaw/dist/control-ui") },
     },
     models: { providers: { test: { api: "openai-completions", baseUrl: model, apiKey: "none" } } },
-    agents: { defaults: { model: { primary: "test/model" } } },
+    agents: { defaults: { model: { primary: "test/model", fallbacks: ["test/other"] } } },
     mcp: { servers: { x: { command: process.execPath, args: [EVERYTHING, "stdio"], approval: "always" } } },
   };
   fs.mkdirSync(home, { recursive: true });
@@ -52,14 +69,14 @@ async function startGateway(home, model) {
   return { gateway, address };
 }
 
-async function main() {
-  fs.rmSync(output, { recursive: true, force: true });
-  fs.mkdirSync(output, { recursive: true });
+/** Runs the scenarios of a lane one after the other. Returns the number of failures. */
+async function runLane(scenarios, folder, schema, unknown) {
+  fs.mkdirSync(folder, { recursive: true });
   const model = await startModel();
-  const { gateway, address } = await startGateway(path.join(output, "gateway"), model);
-  const recorder = new Recorder(modules, address);
-  const port = await recorder.listen(path.join(output, "frames.log"));
-  const home = path.join(output, "client");
+  const { gateway, address } = await startGateway(path.join(folder, "gateway"), model);
+  const recorder = new Recorder(modules, address, schema, unknown);
+  const port = await recorder.listen(path.join(folder, "frames.log"));
+  const home = path.join(folder, "client");
   const url = `ws://127.0.0.1:${port}`;
   configure(home, url, TOKEN);
   const context = {
@@ -74,7 +91,7 @@ async function main() {
     url,
     token: TOKEN,
     tool: "mcp_x_echo",
-    folder: output,
+    folder,
     chromium: findChromium(),
     env: {
       PATH: `${path.dirname(process.execPath)}:${process.env.PATH}`,
@@ -85,8 +102,7 @@ async function main() {
     },
   };
   let failures = 0;
-  for (const [name, scenario] of Object.entries(SCENARIOS)) {
-    if (names.length > 0 && !names.includes(name)) continue;
+  for (const [name, scenario] of scenarios) {
     const started = Date.now();
     let outcome = "ok";
     try {
@@ -97,12 +113,35 @@ async function main() {
     }
     console.log(`${name} (${Math.round((Date.now() - started) / 1_000)} s): ${outcome}`);
   }
-  console.log(`${recorder.frames} frames of the gateway checked, ${recorder.violations.length} violations of the schema`);
-  for (const violation of recorder.violations.slice(0, 10)) console.log(`  ${violation}`);
-  if (recorder.unknown.size > 0) console.log(`methods that the gateway does not know: ${[...recorder.unknown].join(", ")}`);
   gateway.stop("SIGTERM");
   await gateway.exit();
-  return failures + recorder.violations.length;
+  return failures;
+}
+
+/** The methods that docs/compatibility.md lists as refused. */
+function refused() {
+  const text = fs.readFileSync(new URL("../../docs/compatibility.md", import.meta.url), "utf8");
+  const [, section] = text.split("## Methods that are refused");
+  return [...section.split("\n## ")[0].matchAll(/^\| `([^`]+)`/gm)].map((row) => row[1]);
+}
+
+async function main() {
+  fs.rmSync(output, { recursive: true, force: true });
+  const known = LANES.flatMap((lane) => Object.keys(lane));
+  const mistaken = names.filter((name) => !known.includes(name));
+  if (mistaken.length > 0) throw new Error(`unknown scenario: ${mistaken.join(", ")}; known: ${known.join(", ")}`);
+  const schema = new Schema(modules);
+  const unknown = new Set();
+  const lanes = LANES.map((lane) => Object.entries(lane).filter(([name]) => names.length === 0 || names.includes(name)));
+  const runs = lanes.filter((lane) => lane.length > 0).map((lane) => {
+    return runLane(lane, path.join(output, lane[0][0].replace(" ", "-")), schema, unknown);
+  });
+  const failures = (await Promise.all(runs)).reduce((sum, it) => sum + it, 0);
+  for (const line of schema.report()) console.log(line);
+  const surprising = [...unknown].filter((method) => !refused().includes(method));
+  if (unknown.size > 0) console.log(`methods that the gateway refuses: ${[...unknown].join(", ")}`);
+  if (surprising.length > 0) console.log(`  missing in docs/compatibility.md: ${surprising.join(", ")}`);
+  return failures + schema.violations.size + surprising.length;
 }
 
 const failures = await main().catch((error) => {

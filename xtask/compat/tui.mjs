@@ -4,7 +4,11 @@ import { Program } from "./processes.mjs";
 
 const ENTER = "\r";
 const UP = "\u001b[A";
+const DOWN = "\u001b[B";
 const ESCAPE = "\u001b";
+
+/** Text that can be searched for in the output of a terminal. */
+const literal = (text) => new RegExp(text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
 
 export async function tui({ openclaw, node, env, url, token, tool }) {
   const command = `stty cols 110 rows 40; exec '${node}' '${openclaw}' tui --url ${url} --token ${token}`;
@@ -16,11 +20,15 @@ export async function tui({ openclaw, node, env, url, token, tool }) {
       await sleep(300);
     }
   };
-  const say = (text) => press(text, ENTER);
+  const say = async (text) => {
+    tui.type(text);
+    await tui.sees(literal(text.slice(0, 12)), `echo of ${text}`);
+    await press("", ENTER);
+  };
   await tui.sees(/connected/i, "connection");
-  await say("count 150");
-  await tui.sees(/number-3\b(?!.*number-150)/s, "part of the answer before its end");
-  await tui.sees(/number-150/, "end of the answer");
+  await say("count 60");
+  await tui.sees(/number-3\b(?!.*number-60)/s, "part of the answer before its end");
+  await tui.sees(/number-60/, "end of the answer");
   await say(`call ${tool} {"message":"from the TUI"}`);
   await tui.sees(/Allow once/, "request for approval");
   // "Deny" is selected at first.
@@ -30,11 +38,19 @@ export async function tui({ openclaw, node, env, url, token, tool }) {
   await tui.sees(/number-5\b/, "answer that will be aborted");
   tui.type(ESCAPE);
   await tui.sees(/abort/i, "abort");
+  await say("/model test/model");
+  await tui.sees(/model set to test\/model/, "choice of a model");
+  await say("/model");
+  await tui.sees(/test\/model.*test\/other/s, "list of models");
+  await press(DOWN, ENTER);
+  await tui.sees(/model set to test\/other/, "choice in the list");
+  await say("/reset");
+  await tui.sees(/session agent:main:main/, "session that begins anew");
+  await say("good afternoon");
+  await tui.sees(/You said: good afternoon/, "answer after the reset");
   await say("/new");
-  await tui.sees(/new session|session.*(tui|created)/i, "new session");
+  await tui.sees(/new session: agent:main:tui-/, "new session");
   await say("good evening");
   await tui.sees(/You said: good evening/, "answer in the new session");
-  await say("/model test/model");
-  await tui.sees(/model set to/, "choice of a model");
   tui.stop();
 }

@@ -3,15 +3,18 @@
 //! The front ends of the Node OpenClaw run against our gateway (`xtask/compat`), and ours against its
 //! gateway (the tests `foreign`).
 
-use std::path::Path;
 use std::process::Command;
+use std::thread;
 use std::time::Instant;
 
-use crate::peers;
+use crate::peers::{self, Compat};
 use crate::shell::{Failure, Run as _, cargo, root};
 
 /// The tests of our front ends.
 const TESTS: [&str; 4] = ["--workspace", "--all-features", "--test", "foreign"];
+/// A test of the package whose server they start. With a package's tests come its programs, and with the
+/// features of `cargo xtask test`: nothing is compiled twice.
+const SERVER: [&str; 2] = ["--test", "stdio"];
 
 /// Installs the package, builds our program, and runs everything, or the scenarios with these names.
 pub(crate) fn run(names: &[&str]) -> Result<(), Failure> {
@@ -20,27 +23,45 @@ pub(crate) fn run(names: &[&str]) -> Result<(), Failure> {
         return Ok(());
     }
     let started = Instant::now();
-    let folder = peers::install_compat()?;
-    // With the tests, which build the program with the same features.
-    cargo("test").args(TESTS).arg("--no-run").run()?;
-    let installed = started.elapsed().as_secs();
-    let outcome = scenarios(&folder, names).and_then(|()| match names {
-        [] => our_front_ends(&folder),
-        _ => Ok(()),
+    let (installed, built) = together(peers::install_compat, || {
+        cargo("test").args(TESTS).args(SERVER).arg("--no-run").run()
     });
+    let compat = installed?;
+    built?;
+    let prepared = started.elapsed().as_secs();
+    let outcome = match names {
+        [] => {
+            let (theirs, ours) = together(|| scenarios(&compat, names), || our_front_ends(&compat));
+            theirs.and(ours)
+        }
+        _ => scenarios(&compat, names),
+    };
     let all = started.elapsed().as_secs();
     println!(
-        "compat: {all} s, of which {installed} s to install and build; output in target/compat/output"
+        "compat: {all} s, of which {prepared} s to install and build; output in target/compat/output"
     );
     outcome
 }
 
+/// Does two things at the same time.
+fn together<A: Send, B>(
+    first: impl FnOnce() -> Result<A, Failure> + Send,
+    second: impl FnOnce() -> B,
+) -> (Result<A, Failure>, B) {
+    thread::scope(|scope| {
+        let first = scope.spawn(first);
+        let second = second();
+        let first = first.join().unwrap_or_else(|_| Err(Failure::new("a task panicked")));
+        (first, second)
+    })
+}
+
 /// Runs the front ends of the Node OpenClaw on our gateway.
-fn scenarios(folder: &Path, names: &[&str]) -> Result<(), Failure> {
+fn scenarios(compat: &Compat, names: &[&str]) -> Result<(), Failure> {
     let root = root().canonicalize().map_err(|error| Failure::new(error.to_string()))?;
-    Command::new(peers::node::program(folder))
+    Command::new(&compat.node)
         .arg(root.join("xtask/compat/run.mjs"))
-        .arg(folder.join("node_modules"))
+        .arg(&compat.modules)
         .arg(root.join("target/debug/openclaw"))
         .arg(root.join("target/compat/output"))
         .args(names)
@@ -48,10 +69,11 @@ fn scenarios(folder: &Path, names: &[&str]) -> Result<(), Failure> {
 }
 
 /// Runs our front ends on a Node gateway.
-fn our_front_ends(folder: &Path) -> Result<(), Failure> {
+fn our_front_ends(compat: &Compat) -> Result<(), Failure> {
     cargo("test")
         .args(TESTS)
         .args(["--", "node_gateway::"])
-        .env("OPENCLAW_NODE_PACKAGE", folder.join("node_modules/openclaw"))
+        .env("OPENCLAW_NODE_PACKAGE", compat.modules.join("openclaw"))
+        .env("OPENCLAW_PEERS", &compat.peers)
         .run()
 }

@@ -24,16 +24,17 @@ Tasks:
                  Names: content, call, http, catalogue, fleet, memory, cold, acp, agent, gateway,
                  hub
   compat [NAME]  Run the front ends of the Node OpenClaw (npm) against our gateway, and check every
-                 frame of the gateway against the published schema. Linux only.
-                 Names: agent, status, \"mcp serve\", acp, tui, \"control ui\"
+                 frame of the gateway against the published schema; run ours against its gateway.
+                 Linux only.
+                 Names: agent, \"agent --model\", status, health, \"gateway call\", \"gateway probe\",
+                 \"mcp serve\", acp, tui, pages, \"control ui\"
   conformance [FILTER] [--client COMMAND]
                  Run the official MCP conformance suite against our client (or COMMAND), each
                  scenario alone, and compare with the reference. Keep the machine idle meanwhile.
   conformance --server [FILTER]
                  Run the suite for servers against a reference server, directly and through the hub.
-  compat         Install the Node OpenClaw, and test our front ends on its gateway.
   docs           Regenerate docs/configuration-reference.md.
-  peers          Only install the test dependencies.
+  peers [--all]  Only install the test dependencies; with --all, those of `compat`, too.
 ";
 
 fn main() -> ExitCode {
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         ["conformance", rest @ ..] => conformance::run(rest),
         ["docs"] => docs(),
         ["peers"] => peers::install().map(drop),
+        ["peers", "--all"] => peers::install().and_then(|_| peers::install_compat()).map(drop),
         ["help" | "--help" | "-h"] => {
             println!("{HELP}");
             Ok(())
@@ -66,10 +68,10 @@ fn main() -> ExitCode {
 
 /// Runs every test, or those that `cargo test` selects with these arguments, against real peers.
 fn test(args: &[&str]) -> Result<(), Failure> {
-    let peers = peers::install()?;
     if args.is_empty() {
-        return tests::run_all(&peers);
+        return tests::run_all();
     }
+    let peers = peers::install()?;
     // Tests of other crates start it; cargo does not build the binaries of a dependency by itself.
     cargo("build").args(["--package", "openclaw-testkit"]).run()?;
     cargo("test").arg("--all-features").args(args).env("OPENCLAW_PEERS", peers).run()

@@ -10,8 +10,9 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
+use crate::peers;
 use crate::shell::{Failure, Run as _, cargo, failed, hold};
 
 /// How many programs run at the same time. Each runs as many tests at once as there are cores.
@@ -27,9 +28,16 @@ struct Program {
     size: u64,
 }
 
-/// Runs every test of the workspace, including those in documentation.
-pub(crate) fn run_all(peers: &Path) -> Result<(), Failure> {
-    let mut programs = build()?;
+/// Runs every test of the workspace, including those in documentation. Their peers are installed while
+/// they are built.
+pub(crate) fn run_all() -> Result<(), Failure> {
+    let (installed, built) = std::thread::scope(|scope| {
+        let peers = scope.spawn(peers::install);
+        let built = build();
+        (peers.join(), built)
+    });
+    let peers = &installed.map_err(|_| Failure::new("cannot install the test dependencies"))??;
+    let mut programs = built?;
     // Large programs belong to the crates at the top, whose tests take longest.
     programs.sort_by_key(|program| program.size);
     let (logs, _lock) = hold("test-output")?;
@@ -68,10 +76,11 @@ fn push<T>(list: &Mutex<Vec<T>>, item: T) {
     }
 }
 
-/// Builds all test programs, with the binaries that they start, and returns them.
+/// Builds all test programs, with the binaries that they start, and returns them. Benchmarks are built
+/// as well, so that a change cannot break them unnoticed.
 fn build() -> Result<Vec<Program>, Failure> {
     let mut cargo = cargo("test");
-    cargo.args(["--all-features", "--workspace", "--no-run"]);
+    cargo.args(["--all-features", "--workspace", "--all-targets", "--no-run"]);
     cargo.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
     let cannot = |error: io::Error| Failure::new(format!("cannot run `cargo`: {error}"));
     let mut child = cargo.spawn().map_err(cannot)?;
@@ -91,7 +100,7 @@ fn build() -> Result<Vec<Program>, Failure> {
 
 /// Returns the test program in a message of cargo, if it announces one.
 fn program(message: &Value) -> Option<Program> {
-    if message["profile"]["test"] != true {
+    if message["profile"]["test"] != true || message["target"]["kind"] == json!(["bench"]) {
         return None;
     }
     let path = PathBuf::from(message["executable"].as_str()?);

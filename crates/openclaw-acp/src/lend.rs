@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_protocol::sessions::{ExtraTool, SetExtraToolsParams};
+use openclaw_protocol::sessions::{ExtraTool, ExtraToolSchema, SetExtraToolsParams};
 use openclaw_protocol::tools::{
     InvokeProgress, InvokeProgressParams, InvokeRequestEvent, InvokeResultParams, NodeError,
 };
@@ -18,6 +18,7 @@ use tokio::time::sleep;
 
 use crate::client_tools::ClientTool;
 use crate::publish;
+use crate::servers::SessionServers;
 use crate::session::Session;
 
 /// The timeout of a lent tool at the gateway: longer than any timeout here.
@@ -51,7 +52,8 @@ impl SessionTool {
         ExtraTool {
             name: self.name.clone(),
             description: self.description.clone(),
-            parameters: to_raw_value(&*self.schema).ok(),
+            // Those of servers come from the catalogue, the client's are ours.
+            parameters: Some(ExtraToolSchema::Shared(Arc::clone(&self.schema))),
             read_only: Some(self.effect == Effect::ReadOnly),
             timeout_ms: u64::try_from(TIMEOUT.as_millis()).ok(),
         }
@@ -71,6 +73,14 @@ impl Session {
     pub(crate) async fn lend(self: &Arc<Self>) {
         // A turn must not begin while another task is still lending the same tools.
         let mut node = self.lending.lock().await;
+        // Before the tools are read: a change meanwhile lends them again.
+        let revision = self.servers.as_ref().map(SessionServers::revision);
+        {
+            let state = self.lock();
+            if state.lent.is_some() && state.lent_revision == revision {
+                return;
+            }
+        }
         let mut tools = self.client_tools.tools();
         if let Some(servers) = &self.servers {
             let (own, note) = servers.tools();
@@ -80,8 +90,12 @@ impl Session {
                 self.note(&note);
             }
         }
-        if self.lock().lent.as_ref() == Some(&tools) {
-            return;
+        {
+            let mut state = self.lock();
+            state.lent_revision = revision;
+            if state.lent.as_ref() == Some(&tools) {
+                return;
+            }
         }
         let params = SetExtraToolsParams {
             session_key: self.key.clone(),
@@ -139,7 +153,7 @@ async fn run(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutcome {
         Err(_) => return Err("The arguments are not JSON.".to_owned()),
     };
     let (watcher, progress) = watch::channel(None);
-    let trace = call.traceparent.as_deref().and_then(SpanContext::parse);
+    let trace = call.trace();
     tokio::select! {
         outcome = execute(session, &call.command, &arguments, &watcher, trace.as_ref()) => outcome,
         never = report(session, call, progress) => match never {},

@@ -91,6 +91,8 @@ pub(crate) struct State {
     pub(crate) allowed: BTreeSet<String>,
     /// The tools that are lent; `None` before the first time.
     pub(crate) lent: Option<Vec<SessionTool>>,
+    /// The revision of the servers' lists that they were taken from.
+    pub(crate) lent_revision: Option<u64>,
     /// The tools that could not be lent, so that they are reported once.
     pub(crate) refused: Vec<String>,
     /// The servers that were reported as not available.

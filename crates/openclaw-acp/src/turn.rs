@@ -70,6 +70,7 @@ pub(crate) fn begin(
     span.set_text("gen_ai.conversation.id", &session.key);
     span.set("rpc.system.name", "jsonrpc");
     span.set("rpc.method", "session/prompt");
+    span.set("jsonrpc.protocol.version", "2.0");
     Ok(BegunTurn { session: Arc::clone(session), prompt, run, end, cancelled, span })
 }
 
@@ -141,7 +142,7 @@ impl BegunTurn {
         let begun = tokio::select! {
             begun = ask_in::<rpc::ChatSend>(&*session.surface, sent.clone(), trace) => begun,
             () = &mut *cancelled => {
-                // It may have begun all the same.
+                // It may have begun nevertheless.
                 session.abort(&self.run).await;
                 return Ok(StopReason::Cancelled);
             }

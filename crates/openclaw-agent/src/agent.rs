@@ -4,24 +4,24 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use openclaw_models::{Message, Model, ModelError, Request, StopReason, Usage};
+use openclaw_models::{Message, Model, ModelError, ModelRequest, StopReason, Usage};
 use openclaw_sessions::{LeaseError, SessionStore, StoreError};
 use openclaw_tools::Pipeline;
 
 use crate::calls::{self, CallSettings};
 use crate::compaction::{self, Compaction, ContextBudget};
-use crate::event::Event;
+use crate::event::LoopEvent;
 use crate::hiding;
 use crate::history::{History, Record};
 use crate::lease;
-use crate::limits::Limits;
+use crate::limits::AgentLimits;
 use crate::offer::Offers;
 use crate::prompt;
 use crate::repetition::Repetition;
 use crate::stream::{self, ModelOutput};
 use crate::tokens;
 use crate::traced;
-use crate::turn::{Ended, Turn, TurnResult};
+use crate::turn::{EndReason, Turn, TurnResult};
 
 /// Maximum number of rejected tools that a turn continues without.
 const MAX_REFUSED: usize = 16;
@@ -39,7 +39,7 @@ pub struct Agent {
     /// System prompt text in addition to the built-in rules.
     pub instructions: String,
     /// Limits on rounds, calls and context.
-    pub limits: Limits,
+    pub limits: AgentLimits,
     /// The pipeline that every tool call goes through.
     pub pipeline: Pipeline,
 }
@@ -111,7 +111,7 @@ impl Agent {
         }
         self.store.open(&turn.session, &self.id).await?;
         let Some(lease) = lease::take(&*self.store, turn).await? else {
-            return Ok(self.without_answer(Ended::Cancelled));
+            return Ok(self.without_answer(EndReason::Cancelled));
         };
         let answer = tokio::select! {
             biased;
@@ -124,7 +124,7 @@ impl Agent {
 
     /// The result of a turn without a request to the model, such as one that was cancelled while it
     /// waited for its session.
-    fn without_answer(&self, ended: Ended) -> TurnResult {
+    fn without_answer(&self, ended: EndReason) -> TurnResult {
         TurnResult {
             text: String::new(),
             parts: Vec::new(),
@@ -142,7 +142,8 @@ impl Agent {
         let model = &*self.models[0];
         let window = self.limits.context_tokens.unwrap_or_else(|| model.context_tokens());
         let done = compaction::compact(&mut history, model, window, &turn.cancel).await?;
-        let ended = if done == Compaction::Cancelled { Ended::Cancelled } else { Ended::Done };
+        let ended =
+            if done == Compaction::Cancelled { EndReason::Cancelled } else { EndReason::Done };
         let text = match done {
             Compaction::Cancelled => String::new(),
             Compaction::Nothing => "There is nothing to summarize yet.".to_owned(),
@@ -192,19 +193,19 @@ impl RunningTurn<'_> {
             }
             if spoken.is_cancelled {
                 self.close(&spoken).await?;
-                return Ok(self.end(spoken, Ended::Cancelled));
+                return Ok(self.end(spoken, EndReason::Cancelled));
             }
             if spoken.tool_uses.is_empty() {
                 let (ended, reason) = match &spoken.stop {
-                    Some(StopReason::Length) => (Ended::CutOff, ""),
-                    Some(StopReason::Refused(reason)) => (Ended::Refused, reason.as_str()),
-                    Some(StopReason::Other(reason)) => (Ended::Done, reason.as_str()),
+                    Some(StopReason::Length) => (EndReason::CutOff, ""),
+                    Some(StopReason::Refused(reason)) => (EndReason::Refused, reason.as_str()),
+                    Some(StopReason::Other(reason)) => (EndReason::Done, reason.as_str()),
                     Some(StopReason::Done | StopReason::ToolUse | StopReason::StopSequence)
-                    | None => (Ended::Done, ""),
+                    | None => (EndReason::Done, ""),
                 };
                 if !reason.is_empty() {
                     let words = format!("the model provider ended the answer: `{reason}`");
-                    self.turn.observer.see(Event::Notice(words));
+                    self.turn.observer.see(LoopEvent::Notice(words));
                 }
                 return Ok(self.end(spoken, ended));
             }
@@ -217,13 +218,13 @@ impl RunningTurn<'_> {
                 .add(Record { message, calls: done.notes, model: None, usage: None })
                 .await?;
             if done.is_cancelled {
-                return Ok(self.end(spoken, Ended::Cancelled));
+                return Ok(self.end(spoken, EndReason::Cancelled));
             }
             if done.is_stuck {
-                return Ok(self.end(spoken, Ended::GoingInCircles));
+                return Ok(self.end(spoken, EndReason::GoingInCircles));
             }
         }
-        Ok(self.end(ModelOutput::default(), Ended::TooManyRounds))
+        Ok(self.end(ModelOutput::default(), EndReason::TooManyRounds))
     }
 
     /// Runs one round. Returns the model's output and the tools it was offered.
@@ -271,20 +272,20 @@ impl RunningTurn<'_> {
                     let words = format!(
                         "the model provider rejected the tool `{tool}`; continuing without it"
                     );
-                    observer.see(Event::Notice(words));
+                    observer.see(LoopEvent::Notice(words));
                     self.refused.insert(tool);
                 }
                 ModelError::NoTools { message, .. } if !offers.tools.is_empty() => {
                     let name = model.name();
                     tracing::warn!(model = name, reason = %message, "model does not support tools");
                     let words = format!("`{name}` does not support tools; continuing without them");
-                    observer.see(Event::Notice(words));
+                    observer.see(LoopEvent::Notice(words));
                     self.without_tools.insert(self.model);
                 }
                 ModelError::ContextTooLong if !is_urgent => is_urgent = true,
                 error if hiding::may_mean_media(&error) && self.history.hide_media() => {
                     tracing::warn!(%error, "retrying without images");
-                    observer.see(Event::Notice(format!("{error}; retrying without images")));
+                    observer.see(LoopEvent::Notice(format!("{error}; retrying without images")));
                 }
                 error if self.model + 1 < self.agent.models.len() => {
                     // The images were not the cause, and the next model may accept them.
@@ -292,7 +293,7 @@ impl RunningTurn<'_> {
                     self.model += 1;
                     let next = self.agent.models[self.model].name();
                     tracing::warn!(%error, model = model.name(), next, "falling back");
-                    observer.see(Event::Notice(format!("{error}; falling back to `{next}`")));
+                    observer.see(LoopEvent::Notice(format!("{error}; falling back to `{next}`")));
                 }
                 error => return Err(error.into()),
             }
@@ -309,7 +310,7 @@ impl RunningTurn<'_> {
         model: &dyn Model,
         offers: &Offers,
         is_urgent: bool,
-    ) -> Result<Request, StoreError> {
+    ) -> Result<ModelRequest, StoreError> {
         let briefing = &self.turn.briefing;
         let system = prompt::system(&self.agent.instructions, briefing, offers.index.as_deref());
         let of_tool = |schema: &serde_json::Value| tokens::of_text(&schema.to_string());
@@ -325,7 +326,7 @@ impl RunningTurn<'_> {
         let (history, observer) = (&mut self.history, &*self.turn.observer);
         compaction::make_fit(history, model, need, observer).await?;
         let (messages, tools) = (self.history.messages(), offers.tools.clone());
-        Ok(Request { system, messages, tools, ..Request::default() })
+        Ok(ModelRequest { system, messages, tools, ..ModelRequest::default() })
     }
 
     async fn keep(&mut self, spoken: &ModelOutput) -> Result<(), StoreError> {
@@ -353,7 +354,7 @@ impl RunningTurn<'_> {
         self.history.add(Record { message, calls: Vec::new(), model: None, usage: None }).await
     }
 
-    fn end(&self, spoken: ModelOutput, ended: Ended) -> TurnResult {
+    fn end(&self, spoken: ModelOutput, ended: EndReason) -> TurnResult {
         TurnResult {
             text: spoken.text,
             parts: spoken.parts,

@@ -18,7 +18,7 @@ use openclaw_tools::{
 use tokio::sync::{Semaphore, watch};
 
 use crate::budget::Budget;
-use crate::event::{CallEnded, CallProgress, CallStarted, Event};
+use crate::event::{CallEnded, CallProgress, CallStarted, LoopEvent};
 use crate::history::CallNote;
 use crate::near::did_you_mean;
 use crate::offer::Offers;
@@ -161,7 +161,7 @@ impl RequestedCall<'_> {
         // A retried call was reported before.
         if !self.progress.is_entered.swap(true, Ordering::Relaxed) && self.again != Repeat::TooMany
         {
-            turn.observer.see(Event::CallStarted(CallStarted {
+            turn.observer.see(LoopEvent::CallStarted(CallStarted {
                 id: call.id.clone(),
                 name: call.name.clone(),
                 label: found.as_ref().map_or_else(String::new, |it| it.spec().label.clone()),
@@ -252,7 +252,7 @@ impl Approver for Reporting<'_> {
             let is_allowed = self.fallback == Fallback::Allow && question.why.can_fall_back();
             if answer == ApprovalAnswer::Unanswered && is_allowed {
                 let name = &question.tool.name;
-                self.turn.observer.see(Event::Notice(format!(
+                self.turn.observer.see(LoopEvent::Notice(format!(
                     "`{name}` runs without approval: no user answered, and `approval.fallback` is `allow`"
                 )));
             }
@@ -275,14 +275,14 @@ async fn report(
         let latest = progress.borrow_and_update().clone();
         if let Some(progress) = latest {
             let (id, name) = (call.id.clone(), call.name.clone());
-            turn.observer.see(Event::CallProgress(CallProgress { id, name, progress }));
+            turn.observer.see(LoopEvent::CallProgress(CallProgress { id, name, progress }));
         }
         tokio::time::sleep(PROGRESS).await;
     }
 }
 
 fn see_end(turn: &Turn, call: &ToolUse, outcome: &ToolOutcome) {
-    turn.observer.see(Event::CallEnded(CallEnded {
+    turn.observer.see(LoopEvent::CallEnded(CallEnded {
         id: call.id.clone(),
         name: call.name.clone(),
         is_error: outcome.is_error,

@@ -4,12 +4,12 @@
 use std::fmt::Write as _;
 
 use openclaw_content::{Source, Text, Untrusted};
-use openclaw_models::{Message, Model, Part, Request, ToolResult, read_text};
+use openclaw_models::{Message, Model, ModelRequest, Part, ToolResult, read_text};
 use openclaw_sessions::StoreError;
 use tokio::time::{Duration, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{Event, Observer};
+use crate::event::{LoopEvent, Observer};
 use crate::history::History;
 use crate::tokens;
 
@@ -58,7 +58,7 @@ pub(crate) async fn make_fit(
         if summarize(history, model, tail, room / 2, cancel).await? == Compaction::Cancelled {
             return Ok(());
         }
-        observer.see(Event::Notice(
+        observer.see(LoopEvent::Notice(
             "the beginning of the conversation was summarized to make room".to_owned(),
         ));
     }
@@ -292,11 +292,11 @@ fn labelled(label: &str, parts: &[Part]) -> Vec<Text> {
 }
 
 async fn ask(model: &dyn Model, transcript: Vec<Part>) -> Option<String> {
-    let request = Request {
+    let request = ModelRequest {
         system: vec![Text::ours(ASK)],
         messages: vec![Message::User { parts: transcript }.into()],
         max_output_tokens: Some(SUMMARY_TOKENS),
-        ..Request::default()
+        ..ModelRequest::default()
     };
     match read_text(model, request, SUMMARY_BYTES).await {
         Ok(summary) => (!summary.trim().is_empty()).then_some(summary),

@@ -8,7 +8,7 @@ use openclaw_tools::{Failure, Progress};
 
 /// An event of a turn.
 #[derive(Debug, Clone)]
-pub enum Event {
+pub enum LoopEvent {
     /// A piece of the answer.
     Text(String),
     /// A piece of the model's reasoning.
@@ -83,11 +83,11 @@ pub struct CallEnded {
 /// Receives the events of a turn. Must not block.
 pub trait Observer: Send + Sync {
     /// Handles an event.
-    fn see(&self, event: Event);
+    fn see(&self, event: LoopEvent);
 }
 
-impl<F: Fn(Event) + Send + Sync> Observer for F {
-    fn see(&self, event: Event) {
+impl<F: Fn(LoopEvent) + Send + Sync> Observer for F {
+    fn see(&self, event: LoopEvent) {
         self(event);
     }
 }

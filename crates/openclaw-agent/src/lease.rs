@@ -7,7 +7,7 @@ use openclaw_sessions::{Lease, LeaseError, SessionStore};
 use tokio::time::{Instant, sleep};
 
 use crate::agent::TurnError;
-use crate::event::Event;
+use crate::event::LoopEvent;
 use crate::turn::Turn;
 
 /// A session whose owner is gone is free after this time.
@@ -37,7 +37,7 @@ pub(crate) async fn take(
         }
         if backoff.tries() == 0 {
             let words = "waiting for another run of this session to finish".to_owned();
-            turn.observer.see(Event::Notice(words));
+            turn.observer.see(LoopEvent::Notice(words));
         }
         tokio::select! {
             biased;

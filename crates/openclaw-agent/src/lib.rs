@@ -25,9 +25,9 @@ mod traced;
 mod turn;
 
 pub use agent::{Agent, TurnError};
-pub use event::{CallEnded, CallProgress, CallStarted, Event, Observer};
+pub use event::{CallEnded, CallProgress, CallStarted, LoopEvent, Observer};
 pub use history::{CallNote, Compacted, HistoryMessage, Record};
-pub use limits::Limits;
+pub use limits::AgentLimits;
 pub use near::did_you_mean;
 pub use search::SEARCH_TOOL;
-pub use turn::{Ended, Turn, TurnResult};
+pub use turn::{EndReason, Turn, TurnResult};

@@ -4,7 +4,7 @@ use openclaw_tools::Fallback;
 
 /// Limits of an agent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct AgentLimits {
     /// Maximum requests to the model per turn.
     pub max_rounds: u32,
     /// Maximum concurrent tool calls.
@@ -17,7 +17,7 @@ pub struct Limits {
     pub fallback: Fallback,
 }
 
-impl Default for Limits {
+impl Default for AgentLimits {
     fn default() -> Self {
         Self {
             max_rounds: 50,

@@ -2,11 +2,11 @@
 
 use futures_util::StreamExt as _;
 use openclaw_models::{
-    Chunk, Message, Model, ModelError, Part, Reasoning, Request, StopReason, ToolUse, Usage,
+    Chunk, Message, Model, ModelError, ModelRequest, Part, Reasoning, StopReason, ToolUse, Usage,
 };
 use tokio_util::sync::CancellationToken;
 
-use crate::event::{Event, Observer};
+use crate::event::{LoopEvent, Observer};
 
 /// The model's output so far.
 #[derive(Debug, Default)]
@@ -40,7 +40,7 @@ impl ModelOutput {
 /// cancelled. On an error, `spoken` holds the output up to then.
 pub(crate) async fn listen(
     model: &dyn Model,
-    request: Request,
+    request: ModelRequest,
     window: u64,
     observer: &dyn Observer,
     cancel: &CancellationToken,
@@ -70,22 +70,22 @@ fn take(chunk: Chunk, window: u64, observer: &dyn Observer, spoken: &mut ModelOu
     match chunk {
         Chunk::Text(text) => {
             spoken.text.push_str(&text);
-            observer.see(Event::Text(text));
+            observer.see(LoopEvent::Text(text));
         }
-        Chunk::Reasoning(text) => observer.see(Event::Reasoning(text)),
+        Chunk::Reasoning(text) => observer.see(LoopEvent::Reasoning(text)),
         Chunk::Echo(reasoning) => spoken.reasoning = Some(reasoning),
         Chunk::ToolUse(tool_use) => spoken.tool_uses.push(tool_use),
         Chunk::Part(part) => {
             spoken.parts.push(part.clone());
-            observer.see(Event::Part(part));
+            observer.see(LoopEvent::Part(part));
         }
         Chunk::Usage(usage) => {
             spoken.usage = usage;
-            observer.see(Event::Usage { usage, window });
+            observer.see(LoopEvent::Usage { usage, window });
         }
         Chunk::Again { error, wait } => {
             let (why, seconds) = (error.cause(), wait.as_secs_f64().ceil());
-            observer.see(Event::Notice(format!("{why}; retrying in {seconds} s")));
+            observer.see(LoopEvent::Notice(format!("{why}; retrying in {seconds} s")));
         }
         Chunk::End(stop) => spoken.stop = Some(stop),
     }

@@ -2,6 +2,7 @@
 
 use openclaw_models::{ModelError, StopReason};
 use openclaw_trace::{Kind, Span, Tracer, Value};
+use serde_json::json;
 
 use crate::stream::ModelOutput;
 use crate::turn::Turn;
@@ -34,7 +35,11 @@ pub(crate) fn end(span: &Span, output: &ModelOutput, error: Option<&ModelError>)
         let reason = Value::Texts(vec![finish_reason(stop).into()]);
         span.set("gen_ai.response.finish_reasons", reason);
     }
-    span.set_content("gen_ai.output.messages", || output.text.clone());
+    let calls = || {
+        let parts = output.tool_uses.iter();
+        parts.map(|it| json!({ "type": "tool_call", "id": it.id, "name": it.name })).collect()
+    };
+    span.set_message("gen_ai.output.messages", "assistant", &output.text, calls);
     match error {
         Some(error) => span.fail(error_kind(error), ""),
         None if output.is_cancelled => span.fail("cancelled", ""),
@@ -45,7 +50,11 @@ pub(crate) fn end(span: &Span, output: &ModelOutput, error: Option<&ModelError>)
 /// The name of a provider in the conventions, where it differs from ours.
 fn provider_name(ours: &str) -> &str {
     match ours {
+        "azure" | "azure-openai" => "azure.ai.openai",
+        "bedrock" | "amazon-bedrock" => "aws.bedrock",
         "gemini" | "google" => "gcp.gemini",
+        "moonshot" | "kimi" => "moonshot_ai",
+        "vertex" | "google-vertex" => "gcp.vertex_ai",
         "mistral" => "mistral_ai",
         "xai" => "x_ai",
         other => other,

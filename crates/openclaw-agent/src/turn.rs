@@ -53,7 +53,7 @@ pub struct TurnResult {
     /// Its images and audio.
     pub parts: Vec<Part>,
     /// Why the turn ended.
-    pub ended: Ended,
+    pub ended: EndReason,
     /// Number of requests to the model.
     pub rounds: u32,
     /// Number of tool calls.
@@ -66,7 +66,7 @@ pub struct TurnResult {
 
 /// Why a turn ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum EndReason {
     /// The model has answered.
     Done,
     /// It was cancelled.
@@ -81,7 +81,7 @@ pub enum Ended {
     Refused,
 }
 
-impl Ended {
+impl EndReason {
     /// The stable name, as used in events.
     pub const fn name(self) -> &'static str {
         match self {

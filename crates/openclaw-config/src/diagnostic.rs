@@ -26,12 +26,15 @@ pub struct Diagnostic {
     pub(crate) primary: Option<(Span, String)>,
     pub(crate) secondary: Vec<(Span, String)>,
     pub(crate) help: Option<String>,
+    /// Whether a warning is about something that cannot be used at all.
+    pub(crate) is_unusable: bool,
 }
 
 impl Diagnostic {
     fn new(severity: Severity, message: impl Into<String>) -> Self {
         let (path, primary, secondary, help) = (None, None, Vec::new(), None);
-        Self { severity, message: message.into(), path, primary, secondary, help }
+        let message = message.into();
+        Self { severity, message, path, primary, secondary, help, is_unusable: false }
     }
 
     pub(crate) fn error(message: impl Into<String>) -> Self {
@@ -63,6 +66,13 @@ impl Diagnostic {
 
     pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Marks a warning: what it is about cannot be used at all, while the rest of the configuration
+    /// can.
+    pub(crate) fn unusable(mut self) -> Self {
+        self.is_unusable = true;
         self
     }
 
@@ -112,6 +122,16 @@ impl Report {
     /// Whether there are errors, so that the configuration cannot be used.
     pub fn has_errors(&self) -> bool {
         self.count(Severity::Error) > 0
+    }
+
+    /// Returns the findings of a validation: warnings about what cannot be used at all are errors.
+    pub fn for_validation(&self) -> Self {
+        let mut report = self.clone();
+        for found in report.diagnostics.iter_mut().filter(|found| found.is_unusable) {
+            found.severity = Severity::Error;
+        }
+        report.settle();
+        report
     }
 
     /// Returns the findings about the key at this path and the keys below it.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_secrets::Settings;
+use openclaw_secrets::SecretSettings;
 
 use crate::agent::AgentConfig;
 use crate::model::{Config, McpConfig};
@@ -11,7 +11,7 @@ use crate::server::ServerConfig;
 
 /// How a provider or an agent changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Change {
+pub enum EntryChange {
     /// New.
     Added,
     /// Removed.
@@ -71,13 +71,13 @@ impl ServerChange {
 
 /// The differences between two configurations. Only values are compared, not their origins.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Changes {
+pub struct ConfigChanges {
     /// How each agent changed.
     pub agents: BTreeMap<AgentId, AgentChanges>,
     /// Whether the order of the agents changed, and possibly the default agent.
     pub agent_order: bool,
     /// How each model provider changed.
-    pub models: BTreeMap<ProviderId, Change>,
+    pub models: BTreeMap<ProviderId, EntryChange>,
     /// Whether the gateway's settings or its tool policy changed.
     pub gateway: bool,
     /// Whether the tool policy for all agents or a setting of the built-in tools changed.
@@ -95,7 +95,7 @@ pub struct Changes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentChanges {
     /// The agent itself: its model, its limits, its tool policy, its MCP settings.
-    pub settings: Change,
+    pub settings: EntryChange,
     /// How each of its servers changed.
     pub servers: BTreeMap<ServerName, ServerChange>,
 }
@@ -109,7 +109,7 @@ pub enum RestartCause {
     Bind,
     /// `gateway.auth.token`.
     Token,
-    /// `metrics`.
+    /// `metrics.enabled`, where it decides whether anything is counted.
     Metrics,
 }
 
@@ -120,12 +120,12 @@ impl RestartCause {
             Self::Port => "gateway.port",
             Self::Bind => "gateway.bind",
             Self::Token => "gateway.auth.token",
-            Self::Metrics => "metrics",
+            Self::Metrics => "metrics.enabled",
         }
     }
 }
 
-impl Changes {
+impl ConfigChanges {
     /// Returns the changed settings that require a gateway restart.
     pub fn needs_restart(&self) -> &[RestartCause] {
         &self.restart
@@ -133,7 +133,7 @@ impl Changes {
 
     /// Returns the keys that changed, for display: `agents.main.mcp.servers.git`, `gateway`.
     pub fn keys(&self) -> Vec<String> {
-        let changed = |change: &Change| *change != Change::Same;
+        let changed = |change: &EntryChange| *change != EntryChange::Same;
         let mut keys = Vec::new();
         for (id, agent) in &self.agents {
             if changed(&agent.settings) {
@@ -158,7 +158,7 @@ impl Changes {
 
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
-        let same = |change: &Change| *change == Change::Same;
+        let same = |change: &EntryChange| *change == EntryChange::Same;
         let mut agents = self.agents.values();
         let flags =
             [self.agent_order, self.gateway, self.tools, self.metrics, self.acp, self.secrets];
@@ -183,7 +183,7 @@ impl Config {
     /// assert!(old.diff(&old).is_empty());
     /// assert_eq!(old.diff(&new).needs_restart(), [RestartCause::Port]);
     /// ```
-    pub fn diff(&self, newer: &Self) -> Changes {
+    pub fn diff(&self, newer: &Self) -> ConfigChanges {
         // Destructured, so that a new field must be handled here.
         let Self {
             file: _,
@@ -209,9 +209,9 @@ impl Config {
             (gateway.port != newer.gateway.port, RestartCause::Port),
             (gateway.bind != newer.gateway.bind, RestartCause::Bind),
             (gateway.token != newer.gateway.token, RestartCause::Token),
-            (*metrics != newer.metrics, RestartCause::Metrics),
+            (metrics.counts() != newer.metrics.counts(), RestartCause::Metrics),
         ];
-        Changes {
+        ConfigChanges {
             agents: agents.collect(),
             agent_order: ids(self).ne(ids(newer)),
             models: tables(models, &newer.models),
@@ -256,10 +256,10 @@ fn agent_changes(old: Option<&AgentConfig>, new: Option<&AgentConfig>) -> AgentC
         [old, new].map(|agent| agent.map_or(&nothing, |agent| &agent.mcp.servers));
     AgentChanges {
         settings: match (old, new) {
-            (Some(old), Some(new)) if has_same_settings(old, new) => Change::Same,
-            (Some(_), Some(_)) => Change::Changed,
-            (Some(_), None) => Change::Removed,
-            (None, _) => Change::Added,
+            (Some(old), Some(new)) if has_same_settings(old, new) => EntryChange::Same,
+            (Some(_), Some(_)) => EntryChange::Changed,
+            (Some(_), None) => EntryChange::Removed,
+            (None, _) => EntryChange::Added,
         },
         servers: server_changes(old_servers, new_servers),
     }
@@ -310,8 +310,8 @@ fn ids(config: &Config) -> impl Iterator<Item = &AgentId> {
 }
 
 /// Whether the secret providers have the same settings.
-fn is_same_source(old: &Settings, new: &Settings) -> bool {
-    let Settings { timeout, base_dir, home, exec, gcp, aws, vault } = old;
+fn is_same_source(old: &SecretSettings, new: &SecretSettings) -> bool {
+    let SecretSettings { timeout, base_dir, home, exec, gcp, aws, vault } = old;
     *timeout == new.timeout
         && *base_dir == new.base_dir
         && *home == new.home
@@ -333,12 +333,12 @@ fn server_changes(
 fn tables<K: Ord + Clone, V: PartialEq>(
     old: &BTreeMap<K, V>,
     new: &BTreeMap<K, V>,
-) -> BTreeMap<K, Change> {
+) -> BTreeMap<K, EntryChange> {
     let change = |name: &K| match (old.get(name), new.get(name)) {
-        (Some(old), Some(new)) if old == new => Change::Same,
-        (Some(_), Some(_)) => Change::Changed,
-        (Some(_), None) => Change::Removed,
-        (None, _) => Change::Added,
+        (Some(old), Some(new)) if old == new => EntryChange::Same,
+        (Some(_), Some(_)) => EntryChange::Changed,
+        (Some(_), None) => EntryChange::Removed,
+        (None, _) => EntryChange::Added,
     };
     old.keys().chain(new.keys()).map(|name| (name.clone(), change(name))).collect()
 }

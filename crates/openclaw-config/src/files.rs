@@ -8,14 +8,14 @@ use crate::tree::is_blank;
 
 /// Whether a file has content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Content {
+pub enum FileContent {
     /// More than comments; an empty object counts.
     Something,
     /// Nothing but comments, or no such file.
     Nothing,
 }
 
-impl Content {
+impl FileContent {
     pub(crate) fn of(text: &str) -> Self {
         if is_blank(text) { Self::Nothing } else { Self::Something }
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 use crate::diagnostic::Diagnostic;
-use crate::files::{Content, ReadFile};
+use crate::files::{FileContent, ReadFile};
 use crate::source::{SourceId, Sources, canonical, read_text};
 use crate::tree::{Member, Node, Value, parse};
 
@@ -25,7 +25,7 @@ pub(crate) struct Includes<'a> {
     /// Every included file, and those that could not be read.
     pub(crate) files: Vec<ReadFile>,
     /// Whether each file that could be read has content.
-    pub(crate) contents: BTreeMap<PathBuf, Content>,
+    pub(crate) contents: BTreeMap<PathBuf, FileContent>,
 }
 
 impl<'a> Includes<'a> {
@@ -138,7 +138,7 @@ impl<'a> Includes<'a> {
             Problem::Here(error.to_string())
         })?;
         self.files.push(ReadFile::with(path.as_path(), &text));
-        self.contents.insert(path.clone(), Content::of(&text));
+        self.contents.insert(path.clone(), FileContent::of(&text));
         let id: SourceId = self.sources.add(path.display().to_string(), text);
         let node = parse(self.sources, id).map_err(Problem::There)?;
         if !matches!(node.value, Value::Object(_)) {

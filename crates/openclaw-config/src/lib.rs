@@ -50,17 +50,17 @@ mod watch;
 pub use agent::{AgentConfig, ApprovalSettings, ModelChoice, ModelName};
 pub use credential::{is_credential_name, looks_like_credential, url_credentials};
 pub use diagnostic::{Diagnostic, Report, Severity};
-pub use diff::{AgentChanges, Change, Changes, RestartCause, ServerChange};
+pub use diff::{AgentChanges, ConfigChanges, EntryChange, RestartCause, ServerChange};
 pub use edit::{Document, EditError};
-pub use files::{Content, ReadFile};
+pub use files::{FileContent, ReadFile};
 pub use gateway::{Bind, GatewayConfig, MetricsConfig, RemoteGateway};
 pub use load::{LoadEnvironment, Loaded, load, load_text};
 pub use model::{
-    AcpSettings, Config, HeldBack, McpConfig, McpSettings, Origin, Origins, Setting, ToolNaming,
-    ToolPolicy,
+    AcpSettings, Config, HeldBack, McpConfig, McpSettings, Origins, Setting, SettingOrigin,
+    ToolNaming, ToolPolicy,
 };
 pub use name::{AgentId, NameError, ProviderId, ServerName};
-pub use native::{ExecTool, FileTools, NativeTools, PrivateHost, WebFetchTool};
+pub use native::{ExecTool, FileTools, NativeToolSettings, PrivateHost, WebFetchTool};
 pub use oauth::{IdentityProvider, OAuthGrant, OAuthSettings};
 pub use paths::{ChosenBy, NoHome, Paths};
 pub use provider::ProviderConfig;
@@ -68,9 +68,9 @@ pub use raw::{ApprovalFallback, ModelApi, ProtocolVersion, TransportKind};
 pub use render::Style;
 pub use schema::json_schema;
 pub use server::{
-    Approval, Args, Connection, HttpFlavour, HttpServer, LogLevel, PROGRAM_VARIABLE, ProxySetting,
-    Roots, SafeUrl, Sampling, SamplingRule, ServerConfig, ServerOptions, StdioServer, TlsSettings,
-    Transport,
+    Approval, Args, HttpFlavour, HttpServer, LogLevel, PROGRAM_VARIABLE, ProxySetting,
+    RootsSetting, SafeUrl, SamplingRule, SamplingSettings, ServerConfig, ServerConnection,
+    ServerOptions, StdioServer, TlsSettings, Transport,
 };
 pub use source::{Location, ReadError, Sources, Span};
 pub use suggest::nearest;

@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::build::Builder;
 use crate::decode::{Decode, Decoder};
 use crate::diagnostic::{Diagnostic, Report};
-use crate::files::{Content, ReadFile};
+use crate::files::{FileContent, ReadFile};
 use crate::include::Includes;
 use crate::model::Config;
 use crate::raw::RawConfig;
@@ -97,7 +97,8 @@ fn check(
         }
     };
     let file = read.path.clone();
-    let content = if exists { Content::of(&sources.get(id).text) } else { Content::Nothing };
+    let content =
+        if exists { FileContent::of(&sources.get(id).text) } else { FileContent::Nothing };
     let mut includes = Includes::new(&file, &mut sources, &mut found);
     let tree = includes.resolve(tree);
     let mut files = vec![read];

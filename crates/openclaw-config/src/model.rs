@@ -7,10 +7,10 @@ use std::time::Duration;
 use openclaw_secrets::{SecretRef, SecretTemplate};
 
 use crate::agent::AgentConfig;
-use crate::files::Content;
+use crate::files::FileContent;
 use crate::gateway::{GatewayConfig, MetricsConfig};
 use crate::name::{ProviderId, ServerName};
-use crate::native::NativeTools;
+use crate::native::NativeToolSettings;
 use crate::provider::ProviderConfig;
 use crate::server::ServerConfig;
 use crate::source::Location;
@@ -21,13 +21,13 @@ pub struct Config {
     /// The file it was read from; `None` for the built-in default.
     pub file: Option<PathBuf>,
     /// Whether the requested file and each included file has content.
-    pub contents: BTreeMap<PathBuf, Content>,
+    pub contents: BTreeMap<PathBuf, FileContent>,
     /// The agents, never empty; the first is the default.
     pub agents: Vec<AgentConfig>,
     /// The tool policy for all agents.
     pub tools: ToolPolicy,
     /// The built-in tools.
-    pub native_tools: NativeTools,
+    pub native_tools: NativeToolSettings,
     /// The model providers configured in the file.
     pub models: BTreeMap<ProviderId, ProviderConfig>,
     /// The gateway.
@@ -39,7 +39,7 @@ pub struct Config {
     /// Settings of editor sessions.
     pub acp: AcpSettings,
     /// Settings of the secret providers.
-    pub secrets: openclaw_secrets::Settings,
+    pub secrets: openclaw_secrets::SecretSettings,
     /// Where the values outside the agents come from, for display.
     pub origins: Vec<Setting>,
 }
@@ -201,13 +201,13 @@ pub struct Setting {
     /// The value, with credentials redacted.
     pub value: serde_json::Value,
     /// Where it comes from.
-    pub origin: Origin,
+    pub origin: SettingOrigin,
 }
 
 /// Where a value comes from.
 #[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase", tag = "kind")]
-pub enum Origin {
+pub enum SettingOrigin {
     /// The default value.
     Default,
     /// Inferred from another key.

@@ -10,7 +10,7 @@ use crate::raw::Approval;
 
 /// The settings of the built-in tools (G6).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NativeTools {
+pub struct NativeToolSettings {
     /// The tool that fetches web pages.
     pub web_fetch: WebFetchTool,
     /// The tool that runs commands.

@@ -22,7 +22,7 @@ pub struct ServerConfig {
     /// Whether it is enabled.
     pub enabled: bool,
     /// How to connect.
-    pub connection: Connection,
+    pub connection: ServerConnection,
     /// The settings that do not affect the connection.
     pub options: ServerOptions,
 }
@@ -30,13 +30,13 @@ pub struct ServerConfig {
 /// How to connect to a server. It is the identity of a server: agents with equal connections share
 /// a process or a session, and a change requires a restart (L7, L10).
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Connection {
+pub struct ServerConnection {
     /// The transport.
     pub transport: Transport,
     /// Whether the `sampling` capability is advertised; that happens once, in the handshake.
     pub sampling: bool,
     /// What the server learns about the agent's folder, also in the handshake.
-    pub roots: Roots,
+    pub roots: RootsSetting,
     /// The only protocol version to use; `None` for the newest that the server supports.
     pub protocol_version: Option<ProtocolVersion>,
 }
@@ -44,7 +44,7 @@ pub struct Connection {
 /// What a server learns about the folder of the agents that use it (`roots/list`). Agents with
 /// different folders do not share a connection: a server may allow access to every root it knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Roots {
+pub enum RootsSetting {
     /// Nothing: the `roots` capability is not advertised.
     Hidden,
     /// The agent's workspace; `None` for the default one.
@@ -82,14 +82,14 @@ pub struct ServerOptions {
     /// URIs of resources that are added to the context of every conversation.
     pub resources: Vec<Expanded>,
     /// Whether and how much it may use the agent's model.
-    pub sampling: Sampling,
+    pub sampling: SamplingSettings,
     /// The level of its log messages; `None` lets the server decide.
     pub log_level: Option<LogLevel>,
 }
 
 /// Whether and how much a server may use the agent's model (`sampling/createMessage`).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sampling {
+pub struct SamplingSettings {
     /// Whether requests are allowed.
     pub allow: SamplingRule,
     /// The maximum length of a completion, in tokens.
@@ -98,7 +98,7 @@ pub struct Sampling {
     pub requests_per_minute: NonZeroU32,
 }
 
-impl Sampling {
+impl SamplingSettings {
     /// Whether the `sampling` capability is advertised to the server.
     pub fn is_offered(self) -> bool {
         self.allow != SamplingRule::Never
@@ -115,7 +115,7 @@ impl ServerConfig {
     }
 }
 
-impl Connection {
+impl ServerConnection {
     /// Returns a short description: the command line or the URL, without credentials.
     pub fn gist(&self) -> String {
         match &self.transport {

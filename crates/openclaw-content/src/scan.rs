@@ -79,7 +79,7 @@ impl<'t> Scan<'t> {
             #[cfg(test)]
             effort: Effort::default(),
         };
-        scan.look_where_told(Prefilter::new(text.as_bytes()));
+        scan.scan_marked(Prefilter::new(text.as_bytes()));
         scan
     }
 
@@ -99,7 +99,7 @@ impl<'t> Scan<'t> {
         self.findings
     }
 
-    fn look_where_told(&mut self, mut prefilter: Prefilter<'_>) {
+    fn scan_marked(&mut self, mut prefilter: Prefilter<'_>) {
         let (mut read, mut stay) = (0, 0);
         while let Some(stretch) = prefilter.next(read) {
             #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
-use openclaw_agent::Limits;
+use openclaw_agent::AgentLimits;
 use openclaw_config::{AgentConfig, AgentId, Approval, ApprovalFallback, Config, ToolPolicy};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::toolset::ServerTools;
@@ -72,7 +72,7 @@ pub(crate) struct AgentRuntime {
     /// Which tools it may use, by name.
     pub(crate) policy: Policy,
     pub(crate) models: Arc<Models>,
-    pub(crate) limits: Limits,
+    pub(crate) limits: AgentLimits,
 }
 
 impl ActiveConfig {
@@ -186,7 +186,7 @@ impl AgentRuntime {
             fixed_tools,
             policy: allowed,
             models: Arc::new(Models::new(agent, config, host_context)),
-            limits: Limits {
+            limits: AgentLimits {
                 max_rounds: u32::try_from(agent.max_rounds).unwrap_or(u32::MAX),
                 parallel_calls: agent.max_parallel_tools,
                 search_threshold: agent.tool_search_threshold.unwrap_or(0),

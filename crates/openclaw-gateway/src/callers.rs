@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures_util::TryFutureExt as _;
@@ -10,6 +10,7 @@ use futures_util::future::BoxFuture;
 use openclaw_protocol::chat::ChatEvent;
 use openclaw_protocol::connect::caps;
 use openclaw_protocol::sessions::ChangedEvent;
+use openclaw_protocol::socket::Backlog;
 use openclaw_protocol::{
     ErrorShape, Event, EventReceiver, EventSender, Request, RequestError, Response, Scope, Surface,
     names,
@@ -22,7 +23,7 @@ use tokio::time::timeout;
 
 use crate::gateway::Gateway;
 use crate::methods::{self, RequestContext};
-use crate::socket::{Caller, Endpoint};
+use crate::socket::{Caller, Endpoint, RequestOptions};
 
 /// Events buffered for a slow caller. Lost events are reported to it.
 const EVENTS: usize = 512;
@@ -46,6 +47,8 @@ pub(crate) struct Connected {
     pub(crate) id: u64,
     pub(crate) who: Caller,
     events: EventSender,
+    /// What waits in its socket, if it has one.
+    backlog: OnceLock<Arc<Backlog>>,
     follows: Mutex<BTreeSet<String>>,
     follows_all: AtomicBool,
 }
@@ -71,7 +74,7 @@ impl Connected {
         self.follows_all.store(true, Ordering::Relaxed);
     }
 
-    fn hears_of(&self, session: &str) -> bool {
+    fn is_following(&self, session: &str) -> bool {
         self.follows_all.load(Ordering::Relaxed)
             || self.follows.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
     }
@@ -83,14 +86,15 @@ impl Connected {
 
     /// Whether it shows requests for approval in this session, and may answer them.
     pub(crate) fn decides_in(&self, session: Option<&str>) -> bool {
-        let sees = || !self.has(caps::OWN_APPROVALS) || session.is_some_and(|it| self.hears_of(it));
+        let sees =
+            || !self.has(caps::OWN_APPROVALS) || session.is_some_and(|it| self.is_following(it));
         self.decides() && sees()
     }
 
     /// Whether it shows servers' questions in this session.
     fn sees_questions_of(&self, session: &str) -> bool {
         let sees_all = || self.has(caps::ALL_QUESTIONS) && !session.starts_with(OWN_SESSION);
-        self.hears_of(session) || sees_all()
+        self.is_following(session) || sees_all()
     }
 
     /// Whether it answers servers' elicitations for one of these sessions.
@@ -104,7 +108,7 @@ impl Connected {
     }
 
     fn follows_chat(&self, session: &str, assembles: bool) -> bool {
-        self.has(caps::DELTA_TEXT) == assembles && self.hears_of(session)
+        self.has(caps::DELTA_TEXT) == assembles && self.is_following(session)
     }
 
     fn has(&self, capability: &str) -> bool {
@@ -143,6 +147,7 @@ impl Callers {
             id,
             who,
             events: EventSender::new(EVENTS),
+            backlog: OnceLock::new(),
             follows: Mutex::default(),
             follows_all: AtomicBool::new(false),
         });
@@ -182,9 +187,16 @@ impl Callers {
         self.connected.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Number of events that the slowest caller has not received yet.
-    pub(crate) fn events_waiting(&self) -> usize {
-        self.lock().values().map(|caller| caller.events.waiting()).max().unwrap_or(0)
+    /// Number of messages that the slowest caller has not received yet, and how long the oldest one
+    /// has waited, of all callers.
+    pub(crate) fn behind(&self) -> (usize, Duration) {
+        let callers = self.lock();
+        let of_each = callers.values().map(|caller| {
+            let backlog = caller.backlog.get();
+            let queued = backlog.map_or(0, |backlog| backlog.messages());
+            (caller.events.waiting() + queued, backlog.map_or(Duration::ZERO, |it| it.age()))
+        });
+        of_each.fold((0, Duration::ZERO), |most, one| (most.0.max(one.0), most.1.max(one.1)))
     }
 
     /// The connected callers.
@@ -203,34 +215,34 @@ impl Callers {
     }
 
     /// Sends an event to the callers that follow a session.
-    pub(crate) fn tell_followers(
+    pub(crate) fn send_to_followers(
         &self,
         session: &str,
         name: &'static str,
         payload: &impl Serialize,
     ) {
-        self.tell(name, payload, |caller| caller.hears_of(session));
+        self.tell(name, payload, |caller| caller.is_following(session));
     }
 
     /// Sends a chat event to the callers that follow a session and assemble deltas, or to those that
     /// do not.
-    pub(crate) fn tell_chat(&self, session: &str, assembles: bool, event: &ChatEvent) {
+    pub(crate) fn send_chat(&self, session: &str, assembles: bool, event: &ChatEvent) {
         self.tell(names::CHAT, event, |caller| caller.follows_chat(session, assembles));
     }
 
-    /// Whether there is a caller for [`tell_chat`](Self::tell_chat).
+    /// Whether there is a caller for [`send_chat`](Self::send_chat).
     pub(crate) fn has_chat_follower(&self, session: &str, assembles: bool) -> bool {
         self.lock().values().any(|caller| caller.follows_chat(session, assembles))
     }
 
     /// Tells the callers that follow a session, and do not ask for its row themselves, that it has
     /// changed.
-    pub(crate) fn tell_changed(&self, session: &str, event: &ChangedEvent) {
+    pub(crate) fn send_changed(&self, session: &str, event: &ChangedEvent) {
         self.tell(names::SESSIONS_CHANGED, event, |it| it.follows_chat(session, false));
     }
 
     /// Sends an event to the callers that show approvals of a session. Returns their number.
-    pub(crate) fn tell_deciders(
+    pub(crate) fn send_to_approvers(
         &self,
         session: Option<&str>,
         name: &'static str,
@@ -256,7 +268,7 @@ impl Callers {
     }
 
     /// Sends an event to the callers with these ids.
-    pub(crate) fn tell_these(
+    pub(crate) fn send_to_these(
         &self,
         these: &BTreeSet<u64>,
         name: &'static str,
@@ -273,7 +285,12 @@ impl Callers {
     }
 
     /// Sends an event to one caller. Returns whether it is still connected.
-    pub(crate) fn tell_one(&self, id: u64, name: &'static str, payload: &impl Serialize) -> bool {
+    pub(crate) fn send_to_one(
+        &self,
+        id: u64,
+        name: &'static str,
+        payload: &impl Serialize,
+    ) -> bool {
         let is_there = self.lock().contains_key(&id);
         self.tell(name, payload, |caller| caller.id == id);
         is_there
@@ -310,8 +327,9 @@ impl CallerSurface {
         Self { gateway, caller }
     }
 
-    fn asked(&self, trace: Option<SpanContext>) -> RequestContext<'_> {
-        RequestContext { gateway: &self.gateway, caller: &self.caller, trace }
+    fn asked(&self, options: RequestOptions) -> RequestContext<'_> {
+        let RequestOptions { trace, early } = options;
+        RequestContext { gateway: &self.gateway, caller: &self.caller, trace, early }
     }
 }
 
@@ -323,16 +341,13 @@ impl Drop for CallerSurface {
 }
 
 impl Surface for CallerSurface {
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
-        self.call_in(request, None)
-    }
-
     fn call_in(
         &self,
         request: Request,
         trace: Option<SpanContext>,
     ) -> BoxFuture<'_, Result<Response, RequestError>> {
-        let answer = methods::answer(self.asked(trace), request);
+        let options = RequestOptions { trace, early: None };
+        let answer = methods::answer(self.asked(options), request);
         Box::pin(answer.map_err(RequestError::Refused))
     }
 
@@ -342,21 +357,25 @@ impl Surface for CallerSurface {
 }
 
 impl Endpoint for CallerSurface {
+    fn sends_through(&self, backlog: Arc<Backlog>) {
+        let _ = self.caller.backlog.set(backlog);
+    }
+
     fn request<'a>(
         &'a self,
         method: &'a str,
         params: Option<Box<RawValue>>,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        self.request_in(method, params, None)
+        self.request_with(method, params, RequestOptions::default())
     }
 
-    fn request_in<'a>(
+    fn request_with<'a>(
         &'a self,
         method: &'a str,
         params: Option<Box<RawValue>>,
-        trace: Option<SpanContext>,
+        options: RequestOptions,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
-        Box::pin(methods::answer_json(self.asked(trace), method, params))
+        Box::pin(methods::answer_json(self.asked(options), method, params))
     }
 
     fn lost_events(&self, events: u64) {

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use openclaw_config::{
-    AgentId, Config, Connection, LoadEnvironment, ServerConfig, ServerName, Severity, Transport,
-    load_text,
+    AgentId, Config, LoadEnvironment, ServerConfig, ServerConnection, ServerName, Severity,
+    Transport, load_text,
 };
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
@@ -32,7 +32,7 @@ struct AgentConnections {
     added: BTreeMap<ServerName, ServerConfig>,
     /// Disconnected servers, with the connection at that time: a server with another connection is
     /// a different one.
-    off: BTreeMap<ServerName, Connection>,
+    off: BTreeMap<ServerName, ServerConnection>,
 }
 
 impl Connections {

@@ -6,7 +6,7 @@ use futures_util::StreamExt as _;
 use futures_util::stream::BoxStream;
 use openclaw_metrics::labels::{Success, TokenKind};
 use openclaw_metrics::{Metrics, ModelSeries};
-use openclaw_models::{Chunk, Model, ModelError, Request, Usage};
+use openclaw_models::{Chunk, Model, ModelError, ModelRequest, Usage};
 use openclaw_tools::schema::Dialect;
 
 #[derive(Debug)]
@@ -40,7 +40,7 @@ impl Model for CountedModel {
         self.model.takes_tools()
     }
 
-    fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<Chunk, ModelError>> {
         let mut tally = Tally { series: &self.series, usage: Usage::default(), ended: None };
         let chunks = self.model.stream(request);
         Box::pin(chunks.inspect(move |chunk| tally.see(chunk)))

@@ -18,7 +18,7 @@ use serde_json::{Map, Value};
 
 use crate::callers::Callers;
 use crate::gateway::now_ms;
-use crate::waiting::Waiting;
+use crate::pending_questions::PendingQuestions;
 
 /// The engine times out this much later, so that the timeout is reported here first.
 const MARGIN: Duration = Duration::from_secs(5);
@@ -31,7 +31,7 @@ const MAX_FORM: usize = 64 * 1024;
 const MAX_ADDRESS: usize = 16 * 1024;
 
 /// Pending questions of servers.
-pub(crate) type Elicitations = Waiting<Elicitation, ElicitationAnswer>;
+pub(crate) type Elicitations = PendingQuestions<Elicitation, ElicitationAnswer>;
 
 impl Elicitations {
     /// Answers a question.
@@ -119,7 +119,7 @@ impl ElicitationClients {
             reason: ResolvedReason::Cancelled,
             action: None,
         };
-        self.callers.tell_these(&asked, names::MCP_ELICITATION_REQUESTED, &elicitation);
+        self.callers.send_to_these(&asked, names::MCP_ELICITATION_REQUESTED, &elicitation);
         let answer = tokio::select! {
             biased;
             answer = tokio::time::timeout(patience, answered) => answer,
@@ -192,7 +192,7 @@ impl Drop for Pending<'_> {
         let event = ResolvedEvent { id, action, reason };
         // Also to those that have connected since, and may have listed it.
         let meant = &callers.who_answers_for(&self.sessions) | self.asked;
-        callers.tell_these(&meant, names::MCP_ELICITATION_RESOLVED, &event);
+        callers.send_to_these(&meant, names::MCP_ELICITATION_RESOLVED, &event);
     }
 }
 

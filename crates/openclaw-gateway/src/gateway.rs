@@ -1,7 +1,7 @@
 //! The gateway: the whole program without a front end.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
@@ -34,12 +34,13 @@ use crate::hub::{ActiveAgents, HubElicitor, HubSampler};
 use crate::lent::Lent;
 use crate::manage::Logins;
 use crate::methods;
+use crate::metrics::ServedMetrics;
 use crate::question_subjects::QuestionSubjects;
 use crate::questions::Questions;
 use crate::runs::Runs;
 use crate::sampling::{AgentModels, Sampling};
 use crate::setup::{Prepare, Setup, StartError};
-use crate::socket::{Caller, CallerService, Endpoint, HelloInfo};
+use crate::socket::{Caller, CallerService, Endpoint, HelloInfo, MetricsAccess};
 use crate::store::StoreOnUse;
 
 /// Configuration, servers, agents and sessions, behind the methods of the protocol.
@@ -60,6 +61,8 @@ pub struct Gateway {
     pub(crate) fleet: Arc<Fleet>,
     hub: Arc<Hub>,
     hub_http: Arc<HubHttp>,
+    /// Set if it listens.
+    pub(crate) served_metrics: OnceLock<ServedMetrics>,
     pub(crate) store: Arc<dyn SessionStore>,
     pub(crate) callers: Arc<Callers>,
     pub(crate) runs: Runs,
@@ -159,6 +162,7 @@ impl Gateway {
                 this: this.clone(),
                 host_context,
                 hub_http: Arc::new(HubHttp::new(Arc::clone(&hub))),
+                served_metrics: OnceLock::new(),
                 hub,
                 fleet,
                 store,
@@ -328,6 +332,10 @@ impl CallerService for Arc<Gateway> {
 
     fn hub(&self) -> Option<(Arc<Hub>, Arc<HubHttp>)> {
         Some((Arc::clone(&self.hub), Arc::clone(&self.hub_http)))
+    }
+
+    fn metrics_access(&self) -> Option<Arc<MetricsAccess>> {
+        self.served_metrics.get()?.access()
     }
 
     fn metrics(&self, format: Format) -> Option<String> {

@@ -20,6 +20,7 @@ pub mod mcp;
 mod methods;
 mod metrics;
 mod model_choice;
+mod pending_questions;
 mod question_subjects;
 mod questions;
 mod reload;
@@ -34,7 +35,6 @@ pub mod tokens;
 mod turn_events;
 mod turns;
 mod usage;
-mod waiting;
 
 pub use gateway::Gateway;
 pub use model_choice::{

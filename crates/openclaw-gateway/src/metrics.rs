@@ -1,13 +1,71 @@
 //! The numbers of the gateway: for `/metrics`, and for `metrics.sample` (N4).
 
+use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use arc_swap::ArcSwapOption;
+use openclaw_config::MetricsConfig;
 use openclaw_metrics::text::Format;
 use openclaw_metrics::{CallSample, Gauges};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::metrics::{CallNumbers, SampleResult, ServerSample, ToolSample};
+use openclaw_secrets::Resolver;
 
 use crate::gateway::{Gateway, now_ms};
+use crate::serve::{ServeError, unresolved};
+use crate::socket::MetricsAccess;
+
+/// Who may read `/metrics` of a gateway that listens.
+#[derive(Debug)]
+pub(crate) struct ServedMetrics {
+    bind: IpAddr,
+    access: ArcSwapOption<MetricsAccess>,
+}
+
+impl ServedMetrics {
+    /// Reads the settings of a gateway that listens on this address.
+    ///
+    /// # Errors
+    /// If the token cannot be resolved, or is too short.
+    pub(crate) async fn new(
+        bind: IpAddr,
+        config: &MetricsConfig,
+        resolver: &Resolver,
+    ) -> Result<Self, ServeError> {
+        let token = match &config.token {
+            Some(template) => {
+                let token = resolver.resolve_credential(template).await;
+                Some(token.map_err(unresolved("metrics.token"))?)
+            }
+            None => None,
+        };
+        let access = config.is_served_on(bind).then_some(MetricsAccess { token });
+        access.iter().try_for_each(|access| access.check(bind))?;
+        Ok(Self { bind, access: ArcSwapOption::from_pointee(access) })
+    }
+
+    /// Returns who may read `/metrics`; `None` if it is not served.
+    pub(crate) fn access(&self) -> Option<Arc<MetricsAccess>> {
+        self.access.load_full()
+    }
+
+    /// Reads other settings, for [`replace`](Self::replace).
+    ///
+    /// # Errors
+    /// If the token cannot be resolved, or is too short.
+    pub(crate) async fn newer(
+        &self,
+        config: &MetricsConfig,
+        resolver: &Resolver,
+    ) -> Result<Self, ServeError> {
+        Self::new(self.bind, config, resolver).await
+    }
+
+    pub(crate) fn replace(&self, newer: &Self) {
+        self.access.store(newer.access());
+    }
+}
 
 impl Gateway {
     /// Returns the exposition; `None` if nothing is counted.
@@ -19,6 +77,7 @@ impl Gateway {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let started = now.saturating_sub(self.started.elapsed());
         let (sessions, waiting_turns) = self.runs.queue();
+        let (event_queue, event_lag) = self.callers.behind();
         let (audit_queue, audit_lost) = self.fleet.audit().backlog();
         Gauges {
             version: self.version.clone(),
@@ -30,7 +89,8 @@ impl Gateway {
             approvals_pending: self.questions.count(),
             audit_queue,
             audit_lost,
-            event_queue: self.callers.events_waiting(),
+            event_queue,
+            event_lag,
         }
     }
 

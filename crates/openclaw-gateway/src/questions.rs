@@ -18,9 +18,9 @@ use serde_json::Value;
 
 use crate::callers::Connected;
 use crate::gateway::{Gateway, now_ms};
+use crate::pending_questions::PendingQuestions;
 use crate::question_subjects::Subject;
 use crate::turn_events::TurnEvents;
-use crate::waiting::Waiting;
 
 /// Maximum characters of a description shown for approval.
 const DESCRIPTION: usize = 400;
@@ -32,7 +32,7 @@ const CHANGE_LINE: usize = 600;
 const RETURN: Duration = Duration::from_secs(5);
 
 /// All approvers have left.
-struct Left;
+struct NoApprover;
 
 /// A decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -51,7 +51,7 @@ impl From<Decision> for Decided {
 }
 
 /// Calls that wait for a decision.
-pub(crate) type Questions = Waiting<Asked, Decided>;
+pub(crate) type Questions = PendingQuestions<Asked, Decided>;
 
 impl Questions {
     /// Records a decision.
@@ -116,11 +116,11 @@ impl CallerApprover {
             tokio::select! {
                 biased;
                 decision = answered => Ok(decision),
-                () = pending.undecided() => Err(Left),
+                () = pending.undecided() => Err(NoApprover),
             }
         };
         let answered = tokio::time::timeout(self.patience, answered).await;
-        match answered.unwrap_or(Err(Left)) {
+        match answered.unwrap_or(Err(NoApprover)) {
             Ok(Ok(Decided { decision, choice, instead })) => {
                 (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
                 let chosen = question.always.get(choice).map(|option| option.grant.clone());
@@ -133,7 +133,7 @@ impl CallerApprover {
                 }
             }
             Ok(Err(_)) => ApprovalAnswer::Unanswered,
-            Err(Left) => {
+            Err(NoApprover) => {
                 pending.reason = ResolvedReason::Expired;
                 ApprovalAnswer::Unanswered
             }
@@ -242,8 +242,8 @@ impl<'a> Pending<'a> {
         let session = self.session.as_deref();
         let callers = &self.gateway.callers;
         let published = Requested::from(asked);
-        callers.tell_deciders(session, names::PLUGIN_APPROVAL_REQUESTED, &published);
-        callers.tell_deciders(session, names::APPROVAL_REQUESTED, asked) > 0
+        callers.send_to_approvers(session, names::PLUGIN_APPROVAL_REQUESTED, &published);
+        callers.send_to_approvers(session, names::APPROVAL_REQUESTED, asked) > 0
     }
 
     /// Waits until no approver is left that can decide.
@@ -265,8 +265,8 @@ impl Drop for Pending<'_> {
         let (id, decision, reason) = (std::mem::take(&mut self.id), self.decision, self.reason);
         let (callers, session) = (&self.gateway.callers, self.session.as_deref());
         let published = Resolved { id: id.clone(), decision, ts: now_ms() };
-        callers.tell_deciders(session, names::PLUGIN_APPROVAL_RESOLVED, &published);
+        callers.send_to_approvers(session, names::PLUGIN_APPROVAL_RESOLVED, &published);
         let event = ResolvedEvent { id, decision, reason };
-        callers.tell_deciders(session, names::APPROVAL_RESOLVED, &event);
+        callers.send_to_approvers(session, names::APPROVAL_RESOLVED, &event);
     }
 }

@@ -5,13 +5,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use openclaw_config::{
-    AgentId, Changes, Config, Content, ReadFile, Report, ServerChange, Severity, Watcher,
+    AgentId, Config, ConfigChanges, FileContent, ReadFile, Report, ServerChange, Severity, Watcher,
 };
 use openclaw_protocol::config::{Issue, ReloadResult};
 use openclaw_protocol::mcp::ReloadResult as ServersReloaded;
 
 use crate::agents::ActiveConfig;
 use crate::gateway::Gateway;
+use crate::metrics::ServedMetrics;
 
 impl Gateway {
     /// Reloads the configuration. Only what has changed is affected.
@@ -45,7 +46,7 @@ impl Gateway {
 
     /// Applies the configuration. Returns the changes or the issues, and the files as they were
     /// read, to detect later changes.
-    async fn take_over(&self) -> (Result<Changes, Vec<Issue>>, Option<Vec<ReadFile>>) {
+    async fn take_over(&self) -> (Result<ConfigChanges, Vec<Issue>>, Option<Vec<ReadFile>>) {
         let _changing = self.changing.lock().await;
         let (applied, files) = self.apply().await;
         let issues = applied.as_ref().err().cloned().unwrap_or_default();
@@ -57,7 +58,7 @@ impl Gateway {
         (applied, files)
     }
 
-    async fn apply(&self) -> (Result<Changes, Vec<Issue>>, Option<Vec<ReadFile>>) {
+    async fn apply(&self) -> (Result<ConfigChanges, Vec<Issue>>, Option<Vec<ReadFile>>) {
         let load = Arc::clone(&self.load);
         let Ok(loaded) = tokio::task::spawn_blocking(move || load()).await else {
             let message = "cannot read the configuration".to_owned();
@@ -74,6 +75,10 @@ impl Gateway {
         if !lost.is_empty() {
             return (Err(lost), files);
         }
+        let served_metrics = match self.newer_metrics(&config, &wanted).await {
+            Ok(newer) => newer,
+            Err(issue) => return (Err(vec![issue]), files),
+        };
         for cause in wanted.needs_restart() {
             tracing::warn!("`{}` has changed; restart the gateway to apply it", cause.key());
         }
@@ -85,11 +90,31 @@ impl Gateway {
         // those the fleet made, which knows servers connected at run time.
         let changes = self.fleet.apply(&effective).changes;
         self.active.store(active);
+        if let Some((served, newer)) = &served_metrics {
+            served.replace(newer);
+        }
         self.fleet.learn();
         self.context.forget();
         let changed = changes.keys().join(", ");
         tracing::info!(changed, "configuration reloaded");
         (Ok(changes), files)
+    }
+
+    /// Reads the settings of metrics, if they have changed and the gateway listens.
+    async fn newer_metrics(
+        &self,
+        config: &Config,
+        wanted: &ConfigChanges,
+    ) -> Result<Option<(&ServedMetrics, ServedMetrics)>, Issue> {
+        let Some(served) = self.served_metrics.get().filter(|_| wanted.metrics) else {
+            return Ok(None);
+        };
+        let newer = served.newer(&config.metrics, self.resolver()).await;
+        let newer = newer.map_err(|error| {
+            tracing::warn!("configuration rejected: {error}");
+            Issue { path: "metrics.token".to_owned(), message: error.to_string() }
+        })?;
+        Ok(Some((served, newer)))
     }
 
     /// Applies every saved change of the configuration until the gateway stops.
@@ -127,8 +152,8 @@ impl Gateway {
 /// Files that had content and are empty or missing now. A file that is deleted or being written
 /// does not mean that all of its rules are void.
 fn lost(old: &Config, new: &Config) -> Vec<Issue> {
-    let is_lost = |(file, now): &(&PathBuf, &Content)| {
-        **now == Content::Nothing && old.contents.get(*file) == Some(&Content::Something)
+    let is_lost = |(file, now): &(&PathBuf, &FileContent)| {
+        **now == FileContent::Nothing && old.contents.get(*file) == Some(&FileContent::Something)
     };
     let lost = new.contents.iter().filter(is_lost).map(|(file, _)| {
         let what = if file.exists() { "is now empty" } else { "was deleted" };

@@ -64,19 +64,19 @@ pub(crate) struct Run {
     pub(crate) id: String,
     pub(crate) session: String,
     pub(crate) cancel: CancellationToken,
-    place: Place,
+    place: QueuePlace,
     /// How it ended. While this is `None`, the message can be sent again as if it were new.
     pub(crate) ended: Option<SendStatus>,
 }
 
 /// A place in a session's queue.
-enum Place {
+enum QueuePlace {
     Waiting(Pin<Box<dyn Future<Output = OwnedMutexGuard<()>> + Send + Sync>>),
     First(OwnedMutexGuard<()>),
     Left,
 }
 
-impl Place {
+impl QueuePlace {
     /// Joins the queue immediately: spawned tasks may start in any order.
     fn take(turn: Arc<tokio::sync::Mutex<()>>) -> Self {
         let mut waiting = Box::pin(tokio::task::unconstrained(turn.lock_owned()));
@@ -121,7 +121,7 @@ impl Runs {
             id: id.to_owned(),
             session: session.to_owned(),
             cancel,
-            place: Place::take(turn),
+            place: QueuePlace::take(turn),
             ended: None,
         })
     }
@@ -222,11 +222,11 @@ impl Run {
 
     /// Waits for its turn in the session. Returns `None` if it is cancelled before.
     pub(crate) async fn turn(&mut self) -> Option<OwnedMutexGuard<()>> {
-        match std::mem::replace(&mut self.place, Place::Left) {
+        match std::mem::replace(&mut self.place, QueuePlace::Left) {
             _ if self.cancel.is_cancelled() => None,
-            Place::Left => None,
-            Place::First(turn) => Some(turn),
-            Place::Waiting(waiting) => tokio::select! {
+            QueuePlace::Left => None,
+            QueuePlace::First(turn) => Some(turn),
+            QueuePlace::Waiting(waiting) => tokio::select! {
                 biased;
                 () = self.cancel.cancelled() => None,
                 turn = waiting => Some(turn),
@@ -246,7 +246,7 @@ impl Drop for Run {
     fn drop(&mut self) {
         let runs = &self.gateway.runs;
         runs.remember(self);
-        self.place = Place::Left;
+        self.place = QueuePlace::Left;
         let mut table = runs.lock();
         table.active.remove(&self.name());
         table.turns.retain(|_, turn| turn.strong_count() > 0);

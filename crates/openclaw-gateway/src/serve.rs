@@ -9,8 +9,9 @@ use openclaw_metrics::Metrics;
 use openclaw_secrets::ResolveError;
 
 use crate::gateway::Gateway;
+use crate::metrics::ServedMetrics;
 use crate::setup::{Setup, StartError};
-use crate::socket::{self, Limits, ListenError, Listening, MetricsAccess, Options};
+use crate::socket::{self, Limits, ListenError, Listening, Options};
 use crate::state::{Claim, ClaimError};
 use crate::tokens::TokenStore;
 
@@ -67,15 +68,7 @@ pub async fn serve(
     };
     let bind = bind.unwrap_or_else(|| settings.bind.ip());
     let metrics = &setup.config.metrics;
-    let scraper_token = match &metrics.token {
-        Some(template) => {
-            let token = resolver.resolve_credential(template).await;
-            Some(token.map_err(unresolved("metrics.token"))?)
-        }
-        None => None,
-    };
-    let metrics_access =
-        metrics.is_served_on(bind).then_some(MetricsAccess { token: scraper_token });
+    let served_metrics = ServedMetrics::new(bind, metrics, resolver).await?;
     if metrics.counts() {
         setup.fleet.services.metrics = Metrics::on(resolver.redactor().clone());
     }
@@ -85,7 +78,6 @@ pub async fn serve(
         token: Some(token.clone()),
         token_is_shared,
         tokens: Some(TokenStore::of(&setup.state)),
-        metrics: metrics_access,
         limits: Limits::default(),
     };
     // Everything that can fail comes before the first server is started. Clients that connect
@@ -93,13 +85,14 @@ pub async fn serve(
     let bound = socket::bind(options).await?;
     claim.publish(bound.address, Some(&token), &setup.version)?;
     let gateway = Gateway::start(setup).await?;
+    let _ = gateway.served_metrics.set(served_metrics);
     let listening = bound.serve(Arc::new(Arc::clone(&gateway)));
     gateway.fleet.learn();
     gateway.watch_config();
     Ok(Served { gateway, listening, claim })
 }
 
-fn unresolved(setting: &'static str) -> impl Fn(ResolveError) -> ServeError {
+pub(crate) fn unresolved(setting: &'static str) -> impl Fn(ResolveError) -> ServeError {
     move |error| ServeError::Token(setting, error.to_string())
 }
 

@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use openclaw_agent::{Ended, Event, Observer, TurnResult};
+use openclaw_agent::{EndReason, LoopEvent, Observer, TurnResult};
 use openclaw_models::{Part, Usage};
 use openclaw_protocol::approvals::Approval;
 use openclaw_protocol::approvals::published::ExecDetails;
@@ -136,7 +136,7 @@ impl TurnEvents {
             seq,
             state,
         };
-        gateway.callers.tell_chat(&self.session, assembles, &event);
+        gateway.callers.send_chat(&self.session, assembles, &event);
     }
 
     pub(crate) fn agent(&self, stream: &str, data: Value) {
@@ -156,7 +156,7 @@ impl TurnEvents {
             is_heartbeat: None,
             data,
         };
-        gateway.callers.tell_followers(&self.session, names::AGENT, &event);
+        gateway.callers.send_to_followers(&self.session, names::AGENT, &event);
     }
 
     /// Buffers text briefly, to avoid an event for every few characters.
@@ -284,7 +284,7 @@ impl TurnEvents {
     /// Sends an answer that was not written by a model.
     pub(crate) fn said(&self, text: &str) {
         let message = Some(message(text, &[]));
-        let stop_reason = Some(Ended::Done.name().to_owned());
+        let stop_reason = Some(EndReason::Done.name().to_owned());
         self.chat(ChatState::Final { message, usage: None, stop_reason });
     }
 
@@ -309,15 +309,15 @@ impl TurnEvents {
 }
 
 impl Observer for TurnEvents {
-    fn see(&self, event: Event) {
+    fn see(&self, event: LoopEvent) {
         match event {
-            Event::Text(text) => return self.text(&text, false),
-            Event::Reasoning(text) => return self.text(&text, true),
+            LoopEvent::Text(text) => return self.text(&text, false),
+            LoopEvent::Reasoning(text) => return self.text(&text, true),
             _ => self.flush(),
         }
         match event {
-            Event::Text(_) | Event::Reasoning(_) | Event::Part(_) => {}
-            Event::CallStarted(call) => {
+            LoopEvent::Text(_) | LoopEvent::Reasoning(_) | LoopEvent::Part(_) => {}
+            LoopEvent::CallStarted(call) => {
                 self.lock().whole.is_interrupted = true;
                 self.agent(
                     "tool",
@@ -331,7 +331,7 @@ impl Observer for TurnEvents {
                     }),
                 );
             }
-            Event::CallProgress(call) => self.agent(
+            LoopEvent::CallProgress(call) => self.agent(
                 "tool",
                 json!({
                     "phase": "update",
@@ -345,7 +345,7 @@ impl Observer for TurnEvents {
                     "partialResult": result(call.progress.message.as_deref().unwrap_or_default()),
                 }),
             ),
-            Event::CallEnded(call) => self.agent(
+            LoopEvent::CallEnded(call) => self.agent(
                 "tool",
                 json!({
                     "phase": "result",
@@ -361,12 +361,12 @@ impl Observer for TurnEvents {
                     "keptIn": call.kept_in,
                 }),
             ),
-            Event::Usage { usage: used, window } => {
+            LoopEvent::Usage { usage: used, window } => {
                 let mut data = usage(used);
                 data["contextTokens"] = json!(window);
                 self.agent("usage", data);
             }
-            Event::Notice(text) => self.agent("notice", json!({ "text": text })),
+            LoopEvent::Notice(text) => self.agent("notice", json!({ "text": text })),
         }
     }
 }

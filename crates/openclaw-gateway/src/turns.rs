@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
-use openclaw_agent::{Agent, Ended, Observer, Turn, TurnError, TurnResult};
+use openclaw_agent::{Agent, EndReason, Observer, Turn, TurnError, TurnResult};
 use openclaw_content::Text;
 use openclaw_metrics::labels::TurnOutcome;
 use openclaw_models::{Model, ModelError, Part};
@@ -33,6 +33,8 @@ pub(crate) struct TurnRequest {
     pub(crate) key: SessionKey,
     pub(crate) agent: Arc<AgentRuntime>,
     pub(crate) work: Work,
+    /// The model, instead of the session's.
+    pub(crate) model: Option<String>,
     pub(crate) who: String,
     /// The connection of the caller.
     pub(crate) caller: u64,
@@ -69,7 +71,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
     // Held until the end is reported: the next turn starts after that.
     let Some(turn) = wanted.run.turn().await else {
         wanted.run.over(SendStatus::Error);
-        return turn_events.aborted("", Ended::Cancelled.name());
+        return turn_events.aborted("", EndReason::Cancelled.name());
     };
     turn_events.started(&wanted.work.text());
     sessions::announce(&gateway, &wanted.key, "agent.run.started").await;
@@ -101,10 +103,12 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
         Ok(Timed { answer: Ok(answer), is_late }) => {
             turn_events.agent("lifecycle", json!({ "phase": "end", "endedAt": now_ms() }));
             match answer {
-                Some(answer) if answer.ended != Ended::Cancelled => turn_events.answered(&answer),
+                Some(answer) if answer.ended != EndReason::Cancelled => {
+                    turn_events.answered(&answer);
+                }
                 cut_short => {
                     let text = cut_short.map(|answer| answer.text).unwrap_or_default();
-                    let reason = if is_late { TIMED_OUT } else { Ended::Cancelled.name() };
+                    let reason = if is_late { TIMED_OUT } else { EndReason::Cancelled.name() };
                     turn_events.aborted(&text, reason);
                 }
             }
@@ -133,10 +137,10 @@ fn span(gateway: &Gateway, wanted: &TurnRequest) -> Span {
         let agent = wanted.agent.config.id.as_str();
         span.rename(format!("{OPERATION} {agent}"), Kind::Internal);
         span.set("gen_ai.operation.name", OPERATION);
-        span.set_text("gen_ai.agent.id", agent);
+        span.set_text("gen_ai.agent.name", agent);
         span.set_text("gen_ai.conversation.id", wanted.key.as_str());
         span.set_text("openclaw.run.id", &wanted.run.id);
-        span.set_content("gen_ai.input.messages", || wanted.work.text());
+        span.set_message("gen_ai.input.messages", "user", &wanted.work.text(), Vec::new);
     }
     span
 }
@@ -147,13 +151,14 @@ fn describe(span: &Span, timed: Option<&Timed>) {
         Some(Timed { answer: Ok(Some(result)), is_late }) => {
             span.set("gen_ai.usage.input_tokens", result.usage.input_tokens);
             span.set("gen_ai.usage.output_tokens", result.usage.output_tokens);
-            span.set_text("gen_ai.response.model", &result.model);
+            let model = result.model.split_once('/').map_or(&*result.model, |(_, model)| model);
+            span.set_text("gen_ai.request.model", model);
             span.set("openclaw.turn.end", result.ended.name());
             if *is_late {
                 span.fail(TIMED_OUT, "");
             }
         }
-        Some(Timed { answer: Ok(None), .. }) => span.fail(Ended::Cancelled.name(), ""),
+        Some(Timed { answer: Ok(None), .. }) => span.fail(EndReason::Cancelled.name(), ""),
         // The message may quote the conversation.
         Some(Timed { answer: Err(_), .. }) | None => span.fail("_OTHER", "the turn failed"),
     }
@@ -162,7 +167,7 @@ fn describe(span: &Span, timed: Option<&Timed>) {
 /// How a turn ended, for metrics; `None` stands for a turn that panicked.
 fn outcome(timed: Option<&Timed>) -> TurnOutcome {
     let is_cut_short = |answer: &Option<TurnResult>| {
-        answer.as_ref().is_none_or(|answer| answer.ended == Ended::Cancelled)
+        answer.as_ref().is_none_or(|answer| answer.ended == EndReason::Cancelled)
     };
     match timed {
         Some(Timed { answer: Ok(answer), is_late }) if is_cut_short(answer) => match is_late {
@@ -289,6 +294,6 @@ async fn prepare(gateway: &Arc<Gateway>, wanted: &TurnRequest) -> Result<Prepare
         Some(session) => (session.model.as_deref(), sessions::permission(session)),
         None => (None, PermissionMode::Configured),
     };
-    let models = wanted.agent.models.open(model).await?;
+    let models = wanted.agent.models.open(wanted.model.as_deref().or(model)).await?;
     Ok(Prepared { models, briefing: briefing::of(gateway, &wanted.agent).await, permission })
 }

@@ -138,9 +138,9 @@ async fn the_guard_finds_descendants_that_have_left_their_group() {
     let launch = shell(LEAVES_EVERYTHING);
     let (process, mut pipes) = Process::spawn(&launch, &guard).unwrap();
     let stray = printed_pid(&mut pipes).await;
-    // Feeds the guard with what the program sends: that a process will be started, and that it was.
-    let told = until_written(&guard, &heard, 2).await;
-    tokio::task::spawn_blocking(move || guard::serve(&told, std::io::empty())).await.unwrap();
+    // That a process will be started, and that it was.
+    let told = record(&guard, &heard);
+    tokio::task::spawn_blocking(move || guard::serve(&told)).await.unwrap();
     assert_gone(stray).await;
     process.shut_down(None, IMPATIENT).await;
 }
@@ -151,15 +151,12 @@ async fn a_killed_guard_is_replaced_by_one_that_is_sent_all_groups() {
     let heard = folder.path().join("heard");
     let guard = noting_guard(&heard);
     let (first, first_pipes) = Process::spawn(&shell("cat"), &guard).unwrap();
-    until_written(&guard, &heard, 2).await;
-    let pid = std::fs::read_to_string(heard.with_extension("pid")).unwrap();
-    let pid: i32 = pid.trim().parse().unwrap();
+    let pid = guard.process_id().unwrap().try_into().unwrap();
     kill(Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL).unwrap();
     assert_gone(pid).await;
-    std::fs::remove_file(&heard).unwrap();
     let (second, second_pipes) = Process::spawn(&shell("cat"), &guard).unwrap();
-    // The first process, and the second before and after it was started.
-    let told = until_written(&guard, &heard, 3).await;
+    assert_ne!(guard.process_id().unwrap().try_into(), Ok(pid));
+    let told = record(&guard, &heard);
     for process in [&first, &second] {
         assert!(told.contains(&format!("+{} ", process.pid())), "{told}");
     }
@@ -167,25 +164,17 @@ async fn a_killed_guard_is_replaced_by_one_that_is_sent_all_groups() {
     second.shut_down(Some(second_pipes.stdin), IMPATIENT).await;
 }
 
-/// A guard that records what it receives in a file, and its pid beside it.
+/// A guard that copies its record to a file.
 fn noting_guard(file: &std::path::Path) -> Guard {
-    let note = r#"echo $$ > "$0.pid"; { printf %s "$1"; exec /bin/cat; } > "$0""#;
+    let note = r#"exec 3<&1; exec cat /dev/fd/3 > "$0""#;
     let args = ["-c".to_owned(), note.to_owned(), file.display().to_string()];
     Guard::new(GuardCommand { program: "/bin/sh".into(), args: args.into() })
 }
 
-/// Waits until the guard has written this many lines to the file, and returns its content. A guard
-/// is started after many changes; processes that are announced and not started provide them.
-async fn until_written(guard: &Guard, file: &std::path::Path, lines: usize) -> String {
-    (0..100).for_each(|_| drop(guard.plan()));
-    for _ in 0..6_000 {
-        let text = std::fs::read_to_string(file).unwrap_or_default();
-        if text.lines().count() >= lines {
-            return text;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("nothing was written to {}", file.display());
+/// Runs the guard, and returns its record.
+fn record(guard: &Guard, file: &std::path::Path) -> String {
+    assert!(guard.run_now());
+    std::fs::read_to_string(file).unwrap()
 }
 
 #[tokio::test]
@@ -196,7 +185,7 @@ async fn the_guard_ends_what_a_killed_program_left_behind() {
     // The input of the guard: two groups, one of which is removed again; then the program is gone.
     let heard =
         format!("+{}\n+{}\n-{}\nnonsense\n+0\n+1\n", process.pid(), other.pid(), other.pid());
-    tokio::task::spawn_blocking(move || guard::serve(&heard, std::io::empty())).await.unwrap();
+    tokio::task::spawn_blocking(move || guard::serve(&heard)).await.unwrap();
     assert_gone(watched).await;
     assert!(is_alive(spared));
 }
@@ -210,10 +199,10 @@ async fn the_guard_ends_a_process_that_was_announced_but_not_registered() {
     let (process, mut pipes) = Process::spawn(&shell("echo $$; exec sleep 1000"), &guard).unwrap();
     let pid = printed_pid(&mut pipes).await;
     // As if the program had been killed just after it started the process.
-    let told = until_written(&guard, &heard, 2).await;
-    let announced = told.lines().next().unwrap().to_owned();
+    let told = record(&guard, &heard);
+    let announced = format!("{}\n", told.lines().next().unwrap());
     assert!(announced.starts_with('?'), "{told}");
-    tokio::task::spawn_blocking(move || guard::serve(&announced, std::io::empty())).await.unwrap();
+    tokio::task::spawn_blocking(move || guard::serve(&announced)).await.unwrap();
     assert_gone(pid).await;
     process.shut_down(None, IMPATIENT).await;
 }

@@ -116,6 +116,19 @@ async fn until(snapshots: &mut Snapshots, state: ServerState) -> Snapshot<Connec
     snapshots.wait_for(|snapshot| snapshot.state == state).await.unwrap().clone()
 }
 
+/// Asserts that a server that was tried once is tried again on request, and not before.
+async fn is_retried_only_on_request(
+    dial: &Scripted,
+    supervisor: Supervisor<Connection>,
+    mut snapshots: Snapshots,
+) {
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+    assert_eq!(dial.tried_at(), [0]);
+    supervisor.refresh().await;
+    until(&mut snapshots, ServerState::Ready).await;
+    supervisor.stop().await;
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_server_that_crashes_is_restarted_with_growing_delays_and_then_given_up() {
     let dial = Scripted::new([lives(0)]);
@@ -135,11 +148,7 @@ async fn a_server_that_cannot_start_fails_at_once_and_is_tried_again_on_request(
     let (supervisor, mut snapshots) = supervise(&dial, process(5));
     let last = until(&mut snapshots, ServerState::Failed).await;
     assert_eq!((last.last_error, last.restarts), (Some(missing), 0));
-    tokio::time::sleep(Duration::from_secs(3600)).await;
-    assert_eq!(dial.tried_at(), [0]);
-    supervisor.refresh().await;
-    until(&mut snapshots, ServerState::Ready).await;
-    supervisor.stop().await;
+    is_retried_only_on_request(&dial, supervisor, snapshots).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -279,11 +288,7 @@ async fn a_server_that_needs_a_login_is_not_retried() {
     let (supervisor, mut snapshots) = supervise(&dial, Backoff::remote(Jitter::none()));
     let waiting = until(&mut snapshots, ServerState::NeedsAuth).await;
     assert_eq!(waiting.last_error, Some(ServerError::new("set `apiKey`")));
-    tokio::time::sleep(Duration::from_secs(3600)).await;
-    assert_eq!(dial.tried_at(), [0]);
-    supervisor.refresh().await;
-    until(&mut snapshots, ServerState::Ready).await;
-    supervisor.stop().await;
+    is_retried_only_on_request(&dial, supervisor, snapshots).await;
 }
 
 #[tokio::test(start_paused = true)]

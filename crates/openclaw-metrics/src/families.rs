@@ -95,6 +95,8 @@ families! {
         "Bytes of messages to an MCP server.";
     TOOLS_CHANGED Counter "openclaw_mcp_tools_changed" ["server"]
         "Tools whose definition has changed since the user saw or approved it.";
+    DESCRIPTION_FINDINGS Counter "openclaw_mcp_description_findings" ["server"]
+        "Suspicious findings in descriptions of new and changed tools of an MCP server.";
     TOKEN_REFRESHES Counter "openclaw_oauth_token_refreshes" ["server" "outcome"]
         "Refreshes of the access token for an MCP server.";
     TURNS Counter "openclaw_turns" ["agent" "outcome"]
@@ -112,7 +114,9 @@ families! {
     SESSIONS Gauge "openclaw_sessions_active" []
         "Sessions with a turn that runs or waits.";
     QUEUE Gauge "openclaw_queue_depth" ["queue"]
-        "Items that wait: turns behind another of their session, audit lines, events of the slowest client.";
+        "Items that wait: turns behind another of their session, audit lines, messages to the slowest client.";
+    EVENT_LAG Gauge "openclaw_event_lag_seconds" []
+        "How long the oldest message to a client, such as an event, has waited to be sent.";
     EVENTS_LOST Counter "openclaw_events_lost" []
         "Events that clients lost because they read too slowly.";
     AUDIT_LOST Counter "openclaw_audit_lines_lost" []

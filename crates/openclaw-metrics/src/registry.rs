@@ -247,7 +247,7 @@ mod tests {
         assert!(all.len() <= TOOLS + 10, "{}", all.len());
         let of_first = all.iter().filter(|series| &*series.server == "s0").count();
         assert_eq!(of_first, TOOLS_PER_SERVER + 1);
-        assert_eq!(all.iter().map(|series| series.in_flight.get()).sum::<i64>(), 100_000);
+        assert_eq!(all.iter().map(|series| series.in_flight()).sum::<u64>(), 100_000);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::calls::CallSeries;
 use crate::counter::Counter;
@@ -31,8 +32,10 @@ pub struct Gauges {
     pub audit_queue: u64,
     /// Lines that the audit log has lost.
     pub audit_lost: u64,
-    /// Events that the slowest client has not received yet.
+    /// Messages that the slowest client has not received yet.
     pub event_queue: usize,
+    /// How long the oldest message to a client has waited to be sent.
+    pub event_lag: Duration,
 }
 
 impl Metrics {
@@ -58,16 +61,16 @@ fn calls(text: &mut Writer, registry: &Registry) {
     let calls = registry.all_calls();
     text.family(&all::CALLS);
     for series in &calls {
-        let CallSeries { source, server, tool, outcomes, .. } = &**series;
-        for (outcome, count) in outcomes.iter().filter(|(_, count)| count.get() > 0) {
+        let CallSeries { source, server, tool, .. } = &**series;
+        for (outcome, count) in series.outcomes().filter(|(_, count)| *count > 0) {
             let labels = [*source, &**server, &**tool, outcome.name()];
-            text.sample(&all::CALLS, &labels, count.get());
+            text.sample(&all::CALLS, &labels, count);
         }
     }
     text.family(&all::CALL_DURATION);
     for series in &calls {
-        let CallSeries { source, server, tool, duration, .. } = &**series;
-        text.histogram(&all::CALL_DURATION, &[source, server, tool], &duration.snapshot());
+        let CallSeries { source, server, tool, .. } = &**series;
+        text.histogram(&all::CALL_DURATION, &[source, server, tool], &series.durations());
     }
     let mut by_server: BTreeMap<[&str; 2], Vec<&Arc<CallSeries>>> = BTreeMap::new();
     for series in &calls {
@@ -75,7 +78,7 @@ fn calls(text: &mut Writer, registry: &Registry) {
     }
     text.family(&all::CALLS_IN_FLIGHT);
     for (labels, tools) in &by_server {
-        let sum: i64 = tools.iter().map(|tool| tool.in_flight.get()).sum();
+        let sum: u64 = tools.iter().map(|tool| tool.in_flight()).sum();
         text.sample(&all::CALLS_IN_FLIGHT, labels, sum);
     }
     text.family(&all::CALLS_REFUSED);
@@ -116,11 +119,12 @@ fn servers(text: &mut Writer, registry: &Registry) {
             text.sample(&all::SERVER_STATE, &[&server.name, state.name()], count.get());
         }
     }
-    let counters: [(_, OfServer); 4] = [
+    let counters: [(_, OfServer); 5] = [
         (&all::SERVER_RESTARTS, |server| &server.restarts),
         (&all::SERVER_RECEIVED, |server| &server.received),
         (&all::SERVER_SENT, |server| &server.sent),
         (&all::TOOLS_CHANGED, |server| &server.tools_changed),
+        (&all::DESCRIPTION_FINDINGS, |server| &server.description_findings),
     ];
     for (family, counter) in counters {
         text.family(family);
@@ -180,6 +184,10 @@ fn gateway(text: &mut Writer, registry: &Registry, gauges: &Gauges) {
     text.sample(&all::QUEUE, &["turns"], gauges.waiting_turns);
     text.sample(&all::QUEUE, &["audit"], gauges.audit_queue);
     text.sample(&all::QUEUE, &["events"], gauges.event_queue);
+    text.family(&all::EVENT_LAG);
+    // More digits would be noise.
+    let lag = (gauges.event_lag.as_secs_f64() * 1e3).round() / 1e3;
+    text.sample(&all::EVENT_LAG, &[], lag);
     text.family(&all::EVENTS_LOST);
     text.sample(&all::EVENTS_LOST, &[], registry.events_lost.get());
     text.family(&all::AUDIT_LOST);
@@ -188,8 +196,6 @@ fn gateway(text: &mut Writer, registry: &Registry, gauges: &Gauges) {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use openclaw_secrets::Redactor;
 
     use super::*;
@@ -200,6 +206,7 @@ mod tests {
         let metrics = Metrics::on(Redactor::new());
         let server = ServerInstance::new(metrics.server("x").unwrap(), ServerState::Ready);
         let echo = metrics.calls("mcp", "x", "ec\"ho").unwrap();
+        echo.entered();
         echo.executed(CallOutcome::Ok, Duration::from_millis(2), 1);
         echo.ended(CallOutcome::Denied, Some(crate::labels::Refusal::Policy));
         metrics.turns("main").unwrap().ended(TurnOutcome::Ok, Duration::from_secs(2));

@@ -87,17 +87,20 @@ impl Metrics {
 
 impl ToolSample {
     fn of(series: &CallSeries) -> Self {
-        let calls: u64 = series.outcomes.iter().map(|(_, count)| count.get()).sum();
-        let successful = series.outcomes.of(CallOutcome::Ok).get();
+        let (mut calls, mut errors) = (0, 0);
+        for (outcome, count) in series.outcomes() {
+            calls += count;
+            errors += if outcome == CallOutcome::Ok { 0 } else { count };
+        }
         Self {
             source: series.source,
             server: series.server.to_string(),
             tool: series.tool.to_string(),
             calls: CallSample {
                 calls,
-                errors: calls.saturating_sub(successful),
-                in_flight: u64::try_from(series.in_flight.get()).unwrap_or(0),
-                durations: series.duration.snapshot(),
+                errors,
+                in_flight: series.in_flight(),
+                durations: series.durations(),
             },
         }
     }
@@ -126,6 +129,7 @@ mod tests {
         let _server = metrics.server("x").unwrap();
         for (source, server, tool) in [("mcp", "x", "a"), ("mcp", "x", "b"), ("native", "", "c")] {
             let series = metrics.calls(source, server, tool).unwrap();
+            series.entered();
             series.executed(CallOutcome::Ok, Duration::from_millis(10), 0);
             series.ended(CallOutcome::TimedOut, None);
             series.entered();

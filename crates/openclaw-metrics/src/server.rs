@@ -19,6 +19,8 @@ pub struct ServerSeries {
     pub sent: Counter,
     /// Tools whose definition has changed since the user saw or approved it.
     pub tools_changed: Counter,
+    /// Suspicious findings in descriptions of its tools.
+    pub description_findings: Counter,
 }
 
 impl ServerSeries {
@@ -31,6 +33,7 @@ impl ServerSeries {
             received: Counter::default(),
             sent: Counter::default(),
             tools_changed: Counter::default(),
+            description_findings: Counter::default(),
         }
     }
 

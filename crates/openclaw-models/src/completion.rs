@@ -4,7 +4,7 @@ use futures_util::StreamExt as _;
 
 use crate::error::ModelError;
 use crate::message::{Message, Part, Reasoning, ToolUse};
-use crate::model::{Chunk, Model, Request, StopReason, Usage};
+use crate::model::{Chunk, Model, ModelRequest, StopReason, Usage};
 
 /// The part of an answer received so far.
 ///
@@ -70,7 +70,7 @@ impl Completion {
 /// If the model fails.
 pub async fn read_text(
     model: &dyn Model,
-    request: Request,
+    request: ModelRequest,
     max_bytes: usize,
 ) -> Result<String, ModelError> {
     let mut stream = model.stream(request);

@@ -34,7 +34,7 @@ pub use client::http_client;
 pub use completion::{Completion, read_text};
 pub use error::ModelError;
 pub use message::{Message, Part, Reasoning, Thought, ToolResult, ToolUse};
-pub use model::{Chunk, Model, Request, StopReason, ToolOffer, Usage};
+pub use model::{Chunk, Model, ModelRequest, StopReason, ToolOffer, Usage};
 pub use offline::Offline;
 pub use ollama::{LocalOllama, find_ollama};
 pub use open::open;

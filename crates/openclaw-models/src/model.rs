@@ -27,7 +27,7 @@ pub struct ToolOffer {
 
 /// A request to a model. Cloning is cheap.
 #[derive(Debug, Clone, Default)]
-pub struct Request {
+pub struct ModelRequest {
     /// The sections of the system prompt; may be empty.
     pub system: Vec<Text>,
     /// The conversation so far.
@@ -131,5 +131,5 @@ pub trait Model: Send + Sync + fmt::Debug {
     }
 
     /// Streams the answer to a request. Dropping the stream cancels the request.
-    fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>>;
+    fn stream<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<Chunk, ModelError>>;
 }

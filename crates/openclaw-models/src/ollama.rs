@@ -50,7 +50,7 @@ struct Details {
 
 /// Versions before 0.6.4 report no capabilities.
 #[derive(Deserialize)]
-struct Shown {
+struct ModelDetails {
     #[serde(default)]
     capabilities: Option<Vec<String>>,
 }
@@ -103,7 +103,7 @@ async fn ability(base: &str, http: &reqwest::Client, name: &str) -> Option<Abili
     let asked = async {
         let question = http.post(format!("{base}/api/show")).json(&json!({ "model": name }));
         let answer = question.send().await.ok()?.error_for_status().ok()?;
-        let capabilities = answer.json::<Shown>().await.ok()?.capabilities?;
+        let capabilities = answer.json::<ModelDetails>().await.ok()?.capabilities?;
         let has = |name: &str| capabilities.iter().any(|it| it == name);
         Some(match (has("completion"), has("tools")) {
             (true, true) => Ability::Tools,

@@ -10,7 +10,7 @@ use openclaw_tools::schema::Dialect;
 use tracing::info;
 
 use crate::error::ModelError;
-use crate::model::{Chunk, Model, Request};
+use crate::model::{Chunk, Model, ModelRequest};
 
 /// The maximum number of attempts.
 const MAX_TRIES: u32 = 4;
@@ -42,9 +42,12 @@ impl Retrying {
 
     /// Streams the answer. Thinking is passed on immediately: if it starts over after a retry,
     /// nothing of the answer is lost.
-    fn answer(&self, request: Request) -> impl Stream<Item = Result<Chunk, ModelError>> + Send {
+    fn answer(
+        &self,
+        request: ModelRequest,
+    ) -> impl Stream<Item = Result<Chunk, ModelError>> + Send {
         let begun = self.inner.stream(request.clone());
-        let state = Trying {
+        let state = RetryableRequest {
             request,
             answer: begun,
             tries: 1,
@@ -75,8 +78,8 @@ impl Retrying {
 }
 
 /// A request that may be retried.
-struct Trying<'a> {
-    request: Request,
+struct RetryableRequest<'a> {
+    request: ModelRequest,
     answer: BoxStream<'a, Result<Chunk, ModelError>>,
     tries: u32,
     /// The delay before the next attempt, if there is one.
@@ -115,7 +118,7 @@ impl Model for Retrying {
         self.inner.context_tokens()
     }
 
-    fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<Chunk, ModelError>> {
         self.answer(request).boxed()
     }
 }

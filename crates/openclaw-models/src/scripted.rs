@@ -9,7 +9,7 @@ use openclaw_tools::schema::Dialect;
 
 use crate::error::ModelError;
 use crate::message::ToolUse;
-use crate::model::{Chunk, Model, Request, StopReason};
+use crate::model::{Chunk, Model, ModelRequest, StopReason};
 
 /// One answer of the script.
 #[derive(Debug, Clone, Default)]
@@ -64,7 +64,7 @@ impl From<Vec<Chunk>> for Turn {
 #[derive(Debug)]
 pub struct Scripted {
     turns: Mutex<VecDeque<Turn>>,
-    requests: Mutex<Vec<Request>>,
+    requests: Mutex<Vec<ModelRequest>>,
     context_tokens: u64,
 }
 
@@ -91,7 +91,7 @@ impl Scripted {
     }
 
     /// Returns the requests so far.
-    pub fn requests(&self) -> Vec<Request> {
+    pub fn requests(&self) -> Vec<ModelRequest> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
@@ -109,7 +109,7 @@ impl Model for Scripted {
         self.context_tokens
     }
 
-    fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<Chunk, ModelError>> {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         let next = self.turns.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let turn = next.unwrap_or_else(|| {

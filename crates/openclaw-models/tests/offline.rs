@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use openclaw_content::{Source, Text, Untrusted};
 use openclaw_models::{
-    Completion, Message, Model as _, Offline, Part, Request, StopReason, ToolOffer, ToolResult,
+    Completion, Message, Model as _, ModelRequest, Offline, Part, StopReason, ToolOffer, ToolResult,
 };
 use serde_json::{Value, json};
 
@@ -34,7 +34,7 @@ fn tools() -> Vec<Arc<ToolOffer>> {
 
 async fn ask(messages: Vec<Message>, tools: Vec<Arc<ToolOffer>>) -> Completion {
     let messages = messages.into_iter().map(Arc::new).collect();
-    let request = Request { messages, tools, ..Request::default() };
+    let request = ModelRequest { messages, tools, ..ModelRequest::default() };
     let mut answer = Completion::default();
     let mut chunks = Offline.stream(request);
     while let Some(chunk) = chunks.next().await {
@@ -190,10 +190,10 @@ async fn a_sampling_request_is_answered_with_a_call_or_with_text() {
 
 #[tokio::test]
 async fn an_answer_is_truncated_to_its_maximum_length() {
-    let request = Request {
+    let request = ModelRequest {
         messages: vec![Arc::new(Message::user("sing a song"))],
         max_output_tokens: Some(3),
-        ..Request::default()
+        ..ModelRequest::default()
     };
     let mut answer = Completion::default();
     let mut chunks = Offline.stream(request);

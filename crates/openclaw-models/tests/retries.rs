@@ -7,7 +7,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use openclaw_backoff::Jitter;
 use openclaw_models::scripted::{Scripted, Turn};
-use openclaw_models::{Chunk, Model as _, ModelError, Request, Retrying, StopReason};
+use openclaw_models::{Chunk, Model as _, ModelError, ModelRequest, Retrying, StopReason};
 use tokio::time::Instant;
 
 fn limited(seconds: Option<u64>) -> ModelError {
@@ -24,7 +24,7 @@ async fn run(turns: Vec<Turn>) -> (Vec<Result<Chunk, ModelError>>, usize, u64) {
     let script = Arc::new(Scripted::new(turns));
     let model = Retrying::new(script.clone()).with_jitter(Jitter::none);
     let begun = Instant::now();
-    let chunks: Vec<_> = model.stream(Request::default()).collect().await;
+    let chunks: Vec<_> = model.stream(ModelRequest::default()).collect().await;
     let is_answer = |chunk: &Result<Chunk, _>| !matches!(chunk, Ok(Chunk::Again { .. }));
     let chunks = chunks.into_iter().filter(is_answer).collect();
     (chunks, script.requests().len(), begun.elapsed().as_secs())
@@ -96,7 +96,7 @@ async fn an_error_after_thinking_is_retried() {
 async fn a_wait_is_reported_and_dropping_the_answer_ends_the_retries() {
     let script = Arc::new(Scripted::new([Turn::fails(limited(Some(30))), Turn::says("never")]));
     let model = Retrying::new(script.clone()).with_jitter(Jitter::none);
-    let mut answer = model.stream(Request::default());
+    let mut answer = model.stream(ModelRequest::default());
     let (error, wait) = (limited(Some(30)), Duration::from_secs(30));
     let told = answer.next().await;
     assert_eq!(told, Some(Ok(Chunk::Again { error, wait })), "reported before the wait");

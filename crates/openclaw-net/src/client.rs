@@ -65,7 +65,7 @@ impl fmt::Debug for ProxyAddress {
 
 /// Certificate authorities that a client trusts.
 #[derive(Debug, Clone, Default)]
-pub enum Roots {
+pub enum TrustedRoots {
     /// Those of the system, or bundled ones if it has none.
     #[default]
     System,
@@ -85,7 +85,7 @@ pub struct ClientOptions {
     /// Proxy for all requests. It resolves names itself: what a name resolves to is not checked.
     pub proxy: Option<ProxyAddress>,
     /// Certificate authorities.
-    pub roots: Roots,
+    pub roots: TrustedRoots,
     /// Resolver; the system's if absent. Its results are checked in any case.
     pub resolver: Option<Arc<dyn Resolve>>,
 }
@@ -115,14 +115,14 @@ pub struct NoClient;
 pub async fn guarded(options: &ClientOptions) -> Result<Client, NoClient> {
     let builder = begin(options)?;
     let made = match &options.roots {
-        Roots::Only(only) => build(builder.tls_certs_only(only.clone())).await,
-        Roots::Unverified => build(builder.tls_danger_accept_invalid_certs(true)).await,
-        Roots::System => match build(builder).await {
+        TrustedRoots::Only(only) => build(builder.tls_certs_only(only.clone())).await,
+        TrustedRoots::Unverified => build(builder.tls_danger_accept_invalid_certs(true)).await,
+        TrustedRoots::System => match build(builder).await {
             Some(client) => Some(client),
             // A system without certificates, such as a minimal container: use the bundled ones.
             None => build(begin(options)?.tls_certs_only(bundled())).await,
         },
-        Roots::Extra(extra) => match build(builder.tls_certs_merge(extra.clone())).await {
+        TrustedRoots::Extra(extra) => match build(builder.tls_certs_merge(extra.clone())).await {
             Some(client) => Some(client),
             None => {
                 let all = bundled().chain(extra.clone());

@@ -23,10 +23,10 @@ use crate::http::{HttpClient, HttpOptions};
 use crate::jwt;
 use crate::login::LoginPrompt;
 use crate::metadata::{self, Discovery};
-use crate::peers::Peers;
 use crate::refresh::issued;
+use crate::server_hints::ServerHints;
 use crate::settings::{AuthSettings, GrantType};
-use crate::store::{GrantStore, KeyPlace, Lease, Version};
+use crate::store::{GrantLock, GrantStore, KeyPlace, Version};
 use crate::token::TokenEndpoint;
 
 /// How long to wait for another process that refreshes the same grant: longer than its requests may
@@ -94,7 +94,7 @@ impl AuthorizerOptions {
 pub(crate) struct Inner {
     pub(crate) key: GrantKey,
     pub(crate) options: AuthorizerOptions,
-    peers: Peers,
+    hints: ServerHints,
     /// The grant in use.
     pub(crate) current: ArcSwapOption<Grant>,
     /// The grant before: its token may still be valid, and is still redacted.
@@ -135,7 +135,7 @@ impl Authorizer {
         Self(Arc::new(Inner {
             key,
             options,
-            peers: Peers::default(),
+            hints: ServerHints::default(),
             current: ArcSwapOption::empty(),
             previous: ArcSwapOption::empty(),
             loaded: OnceCell::new(),
@@ -168,7 +168,7 @@ impl Authorizer {
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
         if let Some(key) = &grant.dpop {
-            let proof = key.proof(method.as_str(), url, Some(token), &self.0.peers)?;
+            let proof = key.proof(method.as_str(), url, Some(token), &self.0.hints)?;
             if let Ok(proof) = HeaderValue::try_from(proof) {
                 headers.insert(HeaderName::from_static(PROOF_HEADER), proof);
             }
@@ -205,7 +205,7 @@ impl Authorizer {
         let needs_proof = challenge.as_ref().is_some_and(|challenge| {
             challenge.is_use_dpop_nonce()
                 || challenge.is_invalid_dpop_proof()
-                    && self.0.peers.note_time(&self.0.options.url, headers)
+                    && self.0.hints.note_time(&self.0.options.url, headers)
         });
         if needs_proof && sent.is_some() && !std::mem::replace(&mut attempts.proof, true) {
             return Ok(());
@@ -234,7 +234,7 @@ impl Authorizer {
 
     /// Remembers the DPoP nonce of a response, which replaces the last one (RFC 9449, section 8.2).
     pub fn note_nonce(&self, headers: &HeaderMap) {
-        self.0.peers.note_nonce(&self.0.options.url, headers);
+        self.0.hints.note_nonce(&self.0.options.url, headers);
     }
 
     /// Returns the version of the stored grant: it changes when another process logs in or out.
@@ -362,7 +362,7 @@ impl Authorizer {
     /// Obtains a grant for this program itself, which needs no user (O8).
     pub(crate) async fn obtain_as_machine(
         &self,
-        lease: &Lease,
+        lease: &GrantLock,
         scopes: &BTreeSet<String>,
     ) -> Result<Arc<Grant>, AuthError> {
         let options = &self.0.options;
@@ -412,7 +412,7 @@ impl Authorizer {
         dpop: Option<&'a DpopKey>,
     ) -> TokenEndpoint<'a> {
         let http = &self.0.options.http;
-        TokenEndpoint { http, url, client, resource, dpop, peers: &self.0.peers }
+        TokenEndpoint { http, url, client, resource, dpop, hints: &self.0.hints }
     }
 
     /// Uses a grant from now on. Its tokens, and those of the one before, are redacted from logs.

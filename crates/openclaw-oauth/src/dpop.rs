@@ -17,7 +17,7 @@ use zeroize::Zeroizing;
 
 use crate::error::AuthError;
 use crate::jwt::{self, encode};
-use crate::peers::Peers;
+use crate::server_hints::ServerHints;
 
 /// The algorithm of our keys.
 pub const ALGORITHM: &str = "ES256";
@@ -62,7 +62,7 @@ impl DpopKey {
         method: &str,
         url: &Url,
         access_token: Option<&str>,
-        peers: &Peers,
+        hints: &ServerHints,
     ) -> Result<String, AuthError> {
         let mut target = url.clone();
         target.set_query(None);
@@ -71,12 +71,12 @@ impl DpopKey {
             "jti": jwt::random()?,
             "htm": method,
             "htu": target.as_str(),
-            "iat": peers.now(url),
+            "iat": hints.now(url),
         });
         if let Some(token) = access_token {
             claims["ath"] = URL_SAFE_NO_PAD.encode(Sha256::digest(token)).into();
         }
-        if let Some(nonce) = peers.nonce(url) {
+        if let Some(nonce) = hints.nonce(url) {
             claims["nonce"] = nonce.into();
         }
         let header = json!({"typ": "dpop+jwt", "alg": ALGORITHM, "jwk": self.public_key()});

@@ -28,9 +28,9 @@ fn with_nonce(nonce: &'static str) -> HeaderMap {
 fn a_proof_is_for_one_request_and_fresh() {
     let key = DpopKey::generate().unwrap();
     let url = Url::parse("https://mcp.example/mcp?key=secret#x").unwrap();
-    let peers = Peers::default();
-    peers.note_nonce(&url, &with_nonce("n-1"));
-    let proof = key.proof("POST", &url, Some("token"), &peers).unwrap();
+    let hints = ServerHints::default();
+    hints.note_nonce(&url, &with_nonce("n-1"));
+    let proof = key.proof("POST", &url, Some("token"), &hints).unwrap();
     let (header, claims) = verified(&proof);
     assert_eq!((&header["typ"], &header["alg"]), (&json!("dpop+jwt"), &json!("ES256")));
     assert_eq!(header["jwk"].get("d"), None);
@@ -38,7 +38,7 @@ fn a_proof_is_for_one_request_and_fresh() {
     assert_eq!(claims["htu"], "https://mcp.example/mcp");
     // SHA-256 of "token".
     assert_eq!(claims["ath"], "PEaenWxYddN6Q_NT1PiOYfz4EsZu7jRXRlpAsNpBU-A");
-    let again = verified(&key.proof("POST", &url, None, &Peers::default()).unwrap()).1;
+    let again = verified(&key.proof("POST", &url, None, &ServerHints::default()).unwrap()).1;
     assert_ne!(again["jti"], claims["jti"]);
     assert_eq!((again.get("ath"), again.get("nonce")), (None, None));
 }

@@ -10,7 +10,7 @@ use http::header::{ACCEPT, CONTENT_TYPE, LOCATION};
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_net::address::{AllowPrivate, is_public};
-use openclaw_net::client::{ClientOptions, ProxyAddress, Roots, guarded, is_not_public};
+use openclaw_net::client::{ClientOptions, ProxyAddress, TrustedRoots, guarded, is_not_public};
 use openclaw_net::host::{is_internal_name, is_loopback};
 use reqwest::dns::Resolve;
 use reqwest::{Certificate, Client};
@@ -317,9 +317,9 @@ impl HttpClient {
             return Ok(client.clone());
         }
         let roots = match inner.roots.as_slice() {
-            _ if !kind.verifies => Roots::Unverified,
-            [] => Roots::System,
-            extra => Roots::Extra(extra.to_vec()),
+            _ if !kind.verifies => TrustedRoots::Unverified,
+            [] => TrustedRoots::System,
+            extra => TrustedRoots::Extra(extra.to_vec()),
         };
         let options = ClientOptions {
             allow_private: allowed(&inner.trusted),

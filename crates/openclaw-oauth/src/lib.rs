@@ -2,7 +2,7 @@
 //!
 //! - [`challenge`], [`metadata`], [`client`], [`authorize`], [`token`], [`dpop`], [`jwt`]: the
 //!   protocol, one step each, without state.
-//! - [`peers`]: what servers said that later requests must respect.
+//! - [`server_hints`]: what servers said that later requests must respect.
 //! - [`grant`]: what a login leaves behind. [`store`]: where grants are kept.
 //! - [`authorizer`]: the requests to one server, with refreshes. [`login`]: logins and logouts.
 //! - [`callback`]: the local end of a browser's redirect. [`browser`]: opens the browser.
@@ -20,10 +20,10 @@ pub mod http;
 pub mod jwt;
 pub mod login;
 pub mod metadata;
-pub mod peers;
 mod refresh;
 mod registration;
 pub mod secret;
+pub mod server_hints;
 pub mod settings;
 pub mod store;
 pub mod token;

@@ -19,7 +19,7 @@ use url::Url;
 
 use crate::authorize::{AuthorizationRequest, CallbackParams};
 use crate::authorizer::{Authorizer, LOCK_PATIENCE};
-use crate::callback::{CallbackListener, Outcome};
+use crate::callback::{CallbackListener, LoginOutcome};
 use crate::challenge::Challenge;
 use crate::client::{self, ClientIdentity};
 use crate::error::AuthError;
@@ -128,7 +128,7 @@ impl Authorizer {
                     Ok(params) => self.finish_login(&request, &params).await,
                     Err(error) => Err(error),
                 };
-                let outcome = if finished.is_ok() { Outcome::LoggedIn } else { Outcome::Failed };
+                let outcome = if finished.is_ok() { LoginOutcome::LoggedIn } else { LoginOutcome::Failed };
                 callback.finish(outcome).await;
                 finished
             }

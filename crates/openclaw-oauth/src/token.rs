@@ -14,7 +14,7 @@ use crate::dpop::{DpopKey, PROOF_HEADER};
 use crate::error::AuthError;
 use crate::http::{HttpClient, Response};
 use crate::jwt::{self, SigningKey};
-use crate::peers::Peers;
+use crate::server_hints::ServerHints;
 use crate::settings::Enterprise;
 use crate::token_response::{check_error, error_code, id_jag};
 
@@ -45,7 +45,7 @@ pub struct TokenEndpoint<'a> {
     /// The key to bind tokens to.
     pub dpop: Option<&'a DpopKey>,
     /// What servers said before.
-    pub peers: &'a Peers,
+    pub hints: &'a ServerHints,
 }
 
 type Form<'a> = Vec<(&'a str, &'a str)>;
@@ -165,7 +165,7 @@ impl TokenEndpoint<'_> {
             auth = other;
             response = self.send(&form, auth).await?;
         }
-        self.peers.note_nonce(self.url, &response.headers);
+        self.hints.note_nonce(self.url, &response.headers);
         check_error(REQUEST, &response)?;
         TokenResponse::parse(&response, self.dpop.is_some(), auth)
     }
@@ -176,12 +176,12 @@ impl TokenEndpoint<'_> {
         let signs = self.client.auth == TokenAuth::PrivateKeyJwt;
         match error_code(response).as_deref() {
             Some("use_dpop_nonce") if self.dpop.is_some() => {
-                self.peers.note_nonce(self.url, &response.headers)
+                self.hints.note_nonce(self.url, &response.headers)
             }
             Some("invalid_dpop_proof") if self.dpop.is_some() => {
-                self.peers.note_time(self.url, &response.headers)
+                self.hints.note_time(self.url, &response.headers)
             }
-            Some("invalid_client") if signs => self.peers.note_time(self.url, &response.headers),
+            Some("invalid_client") if signs => self.hints.note_time(self.url, &response.headers),
             _ => false,
         }
     }
@@ -205,11 +205,11 @@ impl TokenEndpoint<'_> {
 
     async fn send(&self, form: &Form<'_>, auth: TokenAuth) -> Result<Response, AuthError> {
         let authentication =
-            ClientAuthentication::new(self.client, auth, self.peers.now(self.url))?;
+            ClientAuthentication::new(self.client, auth, self.hints.now(self.url))?;
         let (mut form, mut headers) = (form.clone(), HeaderMap::new());
         authentication.apply(&mut form, &mut headers);
         if let Some(key) = self.dpop {
-            let proof = key.proof("POST", self.url, None, self.peers)?;
+            let proof = key.proof("POST", self.url, None, self.hints)?;
             headers.insert(PROOF_HEADER, sensitive(&proof)?);
         }
         self.http.post_form(REQUEST, self.url, &form, headers).await

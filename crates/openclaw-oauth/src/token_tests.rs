@@ -32,14 +32,14 @@ struct Setup {
     url: Url,
     client: ClientIdentity,
     dpop: Option<DpopKey>,
-    peers: Peers,
+    hints: ServerHints,
 }
 
 impl Setup {
     fn of(test: TestServer, auth: TokenAuth) -> Self {
         let (http, url) = (test.http(), test.url("/token?tenant=1"));
         let client = client(ISSUER, auth);
-        Self { test, http, url, client, dpop: None, peers: Peers::default() }
+        Self { test, http, url, client, dpop: None, hints: ServerHints::default() }
     }
 
     async fn new(auth: TokenAuth, reply: Reply) -> Self {
@@ -53,7 +53,7 @@ impl Setup {
             client: &self.client,
             resource: RESOURCE,
             dpop: self.dpop.as_ref(),
-            peers: &self.peers,
+            hints: &self.hints,
         }
     }
 

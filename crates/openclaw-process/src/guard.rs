@@ -1,55 +1,41 @@
 //! Kills the child processes of a program that was itself killed (L5).
 //!
 //! A program that dies by SIGKILL cannot clean up. So it runs a small guard process, in its own
-//! process group, whose stdin is a pipe that only the program holds. The program writes to that pipe
-//! which process it is about to start, and then which process groups it has. When the program is
-//! gone, for whatever reason, the pipe closes, and the guard kills what is left, including
-//! descendants that have left their group. If the guard itself is killed, the next change starts a
-//! new one, which is sent everything. Unlike `PR_SET_PDEATHSIG`, this covers whole groups, works on
-//! every Unix, needs no `unsafe`, and does not depend on the thread that started a process. On
-//! Windows a job object does the same.
+//! process group, whose stdin is a pipe that only the program holds, and a record that both hold: a
+//! file without a name. The program writes to the record which process it is about to start, and then
+//! which process groups it has. When the program is gone, for whatever reason, the pipe closes, and
+//! the guard kills what is left, including descendants that have left their group. If the guard
+//! itself is killed, the next change starts a new one, with a record of everything. Unlike
+//! `PR_SET_PDEATHSIG`, this covers whole groups, works on every Unix, needs no `unsafe`, and does not
+//! depend on the thread that started a process. On Windows a job object does the same.
 //!
-//! The guard is started before the first child: what is written to the pipe is read even if this
-//! program is killed before the guard has begun to read.
+//! The guard is started before the first child, and reads the record only at the end: a change wakes
+//! no process, so it costs a write to memory.
 //!
 //! A shell waits at the pipe and becomes the guard when there is something to do: loading this
 //! program once more would cost a single `openclaw mcp call` as much as the call itself.
 
-#[cfg(unix)]
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
+#[cfg(unix)]
+use std::sync::{MutexGuard, PoisonError};
 
+#[cfg(unix)]
+use crate::children::{Change, Children};
 use crate::family::Family;
+#[cfg(unix)]
+use crate::guard_process::GuardProcess;
 #[cfg(unix)]
 use crate::lineage::{Lineage, Mark};
 #[cfg(unix)]
-pub use crate::serve::serve;
+pub use crate::serve::{run, serve};
 #[cfg(unix)]
 use crate::snapshot::{SharedSnapshot, VARIABLE};
 
 /// On Windows a job object replaces the guard.
 #[cfg(not(unix))]
-pub fn serve(_: &str, _: impl std::io::BufRead) {}
+pub fn run() {}
 
-/// Collects the changes, and replaces itself with the guard (`$0`, with the changes as its last
-/// argument) when the pipe closes while children are left, or when there are many changes. Uses
-/// built-in commands only.
-#[cfg(unix)]
-const WAIT: &str = r#"
-log= count=0
-while IFS= read -r line; do
-  if [ "$line" = . ]; then log= count=0; continue; fi
-  log="$log$line
-" count=$((count + 1))
-  [ $count -lt 200 ] || exec "$0" "$@" "$log"
-done
-[ -z "$log" ] || exec "$0" "$@" "$log""#;
-/// Tells the waiting shell that no children are left.
-#[cfg(unix)]
-const NONE_LEFT: &str = ".";
-
-/// How to start the guard: this executable, with arguments that run [`serve`]. The changes so far
-/// are appended as one more argument.
+/// How to start the guard: this executable, with arguments that make it call [`run`].
 #[derive(Debug, Clone)]
 pub struct GuardCommand {
     /// The program.
@@ -74,81 +60,9 @@ struct State {
     command: GuardCommand,
     /// The guard process, unless it is not needed yet or was lost.
     #[cfg(unix)]
-    running: Option<Running>,
+    running: Option<GuardProcess>,
     #[cfg(unix)]
     children: Children,
-}
-
-/// The children of this program.
-#[cfg(unix)]
-#[derive(Debug, Default)]
-pub(crate) struct Children {
-    /// The marks of processes that are about to be started.
-    pub(crate) planned: BTreeSet<String>,
-    /// The groups of those that were started.
-    pub(crate) groups: BTreeMap<u32, Lineage>,
-}
-
-/// A change of the children, as it is sent to the guard.
-#[cfg(unix)]
-#[derive(Debug)]
-pub(crate) enum Change {
-    /// A process with this mark is about to be started.
-    Plan(String),
-    /// It could not be started.
-    Withdraw(String),
-    /// It was started.
-    Start(Lineage),
-    /// It is gone, with all its descendants.
-    End(u32),
-}
-
-#[cfg(unix)]
-impl Children {
-    pub(crate) fn apply(&mut self, change: Change) {
-        match change {
-            Change::Plan(mark) => drop(self.planned.insert(mark)),
-            Change::Withdraw(mark) => drop(self.planned.remove(&mark)),
-            Change::Start(lineage) => {
-                self.planned.remove(lineage.mark());
-                self.groups.insert(lineage.leader(), lineage);
-            }
-            Change::End(group) => drop(self.groups.remove(&group)),
-        }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.planned.is_empty() && self.groups.is_empty()
-    }
-}
-
-#[cfg(unix)]
-impl std::fmt::Display for Change {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Plan(mark) => write!(f, "?{mark}"),
-            Self::Withdraw(mark) => write!(f, "!{mark}"),
-            Self::Start(lineage) => write!(f, "+{lineage}"),
-            Self::End(group) => write!(f, "-{group}"),
-        }
-    }
-}
-
-#[cfg(unix)]
-impl std::str::FromStr for Change {
-    type Err = ();
-
-    fn from_str(line: &str) -> Result<Self, ()> {
-        let (kind, rest) = line.split_at_checked(1).ok_or(())?;
-        let lineage = || rest.parse::<Lineage>().map_err(drop);
-        match kind {
-            "?" => Ok(Self::Plan(rest.to_owned())),
-            "!" => Ok(Self::Withdraw(rest.to_owned())),
-            "+" => Ok(Self::Start(lineage()?)),
-            "-" => Ok(Self::End(lineage()?.leader())),
-            _ => Err(()),
-        }
-    }
 }
 
 impl Guard {
@@ -184,30 +98,53 @@ impl Guard {
         }
     }
 
-    /// Changes the set of children and tells the guard. If the guard is gone, or not running yet, a
-    /// new one is started and told everything.
+    /// The id of the guard process, if it is running.
+    pub fn process_id(&self) -> Option<u32> {
+        #[cfg(unix)]
+        return self.lock()?.running.as_ref().map(GuardProcess::id);
+        #[cfg(not(unix))]
+        None
+    }
+
+    /// Runs the guard now, as the end of this program would, and waits until it is done: for tests.
+    /// Returns whether it succeeded.
+    pub fn run_now(&self) -> bool {
+        #[cfg(unix)]
+        return self
+            .lock()
+            .and_then(|mut state| state.running.take())
+            .is_some_and(GuardProcess::close);
+        #[cfg(not(unix))]
+        false
+    }
+
+    #[cfg(unix)]
+    fn lock(&self) -> Option<MutexGuard<'_, State>> {
+        Some(self.shared.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Changes the set of children and its record. If the guard is gone, or not running yet, a new
+    /// one is started with a record of everything.
     #[cfg(unix)]
     fn change(&self, change: Change) {
-        let Some(shared) = &self.shared else { return };
-        let mut state = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        let Some(mut state) = self.lock() else { return };
         let State { command, running, children } = &mut *state;
-        let mut line = change.to_string();
+        let line = change.to_string();
         children.apply(change);
-        if children.is_empty() {
-            line = format!("{line}\n{NONE_LEFT}");
-        }
         if let Some(guard) = running {
-            match guard.tell(&line) {
-                Ok(()) => return,
+            let changed = if children.is_empty() { guard.clear() } else { guard.add(&line) };
+            match changed {
+                Ok(()) if !guard.is_long() => return,
+                Ok(()) => {}
                 Err(error) => tracing::warn!(%error, "lost the guard for child processes"),
             }
         }
-        *running = None;
         if children.is_empty() {
             return;
         }
-        match Running::start(command, children) {
-            Ok(started) => *running = Some(started),
+        match GuardProcess::start(command, children) {
+            // The old one ends only now: at any moment, one of them knows all children.
+            Ok(started) => drop(running.replace(started).map(GuardProcess::retire)),
             Err(error) => tracing::warn!(%error, "cannot start the guard for child processes"),
         }
     }
@@ -256,11 +193,8 @@ impl Planned {
 impl Drop for Planned {
     fn drop(&mut self) {
         let Some(mark) = self.mark.value() else { return };
-        let shared = self.guard.shared.as_ref();
-        let is_planned = shared.is_some_and(|shared| {
-            let state = shared.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-            state.children.planned.contains(mark)
-        });
+        let is_planned =
+            self.guard.lock().is_some_and(|state| state.children.planned.contains(mark));
         if is_planned {
             self.guard.change(Change::Withdraw(mark.to_owned()));
         }
@@ -282,142 +216,88 @@ impl Drop for Entry {
     }
 }
 
-/// A running guard process.
-#[cfg(unix)]
-#[derive(Debug)]
-struct Running {
-    process: std::process::Child,
-    /// Taken by tests only.
-    pipe: Option<std::process::ChildStdin>,
-}
-
-#[cfg(unix)]
-impl Running {
-    /// Starts a guard and tells it about all children.
-    fn start(command: &GuardCommand, children: &Children) -> std::io::Result<Self> {
-        use std::os::unix::process::CommandExt as _;
-        use std::process::{Command, Stdio};
-        let spawn = |mut process: Command| {
-            process
-                .args(&command.args)
-                .env_clear()
-                .stdin(Stdio::piped())
-                .stdout(Stdio::null())
-                .stderr(Stdio::null())
-                // Ctrl-C in a terminal is sent to the whole foreground group, which the guard must
-                // survive.
-                .process_group(0)
-                .spawn()
-        };
-        let mut shell = Command::new("/bin/sh");
-        shell.args(["-c", WAIT]).arg(&command.program);
-        // A system without a shell starts the guard at once.
-        let mut process = spawn(shell).or_else(|_| spawn(Command::new(&command.program)))?;
-        let pipe = process.stdin.take();
-        let mut guard = Self { process, pipe };
-        for mark in &children.planned {
-            guard.tell(&format!("{}", Change::Plan(mark.clone())))?;
-        }
-        for lineage in children.groups.values() {
-            guard.tell(&format!("{}", Change::Start(lineage.clone())))?;
-        }
-        Ok(guard)
-    }
-
-    fn tell(&mut self, line: &str) -> std::io::Result<()> {
-        use std::io::Write as _;
-        let no_pipe = || std::io::Error::other("the guard has no stdin");
-        // In one write: a partial line would be misread.
-        self.pipe.as_mut().ok_or_else(no_pipe)?.write_all(format!("{line}\n").as_bytes())
-    }
-}
-
-#[cfg(unix)]
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Reaps a guard that has exited; one that is still cleaning up is not waited for.
-        let _ = self.process.try_wait();
-    }
-}
-
 #[cfg(all(test, unix))]
 mod tests {
-    use std::time::{Duration, Instant};
+    use std::path::Path;
 
     use super::*;
 
-    /// A guard that writes the changes it is started with, and those that follow, to a file.
-    fn recording(folder: &std::path::Path) -> (Guard, std::path::PathBuf) {
-        let file = folder.join("changes");
-        let script = format!("{{ printf %s \"$1\"; cat; }} > '{}'", file.display());
+    /// A guard that copies its record to a file.
+    fn recording(file: &Path) -> Guard {
+        let script = format!("exec 3<&1; cat /dev/fd/3 > '{}'", file.display());
         let args = vec!["-c".to_owned(), script, "sh".to_owned()];
-        (Guard::new(GuardCommand { program: "/bin/sh".into(), args }), file)
+        Guard::new(GuardCommand { program: "/bin/sh".into(), args })
     }
 
-    /// Waits until the file has this many lines, and returns them.
-    fn lines(file: &std::path::Path, count: usize) -> Vec<String> {
-        let deadline = Instant::now() + Duration::from_secs(60);
-        loop {
-            let text = std::fs::read_to_string(file).unwrap_or_default();
-            let lines: Vec<String> = text.lines().map(ToOwned::to_owned).collect();
-            if lines.len() >= count {
-                return lines;
-            }
-            assert!(Instant::now() < deadline, "{text}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
-    }
-
-    /// Closes the pipe of a guard, as the death of this program does. Returns whether the guard
-    /// succeeded.
-    fn close(guard: &Guard) -> bool {
-        let mut running = guard.shared.iter().find_map(|it| it.lock().ok()?.running.take());
-        running.as_mut().is_some_and(|running| {
-            drop(running.pipe.take());
-            running.process.wait().is_ok_and(|status| status.success())
-        })
+    fn lines(file: &Path) -> Vec<String> {
+        std::fs::read_to_string(file).unwrap().lines().map(ToOwned::to_owned).collect()
     }
 
     #[test]
     fn the_guard_gets_what_is_left_when_the_program_dies() {
         let folder = tempfile::tempdir().unwrap();
-        let (guard, file) = recording(folder.path());
+        let file = folder.path().join("changes");
+        let guard = recording(&file);
         let (planned, family) = (guard.plan(), guard.plan().started(4001));
         let mark = planned.variable().unwrap().1.to_owned();
-        assert!(close(&guard));
-        let told = lines(&file, 3);
+        assert!(guard.run_now());
+        let told = lines(&file);
         assert_eq!(told[0], format!("?{mark}"));
         assert!(told[1].starts_with('?') && told[2].starts_with("+4001 "), "{told:?}");
+        assert_eq!(told.len(), 3);
         drop((planned, family));
     }
 
     #[test]
     fn the_guard_is_not_started_when_nothing_is_left() {
         let folder = tempfile::tempdir().unwrap();
-        let (guard, file) = recording(folder.path());
+        let file = folder.path().join("changes");
+        let guard = recording(&file);
         drop(guard.plan().started(4001));
         drop(guard.plan());
-        assert!(close(&guard));
+        assert!(guard.run_now());
         assert!(!file.exists());
     }
 
     #[test]
-    fn after_many_changes_the_guard_itself_reads_the_pipe() {
+    fn a_long_record_is_replaced_by_one_of_the_children_that_are_left() {
         let folder = tempfile::tempdir().unwrap();
-        let (guard, file) = recording(folder.path());
-        let families: Vec<_> = (0..150).map(|number| guard.plan().started(4000 + number)).collect();
-        // Each is announced, and then registered.
-        assert_eq!(lines(&file, 300).len(), 300);
-        drop(families);
+        let file = folder.path().join("changes");
+        let guard = recording(&file);
+        let family = guard.plan().started(4001);
+        let first = guard.process_id().unwrap();
+        let is_first = || guard.process_id() == Some(first);
+        let changes = (0..100_000).take_while(|_| {
+            drop(guard.plan());
+            is_first()
+        });
+        assert!(changes.count() > 1_000 && !is_first());
+        // The first one was left with nothing, and has not run.
+        assert!(!file.exists());
+        assert!(guard.run_now());
+        let told = lines(&file);
+        assert!(told[0].starts_with("+4001 ") && told.len() < 100, "{told:?}");
+        drop(family);
     }
 
     #[test]
-    fn changes_round_trip_as_text() {
-        for line in ["?ab", "!ab", "+12 345 ab", "-12"] {
-            assert_eq!(line.parse::<Change>().unwrap().to_string(), line);
+    fn a_guard_that_was_killed_is_replaced() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("changes");
+        let guard = recording(&file);
+        let first = guard.plan().started(4001);
+        let killed = guard.process_id().unwrap();
+        let pid = nix::unistd::Pid::from_raw(killed.try_into().unwrap());
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL).unwrap();
+        let mut second = guard.plan().started(4002);
+        while guard.process_id() == Some(killed) {
+            // The signal takes a moment.
+            second = guard.plan().started(4002);
         }
-        for line in ["", "+", "-x", "nonsense", "é"] {
-            assert!(line.parse::<Change>().is_err(), "{line}");
-        }
+        assert!(guard.run_now());
+        let told = lines(&file);
+        assert!(told.iter().any(|line| line.starts_with("+4001 ")), "{told:?}");
+        assert!(told.iter().any(|line| line.starts_with("+4002 ")), "{told:?}");
+        drop((first, second));
     }
 }

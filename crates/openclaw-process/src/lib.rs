@@ -6,8 +6,12 @@
 //! registered with [`Planned::started`] afterwards. The returned [`Family`] finds the descendants
 //! that have left the process group.
 
+#[cfg(unix)]
+mod children;
 mod family;
 pub mod guard;
+#[cfg(unix)]
+mod guard_process;
 #[cfg(unix)]
 mod lineage;
 #[cfg(unix)]

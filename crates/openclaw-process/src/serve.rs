@@ -1,11 +1,14 @@
 //! The guard process: kills what a program left behind.
 
 use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{Read as _, Seek as _};
+use std::os::fd::AsFd as _;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::Signal;
 
-use crate::guard::{Change, Children};
+use crate::children::Children;
 use crate::lineage::Lineage;
 use crate::snapshot::{self, Processes};
 
@@ -14,18 +17,23 @@ const ABOUT_TO_START: Duration = Duration::from_millis(200);
 /// How long processes may take to end after SIGTERM.
 const END: Duration = Duration::from_secs(2);
 
-/// Runs the guard: reads the children to watch until the input closes, then kills what is left.
-/// `before` has the changes that were read before it was started.
-pub fn serve(before: &str, input: impl std::io::BufRead) {
-    let mut children = Children::default();
-    let before = before.lines().map(|line| Ok(line.to_owned()));
-    for line in before.chain(input.lines()) {
-        let Ok(line) = line else { break };
-        if let Ok(change) = line.parse::<Change>() {
-            children.apply(change);
-        }
+/// Runs the guard process: waits until stdin closes, and kills what is left according to the record,
+/// which is stdout.
+pub fn run() {
+    // Nothing is sent.
+    let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+    let Ok(record) = std::io::stdout().as_fd().try_clone_to_owned() else { return };
+    let mut record = File::from(record);
+    let mut text = Vec::new();
+    // The program has left its position at the end.
+    if record.rewind().and_then(|()| record.read_to_end(&mut text)).is_ok() {
+        serve(&String::from_utf8_lossy(&text));
     }
-    let Children { planned, groups } = children;
+}
+
+/// Kills what is left according to a record.
+pub fn serve(record: &str) {
+    let Children { planned, groups } = Children::of_record(record);
     if planned.is_empty() && groups.is_empty() {
         return;
     }

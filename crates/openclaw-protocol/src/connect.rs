@@ -12,6 +12,8 @@ use openclaw_secrets::SecretString;
 pub mod caps {
     /// Displays the progress of tool calls.
     pub const TOOL_EVENTS: &str = "tool-events";
+    /// Lets a user approve calls. The Node gateway denies calls if no client announces it.
+    pub const APPROVALS: &str = "approvals";
     /// Lets a user answer elicitations of MCP servers. Ours.
     pub const ELICITATION: &str = "mcp-elicitation";
     /// Shows the questions of MCP servers in all sessions, also in turns of other clients; otherwise

@@ -146,6 +146,38 @@ impl ErrorShape {
             .with_details(&Unknown { code: detail::UNKNOWN_METHOD, method })
     }
 
+    /// Creates an error for a caller that lacks a scope, which `what` needs.
+    #[must_use]
+    pub fn missing_scope(what: &str, scope: &str) -> Self {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Missing<'a> {
+            code: &'static str,
+            missing_scope: &'a str,
+            required_scopes: [&'a str; 1],
+        }
+        Self::new(ErrorCode::Forbidden, format!("`{what}` needs the scope `{scope}`")).with_details(
+            &Missing {
+                code: detail::MISSING_SCOPE,
+                missing_scope: scope,
+                required_scopes: [scope],
+            },
+        )
+    }
+
+    /// Creates an error for an unknown agent.
+    #[must_use]
+    pub fn unknown_agent(id: &str) -> Self {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Unknown<'a> {
+            code: &'static str,
+            agent_id: &'a str,
+        }
+        Self::invalid(format!("unknown agent `{id}`"))
+            .with_details(&Unknown { code: detail::UNKNOWN_AGENT_ID, agent_id: id })
+    }
+
     /// Sets the details. Details that cannot be serialized are dropped.
     #[must_use]
     pub fn with_details<T: Serialize>(mut self, details: &T) -> Self {

@@ -114,7 +114,7 @@ impl EventSender {
     }
 
     /// Reports to all listeners that this many events were lost.
-    pub(crate) fn tell_gap(&self, missed: u64) {
+    pub(crate) fn send_gap(&self, missed: u64) {
         let _ = self.0.send(Received::Lagged(missed));
     }
 

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use openclaw_trace::SpanContext;
+use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -88,7 +88,7 @@ impl Frame {
                     id: named(wire.id, "req", "id", MAX_ID)?,
                     method: named(wire.method, "req", "method", MAX_NAME)?,
                     params: wire.params.map(RawValue::to_owned),
-                    trace: wire.trace,
+                    trace: wire.trace.context(),
                 })
             }
             Kind::Res => {
@@ -123,7 +123,8 @@ fn named(
     }
 }
 
-/// Serializes a request.
+/// Serializes a request. The protocol has `traceparent`; `tracestate` and `baggage`, which a context
+/// may carry, are ours: other gateways refuse them.
 ///
 /// # Errors
 /// Never in practice: all parts are valid JSON already.
@@ -142,9 +143,20 @@ pub fn request(
         params: Option<&'a RawValue>,
         #[serde(skip_serializing_if = "Option::is_none")]
         traceparent: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        tracestate: Option<&'a str>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        baggage: Option<&'a str>,
     }
-    let traceparent = trace.map(|trace| trace.traceparent().to_string());
-    serde_json::to_string(&Request { r#type: "req", id, method, params, traceparent })
+    serde_json::to_string(&Request {
+        r#type: "req",
+        id,
+        method,
+        params,
+        traceparent: trace.map(|trace| trace.traceparent().to_string()),
+        tracestate: trace.and_then(SpanContext::state),
+        baggage: trace.and_then(SpanContext::baggage),
+    })
 }
 
 /// Serializes a response.
@@ -204,7 +216,7 @@ struct Wire<'a> {
     id: Option<Cow<'a, str>>,
     method: Option<Cow<'a, str>>,
     params: Option<&'a RawValue>,
-    trace: Option<SpanContext>,
+    trace: WireTrace<'a>,
     ok: Option<bool>,
     payload: Option<&'a RawValue>,
     error: Option<ErrorShape>,
@@ -212,6 +224,21 @@ struct Wire<'a> {
     seq: Option<u64>,
     /// The first field that is not allowed in a request.
     unknown: Option<String>,
+}
+
+/// The fields of a trace context, in any order.
+#[derive(Default)]
+struct WireTrace<'a> {
+    parent: Option<Cow<'a, str>>,
+    state: Option<Cow<'a, str>>,
+    baggage: Option<Cow<'a, str>>,
+}
+
+impl WireTrace<'_> {
+    fn context(&self) -> Option<SpanContext> {
+        let context = SpanContext::parse(self.parent.as_deref()?)?;
+        Some(context.carrying(self.state.as_deref(), self.baggage.as_deref()))
+    }
 }
 
 impl<'de> Deserialize<'de> for Wire<'de> {
@@ -236,7 +263,7 @@ impl<'de> Visitor<'de> for Fields {
             id: None,
             method: None,
             params: None,
-            trace: None,
+            trace: WireTrace::default(),
             ok: None,
             payload: None,
             error: None,
@@ -256,9 +283,9 @@ impl<'de> Visitor<'de> for Fields {
                 "id" => wire.id = Some(map.next_value::<Text<'_>>()?.0),
                 "method" => wire.method = Some(map.next_value::<Text<'_>>()?.0),
                 "params" => wire.params = map.next_value()?,
-                "traceparent" => {
-                    wire.trace = SpanContext::parse(&map.next_value::<Text<'_>>()?.0);
-                }
+                TRACEPARENT => wire.trace.parent = Some(map.next_value::<Text<'_>>()?.0),
+                TRACESTATE => wire.trace.state = Some(map.next_value::<Text<'_>>()?.0),
+                BAGGAGE => wire.trace.baggage = Some(map.next_value::<Text<'_>>()?.0),
                 other => {
                     match other {
                         "ok" => wire.ok = Some(map.next_value()?),
@@ -279,8 +306,20 @@ impl<'de> Visitor<'de> for Fields {
     }
 }
 
-const FIELDS: [&str; 10] =
-    ["type", "id", "method", "params", "traceparent", "ok", "payload", "error", "event", "seq"];
+const FIELDS: [&str; 12] = [
+    "type",
+    "id",
+    "method",
+    "params",
+    TRACEPARENT,
+    TRACESTATE,
+    BAGGAGE,
+    "ok",
+    "payload",
+    "error",
+    "event",
+    "seq",
+];
 
 /// A string, borrowed unless it contains escapes.
 #[derive(Deserialize)]

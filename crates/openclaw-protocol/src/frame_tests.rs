@@ -98,6 +98,28 @@ fn what_is_written_is_read_again() {
 }
 
 #[test]
+fn the_context_of_a_trace_is_carried_in_any_order() {
+    const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let context = SpanContext::parse(PARENT).unwrap();
+    let carrying = context.carrying(Some("rojo=1"), Some(r#"a="b""#));
+    let read = |text: &str| match Frame::parse(text).unwrap() {
+        Frame::Request { trace, .. } => trace,
+        other => panic!("{other:?}"),
+    };
+    let text = request("7", "chat.send", None, Some(&carrying)).unwrap();
+    assert_eq!(read(&text).as_ref(), Some(&carrying));
+    let alone = request("7", "chat.send", None, Some(&carrying.ids())).unwrap();
+    assert!(!alone.contains("tracestate") && !alone.contains("baggage"), "{alone}");
+    let turned = format!(
+        r#"{{"baggage":"a=b","tracestate":"rojo=1","type":"req","id":"1","method":"m","traceparent":"{PARENT}"}}"#
+    );
+    let trace = read(&turned).unwrap();
+    assert_eq!((trace.state(), trace.baggage()), (Some("rojo=1"), Some("a=b")));
+    let without_ids = r#"{"tracestate":"rojo=1","type":"req","id":"1","method":"m"}"#;
+    assert!(read(without_ids).is_none());
+}
+
+#[test]
 fn an_unknown_method_is_recognised_from_us_and_from_the_node_gateway() {
     assert!(ErrorShape::unknown_method("mcp.call").is_unknown_method());
     assert!(ErrorShape::invalid("unknown method: mcp.call").is_unknown_method());

@@ -16,7 +16,13 @@ pub struct RunParams {
     /// Session key; the agent's main session if absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
-    /// Model for this session, as in `models.list`.
+    /// Session id, if there is no key.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session_id: Option<String>,
+    /// Provider of the model, if its name has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub provider: Option<String>,
+    /// Model for this run, as in `models.list`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Attached files.
@@ -27,6 +33,25 @@ pub struct RunParams {
     pub timeout: Option<u64>,
     /// Deduplicates requests, and becomes the run id.
     pub idempotency_key: String,
+}
+
+/// The status of [`RunAccepted`].
+pub const ACCEPTED: &str = "accepted";
+
+/// The first response to `agent` on a socket. [`RunResult`] follows under the same id.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct RunAccepted {
+    /// Run id.
+    pub run_id: String,
+    /// Session key.
+    pub session_key: String,
+    /// Agent id.
+    pub agent_id: String,
+    /// Always [`ACCEPTED`].
+    pub status: String,
+    /// When, in milliseconds since 1970.
+    pub accepted_at: u64,
 }
 
 /// Result of `agent`, when the run has ended.

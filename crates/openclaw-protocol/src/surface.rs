@@ -19,16 +19,17 @@ use crate::method::{Method, Request, Response, Rpc};
 /// Dropping the future of a request cancels waiting for its response. Front ends use [`ask`], which
 /// ties the types of parameters and result together.
 pub trait Surface: Send + Sync + fmt::Debug {
-    /// Sends a request and returns the response. In process, nothing is serialized.
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>>;
-
-    /// Like [`call`](Self::call), as a part of a span.
+    /// Sends a request, as a part of a span if there is one, and returns the response. In process,
+    /// nothing is serialized.
     fn call_in(
         &self,
         request: Request,
-        _trace: Option<SpanContext>,
-    ) -> BoxFuture<'_, Result<Response, RequestError>> {
-        self.call(request)
+        trace: Option<SpanContext>,
+    ) -> BoxFuture<'_, Result<Response, RequestError>>;
+
+    /// Like [`call_in`](Self::call_in), without a span.
+    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
+        self.call_in(request, None)
     }
 
     /// Subscribes to later events. They arrive in order; a slow listener is notified of the number

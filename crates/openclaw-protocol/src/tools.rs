@@ -1,5 +1,6 @@
 //! `tools.*`: the tools of agents; and calls of tools that a client lent (`node.invoke.*`).
 
+use openclaw_trace::SpanContext;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -207,6 +208,21 @@ pub struct InvokeRequestEvent {
     /// The span of the call.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
+    /// What tracing systems pass to each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tracestate: Option<String>,
+    /// What applications pass to each other.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub baggage: Option<String>,
+}
+
+impl InvokeRequestEvent {
+    /// The span of the call; `None` if there is no valid one.
+    #[must_use]
+    pub fn trace(&self) -> Option<SpanContext> {
+        let context = SpanContext::parse(self.traceparent.as_deref()?)?;
+        Some(context.carrying(self.tracestate.as_deref(), self.baggage.as_deref()))
+    }
 }
 
 /// Parameters of `node.invoke.result`: the result of such a call.

@@ -34,7 +34,8 @@ pub use resolve::{Checked, Resolver};
 #[cfg(feature = "resolve")]
 pub use resolve_error::{ResolveError, ResolveErrorKind};
 pub use settings::{
-    AwsSettings, DEFAULT_TIMEOUT, ExecCommand, GcpSettings, KvVersion, Settings, VaultSettings,
+    AwsSettings, DEFAULT_TIMEOUT, ExecCommand, GcpSettings, KvVersion, SecretSettings,
+    VaultSettings,
 };
 pub use template::{SecretTemplate, TemplatePart};
 pub use value::{REDACTED, SecretString};

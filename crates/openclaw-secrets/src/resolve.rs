@@ -11,10 +11,10 @@ use futures_util::{StreamExt as _, stream};
 use tokio::time::Instant;
 
 use crate::{
-    Environment, Provider, Redactor, ResolveError, ResolveErrorKind, SecretRef, SecretString,
-    SecretTemplate, Settings, credential,
+    Environment, Provider, Redactor, ResolveError, ResolveErrorKind, SecretRef, SecretSettings,
+    SecretString, SecretTemplate, credential,
     providers::{self, Fetch},
-    resolve_error::Failure,
+    resolve_error::ProviderFailure,
 };
 
 /// How many secrets are fetched concurrently.
@@ -52,7 +52,7 @@ pub struct Checked {
 }
 
 struct Shared {
-    settings: Arc<Settings>,
+    settings: Arc<SecretSettings>,
     providers: BTreeMap<Provider, Box<dyn Fetch>>,
     redactor: Redactor,
 }
@@ -60,9 +60,9 @@ struct Shared {
 impl Resolver {
     /// Creates a resolver. Providers are not contacted before a secret is requested.
     #[must_use]
-    pub fn new(settings: Settings, environment: Environment, redactor: Redactor) -> Self {
+    pub fn new(settings: SecretSettings, environment: Environment, redactor: Redactor) -> Self {
         let settings = Arc::new(settings);
-        let context = providers::Context {
+        let context = providers::ProviderContext {
             settings: settings.clone(),
             environment,
             redactor: redactor.clone(),
@@ -107,7 +107,7 @@ impl Resolver {
             Some(Ok(value)) => Ok(value.clone()),
             Some(Err(error)) => Err(error.clone()),
             None => {
-                let failure = Failure::new(ResolveErrorKind::Failed, "not resolved");
+                let failure = ProviderFailure::new(ResolveErrorKind::Failed, "not resolved");
                 Err(self.error(reference, failure))
             }
         })
@@ -186,7 +186,7 @@ impl Resolver {
             .collect()
             .await;
         self.shared.redactor.add_all(values.iter().flat_map(|(_, value)| value));
-        let explain = |(reference, value): (SecretRef, Result<_, Failure>)| {
+        let explain = |(reference, value): (SecretRef, Result<_, ProviderFailure>)| {
             let value = value.map_err(|failure| self.error(&reference, failure));
             (reference, value)
         };
@@ -194,22 +194,22 @@ impl Resolver {
     }
 
     /// Fetches a value without adding it to the redactor.
-    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let Some(provider) = self.shared.providers.get(&reference.provider()) else {
-            return Err(Failure::new(ResolveErrorKind::NotConfigured, "no such provider"));
+            return Err(ProviderFailure::new(ResolveErrorKind::NotConfigured, "no such provider"));
         };
         let limit = self.time_for(reference);
         let value = match tokio::time::timeout(limit, provider.fetch(reference)).await {
             Ok(value) => value?,
-            Err(_) => return Err(Failure::timed_out(reference.provider(), limit)),
+            Err(_) => return Err(ProviderFailure::timed_out(reference.provider(), limit)),
         };
         if value.is_empty() {
-            return Err(Failure::new(ResolveErrorKind::Empty, "the secret is empty"));
+            return Err(ProviderFailure::new(ResolveErrorKind::Empty, "the secret is empty"));
         }
         Ok(value)
     }
 
-    fn error(&self, reference: &SecretRef, failure: Failure) -> ResolveError {
+    fn error(&self, reference: &SecretRef, failure: ProviderFailure) -> ResolveError {
         let redactor = &self.shared.redactor;
         ResolveError::new(reference, failure, |text| redactor.redact(text).into_owned())
     }

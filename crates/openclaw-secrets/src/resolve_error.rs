@@ -39,10 +39,10 @@ pub enum ResolveErrorKind {
 impl ResolveError {
     pub(crate) fn new(
         reference: &SecretRef,
-        failure: Failure,
+        failure: ProviderFailure,
         redact: impl Fn(&str) -> String,
     ) -> Self {
-        let Failure { kind, cause, hint } = failure;
+        let ProviderFailure { kind, cause, hint } = failure;
         let hint = hint.as_deref().map(&redact);
         Self { reference: reference.clone(), kind, cause: redact(&cause), hint }
     }
@@ -68,13 +68,13 @@ impl ResolveError {
 
 /// The failure of a provider; the resolver adds the reference.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct ProviderFailure {
     pub(crate) kind: ResolveErrorKind,
     pub(crate) cause: String,
     pub(crate) hint: Option<String>,
 }
 
-impl Failure {
+impl ProviderFailure {
     pub(crate) fn new(kind: ResolveErrorKind, cause: impl Into<String>) -> Self {
         Self { kind, cause: cause.into(), hint: None }
     }

@@ -4,13 +4,13 @@ use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 use crate::SecretString;
 
-/// The default of [`Settings::timeout`].
+/// The default of [`SecretSettings::timeout`].
 pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The settings of all providers. Its `Debug` hides the arguments of commands, and the user,
 /// password and query of URLs.
 #[derive(Clone, Debug)]
-pub struct Settings {
+pub struct SecretSettings {
     /// The timeout for one secret.
     pub timeout: Duration,
     /// The base folder of relative paths: that of the config file.
@@ -36,7 +36,7 @@ pub struct ExecCommand {
     pub args: Vec<String>,
     /// Variables in addition to the small baseline environment.
     pub env: BTreeMap<String, SecretString>,
-    /// The timeout, if not [`Settings::timeout`].
+    /// The timeout, if not [`SecretSettings::timeout`].
     pub timeout: Option<Duration>,
 }
 
@@ -90,7 +90,7 @@ pub enum KvVersion {
     V2,
 }
 
-impl Default for Settings {
+impl Default for SecretSettings {
     fn default() -> Self {
         Self {
             timeout: DEFAULT_TIMEOUT,

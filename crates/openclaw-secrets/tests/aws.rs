@@ -9,7 +9,7 @@ use axum::{
     Json, Router,
     routing::{get, put},
 };
-use openclaw_secrets::{AwsSettings, Environment, ResolveErrorKind, Settings};
+use openclaw_secrets::{AwsSettings, Environment, ResolveErrorKind, SecretSettings};
 use serde_json::json;
 use support::{Asker, Server, aws::Moto, settings};
 
@@ -19,9 +19,9 @@ const KEYS: [(&str, &str); 3] = [
     ("AWS_REGION", "eu-west-1"),
 ];
 
-fn at(url: &str) -> Settings {
+fn at(url: &str) -> SecretSettings {
     let aws = AwsSettings { endpoint: Some(url.to_owned()), ..AwsSettings::default() };
-    Settings { aws, ..settings() }
+    SecretSettings { aws, ..settings() }
 }
 
 /// These variables, on a machine without instance metadata.
@@ -80,7 +80,7 @@ async fn a_profile_and_the_endpoint_variable_are_used() {
     let secret = json!({ "Name": "team", "SecretString": "teamwork" });
     moto.secrets("us-west-2", "CreateSecret", &secret).await;
     let aws = AwsSettings { profile: Some("team".into()), ..AwsSettings::default() };
-    let settings = Settings { aws, home: Some(home.path().to_owned()), ..settings() };
+    let settings = SecretSettings { aws, home: Some(home.path().to_owned()), ..settings() };
     let variables = environment(&[("AWS_ENDPOINT_URL_SECRETS_MANAGER", &moto.url)]);
     let aws = Asker::new(settings, variables);
     assert_eq!(aws.value("secret://aws/team").await, "teamwork");

@@ -11,7 +11,7 @@ use std::{
     os::unix::fs::PermissionsExt as _,
 };
 
-use openclaw_secrets::Settings;
+use openclaw_secrets::SecretSettings;
 use support::{Asker, environment, settings};
 
 #[tokio::test]
@@ -24,7 +24,7 @@ async fn a_file_that_others_may_read_is_used_with_a_warning() {
     let subscriber = tracing_subscriber::fmt().with_ansi(false).with_writer(file).finish();
     let _guard = tracing::subscriber::set_default(subscriber);
 
-    let settings = Settings { base_dir: folder.path().to_owned(), ..settings() };
+    let settings = SecretSettings { base_dir: folder.path().to_owned(), ..settings() };
     let asker = Asker::new(settings, environment([]));
     for (mode, warns) in [(0o600, false), (0o640, true)] {
         fs::set_permissions(&path, Permissions::from_mode(mode)).expect("mode");

@@ -14,7 +14,7 @@ use base64::{
     Engine as _,
     engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD},
 };
-use openclaw_secrets::{GcpSettings, ResolveErrorKind, Settings};
+use openclaw_secrets::{GcpSettings, ResolveErrorKind, SecretSettings};
 use serde_json::{Value, json};
 use support::{
     Asker, Server, environment,
@@ -22,9 +22,9 @@ use support::{
     settings,
 };
 
-fn at(server: &Server) -> Settings {
+fn at(server: &Server) -> SecretSettings {
     let gcp = GcpSettings { endpoint: Some(server.url()), project: None };
-    Settings { gcp, ..settings() }
+    SecretSettings { gcp, ..settings() }
 }
 
 /// A Google Cloud machine: credentials and project come from its metadata server.
@@ -152,7 +152,7 @@ async fn the_file_of_gcloud_in_the_home_folder_is_found() {
     std::fs::create_dir_all(&folder).expect("folder");
     let key = user_key(&server, "1//good-refresh-token").to_string();
     std::fs::write(folder.join("application_default_credentials.json"), key).expect("key");
-    let settings = Settings { home: Some(home.path().to_owned()), ..at(&server) };
+    let settings = SecretSettings { home: Some(home.path().to_owned()), ..at(&server) };
     let asker = Asker::new(settings, environment([]));
     assert_eq!(asker.value("secret://gcp/digits").await, "123456789");
 }
@@ -164,7 +164,7 @@ async fn the_file_of_gcloud_is_found_where_its_configuration_was_moved_to() {
     let key = user_key(&server, "1//good-refresh-token").to_string();
     std::fs::write(folder.path().join("application_default_credentials.json"), key).expect("key");
     let path = folder.path().to_str().expect("path");
-    let settings = Settings { home: Some("/no/such/home".into()), ..at(&server) };
+    let settings = SecretSettings { home: Some("/no/such/home".into()), ..at(&server) };
     let asker = Asker::new(settings, environment([("CLOUDSDK_CONFIG", path)]));
     assert_eq!(asker.value("secret://gcp/digits").await, "123456789");
 }

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, fs, path::Path, time::Duration};
 
 use openclaw_secrets::{
     Environment, ExecCommand, Redactor, ResolveError, ResolveErrorKind, Resolver, SecretRef,
-    SecretTemplate, Settings,
+    SecretSettings, SecretTemplate,
 };
 
 fn reference(text: &str) -> SecretRef {
@@ -26,62 +26,62 @@ fn environment() -> Environment {
     .collect()
 }
 
-fn in_folder(folder: &Path) -> Settings {
-    Settings {
+fn in_folder(folder: &Path) -> SecretSettings {
+    SecretSettings {
         base_dir: folder.to_owned(),
         home: Some(folder.join("home")),
         timeout: Duration::from_secs(60),
-        ..Settings::default()
+        ..SecretSettings::default()
     }
 }
 
-fn resolver(settings: Settings) -> Resolver {
+fn resolver(settings: SecretSettings) -> Resolver {
     Resolver::new(settings, environment(), Redactor::new())
 }
 
-async fn value_of(settings: Settings, text: &str) -> String {
+async fn value_of(settings: SecretSettings, text: &str) -> String {
     let value = resolver(settings).resolve(&reference(text)).await;
     value.unwrap_or_else(|error| panic!("{error}")).expose().to_owned()
 }
 
-async fn error_of(settings: Settings, text: &str) -> ResolveError {
+async fn error_of(settings: SecretSettings, text: &str) -> ResolveError {
     resolver(settings).resolve(&reference(text)).await.expect_err(text)
 }
 
-fn shell(script: &str) -> Settings {
+fn shell(script: &str) -> SecretSettings {
     let exec = ExecCommand {
         command: "sh".into(),
         args: vec!["-c".into(), script.into()],
         ..ExecCommand::default()
     };
-    Settings {
+    SecretSettings {
         exec: BTreeMap::from([("script".to_owned(), exec)]),
         timeout: Duration::from_secs(60),
-        ..Settings::default()
+        ..SecretSettings::default()
     }
 }
 
 #[tokio::test]
 async fn a_variable_of_the_environment_is_a_secret() {
-    assert_eq!(value_of(Settings::default(), "secret://env/TOKEN").await, "hunter22");
+    assert_eq!(value_of(SecretSettings::default(), "secret://env/TOKEN").await, "hunter22");
 }
 
 #[tokio::test]
 async fn an_unset_variable_is_reported_with_a_hint() {
-    let error = error_of(Settings::default(), "secret://env/NOPE").await;
+    let error = error_of(SecretSettings::default(), "secret://env/NOPE").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotFound);
     assert_eq!(
         error.to_string(),
         "`secret://env/NOPE`: the environment variable `NOPE` is not set"
     );
     assert_eq!(error.hint(), Some("set `NOPE` where OpenClaw is started"));
-    let error = error_of(Settings::default(), "secret://env/EMPTY").await;
+    let error = error_of(SecretSettings::default(), "secret://env/EMPTY").await;
     assert_eq!(error.kind(), ResolveErrorKind::Empty);
 }
 
 #[tokio::test]
 async fn a_template_gets_its_values_and_reports_the_first_that_fails() {
-    let resolver = resolver(Settings::default());
+    let resolver = resolver(SecretSettings::default());
     let parse = |text| SecretTemplate::parse(text).expect("template");
     let value = resolver.resolve_template(&parse("Bearer secret://env/TOKEN")).await;
     assert_eq!(value.expect("value").expose(), "Bearer hunter22");
@@ -95,7 +95,7 @@ async fn a_template_gets_its_values_and_reports_the_first_that_fails() {
 #[tokio::test]
 async fn what_was_resolved_is_redacted_from_then_on() {
     let redactor = Redactor::new();
-    let resolver = Resolver::new(Settings::default(), environment(), redactor.clone());
+    let resolver = Resolver::new(SecretSettings::default(), environment(), redactor.clone());
     assert_eq!(redactor.redact("hunter22"), "hunter22");
     resolver.resolve(&reference("secret://env/TOKEN")).await.expect("value");
     assert_eq!(redactor.redact("hunter22"), "[REDACTED]");
@@ -104,7 +104,7 @@ async fn what_was_resolved_is_redacted_from_then_on() {
 #[tokio::test]
 async fn a_check_reports_failures_in_order_and_keeps_no_value() {
     let redactor = Redactor::new();
-    let resolver = Resolver::new(Settings::default(), environment(), redactor.clone());
+    let resolver = Resolver::new(SecretSettings::default(), environment(), redactor.clone());
     let references =
         ["secret://env/TOKEN", "secret://env/NOPE", "secret://env/TOKEN"].map(reference);
     let checked = resolver.check_all(&references).await;
@@ -201,7 +201,7 @@ async fn a_command_beside_the_config_file_is_run_in_its_folder() {
         .expect("mode");
     let exec = ExecCommand { command: "./helper.sh".into(), ..ExecCommand::default() };
     let exec = BTreeMap::from([("helper".to_owned(), exec)]);
-    let settings = Settings { exec, ..in_folder(folder.path()) };
+    let settings = SecretSettings { exec, ..in_folder(folder.path()) };
     assert_eq!(value_of(settings, "secret://exec/helper").await, "hunter22");
 }
 
@@ -219,13 +219,14 @@ async fn a_failed_command_is_reported_without_its_output() {
 
 #[tokio::test]
 async fn commands_that_do_not_exist_or_print_too_much_are_rejected() {
-    let error = error_of(Settings::default(), "secret://exec/nope").await;
+    let error = error_of(SecretSettings::default(), "secret://exec/nope").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
     assert_eq!(error.hint(), Some("add `secrets.exec.nope` to the config"));
 
     let exec = ExecCommand { command: "no-such-program-here".into(), ..ExecCommand::default() };
     let exec = BTreeMap::from([("gone".to_owned(), exec)]);
-    let error = error_of(Settings { exec, ..Settings::default() }, "secret://exec/gone").await;
+    let error =
+        error_of(SecretSettings { exec, ..SecretSettings::default() }, "secret://exec/gone").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
     assert!(error.to_string().contains("program `no-such-program-here` not found"), "{error}");
 
@@ -249,7 +250,7 @@ mod processes {
     use super::*;
 
     /// A script whose grandchild sleeps; its process id is in the file.
-    fn forking(folder: &Path, last: &str) -> Settings {
+    fn forking(folder: &Path, last: &str) -> SecretSettings {
         let file = folder.join("pid");
         let new = file.with_extension("new");
         shell(&format!(
@@ -355,7 +356,7 @@ async fn a_provider_that_is_not_in_the_build_has_a_hint() {
             "build with `--features keychain`",
         ),
     ] {
-        let error = error_of(Settings::default(), text).await;
+        let error = error_of(SecretSettings::default(), text).await;
         assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
         assert_eq!(error.to_string(), format!("`{text}`: {words}"));
         assert_eq!(error.hint(), Some(hint));

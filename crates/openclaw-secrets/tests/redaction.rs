@@ -11,8 +11,8 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose as base64_of};
 use openclaw_secrets::{
-    AwsSettings, ExecCommand, GcpSettings, REDACTED, RedactingWriter, Redactor, SecretString,
-    SecretTemplate, Settings, VaultSettings,
+    AwsSettings, ExecCommand, GcpSettings, REDACTED, RedactingWriter, Redactor, SecretSettings,
+    SecretString, SecretTemplate, VaultSettings,
 };
 use tracing_subscriber::fmt::MakeWriter;
 
@@ -318,7 +318,7 @@ fn debug_of_the_settings_hides_arguments_and_url_credentials() {
         env: [("PASSWORD".to_owned(), SecretString::from("hunter22"))].into(),
         timeout: None,
     };
-    let settings = Settings {
+    let settings = SecretSettings {
         exec: [("pass".to_owned(), exec)].into(),
         gcp: GcpSettings { endpoint: address(), ..GcpSettings::default() },
         aws: AwsSettings { endpoint: address(), ..AwsSettings::default() },
@@ -328,7 +328,7 @@ fn debug_of_the_settings_hides_arguments_and_url_credentials() {
             secret_id: Some("hunter22".into()),
             ..VaultSettings::default()
         },
-        ..Settings::default()
+        ..SecretSettings::default()
     };
     for shown in [format!("{settings:?}"), format!("{settings:#?}")] {
         assert!(!shown.contains("hunter22") && !shown.contains("--password"), "{shown}");
@@ -346,7 +346,7 @@ mod credentials {
     async fn redactor_after(text: &str) -> Redactor {
         let redactor = Redactor::new();
         let environment: Environment = [("TOKEN", "t0ken-of-env")].into_iter().collect();
-        let resolver = Resolver::new(Settings::default(), environment, redactor.clone());
+        let resolver = Resolver::new(SecretSettings::default(), environment, redactor.clone());
         let template = SecretTemplate::parse(text).expect("template");
         // Failures are tested, too.
         drop(resolver.resolve_credential(&template).await);
@@ -392,7 +392,7 @@ mod credentials {
     async fn in_other_settings_only_the_references_are_redacted() {
         let redactor = Redactor::new();
         let environment: Environment = [("TOKEN", "t0ken-of-env")].into_iter().collect();
-        let resolver = Resolver::new(Settings::default(), environment, redactor.clone());
+        let resolver = Resolver::new(SecretSettings::default(), environment, redactor.clone());
         let template = SecretTemplate::parse("production secret://env/TOKEN").expect("template");
         resolver.resolve_template(&template).await.expect("value");
         assert_eq!(redactor.redact("production t0ken-of-env"), "production [REDACTED]");

@@ -7,7 +7,7 @@ mod support;
 
 use std::sync::Arc;
 
-use openclaw_secrets::{KvVersion, ResolveErrorKind, Settings, VaultSettings};
+use openclaw_secrets::{KvVersion, ResolveErrorKind, SecretSettings, VaultSettings};
 use support::{
     Asker, environment, reference, settings,
     vault::{Behaviour, Shared, TOKEN, start},
@@ -54,7 +54,7 @@ async fn a_configured_version_is_not_queried() {
             kv_version: Some(version),
             ..VaultSettings::default()
         };
-        let asker = Asker::new(Settings { vault, ..settings() }, environment([]));
+        let asker = Asker::new(SecretSettings { vault, ..settings() }, environment([]));
         asker.value(&format!("secret://vault/{path}#token")).await;
     }
     assert_eq!(shared.lock().expect("behaviour").reads, ["old/github", "kv/data/github"]);
@@ -155,7 +155,7 @@ async fn the_file_of_vault_login_is_read_every_time() {
     let home = tempfile::tempdir().expect("home");
     let file = home.path().join(".vault-token");
     std::fs::write(&file, "hvs.stale-token-1\n").expect("write");
-    let settings = Settings { home: Some(home.path().to_owned()), ..settings() };
+    let settings = SecretSettings { home: Some(home.path().to_owned()), ..settings() };
     let asker = Asker::new(settings, environment([("VAULT_ADDR", &server.url())]));
     let error = asker.error("secret://vault/kv/github#token").await;
     assert_eq!(error.kind(), ResolveErrorKind::Denied);
@@ -200,11 +200,11 @@ async fn a_private_certificate_is_trusted_with_a_ca_file() {
         ..VaultSettings::default()
     };
     let trusting = VaultSettings { ca_file: Some("ca.pem".into()), ..vault.clone() };
-    let base = || Settings { base_dir: folder.path().to_owned(), ..settings() };
+    let base = || SecretSettings { base_dir: folder.path().to_owned(), ..settings() };
 
-    let asker = Asker::new(Settings { vault: trusting, ..base() }, environment([]));
+    let asker = Asker::new(SecretSettings { vault: trusting, ..base() }, environment([]));
     assert_eq!(asker.value("secret://vault/kv/github#token").await, "kv2-token");
-    let asker = Asker::new(Settings { vault, ..base() }, environment([]));
+    let asker = Asker::new(SecretSettings { vault, ..base() }, environment([]));
     let error = asker.error("secret://vault/kv/github#token").await;
     assert_eq!(error.kind(), ResolveErrorKind::Unreachable);
     assert!(error.to_string().contains("certificate"), "{error}");

@@ -40,5 +40,5 @@ pub use limits::{
     MAX_READ, MAX_READ_BYTES, MAX_TITLE_BYTES, MIN_LEASE,
 };
 pub use session::{ListFilter, Position, Session};
-pub use sqlite::{Opened, SqliteOptions, SqliteStore};
+pub use sqlite::{OpenedStore, SqliteOptions, SqliteStore};
 pub use store::{LeaseFuture, SessionStore, StoreFuture};

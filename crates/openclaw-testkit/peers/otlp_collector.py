@@ -6,6 +6,7 @@ Listens on $PORT of 127.0.0.1, prints its address, and appends a line of JSON to
 that it accepts, before it answers: {"headers": {...}, "request": {...}}.
 """
 
+import gzip
 import json
 import os
 import sys
@@ -30,6 +31,8 @@ class Collector(BaseHTTPRequestHandler):
         body = self.rfile.read(int(self.headers["content-length"]))
         if self.path != "/v1/traces" or self.headers["content-type"] != PROTOBUF:
             return self.answer(400, b"")
+        if self.headers["content-encoding"] == "gzip":
+            body = gzip.decompress(body)
         request = ExportTraceServiceRequest()
         request.ParseFromString(body)
         line = {"headers": dict(self.headers.items()), "request": MessageToDict(request)}

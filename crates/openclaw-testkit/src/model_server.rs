@@ -3,10 +3,14 @@
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+
+/// The limit of a [`Piece::Wait`]; a test that needs more has failed.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
 /// A piece of a streamed answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub enum Piece {
     Thought(String),
     /// A tool call: its name and arguments.
     Call(String, Value),
+    /// A pause, until [`ModelServer::release`] ends it.
+    Wait,
 }
 
 impl Piece {
@@ -45,6 +51,7 @@ pub struct ModelServer {
     requests: Arc<Mutex<Vec<Value>>>,
     answered: Arc<AtomicUsize>,
     pause: Arc<Mutex<Option<(usize, Duration)>>>,
+    release: Sender<()>,
 }
 
 impl ModelServer {
@@ -60,24 +67,26 @@ impl ModelServer {
         let answers: Arc<Answers> = Arc::new(answers);
         let answered: Arc<AtomicUsize> = Arc::default();
         let pause: Arc<Mutex<Option<(usize, Duration)>>> = Arc::default();
+        let (release, released) = channel();
+        let released = Arc::new(Mutex::new(released));
         std::thread::spawn({
             let (requests, answered) = (Arc::clone(&requests), Arc::clone(&answered));
             let pause = Arc::clone(&pause);
             move || {
                 for stream in listener.incoming().flatten() {
                     let (requests, answers) = (Arc::clone(&requests), Arc::clone(&answers));
-                    let answered = Arc::clone(&answered);
+                    let (answered, released) = (Arc::clone(&answered), Arc::clone(&released));
                     let pause = *pause.lock().unwrap_or_else(PoisonError::into_inner);
                     // It ends when the client hangs up.
                     std::thread::spawn(move || {
-                        if serve(&stream, &requests, &*answers, pause).is_some() {
+                        if serve(&stream, &requests, &*answers, pause, &released).is_some() {
                             answered.fetch_add(1, Ordering::Relaxed);
                         }
                     });
                 }
             }
         });
-        Self { url, requests, answered, pause }
+        Self { url, requests, answered, pause, release }
     }
 
     /// Lets it pause after this many pieces, again and again.
@@ -85,6 +94,12 @@ impl ModelServer {
     pub fn pausing(self, pieces: usize, time: Duration) -> Self {
         *self.pause.lock().unwrap_or_else(PoisonError::into_inner) = Some((pieces, time));
         self
+    }
+
+    /// Ends one [`Piece::Wait`].
+    pub fn release(&self) {
+        // Fails if the server has ended: then nothing waits.
+        let _ = self.release.send(());
     }
 
     /// Returns the base URL.
@@ -113,6 +128,7 @@ fn serve(
     requests: &Mutex<Vec<Value>>,
     answers: &Answers,
     pause: Option<(usize, Duration)>,
+    released: &Mutex<Receiver<()>>,
 ) -> Option<()> {
     let mut reader = BufReader::new(stream);
     let mut length = 0;
@@ -150,6 +166,11 @@ fn serve(
                 let call = json!({ "index": nth, "id": format!("call_{nth}"), "type": "function",
                                    "function": function });
                 json!({ "tool_calls": [call] })
+            }
+            Piece::Wait => {
+                let released = released.lock().unwrap_or_else(PoisonError::into_inner);
+                let _ = released.recv_timeout(LONGEST_WAIT);
+                continue;
             }
         };
         send(&json!({ "choices": [{ "delta": delta }] }))?;

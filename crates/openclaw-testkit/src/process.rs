@@ -71,7 +71,7 @@ fn spawn(grandchild: &Grandchild) -> std::io::Result<u32> {
     Ok(pid)
 }
 
-/// Sleeps for ten minutes, as the grandchild does (so that a failed test leaves no process for ever).
+/// Sleeps for ten minutes, as the grandchild does (so that a failed test leaves no process forever).
 pub(crate) fn linger(ignores_sigterm: bool) -> std::io::Result<()> {
     if ignores_sigterm {
         ignore_sigterm()?;

@@ -52,11 +52,23 @@ pub fn group_of(pid: u32) -> Option<u32> {
 /// assert!(left.is_empty(), "left behind: {left:?}");
 /// ```
 pub fn wait_until_none(time: Duration, processes: impl Fn() -> Vec<u32>) -> Vec<u32> {
+    let mut left = Vec::new();
+    wait_until(time, || {
+        left = processes();
+        left.is_empty()
+    });
+    left
+}
+
+/// Waits until a condition holds; returns whether it does within this time.
+pub fn wait_until(time: Duration, mut is_so: impl FnMut() -> bool) -> bool {
     let end = Instant::now() + time;
     loop {
-        let left = processes();
-        if left.is_empty() || Instant::now() >= end {
-            return left;
+        if is_so() {
+            return true;
+        }
+        if Instant::now() >= end {
+            return false;
         }
         thread::sleep(Duration::from_millis(5));
     }

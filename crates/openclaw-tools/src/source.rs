@@ -95,7 +95,13 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// Returns how the audit log names it.
     fn origin(&self) -> Origin<'_>;
 
-    /// Returns where its calls are counted. Frequently called tools look that up once.
+    /// Returns where its calls are counted, if it has looked that up before. Frequently called tools
+    /// do.
+    fn known_series(&self) -> Option<&CallSeries> {
+        None
+    }
+
+    /// Returns where its calls are counted.
     fn series(&self, metrics: &Metrics) -> Option<Arc<CallSeries>> {
         let Origin { name, source, server, .. } = self.origin();
         metrics.calls(source, server, name)

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::ids::{SpanId, TraceId, is_hex};
+use crate::ids::{SpanId, TraceId, is_hex, push_hex};
 
 /// The name of the header, and of the member of `_meta`, with the ids.
 pub const TRACEPARENT: &str = "traceparent";
@@ -82,6 +82,12 @@ impl SpanContext {
         self
     }
 
+    /// The ids alone, for a program that does not take the rest.
+    #[must_use]
+    pub fn ids(&self) -> Self {
+        Self { carried: None, ..*self }
+    }
+
     /// Reads the context that a function finds by the names of its parts, such as those of headers.
     pub fn find<'a>(value: impl Fn(&'static str) -> Option<&'a str>) -> Option<Self> {
         let context = Self::parse(value(TRACEPARENT)?)?;
@@ -128,10 +134,16 @@ impl SpanContext {
     pub fn write_members(&self, out: &mut Vec<u8>) {
         use std::io::Write as _;
 
-        // Writing to a vector cannot fail.
-        let _ = write!(out, "\"{TRACEPARENT}\":\"{}\"", self.traceparent());
+        out.extend_from_slice(b"\"traceparent\":\"00-");
+        push_hex(out, &self.trace.bytes());
+        out.push(b'-');
+        push_hex(out, &self.span.bytes());
+        out.push(b'-');
+        push_hex(out, &[self.flags]);
+        out.push(b'"');
         for (name, value) in [(TRACESTATE, self.state()), (BAGGAGE, self.baggage())] {
             let Some(value) = value else { continue };
+            // Writing to a vector cannot fail.
             let _ = write!(out, ",\"{name}\":\"");
             for byte in value.bytes() {
                 if matches!(byte, b'"' | b'\\') {

@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime};
 
+use serde_json::json;
+
 use crate::context::SpanContext;
 use crate::ids::SpanId;
 use crate::tracer::Recorder;
@@ -12,6 +14,8 @@ use crate::tracer::Recorder;
 const MAX_TEXT: usize = 1024;
 /// Maximum length of recorded content, in bytes.
 const MAX_CONTENT: usize = 4 * 1024;
+/// Maximum length of a recorded message, in bytes: its text is limited before it becomes JSON.
+const MAX_MESSAGE: usize = 8 * MAX_CONTENT;
 /// Maximum number of attributes.
 const MAX_ATTRIBUTES: usize = 32;
 
@@ -176,10 +180,35 @@ impl Span {
         }
     }
 
+    /// Sets an attribute to a message of a conversation, as [`set_content`](Self::set_content) does,
+    /// in the JSON of the semantic conventions. `more` has further parts of the message.
+    pub fn set_message(
+        &self,
+        key: &'static str,
+        role: &'static str,
+        text: &str,
+        more: impl FnOnce() -> Vec<serde_json::Value>,
+    ) {
+        let Some(recording) = &self.recording else { return };
+        let Some(redactor) = recording.recorder.content() else { return };
+        let text = redactor.redact(text);
+        let mut parts = Vec::new();
+        if !text.is_empty() {
+            parts.push(json!({ "type": "text", "content": cut(&text, MAX_CONTENT) }));
+        }
+        parts.extend(more().into_iter().take(MAX_ATTRIBUTES));
+        let message = json!([{ "role": role, "parts": parts }]).to_string();
+        if let Some(record) = self.record() {
+            let message = Cow::Owned(redactor.redact(&message).into_owned());
+            put(record, key, Value::Text(bounded(message, MAX_MESSAGE)));
+        }
+    }
+
     /// Marks the span as failed, with a kind of error from a small set, and a message if there is
-    /// one that quotes no other program.
+    /// one that quotes no other program. The first kind counts: it was set closest to the cause.
     pub fn fail(&self, kind: impl Into<Cow<'static, str>>, message: &str) {
-        if let Some(mut record) = self.record() {
+        let Some(mut record) = self.record() else { return };
+        if record.error.is_none() {
             record.error = Some(cut(message, MAX_TEXT).to_owned());
             put(record, "error.type", Value::Text(bounded(kind.into(), MAX_TEXT)));
         }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_config::import::{self, App, Findings, Platform, SearchContext};
+use openclaw_config::import::{self, App, ImportResult, Platform, SearchContext};
 use openclaw_config::install::{InstallError, McpClient};
 use openclaw_config::{
     Config, LoadEnvironment, Loaded, NoHome, PROGRAM_VARIABLE, Paths, url_credentials,
@@ -22,7 +22,7 @@ use openclaw_trace::export::{Exporter, Off, Settings};
 
 use crate::clipboard::ClipboardProgram;
 use crate::error::CommandError;
-use crate::pictures::PictureProtocol;
+use crate::pictures::{PictureProtocol, Pictures};
 
 /// As the first argument, runs the program as the guard for another process's servers.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
@@ -84,10 +84,11 @@ pub(crate) struct Edge {
     pub(crate) tracer: Tracer,
     exporter: Option<Exporter>,
     home: Option<PathBuf>,
+    config_flag: Option<PathBuf>,
 }
 
 impl Edge {
-    pub(crate) fn of_this_process(redactor: Redactor) -> Self {
+    pub(crate) fn of_this_process(redactor: Redactor, config_flag: Option<PathBuf>) -> Self {
         let proxies = PROXIES.iter().flat_map(|name| [(*name).to_owned(), name.to_lowercase()]);
         let addresses = proxies.filter_map(|name| variable(&name)).map(|address| {
             if address.contains("://") { address } else { format!("http://{address}") }
@@ -96,7 +97,7 @@ impl Edge {
         let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
         let exporter = exporter(&redactor);
         let tracer = exporter.as_ref().map_or_else(Tracer::off, Exporter::tracer);
-        Self { redactor, tracer, exporter, home }
+        Self { redactor, tracer, exporter, home, config_flag }
     }
 
     /// Sends the last spans, if there is a collector. Does not take long.
@@ -138,8 +139,19 @@ impl Edge {
         Resolver::new(config.secrets.clone(), self.environment(), self.redactor.clone())
     }
 
-    pub(crate) fn paths(&self, flag: Option<&Path>) -> Result<Paths, NoHome> {
-        Paths::find(flag, &|name| std::env::var_os(name), self.home.as_deref())
+    /// Returns the configuration file, and the folder of the state.
+    pub(crate) fn paths(&self) -> Result<Paths, NoHome> {
+        self.paths_with(self.config_flag())
+    }
+
+    /// Like [`paths`](Self::paths), with this configuration file, if there is one.
+    pub(crate) fn paths_with(&self, file: Option<&Path>) -> Result<Paths, NoHome> {
+        Paths::find(file, &|name| std::env::var_os(name), self.home.as_deref())
+    }
+
+    /// The configuration file that the user named with `--config`.
+    pub(crate) fn config_flag(&self) -> Option<&Path> {
+        self.config_flag.as_deref()
     }
 
     pub(crate) fn load(&self, file: &Path) -> Loaded {
@@ -259,24 +271,25 @@ impl Edge {
         home.is_some_and(|home| home.starts_with(folder))
     }
 
-    /// Returns how the terminal shows pictures; `None` if it cannot. A terminal multiplexer does not
-    /// pass them on.
-    pub(crate) fn picture_protocol(&self) -> Option<PictureProtocol> {
-        let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
-        if is_set("TMUX") || is_set("STY") || !self.can_draw() {
-            return None;
+    /// Returns how the terminal shows pictures. A terminal multiplexer does not pass on what the
+    /// terminal around it understands, but may show pictures itself.
+    pub(crate) fn pictures(&self) -> Pictures {
+        if !self.is_interactive() || !self.can_draw() {
+            return Pictures::default();
         }
+        let is_set = |name| variable(name).is_some_and(|value| !value.is_empty());
         let program = variable("TERM_PROGRAM").unwrap_or_default();
         let terminal = variable("TERM").unwrap_or_default();
         match program.as_str() {
-            "iTerm.app" | "WezTerm" => Some(PictureProtocol::ITerm),
+            _ if is_set("TMUX") || is_set("STY") => Pictures::unknown(),
+            "iTerm.app" | "WezTerm" => Pictures::known(PictureProtocol::ITerm),
             _ if is_set("KITTY_WINDOW_ID")
                 || terminal.contains("kitty")
                 || program == "ghostty" =>
             {
-                Some(PictureProtocol::Kitty)
+                Pictures::known(PictureProtocol::Kitty)
             }
-            _ => None,
+            _ => Pictures::unknown(),
         }
     }
 
@@ -308,7 +321,7 @@ impl Edge {
     }
 
     /// Finds the servers that other programs on this machine have configured.
-    pub(crate) fn servers_elsewhere(&self, only: Option<App>) -> std::io::Result<Findings> {
+    pub(crate) fn servers_elsewhere(&self, only: Option<App>) -> std::io::Result<ImportResult> {
         self.searching(|machine| import::find(machine, only))
     }
 

@@ -41,15 +41,14 @@ const PDF_SECONDS: u64 = 20;
 fn main() -> std::process::ExitCode {
     // Checked first: a guard is started for every process with servers, and needs nothing else.
     if std::env::args_os().nth(1).is_some_and(|first| first == edge::GUARD_ARGUMENT) {
-        let before = std::env::args().nth(2).unwrap_or_default();
-        openclaw_mcp::process::guard::serve(&before, std::io::stdin().lock());
+        openclaw_mcp::process::guard::run();
         return Exit::Ok.into();
     }
     if std::env::args_os().nth(1).is_some_and(|first| first == edge::PDF_ARGUMENT) {
         return read_pdf();
     }
     if let Some(request) = CompletionRequest::of_this_process() {
-        let edge = Edge::of_this_process(Redactor::new());
+        let edge = Edge::of_this_process(Redactor::new(), None);
         completion::run(request, &edge, &mut std::io::stdout().lock());
         return Exit::Ok.into();
     }
@@ -99,7 +98,7 @@ fn run(cli: &Cli, redactor: Redactor, output: &mut Output) -> CommandResult {
         CommandError::usage(error)
             .hint("use error, warn, info, debug, trace or off; per module: info,openclaw_mcp=debug")
     })?;
-    let edge = Edge::of_this_process(redactor);
+    let edge = Edge::of_this_process(redactor, cli.global.config.clone());
     let result = commands::run(cli, &edge, output);
     edge.finish_traces();
     log.finish(LAST_LINES);

@@ -1,7 +1,7 @@
 //! Reads a line that answers a question on the terminal. Blocks: for commands that do not handle
 //! signals yet.
 
-use std::io::{self, BufRead as _, Read as _, Write as _};
+use std::io::{self, BufRead as _, IsTerminal as _, Read as _, Write as _};
 
 use crate::error::{CommandError, Context as _};
 use crate::typed_ahead;
@@ -19,9 +19,40 @@ pub(crate) fn line(question: &str) -> Result<String, CommandError> {
     let mut stderr = io::stderr();
     let _ = stderr.write_all(question.as_bytes()).and_then(|()| stderr.flush());
     let mut answer = String::new();
+    let open = OpenQuestion::new();
     let read = io::stdin().lock().take(MAX_ANSWER).read_line(&mut answer);
     match read.context("cannot read the answer")? {
         0 => Err(CommandError::Interrupted),
-        _ => Ok(answer.trim().to_owned()),
+        _ => {
+            open.answered();
+            Ok(answer.trim().to_owned())
+        }
+    }
+}
+
+/// A question without an answer yet. If it never gets one, because of Ctrl-C or Ctrl-D, its line is
+/// ended: what follows, such as the prompt of the shell, begins a new one.
+#[must_use]
+pub(crate) struct OpenQuestion {
+    is_answered: bool,
+}
+
+impl OpenQuestion {
+    pub(crate) fn new() -> Self {
+        Self { is_answered: false }
+    }
+
+    /// The line was ended by the user.
+    pub(crate) fn answered(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for OpenQuestion {
+    fn drop(&mut self) {
+        if !self.is_answered && io::stderr().is_terminal() {
+            // Nothing else can be done if the terminal is gone.
+            let _ = io::stderr().write_all(b"\n");
+        }
     }
 }

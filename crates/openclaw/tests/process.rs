@@ -147,6 +147,17 @@ fn names_are_completed_from_what_is_remembered() {
     assert_eq!(bash(&["mcp", "status", "d"]), ["demo"]);
     assert_eq!(bash(&["mcp", "prompt", "demo", ""]), ["summarise-notes"]);
     assert_eq!(bash(&["agent", "--agent", ""]), ["main"]);
+    let said = Command::new(env!("CARGO_BIN_EXE_openclaw"))
+        .args(["agent", "--session", "notes", "--message", "hello"])
+        .env("OPENCLAW_STATE_DIR", state)
+        .env("OPENCLAW_KEYCHAIN", "off")
+        .env_remove("OPENCLAW_CONFIG_PATH")
+        .output()
+        .unwrap();
+    assert!(said.status.success(), "{said:?}");
+    for words in [["chat", "--resume", ""], ["chat", "--session", ""], ["sessions", "show", ""]] {
+        assert_eq!(bash(&words), ["notes"], "{words:?}");
+    }
     // A word that bash has split at its colon: only the last piece is replaced.
     assert_eq!(bash(&["mcp", "read", "demo", "demo", ":", ""]), ["//notes"]);
     let fish = completed(state, "fish", &["mcp", "call", "demo", "n"]);

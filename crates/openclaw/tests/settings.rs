@@ -3,37 +3,23 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
-use std::fs;
-use std::path::PathBuf;
-use std::process::{Command, Stdio};
+mod common;
 
-struct Place(tempfile::TempDir);
+use std::fs;
+
+use common::place::Place;
 
 impl Place {
     fn new(config: &str) -> Self {
-        let place = Self(tempfile::tempdir().unwrap());
+        let place = Self { folder: tempfile::tempdir().unwrap() };
         fs::write(place.path("openclaw.json"), config).unwrap();
         place
     }
 
-    fn path(&self, name: &str) -> PathBuf {
-        self.0.path().join(name)
-    }
-
     /// Runs a command, and returns the exit code, stdout and stderr.
     fn run(&self, args: &[&str]) -> (i32, String, String) {
-        let output = Command::new(env!("CARGO_BIN_EXE_openclaw"))
-            .args(args)
-            .current_dir(self.0.path())
-            .env("HOME", self.0.path())
-            .env("XDG_CONFIG_HOME", self.path("config"))
-            .env("OPENCLAW_STATE_DIR", self.0.path())
-            .env("OPENCLAW_KEYCHAIN", "off")
-            .env_remove("OPENCLAW_CONFIG_PATH")
-            .env_remove("OPENCLAW_LOG")
-            .stdin(Stdio::null())
-            .output()
-            .unwrap();
+        let mut command = self.command(args);
+        let output = command.env("XDG_CONFIG_HOME", self.path("config")).output().unwrap();
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
     }

@@ -15,7 +15,7 @@ use crate::shell::{Failure, failed};
 /// The suite's timeout for a client.
 const CLIENT_TIME: Duration = Duration::from_secs(30);
 /// Our timeout for the suite. When a client times out, the suite's signal reaches only the shell
-/// around the client, and the suite waits for the client for ever.
+/// around the client, and the suite waits for the client forever.
 const SUITE_TIME: Duration = Duration::from_secs(45);
 /// The suite's message (in the pinned version) about an exit code other than 0. In scenarios that
 /// allow it, there is no other indication.

@@ -23,13 +23,27 @@ pub(crate) fn install() -> Result<PathBuf, Failure> {
     Ok(peers)
 }
 
-/// Installs the Node OpenClaw, if it is missing or outdated; returns the folder. It is large: only
-/// `cargo xtask compat` needs it.
-pub(crate) fn install_compat() -> Result<PathBuf, Failure> {
-    let (peers, _lock) = hold("compat")?;
-    let folder = peers.join("node");
-    node::install(&folder, &node::COMPAT)?;
-    Ok(folder)
+/// What `cargo xtask compat` needs.
+#[derive(Debug)]
+pub(crate) struct Compat {
+    /// The folder with the Node OpenClaw.
+    pub(crate) modules: PathBuf,
+    /// The folder of the other peers.
+    pub(crate) peers: PathBuf,
+    /// The Node to run it with.
+    pub(crate) node: PathBuf,
+}
+
+/// Installs the Node OpenClaw, if it is missing or outdated. It is large: only `cargo xtask compat`
+/// needs it.
+pub(crate) fn install_compat() -> Result<Compat, Failure> {
+    let (peers, lock) = hold("peers")?;
+    node::install(&peers.join("node"), &node::TESTS)?;
+    let node = node::program(&peers.join("node"));
+    drop(lock);
+    let (compat, _lock) = hold("compat")?;
+    node::install(&compat.join("node"), &node::COMPAT)?;
+    Ok(Compat { modules: compat.join("node/node_modules"), peers, node })
 }
 
 /// Creates a folder and calls `fill`, unless it was filled with the same `pinned` versions before.

@@ -10,45 +10,52 @@ use crate::shell::{Failure, Run as _};
 pub(super) struct Packages {
     list: &'static str,
     lock: &'static str,
+    /// Whether optional dependencies are installed: a Node, and native code.
+    optional: bool,
 }
 
 /// What the tests talk to.
 pub(super) const TESTS: Packages = Packages {
     list: include_str!("../../peers/node/package.json"),
     lock: include_str!("../../peers/node/package-lock.json"),
+    optional: true,
 };
 
-/// The Node OpenClaw and what drives it.
+/// The Node OpenClaw and what drives it. They run on the Node of [`TESTS`].
 pub(super) const COMPAT: Packages = Packages {
     list: include_str!("../../peers/compat/package.json"),
     lock: include_str!("../../peers/compat/package-lock.json"),
+    optional: false,
 };
 
 /// The minimum major version of Node for the conformance suite.
 const OLDEST: u32 = 22;
 
 pub(super) fn install(folder: &Path, packages: &Packages) -> Result<(), Failure> {
-    let Packages { list, lock } = packages;
+    let Packages { list, lock, optional } = *packages;
     once(folder, &format!("{list}{lock}"), || {
         write(&folder.join("package.json"), list)?;
         write(&folder.join("package-lock.json"), lock)?;
-        npm(folder).map_err(|failure| {
+        npm(folder, optional).map_err(|failure| {
             Failure::new(format!(
                 "{failure}\nThe tests need `npm` and a package registry that it can reach (on \
                  Debian: apt-get install npm)."
             ))
         })?;
-        is_new_enough(&program(folder))
+        if optional { is_new_enough(&program(folder)) } else { Ok(()) }
     })
 }
 
 /// Installs exactly the locked versions. Install scripts are not run: none of these packages needs
 /// one.
-fn npm(folder: &Path) -> Result<(), Failure> {
-    Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" })
-        .args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"])
-        .current_dir(folder)
-        .run()
+fn npm(folder: &Path, optional: bool) -> Result<(), Failure> {
+    let mut npm = Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" });
+    npm.args(["ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]);
+    npm.args(["--omit=dev", "--prefer-offline"]);
+    if !optional {
+        npm.arg("--omit=optional");
+    }
+    npm.current_dir(folder).run()
 }
 
 /// Returns the Node that is installed with the packages, on Linux on x64; elsewhere that of the

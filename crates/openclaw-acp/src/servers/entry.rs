@@ -6,8 +6,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{
-    AcpSettings, Args, Connection, Expanded, HttpFlavour, HttpServer, OAuthSettings, ProxySetting,
-    Roots, ServerConfig, ServerName, ServerOptions, StdioServer, TlsSettings, Transport,
+    AcpSettings, Args, Expanded, HttpFlavour, HttpServer, OAuthSettings, ProxySetting,
+    RootsSetting, ServerConfig, ServerConnection, ServerName, ServerOptions, StdioServer,
+    TlsSettings, Transport,
 };
 use openclaw_secrets::SecretTemplate;
 use serde_json::{Map, Value};
@@ -104,10 +105,10 @@ impl Entry {
                 proxy: ProxySetting::Environment,
             }),
         };
-        let connection = Connection {
+        let connection = ServerConnection {
             transport,
             sampling: false,
-            roots: Roots::Workspace(Some(cwd.to_owned())),
+            roots: RootsSetting::Workspace(Some(cwd.to_owned())),
             protocol_version: None,
         };
         let options = ServerOptions { tool_timeout: timeout, ..ServerOptions::default() };

@@ -15,7 +15,9 @@ use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::server::dial::DialContext;
-use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use openclaw_mcp::server::live::LiveConnection;
+use openclaw_mcp::server::status::ServerState;
+use openclaw_mcp::server::supervisor::Snapshot;
 use openclaw_protocol::mcp::servers_settled;
 use openclaw_tools::{CallContext, CallOptions, Content, ToolSource as _, Watcher};
 use openclaw_trace::SpanContext;
@@ -111,6 +113,11 @@ impl SessionServers {
         self.fleet.agent(&self.agent)
     }
 
+    /// Returns the number of changes of their lists.
+    pub(crate) fn revision(&self) -> u64 {
+        self.fleet.revision().get()
+    }
+
     /// Returns the tools, and a note if there are too many.
     pub(crate) fn tools(&self) -> (Vec<SessionTool>, Option<String>) {
         let tools = self.view().map(|view| view.tools()).unwrap_or_default();
@@ -192,20 +199,20 @@ impl SessionServers {
 
     /// Describes the servers that are not available, with the reason.
     fn failures(&self) -> Vec<(String, String)> {
-        let statuses = self.view().map(|view| view.statuses()).unwrap_or_default();
-        let failed = statuses.into_iter().filter_map(|status| {
-            let words = self.failure(&status)?;
-            Some((status.name, words))
+        let Some(view) = self.view() else { return Vec::new() };
+        let failed = view.servers().iter().filter_map(|server| {
+            let (name, snapshots) = (server.name().as_str(), server.snapshots());
+            let words = self.failure(name, &snapshots.borrow())?;
+            Some((name.to_owned(), words))
         });
         failed.collect()
     }
 
-    fn failure(&self, status: &ServerStatus) -> Option<String> {
-        let name = &status.name;
-        if status.state == ServerState::NeedsAuth {
+    fn failure(&self, name: &str, now: &Snapshot<LiveConnection>) -> Option<String> {
+        if now.state == ServerState::NeedsAuth {
             return Some(self.login_hint(name));
         }
-        let reason = match (status.state, &status.last_error) {
+        let reason = match (now.state, &now.last_error) {
             (ServerState::Ready | ServerState::Idle | ServerState::Closed, _) => return None,
             (_, Some(error)) => error.message.clone(),
             (ServerState::Connecting, None) => "it is still starting".to_owned(),

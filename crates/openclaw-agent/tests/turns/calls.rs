@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use openclaw_agent::{Ended, Event};
+use openclaw_agent::{EndReason, LoopEvent};
 use openclaw_models::scripted::Turn as Says;
 use tokio::sync::Barrier;
 
@@ -38,7 +38,7 @@ async fn calls_run_side_by_side_within_the_bound_and_their_results_keep_the_mode
     let mut bench = Bench::new([Says::calls(&calls), Says::says("done")]).await.tool(counted);
     bench.agent.limits.parallel_calls = 3;
     let answer = bench.say("look nine times").await;
-    assert_eq!((answer.text.as_str(), answer.ended), ("done", Ended::Done));
+    assert_eq!((answer.text.as_str(), answer.ended), ("done", EndReason::Done));
     assert_eq!((answer.rounds, answer.calls), (2, 9));
     assert_eq!(most.load(Ordering::SeqCst), 3);
     for (nth, result) in bench.results().iter().enumerate() {
@@ -100,9 +100,9 @@ async fn every_call_reports_its_start_and_end() {
     let mut told: Vec<String> = Vec::new();
     for event in seen.iter() {
         match event {
-            Event::CallStarted(call) => told.push(format!("{} begins", call.id)),
-            Event::CallEnded(call) => told.push(format!("{} ends {}", call.id, call.is_error)),
-            Event::Text(text) => told.push(text.clone()),
+            LoopEvent::CallStarted(call) => told.push(format!("{} begins", call.id)),
+            LoopEvent::CallEnded(call) => told.push(format!("{} ends {}", call.id, call.is_error)),
+            LoopEvent::Text(text) => told.push(text.clone()),
             _ => {}
         }
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_agent::{Ended, Event};
+use openclaw_agent::{EndReason, LoopEvent};
 use openclaw_models::scripted::{Scripted, Turn as Says};
 use openclaw_models::{Chunk, Message};
 use tokio::sync::{Notify, oneshot};
@@ -41,7 +41,7 @@ async fn a_turn_stopped_in_mid_stream_keeps_what_was_said() {
             .await
             .unwrap();
     let answer = answer.unwrap();
-    assert_eq!((answer.ended, answer.text.as_str()), (Ended::Cancelled, "The sea is"));
+    assert_eq!((answer.ended, answer.text.as_str()), (EndReason::Cancelled, "The sea is"));
     assert_eq!(bench.say("go on").await.text, "blue");
     let asked = bench.asked_last();
     assert!(matches!(&asked[1], Message::Assistant { text, .. } if text == "The sea is"));
@@ -75,9 +75,9 @@ async fn a_turn_stopped_in_mid_call_drops_the_call_keeps_what_was_done_and_the_n
     };
     let both = async { tokio::join!(bench.agent.answer(&turn), stop) };
     let (answer, ()) = tokio::time::timeout(LONG, both).await.unwrap();
-    assert_eq!(answer.unwrap().ended, Ended::Cancelled);
-    let ran = |event: &Event| match event {
-        Event::CallEnded(ended) if ended.name == "wait" => Some(ended.duration),
+    assert_eq!(answer.unwrap().ended, EndReason::Cancelled);
+    let ran = |event: &LoopEvent| match event {
+        LoopEvent::CallEnded(ended) if ended.name == "wait" => Some(ended.duration),
         _ => None,
     };
     let ran = bench.seen.lock().unwrap().iter().find_map(ran).unwrap();
@@ -110,7 +110,7 @@ async fn a_turn_cancelled_while_history_is_summarized_ends_immediately_and_loses
     };
     let both = async { tokio::join!(bench.agent.answer(&turn), stop) };
     let (answer, ()) = tokio::time::timeout(LONG, both).await.unwrap();
-    assert_eq!(answer.unwrap().ended, Ended::Cancelled);
+    assert_eq!(answer.unwrap().ended, EndReason::Cancelled);
     assert!(bench.notices().is_empty(), "nothing was compacted");
     assert_eq!(bench.kept().await.len(), 5);
 }

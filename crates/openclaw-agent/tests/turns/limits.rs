@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use openclaw_agent::Ended;
+use openclaw_agent::EndReason;
 use openclaw_models::scripted::Turn as Says;
 
 use crate::support::{Bench, TestTool, assert_acceptable, from_outside, text};
@@ -14,7 +14,7 @@ async fn after_so_many_rounds_a_turn_ends_and_the_next_one_works() {
     let mut bench = Bench::new(rounds).await.tool(TestTool::saying("look", "a sea"));
     bench.agent.limits.max_rounds = 5;
     let answer = bench.say("look for ever").await;
-    assert_eq!((answer.ended, answer.rounds, answer.calls), (Ended::TooManyRounds, 5, 5));
+    assert_eq!((answer.ended, answer.rounds, answer.calls), (EndReason::TooManyRounds, 5, 5));
     bench.model.push(Says::says("enough"));
     assert_eq!(bench.say("stop").await.text, "enough");
     assert_acceptable(&bench.asked_last());
@@ -33,7 +33,7 @@ async fn the_same_call_forever_is_refused_then_ends_the_turn() {
     let forever = std::iter::repeat_with(|| Says::calls(&[("look", "{}")])).take(50);
     let bench = Bench::new(forever).await.tool(tool);
     let answer = bench.say("look").await;
-    assert_eq!(answer.ended, Ended::GoingInCircles);
+    assert_eq!(answer.ended, EndReason::GoingInCircles);
     assert_eq!(made.load(Ordering::SeqCst), 3, "then it is rejected");
     assert_eq!(bench.model.requests().len(), 8);
     let refused = bench.results();

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use openclaw_agent::{Ended, TurnError};
+use openclaw_agent::{EndReason, TurnError};
 use openclaw_models::scripted::{Scripted, Turn as Says};
 use openclaw_models::{Chunk, Message, Model, ModelError, StopReason, ToolUse};
 
@@ -130,9 +130,9 @@ async fn an_unusual_stop_reason_is_reported_as_the_provider_names_it() {
         ends(StopReason::Done),
     ];
     let bench = Bench::new(says).await;
-    assert_eq!(bench.say("one").await.ended, Ended::Done);
-    assert_eq!(bench.say("two").await.ended, Ended::Refused);
-    assert_eq!(bench.say("three").await.ended, Ended::Done);
+    assert_eq!(bench.say("one").await.ended, EndReason::Done);
+    assert_eq!(bench.say("two").await.ended, EndReason::Refused);
+    assert_eq!(bench.say("three").await.ended, EndReason::Done);
     let told = ["`MALFORMED_FUNCTION_CALL`", "`SAFETY`"]
         .map(|reason| format!("the model provider ended the answer: {reason}"));
     assert_eq!(bench.notices(), told);

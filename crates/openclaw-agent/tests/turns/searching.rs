@@ -1,12 +1,12 @@
 //! More tools than a model should be offered (B12).
 
-use openclaw_agent::{Event, SEARCH_TOOL};
+use openclaw_agent::{LoopEvent, SEARCH_TOOL};
 use openclaw_models::scripted::Turn as Says;
-use openclaw_models::{Part, Request};
+use openclaw_models::{ModelRequest, Part};
 
 use crate::support::{Bench, TestTool, system};
 
-fn offered(request: &Request) -> Vec<String> {
+fn offered(request: &ModelRequest) -> Vec<String> {
     request.tools.iter().map(|tool| tool.name.clone()).collect()
 }
 
@@ -46,7 +46,7 @@ async fn a_model_with_too_many_tools_gets_an_index_finds_what_it_needs_and_keeps
     assert!(inner.contains("schema of mcp_sea_weather") && !inner.contains("tool7"), "{inner}");
     // Users see the same without the boundary.
     let seen = bench.seen.lock().unwrap().iter().find_map(|event| match event {
-        Event::CallEnded(call) if call.name == SEARCH_TOOL => Some(call.text.clone()),
+        LoopEvent::CallEnded(call) if call.name == SEARCH_TOOL => Some(call.text.clone()),
         _ => None,
     });
     let seen = seen.unwrap();

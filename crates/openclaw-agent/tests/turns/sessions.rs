@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_agent::{Ended, Event, TurnError};
+use openclaw_agent::{EndReason, LoopEvent, TurnError};
 use openclaw_models::Message;
 use openclaw_models::scripted::Turn as Says;
 use openclaw_sessions::{
@@ -35,7 +35,7 @@ async fn a_second_turn_of_a_session_waits_for_the_first_and_disturbs_nothing() {
     let mut turn = bench.turn("second");
     // The first turn continues once the second reports that it waits.
     turn.observer = Arc::new(move |event| {
-        if matches!(event, Event::Notice(_)) {
+        if matches!(event, LoopEvent::Notice(_)) {
             go_on.add_permits(1);
         }
     });
@@ -225,6 +225,6 @@ async fn a_turn_that_waits_for_its_session_can_be_stopped() {
     let cancel = turn.cancel.clone();
     turn.observer = Arc::new(move |_| cancel.cancel());
     let answer = tokio::time::timeout(LONG, bench.agent.answer(&turn)).await.unwrap().unwrap();
-    assert_eq!((answer.ended, answer.rounds), (Ended::Cancelled, 0));
+    assert_eq!((answer.ended, answer.rounds), (EndReason::Cancelled, 0));
     assert!(bench.kept().await.is_empty());
 }

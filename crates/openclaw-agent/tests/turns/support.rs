@@ -4,10 +4,10 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_agent::{Agent, Event, Limits, Record, Turn, TurnResult};
+use openclaw_agent::{Agent, AgentLimits, LoopEvent, Record, Turn, TurnResult};
 use openclaw_content::{Source, Text, Untrusted, render};
 use openclaw_models::scripted::{Scripted, Turn as Says};
-use openclaw_models::{Message, Model, Part, Request, ToolResult};
+use openclaw_models::{Message, Model, ModelRequest, Part, ToolResult};
 use openclaw_sessions::{EntryKind, ReadFilter, SessionKey, SqliteStore};
 use openclaw_tools::audit::Audit;
 use openclaw_tools::schema::LazyValidator;
@@ -156,7 +156,7 @@ pub(crate) struct Bench {
     pub(crate) model: Arc<Scripted>,
     pub(crate) tools: Tools,
     pub(crate) approver: Arc<dyn Approver>,
-    pub(crate) seen: Arc<Mutex<Vec<Event>>>,
+    pub(crate) seen: Arc<Mutex<Vec<LoopEvent>>>,
     _folder: TempDir,
 }
 
@@ -184,7 +184,7 @@ impl Bench {
             models: vec![Arc::clone(&model) as Arc<dyn Model>],
             store: Arc::new(store),
             instructions: "Be brief.".to_owned(),
-            limits: Limits::default(),
+            limits: AgentLimits::default(),
             pipeline: Pipeline::new(Audit::none()),
         };
         Self {
@@ -249,8 +249,8 @@ impl Bench {
 
     pub(crate) fn notices(&self) -> Vec<String> {
         let seen = self.seen.lock().unwrap();
-        let notice = |event: &Event| match event {
-            Event::Notice(words) => Some(words.clone()),
+        let notice = |event: &LoopEvent| match event {
+            LoopEvent::Notice(words) => Some(words.clone()),
             _ => None,
         };
         seen.iter().filter_map(notice).collect()
@@ -272,7 +272,7 @@ pub(crate) fn texts(parts: &[Part]) -> String {
 }
 
 /// The system prompt of a request.
-pub(crate) fn system(request: &Request) -> String {
+pub(crate) fn system(request: &ModelRequest) -> String {
     render(&request.system).join("\n\n")
 }
 

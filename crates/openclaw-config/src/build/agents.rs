@@ -14,7 +14,7 @@ use crate::raw::{
     ApprovalFallback, ModelApi, ModelSetting, RawAgent, RawAgents, RawApproval, RawMcp,
     RawModelChoice, Words,
 };
-use crate::server::Roots;
+use crate::server::RootsSetting;
 use crate::text::{Expanded, Text};
 
 use super::values::{Builder, Unset};
@@ -96,7 +96,7 @@ impl Builder<'_> {
         let traits = self.traits(agent, common.providers);
         let Traits { model, workspace, system_prompt, tools, approval, noted, .. } = traits;
         for server in mcp.servers.values_mut() {
-            if let Roots::Workspace(folder) = &mut server.connection.roots {
+            if let RootsSetting::Workspace(folder) = &mut server.connection.roots {
                 folder.clone_from(&workspace);
             }
         }
@@ -232,7 +232,7 @@ impl Builder<'_> {
             let message = format!("unknown model provider `{id}`");
             let help = format!("add `models.providers.{id}` with its `baseUrl`");
             let label = "not defined";
-            self.found.push(text.warning(message, label).help(help));
+            self.found.push(text.warning(message, label).help(help).unusable());
         }
         Some(name)
     }

@@ -13,12 +13,12 @@ use crate::credential::{
     safe_args,
 };
 use crate::decode::{Field, Spanned, Table, Whole};
-use crate::model::{Origin, Setting, ToolPolicy};
+use crate::model::{Setting, SettingOrigin, ToolPolicy};
 use crate::raw::{
     Approval, LogLevel, ProtocolVersion, RawSampling, RawServerTools, SamplingRule,
     SamplingSetting, Words,
 };
-use crate::server::{Args, SafeUrl, Sampling};
+use crate::server::{Args, SafeUrl, SamplingSettings};
 use crate::text::{Expanded, Text, is_variable_name};
 
 use super::server::ServerBuilder;
@@ -225,7 +225,7 @@ impl ServerBuilder<'_, '_> {
     }
 
     /// Limits are recorded only if sampling is allowed.
-    pub(super) fn sampling(&mut self, field: Field<SamplingSetting>) -> Sampling {
+    pub(super) fn sampling(&mut self, field: Field<SamplingSetting>) -> SamplingSettings {
         let RawSampling { allow, max_tokens, requests_per_minute } =
             field.map(|field| field.value.0).unwrap_or_default();
         let never = SamplingRule::Never;
@@ -239,7 +239,7 @@ impl ServerBuilder<'_, '_> {
             self.settings.truncate(noted);
         }
         let small = |number: u64| u32::try_from(number).unwrap_or(u32::MAX);
-        Sampling {
+        SamplingSettings {
             allow,
             max_tokens: small(max_tokens),
             requests_per_minute: NonZeroU32::new(small(requests)).unwrap_or(NonZeroU32::MIN),
@@ -268,7 +268,7 @@ impl ServerBuilder<'_, '_> {
         Duration::from_millis(self.number(key, field, default))
     }
 
-    pub(super) fn note(&mut self, key: &str, value: Json, origin: Origin) {
+    pub(super) fn note(&mut self, key: &str, value: Json, origin: SettingOrigin) {
         self.settings.push(Setting { key: key.to_owned(), value, origin });
     }
 }

@@ -9,7 +9,7 @@ use url::Url;
 use crate::credential::safe_address;
 use crate::decode::{Field, Spanned};
 use crate::gateway::{Bind, GatewayConfig, MetricsConfig, RemoteGateway};
-use crate::model::{Origin, Setting, ToolPolicy};
+use crate::model::{Setting, SettingOrigin, ToolPolicy};
 use crate::raw::{RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway, Words};
 use crate::server::SafeUrl;
 use crate::text::Text;
@@ -89,7 +89,7 @@ impl Builder<'_> {
     fn bind(&mut self, bind: Field<Text>, noted: &mut Vec<Setting>) -> Bind {
         if bind.is_none() {
             let (key, value) = ("gateway.bind".to_owned(), json!(Bind::Loopback.to_string()));
-            noted.push(Setting { key, value, origin: Origin::Default });
+            noted.push(Setting { key, value, origin: SettingOrigin::Default });
         }
         let bind = self.noted_text("gateway.bind", bind, noted, |cx, text| {
             let word = cx.filled(text, &mut Unset::Refused)?;

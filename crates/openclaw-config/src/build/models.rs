@@ -10,7 +10,7 @@ use crate::credential::{
 };
 use crate::decode::{Field, Spanned, Table};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Origin, Setting};
+use crate::model::{Setting, SettingOrigin};
 use crate::name::ProviderId;
 use crate::provider::ProviderConfig;
 use crate::raw::{ApiSetting, ModelApi, RawModels, RawProvider};
@@ -106,8 +106,8 @@ impl Builder<'_> {
                 }
             },
             None => match ModelApi::of_provider(id) {
-                Some(api) => (api, Origin::Inferred { from: "the id" }),
-                None => (ModelApi::OpenAi, Origin::Default),
+                Some(api) => (api, SettingOrigin::Inferred { from: "the id" }),
+                None => (ModelApi::OpenAi, SettingOrigin::Default),
             },
         };
         noted.push(Setting { key: key.to_owned(), value: json!(api.as_str()), origin });

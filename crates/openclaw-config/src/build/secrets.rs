@@ -4,20 +4,20 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openclaw_secrets::{
-    AwsSettings, ExecCommand, GcpSettings, KvVersion, SecretString, Settings, VaultSettings,
+    AwsSettings, ExecCommand, GcpSettings, KvVersion, SecretSettings, SecretString, VaultSettings,
 };
 use serde_json::{Value as Json, json};
 
 use crate::credential::{REDACTED, safe_args};
 use crate::decode::{Field, Spanned, Whole};
-use crate::model::{Origin, Setting};
+use crate::model::{Setting, SettingOrigin};
 use crate::raw::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
 use crate::text::Text;
 
 use super::values::{Builder, Unset};
 
 impl Builder<'_> {
-    pub(crate) fn secrets(&mut self, raw: RawSecrets, noted: &mut Vec<Setting>) -> Settings {
+    pub(crate) fn secrets(&mut self, raw: RawSecrets, noted: &mut Vec<Setting>) -> SecretSettings {
         let RawSecrets { timeout, exec, gcp, aws, vault } = raw;
         let RawGcp { project, endpoint: gcp_endpoint } = inner(gcp);
         let RawAws { region, profile, endpoint: aws_endpoint } = inner(aws);
@@ -31,7 +31,7 @@ impl Builder<'_> {
             u64::try_from(openclaw_secrets::DEFAULT_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
         let timeout =
             self.take(noted, "secrets.timeoutMs", timeout, Whole(default), |it| json!(it.0)).0;
-        Settings {
+        SecretSettings {
             timeout: Duration::from_millis(timeout),
             base_dir: self.base.to_path_buf(),
             home: self.home.map(std::path::Path::to_path_buf),
@@ -71,7 +71,7 @@ impl Builder<'_> {
     /// Records a command; its arguments and variables may contain credentials.
     fn note_command(&self, name: &str, exec: &Spanned<RawExec>, noted: &mut Vec<Setting>) {
         let RawExec { command, args, env, timeout } = &exec.value;
-        let mut note = |key: &str, value: Json, origin: Origin| {
+        let mut note = |key: &str, value: Json, origin: SettingOrigin| {
             noted.push(Setting { key: format!("secrets.exec.{name}.{key}"), value, origin });
         };
         if let Some(command) = command {

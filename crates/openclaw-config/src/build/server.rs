@@ -10,11 +10,11 @@ use serde_json::json;
 
 use crate::decode::{Field, Spanned};
 use crate::diagnostic::Diagnostic;
-use crate::model::{HeldBack, Origin, Setting, ToolPolicy};
+use crate::model::{HeldBack, Setting, SettingOrigin, ToolPolicy};
 use crate::raw::{RawServer, TransportKind};
 use crate::server::{
-    Approval, Connection, HttpFlavour, Roots, Sampling, SamplingRule, ServerConfig, ServerOptions,
-    Transport,
+    Approval, HttpFlavour, RootsSetting, SamplingRule, SamplingSettings, ServerConfig,
+    ServerConnection, ServerOptions, Transport,
 };
 
 use super::fields::DEFAULT_MAX_TOKENS;
@@ -42,7 +42,7 @@ impl Default for ServerOptions {
             supports_parallel_tool_calls: true,
             required: false,
             resources: Vec::new(),
-            sampling: Sampling {
+            sampling: SamplingSettings {
                 allow: SamplingRule::Never,
                 max_tokens: small(DEFAULT_MAX_TOKENS),
                 requests_per_minute: NonZeroU32::MIN,
@@ -144,7 +144,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         } = server.value;
 
         let enabled = self.flag("enabled", enabled, true);
-        let given = Given {
+        let given = TransportFields {
             transport,
             command: command.as_ref().map(erase),
             url: url.as_ref().map(erase),
@@ -214,10 +214,10 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         };
         let config = transport.map(|transport| ServerConfig {
             enabled,
-            connection: Connection {
+            connection: ServerConnection {
                 transport,
                 sampling: sampling.is_offered(),
-                roots: if roots { Roots::Workspace(None) } else { Roots::Hidden },
+                roots: if roots { RootsSetting::Workspace(None) } else { RootsSetting::Hidden },
                 protocol_version,
             },
             options,
@@ -226,12 +226,12 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
     }
 
     /// Records the transport and reports settings that do not apply to it.
-    fn note_transport(&mut self, given: &Given) -> HttpFlavour {
+    fn note_transport(&mut self, given: &TransportFields) -> HttpFlavour {
         let is_local = given.command.is_some() || given.url.is_none();
         let (kind, origin) = match (&given.transport, is_local) {
             (Some(kind), _) => (kind.value, self.cx.origin(kind)),
-            (None, true) => (TransportKind::Stdio, Origin::Inferred { from: "command" }),
-            (None, false) => (TransportKind::Http, Origin::Inferred { from: "url" }),
+            (None, true) => (TransportKind::Stdio, SettingOrigin::Inferred { from: "command" }),
+            (None, false) => (TransportKind::Http, SettingOrigin::Inferred { from: "url" }),
         };
         self.note("transport", json!(kind.as_str()), origin);
         if given.command.is_some() != given.url.is_some() {
@@ -328,7 +328,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
 }
 
 /// The fields that determine the transport.
-struct Given {
+struct TransportFields {
     transport: Field<TransportKind>,
     command: Field<()>,
     url: Field<()>,

@@ -2,7 +2,7 @@
 
 use crate::decode::Field;
 use crate::model::{Setting, ToolPolicy};
-use crate::native::{ExecTool, FileTools, NativeTools, PrivateHost, WebFetchTool};
+use crate::native::{ExecTool, FileTools, NativeToolSettings, PrivateHost, WebFetchTool};
 use crate::raw::{
     Approval, RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools, Words,
 };
@@ -20,7 +20,7 @@ impl Builder<'_> {
         &mut self,
         tools: Field<RawTools>,
         noted: &mut Vec<Setting>,
-    ) -> (ToolPolicy, NativeTools) {
+    ) -> (ToolPolicy, NativeToolSettings) {
         let RawTools { allow, deny, web, exec, fs } = tools.map(|it| it.value).unwrap_or_default();
         let RawWebTools { fetch } = web.map(|it| it.value).unwrap_or_default();
         let policy = self.policy("tools", &allow, &deny, &mut Unset::Refused, noted);
@@ -28,7 +28,7 @@ impl Builder<'_> {
         let exec = self.exec_tool(exec, noted);
         let RawFsTools { enabled } = fs.map(|it| it.value).unwrap_or_default();
         let fs = FileTools { enabled: self.switch("tools.fs.enabled", enabled, noted) };
-        (policy, NativeTools { web_fetch, exec, fs })
+        (policy, NativeToolSettings { web_fetch, exec, fs })
     }
 
     fn web_fetch(&mut self, fetch: Field<RawFetchTool>, noted: &mut Vec<Setting>) -> WebFetchTool {

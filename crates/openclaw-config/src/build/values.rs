@@ -10,7 +10,7 @@ use url::{Host, Url};
 use crate::credential::REDACTED;
 use crate::decode::{Field, Spanned};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Origin, Setting, ToolPolicy};
+use crate::model::{Setting, SettingOrigin, ToolPolicy};
 use crate::raw::Words;
 use crate::server::SafeUrl;
 use crate::source::Sources;
@@ -47,8 +47,8 @@ pub(crate) struct Credential {
 }
 
 impl Builder<'_> {
-    pub(crate) fn origin<T>(&self, field: &Spanned<T>) -> Origin {
-        Origin::File { location: self.sources.locate(field.at), path: field.path.clone() }
+    pub(crate) fn origin<T>(&self, field: &Spanned<T>) -> SettingOrigin {
+        SettingOrigin::File { location: self.sources.locate(field.at), path: field.path.clone() }
     }
 
     /// Expands the variables of a string. `None` if one is unset or malformed; that is recorded.
@@ -267,7 +267,7 @@ impl Builder<'_> {
     ) -> T {
         let (value, origin) = match field {
             Some(field) => (field.value.clone(), self.origin(&field)),
-            None => (default, Origin::Default),
+            None => (default, SettingOrigin::Default),
         };
         noted.push(Setting { key: key.to_owned(), value: show(&value), origin });
         value

@@ -62,7 +62,7 @@ impl Platform {
 }
 
 /// A configuration file of a program.
-pub(super) struct Place {
+pub(super) struct AppConfigFile {
     pub(super) app: App,
     pub(super) file: PathBuf,
     /// The project folder, if it is the file of a project.
@@ -105,7 +105,7 @@ impl App {
     }
 
     /// Returns the files that may contain its servers.
-    pub(super) fn places(self, machine: SearchContext<'_>) -> Vec<Place> {
+    pub(super) fn places(self, machine: SearchContext<'_>) -> Vec<AppConfigFile> {
         let home = |path: &str| machine.at_home(path);
         let moved =
             |variable: &str, usual: &str, file: &str| machine.relocated(variable, usual, file);
@@ -161,8 +161,8 @@ impl App {
                 &[".ai/mcp/mcp.json", ".junie/mcp/mcp.json"],
             ),
         };
-        let place = |file, project| Place { app: self, file, project };
-        let mut places: Vec<Place> =
+        let place = |file, project| AppConfigFile { app: self, file, project };
+        let mut places: Vec<AppConfigFile> =
             of_user.into_iter().flatten().map(|file| place(file, None)).collect();
         for file in of_project.iter().map(|file| machine.cwd.join(file)) {
             // In the home folder, both may be the same file.
@@ -217,7 +217,7 @@ impl SearchContext<'_> {
     }
 }
 
-impl Place {
+impl AppConfigFile {
     /// Returns the servers in the text of this file. Appends what is wrong with it to `problems`.
     pub(super) fn servers(
         &self,

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value, json};
 
-use super::apps::Place;
+use super::apps::AppConfigFile;
 use super::placeholders::{Context, Dialect, translate};
 use super::{App, FoundServer, SearchContext, codex, fields};
 use crate::name::ServerName;
@@ -21,7 +21,7 @@ pub(super) struct Conversion<'a> {
 
 /// Converts one server.
 pub(super) fn server(
-    place: &Place,
+    place: &AppConfigFile,
     written_name: &str,
     theirs: &Map<String, Value>,
     project: Option<&Path>,

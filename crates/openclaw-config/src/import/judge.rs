@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::FoundServer;
 use crate::credential::{safe_address, safe_args};
 use crate::load::{LoadEnvironment, load, load_text};
-use crate::model::{Config, Origin, Setting};
+use crate::model::{Config, Setting, SettingOrigin};
 use crate::name::ServerName;
 
 /// How a found server compares with our configuration.
@@ -71,7 +71,7 @@ impl FoundServer {
         judgement.unset_variables = held_back.map(|why| why.unset_variables).unwrap_or_default();
         judgement.standing = standing(&config, load(file, lenient).config.as_ref(), name);
         let settings = config.agents[0].mcp.origins.servers.get(name).cloned().unwrap_or_default();
-        let is_set = |setting: &Setting| matches!(setting.origin, Origin::File { .. });
+        let is_set = |setting: &Setting| matches!(setting.origin, SettingOrigin::File { .. });
         judgement.settings = settings.into_iter().filter(is_set).collect();
         judgement
     }

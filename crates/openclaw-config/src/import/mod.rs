@@ -57,7 +57,7 @@ pub fn read_from_disk(file: &Path) -> Result<String, ReadError> {
 
 /// The result of a search.
 #[derive(Debug, Default)]
-pub struct Findings {
+pub struct ImportResult {
     /// The servers, grouped by program.
     pub servers: Vec<FoundServer>,
     /// Files that exist but cannot be used.
@@ -106,8 +106,8 @@ pub struct BrokenFile {
 }
 
 /// Searches for the servers of all programs, or of `only` one.
-pub fn find(machine: SearchContext<'_>, only: Option<App>) -> Findings {
-    let mut findings = Findings::default();
+pub fn find(machine: SearchContext<'_>, only: Option<App>) -> ImportResult {
+    let mut findings = ImportResult::default();
     for app in App::ALL.into_iter().filter(|app| only.is_none_or(|only| only == *app)) {
         for place in app.places(machine) {
             let mut problems = Vec::new();

@@ -65,7 +65,7 @@ section! {
         /// Whether the server may use the agent's model: `never`, `ask` (the user, each time; same
         /// as `true`), `always`, or an object with limits.
         sampling: SamplingSetting = "sampling",
-        /// Whether the server is told the agent's workspace (`roots`). By default only a `workspace`
+        /// Whether the server gets the agent's workspace (`roots`). By default only a `workspace`
         /// that is configured. Some servers then use it instead of the folders in `args`.
         roots: bool = "roots",
         /// The level from which on the server sends log messages. If not given, the server decides.

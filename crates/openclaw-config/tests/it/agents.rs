@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use crate::support::*;
-use openclaw_config::{AgentConfig, ApprovalFallback, Config, ModelName, Origin};
+use openclaw_config::{AgentConfig, ApprovalFallback, Config, ModelName, SettingOrigin};
 
 fn agent<'c>(config: &'c Config, id: &str) -> &'c AgentConfig {
     config.agent(Some(id)).unwrap()
@@ -59,7 +59,7 @@ fn the_origin_of_each_value_is_recorded() {
         let origins = &config.agents[0].origins;
         let setting = origins.iter().find(|setting| setting.key == key).unwrap();
         match &setting.origin {
-            Origin::File { location, path } => format!("{path}, line {}", location.line),
+            SettingOrigin::File { location, path } => format!("{path}, line {}", location.line),
             other => format!("{other:?}"),
         }
     };

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
-use openclaw_config::{Approval, Bind, Change, RestartCause, Roots, SamplingRule, ServerChange};
+use openclaw_config::{
+    Approval, Bind, EntryChange, RestartCause, RootsSetting, SamplingRule, ServerChange,
+};
 
 use crate::support::*;
 
@@ -176,14 +178,14 @@ fn roots_are_the_configured_workspace_of_each_agent() {
     );
     let roots =
         |agent: usize, name: &str| config.agents[agent].mcp.servers[name].connection.roots.clone();
-    let workspace = |folder: &str| Roots::Workspace(Some(folder.into()));
+    let workspace = |folder: &str| RootsSetting::Workspace(Some(folder.into()));
     for (agent, folder) in [(0, "/one"), (1, "/two")] {
         assert_eq!(roots(agent, "x"), workspace(folder));
-        assert_eq!(roots(agent, "y"), Roots::Hidden);
+        assert_eq!(roots(agent, "y"), RootsSetting::Hidden);
         assert_eq!(roots(agent, "z"), workspace(folder));
     }
-    assert_eq!(roots(2, "x"), Roots::Hidden, "the default workspace is not announced");
-    assert_eq!(roots(2, "z"), Roots::Workspace(None));
+    assert_eq!(roots(2, "x"), RootsSetting::Hidden, "the default workspace is not announced");
+    assert_eq!(roots(2, "z"), RootsSetting::Workspace(None));
 }
 
 #[test]
@@ -234,20 +236,23 @@ fn a_diff_reports_only_the_parts_that_changed() {
     );
     let changes = base.diff(&new);
     assert!(!changes.is_empty());
-    assert_eq!(changes.agents["x"].settings, Change::Changed);
+    assert_eq!(changes.agents["x"].settings, EntryChange::Changed);
     assert_eq!(changes.agents["x"].servers["s"], ServerChange::Same);
     assert_eq!(changes.agents["x"].servers["t"], ServerChange::Added);
-    assert_eq!(changes.agents["y"].settings, Change::Removed);
+    assert_eq!(changes.agents["y"].settings, EntryChange::Removed);
     assert_eq!(changes.agents["y"].servers["s"], ServerChange::Removed);
-    assert_eq!(changes.agents["z"].settings, Change::Added);
-    let models: Vec<Change> = changes.models.values().copied().collect();
-    assert_eq!(models, [Change::Same, Change::Changed, Change::Removed, Change::Added]);
+    assert_eq!(changes.agents["z"].settings, EntryChange::Added);
+    let models: Vec<EntryChange> = changes.models.values().copied().collect();
+    assert_eq!(
+        models,
+        [EntryChange::Same, EntryChange::Changed, EntryChange::Removed, EntryChange::Added]
+    );
     assert!(changes.tools && changes.secrets && changes.agent_order);
     assert!(!changes.gateway && !changes.acp && changes.needs_restart().is_empty());
 }
 
 #[test]
-fn only_port_address_and_token_need_a_restart() {
+fn only_port_address_token_and_counting_need_a_restart() {
     let base = good("");
     let cause = |text: &str| {
         let changes = base.diff(&good(&gateway(text)));
@@ -266,4 +271,11 @@ fn only_port_address_and_token_need_a_restart() {
         assert_eq!(cause(taken_over), [], "{taken_over}");
     }
     assert_eq!(RestartCause::Token.key(), "gateway.auth.token");
+    let metrics = |text: &str| {
+        let changes = base.diff(&good(&format!("metrics: {text}")));
+        assert!(changes.metrics, "{text}");
+        changes.needs_restart().to_vec()
+    };
+    assert_eq!(metrics("{ enabled: false }"), [RestartCause::Metrics]);
+    assert_eq!(metrics("{ enabled: true, token: 'secret://env/T' }"), []);
 }

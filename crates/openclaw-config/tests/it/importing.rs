@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use openclaw_config::ReadError;
 use openclaw_config::import::{
-    App, Findings, FoundServer, ImportStatus, Platform, SearchContext, find,
+    App, FoundServer, ImportResult, ImportStatus, Platform, SearchContext, find,
 };
 use serde_json::{Value, json};
 
@@ -20,7 +20,7 @@ macro_rules! fixture {
 /// The files that exist.
 type Files<'a> = &'a [(&'a str, &'a str)];
 
-fn find_on(platform: Platform, variables: &[(&str, &str)], files: Files<'_>) -> Findings {
+fn find_on(platform: Platform, variables: &[(&str, &str)], files: Files<'_>) -> ImportResult {
     let lookup = |name: &str| {
         let known = variables.iter().find(|(known, _)| *known == name);
         known.map(|(_, value)| OsString::from(value))

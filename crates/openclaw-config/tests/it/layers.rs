@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::support::*;
-use openclaw_config::{Origin, ServerChange, Transport};
+use openclaw_config::{ServerChange, SettingOrigin, Transport};
 
 const FOUR_PLACES: &str = r#"{
   plugins: { entries: { "mcp-client": { config: {
@@ -73,7 +73,7 @@ fn every_value_says_where_it_comes_from() {
     let origin =
         |key: &str| settings.iter().find(|setting| setting.key == key).unwrap().origin.clone();
     let place = |key: &str| match origin(key) {
-        Origin::File { location, path } => (path, location.line),
+        SettingOrigin::File { location, path } => (path, location.line),
         other => panic!("{other:?}"),
     };
     assert_eq!(
@@ -85,8 +85,8 @@ fn every_value_says_where_it_comes_from() {
     assert_eq!(place("maxRestarts"), ("agents.list[0].mcp.servers.x.maxRestarts".to_owned(), 9));
     assert_eq!(place("env.A").1, 3);
     assert_eq!(place("env.B").1, 5);
-    assert_eq!(origin("lazy"), Origin::Default);
-    assert_eq!(origin("transport"), Origin::Inferred { from: "command" });
+    assert_eq!(origin("lazy"), SettingOrigin::Default);
+    assert_eq!(origin("transport"), SettingOrigin::Inferred { from: "command" });
 }
 
 #[test]

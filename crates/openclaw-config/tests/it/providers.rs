@@ -1,6 +1,6 @@
 //! Model providers and their credentials (G2, K1, K4).
 
-use openclaw_config::{Config, ModelApi, Origin, ProviderConfig, Severity};
+use openclaw_config::{Config, ModelApi, ProviderConfig, SettingOrigin, Severity};
 
 use crate::support::*;
 
@@ -64,8 +64,8 @@ fn the_api_follows_from_a_known_id_and_is_openai_otherwise() {
     let origin = |key: &str| {
         config.origins.iter().find(|setting| setting.key == key).unwrap().origin.clone()
     };
-    assert_eq!(origin("models.providers.google.api"), Origin::Inferred { from: "the id" });
-    assert_eq!(origin("models.providers.vllm.api"), Origin::Default);
+    assert_eq!(origin("models.providers.google.api"), SettingOrigin::Inferred { from: "the id" });
+    assert_eq!(origin("models.providers.vllm.api"), SettingOrigin::Default);
     assert_eq!(ProviderConfig::built_in("ollama").unwrap().api, ModelApi::Ollama);
     assert_eq!(ProviderConfig::built_in("vllm"), None);
 }

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use openclaw_config::{Origin, Setting};
+use openclaw_config::{Setting, SettingOrigin};
 use serde_json::{Map, Value};
 
 use crate::support::*;
@@ -56,7 +56,9 @@ impl Reference {
         let agent = &config.agents[0];
         let mut defaults = BTreeMap::new();
         let mut note = |prefix: &str, settings: &[Setting]| {
-            for setting in settings.iter().filter(|setting| setting.origin == Origin::Default) {
+            for setting in
+                settings.iter().filter(|setting| setting.origin == SettingOrigin::Default)
+            {
                 let key =
                     format!("{prefix}{}", setting.key).replace("providers.x.", "providers.NAME.");
                 defaults.insert(key, setting.value.clone());

@@ -7,10 +7,10 @@ use std::time::{Duration, SystemTime};
 use futures_util::StreamExt as _;
 use futures_util::future::join_all;
 use futures_util::stream::{self, BoxStream};
-use openclaw_agent::{Agent, Ended, Event, Limits, Turn};
+use openclaw_agent::{Agent, AgentLimits, EndReason, LoopEvent, Turn};
 use openclaw_gateway::socket::Caller;
 use openclaw_mcp::fleet::toolset::ServerTools;
-use openclaw_models::{Chunk, Message, Model, ModelError, Part, Request, StopReason, ToolUse};
+use openclaw_models::{Chunk, Message, Model, ModelError, ModelRequest, Part, StopReason, ToolUse};
 use openclaw_protocol::client;
 use openclaw_sessions::{EntryKind, NewEntry, ReadFilter, SessionKey, SessionStore, SqliteStore};
 use openclaw_tools::audit::Audit;
@@ -111,7 +111,7 @@ fn agent(store: &Arc<dyn SessionStore>, at_once: usize) -> Agent {
         models: vec![Arc::new(Stepping { at_once })],
         store: Arc::clone(store),
         instructions: "Be brief.".to_owned(),
-        limits: Limits::default(),
+        limits: AgentLimits::default(),
         pipeline: Pipeline::new(Audit::none()),
     }
 }
@@ -126,7 +126,7 @@ fn turn(session: &str, tools: &Arc<ServerTools>) -> Turn {
         tools: Arc::clone(tools) as _,
         approver: Arc::new(NoApprover),
         permission: openclaw_tools::PermissionMode::Configured,
-        observer: Arc::new(|_: Event| {}),
+        observer: Arc::new(|_: LoopEvent| {}),
         cancel: CancellationToken::new(),
         trace: None,
     }
@@ -134,7 +134,7 @@ fn turn(session: &str, tools: &Arc<ServerTools>) -> Turn {
 
 async fn take(agent: &Agent, turn: Turn, rounds: u32) {
     let answer = agent.answer(&turn).await.unwrap();
-    assert_eq!((answer.ended, answer.calls), (Ended::Done, CALLS as u32), "{}", answer.text);
+    assert_eq!((answer.ended, answer.calls), (EndReason::Done, CALLS as u32), "{}", answer.text);
     assert_eq!(answer.rounds, rounds);
 }
 
@@ -171,7 +171,7 @@ impl Model for Stepping {
         100_000
     }
 
-    fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<Chunk, ModelError>> {
         let results = request.messages.iter().map(|message| match &**message {
             Message::Tool { results } => {
                 assert!(results.iter().all(|result| !result.is_error), "{results:?}");

@@ -12,11 +12,11 @@ use std::time::Duration;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::inventory::model_schema::ModelSchema;
 use openclaw_protocol::ErrorShape;
-use openclaw_protocol::sessions::ExtraTool;
+use openclaw_protocol::sessions::{ExtraTool, ExtraToolSchema};
 use openclaw_protocol::tools::{InvokeProgress, InvokeProgressParams, InvokeResultParams};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{Decision, Effect, Policy, Progress, ToolName, ToolSource, ToolSpec, Watcher};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use crate::gateway::Gateway;
@@ -213,16 +213,20 @@ fn pending<'c>(
 fn loan(tool: &ExtraTool) -> Result<LentToolEntry, ErrorShape> {
     let name = ToolName::new(tool.name.as_str())
         .map_err(|error| ErrorShape::invalid(format!("`{}`: {error}", tool.name)))?;
-    let empty = || json!({ "type": "object" });
-    let schema = match &tool.parameters {
-        None => empty(),
-        Some(raw) => serde_json::from_str(raw.get()).unwrap_or_else(|_| empty()),
-    };
     let no_object = || {
         let words = format!("`{name}`: `parameters` must be the JSON Schema of an object");
         ErrorShape::invalid(words)
     };
-    let Value::Object(members) = schema else { return Err(no_object()) };
+    let any_object = || json!({ "type": "object" });
+    let (members, is_fit) = match &tool.parameters {
+        Some(ExtraToolSchema::Shared(schema)) => (Arc::clone(schema), true),
+        Some(ExtraToolSchema::Json(json)) => {
+            let parsed = serde_json::from_str(json.get()).unwrap_or_else(|_| any_object());
+            let Value::Object(members) = parsed else { return Err(no_object()) };
+            (Arc::new(members), false)
+        }
+        None => (Arc::new(Map::from_iter([("type".to_owned(), "object".into())])), true),
+    };
     // Arguments are always an object: with another type the tool could never be called.
     let is_object = match members.get("type") {
         None => true,
@@ -232,11 +236,15 @@ fn loan(tool: &ExtraTool) -> Result<LentToolEntry, ErrorShape> {
     if !is_object {
         return Err(no_object());
     }
-    let members = Arc::new(members);
-    let ModelSchema { schema, hazard } = ModelSchema::of(&members);
-    if let Some(hazard) = hazard {
-        return Err(ErrorShape::invalid(format!("`{name}`: {hazard}")));
-    }
+    let schema = if is_fit {
+        Arc::clone(&members)
+    } else {
+        let ModelSchema { schema, hazard } = ModelSchema::of(&members);
+        if let Some(hazard) = hazard {
+            return Err(ErrorShape::invalid(format!("`{name}`: {hazard}")));
+        }
+        schema
+    };
     let timeout = tool.timeout_ms.map_or(USUAL, Duration::from_millis).min(MOST);
     let spec = ToolSpec {
         label: name.to_string(),

@@ -12,6 +12,7 @@ use openclaw_tools::{
     ApprovalRule, Arguments, Content, Decision, Details, Effect, Executed, Failure, MediaKind,
     Origin, Tool, ToolCall, ToolOutcome, ToolSource, ToolSpec, check_media,
 };
+use openclaw_trace::SpanContext;
 use serde::Deserialize;
 use serde_json::Value;
 use tokio::sync::oneshot;
@@ -62,6 +63,7 @@ impl LentTool {
         let pending = PendingCall { lender: self.lender, result, watcher };
         lent.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), pending);
         let _under_way = PendingInvocation { lent, id: &id };
+        let trace = call.span.context();
         let request = InvokeRequestEvent {
             id: id.clone(),
             node_id: self.lender.to_string(),
@@ -69,10 +71,12 @@ impl LentTool {
             params_json: Some(call.arguments.raw().get().to_owned()),
             timeout_ms: u64::try_from(loan.timeout.as_millis()).ok(),
             idempotency_key: Some(id.clone()),
-            traceparent: call.span.context().map(|it| it.traceparent().to_string()),
+            traceparent: trace.map(|it| it.traceparent().to_string()),
+            tracestate: trace.and_then(SpanContext::state).map(str::to_owned),
+            baggage: trace.and_then(SpanContext::baggage).map(str::to_owned),
         };
         const GONE: &str = "The client that provides this tool has disconnected.";
-        if !gateway.callers.tell_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
+        if !gateway.callers.send_to_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
             return fail(Failure::Unavailable, GONE);
         }
         match tokio::time::timeout(loan.timeout, answered).await {

@@ -6,13 +6,13 @@ use std::time::Duration;
 
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
-use openclaw_config::ProtocolVersion;
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::library::Request;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::listing::ListedPrompt;
 use openclaw_protocol::Scope;
-use openclaw_protocol::mcp::{CallParams, Outcome, Part, PromptParams, ReadParams};
+use openclaw_protocol::mcp::{CallParams, Outcome, PromptParams, ReadParams};
 use openclaw_tools::pipeline::{Lookup, Refusal};
 use openclaw_tools::{
     Call, CallContext, CallOptions, Consent, Failure, Fallback, Fingerprint, NoApprover,
@@ -29,12 +29,10 @@ use super::gather::ready;
 use super::outcome::outcome;
 use super::problem::{Problem, ProblemKind};
 
+/// Maximum length of a tool's name in a hint.
+const NAME_CHARS: usize = 80;
 /// Maximum timeout of a call.
 const LONGEST: Duration = Duration::from_secs(60 * 60);
-/// The version without a handshake, in which servers cannot send requests of their own.
-const NEWEST: &str = ProtocolVersion::V20260728.as_str();
-/// The newest version with a handshake.
-const LAST_WITH_HANDSHAKE: &str = ProtocolVersion::V20251125.as_str();
 /// Users and programs may request content that models do not see.
 const EVERYTHING: CallOptions<'_> = CallOptions {
     watcher: None,
@@ -139,25 +137,7 @@ pub async fn call(
     {
         outcome.warnings.push(format!("approved for this call only: {unsaved}"));
     }
-    let server = outcome.details.server.as_deref().and_then(|name| agent.server(name));
-    let status = server.map(|server| server.status());
-    let version = status.as_ref().and_then(|status| status.protocol_version.as_deref());
-    let hint = version.and_then(|version| other_version(&outcome, version));
-    outcome.warnings.extend(hint);
     Ok(outcome)
-}
-
-/// The hint for a tool that fails because of the protocol version of its connection. There is no
-/// error code for that: servers name the version in the text of the result.
-fn other_version(outcome: &Outcome, version: &str) -> Option<String> {
-    let names_it = |part: &Part| matches!(part, Part::Text { text, .. } if text.contains(version));
-    if version != NEWEST || !outcome.is_error || !outcome.content.iter().any(names_it) {
-        return None;
-    }
-    Some(format!(
-        "the connection uses protocol version {NEWEST}; if the server offers this in an older version \
-         only, set `protocolVersion: \"{LAST_WITH_HANDSHAKE}\"` in its entry"
-    ))
 }
 
 /// Merges the arguments with those given as text.
@@ -171,9 +151,10 @@ fn with_texts(
     let fitted = given.and_then(|given| fit_texts(given, texts, schema));
     let fitted = fitted.and_then(|it| to_raw_value(&it).map_err(|error| error.to_string()));
     fitted.map_err(|problem| {
-        let server = tool.server().name();
+        let (server, name) = (tool.server().name(), &tool.listed().name);
+        let name = clean_line(Untrusted::new(name), NAME_CHARS);
         Problem::new(ProblemKind::Invalid, problem)
-            .hint(format!("run `openclaw mcp tools {server} --schema` to see the arguments"))
+            .hint(format!("run `openclaw mcp tools {server} {name}` to see the arguments"))
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use openclaw_agent::{Ended, Record};
+use openclaw_agent::{EndReason, Record};
 use openclaw_content::Text;
 use openclaw_models::{Message, Part};
 use openclaw_protocol::chat::{
@@ -15,7 +15,7 @@ use openclaw_protocol::chat::{
 use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{EntryKind, NewEntry, SessionKey};
 
-use super::sessions::told;
+use super::sessions::store_error;
 use super::{RequestContext, attachments};
 use crate::agents::AgentRuntime;
 use crate::commands::{self, Message as Said};
@@ -30,6 +30,15 @@ const MAX_ID: usize = 256;
 pub(super) async fn send(
     asked: &RequestContext<'_>,
     params: SendParams,
+) -> Result<SendResult, ErrorShape> {
+    send_to(asked, params, None).await
+}
+
+/// Like [`send`], to this model instead of the session's.
+pub(super) async fn send_to(
+    asked: &RequestContext<'_>,
+    params: SendParams,
+    model: Option<String>,
 ) -> Result<SendResult, ErrorShape> {
     let gateway = asked.gateway;
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
@@ -90,7 +99,7 @@ pub(super) async fn send(
             message.extend(files);
             let work = if is_compaction { Work::Compact } else { Work::Answer(message) };
             let agent = service;
-            let turn = TurnRequest { run, key, agent, work, who, caller, timeout, trace };
+            let turn = TurnRequest { run, key, agent, work, model, who, caller, timeout, trace };
             turns::run(gateway, turn).await;
         }
     });
@@ -119,7 +128,7 @@ async fn interpreted(
     run.over(SendStatus::Error);
     let turn_events = TurnEvents::new(gateway, run, service.config.id.as_str());
     match said {
-        None => turn_events.aborted("", Ended::Cancelled.name()),
+        None => turn_events.aborted("", EndReason::Cancelled.name()),
         Some(_) => {
             tracing::error!(session = %run.session, "command panicked");
             turn_events.failed("the command failed unexpectedly".to_owned(), ErrorKind::Unknown);
@@ -145,7 +154,7 @@ pub(super) async fn service(
             _ => Ok(service),
         };
     }
-    if let Some(session) = asked.gateway.store.get(key).await.map_err(told)? {
+    if let Some(session) = asked.gateway.store.get(key).await.map_err(store_error)? {
         return asked.agent(Some(&session.agent));
     }
     asked.agent(in_key)
@@ -175,12 +184,14 @@ pub(super) async fn inject(
     }
     let service = service(asked, &key, params.agent_id.as_deref()).await?;
     let store = &asked.gateway.store;
-    store.open(&key, service.config.id.as_str()).await.map_err(told)?;
+    store.open(&key, service.config.id.as_str()).await.map_err(store_error)?;
     let message = Message::assistant(params.message);
     let record = Record { message, calls: Vec::new(), model: params.label, usage: None };
     let body = serde_json::to_value(record).unwrap_or_default();
-    let added =
-        store.append(&key, vec![NewEntry::new(EntryKind::Message, body)]).await.map_err(told)?;
+    let added = store
+        .append(&key, vec![NewEntry::new(EntryKind::Message, body)])
+        .await
+        .map_err(store_error)?;
     let message_id = added.first().map(ToString::to_string).unwrap_or_default();
     Ok(InjectResult { ok: true, message_id })
 }

@@ -14,7 +14,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
 use super::RequestContext;
-use super::sessions::{self, told};
+use super::sessions::{self, store_error};
 
 /// Default and maximum number of messages.
 const USUAL: u64 = 200;
@@ -32,7 +32,7 @@ pub(super) async fn history(
 ) -> Result<HistoryResult, ErrorShape> {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     asked.caller.follow(key.as_str());
-    let session = asked.gateway.store.get(&key).await.map_err(told)?;
+    let session = asked.gateway.store.get(&key).await.map_err(store_error)?;
     let all = session.as_ref().map_or(0, |session| session.entries);
     let page = read(asked, &key, all, &params).await?;
     let next_offset = (page.begin > 0).then(|| all - page.begin);
@@ -96,11 +96,11 @@ async fn read(
             limit: usize::try_from(step).unwrap_or(usize::MAX),
             last: false,
         };
-        let mut entries = asked.gateway.store.read(key, filter).await.map_err(told)?;
+        let mut entries = asked.gateway.store.read(key, filter).await.map_err(store_error)?;
         // A read is limited in bytes, too: if the last entry is missing, it is read alone.
         if entries.last().is_some_and(|entry| entry.seq < page.begin) {
             let last = ReadFilter { from_seq: page.begin, limit: 1, last: false };
-            entries = asked.gateway.store.read(key, last).await.map_err(told)?;
+            entries = asked.gateway.store.read(key, last).await.map_err(store_error)?;
         }
         // Estimate how many entries of this size fit into a page.
         let weights = entries.iter().map(|entry| weight(&entry.body)).sum::<usize>();

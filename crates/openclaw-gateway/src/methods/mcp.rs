@@ -32,7 +32,7 @@ const MOST_LINES: usize = 10_000;
 /// Minimum interval between progress events.
 const PROGRESS_EVERY: Duration = Duration::from_millis(100);
 /// Maximum length of a progress token, in bytes.
-const MAX_TOKEN: usize = 256;
+pub(super) const MAX_TOKEN: usize = 256;
 /// How long a listing waits for servers that are connecting.
 const LISTS_WAIT: Duration = Duration::from_secs(10);
 
@@ -167,7 +167,7 @@ pub(super) async fn call(
 }
 
 /// Waits for a call, and sends its latest progress to the caller a few times a second.
-async fn telling<T>(
+pub(super) async fn telling<T>(
     caller: &Connected,
     token: &str,
     mut progress: watch::Receiver<Option<Progress>>,

@@ -11,6 +11,7 @@ mod history;
 mod logs;
 mod mcp;
 mod new_sessions;
+mod previews;
 mod runs;
 pub(crate) mod sessions;
 mod titles;
@@ -22,7 +23,7 @@ use std::sync::Arc;
 use openclaw_config::AgentId;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::QuestionsResult;
-use openclaw_protocol::{ErrorCode, ErrorShape, Method, Request, Response, Scope, detail, keys};
+use openclaw_protocol::{ErrorShape, Method, Request, Response, Scope, keys};
 use openclaw_sessions::SessionKey;
 use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;
@@ -30,6 +31,7 @@ use serde_json::value::RawValue;
 use crate::agents::AgentRuntime;
 use crate::callers::Connected;
 use crate::gateway::Gateway;
+use crate::socket::EarlyResponse;
 
 /// Maximum characters of a path in an error.
 const MAX_SHOWN: usize = 200;
@@ -40,6 +42,8 @@ pub(crate) struct RequestContext<'a> {
     pub(crate) caller: &'a Arc<Connected>,
     /// The caller's span.
     pub(crate) trace: Option<SpanContext>,
+    /// Sends a response before the last one, if the caller can receive it.
+    pub(crate) early: Option<EarlyResponse>,
 }
 
 impl RequestContext<'_> {
@@ -62,9 +66,7 @@ impl RequestContext<'_> {
         let is_own = self.gateway.host_context.workspace.as_deref() == Some(Path::new(folder));
         if !is_own && !Scope::Admin.is_in(&self.caller.who.scopes) {
             let scope = Scope::Admin.name().unwrap_or_default();
-            let words = format!("`workspace` needs the scope `{scope}`");
-            let error = ErrorShape::new(ErrorCode::Forbidden, words);
-            return Err(error.with_detail(detail::MISSING_SCOPE));
+            return Err(ErrorShape::missing_scope("workspace", scope));
         }
         let path = Path::new(folder);
         if !path.is_absolute() || !path.is_dir() {
@@ -137,10 +139,7 @@ fn has_scope(asked: &RequestContext<'_>, method: &str, scope: Scope) -> Result<(
     if scope.is_in(&asked.caller.who.scopes) {
         return Ok(());
     }
-    let scope = scope.name().unwrap_or_default();
-    let error =
-        ErrorShape::new(ErrorCode::Forbidden, format!("`{method}` needs the scope `{scope}`"));
-    Err(error.with_detail(detail::MISSING_SCOPE))
+    Err(ErrorShape::missing_scope(method, scope.name().unwrap_or_default()))
 }
 
 async fn dispatch(asked: RequestContext<'_>, request: Request) -> Result<Response, ErrorShape> {
@@ -262,5 +261,5 @@ async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response
 
 fn unknown_agent(id: &str) -> ErrorShape {
     let id: String = id.chars().take(64).collect();
-    ErrorShape::invalid(format!("unknown agent `{id}`")).with_detail(detail::UNKNOWN_AGENT_ID)
+    ErrorShape::unknown_agent(&id)
 }

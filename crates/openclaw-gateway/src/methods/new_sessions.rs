@@ -1,4 +1,4 @@
-//! Methods that create sessions and begin them anew.
+//! Methods that create and reset sessions.
 
 use openclaw_protocol::chat::SendParams;
 use openclaw_protocol::sessions::{
@@ -7,7 +7,7 @@ use openclaw_protocol::sessions::{
 use openclaw_protocol::{ErrorShape, keys};
 
 use super::chat::service;
-use super::sessions::{announce, patch, row, told};
+use super::sessions::{announce, patch, row, store_error};
 use super::{RequestContext, chat};
 use crate::socket::random_hex;
 
@@ -72,12 +72,12 @@ pub(super) async fn reset(
     }
     let service = service(asked, &key, params.agent_id.as_deref()).await?;
     let store = &asked.gateway.store;
-    let before = store.get(&key).await.map_err(told)?;
-    store.delete(&key).await.map_err(told)?;
-    let mut session = store.open(&key, service.config.id.as_str()).await.map_err(told)?;
+    let before = store.get(&key).await.map_err(store_error)?;
+    store.delete(&key).await.map_err(store_error)?;
+    let mut session = store.open(&key, service.config.id.as_str()).await.map_err(store_error)?;
     if let Some(before) = before {
-        store.set_model(&key, before.model.as_deref()).await.map_err(told)?;
-        store.set_permission(&key, before.permission.as_deref()).await.map_err(told)?;
+        store.set_model(&key, before.model.as_deref()).await.map_err(store_error)?;
+        store.set_permission(&key, before.permission.as_deref()).await.map_err(store_error)?;
         (session.model, session.permission) = (before.model, before.permission);
     }
     announce(asked.gateway, &key, "reset").await;

@@ -3,26 +3,41 @@
 use std::time::Duration;
 
 use openclaw_protocol::chat::{ChatEvent, ChatState, SendParams, SendStatus};
-use openclaw_protocol::runs::{Payload, RunAnswer, RunParams, RunResult, WaitParams, WaitResult};
+use openclaw_protocol::runs::{
+    ACCEPTED, Payload, RunAccepted, RunAnswer, RunParams, RunResult, WaitParams, WaitResult,
+};
+use openclaw_protocol::sessions::ResolveParams;
 use openclaw_protocol::{ErrorShape, EventReceiver, Received, keys, names};
+use openclaw_sessions::SessionKey;
 use serde_json::Value;
+use serde_json::value::to_raw_value;
 
-use super::{RequestContext, chat};
+use super::{RequestContext, chat, sessions};
+use crate::gateway::now_ms;
 
 /// Default and maximum time of `agent.wait`.
 const WAIT: Duration = Duration::from_secs(30);
 const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
-/// Sends a message and waits for the end of its run. Cancelling the request does not abort the run.
+/// Sends a message, responds that it is accepted, and waits for the end of its run. Cancelling the
+/// request does not abort the run.
 pub(super) async fn run(
     asked: &RequestContext<'_>,
     params: RunParams,
 ) -> Result<RunResult, ErrorShape> {
-    if params.model.is_some() {
-        return Err(ErrorShape::invalid("`model` is not supported here; use `sessions.patch`"));
-    }
-    let session_key = params.session_key.unwrap_or_else(|| keys::MAIN.to_owned());
-    let key = asked.session(&session_key, params.agent_id.as_deref())?;
+    let key = session(asked, &params).await?;
+    let service = chat::service(asked, &key, params.agent_id.as_deref()).await?;
+    let model = match (params.provider, params.model) {
+        (_, None) => None,
+        (Some(provider), Some(model)) if !model.contains('/') => {
+            Some(format!("{provider}/{model}"))
+        }
+        (_, model) => model,
+    };
+    let model = match model.filter(|model| !model.is_empty()) {
+        Some(model) => Some(sessions::usable_model(&service, model).await?),
+        None => None,
+    };
     // From before the message is sent: its run may end at once.
     let events = asked.caller.events();
     let timeout_ms = params.timeout.filter(|seconds| *seconds > 0);
@@ -35,7 +50,7 @@ pub(super) async fn run(
         idempotency_key: params.idempotency_key,
         ..SendParams::default()
     };
-    let sent = chat::send(asked, sent).await?;
+    let sent = chat::send_to(asked, sent, model).await?;
     let run_id = sent.run_id;
     let result = |status: &str, summary: Option<String>, text: Option<String>| {
         let payloads = text.into_iter().map(|text| Payload { text }).collect();
@@ -48,7 +63,18 @@ pub(super) async fn run(
         }
     };
     match sent.status {
-        SendStatus::Started => {}
+        SendStatus::Started => {
+            let accepted = RunAccepted {
+                run_id: run_id.clone(),
+                session_key: key.to_string(),
+                agent_id: service.config.id.to_string(),
+                status: ACCEPTED.to_owned(),
+                accepted_at: now_ms(),
+            };
+            if let (Some(early), Ok(accepted)) = (&asked.early, to_raw_value(&accepted)) {
+                early.send(&accepted);
+            }
+        }
         status => return Ok(result(name(status), None, None)),
     }
     let ended = ended(events, &run_id, key.as_str());
@@ -74,6 +100,21 @@ pub(super) async fn run(
         }
         _ => result("error", None, None),
     })
+}
+
+/// The session that is meant: by its key or its id, or the agent's main one.
+async fn session(asked: &RequestContext<'_>, params: &RunParams) -> Result<SessionKey, ErrorShape> {
+    let agent = params.agent_id.as_deref();
+    match (&params.session_key, &params.session_id) {
+        (Some(key), _) => asked.session(key, agent),
+        (None, None) => asked.session(keys::MAIN, agent),
+        (None, Some(id)) => {
+            let wanted = ResolveParams { session_id: Some(id.clone()), ..ResolveParams::default() };
+            let found = sessions::resolve(asked, wanted).await?.key;
+            let key = found.ok_or_else(|| ErrorShape::invalid("unknown session id"))?;
+            asked.session(&key, agent)
+        }
+    }
 }
 
 pub(super) async fn wait(asked: &RequestContext<'_>, params: WaitParams) -> WaitResult {

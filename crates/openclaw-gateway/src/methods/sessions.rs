@@ -2,27 +2,27 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use openclaw_agent::Record;
-use openclaw_content::{Untrusted, clean_line};
-use openclaw_models::{Message, Part};
 use openclaw_protocol::sessions::{
-    ChangedEvent, Defaults, DeleteParams, DeleteResult, DescribeParams, DescribeResult, Kind,
-    ListParams, ListResult, MessagesParams, MessagesResult, PatchParams, PatchResult,
-    PermissionMode as Asked, ResolveParams, ResolveResult, Row, RunStatus, SubscribeResult,
+    ChangedEvent, Defaults, DeleteParams, DeleteResult, DeliveryContext, DescribeParams,
+    DescribeResult, Kind, ListParams, ListResult, MessagesParams, MessagesResult, PatchParams,
+    PatchResult, PermissionMode as Asked, ResolveParams, ResolveResult, Row, RunStatus,
+    SubscribeResult,
 };
 use openclaw_protocol::{ErrorShape, keys};
-use openclaw_sessions::{ListFilter, MAX_LISTED, ReadFilter, Session, SessionKey, StoreError};
+use openclaw_sessions::{ListFilter, MAX_LISTED, Session, SessionKey, StoreError};
 use openclaw_tools::PermissionMode;
 
 use super::RequestContext;
 use super::chat::service;
+use super::previews::Previews;
+use crate::agents::AgentRuntime;
 use crate::gateway::{Gateway, now_ms};
 use crate::usage;
 
 /// Default number of sessions listed.
 const USUAL: usize = 100;
-/// Maximum length of a title derived from a message, in characters.
-const TITLE: usize = 80;
+/// The channel of conversations with front ends, as the Node gateway calls it.
+const CHANNEL: &str = "webchat";
 
 pub(super) async fn list(
     asked: &RequestContext<'_>,
@@ -35,7 +35,7 @@ pub(super) async fn list(
     let is_filtered = params.search.is_some() || params.active_minutes.is_some();
     let needed = if is_filtered { MAX_LISTED } else { limit.saturating_add(offset) };
     let filter = ListFilter { agent: params.agent_id, limit: needed.min(MAX_LISTED), before: None };
-    let sessions = asked.gateway.store.list(filter).await.map_err(told)?;
+    let sessions = asked.gateway.store.list(filter).await.map_err(store_error)?;
     let since = params.active_minutes.map(|minutes| {
         let ago = std::time::Duration::from_secs(minutes.saturating_mul(60));
         SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH)
@@ -55,10 +55,9 @@ pub(super) async fn list(
         listed.push(row(asked, session).await);
     }
     let mut rows = listed;
-    if params.include_derived_titles == Some(true) {
-        for row in &mut rows {
-            row.derived_title = derived_title(asked, &row.key).await;
-        }
+    let previews = Previews::new(params.include_derived_titles, params.include_last_message);
+    for row in &mut rows {
+        previews.add(asked, row).await;
     }
     Ok(ListResult {
         ts: now_ms(),
@@ -69,30 +68,19 @@ pub(super) async fn list(
     })
 }
 
-/// The beginning of the first message, if it is the user's.
-async fn derived_title(asked: &RequestContext<'_>, key: &str) -> Option<String> {
-    let key = SessionKey::new(key).ok()?;
-    let first = ReadFilter { from_seq: 1, limit: 1, last: false };
-    let entry = asked.gateway.store.read(&key, first).await.ok()?.into_iter().next()?;
-    let record: Record = serde_json::from_value(entry.body).ok()?;
-    let Message::User { parts } = record.message else { return None };
-    let text = parts.iter().find_map(Part::as_text)?;
-    let title = clean_line(Untrusted::new(text.expose()), TITLE);
-    (!title.is_empty()).then_some(title)
-}
-
 pub(super) async fn describe(
     asked: &RequestContext<'_>,
     params: DescribeParams,
 ) -> Result<DescribeResult, ErrorShape> {
     let key = asked.session(&params.key, None)?;
-    let session = asked.gateway.store.get(&key).await.map_err(told)?;
+    let session = asked.gateway.store.get(&key).await.map_err(store_error)?;
     let mut session = match session {
         Some(session) => Some(row(asked, &session).await),
         None => None,
     };
-    if let Some(row) = session.as_mut().filter(|_| params.include_derived_titles == Some(true)) {
-        row.derived_title = derived_title(asked, &row.key).await;
+    let previews = Previews::new(params.include_derived_titles, params.include_last_message);
+    if let Some(row) = &mut session {
+        previews.add(asked, row).await;
     }
     Ok(DescribeResult { session })
 }
@@ -115,24 +103,13 @@ pub(super) async fn patch(
     asked: &RequestContext<'_>,
     params: PatchParams,
 ) -> Result<PatchResult, ErrorShape> {
-    let PatchParams { key, agent_id, label, mut model, permission_mode } = params;
+    let PatchParams { key, agent_id, label, model, permission_mode } = params;
     let key = asked.session(&key, agent_id.as_deref())?;
     let service = service(asked, &key, agent_id.as_deref()).await?;
-    if let Some(Some(model)) = &mut model {
-        let known: Vec<&str> = service.models.names().await.collect();
-        // Some clients put the provider before the name once more.
-        let short = model.split_once('/').map(|(_, name)| name.to_owned());
-        if let Some(short) = short.filter(|short| known.contains(&short.as_str()))
-            && !known.contains(&model.as_str())
-        {
-            *model = short;
-        }
-        if !known.contains(&model.as_str()) && !service.models.has_provider_of(model).await {
-            let model: String = model.chars().filter(|c| !c.is_control()).take(100).collect();
-            let words = format!("unknown model `{model}`; configured: {}", known.join(", "));
-            return Err(ErrorShape::invalid(words));
-        }
-    }
+    let model = match model {
+        Some(Some(model)) => Some(Some(usable_model(&service, model).await?)),
+        other => other,
+    };
     let mode = match permission_mode {
         Some(Some(Asked::Workspace | Asked::Full)) => {
             let words = "this mode would allow more than the configuration; use `guarded`, \
@@ -145,21 +122,42 @@ pub(super) async fn patch(
         None => None,
     };
     let store = &asked.gateway.store;
-    store.open(&key, service.config.id.as_str()).await.map_err(told)?;
+    store.open(&key, service.config.id.as_str()).await.map_err(store_error)?;
     if let Some(label) = label {
-        store.set_title(&key, label.as_deref()).await.map_err(told)?;
+        store.set_title(&key, label.as_deref()).await.map_err(store_error)?;
     }
     if let Some(model) = model {
-        store.set_model(&key, model.as_deref()).await.map_err(told)?;
+        store.set_model(&key, model.as_deref()).await.map_err(store_error)?;
     }
     if let Some(mode) = mode {
-        store.set_permission(&key, mode.name()).await.map_err(told)?;
+        store.set_permission(&key, mode.name()).await.map_err(store_error)?;
     }
-    let session = store.open(&key, service.config.id.as_str()).await.map_err(told)?;
+    let session = store.open(&key, service.config.id.as_str()).await.map_err(store_error)?;
     let path = asked.gateway.state.join("sessions.db").display().to_string();
     let entry = row(asked, &session).await;
     announce(asked.gateway, &key, "patch").await;
     Ok(PatchResult { ok: true, path, key: key.to_string(), entry })
+}
+
+/// Returns the name of a model that a session of this agent can use.
+pub(super) async fn usable_model(
+    service: &AgentRuntime,
+    model: String,
+) -> Result<String, ErrorShape> {
+    let known: Vec<&str> = service.models.names().await.collect();
+    if known.contains(&model.as_str()) {
+        return Ok(model);
+    }
+    // Some clients put the provider before the name once more.
+    if let Some((_, short)) = model.split_once('/').filter(|(_, short)| known.contains(short)) {
+        return Ok(short.to_owned());
+    }
+    if service.models.has_provider_of(&model).await {
+        return Ok(model);
+    }
+    let model: String = model.chars().filter(|c| !c.is_control()).take(100).collect();
+    let words = format!("unknown model `{model}`; configured: {}", known.join(", "));
+    Err(ErrorShape::invalid(words))
 }
 
 /// How strict a session is about tool calls. An unknown mode, of a newer version, is the strictest.
@@ -177,7 +175,7 @@ pub(super) async fn delete(
         let words = "a turn of this session is running; abort it first with `chat.abort`";
         return Err(ErrorShape::unavailable(words));
     }
-    let deleted = asked.gateway.store.delete(&key).await.map_err(told)?;
+    let deleted = asked.gateway.store.delete(&key).await.map_err(store_error)?;
     if deleted {
         announce(asked.gateway, &key, "delete").await;
     }
@@ -238,7 +236,11 @@ async fn described(gateway: &Gateway, session: &Session) -> Row {
         display_name: session.title.clone(),
         derived_title: None,
         last_message_preview: None,
-        channel: None,
+        channel: Some(CHANNEL.to_owned()),
+        delivery_context: Some(DeliveryContext {
+            channel: Some(CHANNEL.to_owned()),
+            to: Some(session.key.to_string()),
+        }),
         agent_id: Some(session.agent.clone()),
         is_main: Some(session.key.as_str() == keys::main_of(&session.agent)),
         created_at: ms(session.created_at).map(f64::floor),
@@ -283,18 +285,25 @@ pub(super) async fn resolve(
 ) -> Result<ResolveResult, ErrorShape> {
     let found = if let Some(key) = &params.key {
         let key = asked.session(key, params.agent_id.as_deref())?;
-        asked.gateway.store.get(&key).await.map_err(told)?
+        asked.gateway.store.get(&key).await.map_err(store_error)?
     } else {
         let filter = ListFilter { agent: params.agent_id, limit: MAX_LISTED, before: None };
-        let sessions = asked.gateway.store.list(filter).await.map_err(told)?;
+        let sessions = asked.gateway.store.list(filter).await.map_err(store_error)?;
         let is_meant = |session: &Session| {
             params.session_id.as_ref().is_some_and(|id| *id == session_id(session))
                 || (params.label.is_some() && params.label == session.title)
         };
         sessions.into_iter().find(is_meant)
     };
-    let key = found.map(|session| session.key.to_string());
-    Ok(ResolveResult { ok: key.is_some(), key })
+    Ok(match found {
+        Some(Session { key, agent, title, .. }) => ResolveResult {
+            ok: true,
+            key: Some(key.to_string()),
+            agent_id: Some(agent),
+            display_name: title,
+        },
+        None => ResolveResult::default(),
+    })
 }
 
 /// Subscribes to a session's events, or unsubscribes.
@@ -331,12 +340,12 @@ pub(crate) async fn announce(gateway: &Gateway, key: &SessionKey, reason: &str) 
         active_run_ids,
         session,
     };
-    gateway.callers.tell_changed(key.as_str(), &event);
+    gateway.callers.send_changed(key.as_str(), &event);
 }
 
 /// Converts an error of the store for a caller.
 #[allow(clippy::needless_pass_by_value, reason = "it is what `map_err` hands over")]
-pub(super) fn told(error: StoreError) -> ErrorShape {
+pub(super) fn store_error(error: StoreError) -> ErrorShape {
     tracing::warn!(%error, "session store failed");
     ErrorShape::unavailable(error.to_string())
 }

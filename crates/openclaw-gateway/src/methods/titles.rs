@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use openclaw_agent::Record;
 use openclaw_content::{Text, Untrusted, clean_line};
-use openclaw_models::{Message, Model, Offline, Part, Request, read_text};
+use openclaw_models::{Message, Model, ModelRequest, Offline, Part, read_text};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::sessions::{TitleParams, TitleResult};
 use openclaw_sessions::{EntryKind, ReadFilter, SessionKey};
@@ -13,7 +13,7 @@ use tokio::time::timeout;
 
 use super::RequestContext;
 use super::chat::service;
-use super::sessions::told;
+use super::sessions::store_error;
 use crate::agents::AgentRuntime;
 use crate::gateway::Gateway;
 
@@ -38,7 +38,7 @@ pub(super) async fn title(
 ) -> Result<TitleResult, ErrorShape> {
     let key = asked.session(&params.key, params.agent_id.as_deref())?;
     let service = service(asked, &key, params.agent_id.as_deref()).await?;
-    let session = asked.gateway.store.get(&key).await.map_err(told)?;
+    let session = asked.gateway.store.get(&key).await.map_err(store_error)?;
     let ok = session.is_some();
     let title = session.as_ref().and_then(|session| session.title.clone());
     if let (None, Some(session)) = (&title, session) {
@@ -94,11 +94,11 @@ fn transcript(message: Message) -> Vec<Part> {
 }
 
 async fn ask(model: &dyn Model, parts: Vec<Part>) -> Option<String> {
-    let request = Request {
+    let request = ModelRequest {
         system: vec![Text::ours(ASK)],
         messages: vec![Message::User { parts }.into()],
         max_output_tokens: Some(TITLE_TOKENS),
-        ..Request::default()
+        ..ModelRequest::default()
     };
     match read_text(model, request, TITLE_BYTES).await {
         Ok(title) => (!title.trim().is_empty()).then_some(title),

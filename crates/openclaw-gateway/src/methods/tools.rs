@@ -8,18 +8,21 @@ use openclaw_protocol::tools::{
     Entry, Group, InvokeError, InvokeParams, InvokeProgressParams, InvokeResult,
     InvokeResultParams, InvokeResultReceived, Profile, ProfileId, Risk, Source,
 };
-use openclaw_protocol::{ErrorCode, ErrorShape, Scope, detail, keys};
+use openclaw_protocol::{ErrorShape, Scope, keys};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::native::Native;
 use openclaw_tools::{
-    Call, CallContext, CallOptions, Consent, Effect, Fallback, NoApprover, RefusedBy, ToolSource,
+    Call, CallContext, CallOptions, Consent, Content, Effect, Fallback, NoApprover, RefusedBy,
+    ToolSource,
 };
-use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
+use serde_json::{Value, json};
+use tokio::sync::watch;
 
 use super::RequestContext;
 use super::chat::service;
 use super::history::text_part;
+use super::mcp::{MAX_TOKEN, telling};
 use crate::lent::ToolRecipient;
 use crate::manage;
 
@@ -161,9 +164,7 @@ pub(super) async fn invoke(
 ) -> Result<InvokeResult, ErrorShape> {
     if params.confirm == Some(true) && !asked.caller.decides() {
         let scope = Scope::Approvals.name().unwrap_or_default();
-        let words = format!("`confirm` needs the scope `{scope}`");
-        let error = ErrorShape::new(ErrorCode::Forbidden, words);
-        return Err(error.with_detail(detail::MISSING_SCOPE));
+        return Err(ErrorShape::missing_scope("confirm", scope));
     }
     let service = asked.agent(params.agent_id.as_deref())?;
     let service = asked.in_folder(service, params.workspace.as_deref())?;
@@ -182,17 +183,29 @@ pub(super) async fn invoke(
         true => Consent::Caller { seen: None, approves_change: false },
         false => Consent::Ask { approver: &NoApprover, fallback: Fallback::Deny },
     };
+    // The progress of the call is sent to the caller with the key of its request.
+    let token = params.idempotency_key.as_deref().filter(|key| key.len() <= MAX_TOKEN);
+    let (watcher, progress) = watch::channel(None);
     let context = CallContext {
         agent: Some(service.config.id.as_str()),
         session,
         who: &who,
         consent,
-        options: CallOptions { unlimited: is_confirmed, ..CallOptions::default() },
+        options: CallOptions {
+            unlimited: is_confirmed,
+            watcher: token.map(|_| &watcher),
+            ..CallOptions::default()
+        },
         begun: None,
         trace: asked.trace.as_ref(),
     };
     let call = Call::new(&params.name, &*arguments);
-    let outcome = asked.gateway.fleet.pipeline().call(&*service.tools, call, &context).await;
+    let pipeline = asked.gateway.fleet.pipeline();
+    let calling = Box::pin(pipeline.call(&*service.tools, call, &context));
+    let outcome = match token {
+        Some(token) => telling(asked.caller, token, progress, calling).await,
+        None => calling.await,
+    };
     let refused = outcome.details.refused;
     if refused == Some(RefusedBy::UnknownTool) {
         let name: String = params.name.chars().take(64).collect();
@@ -202,7 +215,7 @@ pub(super) async fn invoke(
     let requires_approval = matches!(refused, Some(RefusedBy::NobodyToAsk | RefusedBy::Changed));
     let text = outcome.text();
     let failure = outcome.details.failure;
-    let content: Vec<_> = outcome.texts().map(|it| text_part(it, it.expose())).collect();
+    let content: Vec<Value> = outcome.content.iter().map(part).collect();
     let output = json!({ "content": content, "isError": outcome.is_error });
     Ok(InvokeResult {
         ok: !outcome.is_error,
@@ -217,4 +230,19 @@ pub(super) async fn invoke(
             details: None,
         }),
     })
+}
+
+/// A part of a result, as in the history.
+fn part(content: &Content) -> Value {
+    match content {
+        Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => {
+            text_part(text, text.expose())
+        }
+        Content::Image { mime_type, data } => {
+            json!({ "type": "image", "mimeType": mime_type, "data": data })
+        }
+        Content::Audio { mime_type, data } => {
+            json!({ "type": "audio", "mimeType": mime_type, "data": data })
+        }
+    }
 }

@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use openclaw_config::Transport;
 
-use super::applicant::SamplingContext;
+use super::context::SamplingContext;
 
 /// Servers that the user has allowed permanently: each for one agent, and as long as its entry has
 /// the same command or URL.
@@ -19,26 +19,26 @@ struct Grant {
 }
 
 impl Grant {
-    fn is_for(&self, applicant: &SamplingContext) -> bool {
-        self.agent == applicant.agent_id()
-            && self.server == applicant.server
-            && self.identity == applicant.identity
+    fn is_for(&self, context: &SamplingContext) -> bool {
+        self.agent == context.agent_id()
+            && self.server == context.server
+            && self.identity == context.identity
     }
 }
 
 impl Allowed {
-    pub(super) fn contains(&self, applicant: &SamplingContext) -> bool {
-        self.lock().iter().any(|grant| grant.is_for(applicant))
+    pub(super) fn contains(&self, context: &SamplingContext) -> bool {
+        self.lock().iter().any(|grant| grant.is_for(context))
     }
 
-    pub(super) fn add(&self, applicant: &SamplingContext) {
+    pub(super) fn add(&self, context: &SamplingContext) {
         let mut grants = self.lock();
         // A server has one entry at a time: earlier grants are void.
-        grants.retain(|it| it.agent != applicant.agent_id() || it.server != applicant.server);
+        grants.retain(|it| it.agent != context.agent_id() || it.server != context.server);
         grants.push(Grant {
-            agent: applicant.agent_id().to_owned(),
-            server: applicant.server.clone(),
-            identity: applicant.identity.clone(),
+            agent: context.agent_id().to_owned(),
+            server: context.server.clone(),
+            identity: context.identity.clone(),
         });
     }
 

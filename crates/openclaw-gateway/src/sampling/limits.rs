@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use openclaw_mcp::server::limiter::Limiter;
 
-use super::applicant::SamplingContext;
+use super::context::SamplingContext;
 use super::refusal::Refusal;
 
 /// Maximum number of rejected requests of a server that are recorded per minute: the audit log has
@@ -39,9 +39,9 @@ struct Limited {
 
 impl Limits {
     /// Counts a request, or rejects it.
-    pub(super) fn check(&self, applicant: &SamplingContext) -> Result<(), Refusal> {
-        let limit = applicant.sampling.requests_per_minute.get();
-        let key = (applicant.agent_id().to_owned(), applicant.server.clone());
+    pub(super) fn check(&self, context: &SamplingContext) -> Result<(), Refusal> {
+        let limit = context.sampling.requests_per_minute.get();
+        let key = (context.agent_id().to_owned(), context.server.clone());
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let fresh = || Limited { requests_per_minute: limit, limiter: Limiter::new(Some(limit)) };
         let limited = all.entry(key).or_insert_with(fresh);

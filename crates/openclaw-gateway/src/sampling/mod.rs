@@ -6,7 +6,7 @@
 //! to the server.
 
 mod allowed;
-mod applicant;
+mod context;
 mod limits;
 mod model;
 mod params;
@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use crate::gateway::Gateway;
 use allowed::Allowed;
-use applicant::SamplingContext;
+use context::SamplingContext;
 use limits::{Limits, RecordedRejections};
 use params::Params;
 use record::Record;
@@ -77,24 +77,24 @@ async fn answer(
     request: &SamplingRequest,
     record: &mut Record,
 ) -> Result<Value, Refusal> {
-    let applicant = SamplingContext::find(gateway, request).ok_or(Refusal::NotAllowed)?;
-    record.concerns(&applicant);
-    let rule = match gateway.sampling.allowed.contains(&applicant) {
-        true if applicant.sampling.allow == SamplingRule::Ask => SamplingRule::Always,
-        _ => applicant.sampling.allow,
+    let context = SamplingContext::find(gateway, request).ok_or(Refusal::NotAllowed)?;
+    record.concerns(&context);
+    let rule = match gateway.sampling.allowed.contains(&context) {
+        true if context.sampling.allow == SamplingRule::Ask => SamplingRule::Always,
+        _ => context.sampling.allow,
     };
     if rule == SamplingRule::Never {
         return Err(Refusal::NotAllowed);
     }
     let params = Params::read(&request.params).map_err(Refusal::Invalid)?;
-    gateway.sampling.limits.check(&applicant)?;
+    gateway.sampling.limits.check(&context)?;
     if rule == SamplingRule::Ask {
         // Outside a session, no user expects the question.
-        let Some(session) = &applicant.session else { return Err(Refusal::Unasked) };
+        let Some(session) = &context.session else { return Err(Refusal::Unasked) };
         if !gateway.callers.has_decider(session) {
             return Err(Refusal::Unanswered);
         }
-        permission::ask(gateway, &applicant, &params).await?;
+        permission::ask(gateway, &context, &params).await?;
     }
-    model::complete(&applicant, &params).await
+    model::complete(&context, &params).await
 }

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use openclaw_models::{Completion, Model, ModelError, Request};
+use openclaw_models::{Completion, Model, ModelError, ModelRequest};
 use serde_json::Value;
 use tokio::time::timeout;
 
-use super::applicant::SamplingContext;
+use super::context::SamplingContext;
 use super::params::Params;
 use super::refusal::Refusal;
 use super::{prompt, reply};
@@ -19,24 +19,21 @@ const TIME: Duration = Duration::from_secs(120);
 const MAX_ANSWER: usize = 1024 * 1024;
 
 /// Tries the agent's models: those matching the server's hints first, then the others in order.
-pub(super) async fn complete(
-    applicant: &SamplingContext,
-    params: &Params,
-) -> Result<Value, Refusal> {
+pub(super) async fn complete(context: &SamplingContext, params: &Params) -> Result<Value, Refusal> {
     let asking = async {
-        let models = applicant.agent.models.open(None).await.map_err(|error| {
-            tracing::warn!(server = %applicant.server, %error, "no model for sampling");
+        let models = context.agent.models.open(None).await.map_err(|error| {
+            tracing::warn!(server = %context.server, %error, "no model for sampling");
             Refusal::NoAnswer
         })?;
         for model in preferred(&models, &params.hints) {
-            match ask(&*model, applicant, params).await {
+            match ask(&*model, context, params).await {
                 Ok(answer) => {
                     let (stops, has_tools) = (&params.stop_sequences, !params.tools.is_empty());
                     return reply::result(answer, model.name(), stops, has_tools)
                         .map_err(Refusal::Declined);
                 }
                 Err(error) => {
-                    let (server, model) = (&applicant.server, model.name());
+                    let (server, model) = (&context.server, model.name());
                     tracing::warn!(%server, model, %error, "model failed to answer a server");
                 }
             }
@@ -59,30 +56,30 @@ fn preferred(models: &[Arc<dyn Model>], hints: &[String]) -> Vec<Arc<dyn Model>>
 }
 
 /// Name of the model that would be tried first.
-pub(super) async fn first(applicant: &SamplingContext, params: &Params) -> Option<String> {
-    let models = applicant.agent.models.open(None).await.ok()?;
+pub(super) async fn first(context: &SamplingContext, params: &Params) -> Option<String> {
+    let models = context.agent.models.open(None).await.ok()?;
     preferred(&models, &params.hints).first().map(|model| model.name().to_owned())
 }
 
 async fn ask(
     model: &dyn Model,
-    applicant: &SamplingContext,
+    context: &SamplingContext,
     params: &Params,
 ) -> Result<Completion, ModelError> {
-    let max_tokens = params.max_tokens.min(applicant.sampling.max_tokens);
-    let request = prompt::request(&applicant.server, params, model, max_tokens)
+    let max_tokens = params.max_tokens.min(context.sampling.max_tokens);
+    let request = prompt::request(&context.server, params, model, max_tokens)
         .map_err(|error| ModelError::Invalid { message: error.to_string() })?;
     let has_temperature = request.temperature.is_some();
     match listen(model, request.clone()).await {
         // Some models do not accept a temperature.
         Err(ModelError::Rejected { .. }) if has_temperature => {
-            listen(model, Request { temperature: None, ..request }).await
+            listen(model, ModelRequest { temperature: None, ..request }).await
         }
         other => other,
     }
 }
 
-async fn listen(model: &dyn Model, request: Request) -> Result<Completion, ModelError> {
+async fn listen(model: &dyn Model, request: ModelRequest) -> Result<Completion, ModelError> {
     let mut stream = model.stream(request);
     let mut answer = Completion::default();
     while let Some(chunk) = stream.next().await {

@@ -22,7 +22,7 @@ const MAX_WORD: usize = 256;
 /// The parameters of a sampling request.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Params {
-    pub(super) messages: Vec<Said>,
+    pub(super) messages: Vec<SampledMessage>,
     pub(super) system_prompt: Option<Untrusted<String>>,
     pub(super) max_tokens: u32,
     pub(super) temperature: Option<f64>,
@@ -35,7 +35,7 @@ pub(super) struct Params {
 
 /// A message.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Said {
+pub(super) enum SampledMessage {
     /// With the role of the user.
     User(Vec<Piece>),
     /// With the role of the assistant: what the server claims the model has answered before.
@@ -88,11 +88,11 @@ impl Params {
         if raw.messages.len() > MAX_MESSAGES {
             return Err(format!("more than {MAX_MESSAGES} messages"));
         }
-        let mut room = Room { text: MAX_TEXT, media: MAX_MEDIA };
+        let mut room = RemainingLimits { text: MAX_TEXT, media: MAX_MEDIA };
         if let Some(prompt) = &raw.system_prompt {
             room.take(prompt.len())?;
         }
-        let messages: Vec<Said> = raw
+        let messages: Vec<SampledMessage> = raw
             .messages
             .into_iter()
             .map(|message| room.message(message))
@@ -131,19 +131,19 @@ impl Params {
 }
 
 /// What is left of the limits.
-struct Room {
+struct RemainingLimits {
     text: usize,
     media: usize,
 }
 
-impl Room {
+impl RemainingLimits {
     fn take(&mut self, bytes: usize) -> Result<(), String> {
         let left = self.text.checked_sub(bytes);
         self.text = left.ok_or_else(|| format!("more than {} KiB of text", MAX_TEXT / 1024))?;
         Ok(())
     }
 
-    fn message(&mut self, message: RawMessage) -> Result<Said, String> {
+    fn message(&mut self, message: RawMessage) -> Result<SampledMessage, String> {
         let (mut pieces, mut calls, mut results) = (Vec::new(), Vec::new(), Vec::new());
         for block in message.content.into_vec() {
             match (block, message.role) {
@@ -176,10 +176,10 @@ impl Room {
             }
         }
         match (message.role, results.is_empty()) {
-            (Role::Assistant, _) => Ok(Said::Assistant { pieces, calls }),
-            (Role::User, true) => Ok(Said::User(pieces)),
+            (Role::Assistant, _) => Ok(SampledMessage::Assistant { pieces, calls }),
+            (Role::User, true) => Ok(SampledMessage::User(pieces)),
             // 2025-11-25, sampling, "tool result content".
-            (Role::User, false) if pieces.is_empty() => Ok(Said::Results(results)),
+            (Role::User, false) if pieces.is_empty() => Ok(SampledMessage::Results(results)),
             (Role::User, false) => Err("tool results must be the only content".to_owned()),
         }
     }

@@ -12,8 +12,8 @@ use openclaw_protocol::approvals::{
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use super::applicant::SamplingContext;
-use super::params::{CallResult, Params, Piece, Said};
+use super::context::SamplingContext;
+use super::params::{CallResult, Params, Piece, SampledMessage};
 use super::refusal::Refusal;
 use super::{METHOD, model};
 use crate::gateway::{Gateway, now_ms};
@@ -29,15 +29,15 @@ const MARGIN: Duration = Duration::from_secs(5);
 /// Asks the connected approvers. Dropping the future withdraws the question.
 pub(super) async fn ask(
     gateway: &Arc<Gateway>,
-    applicant: &SamplingContext,
+    context: &SamplingContext,
     params: &Params,
 ) -> Result<(), Refusal> {
     let waiting = gateway.questions.list();
     if waiting.iter().filter(|it| it.kind == ApprovalKind::Sampling).count() >= MAX_WAITING {
         return Err(Refusal::TooManyWait);
     }
-    let patience = applicant.agent.config.approval.timeout.min(PATIENCE.saturating_sub(MARGIN));
-    let asked = question(gateway, applicant, params, patience).await;
+    let patience = context.agent.config.approval.timeout.min(PATIENCE.saturating_sub(MARGIN));
+    let asked = question(gateway, context, params, patience).await;
     let id = asked.id.clone();
     // Register first: the answer may arrive immediately.
     let answered = gateway.questions.open(id.clone(), asked.clone());
@@ -61,8 +61,8 @@ pub(super) async fn ask(
     match decision {
         Decision::AllowOnce => Ok(()),
         Decision::AllowAlways => {
-            gateway.sampling.allowed.add(applicant);
-            others_too(gateway, applicant, &id);
+            gateway.sampling.allowed.add(context);
+            others_too(gateway, context, &id);
             Ok(())
         }
         Decision::Deny => Err(Refusal::Rejected),
@@ -70,12 +70,12 @@ pub(super) async fn ask(
 }
 
 /// Answers the server's other pending requests when it was allowed permanently.
-fn others_too(gateway: &Gateway, applicant: &SamplingContext, answered: &str) {
+fn others_too(gateway: &Gateway, context: &SamplingContext, answered: &str) {
     let is_other = |it: &Approval| {
         it.kind == ApprovalKind::Sampling
             && it.id != answered
-            && it.server.as_deref() == Some(applicant.server.as_str())
-            && it.agent_id.as_deref() == Some(applicant.agent_id())
+            && it.server.as_deref() == Some(context.server.as_str())
+            && it.agent_id.as_deref() == Some(context.agent_id())
     };
     for other in gateway.questions.list().into_iter().filter(is_other) {
         // It may have been answered meanwhile.
@@ -86,17 +86,17 @@ fn others_too(gateway: &Gateway, applicant: &SamplingContext, answered: &str) {
 /// The question, with everything the server wants to send, sanitized.
 async fn question(
     gateway: &Gateway,
-    applicant: &SamplingContext,
+    context: &SamplingContext,
     params: &Params,
     patience: Duration,
 ) -> Approval {
-    let (server, now) = (&applicant.server, now_ms());
+    let (server, now) = (&context.server, now_ms());
     let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
     Approval {
         id: format!("sampling-{server}-{now}-{}", gateway.questions.number()),
         kind: ApprovalKind::Sampling,
-        agent_id: Some(applicant.agent_id().to_owned()),
-        session_key: applicant.session.clone(),
+        agent_id: Some(context.agent_id().to_owned()),
+        session_key: context.session.clone(),
         run_id: None,
         tool: METHOD.to_owned(),
         server: Some(server.clone()),
@@ -106,12 +106,12 @@ async fn question(
                 .to_owned(),
         ),
         severity: Severity::Warning,
-        args: to_raw_value(&shown(applicant, params).await).ok(),
+        args: to_raw_value(&shown(context, params).await).ok(),
         allowed_decisions: vec![Decision::AllowOnce, Decision::AllowAlways, Decision::Deny],
         always: vec![AlwaysChoice {
             words: format!(
                 "always allow MCP server {server} to use the model of agent {}, until openclaw exits",
-                applicant.agent_id()
+                context.agent_id()
             ),
         }],
         changes: Vec::new(),
@@ -121,11 +121,11 @@ async fn question(
 }
 
 /// The request for display: `model`, `maxTokens`, `systemPrompt`, `messages`, `tools`.
-async fn shown(applicant: &SamplingContext, params: &Params) -> Value {
-    let mut room = Room(MAX_SHOWN);
+async fn shown(context: &SamplingContext, params: &Params) -> Value {
+    let mut room = CharacterBudget(MAX_SHOWN);
     let mut shown = json!({
-        "model": model::first(applicant, params).await,
-        "maxTokens": params.max_tokens.min(applicant.sampling.max_tokens),
+        "model": model::first(context, params).await,
+        "maxTokens": params.max_tokens.min(context.sampling.max_tokens),
     });
     if !params.hints.is_empty() {
         let hints = params.hints.iter().map(|hint| clean_line(Untrusted::new(hint), 80));
@@ -138,14 +138,14 @@ async fn shown(applicant: &SamplingContext, params: &Params) -> Value {
     let mut messages = Vec::new();
     for said in &params.messages {
         match said {
-            Said::User(pieces) => messages.push(message("user", room.pieces(pieces))),
-            Said::Assistant { pieces, calls } => {
+            SampledMessage::User(pieces) => messages.push(message("user", room.pieces(pieces))),
+            SampledMessage::Assistant { pieces, calls } => {
                 let calls = calls.iter().map(|call| format!("(calls {})", call.name));
                 let text = std::iter::once(room.pieces(pieces)).chain(calls);
                 let text = text.filter(|it| !it.is_empty()).collect::<Vec<_>>().join("\n");
                 messages.push(message("assistant", text));
             }
-            Said::Results(results) => {
+            SampledMessage::Results(results) => {
                 let texts = results.iter().map(|CallResult { pieces, .. }| room.pieces(pieces));
                 let text = texts.collect::<Vec<_>>().join("\n");
                 messages.push(message("tool", text));
@@ -160,9 +160,9 @@ async fn shown(applicant: &SamplingContext, params: &Params) -> Value {
 }
 
 /// Number of characters that may still be shown.
-struct Room(usize);
+struct CharacterBudget(usize);
 
-impl Room {
+impl CharacterBudget {
     /// Sanitizes a text line by line.
     fn text(&mut self, text: &Untrusted<String>) -> String {
         let text = text.as_ref().map(String::as_str).expose();

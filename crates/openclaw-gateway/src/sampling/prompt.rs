@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use openclaw_content::{NoRandomness, Source, Text, Untrusted, clean_line};
 use openclaw_mcp::inventory::model_schema::ModelSchema;
-use openclaw_models::{Message, Model, Part, Request, ToolOffer, ToolResult, ToolUse};
+use openclaw_models::{Message, Model, ModelRequest, Part, ToolOffer, ToolResult, ToolUse};
 use openclaw_tools::MediaKind;
 use openclaw_tools::schema::{Dialect, provider_schema};
 
-use super::params::{CallResult, OfferedTool, Params, Piece, Said, ToolCall};
+use super::params::{CallResult, OfferedTool, Params, Piece, SampledMessage, ToolCall};
 
 /// Maximum characters of a tool's description.
 const DESCRIPTION: usize = 1_000;
@@ -23,7 +23,7 @@ pub(super) fn request(
     params: &Params,
     model: &dyn Model,
     max_tokens: u32,
-) -> Result<Request, NoRandomness> {
+) -> Result<ModelRequest, NoRandomness> {
     let mut conversation = Conversation { server, messages: Vec::new(), parts: Vec::new() };
     if let Some(prompt) = &params.system_prompt {
         conversation.ours("The server requests this system prompt:");
@@ -32,11 +32,11 @@ pub(super) fn request(
     let mut names = BTreeMap::new();
     for said in &params.messages {
         match said {
-            Said::User(pieces) => {
+            SampledMessage::User(pieces) => {
                 conversation.ours("The server asks:");
                 conversation.pieces(pieces)?;
             }
-            Said::Assistant { pieces, calls } => {
+            SampledMessage::Assistant { pieces, calls } => {
                 if !pieces.is_empty() {
                     conversation.ours("The server says that you answered:");
                     conversation.pieces(pieces)?;
@@ -44,7 +44,7 @@ pub(super) fn request(
                 names.extend(calls.iter().map(|call| (call.id.as_str(), call.name.as_str())));
                 conversation.calls(calls);
             }
-            Said::Results(results) => conversation.results(results, &names)?,
+            SampledMessage::Results(results) => conversation.results(results, &names)?,
         }
     }
     let tools = match model.takes_tools() {
@@ -53,7 +53,7 @@ pub(super) fn request(
         }
         false => Vec::new(),
     };
-    Ok(Request {
+    Ok(ModelRequest {
         system: vec![Text::ours(system(server))],
         messages: conversation.finish(),
         tools,

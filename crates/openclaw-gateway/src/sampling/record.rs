@@ -7,7 +7,7 @@ use openclaw_tools::audit::{Audit, AuditOutcome, CallRecord};
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
-use super::applicant::SamplingContext;
+use super::context::SamplingContext;
 use super::refusal::Refusal;
 use super::{METHOD, reply};
 
@@ -39,9 +39,9 @@ impl Record {
     }
 
     /// Sets the agent and the session.
-    pub(super) fn concerns(&mut self, applicant: &SamplingContext) {
-        self.agent = Some(applicant.agent_id().to_owned());
-        self.session.clone_from(&applicant.session);
+    pub(super) fn concerns(&mut self, context: &SamplingContext) {
+        self.agent = Some(context.agent_id().to_owned());
+        self.session.clone_from(&context.session);
     }
 
     /// Records the result.

@@ -15,11 +15,11 @@ const MAX_ADDRESSES: usize = 4_096;
 pub(super) struct Attempts {
     most: u32,
     window: Duration,
-    table: Mutex<HashMap<IpAddr, Wrong>>,
+    table: Mutex<HashMap<IpAddr, FailedAttempts>>,
 }
 
 #[derive(Debug, Clone, Copy)]
-struct Wrong {
+struct FailedAttempts {
     count: u32,
     until: Instant,
 }
@@ -43,7 +43,7 @@ impl Attempts {
         if table.len() >= MAX_ADDRESSES && !table.contains_key(&address) {
             make_room(&mut table, now);
         }
-        let fresh = Wrong { count: 0, until: now + self.window };
+        let fresh = FailedAttempts { count: 0, until: now + self.window };
         let wrong = table.entry(address).or_insert(fresh);
         if wrong.until <= now {
             *wrong = fresh;
@@ -62,7 +62,7 @@ impl Attempts {
 }
 
 /// Removes expired entries; if there are none, the one that expires first.
-fn make_room(table: &mut HashMap<IpAddr, Wrong>, now: Instant) {
+fn make_room(table: &mut HashMap<IpAddr, FailedAttempts>, now: Instant) {
     table.retain(|_, wrong| wrong.until > now);
     if table.len() >= MAX_ADDRESSES {
         let first = table.iter().min_by_key(|(_, wrong)| wrong.until).map(|(address, _)| *address);

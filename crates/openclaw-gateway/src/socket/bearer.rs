@@ -6,7 +6,7 @@ use openclaw_protocol::{ErrorCode, Scope};
 use openclaw_secrets::SecretString;
 
 use super::access::Access;
-use super::handshake::{No, check_token};
+use super::handshake::{Rejection, check_token};
 use super::listener::Gate;
 use super::visit::RequestInfo;
 
@@ -26,7 +26,7 @@ pub(super) fn authenticate(
 ) -> Result<Access, Box<Response>> {
     let token = bearer(headers);
     let access = check_token(token.as_ref(), visit.peer, &gate.options, &gate.attempts);
-    let access = access.map_err(|No { error, .. }| {
+    let access = access.map_err(|Rejection { error, .. }| {
         let status = match error.code == ErrorCode::Unavailable {
             true => StatusCode::TOO_MANY_REQUESTS,
             false => StatusCode::UNAUTHORIZED,

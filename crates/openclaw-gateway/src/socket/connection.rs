@@ -14,14 +14,14 @@ use openclaw_protocol::socket::{Socket, SocketError};
 use openclaw_protocol::{
     ErrorShape, Event, EventReceiver, Method, Received, Shutdown, Tick, names, params_of,
 };
-use openclaw_trace::SpanContext;
 use serde_json::value::{RawValue, to_raw_value};
+use tokio::sync::mpsc;
 use tokio::task::{AbortHandle, JoinSet, unconstrained};
 use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
 use super::handshake::{Admitted, now_ms};
 use super::listener::Ending;
-use super::{Endpoint, Limits};
+use super::{EarlyResponse, Endpoint, Limits, RequestOptions};
 use crate::tokens::TokenInUse;
 
 /// Timeout for closing a connection.
@@ -33,12 +33,20 @@ const SILENT_TICKS: u32 = 2;
 pub(super) async fn serve(socket: Socket, admitted: Admitted, limits: &Limits, ending: &Ending) {
     let Admitted { surface, token } = admitted;
     let events = surface.events();
+    surface.sends_through(socket.backlog());
     // A response is queued while less than `pause` is waiting, so this much always fits.
     let most = limits.send.bytes - limits.send.pause.min(limits.send.bytes / 2);
-    let answers = JoinSet::new();
-    let under_way = HashMap::new();
-    let mut connection =
-        Connection { socket, surface, token, events, seq: 0, most, answers, under_way };
+    let mut connection = Connection {
+        socket,
+        surface,
+        token,
+        events,
+        seq: 0,
+        most,
+        answers: JoinSet::new(),
+        early: mpsc::channel(limits.requests.max(1)),
+        under_way: HashMap::new(),
+    };
     let end = connection.run(limits, ending).await;
     let Connection { socket, answers, surface, events, .. } = connection;
     // Requests that cannot be answered any more are cancelled.
@@ -65,6 +73,8 @@ struct Connection {
     most: usize,
     /// Pending requests; each returns its id and the text of its response.
     answers: JoinSet<(String, String)>,
+    /// Texts of responses that another one follows: one per request at most.
+    early: (mpsc::Sender<String>, mpsc::Receiver<String>),
     /// Aborts pending requests, by id.
     under_way: HashMap<String, AbortHandle>,
 }
@@ -106,6 +116,8 @@ impl Connection {
             tokio::select! {
                 biased;
                 () = &mut stopping => return Ok(()),
+                // Before the last response, and before the events that follow.
+                Some(text) = self.early.1.recv(), if !is_full => self.socket.queue(text)?,
                 Some(answer) = self.answers.join_next(), if !is_full => {
                     if let Ok((id, text)) = answer {
                         self.under_way.remove(&id);
@@ -156,7 +168,11 @@ impl Connection {
             return Ok(self.socket.queue(text)?);
         }
         let surface = Arc::clone(&self.surface);
-        let asked = Asked { id: id.clone(), method, params, trace };
+        // Other methods have one response.
+        let early = (method == Method::Agent.name())
+            .then(|| EarlyResponse { id: id.clone(), queue: self.early.0.clone() });
+        let options = RequestOptions { trace, early };
+        let asked = Asked { id: id.clone(), method, params, options };
         let mut answer = Box::pin(answer(surface, asked, self.most));
         match std::future::poll_fn(|cx| Poll::Ready(answer.as_mut().poll(cx))).await {
             Poll::Ready((_, text)) => self.socket.queue(text)?,
@@ -250,17 +266,17 @@ struct Asked {
     id: String,
     method: String,
     params: Option<Box<RawValue>>,
-    trace: Option<SpanContext>,
+    options: RequestOptions,
 }
 
 /// Returns the id of the request and the text of the response. A panic in a method fails only that
 /// request.
 async fn answer(surface: Arc<dyn Endpoint>, asked: Asked, most: usize) -> (String, String) {
-    let Asked { id, method, params, trace } = asked;
+    let Asked { id, method, params, options } = asked;
     let outcome = if method == Method::Connect.name() {
         Err(ErrorShape::invalid("`connect` is only valid as the first request"))
     } else {
-        let asked = AssertUnwindSafe(surface.request_in(&method, params, trace)).catch_unwind();
+        let asked = AssertUnwindSafe(surface.request_with(&method, params, options)).catch_unwind();
         asked.await.unwrap_or_else(|_| {
             tracing::error!(method, "method panicked");
             Err(ErrorShape::unavailable(format!("`{method}` failed unexpectedly")))

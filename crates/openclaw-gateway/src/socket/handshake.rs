@@ -90,7 +90,7 @@ pub(super) async fn greet(
             socket.allow(options.limits.message);
             Ok(admitted)
         }
-        Err(No { error, code, reason }) => {
+        Err(Rejection { error, code, reason }) => {
             answer(socket, &id, Err(&error))?;
             Err(Refusal::Told { code, reason })
         }
@@ -99,13 +99,13 @@ pub(super) async fn greet(
 
 /// The error response, and how to close.
 #[derive(Debug)]
-pub(super) struct No {
+pub(super) struct Rejection {
     pub(super) error: ErrorShape,
     code: u16,
     reason: &'static str,
 }
 
-impl No {
+impl Rejection {
     fn new(error: ErrorShape, reason: &'static str) -> Self {
         Self { error, code: 1008, reason }
     }
@@ -118,13 +118,13 @@ fn admit(
     connection: String,
     options: &Options,
     attempts: &Attempts,
-) -> Result<(Caller, Option<TokenInUse>), No> {
+) -> Result<(Caller, Option<TokenInUse>), Rejection> {
     if method != Method::Connect.name() {
         let error = ErrorShape::invalid("the first request must be `connect`");
-        return Err(No::new(error, "connect first"));
+        return Err(Rejection::new(error, "connect first"));
     }
-    let params: ConnectParams =
-        params_of(method, params).map_err(|error| No::new(error, "invalid connect params"))?;
+    let params: ConnectParams = params_of(method, params)
+        .map_err(|error| Rejection::new(error, "invalid connect params"))?;
     if !(params.min_protocol..=params.max_protocol).contains(&PROTOCOL_VERSION) {
         let error = ErrorShape::invalid("protocol mismatch").with_details(&json!({
             "code": detail::PROTOCOL_MISMATCH,
@@ -132,7 +132,7 @@ fn admit(
             "clientMaxProtocol": params.max_protocol,
             "expectedProtocol": PROTOCOL_VERSION,
         }));
-        return Err(No { error, code: 1002, reason: "protocol mismatch" });
+        return Err(Rejection { error, code: 1002, reason: "protocol mismatch" });
     }
     let shown = params.auth.as_ref().and_then(|auth| auth.token.as_ref());
     let access = check_token(shown, peer, options, attempts)?;
@@ -159,7 +159,7 @@ pub(super) fn check_token(
     peer: Peer,
     options: &Options,
     attempts: &Attempts,
-) -> Result<Access, No> {
+) -> Result<Access, Rejection> {
     let Some(own) = options.token.as_ref().filter(|token| !token.is_empty()) else {
         return Ok(Access::Operator);
     };
@@ -180,14 +180,14 @@ pub(super) fn check_token(
             .with_detail(detail::AUTH_RATE_LIMITED);
         error.retryable = Some(true);
         error.retry_after_ms = Some(u64::try_from(wait.as_millis()).unwrap_or(u64::MAX).max(1));
-        return Err(No::new(error, "too many wrong tokens"));
+        return Err(Rejection::new(error, "too many wrong tokens"));
     }
     match access {
         Some(Access::RemoteOperator) if !options.token_is_shared => {
             let message = "unauthorized: this token is accepted on the gateway's machine only; \
                            run `openclaw gateway token create` there";
             let error = ErrorShape::invalid(message).with_detail(detail::AUTH_TOKEN_MISMATCH);
-            return Err(No::new(error, "unauthorized"));
+            return Err(Rejection::new(error, "unauthorized"));
         }
         Some(access) => return Ok(access),
         None => {}
@@ -202,14 +202,14 @@ pub(super) fn check_token(
         }
         None => ("unauthorized: token required", detail::AUTH_TOKEN_MISSING),
     };
-    Err(No::new(ErrorShape::invalid(message).with_detail(code), "unauthorized"))
+    Err(Rejection::new(ErrorShape::invalid(message).with_detail(code), "unauthorized"))
 }
 
 fn welcome(
     caller: Caller,
     options: &Options,
     desk: &dyn CallerService,
-) -> Result<(Box<RawValue>, Arc<dyn Endpoint>), No> {
+) -> Result<(Box<RawValue>, Arc<dyn Endpoint>), Rejection> {
     let greeting = desk.hello(&caller);
     let limits = &options.limits;
     let hello = HelloOk {
@@ -234,9 +234,10 @@ fn welcome(
             tick_interval_ms: u64::try_from(limits.tick.as_millis()).unwrap_or(u64::MAX),
         },
     };
-    let hello = to_raw_value(&hello)
-        .map_err(|error| No::new(ErrorShape::unavailable(error.to_string()), "internal error"))?;
-    let surface = desk.open(caller).map_err(|error| No::new(error, "refused"))?;
+    let hello = to_raw_value(&hello).map_err(|error| {
+        Rejection::new(ErrorShape::unavailable(error.to_string()), "internal error")
+    })?;
+    let surface = desk.open(caller).map_err(|error| Rejection::new(error, "refused"))?;
     Ok((hello, surface))
 }
 

@@ -130,18 +130,13 @@ pub struct Bound {
 /// Binds the address.
 ///
 /// # Errors
-/// Fails if the address cannot be bound, or is not loopback and there is no token, or a short one
-/// (also for metrics).
+/// Fails if the address cannot be bound, or is not loopback and there is no token, or a short one.
 pub async fn bind(options: Options) -> Result<Bound, ListenError> {
     if !options.bind.to_canonical().is_loopback() {
         match options.token.as_ref().map_or(0, |token| token.expose().chars().count()) {
             0 => return Err(ListenError::NeedsToken(options.bind)),
             1..MIN_REMOTE_TOKEN => return Err(ListenError::ShortToken(options.bind)),
             _ => {}
-        }
-        let scraper = options.metrics.as_ref().and_then(|metrics| metrics.token.as_ref());
-        if scraper.is_some_and(|token| token.expose().chars().count() < MIN_REMOTE_TOKEN) {
-            return Err(ListenError::ShortMetricsToken(options.bind));
         }
     }
     let wanted = SocketAddr::new(options.bind, options.port);
@@ -223,7 +218,7 @@ async fn serve(
             drop(guest);
         }
         Some(Entered::Socket(_stranger, socket, Err(refusal))) => {
-            let goodbye = say_no(*socket, refusal);
+            let goodbye = reject(*socket, refusal);
             tokio::select! {
                 () = leave.cancelled() => {}
                 () = goodbye => {}
@@ -232,7 +227,7 @@ async fn serve(
     }
 }
 
-async fn say_no(socket: Socket, refusal: Refusal) {
+async fn reject(socket: Socket, refusal: Refusal) {
     match refusal {
         Refusal::Told { code, reason } => socket.close(code, reason, GOODBYE).await,
         Refusal::Socket(broken) => {

@@ -20,7 +20,7 @@ pub(super) async fn handle(
     Extension(visit): Extension<RequestInfo>,
     headers: HeaderMap,
 ) -> Response {
-    let Some(metrics) = gate.options.metrics.as_ref() else {
+    let Some(metrics) = desk.metrics_access() else {
         return StatusCode::NOT_FOUND.into_response();
     };
     let own = metrics.token.as_ref();

@@ -26,12 +26,14 @@ use openclaw_mcp_server::hub::Hub;
 use openclaw_mcp_server::hub::http::HubHttp;
 use openclaw_metrics::text::Format;
 use openclaw_protocol::connect::{ClientInfo, Snapshot};
-use openclaw_protocol::socket::SendLimits;
+use openclaw_protocol::frame;
+use openclaw_protocol::socket::{Backlog, SendLimits};
 use openclaw_protocol::{ErrorShape, EventReceiver, Method};
 use openclaw_secrets::SecretString;
 use openclaw_trace::SpanContext;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::sync::mpsc;
 
 use crate::tokens::TokenStore;
 pub(crate) use handshake::random_hex;
@@ -58,6 +60,11 @@ pub trait CallerService: Send + Sync + fmt::Debug {
 
     /// The hub at `/mcp`, if there is one.
     fn hub(&self) -> Option<(Arc<Hub>, Arc<HubHttp>)> {
+        None
+    }
+
+    /// Who may read `/metrics`; `None` if it is not served.
+    fn metrics_access(&self) -> Option<Arc<MetricsAccess>> {
         None
     }
 
@@ -90,18 +97,47 @@ pub trait Endpoint: Send + Sync + fmt::Debug {
     /// Called when the caller has lost events because it reads too slowly.
     fn lost_events(&self, _events: u64) {}
 
-    /// Like [`request`](Self::request), as a part of the caller's span.
-    fn request_in<'a>(
+    /// Called with what tells how far the caller is behind.
+    fn sends_through(&self, _backlog: Arc<Backlog>) {}
+
+    /// Like [`request`](Self::request), with options.
+    fn request_with<'a>(
         &'a self,
         method: &'a str,
         params: Option<Box<RawValue>>,
-        _trace: Option<SpanContext>,
+        _options: RequestOptions,
     ) -> BoxFuture<'a, Result<Box<RawValue>, ErrorShape>> {
         self.request(method, params)
     }
 
     /// Subscribes to events from now on.
     fn events(&self) -> EventReceiver;
+}
+
+/// Options of a request.
+#[derive(Debug, Default)]
+pub struct RequestOptions {
+    /// The caller's span.
+    pub trace: Option<SpanContext>,
+    /// Sends a response before the last one.
+    pub early: Option<EarlyResponse>,
+}
+
+/// Sends a response before the last one, under the same id.
+#[derive(Debug)]
+pub struct EarlyResponse {
+    id: String,
+    queue: mpsc::Sender<String>,
+}
+
+impl EarlyResponse {
+    /// Sends it, once per request. It is dropped if the connection is over.
+    pub(crate) fn send(&self, payload: &RawValue) {
+        if let Ok(text) = frame::response(&self.id, Ok(payload)) {
+            // There is room for one of every request.
+            let _ = self.queue.try_send(text);
+        }
+    }
 }
 
 /// An authenticated caller.
@@ -163,8 +199,6 @@ pub struct Options {
     pub token_is_shared: bool,
     /// Access tokens with limited scopes.
     pub tokens: Option<TokenStore>,
-    /// Who may read `/metrics`; `None` if it is not served.
-    pub metrics: Option<MetricsAccess>,
     /// Limits of the socket.
     pub limits: Limits,
 }
@@ -174,6 +208,21 @@ pub struct Options {
 pub struct MetricsAccess {
     /// A token for nothing else.
     pub token: Option<SecretString>,
+}
+
+impl MetricsAccess {
+    /// Checks that the token cannot be guessed if other machines can connect.
+    ///
+    /// # Errors
+    /// If it is too short.
+    pub(crate) fn check(&self, bind: IpAddr) -> Result<(), ListenError> {
+        let length = self.token.as_ref().map(|token| token.expose().chars().count());
+        let is_short = length.is_some_and(|length| length < MIN_REMOTE_TOKEN);
+        match is_short && !bind.to_canonical().is_loopback() {
+            true => Err(ListenError::ShortMetricsToken(bind)),
+            false => Ok(()),
+        }
+    }
 }
 
 /// Limits of the socket.

@@ -106,7 +106,6 @@ async fn other_machines_are_not_served_without_a_token() {
         port: 0,
         token: None,
         token_is_shared: true,
-        metrics: None,
         tokens: None,
         limits: Limits::default(),
     };
@@ -125,7 +124,6 @@ async fn a_port_that_is_taken_is_an_error_that_names_it() {
         port: server.address.port(),
         token: None,
         token_is_shared: true,
-        metrics: None,
         tokens: None,
         limits: Limits::default(),
     };

@@ -94,7 +94,6 @@ async fn other_machines_are_served_only_with_a_token_that_cannot_be_guessed() {
         port: 0,
         token: token.map(|token| SecretString::from(token.to_owned())),
         token_is_shared: true,
-        metrics: None,
         tokens: None,
         limits: Limits::default(),
     };

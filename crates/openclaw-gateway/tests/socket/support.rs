@@ -88,6 +88,10 @@ impl CallerService for Shared {
         has.then(|| json!({ "client_name": "OpenClaw" }))
     }
 
+    fn metrics_access(&self) -> Option<Arc<MetricsAccess>> {
+        Some(Arc::default())
+    }
+
     fn allowed_origins(&self) -> Vec<String> {
         vec!["https://example.com".to_owned()]
     }
@@ -150,7 +154,6 @@ pub(crate) async fn start(limits: Limits) -> (Listening, Arc<TestDesk>) {
         port: 0,
         token: Some(SecretString::from(TOKEN.to_owned())),
         token_is_shared: false,
-        metrics: Some(MetricsAccess::default()),
         tokens: None,
         limits,
     };

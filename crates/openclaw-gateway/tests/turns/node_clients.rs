@@ -102,6 +102,12 @@ async fn the_answer_of_a_run_is_the_response_to_agent() {
     assert_eq!(again["status"], "ok", "it does not run twice");
     let wait = json!({ "runId": "r1", "timeoutMs": 60_000 });
     assert_eq!(someone.ask("agent.wait", wait).await.unwrap()["status"], "ok");
+    let model =
+        |name: &str, run: &str| json!({ "message": "hi", "model": name, "idempotencyKey": run });
+    let error = someone.ask("agent", model("nobody/x", "r2")).await.unwrap_err();
+    assert!(error.message.contains("unknown model `nobody/x`"), "{error}");
+    let answer = someone.ask("agent", model("openclaw/offline", "r3")).await.unwrap();
+    assert_eq!(answer["status"], "ok", "{answer}");
     let unknown = json!({ "runId": "r9", "timeoutMs": 1 });
     assert_eq!(someone.ask("agent.wait", unknown).await.unwrap()["status"], "timeout");
     gateway.stop(Duration::ZERO).await;
@@ -123,7 +129,11 @@ async fn sessions_are_created_read_found_and_reset() {
     assert_eq!(first["content"][0]["text"], "hello");
     assert_eq!(first["__openclaw"]["idempotencyKey"], "r1:user", "how a client knows its message");
     let found = someone.ask("sessions.resolve", json!({ "label": "plans" })).await.unwrap();
-    assert_eq!(found, json!({ "ok": true, "key": key }));
+    let expected = json!({ "ok": true, "key": key, "agentId": "main", "displayName": "plans" });
+    assert_eq!(found, expected);
+    let by_id = json!({ "message": "and then?", "sessionId": created["sessionId"],
+        "idempotencyKey": "r2" });
+    assert_eq!(someone.ask("agent", by_id).await.unwrap()["sessionKey"], key.as_str());
     let startup = someone.ask("chat.startup", json!({ "sessionKey": key })).await.unwrap();
     let row = &startup["sessionInfo"];
     assert_eq!((&row["hasActiveRun"], &row["model"]), (&json!(false), &json!("offline")));
@@ -132,6 +142,25 @@ async fn sessions_are_created_read_found_and_reset() {
     assert_ne!(reset["entry"]["sessionId"], created["sessionId"]);
     let read = someone.ask("sessions.get", json!({ "key": key })).await.unwrap();
     assert_eq!(read["messages"], json!([]));
+    gateway.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
+async fn conversations_are_listed_with_an_address_a_title_and_their_last_message() {
+    let place = Place::new(&config(&json!({})));
+    let gateway = place.start().await;
+    let mut someone = Someone::new(&gateway);
+    someone.send(KEY, "r1", "hello there").await;
+    someone.end_of("r1").await;
+    let wanted = json!({ "includeDerivedTitles": true, "includeLastMessage": true });
+    let listed = someone.ask("sessions.list", wanted).await.unwrap();
+    let row = &listed["sessions"][0];
+    // `openclaw mcp serve` lists what has a channel and an address.
+    assert_eq!(row["deliveryContext"], json!({ "channel": "webchat", "to": KEY }));
+    assert_eq!(row["derivedTitle"], "hello there");
+    assert!(!row["lastMessagePreview"].as_str().unwrap().is_empty(), "{row}");
+    let plain = someone.ask("sessions.list", json!({})).await.unwrap();
+    assert!(plain["sessions"][0]["lastMessagePreview"].is_null(), "only on request");
     gateway.stop(Duration::ZERO).await;
 }
 
@@ -148,6 +177,11 @@ async fn unknown_fields_are_ignored_and_unknown_methods_named() {
     let jobs = someone.ask("cron.list", json!({})).await.unwrap();
     assert_eq!(jobs["jobs"], json!([]), "there are none");
     let reader = Someone::with(&gateway, &["read"]);
-    assert!(reader.ask("device.pair.list", json!({})).await.is_err(), "it needs a scope, too");
+    let error = reader.ask("device.pair.list", json!({})).await.unwrap_err();
+    let details: Value = serde_json::from_str(error.details.unwrap().get()).unwrap();
+    let scope = "operator.admin";
+    let expected =
+        json!({ "code": "MISSING_SCOPE", "missingScope": scope, "requiredScopes": [scope] });
+    assert_eq!(details, expected, "it needs a scope, too");
     gateway.stop(Duration::ZERO).await;
 }

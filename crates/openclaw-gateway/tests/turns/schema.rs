@@ -127,6 +127,18 @@ async fn what_a_running_gateway_says_is_what_the_schema_says() {
     assert_eq!(client.ask("chat.abort", params).await["aborted"], true);
     assert_eq!(client.until_end("r4").await["state"], "aborted");
 
+    // The response comes after one that only accepts the message.
+    let run = json!({ "sessionKey": KEY, "message": "hello", "idempotencyKey": "r5" });
+    let accepted = client.ask("agent", run).await;
+    assert_eq!((&accepted["status"], &accepted["runId"]), (&json!("accepted"), &json!("r5")));
+    let ended = loop {
+        let frame = client.frame().await.unwrap();
+        if frame["type"] == "res" {
+            break frame;
+        }
+    };
+    assert_eq!((&ended["id"], &ended["payload"]["status"]), (&json!("1"), &json!("ok")));
+
     let history = client.ask("chat.history", json!({ "sessionKey": KEY })).await;
     let typed: openclaw_protocol::chat::HistoryResult =
         serde_json::from_value(history.clone()).unwrap();

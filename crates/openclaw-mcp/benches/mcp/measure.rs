@@ -71,13 +71,18 @@ pub(crate) async fn median<F: Future<Output = usize>>(calls: usize, call: impl F
 /// Returns the CPU time of this process per call, in µs, with many in flight.
 pub(crate) async fn cpu<F: Future<Output = usize>>(calls: usize, call: impl Fn() -> F) -> f64 {
     let before = cpu_used();
+    in_flight(calls, call).await;
+    (cpu_used() - before) / (calls + IN_FLIGHT) as f64
+}
+
+/// Makes calls, many at a time.
+pub(crate) async fn in_flight<F: Future<Output = usize>>(calls: usize, call: impl Fn() -> F) {
     let mut flight: FuturesUnordered<_> = (0..IN_FLIGHT).map(|_| call()).collect();
     for _ in 0..calls {
         flight.next().await;
         flight.push(call());
     }
     while flight.next().await.is_some() {}
-    (cpu_used() - before) / (calls + IN_FLIGHT) as f64
 }
 
 pub(crate) fn micros(duration: Duration) -> f64 {

@@ -151,6 +151,11 @@ impl Bridge {
         outcome.content.len()
     }
 
+    /// Waits until all audit lines are written.
+    pub(crate) async fn settle(&self) {
+        assert!(self.fleet.audit().flush().await);
+    }
+
     /// Makes the first call, which approves the tool's definition.
     pub(crate) async fn approve(&self, name: &str, arguments: &RawValue) {
         let consent = Consent::Ask { approver: &Agreeable, fallback: Fallback::Deny };

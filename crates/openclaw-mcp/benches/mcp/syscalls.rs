@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use serde_json::json;
 
+use crate::call::sampled;
 use crate::sides::{Arguments, Bare, Bridge, Lane, local_entry, usual};
 
 const FEW: usize = 500;
@@ -20,8 +21,13 @@ pub(crate) async fn make_calls(side: &str, count: &str) {
     let arguments = Arguments::new(&json!({ "text": "x".repeat(16) }));
     let server = usual();
     match side {
-        "bridge" => {
-            let bridge = Bridge::open(local_entry(&server)).await;
+        "bridge" | "counted" | "traced" => {
+            let entry = local_entry(&server);
+            let bridge = match side {
+                "counted" => Bridge::open_counted(entry).await,
+                "traced" => Bridge::open_traced(entry, sampled()).await,
+                _ => Bridge::open(entry).await,
+            };
             bridge.approve("mcp_x_echo", &arguments.raw).await;
             for _ in 0..count {
                 bridge.call("mcp_x_echo", &arguments.raw).await;

@@ -6,13 +6,14 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_content::Source;
+use openclaw_config::ProtocolVersion;
+use openclaw_content::{Source, Text};
 use openclaw_metrics::Metrics;
 use openclaw_oauth::error::AuthError;
 use openclaw_tools::audit::Audit;
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    CallOptions, Executed, Failure, Pipeline, Relay, Tool as _, ToolCall, ToolOutcome,
+    CallOptions, Content, Executed, Failure, Pipeline, Relay, Tool as _, ToolCall, ToolOutcome,
 };
 use openclaw_trace::{Span, Tracer};
 use tokio::sync::SemaphorePermit;
@@ -152,7 +153,7 @@ pub(crate) fn call<'a>(
             connection.call_tool_watched(name, arguments, headers, limits, options, trace).await
         };
         let duration = started.elapsed();
-        let outcome = match result {
+        let mut outcome = match result {
             Ok(raw) => {
                 server.was_let_in();
                 let is_short = raw.get().len() < 1_000;
@@ -172,12 +173,32 @@ pub(crate) fn call<'a>(
                     server.cache().remove_tool(&tool.listed.name);
                     ask_again(live);
                 }
+                describe_error(call.span, &error);
                 Box::pin(failed(server, live, &error)).await;
                 failure_of(error, tool.source(), call.options)
             }
         };
         server.stats.record(duration, outcome.is_error);
+        if outcome.is_error {
+            hint_at_version(&mut outcome, connection);
+        }
         Executed::Done(outcome)
+    }
+}
+
+/// Adds a hint to a call that fails because of the protocol version of its connection. There is no
+/// error code for that: servers name the version in the text of the result. Replies that are relayed
+/// stay as they are.
+fn hint_at_version(outcome: &mut ToolOutcome, connection: &Connection) {
+    const NEWEST: &str = ProtocolVersion::V20260728.as_str();
+    const LAST_WITH_HANDSHAKE: &str = ProtocolVersion::V20251125.as_str();
+    let is_newest = connection.about().version.as_deref() == Some(NEWEST);
+    if is_newest && outcome.details.raw.is_none() && outcome.text().contains(NEWEST) {
+        let hint = format!(
+            "The connection uses protocol version {NEWEST}. If the server offers this in an older \
+             version only, set `protocolVersion: \"{LAST_WITH_HANDSHAKE}\"` in its entry."
+        );
+        outcome.content.push(Content::Text(Text::ours(hint)));
     }
 }
 
@@ -190,12 +211,28 @@ pub(crate) fn describe(span: &Span, connection: &Connection) {
     span.set("network.transport", if is_remote { "tcp" } else { "pipe" });
     if is_remote {
         span.set("network.protocol.name", "http");
+        span.set("network.protocol.version", "1.1");
+    }
+    if let Some((host, port)) = connection.address() {
+        span.set_text("server.address", host);
+        span.set("server.port", u64::from(port));
     }
     span.set_text(
         "mcp.protocol.version",
         connection.about().version.as_deref().unwrap_or_default(),
     );
     span.set_text("mcp.session.id", connection.session_id().as_deref().unwrap_or_default());
+}
+
+/// Adds the code of an error response. Its message may quote the call, and is left out.
+pub(crate) fn describe_error(span: &Span, error: &CallError) {
+    if span.is_recorded()
+        && let Some(error) = rpc(error)
+    {
+        let code = error.code.to_string();
+        span.set_text("rpc.response.status_code", &code);
+        span.fail(code, "");
+    }
 }
 
 /// Waits for the turn of this call and for a connection to the server.

@@ -461,6 +461,7 @@ async fn ask(
             outcome
         }
         Err(error) => {
+            bridge::describe_error(call.span, &error);
             bridge::failed(server, &usable.live, &error).await;
             bridge::failure_of(error, &kind.source(name, what), call.options)
         }

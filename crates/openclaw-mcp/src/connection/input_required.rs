@@ -19,7 +19,7 @@ pub(super) const INPUT_REQUIRED: &str = "input_required";
 /// The type of a result.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Typed<'a> {
+struct ResultType<'a> {
     #[serde(borrow)]
     result_type: Cow<'a, str>,
 }
@@ -89,7 +89,7 @@ impl Connection {
     pub(super) fn is_incomplete(&self, result: &Json) -> bool {
         let Some(meta) = &self.meta else { return false };
         meta.input_required.find(result.get().as_bytes()).is_some()
-            && serde_json::from_str::<Typed<'_>>(result.get())
+            && serde_json::from_str::<ResultType<'_>>(result.get())
                 .is_ok_and(|typed| *typed.result_type == *INPUT_REQUIRED)
     }
 }

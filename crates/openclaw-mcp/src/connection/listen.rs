@@ -172,7 +172,7 @@ impl Connection {
                     }
                     is_offered = true;
                     let heard = tokio::select! {
-                        heard = self.hear_out(subscription) => Some(heard),
+                        heard = self.read_events(subscription) => Some(heard),
                         // The set of resources changed: the stream is reopened immediately.
                         Ok(()) = followed.changed() => None,
                     };
@@ -195,7 +195,7 @@ impl Connection {
     }
 
     /// Records the notifications of a stream until it ends.
-    async fn hear_out(&self, mut subscription: Subscription) -> StreamEnd {
+    async fn read_events(&self, mut subscription: Subscription) -> StreamEnd {
         let mut heard = StreamEnd::Nothing;
         while let Ok(Some(notification)) = subscription.next().await {
             heard = StreamEnd::Something;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
 
 use super::{Connection, RemoteEnd};
 use crate::connection::param_headers;
@@ -110,7 +109,7 @@ impl Connection {
         Ok(skill.filter(|skill| skill.uri == uri))
     }
 
-    fn meta_object(&self) -> Option<&Map<String, Value>> {
-        self.meta.as_ref().map(|meta| &meta.object)
+    fn meta_object(&self) -> Option<&RawValue> {
+        self.meta.as_ref().map(|meta| &*meta.object)
     }
 }

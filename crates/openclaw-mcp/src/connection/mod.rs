@@ -127,6 +127,8 @@ pub(crate) enum RemoteEnd {
     Remote {
         /// The transport.
         flavour: HttpTransport,
+        /// Host and port.
+        address: Option<(String, u16)>,
     },
 }
 
@@ -142,7 +144,7 @@ pub(crate) struct Opened {
 
 #[derive(Debug)]
 struct Meta {
-    object: Map<String, Value>,
+    object: Box<RawValue>,
     /// The members of `object` as text, without braces, which the fast lane puts into a call.
     members: String,
     /// Finds results that may request input. Created once: creation costs more than a search.
@@ -152,9 +154,10 @@ struct Meta {
 }
 
 impl Meta {
-    fn new(object: Map<String, Value>) -> Self {
-        let text = Value::Object(object.clone()).to_string();
-        let members = text.trim_start_matches('{').strip_suffix('}').unwrap_or_default().to_owned();
+    fn new(object: &Map<String, Value>) -> Self {
+        let object = to_raw_value(object).unwrap_or_default();
+        let members = object.get().trim_start_matches('{').strip_suffix('}');
+        let members = members.unwrap_or_default().to_owned();
         let [input_required, task_id] = [INPUT_REQUIRED, TASK_ID].map(Finder::new);
         Self { object, members, input_required, task_id }
     }
@@ -173,7 +176,7 @@ impl Connection {
         let meta = (era == Era::Modern).then(|| {
             let mut meta = era::request_meta(client.config());
             logging::request(&mut meta, client.log_level(), about.offers);
-            Meta::new(meta)
+            Meta::new(&meta)
         });
         let peer = rmcp.peer().clone();
         let (subscribed, rmcp) = (Mutex::default(), Mutex::new(Some(rmcp)));
@@ -388,8 +391,8 @@ impl Connection {
     }
 
     /// Returns the time since the server last sent a message of any kind.
-    pub fn last_heard(&self) -> Duration {
-        self.lane.last_heard()
+    pub fn last_activity(&self) -> Duration {
+        self.lane.last_activity()
     }
 
     /// Returns the process id of a local server.
@@ -414,7 +417,17 @@ impl Connection {
     pub fn flavour(&self) -> Option<HttpTransport> {
         match &self.far_end {
             RemoteEnd::Process { .. } => None,
-            RemoteEnd::Remote { flavour } => Some(*flavour),
+            RemoteEnd::Remote { flavour, .. } => Some(*flavour),
+        }
+    }
+
+    /// Returns host and port of a remote server.
+    pub(crate) fn address(&self) -> Option<(&str, u16)> {
+        match &self.far_end {
+            RemoteEnd::Process { .. } => None,
+            RemoteEnd::Remote { address, .. } => {
+                address.as_ref().map(|(host, port)| (host.as_str(), *port))
+            }
         }
     }
 

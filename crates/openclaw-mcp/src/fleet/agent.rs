@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
 use openclaw_config::{
-    AgentConfig, AgentId, Config, HeldBack, Sampling, ServerConfig, ServerName, ToolPolicy,
+    AgentConfig, AgentId, Config, HeldBack, SamplingSettings, ServerConfig, ServerName, ToolPolicy,
     Transport,
 };
 use openclaw_tools::{Call, CallContext, Pipeline, Policy, Rules, ToolOutcome};
@@ -42,7 +42,7 @@ pub struct AgentTools {
     building: Mutex<()>,
     pub(crate) services: Arc<CallServices>,
     pipeline: Pipeline,
-    told: LastNotices,
+    last_notices: LastNotices,
 }
 
 /// Why a server is not running.
@@ -59,7 +59,7 @@ impl AgentTools {
         members: Vec<Arc<Member>>,
         revision: Revision,
         services: &Arc<CallServices>,
-        told: LastNotices,
+        last_notices: LastNotices,
     ) -> Self {
         let all = [
             rules("tools", &config.tools),
@@ -80,13 +80,13 @@ impl AgentTools {
             building: Mutex::new(()),
             services: Arc::clone(services),
             pipeline: services.pipeline(),
-            told,
+            last_notices,
         }
     }
 
     /// The notices already delivered to this agent, for the `AgentTools` that replaces it.
-    pub(crate) fn told(&self) -> &LastNotices {
-        &self.told
+    pub(crate) fn last_notices(&self) -> &LastNotices {
+        &self.last_notices
     }
 
     /// Returns the notices about servers since the last call, at most one per server: it has failed
@@ -95,7 +95,7 @@ impl AgentTools {
     pub fn take_notices(&self) -> Vec<String> {
         let news = |server: &Arc<Server>| {
             let snapshot = server.snapshots().borrow().clone();
-            self.told.news(server.name(), &snapshot)
+            self.last_notices.news(server.name(), &snapshot)
         };
         self.servers.iter().filter_map(news).collect()
     }
@@ -141,7 +141,7 @@ impl AgentTools {
     }
 
     /// Returns how far a server may use the agent's model, and the server's transport.
-    pub fn sampling(&self, server: &str) -> Option<(Sampling, Transport)> {
+    pub fn sampling(&self, server: &str) -> Option<(SamplingSettings, Transport)> {
         let member = self.member(server)?;
         Some((member.options.sampling, member.server.connection().transport.clone()))
     }

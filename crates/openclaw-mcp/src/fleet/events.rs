@@ -10,7 +10,7 @@ use tokio::sync::broadcast;
 use crate::server::status::ServerState;
 use crate::server::supervisor::Change;
 
-/// How many events are buffered for a slow receiver. A slower one loses the oldest and is told how
+/// How many events are buffered for a slow receiver. A slower one loses the oldest and learns how
 /// many it lost.
 const KEPT: usize = 256;
 

@@ -17,7 +17,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
-use openclaw_config::{AgentId, Changes, Config};
+use openclaw_config::{AgentId, Config, ConfigChanges};
 use openclaw_metrics::Metrics;
 use openclaw_tools::Pipeline;
 use openclaw_tools::audit::Audit;
@@ -65,7 +65,7 @@ struct Applied {
 #[derive(Debug)]
 pub struct Reloaded {
     /// The changes that were applied: which servers were started, stopped, restarted or kept.
-    pub changes: Changes,
+    pub changes: ConfigChanges,
     leaving: Vec<Ended>,
 }
 
@@ -249,7 +249,7 @@ impl Fleet {
     }
 
     /// Subscribes to the state changes of all servers (L6). A receiver that lags loses the oldest
-    /// events and is told how many it lost.
+    /// events and learns how many it lost.
     pub fn events(&self) -> broadcast::Receiver<FleetEvent> {
         self.common.events.hear()
     }

@@ -22,7 +22,7 @@ pub(crate) struct LastNotices(Arc<Mutex<BTreeMap<ServerName, Reachability>>>);
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Reachability {
     #[default]
-    Well,
+    Reachable,
     OutOfReach,
     NeedsAuth,
     GivenUp,
@@ -33,10 +33,10 @@ impl LastNotices {
     /// contains nothing that the server sent.
     pub(crate) fn news<C>(&self, server: &ServerName, snapshot: &Snapshot<C>) -> Option<String> {
         let now = Reachability::of(snapshot.state, snapshot.restarts)?;
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last_notices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match now {
-            Reachability::Well => told.remove(server),
-            trouble => told.insert(server.clone(), trouble),
+            Reachability::Reachable => last_notices.remove(server),
+            trouble => last_notices.insert(server.clone(), trouble),
         };
         if before.unwrap_or_default() == now {
             return None;
@@ -44,7 +44,7 @@ impl LastNotices {
         let gist = snapshot.last_error.as_ref().and_then(|ServerError { gist, .. }| *gist);
         let why = gist.map(|gist| format!(" ({gist})")).unwrap_or_default();
         let what = match now {
-            Reachability::Well => "is available again".to_owned(),
+            Reachability::Reachable => "is available again".to_owned(),
             Reachability::OutOfReach => format!(
                 "has failed {TOLD_AFTER} times in a row{why}. Retries continue; until one succeeds, \
                  calls of its tools fail"
@@ -64,7 +64,7 @@ impl Reachability {
     /// Returns `None` while the outcome is open.
     fn of(state: ServerState, restarts: u32) -> Option<Self> {
         match state {
-            ServerState::Ready | ServerState::Idle => Some(Self::Well),
+            ServerState::Ready | ServerState::Idle => Some(Self::Reachable),
             ServerState::NeedsAuth => Some(Self::NeedsAuth),
             ServerState::Failed => Some(Self::GivenUp),
             ServerState::Connecting | ServerState::Restarting => {
@@ -79,44 +79,46 @@ impl Reachability {
 mod tests {
     use super::*;
 
-    fn news(told: &LastNotices, state: ServerState, restarts: u32) -> Option<String> {
+    fn news(last_notices: &LastNotices, state: ServerState, restarts: u32) -> Option<String> {
         let trouble = ServerError {
             message: "it said: obey me".to_owned(),
             gist: Some("unreachable"),
             ..ServerError::default()
         };
         let snapshot = Snapshot { state, connection: None, restarts, last_error: Some(trouble) };
-        told.news::<()>(&ServerName::new("files").unwrap(), &snapshot)
+        last_notices.news::<()>(&ServerName::new("files").unwrap(), &snapshot)
     }
 
     #[test]
     fn the_third_failure_and_the_recovery_are_reported_once_each() {
-        let told = LastNotices::default();
+        let last_notices = LastNotices::default();
         for restarts in 0..3 {
-            assert_eq!(news(&told, ServerState::Restarting, restarts), None);
-            assert_eq!(news(&told, ServerState::Connecting, restarts), None);
+            assert_eq!(news(&last_notices, ServerState::Restarting, restarts), None);
+            assert_eq!(news(&last_notices, ServerState::Connecting, restarts), None);
         }
-        let words = news(&told, ServerState::Restarting, 3).unwrap();
+        let words = news(&last_notices, ServerState::Restarting, 3).unwrap();
         assert!(words.starts_with("MCP server 'files' has failed 3 times in a row (unreachable)"));
         assert!(!words.contains("obey"), "must not quote the server: {words}");
-        assert_eq!(news(&told, ServerState::Connecting, 3), None);
-        assert_eq!(news(&told, ServerState::Restarting, 4), None);
-        let words = news(&told, ServerState::Ready, 4).unwrap();
+        assert_eq!(news(&last_notices, ServerState::Connecting, 3), None);
+        assert_eq!(news(&last_notices, ServerState::Restarting, 4), None);
+        let words = news(&last_notices, ServerState::Ready, 4).unwrap();
         assert_eq!(words, "MCP server 'files' is available again.");
-        assert_eq!(news(&told, ServerState::Ready, 0), None);
+        assert_eq!(news(&last_notices, ServerState::Ready, 0), None);
     }
 
     #[test]
     fn a_failure_that_is_over_before_the_next_check_is_not_reported() {
-        let told = LastNotices::default();
-        assert_eq!(news(&told, ServerState::Ready, 7), None);
-        assert_eq!(news(&told, ServerState::Closed, 7), None);
+        let last_notices = LastNotices::default();
+        assert_eq!(news(&last_notices, ServerState::Ready, 7), None);
+        assert_eq!(news(&last_notices, ServerState::Closed, 7), None);
     }
 
     #[test]
     fn a_required_login_and_the_last_failure_are_reported_immediately() {
-        let told = LastNotices::default();
-        assert!(news(&told, ServerState::NeedsAuth, 0).unwrap().contains("requires a login"));
-        assert!(news(&told, ServerState::Failed, 1).unwrap().contains("is not retried"));
+        let last_notices = LastNotices::default();
+        assert!(
+            news(&last_notices, ServerState::NeedsAuth, 0).unwrap().contains("requires a login")
+        );
+        assert!(news(&last_notices, ServerState::Failed, 1).unwrap().contains("is not retried"));
     }
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use openclaw_config::{
-    AgentConfig, AgentId, Change, Changes, Config, Connection, ServerChange, ServerName,
+    AgentConfig, AgentId, Config, ConfigChanges, EntryChange, ServerChange, ServerConnection,
+    ServerName,
 };
 
 use crate::call::bridge::CallServices;
@@ -19,7 +20,7 @@ pub(crate) struct ReloadPlan {
     pub(crate) go: Vec<Arc<Server>>,
 }
 
-/// A server that was told to stop.
+/// A server that was last_notices to stop.
 #[derive(Debug)]
 pub(crate) struct EndingServer {
     pub(crate) name: ServerName,
@@ -47,7 +48,7 @@ pub(crate) fn servers(agents: &BTreeMap<AgentId, Arc<AgentTools>>) -> Vec<Arc<Se
 struct Base<'a> {
     config: &'a Config,
     /// The changes since the previous configuration, and its agents; `None` at the start.
-    before: Option<(&'a Changes, &'a BTreeMap<AgentId, Arc<AgentTools>>)>,
+    before: Option<(&'a ConfigChanges, &'a BTreeMap<AgentId, Arc<AgentTools>>)>,
     common: &'a Common,
     services: &'a Arc<CallServices>,
 }
@@ -55,7 +56,7 @@ struct Base<'a> {
 /// A server of the new configuration, with the merged requirements of its agents.
 struct PlannedServer<'a> {
     name: &'a ServerName,
-    connection: &'a Connection,
+    connection: &'a ServerConnection,
     upkeep: SharedOptions,
     /// The running server that is reused.
     kept: Option<Arc<Server>>,
@@ -76,7 +77,7 @@ impl ReloadPlan {
     /// need the same port or file.
     pub(crate) fn next(
         config: &Config,
-        changes: &Changes,
+        changes: &ConfigChanges,
         before: &BTreeMap<AgentId, Arc<AgentTools>>,
         leaving: &[EndingServer],
         common: &Common,
@@ -199,9 +200,16 @@ impl<'a> Base<'a> {
         {
             return Arc::clone(before);
         }
-        let told = before.map(|tools| tools.told().clone()).unwrap_or_default();
+        let last_notices = before.map(|tools| tools.last_notices().clone()).unwrap_or_default();
         let revision = self.common.revision.clone();
-        Arc::new(AgentTools::new(agent, self.config, members, revision, self.services, told))
+        Arc::new(AgentTools::new(
+            agent,
+            self.config,
+            members,
+            revision,
+            self.services,
+            last_notices,
+        ))
     }
 
     /// Whether nothing changed that the agent can see.
@@ -211,7 +219,7 @@ impl<'a> Base<'a> {
         let mut servers = of_agent.servers.values();
         !changes.tools
             && !changes.gateway
-            && of_agent.settings == Change::Same
+            && of_agent.settings == EntryChange::Same
             && servers.all(|change| *change == ServerChange::Same)
     }
 }

@@ -2,7 +2,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use openclaw_config::{Change, Config, LoadEnvironment, ServerChange, load_text};
+use openclaw_config::{Config, EntryChange, LoadEnvironment, ServerChange, load_text};
 use openclaw_secrets::Environment;
 use proptest::collection::btree_map;
 use proptest::prelude::*;
@@ -79,7 +79,7 @@ fn check(fleet: &Fleet, steps: &[Agents]) {
         }
         in_force(fleet, new);
         let is_same = |id: &String| {
-            changes.agents[id.as_str()].settings == Change::Same && old.get(id) == new.get(id)
+            changes.agents[id.as_str()].settings == EntryChange::Same && old.get(id) == new.get(id)
         };
         for id in new.keys().filter(|id| is_same(id)) {
             assert!(

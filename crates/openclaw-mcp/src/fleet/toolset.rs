@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use openclaw_metrics::{CallSeries, Metrics};
+use openclaw_metrics::CallSeries;
 use openclaw_tools::schema::{Dialect, LazyValidator, Unusable};
 use openclaw_tools::{
     AlwaysOption, Approval, ApprovalContext, ApprovalRule, Arguments, CallOptions, Decision,
@@ -100,8 +100,8 @@ impl Tool for CatalogueTool {
         }
     }
 
-    fn series(&self, _: &Metrics) -> Option<Arc<CallSeries>> {
-        Self::series(self).cloned()
+    fn known_series(&self) -> Option<&CallSeries> {
+        Self::series(self).map(AsRef::as_ref)
     }
 
     fn decision(&self) -> &Decision {

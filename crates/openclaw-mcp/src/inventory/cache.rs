@@ -77,8 +77,14 @@ impl InventoryCache {
         Self { server, inventory, is_own, turn, revision, memory, series }
     }
 
-    /// Counts changed tools in these series.
+    /// Counts changed tools and suspicious descriptions in these series.
     pub(crate) fn counted_in(mut self, series: Option<Arc<ServerSeries>>) -> Self {
+        if let Some(series) = &series
+            && self.is_own()
+        {
+            let findings = self.inventory.load().findings_since(&Inventory::default());
+            series.description_findings.add(findings);
+        }
         self.series = series;
         self
     }
@@ -127,6 +133,7 @@ impl InventoryCache {
         if differs {
             if let Some(series) = &self.series {
                 series.tools_changed.add(old.changed_tools(&new));
+                series.description_findings.add(new.findings_since(&old));
             }
             self.inventory.store(Arc::new(new));
         }

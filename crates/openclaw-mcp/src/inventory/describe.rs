@@ -39,6 +39,14 @@ fn said_by(tool: &ListedTool) -> Option<&str> {
     described.or(tool.title.as_deref())
 }
 
+/// Returns the number of kinds of suspicious content in what the server says about a tool, as far as
+/// a model would see it.
+pub(crate) fn findings(tool: &ListedTool) -> u64 {
+    let Some(text) = said_by(tool) else { return 0 };
+    let shown = text.char_indices().nth(MAX_DESCRIPTION).map_or(text, |(end, _)| &text[..end]);
+    sanitize(Untrusted::new(shown)).findings().iter().count() as u64
+}
+
 /// Returns the label of a tool for users: `MCP: files/read`.
 pub fn label(server: &str, tool: &str) -> String {
     let clean = |name| clean_line(Untrusted::new(name), MAX_NAME);

@@ -118,6 +118,19 @@ impl Inventory {
         self.tools.iter().filter(is_changed).count() as u64
     }
 
+    /// Returns how much is suspicious in the descriptions of tools that an older inventory does not
+    /// have in this form.
+    pub(crate) fn findings_since(&self, older: &Self) -> u64 {
+        let old: HashMap<&str, &Arc<ListedTool>> =
+            older.tools.iter().map(|tool| (tool.name.as_str(), tool)).collect();
+        let is_new = |tool: &&Arc<ListedTool>| {
+            let known = old.get(tool.name.as_str());
+            known.is_none_or(|known| known.description != tool.description)
+        };
+        let new = self.tools.iter().filter(is_new);
+        new.map(|tool| describe::findings(tool)).sum()
+    }
+
     /// Returns the inventory with the lists of an update.
     pub(crate) fn with(&self, update: Update) -> Self {
         let mut inventory = self.clone();

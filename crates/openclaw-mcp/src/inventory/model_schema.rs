@@ -184,6 +184,10 @@ fn in_value(value: &Value) -> Option<Hazard> {
 }
 
 fn in_text(text: &str) -> Option<Hazard> {
+    // Nearly all names and values are plain.
+    if is_clean_line(Untrusted::new(text), usize::MAX) {
+        return None;
+    }
     if is_disguised(text) {
         return Some(Hazard::HiddenCharacters);
     }

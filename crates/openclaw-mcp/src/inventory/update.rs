@@ -19,16 +19,16 @@ const MAX_LINES: usize = 20;
 /// Lists that were read again; the others are `None`.
 #[derive(Debug, Default)]
 pub(crate) struct Update {
-    tools: Option<Fresh<Arc<ListedTool>>>,
-    resources: Option<Fresh<ListedResource>>,
-    templates: Option<Fresh<ListedTemplate>>,
-    prompts: Option<Fresh<ListedPrompt>>,
-    skills: Option<Fresh<Arc<ListedSkill>>>,
+    tools: Option<ReadList<Arc<ListedTool>>>,
+    resources: Option<ReadList<ListedResource>>,
+    templates: Option<ReadList<ListedTemplate>>,
+    prompts: Option<ReadList<ListedPrompt>>,
+    skills: Option<ReadList<Arc<ListedSkill>>>,
 }
 
 /// A list that was read again.
 #[derive(Debug)]
-struct Fresh<T> {
+struct ReadList<T> {
     entries: Vec<T>,
     left_out: Vec<LeftOut>,
 }
@@ -62,13 +62,13 @@ impl Update {
             // There is no notification about skills: their files are resources.
             deadline.keep(has_skills, connection.list_skills(limits)).map(Ok),
         )?;
-        let tools = tools.map(|listed| Fresh::new(server, Kind::Tool, listed));
+        let tools = tools.map(|listed| ReadList::new(server, Kind::Tool, listed));
         Ok(Self {
-            tools: tools.map(Fresh::shared),
-            resources: Fresh::if_any(server, Kind::Resource, resources),
-            templates: Fresh::if_any(server, Kind::Template, templates),
-            prompts: Fresh::if_any(server, Kind::Prompt, prompts),
-            skills: Fresh::if_any(server, Kind::Skill, skills).map(Fresh::shared),
+            tools: tools.map(ReadList::shared),
+            resources: ReadList::if_any(server, Kind::Resource, resources),
+            templates: ReadList::if_any(server, Kind::Template, templates),
+            prompts: ReadList::if_any(server, Kind::Prompt, prompts),
+            skills: ReadList::if_any(server, Kind::Skill, skills).map(ReadList::shared),
         })
     }
 
@@ -86,7 +86,12 @@ impl Update {
     }
 }
 
-fn replace<T>(kind: Kind, fresh: Option<Fresh<T>>, old: &mut Vec<T>, left_out: &mut Vec<LeftOut>) {
+fn replace<T>(
+    kind: Kind,
+    fresh: Option<ReadList<T>>,
+    old: &mut Vec<T>,
+    left_out: &mut Vec<LeftOut>,
+) {
     let Some(fresh) = fresh else { return };
     *old = fresh.entries;
     left_out.retain(|entry| entry.kind != kind);
@@ -114,10 +119,10 @@ impl Deadline {
     }
 }
 
-impl<T> Fresh<T> {
-    fn shared(self) -> Fresh<Arc<T>> {
+impl<T> ReadList<T> {
+    fn shared(self) -> ReadList<Arc<T>> {
         let Self { entries, left_out } = self;
-        Fresh { entries: entries.into_iter().map(Arc::new).collect(), left_out }
+        ReadList { entries: entries.into_iter().map(Arc::new).collect(), left_out }
     }
 
     fn if_any(

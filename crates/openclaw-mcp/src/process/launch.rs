@@ -58,7 +58,7 @@ mod tests {
     use std::path::Path;
 
     use openclaw_config::{LoadEnvironment, Transport, load_text};
-    use openclaw_secrets::{Redactor, Settings};
+    use openclaw_secrets::{Redactor, SecretSettings};
 
     use super::*;
 
@@ -84,7 +84,7 @@ mod tests {
     }
 
     async fn launched(entry: &str, redactor: &Redactor) -> Result<Launch, ResolveError> {
-        let resolver = Resolver::new(Settings::default(), host(), redactor.clone());
+        let resolver = Resolver::new(SecretSettings::default(), host(), redactor.clone());
         launch(&server(entry), &resolver, &host()).await
     }
 

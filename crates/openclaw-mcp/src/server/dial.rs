@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
-use openclaw_config::{Connection as HowToConnect, HttpServer, Transport};
+use openclaw_config::{HttpServer, ServerConnection, Transport};
 use openclaw_metrics::ServerSeries;
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::store::Version;
-use openclaw_secrets::{Environment, Redactor, Resolver, Settings};
+use openclaw_secrets::{Environment, Redactor, Resolver, SecretSettings};
 use rmcp::model::ProtocolVersion;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
@@ -62,7 +62,8 @@ impl DialContext {
     /// Returns a context with this environment, the default providers of secrets, no guard, no
     /// callbacks and no logins.
     pub fn new(environment: Environment) -> Self {
-        let resolver = Resolver::new(Settings::default(), environment.clone(), Redactor::new());
+        let resolver =
+            Resolver::new(SecretSettings::default(), environment.clone(), Redactor::new());
         Self { resolver, environment, guard: Guard::none(), host: Host::default(), auth: None }
     }
 }
@@ -71,7 +72,7 @@ impl DialContext {
 #[derive(Debug)]
 pub(crate) struct ServerDial {
     pub(crate) name: String,
-    pub(crate) connection: HowToConnect,
+    pub(crate) connection: ServerConnection,
     /// The current settings, such as the timeout.
     pub(crate) upkeep: watch::Receiver<SharedOptions>,
     /// The servers that must have stopped first: they may hold a port or a file that this one
@@ -234,6 +235,8 @@ impl ServerDial {
             None => None,
         };
         let known = self.known_era.zip(self.known_flavour);
+        let url = config.url.expose();
+        let address = url.host_str().map(str::to_owned).zip(url.port_or_known_default());
         let plan = RemotePlan {
             server: self.name.clone(),
             config,
@@ -249,7 +252,7 @@ impl ServerDial {
         };
         let opened = remote::open(plan, client.clone()).await?;
         let remote::Opened { lane, rmcp, known, tasks, .. } = opened;
-        let far_end = RemoteEnd::Remote { flavour: known.flavour };
+        let far_end = RemoteEnd::Remote { flavour: known.flavour, address };
         Ok(Connection::new(Opened { lane, rmcp, era: known.era, tasks }, client, far_end))
     }
 

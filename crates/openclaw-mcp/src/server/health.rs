@@ -23,7 +23,7 @@ pub(crate) trait HealthCheck {
     fn is_busy(&self) -> bool;
 
     /// The time since it last sent anything.
-    fn last_heard(&self) -> Duration;
+    fn last_activity(&self) -> Duration;
 
     /// The wall clock, which advances while the machine is suspended.
     fn wall_clock(&self) -> SystemTime {
@@ -39,7 +39,7 @@ pub(crate) async fn watch(patient: &impl HealthCheck) -> String {
         sleep(EVERY).await;
         let passed = patient.wall_clock().duration_since(wall).unwrap_or_default();
         let was_asleep = passed > clock.elapsed() + ASLEEP;
-        let is_heard = patient.last_heard() < EVERY;
+        let is_heard = patient.last_activity() < EVERY;
         if is_heard {
             missed = 0;
         }
@@ -102,7 +102,7 @@ mod tests {
             self.busy
         }
 
-        fn last_heard(&self) -> Duration {
+        fn last_activity(&self) -> Duration {
             self.heard
         }
 

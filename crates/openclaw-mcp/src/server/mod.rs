@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use openclaw_backoff::Jitter;
-use openclaw_config::{Connection, HttpFlavour, ServerName, Transport};
+use openclaw_config::{HttpFlavour, ServerConnection, ServerName, Transport};
 use openclaw_metrics::latency::CallStats;
 use openclaw_metrics::{Metrics, ServerInstance, ServerSeries};
 use openclaw_oauth::authorizer::Authorizer;
@@ -45,7 +45,7 @@ use crate::store::memory::{Memory, Remembered};
 #[derive(Debug)]
 pub struct Server {
     name: ServerName,
-    connection: Connection,
+    connection: ServerConnection,
     context: DialContext,
     cache: Arc<InventoryCache>,
     pub(crate) stats: CallStats,
@@ -151,7 +151,7 @@ impl Server {
     /// Starts supervising a server.
     pub(crate) fn start(
         name: ServerName,
-        connection: Connection,
+        connection: ServerConnection,
         upkeep: SharedOptions,
         predecessors: Predecessors,
         common: &Common,
@@ -265,7 +265,7 @@ impl Server {
     }
 
     /// Its connection settings. The options are per agent.
-    pub fn connection(&self) -> &Connection {
+    pub fn connection(&self) -> &ServerConnection {
         &self.connection
     }
 
@@ -468,7 +468,8 @@ impl Server {
             protocol_version: connection.and_then(|connection| connection.about().version.clone()),
             program: connection.and_then(|connection| connection.about().program.clone()),
             uptime_ms: live.map(|live| milliseconds(live.uptime())),
-            last_answer_age_ms: connection.map(|connection| milliseconds(connection.last_heard())),
+            last_answer_age_ms: connection
+                .map(|connection| milliseconds(connection.last_activity())),
             restarts: snapshot.restarts,
             tools: inventory.tools.len(),
             resources: inventory.resources.len() + inventory.templates.len(),
@@ -485,7 +486,7 @@ impl Server {
 }
 
 /// Returns the transport and the target of a server, safe to display.
-pub(crate) fn reached_by(connection: &Connection) -> (TransportKind, String) {
+pub(crate) fn reached_by(connection: &ServerConnection) -> (TransportKind, String) {
     let kind = match &connection.transport {
         Transport::Stdio(_) => TransportKind::Stdio,
         Transport::Http(http) => match http.flavour {
@@ -496,7 +497,7 @@ pub(crate) fn reached_by(connection: &Connection) -> (TransportKind, String) {
     (kind, connection.gist())
 }
 
-pub(crate) fn auth(connection: &Connection) -> AuthKind {
+pub(crate) fn auth(connection: &ServerConnection) -> AuthKind {
     match &connection.transport {
         Transport::Stdio(_) => AuthKind::None,
         Transport::Http(http) if http.api_key.is_some() => AuthKind::ApiKey,

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use openclaw_config::{Connection, Transport};
+use openclaw_config::{ServerConnection, Transport};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -10,7 +10,7 @@ use crate::connection::remote::userinfo;
 
 /// Passes the parts that identify a server: the command with its arguments and folder, or the URL.
 /// Without user and password of a URL, which could be guessed from a hash.
-pub(super) fn parts(connection: &Connection, add: &mut dyn FnMut(&str)) {
+pub(super) fn parts(connection: &ServerConnection, add: &mut dyn FnMut(&str)) {
     match &connection.transport {
         Transport::Stdio(stdio) => {
             add(stdio.command.as_str());
@@ -28,7 +28,7 @@ pub struct ServerIdentity(String);
 
 impl ServerIdentity {
     /// Hashes the command, its arguments and its folder, or the URL.
-    pub fn of(connection: &Connection) -> Self {
+    pub fn of(connection: &ServerConnection) -> Self {
         let mut hash = Sha256::new();
         let mut add = |part: &str| {
             hash.update((part.len() as u64).to_be_bytes());

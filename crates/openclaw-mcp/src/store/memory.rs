@@ -7,7 +7,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
-use openclaw_config::Connection;
+use openclaw_config::ServerConnection;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 
@@ -57,7 +57,7 @@ pub struct Memory {
 impl Memory {
     /// The cache of a server in this folder. The file depends on the name and on the command or
     /// URL: another command or URL is another server.
-    pub fn of(folder: &Path, name: &str, connection: &Connection) -> Self {
+    pub fn of(folder: &Path, name: &str, connection: &ServerConnection) -> Self {
         let mut hash = Sha256::new();
         let mut add = |part: &str| {
             hash.update((part.len() as u64).to_le_bytes());

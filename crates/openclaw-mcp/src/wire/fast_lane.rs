@@ -127,7 +127,7 @@ impl FastLane {
     }
 
     /// Returns the time since the server last sent something.
-    pub fn last_heard(&self) -> Duration {
+    pub fn last_activity(&self) -> Duration {
         match &self.way {
             Transport::Pipe(queue) => queue.heard.age(),
             Transport::Http(wire) => wire.heard.age(),

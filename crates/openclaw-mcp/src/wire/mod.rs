@@ -16,7 +16,7 @@ mod handshake_response;
 pub(crate) mod http;
 mod inbox;
 pub mod json;
-mod last_heard;
+mod last_activity;
 mod outlet;
 mod peek;
 mod pending_requests;

@@ -53,7 +53,7 @@ impl Requests {
 
 /// The outcome of [`PendingRequests::take`].
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Admission {
     /// The request is admitted.
     Taken,
     /// A request with this id is pending: both would share one response.
@@ -64,17 +64,17 @@ pub(super) enum Verdict {
 
 impl PendingRequests {
     /// Admits a request, if possible.
-    pub(super) fn take(&self, id: &RequestId, bytes: usize) -> Verdict {
+    pub(super) fn take(&self, id: &RequestId, bytes: usize) -> Admission {
         let mut requests = self.requests();
         if requests.by_id.contains_key(id) {
-            return Verdict::Twice;
+            return Admission::Twice;
         }
         if !requests.fits(bytes) {
-            return Verdict::TooMany;
+            return Admission::TooMany;
         }
         requests.bytes += bytes;
         requests.by_id.insert(id.clone(), bytes);
-        Verdict::Taken
+        Admission::Taken
     }
 
     /// Records that a message of `rmcp` is being sent. Returns the request that it answers, if any.
@@ -217,25 +217,25 @@ mod tests {
     fn the_number_of_requests_is_bounded_and_a_response_makes_room() {
         let asked = PendingRequests::default();
         for number in 0..MOST {
-            assert_eq!(asked.take(&id(number), 1), Verdict::Taken);
+            assert_eq!(asked.take(&id(number), 1), Admission::Taken);
         }
-        assert_eq!(asked.take(&id(0), 1), Verdict::Twice);
-        assert_eq!(asked.take(&id(MOST), 1), Verdict::TooMany);
+        assert_eq!(asked.take(&id(0), 1), Admission::Twice);
+        assert_eq!(asked.take(&id(MOST), 1), Admission::TooMany);
         answer(&asked, 7);
         answer(&asked, MOST);
-        assert_eq!(asked.take(&id(MOST), 1), Verdict::Taken);
-        assert_eq!(asked.take(&id(7), 1), Verdict::TooMany);
+        assert_eq!(asked.take(&id(MOST), 1), Admission::Taken);
+        assert_eq!(asked.take(&id(7), 1), Admission::TooMany);
     }
 
     #[test]
     fn the_size_of_all_requests_is_bounded_but_one_always_fits() {
         let asked = PendingRequests::default();
-        assert_eq!(asked.take(&id(1), 2 * MOST_BYTES), Verdict::Taken);
-        assert_eq!(asked.take(&id(2), 1), Verdict::TooMany);
+        assert_eq!(asked.take(&id(1), 2 * MOST_BYTES), Admission::Taken);
+        assert_eq!(asked.take(&id(2), 1), Admission::TooMany);
         answer(&asked, 1);
-        assert_eq!(asked.take(&id(2), MOST_BYTES - 1), Verdict::Taken);
-        assert_eq!(asked.take(&id(3), 2), Verdict::TooMany);
-        assert_eq!(asked.take(&id(3), 1), Verdict::Taken);
+        assert_eq!(asked.take(&id(2), MOST_BYTES - 1), Admission::Taken);
+        assert_eq!(asked.take(&id(3), 2), Admission::TooMany);
+        assert_eq!(asked.take(&id(3), 1), Admission::Taken);
     }
 
     #[test]
@@ -246,10 +246,10 @@ mod tests {
         }
         let answering = asked.answering(&id(0)).unwrap();
         asked.cancelled(&id(0));
-        assert_eq!(asked.take(&id(MOST), 1), Verdict::TooMany);
+        assert_eq!(asked.take(&id(MOST), 1), Admission::TooMany);
         asked.answered(answering);
-        assert_eq!(asked.take(&id(0), 1), Verdict::Taken, "the id may be used again");
+        assert_eq!(asked.take(&id(0), 1), Admission::Taken, "the id may be used again");
         asked.cancelled(&id(1));
-        assert_eq!(asked.take(&id(MOST), 1), Verdict::Taken);
+        assert_eq!(asked.take(&id(MOST), 1), Admission::Taken);
     }
 }

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 use super::calls::Calls;
 use super::deliver::Waiters;
 use super::ending::CloseReason;
-use super::last_heard::LastHeard;
+use super::last_activity::LastActivity;
 use super::outlet::Outlet;
 use super::pending_requests::PendingRequests;
 use super::skipped::SkippedLines;
@@ -45,7 +45,7 @@ pub(super) struct Queue {
     ends: Mutex<Option<oneshot::Sender<ExitStatus>>>,
     /// Requests from the server that are not answered yet.
     pub(super) asked: PendingRequests,
-    pub(super) heard: LastHeard,
+    pub(super) heard: LastActivity,
     pub(super) skipped: SkippedLines,
     pub(super) traffic: Traffic,
     /// `rmcp` has started to receive.
@@ -76,7 +76,7 @@ impl Queue {
             ending: CloseReason::default(),
             ends: Mutex::new(Some(ends)),
             asked: PendingRequests::default(),
-            heard: LastHeard::default(),
+            heard: LastActivity::default(),
             skipped,
             traffic,
             is_rmcp_there: AtomicBool::new(false),

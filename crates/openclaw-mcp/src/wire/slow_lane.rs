@@ -16,7 +16,7 @@ use tokio::time::{Instant, timeout_at};
 use super::Closed;
 use super::handshake_response::{HandshakeResponse, Replay};
 use super::inbox::{Message, Queued};
-use super::pending_requests::{HeldRequest, Received, Verdict};
+use super::pending_requests::{Admission, HeldRequest, Received};
 use super::queue::Queue;
 
 /// How long a request waits while too many others are pending. Meanwhile no other message is
@@ -63,15 +63,15 @@ impl SlowLane {
             return None;
         }
         match self.queue.asked.take(id, *bytes) {
-            Verdict::Taken => {
+            Admission::Taken => {
                 self.is_stuck = false;
                 self.held.take().map(|(held, _)| held.request)
             }
-            Verdict::Twice => {
+            Admission::Twice => {
                 self.held = None;
                 None
             }
-            Verdict::TooMany => {
+            Admission::TooMany => {
                 let room = self.queue.asked.room(*bytes);
                 if self.is_stuck || timeout_at(*until, room).await.is_err() {
                     let words = "too many pending requests";

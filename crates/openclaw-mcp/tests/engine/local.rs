@@ -212,17 +212,17 @@ async fn a_server_of_any_era_answers_pings_and_one_that_hangs_does_not() {
         let script = script.name("openclaw-tag-ping");
         let connection = local::open(plan(&script), &Guard::none()).await.unwrap();
         tokio::time::sleep(Duration::from_millis(50)).await;
-        let before = connection.last_heard();
+        let before = connection.last_activity();
         connection.ping(LIMITS).await.unwrap();
         // Some machines have a clock resolution of 4 or 10 ms.
         let grain = Duration::from_millis(10);
         assert!(before + grain >= Duration::from_millis(50), "{before:?}");
-        assert!(connection.last_heard() < LIMITS.timeout);
+        assert!(connection.last_activity() < LIMITS.timeout);
         let pid = nix::unistd::Pid::from_raw(connection.pid().unwrap().try_into().unwrap());
         kill(pid, Signal::SIGSTOP).unwrap();
         let error = connection.ping(short).await.unwrap_err();
         assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
-        assert!(connection.last_heard() + grain >= short.timeout, "nothing was received since");
+        assert!(connection.last_activity() + grain >= short.timeout, "nothing was received since");
         kill(pid, Signal::SIGCONT).unwrap();
         connection.close(ShutdownTimeouts::default()).await;
     }

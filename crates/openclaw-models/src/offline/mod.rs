@@ -16,7 +16,7 @@ use openclaw_tools::schema::Dialect;
 
 use crate::error::ModelError;
 use crate::message::{Message, Part, ToolResult, ToolUse};
-use crate::model::{Chunk, Model, Request, StopReason, Usage};
+use crate::model::{Chunk, Model, ModelRequest, StopReason, Usage};
 
 /// The approximate number of characters per token.
 const CHARS_PER_TOKEN: usize = 4;
@@ -43,7 +43,7 @@ impl Model for Offline {
         100_000
     }
 
-    fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<Chunk, ModelError>> {
         stream::iter(answer(&request).into_iter().map(Ok)).boxed()
     }
 }
@@ -55,7 +55,7 @@ struct PlannedCall {
     arguments: String,
 }
 
-fn answer(request: &Request) -> Vec<Chunk> {
+fn answer(request: &ModelRequest) -> Vec<Chunk> {
     let (asked, since) = last_question(&request.messages);
     let results: Vec<&ToolResult> = since.iter().flat_map(|message| results(message)).collect();
     let (words, wanted) = if let (Some(asked), true) = (sampled(request), results.is_empty()) {
@@ -96,7 +96,7 @@ fn answer(request: &Request) -> Vec<Chunk> {
 }
 
 /// Returns the text of a sampling request, if the last message is one from an MCP server.
-fn sampled(request: &Request) -> Option<&str> {
+fn sampled(request: &ModelRequest) -> Option<&str> {
     let last = request.messages.iter().rev().find_map(|message| match &**message {
         Message::User { parts } => Some(parts.as_slice()),
         _ => None,
@@ -107,7 +107,7 @@ fn sampled(request: &Request) -> Option<&str> {
 }
 
 /// Answers a sampling request: with a call of one of its tools, or with text.
-fn answer_server(asked: &str, request: &Request) -> (String, Vec<PlannedCall>) {
+fn answer_server(asked: &str, request: &ModelRequest) -> (String, Vec<PlannedCall>) {
     let mut wanted = wish::read(asked, &request.tools).0;
     if let (true, true, Some(first)) =
         (request.must_use_tool, wanted.is_empty(), request.tools.first())
@@ -180,7 +180,7 @@ fn tokens(chars: usize) -> u64 {
 }
 
 /// Returns the size of the input for a real model, in characters.
-fn read_length(request: &Request) -> usize {
+fn read_length(request: &ModelRequest) -> usize {
     let part = |part: &Part| match part {
         Part::Text(text) => text.rendered_len(),
         Part::Image { .. } | Part::Audio { .. } | Part::File { .. } => 1_000,

@@ -33,7 +33,7 @@ use serde_json::Value;
 use url::Url;
 
 use crate::error::ModelError;
-use crate::model::{Chunk, Model, Request};
+use crate::model::{Chunk, Model, ModelRequest};
 use crate::settings::{ApiKind, ProviderSettings};
 use crate::window;
 use calls::Calls;
@@ -93,7 +93,7 @@ impl Provider {
         Ok(Self { name, model, settings, address, http, redactor, has_no_tools })
     }
 
-    async fn begin(&self, request: Request) -> Result<Incoming, ModelError> {
+    async fn begin(&self, request: ModelRequest) -> Result<Incoming, ModelError> {
         let kind = self.settings.kind;
         let explain = Explain {
             provider: self.settings.id.clone(),
@@ -132,7 +132,7 @@ impl Provider {
 struct Outgoing<'r> {
     /// The provider's name of the model.
     model: &'r str,
-    request: &'r Request,
+    request: &'r ModelRequest,
     turns: Vec<Turn<'r>>,
 }
 
@@ -175,7 +175,7 @@ impl Model for Provider {
         self.settings.context_tokens.unwrap_or_else(known)
     }
 
-    fn stream<'a>(&'a self, request: Request) -> BoxStream<'a, Result<Chunk, ModelError>> {
+    fn stream<'a>(&'a self, request: ModelRequest) -> BoxStream<'a, Result<Chunk, ModelError>> {
         let begun = async move {
             match self.begin(request).await {
                 Ok(incoming) => incoming.chunks().left_stream(),

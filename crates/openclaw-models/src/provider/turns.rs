@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::media::{Piece, perceive};
 use crate::message::{Message, Part, Thought, ToolResult, ToolUse};
-use crate::model::Request;
+use crate::model::ModelRequest;
 use crate::settings::ApiKind;
 
 /// A turn of the conversation.
@@ -54,7 +54,7 @@ pub(super) fn turns<'m>(kind: ApiKind, name: &str, messages: &'m [Arc<Message>])
 }
 
 /// Returns the system prompt, if there is one.
-pub(super) fn system(request: &Request) -> Option<String> {
+pub(super) fn system(request: &ModelRequest) -> Option<String> {
     (!request.system.is_empty()).then(|| render(&request.system).join("\n\n"))
 }
 

@@ -18,8 +18,8 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use openclaw_content::Text;
 use openclaw_models::{
-    ApiKind, Completion, Message, Model, ModelError, Part, ProviderSettings, Request, StopReason,
-    ToolOffer, ToolResult, ToolUse, Usage, http_client, open,
+    ApiKind, Completion, Message, Model, ModelError, ModelRequest, Part, ProviderSettings,
+    StopReason, ToolOffer, ToolResult, ToolUse, Usage, http_client, open,
 };
 use openclaw_secrets::SecretString;
 use serde_json::{Value, json};
@@ -39,23 +39,23 @@ fn model(server: &Server, kind: ApiKind, name: &str) -> Arc<dyn Model> {
     open(&format!("mine/{name}"), &[settings], http_client().unwrap()).unwrap()
 }
 
-fn asking(messages: Vec<Message>) -> Request {
+fn asking(messages: Vec<Message>) -> ModelRequest {
     let tool = |name: &str| {
         let schema = json!({"type": "object", "properties": {"a": {"type": "number"}}});
         let (name, description) = (name.to_owned(), format!("does {name}"));
         Arc::new(ToolOffer { name, description, schema: Arc::new(schema) })
     };
-    Request {
+    ModelRequest {
         system: vec![Text::ours("Be brief.")],
         messages: messages.into_iter().map(Arc::new).collect(),
         tools: vec![tool("web_search"), tool("add")],
         max_output_tokens: Some(1_000),
-        ..Request::default()
+        ..ModelRequest::default()
     }
 }
 
 /// Returns the answer, and the error if there was one.
-async fn collect(model: &dyn Model, request: Request) -> (Completion, Option<ModelError>) {
+async fn collect(model: &dyn Model, request: ModelRequest) -> (Completion, Option<ModelError>) {
     let mut answer = Completion::default();
     let mut chunks = model.stream(request);
     let all = async {
@@ -183,7 +183,7 @@ async fn options_are_sent_in_the_format_of_each_provider() {
     ] {
         let refusal = json!({"error": {"message": "no"}});
         let server = Server::start(vec![Reply::error(400, "", &refusal)]).await;
-        let request = Request {
+        let request = ModelRequest {
             temperature: Some(0.5),
             stop_sequences: vec!["END".into()],
             must_use_tool: true,

@@ -99,13 +99,13 @@ impl CallbackListener {
 pub struct Callback {
     /// Secret: it has the code.
     query: SecretString,
-    outcome: watch::Sender<Option<Outcome>>,
+    outcome: watch::Sender<Option<LoginOutcome>>,
     task: JoinHandle<()>,
 }
 
 /// How a login ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Outcome {
+pub enum LoginOutcome {
     /// The tokens are stored.
     LoggedIn,
     /// The login failed; the program shows why.
@@ -121,7 +121,7 @@ impl Callback {
     }
 
     /// Shows the outcome in the browser and closes the port. Takes at most a few seconds.
-    pub async fn finish(self, outcome: Outcome) {
+    pub async fn finish(self, outcome: LoginOutcome) {
         let Self { query: _, outcome: sender, task } = self;
         sender.send_replace(Some(outcome));
         drop(sender);
@@ -137,7 +137,7 @@ struct Login {
     server: String,
     state: SecretString,
     found: mpsc::Sender<String>,
-    outcome: watch::Receiver<Option<Outcome>>,
+    outcome: watch::Receiver<Option<LoginOutcome>>,
 }
 
 /// Accepts connections until the login has ended.
@@ -233,7 +233,7 @@ async fn respond(head: &[u8], login: &mut Login) -> Page {
     let _ = login.found.try_send(query.to_owned());
     let outcome = login.outcome.wait_for(Option::is_some).await;
     match outcome.map(|outcome| *outcome) {
-        Ok(Some(Outcome::LoggedIn)) => Page::LoggedIn,
+        Ok(Some(LoginOutcome::LoggedIn)) => Page::LoggedIn,
         _ => Page::Failed,
     }
 }

@@ -26,8 +26,11 @@ async fn get(port: u16, target: &str) -> String {
 #[tokio::test]
 async fn the_browser_shows_the_outcome_of_the_login() {
     for (outcome, text) in [
-        (Outcome::LoggedIn, "You are logged in to notes &lt;1&gt;. You can close this window."),
-        (Outcome::Failed, "The login to notes &lt;1&gt; failed."),
+        (
+            LoginOutcome::LoggedIn,
+            "You are logged in to notes &lt;1&gt;. You can close this window.",
+        ),
+        (LoginOutcome::Failed, "The login to notes &lt;1&gt; failed."),
     ] {
         let (port, login) = waiting().await;
         let browser =
@@ -71,7 +74,7 @@ async fn a_second_response_gets_the_same_page_without_effect() {
     // A third request is answered only after the second has been accepted.
     assert!(get(port, "/other").await.contains("404"));
     assert_eq!(callback.query(), "code=1&state=right-state");
-    callback.finish(Outcome::LoggedIn).await;
+    callback.finish(LoginOutcome::LoggedIn).await;
     let mut page = String::new();
     two.read_to_string(&mut page).await.unwrap();
     assert_eq!(page, one.await.unwrap());
@@ -129,7 +132,7 @@ async fn requests_that_are_not_the_response_are_rejected_and_ignored() {
     assert!(!login.is_finished());
     // It still waits for the right one.
     let browser = tokio::spawn(async move { get(port, "/callback?state=right%2Dstate").await });
-    login.await.unwrap().unwrap().finish(Outcome::LoggedIn).await;
+    login.await.unwrap().unwrap().finish(LoginOutcome::LoggedIn).await;
     assert!(browser.await.unwrap().contains("logged in"));
 }
 
@@ -140,7 +143,7 @@ async fn parameters_are_never_repeated_in_a_page() {
     let wrong = get(port, &format!("/callback?error={script}&state={script}")).await;
     let target = format!("/callback?error=<script>alert(1)</script>&d={script}&state=right-state");
     let right = tokio::spawn(async move { get(port, &target).await });
-    login.await.unwrap().unwrap().finish(Outcome::Failed).await;
+    login.await.unwrap().unwrap().finish(LoginOutcome::Failed).await;
     for page in [wrong, right.await.unwrap()] {
         assert!(page.contains("</html>") && !page.contains("script") && !page.contains("alert"));
     }
@@ -157,7 +160,7 @@ async fn slow_clients_time_out_and_do_not_block_the_login() {
     }
     let browser = tokio::spawn(async move { get(port, "/callback?state=right-state").await });
     tokio::time::pause();
-    login.await.unwrap().unwrap().finish(Outcome::LoggedIn).await;
+    login.await.unwrap().unwrap().finish(LoginOutcome::LoggedIn).await;
     assert!(browser.await.unwrap().contains("logged in"));
     let mut page = String::new();
     slow.remove(0).read_to_string(&mut page).await.unwrap();
@@ -171,7 +174,7 @@ async fn an_idle_connection_does_not_delay_the_end() {
     let browser = tokio::spawn(async move { get(port, "/callback?state=right-state").await });
     let callback = login.await.unwrap().unwrap();
     let started = std::time::Instant::now();
-    callback.finish(Outcome::LoggedIn).await;
+    callback.finish(LoginOutcome::LoggedIn).await;
     assert!(started.elapsed() < GRACE / 2);
     assert!(browser.await.unwrap().contains("logged in"));
     assert_eq!(idle.read(&mut [0]).await.unwrap_or(0), 0);

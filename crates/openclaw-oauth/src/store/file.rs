@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::envelope::{Damage, Kind};
 use super::key::{KeyOptions, KeyPlace, Keys};
 use super::sealed::{SealedFiles, unusable};
-use super::{GrantStore, Lease, Listing, PendingLogin, Record, StoredGrant, Version};
+use super::{GrantList, GrantLock, GrantStore, PendingLogin, Record, StoredGrant, Version};
 use crate::error::AuthError;
 use crate::grant::{Grant, GrantKey};
 
@@ -42,7 +42,7 @@ impl FileStore {
 
     async fn save_grant(
         &self,
-        lease: &Lease,
+        lease: &GrantLock,
         grant: &Grant,
         refreshing_since: Option<i64>,
     ) -> Result<Version, AuthError> {
@@ -50,8 +50,8 @@ impl FileStore {
         self.files.write(Some(lease), lease.key(), Kind::Grant, to_json(&record)?).await
     }
 
-    async fn list_grants(&self) -> Result<Listing, AuthError> {
-        let mut listing = Listing::default();
+    async fn list_grants(&self) -> Result<GrantList, AuthError> {
+        let mut listing = GrantList::default();
         for path in self.files.grants().await? {
             match self.files.owner_of(&path).await {
                 Err(error) => listing.damaged.push(error),
@@ -105,7 +105,7 @@ impl GrantStore for FileStore {
         &'a self,
         key: &'a GrantKey,
         patience: Duration,
-    ) -> BoxFuture<'a, Result<Lease, AuthError>> {
+    ) -> BoxFuture<'a, Result<GrantLock, AuthError>> {
         Box::pin(self.files.lock(key, patience))
     }
 
@@ -118,7 +118,7 @@ impl GrantStore for FileStore {
 
     fn save<'a>(
         &'a self,
-        lease: &'a Lease,
+        lease: &'a GrantLock,
         grant: &'a Grant,
     ) -> BoxFuture<'a, Result<Version, AuthError>> {
         Box::pin(self.save_grant(lease, grant, None))
@@ -126,7 +126,7 @@ impl GrantStore for FileStore {
 
     fn mark_refreshing<'a>(
         &'a self,
-        lease: &'a Lease,
+        lease: &'a GrantLock,
         at: i64,
     ) -> BoxFuture<'a, Result<Version, AuthError>> {
         Box::pin(async move {
@@ -135,11 +135,11 @@ impl GrantStore for FileStore {
         })
     }
 
-    fn delete<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<bool, AuthError>> {
+    fn delete<'a>(&'a self, lease: &'a GrantLock) -> BoxFuture<'a, Result<bool, AuthError>> {
         Box::pin(self.files.remove(lease.key(), Kind::Grant))
     }
 
-    fn list(&self) -> BoxFuture<'_, Result<Listing, AuthError>> {
+    fn list(&self) -> BoxFuture<'_, Result<GrantList, AuthError>> {
         Box::pin(self.list_grants())
     }
 

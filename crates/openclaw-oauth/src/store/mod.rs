@@ -57,7 +57,7 @@ pub trait GrantStore: Send + Sync + fmt::Debug {
         &'a self,
         key: &'a GrantKey,
         patience: Duration,
-    ) -> BoxFuture<'a, Result<Lease, AuthError>>;
+    ) -> BoxFuture<'a, Result<GrantLock, AuthError>>;
 
     /// Returns the stored grant. Fails if it is damaged or cannot be decrypted.
     fn load<'a>(
@@ -68,7 +68,7 @@ pub trait GrantStore: Send + Sync + fmt::Debug {
     /// Stores a grant, replaces an earlier one, and removes its mark. Durable when it returns.
     fn save<'a>(
         &'a self,
-        lease: &'a Lease,
+        lease: &'a GrantLock,
         grant: &'a Grant,
     ) -> BoxFuture<'a, Result<Version, AuthError>>;
 
@@ -76,15 +76,15 @@ pub trait GrantStore: Send + Sync + fmt::Debug {
     /// returns. Fails with [`AuthError::LoginRequired`] if there is no grant.
     fn mark_refreshing<'a>(
         &'a self,
-        lease: &'a Lease,
+        lease: &'a GrantLock,
         at: i64,
     ) -> BoxFuture<'a, Result<Version, AuthError>>;
 
     /// Deletes a grant. Returns whether there was one, readable or not.
-    fn delete<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<bool, AuthError>>;
+    fn delete<'a>(&'a self, lease: &'a GrantLock) -> BoxFuture<'a, Result<bool, AuthError>>;
 
     /// Returns all grants, sorted by key.
-    fn list(&self) -> BoxFuture<'_, Result<Listing, AuthError>>;
+    fn list(&self) -> BoxFuture<'_, Result<GrantList, AuthError>>;
 
     /// Returns the version of the stored grant, or `None` without one. Cheap enough to poll every
     /// few seconds: nothing is decrypted.
@@ -121,13 +121,13 @@ pub trait GrantStore: Send + Sync + fmt::Debug {
 
 /// The exclusive right to change the grant of one key. Released when dropped.
 #[derive(Clone)]
-pub struct Lease {
+pub struct GrantLock {
     key: GrantKey,
     /// A clone is held by writes that outlive their caller.
     _held: Arc<dyn Any + Send + Sync>,
 }
 
-impl Lease {
+impl GrantLock {
     /// Creates a lease for an implementation of [`GrantStore`]. Dropping `held` releases it.
     pub fn new(key: GrantKey, held: impl Any + Send + Sync) -> Self {
         Self { key, _held: Arc::new(held) }
@@ -140,7 +140,7 @@ impl Lease {
     }
 }
 
-impl fmt::Debug for Lease {
+impl fmt::Debug for GrantLock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Lease").field("key", &self.key).finish_non_exhaustive()
     }
@@ -182,7 +182,7 @@ impl Version {
 
 /// All stored grants.
 #[derive(Debug, Default)]
-pub struct Listing {
+pub struct GrantList {
     /// The grants by key; with an error if one cannot be decrypted.
     pub grants: Vec<(GrantKey, Result<StoredGrant, AuthError>)>,
     /// Damaged entries whose key is unknown.

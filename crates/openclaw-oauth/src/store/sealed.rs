@@ -13,7 +13,7 @@ use zeroize::Zeroizing;
 use super::envelope::{self, Damage, Envelope, Kind};
 use super::key::{KeyPlace, Keys, Missing};
 use super::key_file::{Key, blocking};
-use super::{Lease, Version};
+use super::{GrantLock, Version};
 use crate::error::AuthError;
 use crate::grant::GrantKey;
 
@@ -101,7 +101,7 @@ impl SealedFiles {
     /// caller is cancelled, and the lease is held until then.
     pub(super) async fn write(
         &self,
-        lease: Option<&Lease>,
+        lease: Option<&GrantLock>,
         owner: &GrantKey,
         kind: Kind,
         content: Zeroizing<Vec<u8>>,
@@ -139,7 +139,7 @@ impl SealedFiles {
         &self,
         owner: &GrantKey,
         patience: Duration,
-    ) -> Result<Lease, AuthError> {
+    ) -> Result<GrantLock, AuthError> {
         let started = Instant::now();
         let path = self.folder.join(format!("{}.lock", envelope::file_stem(owner)));
         let (folder, lock) = (self.folder.clone(), path.clone());
@@ -150,7 +150,7 @@ impl SealedFiles {
         let file = blocking(open).await.map_err(|error| unwritable(&path, &error))?;
         loop {
             match file.try_lock() {
-                Ok(()) => return Ok(Lease::new(owner.clone(), file)),
+                Ok(()) => return Ok(GrantLock::new(owner.clone(), file)),
                 Err(TryLockError::Error(error)) => return Err(unwritable(&path, &error)),
                 Err(TryLockError::WouldBlock) if started.elapsed() >= patience => {
                     return Err(AuthError::Store(format!(

@@ -11,7 +11,7 @@ use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::{Grant, GrantKey};
 use openclaw_oauth::store::{
-    FileStore, GrantStore, KeyPlace, Lease, Listing, PendingLogin, StoredGrant, Version,
+    FileStore, GrantList, GrantLock, GrantStore, KeyPlace, PendingLogin, StoredGrant, Version,
 };
 use serde::{Deserialize, Serialize};
 
@@ -185,7 +185,7 @@ impl GrantStore for SteppedStore {
         &'a self,
         key: &'a GrantKey,
         patience: Duration,
-    ) -> BoxFuture<'a, Result<Lease, AuthError>> {
+    ) -> BoxFuture<'a, Result<GrantLock, AuthError>> {
         Box::pin(async move {
             let lease = self.store.lock(key, patience).await?;
             self.at("locked").await?;
@@ -202,7 +202,7 @@ impl GrantStore for SteppedStore {
 
     fn save<'a>(
         &'a self,
-        lease: &'a Lease,
+        lease: &'a GrantLock,
         grant: &'a Grant,
     ) -> BoxFuture<'a, Result<Version, AuthError>> {
         Box::pin(async move {
@@ -215,7 +215,7 @@ impl GrantStore for SteppedStore {
 
     fn mark_refreshing<'a>(
         &'a self,
-        lease: &'a Lease,
+        lease: &'a GrantLock,
         at: i64,
     ) -> BoxFuture<'a, Result<Version, AuthError>> {
         Box::pin(async move {
@@ -228,11 +228,11 @@ impl GrantStore for SteppedStore {
         })
     }
 
-    fn delete<'a>(&'a self, lease: &'a Lease) -> BoxFuture<'a, Result<bool, AuthError>> {
+    fn delete<'a>(&'a self, lease: &'a GrantLock) -> BoxFuture<'a, Result<bool, AuthError>> {
         self.store.delete(lease)
     }
 
-    fn list(&self) -> BoxFuture<'_, Result<Listing, AuthError>> {
+    fn list(&self) -> BoxFuture<'_, Result<GrantList, AuthError>> {
         self.store.list()
     }
 

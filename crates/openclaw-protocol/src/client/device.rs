@@ -1,6 +1,6 @@
 //! The identity of this machine at a gateway that pairs devices.
 //!
-//! The Node gateway wants one from nodes, and from operators that are not on its own machine: a key that
+//! The Node gateway requires one of nodes, and from operators that are not on its own machine: a key that
 //! signs the nonce of the handshake. An operator of the gateway approves it once. Our gateway ignores it.
 
 use std::fmt;

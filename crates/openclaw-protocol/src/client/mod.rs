@@ -242,7 +242,7 @@ impl Client {
         params: Option<Box<RawValue>>,
         trace: Option<&SpanContext>,
     ) -> Result<Box<RawValue>, ErrorShape> {
-        let waiting = self.pending.open()?;
+        let waiting = self.pending.open(method)?;
         let cancel = OnDrop::new(self, waiting.id());
         let text = frame::request(waiting.id(), method, params.as_deref(), trace)
             .map_err(|error| ErrorShape::invalid(error.to_string()))?;
@@ -324,10 +324,6 @@ impl Drop for OnDrop<'_> {
 }
 
 impl Surface for Client {
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
-        self.call_in(request, None)
-    }
-
     fn call_in(
         &self,
         request: Request,
@@ -345,6 +341,11 @@ impl Surface for Client {
             let params =
                 request.params().map_err(|error| RequestError::Params { method, error })?;
             drop(request);
+            // Other gateways refuse fields that the protocol does not have.
+            let trace = match self.is_foreign() {
+                true => trace.map(|it| it.ids()),
+                false => trace,
+            };
             let result = self.request_in(method.name(), Some(params), trace.as_ref()).await?;
             let response = Response::read(method, &result);
             let response = response.map_err(|error| RequestError::Answer { method, error })?;

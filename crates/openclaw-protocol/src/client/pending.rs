@@ -7,6 +7,8 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 
 use crate::error::{ErrorShape, detail};
+use crate::method::Method;
+use crate::runs::{ACCEPTED, RunAccepted};
 
 type PendingReply = Result<Box<RawValue>, ErrorShape>;
 
@@ -17,8 +19,15 @@ pub(super) struct Pending(Mutex<Table>);
 #[derive(Debug, Default)]
 struct Table {
     next: u64,
-    waiting: HashMap<String, oneshot::Sender<PendingReply>>,
+    waiting: HashMap<String, PendingRequest>,
     is_lost: bool,
+}
+
+#[derive(Debug)]
+struct PendingRequest {
+    sender: oneshot::Sender<PendingReply>,
+    /// Whether a response that only accepts the request comes first.
+    has_early_response: bool,
 }
 
 /// A pending request. It is removed from the table on drop.
@@ -31,7 +40,7 @@ pub(super) struct Waiting<'a> {
 
 impl Pending {
     /// Registers a request; fails once the connection is lost.
-    pub(super) fn open(&self) -> Result<Waiting<'_>, ErrorShape> {
+    pub(super) fn open(&self, method: &str) -> Result<Waiting<'_>, ErrorShape> {
         let mut table = self.lock();
         if table.is_lost {
             return Err(lost());
@@ -39,14 +48,20 @@ impl Pending {
         table.next += 1;
         let id = table.next.to_string();
         let (sender, answer) = oneshot::channel();
-        table.waiting.insert(id.clone(), sender);
+        let has_early_response = method == Method::Agent.name();
+        table.waiting.insert(id.clone(), PendingRequest { sender, has_early_response });
         Ok(Waiting { pending: self, id, answer })
     }
 
     /// Completes a request. Responses to unknown ids are dropped.
     pub(super) fn answer(&self, id: &str, answer: PendingReply) {
-        if let Some(waiting) = self.lock().waiting.remove(id) {
-            let _ = waiting.send(answer);
+        let mut table = self.lock();
+        let Some(waiting) = table.waiting.get(id) else { return };
+        if waiting.has_early_response && answer.as_ref().is_ok_and(|it| is_accepted(it)) {
+            return;
+        }
+        if let Some(waiting) = table.waiting.remove(id) {
+            let _ = waiting.sender.send(answer);
         }
     }
 
@@ -57,7 +72,7 @@ impl Pending {
         let waiting = std::mem::take(&mut table.waiting);
         drop(table);
         for waiting in waiting.into_values() {
-            let _ = waiting.send(Err(lost()));
+            let _ = waiting.sender.send(Err(lost()));
         }
     }
 
@@ -80,6 +95,10 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         self.pending.lock().waiting.remove(&self.id);
     }
+}
+
+fn is_accepted(payload: &RawValue) -> bool {
+    serde_json::from_str(payload.get()).is_ok_and(|RunAccepted { status, .. }| status == ACCEPTED)
 }
 
 fn lost() -> ErrorShape {

@@ -92,7 +92,7 @@ fn take(text: &str, pending: &Pending, events: &Events, last_seq: &mut Option<u6
             if let (Some(last), Some(seq)) = (*last_seq, seq)
                 && seq > last + 1
             {
-                events.sender.tell_gap(seq - last - 1);
+                events.sender.send_gap(seq - last - 1);
             }
             *last_seq = seq.or(*last_seq);
             let payload = payload.unwrap_or_else(null);

@@ -150,7 +150,7 @@ pub struct ResolveParams {
 }
 
 /// Result of `sessions.resolve`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolveResult {
     /// Whether there is such a session.
@@ -158,6 +158,12 @@ pub struct ResolveResult {
     /// Session key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Agent id.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub agent_id: Option<String>,
+    /// Display name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub display_name: Option<String>,
 }
 
 /// Payload of the event `sessions.changed`.

@@ -1,14 +1,15 @@
 //! `sessions.*`: sessions, and the tools that clients lend to them.
 
+mod lending;
 mod lifecycle;
 
+pub use lending::{ExtraTool, ExtraToolSchema, SetExtraToolsParams, SetExtraToolsResult};
 pub use lifecycle::{
     ChangedEvent, CreateParams, CreateResult, GetParams, GetResult, MessagesParams, MessagesResult,
     ResetParams, ResetResult, ResolveParams, ResolveResult,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
-use serde_json::value::RawValue;
 
 use crate::chat::present;
 use crate::number;
@@ -152,6 +153,9 @@ pub struct Row {
     /// Channel.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub channel: Option<String>,
+    /// Where answers go. The Node gateway sends it, too; its schema lacks it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery_context: Option<DeliveryContext>,
     /// Agent id.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
@@ -221,6 +225,18 @@ pub struct Row {
     /// When this row was read, in milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub snapshot_at: Option<u64>,
+}
+
+/// Where answers go.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct DeliveryContext {
+    /// Channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The other end of the channel.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
 }
 
 impl Row {
@@ -408,49 +424,4 @@ pub struct TitleResult {
     /// The title that the session has already.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
-}
-
-/// Parameters of `sessions.setExtraTools` (ours): the tools that a client lends to a session. They
-/// replace those lent before. Messages of a client that has lent tools, or an empty list of them,
-/// use its tools only; messages of others use all. Calls arrive as `node.invoke.request` events and
-/// are answered with `node.invoke.result`; the tools are removed when the connection closes.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SetExtraToolsParams {
-    /// Session key.
-    pub session_key: String,
-    /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent_id: Option<String>,
-    /// Tools; an empty list removes the earlier ones.
-    pub tools: Vec<ExtraTool>,
-}
-
-/// A tool that a client lends.
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ExtraTool {
-    /// Name, as shown to the model.
-    pub name: String,
-    /// What it does.
-    pub description: String,
-    /// JSON Schema of the arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub parameters: Option<Box<RawValue>>,
-    /// Whether it changes nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub read_only: Option<bool>,
-    /// Timeout of a call, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub timeout_ms: Option<u64>,
-}
-
-/// Result of `sessions.setExtraTools`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct SetExtraToolsResult {
-    /// Always `true`.
-    pub ok: bool,
-    /// Model-facing names, in the order of the request.
-    pub tools: Vec<String>,
 }

@@ -1,6 +1,7 @@
 //! [`Socket`]: a WebSocket over TCP or TLS with a single owner. It reads and writes concurrently, with a
 //! bounded send queue.
 
+mod backlog;
 mod broken;
 mod tcp;
 
@@ -8,6 +9,7 @@ use std::collections::VecDeque;
 use std::future::poll_fn;
 use std::io;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -23,6 +25,7 @@ use tungstenite::protocol::frame::coding::{CloseCode, Data, OpCode};
 use tungstenite::protocol::{CloseFrame, Role, WebSocketConfig};
 use tungstenite::{Message, Utf8Bytes, WebSocket};
 
+pub use self::backlog::Backlog;
 pub use self::broken::SocketError;
 pub(crate) use self::tcp::Tcp;
 
@@ -55,12 +58,15 @@ pub struct SendLimits {
 pub struct Socket {
     socket: WebSocket<Tcp>,
     limits: SendLimits,
-    /// Queued messages; the first may have been sent in part.
-    queue: VecDeque<Bytes>,
+    /// Queued messages with their times; the first may have been sent in part.
+    queue: VecDeque<(Bytes, Instant)>,
     sent_of_first: usize,
     queued_bytes: usize,
     /// Whether tungstenite holds data that the kernel has not accepted yet.
     is_unflushed: bool,
+    /// When the oldest message in that data was queued.
+    unflushed_since: Option<Instant>,
+    backlog: Arc<Backlog>,
     stall: Option<Stall>,
 }
 
@@ -117,6 +123,8 @@ impl Socket {
             sent_of_first: 0,
             queued_bytes: 0,
             is_unflushed: false,
+            unflushed_since: None,
+            backlog: Arc::new(Backlog::new()),
             stall: None,
         }
     }
@@ -136,8 +144,20 @@ impl Socket {
             return Err(SocketError::Slow);
         }
         self.queued_bytes = waiting;
-        self.queue.push_back(Bytes::from(text));
+        self.queue.push_back((Bytes::from(text), Instant::now()));
+        self.note_backlog();
         Ok(())
+    }
+
+    /// Returns how far the peer is behind, now and later.
+    #[must_use]
+    pub fn backlog(&self) -> Arc<Backlog> {
+        Arc::clone(&self.backlog)
+    }
+
+    fn note_backlog(&self) {
+        let oldest = self.unflushed_since.or_else(|| self.queue.front().map(|(_, at)| *at));
+        self.backlog.set(oldest, self.queue.len());
     }
 
     /// Sends a ping. Any bytes received in return prove that the peer is alive.
@@ -223,7 +243,10 @@ impl Socket {
         loop {
             if self.is_unflushed {
                 match self.socket.flush() {
-                    Ok(()) => self.is_unflushed = false,
+                    Ok(()) => {
+                        (self.is_unflushed, self.unflushed_since) = (false, None);
+                        self.note_backlog();
+                    }
                     Err(Error::Io(error)) if error.kind() == io::ErrorKind::WouldBlock => {
                         let written = self.socket.get_ref().stream.poll_write_ready(cx);
                         if written.map_err(SocketError::Lost)?.is_pending() {
@@ -245,13 +268,14 @@ impl Socket {
     /// Passes as much to tungstenite as one write can take.
     fn hand_over(&mut self) -> Result<(), SocketError> {
         let mut room = PIECE;
-        while let Some(text) = self.queue.front() {
+        while let Some((text, queued)) = self.queue.front() {
             let rest = text.len() - self.sent_of_first;
             let piece = text.slice(self.sent_of_first..self.sent_of_first + rest.min(PIECE));
             if piece.len() > room {
                 break;
             }
             room -= piece.len();
+            self.unflushed_since.get_or_insert(*queued);
             let kind = if self.sent_of_first == 0 { Data::Text } else { Data::Continue };
             let is_last = piece.len() == rest;
             self.queued_bytes -= piece.len();

@@ -2,8 +2,10 @@
 
 use futures_util::future::BoxFuture;
 
-use super::{Context, Fetch};
-use crate::{Environment, ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
+use super::{Fetch, ProviderContext};
+use crate::{
+    Environment, ResolveErrorKind, SecretRef, SecretString, resolve_error::ProviderFailure,
+};
 
 /// Variables of the environment that was passed in.
 pub(super) struct Env {
@@ -11,7 +13,7 @@ pub(super) struct Env {
 }
 
 impl Env {
-    pub(super) fn new(context: &Context) -> Self {
+    pub(super) fn new(context: &ProviderContext) -> Self {
         Self { environment: context.environment.clone() }
     }
 }
@@ -20,15 +22,15 @@ impl Fetch for Env {
     fn fetch<'a>(
         &'a self,
         reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
         let variable = reference.name();
         let value = match self.environment.get(variable) {
-            Some(value) if value.is_empty() => Err(Failure::new(
+            Some(value) if value.is_empty() => Err(ProviderFailure::new(
                 ResolveErrorKind::Empty,
                 format!("the environment variable `{variable}` is empty"),
             )),
             Some(value) => Ok(SecretString::from(value)),
-            None => Err(Failure::new(
+            None => Err(ProviderFailure::new(
                 ResolveErrorKind::NotFound,
                 format!("the environment variable `{variable}` is not set"),
             )

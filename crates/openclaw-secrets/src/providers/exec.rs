@@ -15,10 +15,10 @@ use futures_util::future::BoxFuture;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use zeroize::Zeroizing;
 
-use super::{Context, Fetch, expand, text};
+use super::{Fetch, ProviderContext, expand, text};
 use crate::{
-    Environment, ExecCommand, ResolveErrorKind, SecretRef, SecretString, Settings,
-    resolve_error::Failure,
+    Environment, ExecCommand, ResolveErrorKind, SecretRef, SecretSettings, SecretString,
+    resolve_error::ProviderFailure,
 };
 
 /// The variables that a command inherits in addition to the baseline: they locate a password store,
@@ -39,20 +39,20 @@ const LEFT_OPEN: Duration = Duration::from_millis(200);
 
 /// The commands in the config.
 pub(super) struct Exec {
-    settings: Arc<Settings>,
+    settings: Arc<SecretSettings>,
     environment: Environment,
 }
 
 impl Exec {
-    pub(super) fn new(context: &Context) -> Self {
+    pub(super) fn new(context: &ProviderContext) -> Self {
         Self { settings: context.settings.clone(), environment: context.environment.clone() }
     }
 
-    async fn run(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
+    async fn run(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let name = reference.name();
         let command = self.settings.exec.get(name).ok_or_else(|| {
             let cause = format!("no command `{name}` in the config");
-            Failure::new(ResolveErrorKind::NotConfigured, cause)
+            ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
                 .hint(format!("add `secrets.exec.{name}` to the config"))
         })?;
         let mut group = ProcessGroup::spawn(self.prepare(command)?)
@@ -60,13 +60,13 @@ impl Exec {
         let (status, output) = group.finish().await?;
         if !status.success() {
             let cause = format!("the command `{}` failed ({status})", command.command);
-            return Err(Failure::new(ResolveErrorKind::Failed, cause)
+            return Err(ProviderFailure::new(ResolveErrorKind::Failed, cause)
                 .hint("run it in a terminal to see its output"));
         }
         text::value(output)
     }
 
-    fn prepare(&self, exec: &ExecCommand) -> Result<CommandWrap, Failure> {
+    fn prepare(&self, exec: &ExecCommand) -> Result<CommandWrap, ProviderFailure> {
         let is_path =
             exec.command.starts_with('~') || Path::new(&exec.command).components().count() > 1;
         let program = if is_path {
@@ -90,7 +90,7 @@ impl Fetch for Exec {
     fn fetch<'a>(
         &'a self,
         reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
         Box::pin(self.run(reference))
     }
 }
@@ -113,9 +113,11 @@ impl ProcessGroup {
     }
 
     /// Waits for the command and returns its exit status and output.
-    pub(super) async fn finish(&mut self) -> Result<(ExitStatus, Zeroizing<Vec<u8>>), Failure> {
+    pub(super) async fn finish(
+        &mut self,
+    ) -> Result<(ExitStatus, Zeroizing<Vec<u8>>), ProviderFailure> {
         let mut stdout = self.child.stdout().take().ok_or_else(|| {
-            Failure::new(ResolveErrorKind::Failed, "the command has no standard output")
+            ProviderFailure::new(ResolveErrorKind::Failed, "the command has no standard output")
         })?;
         let mut output = text::buffer(4096);
         // Concurrently: a background child may hold the output open after the command has exited.
@@ -137,10 +139,10 @@ impl ProcessGroup {
     }
 
     /// Waits for the command itself. On Windows, the group's `wait` would wait for all processes.
-    async fn status(&mut self) -> Result<ExitStatus, Failure> {
+    async fn status(&mut self) -> Result<ExitStatus, ProviderFailure> {
         self.child.inner_mut().wait().await.map_err(|error| {
             let cause = format!("waiting for the command failed: {}", error.kind());
-            Failure::new(ResolveErrorKind::Failed, cause)
+            ProviderFailure::new(ResolveErrorKind::Failed, cause)
         })
     }
 
@@ -157,16 +159,16 @@ impl Drop for ProcessGroup {
     }
 }
 
-fn spawn_failure(command: &str, error: &std::io::Error) -> Failure {
+fn spawn_failure(command: &str, error: &std::io::Error) -> ProviderFailure {
     match error.kind() {
         std::io::ErrorKind::NotFound => {
             let cause = format!("program `{command}` not found");
-            Failure::new(ResolveErrorKind::NotConfigured, cause)
+            ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
                 .hint("install it, or set its full path in the config")
         }
         kind => {
             let cause = format!("cannot start `{command}`: {kind}");
-            Failure::new(ResolveErrorKind::Failed, cause)
+            ProviderFailure::new(ResolveErrorKind::Failed, cause)
         }
     }
 }

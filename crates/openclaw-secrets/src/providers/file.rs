@@ -4,27 +4,29 @@ use std::{io, path::Path, sync::Arc};
 
 use futures_util::future::BoxFuture;
 
-use super::{Context, Fetch, expand, text};
-use crate::{ResolveErrorKind, SecretRef, SecretString, Settings, resolve_error::Failure};
+use super::{Fetch, ProviderContext, expand, text};
+use crate::{
+    ResolveErrorKind, SecretRef, SecretSettings, SecretString, resolve_error::ProviderFailure,
+};
 
 /// Local files.
 pub(super) struct File {
-    settings: Arc<Settings>,
+    settings: Arc<SecretSettings>,
 }
 
 impl File {
-    pub(super) fn new(context: &Context) -> Self {
+    pub(super) fn new(context: &ProviderContext) -> Self {
         Self { settings: context.settings.clone() }
     }
 
-    async fn read(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
+    async fn read(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let path = expand(&self.settings, reference.name())?;
         // Checked before opening: opening a pipe blocks until there is a writer.
         let metadata = tokio::fs::metadata(&path).await.map_err(|e| io_failure(&path, &e))?;
         if !metadata.is_file() {
             let what = if metadata.is_dir() { "is a folder" } else { "is not a regular file" };
             let cause = format!("`{}` {what}", path.display());
-            return Err(Failure::new(ResolveErrorKind::Failed, cause));
+            return Err(ProviderFailure::new(ResolveErrorKind::Failed, cause));
         }
         warn_if_readable_by_others(&path, &metadata);
         let file = text::open(&path).await.map_err(|e| io_failure(&path, &e))?;
@@ -37,25 +39,28 @@ impl Fetch for File {
     fn fetch<'a>(
         &'a self,
         reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
         Box::pin(self.read(reference))
     }
 }
 
-fn io_failure(path: &Path, error: &io::Error) -> Failure {
+fn io_failure(path: &Path, error: &io::Error) -> ProviderFailure {
     let path = path.display();
     match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            Failure::new(ResolveErrorKind::NotFound, format!("file `{path}` not found")).hint(
-                "paths are relative to the folder of the config file; an absolute path has two \
+            ProviderFailure::new(ResolveErrorKind::NotFound, format!("file `{path}` not found"))
+                .hint(
+                    "paths are relative to the folder of the config file; an absolute path has two \
                  slashes, as in `secret://file//etc/token`",
-            )
+                )
         }
         io::ErrorKind::PermissionDenied => {
-            Failure::new(ResolveErrorKind::Denied, format!("permission denied: `{path}`"))
+            ProviderFailure::new(ResolveErrorKind::Denied, format!("permission denied: `{path}`"))
                 .hint("make it readable for the user that runs OpenClaw")
         }
-        kind => Failure::new(ResolveErrorKind::Failed, format!("cannot read `{path}`: {kind}")),
+        kind => {
+            ProviderFailure::new(ResolveErrorKind::Failed, format!("cannot read `{path}`: {kind}"))
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use reqwest::{Client, ClientBuilder, Response, redirect};
 use zeroize::Zeroizing;
 
-use crate::{Redactor, ResolveErrorKind, SecretString, resolve_error::Failure};
+use crate::{Redactor, ResolveErrorKind, SecretString, resolve_error::ProviderFailure};
 
 /// The maximum size of a response: the size limit of a secret, encoded, plus overhead.
 const MAX_BODY: usize = 2 * 1024 * 1024;
@@ -16,7 +16,7 @@ const MAX_REDIRECTS: usize = 3;
 /// Creates a client; `adjust` sets what is specific to the server.
 pub(super) fn client(
     adjust: impl FnOnce(ClientBuilder) -> ClientBuilder,
-) -> Result<Client, Failure> {
+) -> Result<Client, ProviderFailure> {
     // The credential is sent along (in a header that `reqwest` does not treat as sensitive), so
     // never redirect from an encrypted to an unencrypted connection.
     let policy = redirect::Policy::custom(|attempt| {
@@ -32,15 +32,15 @@ pub(super) fn client(
     let builder = Client::builder().redirect(policy).tcp_nodelay(true).no_gzip();
     adjust(builder).build().map_err(|error| {
         let cause = format!("cannot create an HTTPS client: {}", innermost(&error));
-        Failure::new(ResolveErrorKind::NotConfigured, cause)
+        ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
             .hint("install the system's `ca-certificates` package")
     })
 }
 
 /// The failure of a request without a response.
-pub(super) fn no_answer(server: &str, error: &reqwest::Error) -> Failure {
+pub(super) fn no_answer(server: &str, error: &reqwest::Error) -> ProviderFailure {
     let cause = format!("cannot reach {server}: {}", innermost(error));
-    Failure::new(ResolveErrorKind::Unreachable, cause)
+    ProviderFailure::new(ResolveErrorKind::Unreachable, cause)
         .hint("check the URL, the network and the proxy settings")
 }
 
@@ -48,7 +48,7 @@ pub(super) fn no_answer(server: &str, error: &reqwest::Error) -> Failure {
 pub(super) async fn json_body(
     server: &str,
     response: Response,
-) -> Result<serde_json::Value, Failure> {
+) -> Result<serde_json::Value, ProviderFailure> {
     let body = body(server, response, MAX_BODY).await?;
     Ok(serde_json::from_slice(&body).unwrap_or_default())
 }
@@ -58,12 +58,12 @@ pub(super) async fn body(
     server: &str,
     mut response: Response,
     max: usize,
-) -> Result<Zeroizing<Vec<u8>>, Failure> {
+) -> Result<Zeroizing<Vec<u8>>, ProviderFailure> {
     let mut body = Zeroizing::new(Vec::new());
     while let Some(chunk) = response.chunk().await.map_err(|error| no_answer(server, &error))? {
         if body.len() + chunk.len() > max {
             let cause = format!("the response of {server} is too large");
-            return Err(Failure::new(ResolveErrorKind::Failed, cause));
+            return Err(ProviderFailure::new(ResolveErrorKind::Failed, cause));
         }
         body.extend_from_slice(&chunk);
     }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::Mutex;
 
-use crate::{ResolveErrorKind, resolve_error::Failure};
+use crate::{ResolveErrorKind, resolve_error::ProviderFailure};
 
 /// A lazily created connection that all requests share. It is recreated after its credentials were
 /// rejected: the user may have logged in again, and should not have to restart the gateway.
@@ -21,8 +21,8 @@ impl<T> Kept<T> {
     /// Returns the current connection, or a new one.
     pub(super) async fn get(
         &self,
-        connect: impl AsyncFnOnce() -> Result<T, Failure>,
-    ) -> Result<Arc<T>, Failure> {
+        connect: impl AsyncFnOnce() -> Result<T, ProviderFailure>,
+    ) -> Result<Arc<T>, ProviderFailure> {
         let mut kept = self.connection.lock().await;
         if let Some(connection) = &*kept {
             return Ok(connection.clone());
@@ -33,7 +33,7 @@ impl<T> Kept<T> {
     }
 
     /// Drops the connection if the credentials failed.
-    pub(super) async fn check<V>(&self, result: &Result<V, Failure>) {
+    pub(super) async fn check<V>(&self, result: &Result<V, ProviderFailure>) {
         let refused = [ResolveErrorKind::Denied, ResolveErrorKind::NotConfigured];
         if result.as_ref().is_err_and(|failure| refused.contains(&failure.kind)) {
             *self.connection.lock().await = None;

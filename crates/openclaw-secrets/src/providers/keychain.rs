@@ -6,7 +6,7 @@ use tokio::task::spawn_blocking;
 
 use super::Fetch;
 use crate::keychain::{self, KeychainError, SERVICE};
-use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
+use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::ProviderFailure};
 
 /// The user's keychain.
 pub(super) struct Keychain;
@@ -15,45 +15,45 @@ impl Fetch for Keychain {
     fn fetch<'a>(
         &'a self,
         reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
         let name = reference.name().to_owned();
         Box::pin(async {
             // The keychain may prompt the user. If the caller times out, the thread keeps waiting:
             // it cannot be interrupted.
             spawn_blocking(move || read(&name)).await.unwrap_or_else(|_| {
-                Err(Failure::new(ResolveErrorKind::Failed, "the keychain library failed"))
+                Err(ProviderFailure::new(ResolveErrorKind::Failed, "the keychain library failed"))
             })
         })
     }
 }
 
-fn read(name: &str) -> Result<SecretString, Failure> {
+fn read(name: &str) -> Result<SecretString, ProviderFailure> {
     keychain::get(name).map_err(|error| failure(error, name))
 }
 
-fn failure(error: KeychainError, name: &str) -> Failure {
+fn failure(error: KeychainError, name: &str) -> ProviderFailure {
     use ResolveErrorKind as Kind;
     match error {
         KeychainError::NoEntry => {
             let cause = format!("no keychain entry `{name}` for the service `{SERVICE}`");
-            Failure::new(Kind::NotFound, cause).hint(advice(name))
+            ProviderFailure::new(Kind::NotFound, cause).hint(advice(name))
         }
         KeychainError::NoKeychain => {
-            Failure::new(Kind::NotConfigured, "no keychain is running on this system")
+            ProviderFailure::new(Kind::NotConfigured, "no keychain is running on this system")
                 .hint("without a desktop session, use `secret://file/…` or `secret://env/…`")
         }
         KeychainError::Locked => {
-            Failure::new(Kind::Denied, "the keychain is locked or access was denied")
+            ProviderFailure::new(Kind::Denied, "the keychain is locked or access was denied")
                 .hint("unlock it and try again")
         }
         KeychainError::NotText => {
-            Failure::new(Kind::NotText, "the keychain entry is not UTF-8 text")
+            ProviderFailure::new(Kind::NotText, "the keychain entry is not UTF-8 text")
         }
         KeychainError::Ambiguous => {
             let cause = format!("several keychain entries `{name}` for the service `{SERVICE}`");
-            Failure::new(Kind::Failed, cause)
+            ProviderFailure::new(Kind::Failed, cause)
         }
-        KeychainError::Failed => Failure::new(Kind::Failed, "cannot read the keychain"),
+        KeychainError::Failed => ProviderFailure::new(Kind::Failed, "cannot read the keychain"),
     }
 }
 

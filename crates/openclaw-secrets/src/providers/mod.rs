@@ -26,8 +26,8 @@ use std::{
 use futures_util::future::BoxFuture;
 
 use crate::{
-    Environment, Provider, Redactor, ResolveErrorKind, SecretRef, SecretString, Settings,
-    resolve_error::Failure,
+    Environment, Provider, Redactor, ResolveErrorKind, SecretRef, SecretSettings, SecretString,
+    resolve_error::ProviderFailure,
 };
 
 /// A secret provider. Calls are cancel safe.
@@ -36,13 +36,13 @@ pub(crate) trait Fetch: Send + Sync {
     fn fetch<'a>(
         &'a self,
         reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, Failure>>;
+    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>>;
 }
 
 /// The context of a provider.
 #[derive(Clone)]
-pub(crate) struct Context {
-    pub(crate) settings: Arc<Settings>,
+pub(crate) struct ProviderContext {
+    pub(crate) settings: Arc<SecretSettings>,
     pub(crate) environment: Environment,
     /// Redacts the credentials that a provider uses itself.
     #[cfg_attr(not(any(feature = "aws", feature = "gcp", feature = "vault")), expect(dead_code))]
@@ -50,7 +50,7 @@ pub(crate) struct Context {
 }
 
 /// Creates a provider. One that is not in this build returns an error for every secret.
-pub(crate) fn provider(provider: Provider, context: &Context) -> Box<dyn Fetch> {
+pub(crate) fn provider(provider: Provider, context: &ProviderContext) -> Box<dyn Fetch> {
     match provider {
         Provider::Env => Box::new(env::Env::new(context)),
         Provider::File => Box::new(file::File::new(context)),
@@ -82,7 +82,7 @@ impl Fetch for NotBuilt {
     fn fetch<'a>(
         &'a self,
         reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
         let provider = reference.provider();
         let what = match provider {
             Provider::Aws => "AWS",
@@ -90,7 +90,7 @@ impl Fetch for NotBuilt {
             Provider::Vault => "Vault",
             _ => "keychain",
         };
-        let failure = Failure::new(
+        let failure = ProviderFailure::new(
             ResolveErrorKind::NotConfigured,
             format!("this build has no {what} support"),
         )
@@ -100,13 +100,14 @@ impl Fetch for NotBuilt {
 }
 
 /// Resolves a path: `~/` is the home folder, relative paths start from `base_dir`.
-fn expand(settings: &Settings, path: &str) -> Result<PathBuf, Failure> {
+fn expand(settings: &SecretSettings, path: &str) -> Result<PathBuf, ProviderFailure> {
     match (path.strip_prefix("~/"), &settings.home) {
         (Some(rest), Some(home)) => Ok(home.join(rest)),
-        (Some(_), None) => {
-            Err(Failure::new(ResolveErrorKind::NotConfigured, "`~` cannot be used: no home folder")
-                .hint("use the full path, or set `HOME`"))
-        }
+        (Some(_), None) => Err(ProviderFailure::new(
+            ResolveErrorKind::NotConfigured,
+            "`~` cannot be used: no home folder",
+        )
+        .hint("use the full path, or set `HOME`")),
         (None, _) => Ok(settings.base_dir.join(Path::new(path))),
     }
 }

@@ -5,7 +5,7 @@ use std::{io, path::Path};
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use zeroize::Zeroizing;
 
-use crate::{ResolveErrorKind, SecretString, resolve_error::Failure};
+use crate::{ResolveErrorKind, SecretString, resolve_error::ProviderFailure};
 
 /// The maximum size of a secret. Anything larger is most likely the wrong file.
 pub(super) const MAX_SIZE: usize = 1024 * 1024;
@@ -16,7 +16,7 @@ pub(super) const MAX_SIZE: usize = 1024 * 1024;
 pub(super) async fn read_value(
     source: impl AsyncRead + Unpin,
     expected: usize,
-) -> Result<SecretString, Failure> {
+) -> Result<SecretString, ProviderFailure> {
     let mut bytes = buffer(expected);
     read_to_end(source, &mut bytes).await?;
     value(bytes)
@@ -47,13 +47,13 @@ pub(super) fn buffer(expected: usize) -> Zeroizing<Vec<u8>> {
 pub(super) async fn read_to_end(
     mut source: impl AsyncRead + Unpin,
     bytes: &mut Vec<u8>,
-) -> Result<(), Failure> {
+) -> Result<(), ProviderFailure> {
     loop {
         let read = source.read_buf(bytes).await.map_err(|error| {
-            Failure::new(ResolveErrorKind::Failed, format!("read failed: {}", error.kind()))
+            ProviderFailure::new(ResolveErrorKind::Failed, format!("read failed: {}", error.kind()))
         })?;
         if bytes.len() > MAX_SIZE {
-            return Err(Failure::new(ResolveErrorKind::Failed, "larger than 1 MiB"));
+            return Err(ProviderFailure::new(ResolveErrorKind::Failed, "larger than 1 MiB"));
         }
         if read == 0 {
             return Ok(());
@@ -62,7 +62,7 @@ pub(super) async fn read_to_end(
 }
 
 /// Converts bytes to text without the final line break.
-pub(super) fn value(mut bytes: Zeroizing<Vec<u8>>) -> Result<SecretString, Failure> {
+pub(super) fn value(mut bytes: Zeroizing<Vec<u8>>) -> Result<SecretString, ProviderFailure> {
     if bytes.ends_with(b"\n") {
         bytes.pop();
         if bytes.ends_with(b"\r") {
@@ -73,9 +73,9 @@ pub(super) fn value(mut bytes: Zeroizing<Vec<u8>>) -> Result<SecretString, Failu
 }
 
 /// Converts bytes to text without copying.
-pub(super) fn into_text(bytes: Vec<u8>) -> Result<SecretString, Failure> {
+pub(super) fn into_text(bytes: Vec<u8>) -> Result<SecretString, ProviderFailure> {
     String::from_utf8(bytes).map(SecretString::from).map_err(|error| {
         drop(Zeroizing::new(error.into_bytes()));
-        Failure::new(ResolveErrorKind::NotText, "the secret is not UTF-8 text")
+        ProviderFailure::new(ResolveErrorKind::NotText, "the secret is not UTF-8 text")
     })
 }

@@ -14,7 +14,7 @@ pub mod vault;
 
 use std::time::Duration;
 
-use openclaw_secrets::{Environment, Redactor, ResolveError, Resolver, SecretRef, Settings};
+use openclaw_secrets::{Environment, Redactor, ResolveError, Resolver, SecretRef, SecretSettings};
 use tokio::{net::TcpListener, task::JoinHandle};
 
 /// A server that stops when it is dropped.
@@ -61,8 +61,8 @@ pub fn environment<const N: usize>(variables: [(&str, &str); N]) -> Environment 
 }
 
 /// Settings with a long timeout, for busy machines.
-pub fn settings() -> Settings {
-    Settings { timeout: Duration::from_secs(60), ..Settings::default() }
+pub fn settings() -> SecretSettings {
+    SecretSettings { timeout: Duration::from_secs(60), ..SecretSettings::default() }
 }
 
 /// A resolver with shortcuts for tests.
@@ -72,7 +72,7 @@ pub struct Asker {
 }
 
 impl Asker {
-    pub fn new(settings: Settings, environment: Environment) -> Self {
+    pub fn new(settings: SecretSettings, environment: Environment) -> Self {
         let redactor = Redactor::new();
         Self { resolver: Resolver::new(settings, environment, redactor.clone()), redactor }
     }

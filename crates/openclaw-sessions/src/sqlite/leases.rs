@@ -49,7 +49,8 @@ pub(super) async fn take(
             Err(LeaseError::Busy { key: key.clone(), by, remaining })
         }
         Grant::Granted { token } => {
-            let keeper = Keeper { database: Arc::clone(database), key: key.clone(), token, ttl };
+            let keeper =
+                GrantedLease { database: Arc::clone(database), key: key.clone(), token, ttl };
             Ok(Lease::granted(key.clone(), ttl, Arc::new(keeper)))
         }
     }
@@ -133,14 +134,14 @@ async fn free(
 
 /// A granted lease: the token distinguishes it from later ones.
 #[derive(Debug)]
-struct Keeper {
+struct GrantedLease {
     database: Arc<Database>,
     key: SessionKey,
     token: i64,
     ttl: Duration,
 }
 
-impl Keeper {
+impl GrantedLease {
     async fn try_renew(&self) -> Result<bool, DatabaseError> {
         let mut writer = self.database.writer().await?;
         let renewed = sqlx::query("UPDATE leases SET expires_at = ? WHERE key = ? AND token = ?")
@@ -161,7 +162,7 @@ impl Keeper {
     }
 }
 
-impl LeaseKeeper for Keeper {
+impl LeaseKeeper for GrantedLease {
     fn renew(&self) -> BoxFuture<'_, Result<bool, StoreError>> {
         Box::pin(async { self.try_renew().await.map_err(|fault| self.database.explain(fault)) })
     }

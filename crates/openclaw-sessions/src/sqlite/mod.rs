@@ -40,7 +40,7 @@ impl Default for SqliteOptions {
 
 /// An opened store, with a note for the user.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedStore {
     /// The store.
     pub store: SqliteStore,
     /// Set if a damaged file was moved aside; says where it is now.
@@ -60,7 +60,7 @@ impl SqliteStore {
     ///
     /// # Errors
     /// If the file is locked, of a newer version or another program, or cannot be written.
-    pub async fn open(path: impl AsRef<Path>) -> Result<Opened, StoreError> {
+    pub async fn open(path: impl AsRef<Path>) -> Result<OpenedStore, StoreError> {
         Self::open_with(path, SqliteOptions::default()).await
     }
 
@@ -71,7 +71,7 @@ impl SqliteStore {
     pub async fn open_with(
         path: impl AsRef<Path>,
         options: SqliteOptions,
-    ) -> Result<Opened, StoreError> {
+    ) -> Result<OpenedStore, StoreError> {
         let SqliteOptions { busy_timeout } = options;
         let database = Database::at(path.as_ref(), busy_timeout)?;
         let note = database.examine().await.map_err(|fault| database.explain(fault))?;
@@ -79,7 +79,7 @@ impl SqliteStore {
             tracing::warn!(note, "the session store was damaged");
         }
         let store = Self { database: Arc::new(database), holder: ProcessIdentity::this() };
-        Ok(Opened { store, note })
+        Ok(OpenedStore { store, note })
     }
 
     /// Returns the path of the file.

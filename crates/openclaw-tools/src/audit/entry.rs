@@ -1,6 +1,5 @@
 //! One line of the audit log.
 
-use std::fmt::Write as _;
 use std::time::{Duration, Instant, SystemTime};
 
 use openclaw_secrets::Redactor;
@@ -117,7 +116,7 @@ impl CallRecord<'_> {
         line.push_str(",\"durationMs\":");
         milliseconds(line, self.duration);
         line.push_str(",\"argumentsSha256\":\"");
-        hex(line, &Sha256::digest(arguments).into());
+        hex(line, &Sha256::digest(arguments));
         line.push('"');
         if let Some(redactor) = redactor {
             line.push_str(",\"arguments\":");
@@ -128,8 +127,11 @@ impl CallRecord<'_> {
         line.push_str(",\"resultChars\":");
         line.push_str(Decimal::default().of(self.result_chars as u64));
         if let Some((trace, span)) = self.trace {
-            // Writing to a string cannot fail.
-            let _ = write!(line, ",\"traceId\":\"{trace}\",\"spanId\":\"{span}\"");
+            line.push_str(",\"traceId\":\"");
+            hex(line, &trace.bytes());
+            line.push_str("\",\"spanId\":\"");
+            hex(line, &span.bytes());
+            line.push('"');
         }
         line.push_str("}\n");
     }
@@ -192,7 +194,7 @@ fn cut(text: &str, max_bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(max_bytes)).unwrap_or(text)
 }
 
-fn hex(line: &mut String, bytes: &[u8; 32]) {
+fn hex(line: &mut String, bytes: &[u8]) {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut digits = [0; 64];
     for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
@@ -200,7 +202,8 @@ fn hex(line: &mut String, bytes: &[u8; 32]) {
         pair[1] = DIGITS[usize::from(byte & 0xf)];
     }
     // Digits are ASCII.
-    line.push_str(std::str::from_utf8(&digits).unwrap_or_default());
+    let digits = digits.get(..bytes.len() * 2).unwrap_or_default();
+    line.push_str(std::str::from_utf8(digits).unwrap_or_default());
 }
 
 #[cfg(test)]

@@ -62,7 +62,7 @@ impl Writer {
             // A flush unparks the thread.
             std::thread::park_timeout(PAUSE);
         }
-        self.say_what_was_lost();
+        self.record_losses();
     }
 
     fn take(&mut self, message: Message) {
@@ -77,7 +77,7 @@ impl Writer {
             Message::Line(line) => self.take_line(&line),
             Message::Flush(done) => {
                 self.write_batch();
-                self.say_what_was_lost();
+                self.record_losses();
                 // The requester may be gone.
                 let _ = done.send(());
             }
@@ -97,7 +97,7 @@ impl Writer {
         if self.batch.is_empty() {
             return;
         }
-        self.say_what_was_lost();
+        self.record_losses();
         let mut batch = std::mem::take(&mut self.batch);
         if !self.write(&batch) {
             self.tally.lost.fetch_add(self.lines, Ordering::Relaxed);
@@ -107,7 +107,7 @@ impl Writer {
         (self.batch, self.lines) = (batch, 0);
     }
 
-    fn say_what_was_lost(&mut self) {
+    fn record_losses(&mut self) {
         let lost = self.tally.lost.swap(0, Ordering::Relaxed);
         if lost > 0 {
             if !self.is_failing {

@@ -25,6 +25,7 @@ pub(super) struct Recorder<'a> {
     context: &'a CallContext<'a>,
     span: &'a Span,
     tool: Option<Arc<dyn Tool>>,
+    /// Where the call is counted, unless its tool knows.
     series: Option<Arc<CallSeries>>,
     is_executing: bool,
     started: Instant,
@@ -63,16 +64,24 @@ impl<'a> Recorder<'a> {
     /// Records that the tool was resolved.
     pub(super) fn found(&mut self, tool: &Arc<dyn Tool>) {
         self.stop_executing();
-        if self.metrics.is_on() {
+        self.series = None;
+        if self.metrics.is_on() && tool.known_series().is_none() {
             self.series = tool.series(self.metrics);
         }
         self.tool = Some(Arc::clone(tool));
         self.tries += 1;
     }
 
+    fn series(&self) -> Option<&CallSeries> {
+        if !self.metrics.is_on() {
+            return None;
+        }
+        self.series.as_deref().or_else(|| self.tool.as_deref()?.known_series())
+    }
+
     /// Records that the call is being executed.
     pub(super) fn executing(&mut self) {
-        if let Some(series) = &self.series {
+        if let Some(series) = self.series() {
             series.entered();
             self.is_executing = true;
         }
@@ -80,7 +89,7 @@ impl<'a> Recorder<'a> {
 
     fn stop_executing(&mut self) {
         if std::mem::take(&mut self.is_executing)
-            && let Some(series) = &self.series
+            && let Some(series) = self.series()
         {
             series.left();
         }
@@ -110,10 +119,11 @@ impl<'a> Recorder<'a> {
         }
         label(&mut outcome.details, self.origin());
         let ended = AuditOutcome::of(&outcome);
-        if let Some(series) = &self.series {
+        if let Some(series) = self.series() {
             let Details { duration, findings, .. } = &*outcome.details;
             let findings = if findings.is_empty() { 0 } else { findings.iter().count() as u64 };
             series.executed(ended.into(), *duration, findings);
+            self.is_executing = false;
         }
         self.write(ended, &outcome, self.call.name);
         self.span.set_content("gen_ai.tool.call.result", || outcome.text());
@@ -125,10 +135,10 @@ impl<'a> Recorder<'a> {
         self.is_written = true;
         let Refusal { mut outcome, ended, name } = refusal;
         label(&mut outcome.details, self.origin());
-        if self.series.is_none() {
+        if self.tool.is_none() {
             self.series = self.metrics.calls(UNKNOWN, "", UNKNOWN);
         }
-        if let Some(series) = &self.series {
+        if let Some(series) = self.series() {
             series.ended(ended.into(), outcome.details.refused.map(Into::into));
         }
         self.write(ended, &outcome, name.as_deref().unwrap_or(self.call.name));
@@ -206,7 +216,7 @@ impl Drop for Recorder<'_> {
     fn drop(&mut self) {
         self.stop_executing();
         if !self.is_written {
-            if let Some(series) = &self.series {
+            if let Some(series) = self.series() {
                 series.ended(CallOutcome::Cancelled, None);
             }
             let details = Details { duration: self.started.elapsed(), ..Details::default() };

@@ -46,10 +46,11 @@ pub(super) fn describe(
             span.rename(format!("{NAME} {name}"), Kind::Internal);
             span.set("gen_ai.operation.name", NAME);
             span.set_text("gen_ai.tool.name", name);
+            span.set("gen_ai.tool.type", "function");
         }
     }
     span.set_text("openclaw.mcp.server", origin.server);
-    span.set_text("gen_ai.agent.id", context.agent.unwrap_or_default());
+    span.set_text("gen_ai.agent.name", context.agent.unwrap_or_default());
     span.set_text("gen_ai.conversation.id", context.session.unwrap_or_default());
     match ended {
         AuditOutcome::Ok => {}

@@ -1,9 +1,14 @@
 //! Requests to a collector.
 
 use std::fmt;
+use std::io::Write as _;
 use std::time::Duration;
 
-use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER};
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use reqwest::header::{
+    CONTENT_ENCODING, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER,
+};
 use reqwest::{Certificate, Client, ClientBuilder, StatusCode};
 use tokio::runtime::Runtime;
 use url::Url;
@@ -19,6 +24,7 @@ pub(super) struct Collector {
     client: Client,
     endpoint: Url,
     headers: HeaderMap,
+    compresses: bool,
 }
 
 /// Why a batch was not sent.
@@ -78,7 +84,11 @@ impl Collector {
             headers.insert(name, value);
         }
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/x-protobuf"));
-        Ok(Self { runtime, client, endpoint: settings.endpoint.clone(), headers })
+        if settings.compresses {
+            headers.insert(CONTENT_ENCODING, HeaderValue::from_static("gzip"));
+        }
+        let (endpoint, compresses) = (settings.endpoint.clone(), settings.compresses);
+        Ok(Self { runtime, client, endpoint, headers, compresses })
     }
 
     fn builder(timeout: Duration) -> ClientBuilder {
@@ -95,6 +105,7 @@ impl Collector {
     /// # Errors
     /// If it is not accepted.
     pub(super) fn send(&mut self, body: Vec<u8>) -> Result<(), SendError> {
+        let body = if self.compresses { compressed(&body) } else { body };
         let request = self.client.post(self.endpoint.clone());
         let request = request.headers(self.headers.clone()).body(body);
         self.runtime.block_on(async {
@@ -117,6 +128,13 @@ impl Collector {
             Ok(())
         })
     }
+}
+
+fn compressed(body: &[u8]) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::with_capacity(body.len() / 4), Compression::fast());
+    // Writing to a vector cannot fail.
+    let _ = encoder.write_all(body);
+    encoder.finish().unwrap_or_default()
 }
 
 /// The last one of a chain of errors, which says most.

@@ -9,8 +9,9 @@ use openclaw_secrets::Redactor;
 
 use crate::span::{Kind, SpanRecord, Value};
 
-/// The version of the attributes' names.
-const SCHEMA: &str = "https://opentelemetry.io/schemas/1.40.0";
+/// The version of the attributes' names: the last one that has those of generative AI and MCP, which
+/// have a repository of their own since, without a release.
+const SCHEMA: &str = "https://opentelemetry.io/schemas/1.41.0";
 
 /// Wire types of protobuf.
 const VARINT: u64 = 0;

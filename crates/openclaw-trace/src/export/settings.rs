@@ -43,6 +43,8 @@ pub struct Settings {
     /// The URL for traces. It may contain a password.
     pub(super) endpoint: Url,
     pub(super) headers: Vec<(String, SecretString)>,
+    /// Whether requests are compressed with gzip.
+    pub(super) compresses: bool,
     /// The timeout of a request.
     pub(super) timeout: Duration,
     pub(super) batches: Batches,
@@ -85,12 +87,19 @@ impl Settings {
                 "{name} is `{protocol}`; only `{PROTOCOL}` is supported, usually on port 4318"
             )));
         }
-        for name in ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY", "COMPRESSION"] {
-            if let Some((name, value)) = variables.of_traces(name)
-                && value != "none"
-            {
+        for name in ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"] {
+            if let Some((name, _)) = variables.of_traces(name) {
                 problems.push(format!("{name} is not supported, and ignored"));
             }
+        }
+        let compression = variables.of_traces("COMPRESSION");
+        let compresses = compression.as_ref().is_some_and(|(_, value)| value == "gzip");
+        if let Some((name, value)) = compression
+            && !compresses
+            && value != "none"
+        {
+            let value = value.escape_debug();
+            problems.push(format!("{name} is `{value}`; only `gzip` and `none` are supported"));
         }
         let usual = Batches::default();
         let mut number = |name: &str, usual: u64, range: std::ops::RangeInclusive<u64>| {
@@ -120,6 +129,7 @@ impl Settings {
         Ok(Self {
             endpoint,
             headers: variables.headers(),
+            compresses,
             timeout,
             batches: Batches { delay, timeout: of_batch, queue, size },
             sampler,

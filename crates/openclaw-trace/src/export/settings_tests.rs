@@ -61,6 +61,7 @@ fn all_variables_are_honoured() {
         ("OTEL_EXPORTER_OTLP_HEADERS", "authorization=Bearer%20hunter2, x-team = a"),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "2500"),
         ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
         ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio"),
         ("OTEL_TRACES_SAMPLER_ARG", "0.01"),
         ("OTEL_SERVICE_NAME", "gateway-1"),
@@ -83,7 +84,7 @@ fn all_variables_are_honoured() {
     let value = |key: &str| settings.resource.iter().find(|(known, _)| known == key).cloned();
     assert_eq!(value("service.name").unwrap().1, "gateway-1");
     assert_eq!(value("deployment.environment.name").unwrap().1, "a,b");
-    assert!(settings.captures_content);
+    assert!(settings.captures_content && settings.compresses);
 }
 
 #[test]
@@ -93,9 +94,10 @@ fn invalid_values_are_reported_and_not_used() {
         ("OTEL_TRACES_SAMPLER", "jaeger_remote"),
         ("OTEL_BSP_MAX_QUEUE_SIZE", "0"),
         ("OTEL_EXPORTER_OTLP_TIMEOUT", "soon"),
-        ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+        ("OTEL_EXPORTER_OTLP_COMPRESSION", "zstd"),
     ]);
     let settings = settings.unwrap();
+    assert!(!settings.compresses);
     assert_eq!(settings.batches, Batches::default());
     assert_eq!(settings.sampler, Sampler::default());
     assert_eq!(problems.len(), 4, "{problems:?}");

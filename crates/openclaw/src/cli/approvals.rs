@@ -23,7 +23,7 @@ pub(crate) enum ApprovalsCommand {
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
     },
-    /// Ask again: revoke approvals
+    /// Revoke approvals: the calls need one again
     #[command(after_help = "Examples:
   openclaw approvals revoke 3f2a91c0
   openclaw approvals revoke --all
@@ -53,8 +53,9 @@ start one program with literal arguments (`;`, `&&`, `|`, `>`, `$(…)`, line br
 and programs that run other commands (`sudo`, `sh`, `xargs`, …) have no prefix. For other tools, \
 NAME=VALUE limits the approval to calls with that argument.
 
-Approvals of MCP tools end when the tool or the server changes. Exit codes: 0 allowed, 1 failure, 2 wrong \
-usage.")]
+Approvals of MCP tools end when the tool or the server changes.
+
+Exit codes: 0 allowed, 1 failure, 2 wrong usage.")]
 pub(crate) struct AllowArgs {
     /// The tool, as models see it: `exec`, `write`, `edit`, `mcp_SERVER_TOOL`
     pub(crate) tool: String,

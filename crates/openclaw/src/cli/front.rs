@@ -225,7 +225,9 @@ Exit codes: 0 running, 1 not responding, 3 not running.")]
   openclaw gateway start --port 18800
 
 Starts the service if `openclaw gateway install` has installed one, otherwise a process that outlives the \
-terminal. `openclaw gateway logs` shows its log. Exit codes: 0 running, 1 failed to start.")]
+terminal. `openclaw gateway logs` shows its log.
+
+Exit codes: 0 running, 1 failed to start.")]
     Start(RunArgs),
     /// Stop the gateway, and start it in the background
     #[command(after_help = "Example:
@@ -242,7 +244,9 @@ terminal. `openclaw gateway logs` shows its log. Exit codes: 0 running, 1 failed
   openclaw gateway install --dry-run
 
 The file is shown before it is written. The service gets the search path of this shell, but no other \
-variables. Exit codes: 0 installed, 1 failure or declined, 2 no terminal to confirm on.")]
+variables.
+
+Exit codes: 0 installed, 1 failure or declined, 2 no terminal to confirm on.")]
     Install(ServiceArgs),
     /// Remove the service that `install` has installed
     #[command(after_help = "Example:
@@ -252,10 +256,16 @@ variables. Exit codes: 0 installed, 1 failure or declined, 2 no terminal to conf
     #[command(after_help = "Example:
   openclaw gateway stop
 
-Running turns get a short time to finish. Exit codes: 0 stopped, or was not running; 1 still running.")]
+Running turns get a short time to finish.
+
+Exit codes: 0 stopped, or was not running; 1 still running.")]
     Stop,
     /// Create, list and revoke access tokens for other clients
-    #[command(subcommand)]
+    #[command(
+        subcommand,
+        after_help = "Example:
+  openclaw gateway token create --name phone --scope read,write"
+    )]
     Token(TokenCommand),
 }
 
@@ -266,8 +276,8 @@ pub(crate) enum TokenCommand {
   openclaw gateway token create --name phone --scope read,write
   openclaw gateway token create --name dashboard --scope read
 
-The token is shown once: only its hash is stored. A running gateway accepts it immediately. Scopes: \
-read, write (includes read), approvals, questions, admin (includes everything).")]
+The token is shown once: only its hash is stored. A running gateway accepts it immediately. The scope \
+`write` includes `read`, and `admin` includes all others.")]
     Create {
         /// The name of the token, to revoke it by
         #[arg(long, value_name = "NAME")]
@@ -277,8 +287,14 @@ read, write (includes read), approvals, questions, admin (includes everything)."
         scope: Vec<TokenScope>,
     },
     /// List the access tokens
+    #[command(after_help = "Example:
+  openclaw gateway token list")]
     List,
     /// Revoke an access token; its clients are disconnected
+    #[command(after_help = "Example:
+  openclaw gateway token revoke phone
+
+Exit codes: 0 revoked, 2 no such token.")]
     Revoke {
         /// The name of the token
         name: String,
@@ -308,9 +324,11 @@ pub(crate) enum TokenScope {
   openclaw top --json | jq '.servers[] | {name, state, p95Ms}'
   openclaw top --count 1
 
-Rates and percentiles are about the last 10 seconds, errors, calls and restarts about the time since \
-the start of the gateway. On a terminal, `q` quits. With --json, one sample is printed, about the \
-time since the start. Exit codes: 0 success, 1 failure, 3 the gateway is not running.")]
+Rates and percentiles cover the last 10 seconds; errors, calls and restarts the time since the start of \
+the gateway. On a terminal, `q` quits. With --json, one sample is printed, which covers the time since \
+the start.
+
+Exit codes: 0 success, 1 failure, 3 the gateway is not running.")]
 pub(crate) struct TopArgs {
     /// Seconds between two updates
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = value_parser!(u64).range(1..=3600))]

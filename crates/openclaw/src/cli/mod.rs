@@ -173,7 +173,9 @@ pub(crate) enum Command {
   openclaw status
   openclaw status --json | jq '.problems'
 
-Nothing is started. Exit codes: 0 no problems, 1 problems found.")]
+Nothing is started.
+
+Exit codes: 0 no problems, 1 problems found.")]
     Status(GatewayChoice),
     /// Watch the servers and tools of the running gateway
     Top(TopArgs),
@@ -220,12 +222,15 @@ Tools: echo, add, now, count. It also has a resource and a prompt, needs no netw
 nothing. It is the default server if there is no configuration file. It exits when stdin closes.")]
     DemoServer,
     /// Print completions for a shell
-    #[command(after_help = "Examples:
+    #[command(
+        alias = "completion",
+        after_help = "Examples:
   source <(openclaw completions bash)       In ~/.bashrc
   source <(openclaw completions zsh)        In ~/.zshrc, after compinit
   openclaw completions fish > ~/.config/fish/completions/openclaw.fish
 
-Names of servers, tools, prompts, conversations and agents are completed, too, from what is on the disk.")]
+Names of servers, tools, prompts, conversations and agents are completed, too, from what is on the disk."
+    )]
     Completions {
         /// The shell
         shell: Shell,
@@ -275,10 +280,11 @@ Exit codes: 0 printed, 1 no such key, 78 the configuration has errors.")]
   openclaw config set gateway.port 18800
   openclaw config set tools.deny '[\"exec\"]'
 
-The value is JSON or, if it is not, text. Nothing is written if the result has errors. Exit codes: 0 \
-written, 1 failure, 2 invalid key, 78 the configuration would have errors.")]
+The value is JSON or, if it is not, text. Nothing is written if the result has errors.
+
+Exit codes: 0 written, 1 failure, 2 invalid key, 78 the configuration would have errors.")]
     Set {
-        /// The key, such as `gateway.port`; quote parts with dots: `mcp.servers.\"a.b\".url`
+        /// The key, such as `gateway.port`; quote parts with dots: `mcp.servers."a.b".url`
         key: String,
         /// The value
         #[arg(allow_hyphen_values = true)]
@@ -326,7 +332,9 @@ Exit codes: 0 all resolve, 1 some do not, 78 the configuration has errors.")]
   pass show github | openclaw secrets set github
 
 At a terminal, the value is asked for and not shown; otherwise it is read from stdin. The configuration \
-refers to it as `secret://keychain/NAME`. Exit codes: 0 stored, 1 failure, 2 wrong usage.")]
+refers to it as `secret://keychain/NAME`.
+
+Exit codes: 0 stored, 1 failure, 2 wrong usage.")]
     Set {
         /// The name of the secret
         name: String,

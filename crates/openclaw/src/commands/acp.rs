@@ -1,13 +1,12 @@
 //! `openclaw acp`: an agent for editors, over stdin and stdout.
 
-use std::path::Path;
 use std::time::Duration;
 
 use openclaw_acp::{Options, ServerSetup, serve};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp_server::hub::stdio;
 
-use super::link::{self, Beside, Need, Role, Target, keep};
+use super::link::{self, Need, Role, StdioGateway, Target, state_files};
 use crate::cli::AcpArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
@@ -16,23 +15,18 @@ use crate::output::Output;
 /// How long the first prompt waits for MCP servers of the editor.
 const SERVERS: Duration = Duration::from_secs(20);
 
-pub(crate) fn acp(
-    args: &AcpArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(crate) fn acp(args: &AcpArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     // The user can be asked, through the editor.
     let need = Need::Agents(Role::Chatting);
     let max_servers = edge.editor_limit("OPENCLAW_ACP_MAX_SERVERS")?;
     let max_tools = edge.editor_limit("OPENCLAW_ACP_MAX_TOOLS")?;
-    let target = Target::find(&args.gateway, flag, edge)?;
-    let gateway = Beside { target, need, flag, edge };
+    let target = Target::find(&args.gateway, edge)?;
+    let gateway = StdioGateway { target, need, edge };
     gateway.serve(output, |client, output| {
         let mut config = client.config;
         config.acp.max_servers = max_servers.unwrap_or(config.acp.max_servers);
         config.acp.max_tools = max_tools.unwrap_or(config.acp.max_tools);
-        let spill = keep::spill(&client.paths.state, output);
+        let spill = state_files::spill(&client.paths.state, output);
         let servers = ServerSetup {
             context: link::dial_context(&config, &client.paths, edge),
             config,

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_protocol::Surface;
@@ -34,12 +34,7 @@ const DAY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The maximum number of times that one question is asked.
 const MAX_TRIES: usize = 3;
 
-pub(crate) fn agent(
-    args: &TurnArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(crate) fn agent(args: &TurnArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let from_stdin = args.message == "-";
     let message = if from_stdin { whole_stdin() } else { Ok(args.message.clone()) };
     let message = message.map_err(|error| match error.kind() {
@@ -53,14 +48,14 @@ pub(crate) fn agent(
     let has_user = edge.has_user() && !from_stdin;
     let role = if has_user { Role::User } else { Role::Script };
     let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
-    let target = Target::find(&args.gateway, flag, edge)?;
+    let target = Target::find(&args.gateway, edge)?;
     let named = args.workspace.as_deref();
     let workspace = match target.named() {
         Some(gateway) => gateway.check_workspace(named)?,
-        None => workspace::choose(named, of, has_user, flag, edge, output)?,
+        None => workspace::choose(named, of, has_user, edge, output)?,
     };
     let need = Need::agents(role, workspace.clone());
-    with_link(&need, &target, flag, edge, output, async |link, signals, output| {
+    with_link(&need, &target, edge, output, async |link, signals, output| {
         let mut once = SingleTurn {
             surface: &*link.surface,
             tracer: &edge.tracer,
@@ -162,7 +157,7 @@ impl SingleTurn<'_> {
                     }
                     TurnEvent::Returned(call) => {
                         self.clear(output);
-                        self.tell_call(&call, output);
+                        self.print_call(&call, output);
                         self.stream(TurnEvent::Thought, output);
                     }
                     TurnEvent::Notice(text) => {
@@ -230,7 +225,7 @@ impl SingleTurn<'_> {
         }
     }
 
-    fn tell_call(&self, call: &Call, output: &mut Output) {
+    fn print_call(&self, call: &Call, output: &mut Output) {
         if self.shows_calls {
             CallFormatter::call(call).iter().for_each(|line| output.aside(line));
         }

@@ -34,13 +34,12 @@ pub(crate) struct AllowDefaults<'a> {
 /// Runs the subcommand.
 pub(crate) fn approvals(
     command: ApprovalsCommand,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
     let folder = edge.folder();
-    let target = Target::find(&GatewayChoice::default(), flag, edge)?;
-    with_records(&target, flag, edge, output, async |link, output| {
+    let target = Target::find(&GatewayChoice::default(), edge)?;
+    with_records(&target, edge, output, async |link, output| {
         let defaults = AllowDefaults { agent: None, folder: &folder };
         run(command, defaults, &*link.surface, output).await?;
         Ok(Exit::Ok)

@@ -17,7 +17,6 @@ use crate::output::{GOOD, Output, plural, summary};
 /// Checks the configuration, and reports all findings.
 pub(crate) fn validate(
     file: Option<&Path>,
-    flag: Option<&Path>,
     strict: bool,
     edge: &Edge,
     output: &mut Output,
@@ -27,13 +26,13 @@ pub(crate) fn validate(
         return Err(CommandError::new(Exit::Config, format!("file not found: {}", file.display()))
             .hint("run `openclaw config path` to see which file is read"));
     }
-    let paths = edge.paths(file.or(flag))?;
+    let paths = edge.paths_with(file.or(edge.config_flag()))?;
     let loaded = edge.load(&paths.config);
-    let report = &loaded.report;
+    // What cannot be used is an error here, as in `status` and `doctor`.
+    let report = &loaded.report.for_validation();
     let warned = strict && report.count(Severity::Warning) > 0;
-    // `status` and `doctor` report them as problems, too.
     let problems = loaded.config.as_ref().map(unusable_models).unwrap_or_default();
-    let ok = loaded.config.is_some() && !warned && problems.is_empty();
+    let ok = loaded.config.is_some() && !warned && !report.has_errors() && problems.is_empty();
     let exit = match ok {
         true => Exit::Ok,
         false if loaded.config.is_some() && !warned => Exit::Failed,
@@ -54,7 +53,6 @@ pub(crate) fn validate(
     if !report.diagnostics().is_empty() {
         output.report(report);
     }
-    problems.iter().for_each(|problem| problem.show(output));
     if let Some(config) = loaded.config.as_ref().filter(|_| ok) {
         warn_if_missing(&paths, config, output);
         let file = config.file.as_ref().map(|file| file.to_string_lossy());
@@ -67,8 +65,8 @@ pub(crate) fn validate(
 }
 
 /// Prints the path of the configuration file.
-pub(crate) fn path(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(crate) fn path(edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     if output.json {
         output.value(&json!({
             "path": paths.config.to_string_lossy(),

@@ -19,13 +19,8 @@ const MAX_EDITS: usize = 20;
 
 /// Prints the effective value of a key, as `config show` does: credentials are redacted. A key with
 /// several values below it prints them all.
-pub(crate) fn get(
-    key: &str,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let config = load_config(flag, edge, output)?.config;
+pub(crate) fn get(key: &str, edge: &Edge, output: &mut Output) -> CommandResult {
+    let config = load_config(edge, output)?.config;
     let below = format!("{key}.");
     let mut found = settings(&config);
     found.retain(|(name, _)| name == key || name.starts_with(&below));
@@ -62,53 +57,42 @@ fn settings(config: &Config) -> Vec<(String, Value)> {
 }
 
 /// Sets a key. The value is JSON or, if it is not, text.
-pub(crate) fn set(
-    key: &str,
-    value: &str,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let paths = edge.paths(flag)?;
-    let steps = steps(key)?;
+pub(crate) fn set(key: &str, value: &str, edge: &Edge, output: &mut Output) -> CommandResult {
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
-    let _turn = write::take_turn(&paths);
-    let document = write::open(&paths, edge)?;
-    document.set(&path(&steps), &value).map_err(|error| {
-        CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string())
-    })?;
-    save(&document, key, "set", &paths, edge, output)
+    change(key, "set", &edge.paths()?, edge, output, |document, path| {
+        document.set(path, &value).map_err(|error| {
+            CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string())
+        })
+    })
 }
 
 /// Removes a key.
-pub(crate) fn unset(
-    key: &str,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let paths = edge.paths(flag)?;
-    let steps = steps(key)?;
-    let _turn = write::take_turn(&paths);
-    let document = write::open(&paths, edge)?;
-    if !document.remove(&path(&steps)) {
-        return Err(CommandError::failed(format!(
-            "`{key}` is not set in {}",
-            paths.config.display()
-        )));
-    }
-    save(&document, key, "unset", &paths, edge, output)
+pub(crate) fn unset(key: &str, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
+    change(key, "unset", &paths, edge, output, |document, path| match document.remove(path) {
+        true => Ok(()),
+        false => {
+            let file = paths.config.display();
+            Err(CommandError::failed(format!("`{key}` is not set in {file}")))
+        }
+    })
 }
 
-fn save(
-    document: &Document,
+/// Changes the value of a key, and writes the file.
+fn change(
     key: &str,
     verb: &str,
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
+    change: impl FnOnce(&Document, &[&str]) -> Result<(), CommandError>,
 ) -> CommandResult {
-    let written = write::save(document, paths, edge)?;
+    let steps = steps(key)?;
+    let path: Vec<&str> = steps.iter().map(String::as_str).collect();
+    let _turn = write::take_turn(paths);
+    let document = write::open(paths, edge)?;
+    change(&document, &path)?;
+    let written = write::save(&document, paths, edge)?;
     let about = written.report.about(key);
     match output.json {
         true => output.value(&json!({
@@ -143,13 +127,9 @@ fn steps(key: &str) -> Result<Vec<String>, CommandError> {
     Ok(steps)
 }
 
-fn path(steps: &[String]) -> Vec<&str> {
-    steps.iter().map(String::as_str).collect()
-}
-
 /// Opens a copy of the file in the user's editor, and writes it when it has no errors.
-pub(crate) fn edit(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(crate) fn edit(edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     let way_out = "use `openclaw config set KEY VALUE`";
     if !edge.has_user() {
         return Err(CommandError::usage("no terminal to edit on").hint(way_out));

@@ -3,7 +3,6 @@
 //! With a running gateway, this process only copies bytes, and the gateway's servers are used.
 
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
@@ -18,7 +17,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::link::{self, Need, Role, Servers, Target};
-use super::{block_on, load_config_at, log_warnings};
+use super::{block_on, load_config_at};
 use crate::cli::{HubTools, McpServerArgs};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
@@ -34,16 +33,11 @@ const CONNECT: Duration = Duration::from_secs(5);
 const MAX_HEAD: u64 = 16 * 1024;
 
 /// Serves until stdin closes.
-pub(crate) fn serve(
-    args: &McpServerArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     // Also with a running gateway, which would offer the tools of this server to itself.
     edge.check_not_own_server(&paths)?;
-    let target = Target::find(&args.gateway, flag, edge)?;
+    let target = Target::find(&args.gateway, edge)?;
     let options = ClientOptions {
         agent: args.order.agent.clone(),
         servers: args.hub.server.clone(),
@@ -61,8 +55,7 @@ pub(crate) fn serve(
                 _ = signals.next() => Err(CommandError::Interrupted),
             };
         }
-        let (config, report) = load_config_at(&paths, edge, output)?;
-        log_warnings(&report);
+        let config = load_config_at(&paths, edge, output)?;
         super::find_agent(&config, options.agent.as_deref())?;
         let gateway = start(config, &options, &paths, edge, output).await?;
         let hub = std::sync::Arc::clone(gateway.hub());

@@ -1,38 +1,26 @@
 //! `openclaw mcp-server`: an MCP server for other programs, over stdin and stdout.
 
-use std::path::Path;
-
 use openclaw_mcp_server::{Options, serve_stdio};
 
-use super::link::{Beside, Need, Role, Target};
+use super::link::{Need, Role, StdioGateway, Target};
 use crate::cli::McpServerArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
 use crate::output::Output;
 
 /// Serves until stdin closes.
-pub(crate) fn serve(
-    args: &McpServerArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     match args.hub.hub {
-        true => super::hub::serve(args, flag, edge, output),
-        false => order(args, flag, edge, output),
+        true => super::hub::serve(args, edge, output),
+        false => order(args, edge, output),
     }
 }
 
 /// Serves `order_openclaw`.
-fn order(
-    args: &McpServerArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+fn order(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let need = Need::Agents(Role::Chatting);
-    let target = Target::find(&args.gateway, flag, edge)?;
-    let gateway = Beside { target, need, flag, edge };
+    let target = Target::find(&args.gateway, edge)?;
+    let gateway = StdioGateway { target, need, edge };
     gateway.serve(output, |client, _| {
         let options = Options {
             // A client that cannot be asked: what needs an approval is decided by the fallback.

@@ -8,10 +8,10 @@ mod check;
 mod config;
 mod config_edit;
 mod demo_server;
+mod elicitation;
 mod first_run;
 mod gateway;
 mod hub;
-mod inquiry;
 pub(crate) mod link;
 mod mcp;
 mod mcp_server;
@@ -23,8 +23,6 @@ mod talk;
 mod top;
 mod workspace;
 
-use std::path::Path;
-
 use openclaw_config::{AgentConfig, ChosenBy, Config, Paths, Report, Severity};
 
 use crate::cli::{Cli, Command, ConfigCommand, SecretsCommand};
@@ -35,7 +33,6 @@ use crate::output::Output;
 
 /// Runs the command.
 pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult {
-    let flag = cli.global.config.as_deref();
     match &cli.command {
         Command::Completions { shell } => {
             let script = crate::completion::registration(*shell);
@@ -46,35 +43,33 @@ pub(crate) fn run(cli: &Cli, edge: &Edge, output: &mut Output) -> CommandResult 
             output.value(&openclaw_config::json_schema());
             Ok(Exit::Ok)
         }
-        Command::Config(ConfigCommand::Get { key }) => config_edit::get(key, flag, edge, output),
+        Command::Config(ConfigCommand::Get { key }) => config_edit::get(key, edge, output),
         Command::Config(ConfigCommand::Set { key, value }) => {
-            config_edit::set(key, value, flag, edge, output)
+            config_edit::set(key, value, edge, output)
         }
-        Command::Config(ConfigCommand::Unset { key }) => {
-            config_edit::unset(key, flag, edge, output)
-        }
-        Command::Config(ConfigCommand::Edit) => config_edit::edit(flag, edge, output),
-        Command::Config(ConfigCommand::Path) => config::path(flag, edge, output),
+        Command::Config(ConfigCommand::Unset { key }) => config_edit::unset(key, edge, output),
+        Command::Config(ConfigCommand::Edit) => config_edit::edit(edge, output),
+        Command::Config(ConfigCommand::Path) => config::path(edge, output),
         Command::Config(ConfigCommand::Validate { file, strict }) => {
-            config::validate(file.as_deref(), flag, *strict, edge, output)
+            config::validate(file.as_deref(), *strict, edge, output)
         }
         Command::Config(ConfigCommand::Show { agent }) => {
-            show::show(agent.as_deref(), flag, edge, output)
+            show::show(agent.as_deref(), edge, output)
         }
-        Command::Chat(args) => chat::chat(args, flag, edge, output),
-        Command::Acp(args) => acp::acp(args, flag, edge, output),
-        Command::McpServer(args) => mcp_server::serve(args, flag, edge, output),
-        Command::Agent(args) => agent::agent(args, flag, edge, output),
-        Command::Sessions(args) => sessions::sessions(args, flag, edge, output),
-        Command::Approvals(command) => approvals::approvals(command.clone(), flag, edge, output),
-        Command::Gateway(args) => gateway::gateway(args, flag, edge, output),
-        Command::Status(choice) => status::status(choice, flag, edge, output),
-        Command::Top(args) => top::top(args, flag, edge, output),
-        Command::Doctor => status::doctor(flag, edge, output),
-        Command::Mcp(command) => mcp::run(command, flag, edge, output),
+        Command::Chat(args) => chat::chat(args, edge, output),
+        Command::Acp(args) => acp::acp(args, edge, output),
+        Command::McpServer(args) => mcp_server::serve(args, edge, output),
+        Command::Agent(args) => agent::agent(args, edge, output),
+        Command::Sessions(args) => sessions::sessions(args, edge, output),
+        Command::Approvals(command) => approvals::approvals(command.clone(), edge, output),
+        Command::Gateway(args) => gateway::gateway(args, edge, output),
+        Command::Status(choice) => status::status(choice, edge, output),
+        Command::Top(args) => top::top(args, edge, output),
+        Command::Doctor => status::doctor(edge, output),
+        Command::Mcp(command) => mcp::run(command, edge, output),
         Command::DemoServer => demo_server::run(),
         Command::Secrets(SecretsCommand::Check { references }) => {
-            secrets::check(flag, references, edge, output)
+            secrets::check(references, edge, output)
         }
         Command::Secrets(SecretsCommand::Set { name }) => secrets::set(name, edge, output),
     }
@@ -89,17 +84,20 @@ struct LoadedConfig {
 }
 
 /// Loads the configuration for a command that needs one.
-fn load_config(
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> Result<LoadedConfig, CommandError> {
-    let paths = edge.paths(flag)?;
-    let (config, report) = load_config_at(&paths, edge, output)?;
+fn load_config(edge: &Edge, output: &mut Output) -> Result<LoadedConfig, CommandError> {
+    let paths = edge.paths()?;
+    let (config, report) = read_config(&paths, edge, output)?;
     Ok(LoadedConfig { config, report, paths })
 }
 
-fn load_config_at(
+/// Loads the configuration, and logs its warnings.
+fn load_config_at(paths: &Paths, edge: &Edge, output: &mut Output) -> Result<Config, CommandError> {
+    let (config, report) = read_config(paths, edge, output)?;
+    log_warnings(&report);
+    Ok(config)
+}
+
+fn read_config(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,

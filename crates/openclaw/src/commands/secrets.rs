@@ -2,7 +2,6 @@
 //! never shown.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
 
 use comfy_table::{Cell, Color};
 use openclaw_config::Config;
@@ -18,19 +17,14 @@ use crate::output::{BAD, FAINT, Output, printable};
 /// References and the settings that use them.
 type References = BTreeMap<SecretRef, BTreeSet<String>>;
 
-pub(crate) fn check(
-    flag: Option<&Path>,
-    asked: &[String],
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(crate) fn check(asked: &[String], edge: &Edge, output: &mut Output) -> CommandResult {
     let mut references = References::new();
     for text in asked {
         let reference = text.parse::<SecretRef>();
         let reference = reference.map_err(|error| CommandError::usage(error.to_string()))?;
         references.insert(reference, BTreeSet::new());
     }
-    let config = load_config(flag, edge, output)?.config;
+    let config = load_config(edge, output)?.config;
     if asked.is_empty() {
         references = config.secret_references();
     }

@@ -1,9 +1,7 @@
 //! `openclaw config show`: the effective settings, and where each value comes from.
 
-use std::path::Path;
-
 use comfy_table::{Attribute, Cell};
-use openclaw_config::{AgentConfig, Config, Origin, ServerName, Setting};
+use openclaw_config::{AgentConfig, Config, ServerName, Setting, SettingOrigin};
 use serde_json::{Map, Value, json};
 
 use super::{find_agent, load_config};
@@ -15,13 +13,8 @@ use crate::output::{BAD, FAINT, Output, STRONG, printable};
 /// Below this width three columns do not fit.
 const NARROW: u16 = 80;
 
-pub(crate) fn show(
-    agent: Option<&str>,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let config = &load_config(flag, edge, output)?.config;
+pub(crate) fn show(agent: Option<&str>, edge: &Edge, output: &mut Output) -> CommandResult {
+    let config = &load_config(edge, output)?.config;
     let agents: Vec<&AgentConfig> = match agent {
         None => config.agents.iter().collect(),
         Some(id) => vec![find_agent(config, Some(id))?],
@@ -101,11 +94,11 @@ pub(super) fn section(settings: &[Setting], file: Option<&str>, output: &mut Out
 }
 
 /// Formats the section and the line of a setting, without the key, which has its own column.
-fn origin(origin: &Origin, key: &str, file: Option<&str>) -> String {
+fn origin(origin: &SettingOrigin, key: &str, file: Option<&str>) -> String {
     let (location, path) = match origin {
-        Origin::Default => return "default".to_owned(),
-        Origin::Inferred { from } => return format!("derived from {from}"),
-        Origin::File { location, path } => (location, path),
+        SettingOrigin::Default => return "default".to_owned(),
+        SettingOrigin::Inferred { from } => return format!("derived from {from}"),
+        SettingOrigin::File { location, path } => (location, path),
     };
     let place = path.find("mcp.servers").map(|at| &path[..at + "mcp".len()]);
     let place = place.or_else(|| path.split_once(".servers").map(|(place, _)| place));

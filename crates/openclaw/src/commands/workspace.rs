@@ -36,7 +36,6 @@ pub(crate) fn choose(
     named: Option<&Path>,
     of: Conversation<'_>,
     has_user: bool,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> Result<Option<PathBuf>, CommandError> {
@@ -46,7 +45,7 @@ pub(crate) fn choose(
     if !has_user {
         return Ok(None);
     }
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     // Problems of the configuration are reported later, with more context.
     let config = edge.load(&paths.config).config;
     let id = of.agent.or_else(|| of.session.and_then(agent_of));

@@ -7,9 +7,9 @@ use std::sync::{Arc, OnceLock};
 use openclaw_config::{Config, Paths, ServerConfig};
 use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::store::memory::Memory;
-use openclaw_sessions::{ListFilter, SessionStore as _, SqliteStore};
+use openclaw_sessions::{ListFilter, Session, SessionStore as _, SqliteStore};
 
-use crate::commands::link::keep;
+use crate::commands::link::state_files;
 use crate::edge::Edge;
 
 /// The maximum number of conversations that are offered, the latest first.
@@ -32,7 +32,7 @@ impl Known {
         let mut options = words.iter().skip_while(|word| *word != "--config");
         let attached = words.iter().find_map(|word| word.strip_prefix("--config="));
         let file = attached.or_else(|| options.nth(1).map(String::as_str)).map(Path::new);
-        let paths = edge.paths(file).ok();
+        let paths = edge.paths_with(file).ok();
         let loader = paths.as_ref().map(|paths| edge.loader(&paths.config));
         let load = move || loader.as_ref().and_then(|loader| loader().config);
         Self(Arc::new(Inner { paths, config: OnceLock::new(), load: Box::new(load), words }))
@@ -77,13 +77,13 @@ impl Known {
 
     /// Returns what a server listed when it was last connected.
     pub(super) fn listed(&self, server: &str) -> Option<Inventory> {
-        let folder = keep::catalogue(&self.0.paths.as_ref()?.state);
+        let folder = state_files::catalogue(&self.0.paths.as_ref()?.state);
         let (name, config) = self.entries().into_iter().find(|(name, _)| name == server)?;
         Some(Memory::of(&folder, &name, &config?.connection).recall().inventory)
     }
 
     /// Returns the keys of the latest conversations, each with its title.
-    pub(super) fn sessions(&self) -> Vec<String> {
+    pub(super) fn sessions(&self) -> Vec<(String, String)> {
         let Some(file) = self.0.paths.as_ref().map(|paths| paths.state.join("sessions.db")) else {
             return Vec::new();
         };
@@ -96,7 +96,9 @@ impl Known {
             let Ok(opened) = SqliteStore::open(&file).await else { return Vec::new() };
             let filter = ListFilter { limit: MAX_SESSIONS, ..ListFilter::default() };
             let listed = opened.store.list(filter).await.unwrap_or_default();
-            listed.into_iter().map(|session| session.key.to_string()).collect()
+            let named =
+                |session: Session| (session.key.to_string(), session.title.unwrap_or_default());
+            listed.into_iter().map(named).collect()
         })
     }
 }

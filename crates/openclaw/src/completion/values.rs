@@ -48,7 +48,7 @@ fn names_of(path: &str, arg: &Arg) -> Option<Names> {
     let of_server = path.strip_prefix("mcp ");
     Some(match (of_server, arg.get_id().as_str()) {
         (_, "agent") if !arg.is_positional() => Names::Agents,
-        (_, "session") => Names::Sessions,
+        (_, "session") | (None, "resume") => Names::Sessions,
         (None, "key") if path.starts_with("sessions ") => Names::Sessions,
         (Some("call"), "target") => Names::Callable,
         (Some("call"), "rest") => Names::ToolAndArguments,
@@ -81,7 +81,7 @@ fn found(names: Names, subcommand: &str, current: &str, known: &Known) -> Vec<(S
     let before = known.words_after(subcommand);
     let found = match names {
         Names::Agents => known.agents().into_iter().map(|id| (id, String::new())).collect(),
-        Names::Sessions => known.sessions().into_iter().map(|it| (it, String::new())).collect(),
+        Names::Sessions => known.sessions(),
         Names::Servers => known.servers(),
         Names::Callable => callable(current, known),
         Names::ToolAndArguments => tool_or_argument(before, known),

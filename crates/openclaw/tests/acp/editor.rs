@@ -1,37 +1,27 @@
 //! An editor: the client side of ACP.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::PathBuf;
-use std::process::{Child, ChildStdin, Command, Stdio};
+use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, LazyLock, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use openclaw_testkit::{AcpSchema, ModelServer, Script, TestServer};
 use serde_json::{Value, json};
 
-use crate::folder;
-
-/// A generous timeout: the machine may be busy.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
+pub(crate) use crate::common::place::Place;
+use crate::common::rpc::{RpcProcess, is_answer, outcome};
 
 static SCHEMA: LazyLock<AcpSchema> = LazyLock::new(AcpSchema::find);
-
-/// A folder with a configuration, the state, and a project.
-pub(crate) struct Place {
-    pub(crate) folder: tempfile::TempDir,
-}
 
 impl Place {
     pub(crate) fn new() -> Self {
         Self::with(&json!({ "mcp": { "servers": {} } }))
     }
 
+    /// With a project, too.
     pub(crate) fn with(config: &Value) -> Self {
-        let place = Self { folder: tempfile::tempdir().unwrap() };
-        std::fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+        let place = Self::configured(config);
         std::fs::create_dir(place.path("project")).unwrap();
         place
     }
@@ -46,23 +36,8 @@ impl Place {
         }))
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
     pub(crate) fn project(&self) -> String {
         self.path("project").to_str().unwrap().to_owned()
-    }
-
-    /// Sets a known environment.
-    pub(crate) fn prepare<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        folder::prepare(self.folder.path(), command)
-    }
-
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
-        self.prepare(command.args(args));
-        command
     }
 
     /// A server of the testkit as an editor passes it. Its command line mentions this folder.
@@ -71,20 +46,13 @@ impl Place {
         let (program, args) = TestServer::stdio_from(&file, script);
         json!({ "name": name, "command": program, "args": args, "env": [] })
     }
-
-    /// Asserts that no process with this folder in its command line is left.
-    pub(crate) fn assert_nothing_left(&self) {
-        folder::assert_nothing_left(self.folder.path());
-    }
 }
 
 type Answers = dyn FnMut(&str, &Value) -> Option<Value> + Send;
 
 /// A running `openclaw acp` with its client.
 pub(crate) struct Editor {
-    pub(crate) child: Child,
-    input: Option<ChildStdin>,
-    frames: Receiver<Value>,
+    process: RpcProcess,
     /// By request id: its method.
     sent: Arc<Mutex<BTreeMap<u64, String>>>,
     /// Answers requests of the agent; `None` leaves one unanswered.
@@ -96,7 +64,6 @@ pub(crate) struct Editor {
     held: VecDeque<Value>,
     /// The id of the last request that was left unanswered.
     unanswered: Value,
-    next: u64,
     is_paused: Arc<AtomicBool>,
 }
 
@@ -116,48 +83,25 @@ impl Editor {
 
     /// Without the handshake, and with these variables.
     pub(crate) fn spawn_with(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Self {
-        let mut command = place.command(&[]);
-        command.envs(variables.iter().copied());
-        command.arg("acp").args(args).stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.stderr(Stdio::inherit()).spawn().unwrap();
-        let (input, output) = (child.stdin.take(), child.stdout.take().unwrap());
-        let (sender, frames) = channel();
+        let mut command = place.command(&["acp"]);
+        command.args(args).envs(variables.iter().copied());
         let sent: Arc<Mutex<BTreeMap<u64, String>>> = Arc::default();
         let is_paused: Arc<AtomicBool> = Arc::default();
-        std::thread::spawn({
+        let process = RpcProcess::spawn(command, {
             let (sent, is_paused) = (Arc::clone(&sent), Arc::clone(&is_paused));
-            move || {
-                for line in BufReader::new(output).lines() {
-                    let Ok(line) = line else { return };
-                    while is_paused.load(Ordering::Relaxed) {
-                        std::thread::sleep(Duration::from_millis(5));
-                    }
-                    // stdout carries the protocol only.
-                    let frame: Value = serde_json::from_str(&line).unwrap();
-                    let id = frame["id"].as_u64();
-                    let method = id.and_then(|id| sent.lock().unwrap().get(&id).cloned());
-                    SCHEMA.check(&frame, method.as_deref());
-                    if sender.send(frame).is_err() {
-                        return;
-                    }
+            move |frame| {
+                while is_paused.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(5));
                 }
+                let id = frame["id"].as_u64();
+                let method = id.and_then(|id| sent.lock().unwrap().get(&id).cloned());
+                SCHEMA.check(frame, method.as_deref());
             }
         });
         let (asked, updates, held) = (Vec::new(), Vec::new(), VecDeque::new());
         let answers: Box<Answers> = Box::new(|method, _| panic!("unexpected request {method}"));
-        Self {
-            child,
-            input,
-            frames,
-            sent,
-            answers,
-            asked,
-            updates,
-            held,
-            unanswered: Value::Null,
-            next: 1,
-            is_paused,
-        }
+        let unanswered = Value::Null;
+        Self { process, sent, answers, asked, updates, held, unanswered, is_paused }
     }
 
     /// Sets the answers to requests of the agent.
@@ -174,29 +118,14 @@ impl Editor {
         self.is_paused.store(is_paused, Ordering::Relaxed);
     }
 
-    pub(crate) fn write(&mut self, line: &str) {
-        let input = self.input.as_mut().unwrap();
-        input.write_all(line.as_bytes()).unwrap();
-        input.write_all(b"\n").unwrap();
-    }
-
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
-        let id = self.next;
-        self.next += 1;
-        self.sent.lock().unwrap().insert(id, method.to_owned());
-        let frame = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.write(&frame.to_string());
-        id
-    }
-
-    pub(crate) fn notify(&mut self, method: &str, params: Value) {
-        let frame = json!({ "jsonrpc": "2.0", "method": method, "params": params });
-        self.write(&frame.to_string());
+        self.sent.lock().unwrap().insert(self.process.next, method.to_owned());
+        self.process.send(method, params)
     }
 
     /// The next frame. A request of the agent is answered, and returned as `{"asked": METHOD}`.
     pub(crate) fn frame(&mut self) -> Value {
-        let frame = self.frames.recv_timeout(LONG).unwrap();
+        let frame = self.receive();
         let Some(method) = frame["method"].as_str() else { return frame };
         if frame.get("id").is_none() {
             if method == "session/update" {
@@ -222,14 +151,13 @@ impl Editor {
 
     /// Waits for the answer to a request: its result, or its error.
     pub(crate) fn answer(&mut self, id: u64) -> Result<Value, Value> {
-        let is_it = |frame: &Value| frame["id"] == id && frame.get("method").is_none();
-        if let Some(at) = self.held.iter().position(is_it) {
-            return result(self.held.remove(at).unwrap());
+        if let Some(at) = self.held.iter().position(|frame| is_answer(frame, id)) {
+            return outcome(self.held.remove(at).unwrap());
         }
         loop {
             let frame = self.frame();
-            if is_it(&frame) {
-                return result(frame);
+            if is_answer(&frame, id) {
+                return outcome(frame);
             }
             self.held.push_back(frame);
         }
@@ -275,32 +203,19 @@ impl Editor {
     pub(crate) fn of_kind(&self, kind: &str) -> Vec<&Value> {
         self.updates.iter().filter(|update| update["sessionUpdate"] == kind).collect()
     }
+}
 
-    /// Closes the input, and returns the exit code.
-    pub(crate) fn close(mut self) -> i32 {
-        drop(self.input.take());
-        let deadline = Instant::now() + LONG;
-        loop {
-            if let Some(status) = self.child.try_wait().unwrap() {
-                return status.code().unwrap_or(-1);
-            }
-            assert!(Instant::now() < deadline, "it does not exit");
-            std::thread::sleep(Duration::from_millis(5));
-        }
+impl Deref for Editor {
+    type Target = RpcProcess;
+
+    fn deref(&self) -> &RpcProcess {
+        &self.process
     }
 }
 
-impl Drop for Editor {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-fn result(mut frame: Value) -> Result<Value, Value> {
-    match frame.get_mut("error") {
-        Some(error) => Err(error.take()),
-        None => Ok(frame["result"].take()),
+impl DerefMut for Editor {
+    fn deref_mut(&mut self) -> &mut RpcProcess {
+        &mut self.process
     }
 }
 

@@ -9,7 +9,8 @@ use nix::unistd::Pid;
 use openclaw_testkit::{Script, processes};
 use serde_json::json;
 
-use crate::editor::{Editor, LONG, Place};
+use crate::common::LONG;
+use crate::editor::{Editor, Place};
 
 fn servers_of(place: &Place) -> usize {
     processes::mentioning(&format!("{}/", place.folder.path().display())).len()

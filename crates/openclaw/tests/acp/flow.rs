@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use openclaw_testkit::{ModelServer, Piece, Script};
 use serde_json::{Value, json};
 
-use crate::editor::{Editor, LONG, Place};
+use crate::common::LONG;
+use crate::editor::{Editor, Place};
 
 /// Resident memory of a process, in MB.
 fn memory(child: &Child) -> usize {

@@ -11,11 +11,11 @@
 mod bad_input;
 mod client_tools;
 mod clients;
+#[path = "../common/mod.rs"]
+mod common;
 mod editor;
 mod endings;
 mod flow;
-#[path = "../common/folder.rs"]
-mod folder;
 mod logins;
 mod options;
 mod permissions;

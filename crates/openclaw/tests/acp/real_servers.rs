@@ -7,7 +7,8 @@ use nix::unistd::Pid;
 use openclaw_testkit::{Peer, Peers, processes};
 use serde_json::{Value, json};
 
-use crate::editor::{Editor, LONG, Place, choose};
+use crate::common::LONG;
+use crate::editor::{Editor, Place, choose};
 
 fn entry(name: &str, peer: &Peer) -> Value {
     json!({ "name": name, "command": peer.program, "args": peer.args, "env": [] })

@@ -4,7 +4,7 @@ use openclaw_testkit::{Script, TestServer};
 use serde_json::{Value, json};
 
 use crate::editor::{Editor, Place, choose};
-use crate::with_gateway::gateway;
+use crate::with_gateway::{gateway, gateway_at};
 
 /// A WAV file of one sample.
 const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA==";
@@ -121,16 +121,13 @@ fn two_editors_with_the_same_session_use_their_own_servers() {
 #[test]
 fn a_session_is_loaded_again_after_the_gateway_was_restarted() {
     let place = Place::new();
-    let (running, _) = gateway(&place);
+    let (running, url) = gateway(&place);
     let mut editor = Editor::start(&place, &[], &json!({}));
     let session = editor.session(&place, &[]);
     assert_eq!(editor.prompt(&session, "hello").0, "end_turn");
-    let url: Value =
-        serde_json::from_slice(&std::fs::read(place.path("gateway.json")).unwrap()).unwrap();
-    let port = url["url"].as_str().unwrap().rsplit_once(':').unwrap().1.to_owned();
     drop(running);
-    let _ = std::fs::remove_file(place.path("gateway.json"));
-    let (_running, _) = crate::with_gateway::gateway_at(&place, &port);
+    let port = url.rsplit_once(':').unwrap().1;
+    let (_running, _) = gateway_at(&place, port);
     load(&mut editor, &place, &session, &[]);
     assert_eq!(editor.of_kind("user_message_chunk").len(), 1);
     assert_eq!(editor.prompt(&session, "hello again").0, "end_turn");

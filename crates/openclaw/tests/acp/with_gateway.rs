@@ -1,35 +1,21 @@
 //! A gateway in another process.
 
-use std::process::{Child, Stdio};
-
 use openclaw_testkit::{Script, Tool, processes};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::editor::{Editor, LONG, Place, choose};
+use crate::common::LONG;
+use crate::common::gateway::RunningGateway;
+use crate::editor::{Editor, Place, choose};
 
-pub(crate) struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-pub(crate) fn gateway(place: &Place) -> (Running, String) {
+pub(crate) fn gateway(place: &Place) -> (RunningGateway, String) {
     gateway_at(place, "0")
 }
 
 /// Starts a gateway on this port.
-pub(crate) fn gateway_at(place: &Place, port: &str) -> (Running, String) {
-    let mut command = place.command(&["gateway", "run", "--port", port]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let running = Running(command.spawn().unwrap());
-    let file = place.path("gateway.json");
-    let read = || serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap_or_default()).ok();
-    let is_missing = || if read().is_some() { Vec::new() } else { vec![0] };
-    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
-    let url = read().unwrap()["url"].as_str().unwrap().to_owned();
+pub(crate) fn gateway_at(place: &Place, port: &str) -> (RunningGateway, String) {
+    let command = place.command(&["gateway", "run", "--port", port]);
+    let running = RunningGateway::start(command, place.folder.path());
+    let url = running.url.clone();
     (running, url)
 }
 
@@ -73,7 +59,7 @@ fn losing_the_gateway_ends_the_turn_and_stops_the_servers() {
     while editor.of_kind("tool_call").is_empty() {
         editor.frame();
     }
-    running.0.kill().unwrap();
+    running.child.kill().unwrap();
     let error = editor.answer(id).unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("gateway"), "{error}");
     let left = processes::wait_until_none(LONG, || {

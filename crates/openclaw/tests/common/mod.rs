@@ -1,33 +1,47 @@
-//! The binary, with a known environment.
+//! The binary under test, with a known environment.
+
+#![allow(dead_code, clippy::needless_pass_by_value, reason = "each test uses a part of it")]
+
+pub(crate) mod gateway;
+pub(crate) mod place;
+pub(crate) mod rpc;
 
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// A generous timeout: the machine may be busy.
+pub(crate) const LONG: Duration = Duration::from_secs(60);
 
 /// Variables of the developer that would change what the binary does, or make it use a real model.
-const UNSET: [&str; 5] = [
+const UNSET: [&str; 6] = [
     "OPENCLAW_LOG",
     "OPENCLAW_CONFIG_PATH",
+    "OPENCLAW_GATEWAY_TOKEN",
     "ANTHROPIC_API_KEY",
     "OPENAI_API_KEY",
     "GEMINI_API_KEY",
 ];
 
+/// Removes the variables of the developer.
+pub(crate) fn clean(command: &mut Command) -> &mut Command {
+    for name in UNSET {
+        command.env_remove(name);
+    }
+    // No test uses the keychain of the user.
+    command.env("OPENCLAW_KEYCHAIN", "off").env("NO_COLOR", "1")
+}
+
 /// Returns a command that runs the binary with these arguments and this state folder. Its output is
 /// piped.
 pub(crate) fn openclaw(state: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
-    command
+    clean(&mut command)
         .args(args)
         .env("HOME", "/home/user")
         .env("OPENCLAW_STATE_DIR", state)
-        .env("NO_COLOR", "1")
-        // No test uses the keychain of the user.
-        .env("OPENCLAW_KEYCHAIN", "off")
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    for name in UNSET {
-        command.env_remove(name);
-    }
     command
 }

@@ -9,11 +9,11 @@
     reason = "these are tests"
 )]
 
+#[path = "../common/mod.rs"]
+mod common;
 #[path = "../acp/editor.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]
 mod editor;
-#[path = "../common/folder.rs"]
-mod folder;
 mod forged;
 #[path = "../mcp_server/client.rs"]
 #[allow(dead_code, reason = "other tests use the rest")]

@@ -46,7 +46,7 @@ impl NodeGateway {
                 "workspace": folder.path().join("workspace") } },
             "models": { "mode": "merge", "providers": { "fake": provider } },
             // All tools are offered to the model, instead of a search for them.
-            "tools": { "toolSearch": false },
+            "tools": { "toolSearch": false, "exec": { "security": "allowlist", "ask": "always" } },
         });
         let file = folder.path().join("openclaw.json");
         std::fs::write(&file, config.to_string()).unwrap();
@@ -97,7 +97,8 @@ fn free_port() -> u16 {
     listener.local_addr().unwrap().port()
 }
 
-/// Answers `use NAME` with a call of the tool, a result with its text, and anything else with `Hello.`.
+/// Answers `use NAME` with a call of the tool, `run [COMMAND]` with a call of `exec`, a result with its text,
+/// and anything else with `Hello.`.
 fn answer(request: &Value) -> Vec<Piece> {
     let none = Vec::new();
     let messages = request["messages"].as_array().unwrap_or(&none);
@@ -109,6 +110,10 @@ fn answer(request: &Value) -> Vec<Piece> {
         return vec![Piece::text("It returned: "), Piece::text(result["content"].to_string())];
     }
     let asked = json!(of_role("user").collect::<Vec<_>>()).to_string();
+    let command = asked.split_once("run [").and_then(|(_, rest)| rest.split_once(']'));
+    if let Some((command, _)) = command {
+        return vec![Piece::call("exec", json!({ "command": command }))];
+    }
     let tools = request["tools"].as_array().unwrap_or(&none).iter();
     let mut names = tools.filter_map(|tool| tool["function"]["name"].as_str());
     match names.find(|name| asked.contains(&format!("use {name}"))) {
@@ -150,7 +155,7 @@ fn the_front_ends_work_on_a_node_gateway() {
         run(&place, &["status", "--gateway", &gateway.url, "--token", "wrong-token-123456"]);
     assert!(stdout(&wrong).contains("rejected the token"), "{}", stdout(&wrong));
 
-    let clients = mcp_client::Place::with(&json!({ "mcp": { "servers": {} } }));
+    let clients = Place::with(&json!({ "mcp": { "servers": {} } }));
     let mut client = mcp_client::Client::start(&clients, &chosen);
     let result = client.order(json!({ "message": "hi" }));
     assert_eq!(result["text"], "Hello.", "{result}");
@@ -179,6 +184,11 @@ fn editor_uses_its_own_servers(place: &Place, chosen: &[&str]) {
     let (_, text) = editor.prompt(&session, "use mcp__box__change");
     assert!(text.contains("done by box"), "{text}");
     assert_eq!(editor.asked.len(), 1);
+    // A tool of the gateway itself.
+    let made = place.path("made-on-the-gateway");
+    let (_, text) = editor.prompt(&session, &format!("run [touch {}]", made.display()));
+    assert_eq!(editor.asked.len(), 2, "{text}");
+    assert!(made.exists(), "{text}");
     let folder = place.project();
     let load = json!({ "sessionId": session, "cwd": folder, "mcpServers": [] });
     editor.ask("session/load", load).unwrap();

@@ -42,7 +42,10 @@ fn every_way_to_give_the_token_works() {
     let wrong = [("OPENCLAW_GATEWAY_TOKEN", "wrong")];
     let output = run_with(&configured, &["agent", "--message", "hi"], &wrong);
     assert_eq!(stdout(&output), "You said: hi\n", "{}", stderr(&output));
-    assert!(gateway.last_operator()["device"].is_null(), "no device on this machine");
+    let connected = gateway.last_operator();
+    assert!(connected["device"].is_null(), "no device on this machine");
+    let caps = connected["caps"].as_array().unwrap();
+    assert!(!caps.contains(&json!("approvals")), "no user can approve anything: {caps:?}");
 }
 
 #[test]
@@ -74,7 +77,7 @@ fn chat_sessions_and_status_use_the_named_gateway() {
 fn a_message_of_an_mcp_client_is_answered_by_the_named_gateway() {
     let gateway = Forged::start();
     let config = remote(json!({ "url": gateway.url, "token": TOKEN }));
-    let place = mcp_client::Place::with(&config);
+    let place = Place::with(&config);
     let mut client = mcp_client::Client::start(&place, &[]);
     let result = client.order(json!({ "message": "hi" }));
     assert_eq!(result["text"], "You said: hi", "{result}");

@@ -54,6 +54,9 @@ fn an_editor_without_servers_needs_no_node() {
     let (_, text) = editor.prompt(&session, "hi");
     assert_eq!(text, "You said: hi");
     assert!(gateway.connects().iter().all(|it| it["role"] == "operator"));
+    // Otherwise the Node gateway denies what needs an approval.
+    let caps = gateway.last_operator()["caps"].clone();
+    assert!(caps.as_array().unwrap().contains(&json!("approvals")), "{caps}");
     assert_eq!(editor.close(), 0);
 }
 

@@ -7,7 +7,8 @@ use std::time::Duration;
 use openclaw_testkit::{Recording, Script};
 use serde_json::{Value, json};
 
-use crate::place::{LONG, Place, text};
+use crate::common::LONG;
+use crate::place::{Place, text};
 
 #[test]
 fn a_client_that_disappears_during_a_call_leaves_nothing_behind() {

@@ -6,7 +6,9 @@ use std::net::TcpStream;
 use openclaw_testkit::{Ask, Recording, Script};
 use serde_json::{Value, json};
 
-use crate::place::{LONG, Place, RunningGateway, text};
+use crate::common::LONG;
+use crate::common::gateway::RunningGateway;
+use crate::place::{Place, text};
 
 /// A response: its head, and the JSON messages in its body.
 struct Response {
@@ -226,6 +228,39 @@ fn an_id_that_is_in_use_is_refused() {
         statuses.sort_unstable();
         assert_eq!(statuses, [200, 400]);
     });
+}
+
+#[test]
+fn the_trace_in_the_headers_reaches_the_server_unless_the_message_names_one() {
+    const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+    let record = tempfile::tempdir().unwrap();
+    let recording = Recording::at(record.path().join("record"));
+    let place = Place::with("one", &Script::new().record(recording.path()));
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let parent = |span: &str| format!("00-{TRACE}-{span}-01");
+    let (of_headers, of_message) = (parent("00f067aa0ba902b7"), parent("b7ad6b7169203331"));
+    let headers = [
+        ("Mcp-Session-Id", session.as_str()),
+        ("traceparent", of_headers.as_str()),
+        ("tracestate", "rojo=1"),
+        ("baggage", "a=b"),
+    ];
+    let mut with_own = echo("own");
+    with_own["_meta"] = json!({ "traceparent": of_message });
+    for (id, params) in [(2, echo("hello")), (3, with_own)] {
+        let called = send(&gateway, "POST", &headers, &request(id, "tools/call", params));
+        assert_eq!(called.status(), 200, "{}", called.head);
+    }
+    let calls = recording.of_method("tools/call");
+    let received: Vec<&Value> = calls.iter().map(|call| &call["params"]["_meta"]).collect();
+    assert_eq!(received[0]["traceparent"], *of_headers);
+    assert_eq!(
+        (&received[0]["tracestate"], &received[0]["baggage"]),
+        (&json!("rojo=1"), &json!("a=b"))
+    );
+    assert_eq!(received[1]["traceparent"], *of_message);
+    assert_eq!(received[1].get("tracestate"), None);
 }
 
 #[test]

@@ -11,8 +11,8 @@
 mod asks;
 mod bad_input;
 mod clients;
-#[path = "../common/folder.rs"]
-mod folder;
+#[path = "../common/mod.rs"]
+mod common;
 mod http;
 mod names;
 mod place;

@@ -1,27 +1,33 @@
 //! A folder with a configuration, and the hub on it.
 
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::ops::Deref;
+use std::process::Command;
 
 use openclaw_testkit::{Peer, Script, StdioClient, TestServer};
 use serde_json::{Map, Value, json};
 
-use crate::folder;
+use crate::common::gateway::RunningGateway;
+use crate::common::place;
 
-/// A generous timeout: the machine may be busy.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
-
-/// A folder with a configuration and the state.
+/// A folder whose configuration is written before each command.
 pub(crate) struct Place {
-    pub(crate) folder: tempfile::TempDir,
+    place: place::Place,
     pub(crate) config: Value,
+}
+
+impl Deref for Place {
+    type Target = place::Place;
+
+    fn deref(&self) -> &place::Place {
+        &self.place
+    }
 }
 
 impl Place {
     /// Without servers. Calls need no approval by default.
     pub(crate) fn new() -> Self {
-        Self { folder: tempfile::tempdir().unwrap(), config: json!({ "mcp": { "servers": {} } }) }
+        let config = json!({ "mcp": { "servers": {} } });
+        Self { place: place::Place::configured(&config), config }
     }
 
     /// With one server of the testkit.
@@ -52,20 +58,19 @@ impl Place {
         self.config["mcp"]["servers"][name] = Value::Object(all);
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
     pub(crate) fn command(&self, args: &[&str]) -> Command {
-        std::fs::write(self.path("openclaw.json"), self.config.to_string()).unwrap();
-        let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
-        self.prepare(command.args(args));
-        command
+        self.save();
+        self.place.command(args)
     }
 
-    /// Sets a known environment.
-    pub(crate) fn prepare<'c>(&self, command: &'c mut Command) -> &'c mut Command {
-        folder::prepare(self.folder.path(), command)
+    /// Starts a gateway on any port.
+    pub(crate) fn gateway(&self) -> RunningGateway {
+        self.save();
+        self.place.gateway()
+    }
+
+    fn save(&self) {
+        std::fs::write(self.path("openclaw.json"), self.config.to_string()).unwrap();
     }
 
     /// Starts the hub, without the handshake.
@@ -95,42 +100,6 @@ impl Place {
         let lines = texts.flat_map(|text| text.lines().map(ToOwned::to_owned).collect::<Vec<_>>());
         lines.map(|line| serde_json::from_str(&line).unwrap()).collect()
     }
-
-    /// Asserts that no process with this folder in its command line is left.
-    pub(crate) fn assert_nothing_left(&self) {
-        folder::assert_nothing_left(self.folder.path());
-    }
-
-    /// Starts a gateway on any port.
-    pub(crate) fn gateway(&self) -> RunningGateway {
-        let mut command = self.command(&["gateway", "run", "--port", "0"]);
-        let mut child = command
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::inherit())
-            .spawn()
-            .unwrap();
-        let begun = Instant::now();
-        let file = self.path("gateway.json");
-        loop {
-            let text = std::fs::read_to_string(&file).unwrap_or_default();
-            if let Ok(Value::Object(state)) = serde_json::from_str(&text) {
-                let url = state["url"].as_str().unwrap_or_default().to_owned();
-                let token = state["token"].as_str().unwrap_or_default().to_owned();
-                return RunningGateway { child, url, token };
-            }
-            assert!(child.try_wait().unwrap().is_none(), "the gateway has exited");
-            assert!(begun.elapsed() < LONG, "the gateway does not start");
-            std::thread::sleep(Duration::from_millis(20));
-        }
-    }
-}
-
-/// A running gateway, which is ended when this is dropped.
-pub(crate) struct RunningGateway {
-    pub(crate) child: Child,
-    url: String,
-    pub(crate) token: String,
 }
 
 impl RunningGateway {
@@ -142,13 +111,6 @@ impl RunningGateway {
     /// The URL of the hub.
     pub(crate) fn mcp(&self) -> String {
         format!("http://{}/mcp", self.address())
-    }
-}
-
-impl Drop for RunningGateway {
-    fn drop(&mut self) {
-        let _ = Command::new("kill").arg(self.child.id().to_string()).status();
-        let _ = self.child.wait();
     }
 }
 

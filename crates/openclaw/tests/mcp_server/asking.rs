@@ -2,12 +2,14 @@
 
 use std::process::Command;
 
-use openclaw_testkit::{Ask, Peers, Script, TestServer, Tool};
+use openclaw_testkit::{Ask, Peers, Piece, Script, TestServer, Tool};
 use serde_json::{Value, json};
 
-use crate::client::{Client, LONG, Place};
+use crate::client::Client;
 use crate::clients::{run, typescript};
-use crate::model::{Model, Piece};
+use crate::common::LONG;
+use crate::common::place::Place;
+use crate::model::Model;
 
 /// A model that calls this tool once, and then reports what the tool returned.
 fn model(tool: &'static str) -> Model {
@@ -15,8 +17,8 @@ fn model(tool: &'static str) -> Model {
         let messages = request["messages"].as_array().unwrap();
         let since = messages.iter().rposition(|it| it["role"] == "user").unwrap();
         match messages[since..].iter().find(|it| it["role"] == "tool") {
-            None => vec![Piece::Call(tool, json!({ "text": "hel\u{202e}lo" }))],
-            Some(result) => vec![Piece::Say(format!("It said: {}", result["content"]))],
+            None => vec![Piece::call(tool, json!({ "text": "hel\u{202e}lo" }))],
+            Some(result) => vec![Piece::text(format!("It said: {}", result["content"]))],
         }
     })
 }
@@ -127,16 +129,22 @@ fn meta(extensions: Value) -> Value {
     })
 }
 
-#[test]
-fn a_client_without_a_handshake_is_asked_by_results() {
-    let model = model("mcp_x_write");
-    let place = writing(&model, "deny");
-    let mut client = Client::spawn(&place, &[]);
+/// Sends a message that needs an approval. Returns the parameters of the call, and its first result.
+fn order_and_be_asked(client: &mut Client) -> (Value, Value) {
     let arguments = json!({ "message": "write it" });
     let call =
         json!({ "name": "order_openclaw", "arguments": arguments, "_meta": meta(json!({})) });
     let first = client.ask("tools/call", call.clone()).unwrap();
     assert_eq!(first["resultType"], "input_required", "{first}");
+    (call, first)
+}
+
+#[test]
+fn a_client_without_a_handshake_is_asked_by_results() {
+    let model = model("mcp_x_write");
+    let place = writing(&model, "deny");
+    let mut client = Client::spawn(&place, &[]);
+    let (call, first) = order_and_be_asked(&mut client);
     let (key, question) = first["inputRequests"].as_object().unwrap().iter().next().unwrap();
     assert_eq!(question["method"], "elicitation/create");
     let mut again = call;
@@ -155,11 +163,7 @@ fn a_run_that_waits_for_its_client_ends_with_it() {
     let model = model("mcp_x_write");
     let place = writing(&model, "deny");
     let mut client = Client::spawn(&place, &[]);
-    let arguments = json!({ "message": "write it" });
-    let call =
-        json!({ "name": "order_openclaw", "arguments": arguments, "_meta": meta(json!({})) });
-    let first = client.ask("tools/call", call).unwrap();
-    assert_eq!(first["resultType"], "input_required", "{first}");
+    order_and_be_asked(&mut client);
     assert_eq!(client.close(), 0);
     place.assert_nothing_left();
 }

@@ -2,11 +2,13 @@
 
 use std::io::Write as _;
 
-use openclaw_testkit::processes;
+use openclaw_testkit::{Piece, processes};
 use serde_json::{Value, json};
 
-use crate::client::{Client, LONG, Place};
-use crate::model::{Model, Piece};
+use crate::client::Client;
+use crate::common::LONG;
+use crate::common::place::Place;
+use crate::model::Model;
 
 #[test]
 fn wrong_arguments_are_reported_and_nothing_is_run() {
@@ -102,7 +104,7 @@ fn an_endless_line_is_not_kept_and_its_request_is_answered() {
 
 #[test]
 fn an_id_that_is_in_use_is_rejected_and_the_first_request_is_answered() {
-    let model = Model::start(|_| vec![Piece::Wait, Piece::Say("first".to_owned())]);
+    let model = Model::start(|_| vec![Piece::Wait, Piece::text("first")]);
     let place = model.place();
     let mut client = Client::start(&place, &[]);
     let id = client.send_call("order_openclaw", json!({ "message": "one" }));

@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use openclaw_testkit::Peers;
 use serde_json::{Value, json};
 
-use crate::client::Place;
+use crate::common::place::Place;
 
 /// A client with the TypeScript SDK.
 const TYPESCRIPT: &str = r#"

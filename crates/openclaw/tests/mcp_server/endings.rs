@@ -2,10 +2,12 @@
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use openclaw_testkit::Piece;
 use serde_json::json;
 
-use crate::client::{Client, Place};
-use crate::model::{Model, Piece};
+use crate::client::Client;
+use crate::common::place::Place;
+use crate::model::Model;
 
 fn pid(client: &Client) -> Pid {
     Pid::from_raw(i32::try_from(client.child.id()).unwrap())
@@ -29,7 +31,7 @@ fn it_exits_without_a_handshake() {
 
 #[test]
 fn a_client_that_disappears_during_a_call_ends_it_and_the_run() {
-    let model = Model::start(|_| vec![Piece::Say("half".to_owned()), Piece::Wait]);
+    let model = Model::start(|_| vec![Piece::text("half"), Piece::Wait]);
     let place = model.place();
     let mut client = Client::start(&place, &[]);
     client.send_call("order_openclaw", json!({ "message": "x" }));

@@ -4,7 +4,7 @@ use std::process::{Output, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::client::Place;
+use crate::common::place::Place;
 
 const CLIENTS: [(&str, &str); 7] = [
     ("claude-code", ".claude.json"),

@@ -12,9 +12,9 @@ mod asking;
 mod bad_input;
 mod client;
 mod clients;
+#[path = "../common/mod.rs"]
+mod common;
 mod endings;
-#[path = "../common/folder.rs"]
-mod folder;
 mod install;
 mod media;
 mod model;

@@ -4,11 +4,12 @@ use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use openclaw_testkit::{Script, TestServer, Tool};
+use openclaw_testkit::{Piece, Script, TestServer, Tool};
 use serde_json::json;
 
-use crate::client::{Client, Place};
-use crate::model::{Model, Piece, last_message};
+use crate::client::Client;
+use crate::common::place::Place;
+use crate::model::{Model, last_message};
 
 /// A PNG of one pixel.
 const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
@@ -178,8 +179,8 @@ fn images_and_audio_of_tools_come_back() {
     let model = Model::start(|request| {
         let messages = request["messages"].as_array().unwrap();
         match messages.iter().any(|it| it["role"] == "tool") {
-            false => vec![Piece::Call("mcp_camera_shoot", json!({}))],
-            true => vec![Piece::Say("Here it is.".to_owned())],
+            false => vec![Piece::call("mcp_camera_shoot", json!({}))],
+            true => vec![Piece::text("Here it is.")],
         }
     });
     let folder = tempfile::tempdir().unwrap();
@@ -215,8 +216,8 @@ fn what_is_too_large_for_a_result_is_linked_and_can_be_read() {
     let model = Model::start(|request| {
         let messages = request["messages"].as_array().unwrap();
         match messages.iter().any(|it| it["role"] == "tool") {
-            false => vec![Piece::Call("mcp_recorder_record", json!({}))],
-            true => vec![Piece::Say("Listen.".to_owned())],
+            false => vec![Piece::call("mcp_recorder_record", json!({}))],
+            true => vec![Piece::text("Listen.")],
         }
     });
     let folder = tempfile::tempdir().unwrap();

@@ -1,56 +1,55 @@
-//! A model provider that records what it is given, and answers as the test wants.
+//! A model provider whose requests the test reads one by one, and folders that use it.
 
-use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
+use std::ops::Deref;
+use std::sync::mpsc::{Receiver, channel};
 
+use openclaw_testkit::{ModelServer, Piece};
 use serde_json::{Value, json};
 
-use crate::client::{LONG, Place};
+use crate::common::LONG;
+use crate::common::place::Place;
 
-/// A part of an answer.
-pub(crate) enum Piece {
-    /// Text.
-    Say(String),
-    /// A tool call.
-    Call(&'static str, Value),
-    /// Waits until the test releases it, or the client is gone.
-    Wait,
+impl Place {
+    /// With the offline model, and the demo server.
+    pub(crate) fn new() -> Self {
+        Self::with(&json!({}))
+    }
+
+    /// With the demo server, unless there is a setting for servers.
+    pub(crate) fn with(config: &Value) -> Self {
+        let place = Self::configured(config);
+        if config.get("mcp").is_none() {
+            let mut config = config.clone();
+            let file = place.path("openclaw.json");
+            // Its command line mentions this folder, so that it is found if it is left.
+            let args = json!(["--config", file, "demo-server"]);
+            let demo = json!({ "command": env!("CARGO_BIN_EXE_openclaw"), "args": args });
+            config["mcp"] = json!({ "servers": { "demo": demo } });
+            std::fs::write(file, config.to_string()).unwrap();
+        }
+        place
+    }
 }
 
-pub(crate) fn say(text: &str) -> Vec<Piece> {
-    vec![Piece::Say(text.to_owned())]
-}
-
-/// The provider. Its threads end with the process.
 pub(crate) struct Model {
-    url: String,
-    asked: Receiver<Value>,
-    release: Sender<()>,
+    server: ModelServer,
+    requests: Receiver<Value>,
 }
 
 impl Model {
     /// Starts it: `answer` gets the body of each request.
     pub(crate) fn start(answer: impl Fn(&Value) -> Vec<Piece> + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let url = format!("http://{}/v1", listener.local_addr().unwrap());
-        let (tell, asked) = channel();
-        let (release, released) = channel();
-        let (answer, released) = (Arc::new(answer), Arc::new(Mutex::new(released)));
-        std::thread::spawn(move || {
-            for stream in listener.incoming() {
-                let Ok(stream) = stream else { return };
-                let (tell, answer, released) = (tell.clone(), answer.clone(), released.clone());
-                std::thread::spawn(move || serve(stream, &tell, &*answer, &released));
-            }
+        let (sender, requests) = channel();
+        let server = ModelServer::start(move |request| {
+            let _ = sender.send(request.clone());
+            answer(request)
         });
-        Self { url, asked, release }
+        Self { server, requests }
     }
 
     /// Always answers with this text.
     pub(crate) fn saying(text: &'static str) -> Self {
-        Self::start(move |_| say(text))
+        Self::start(move |_| vec![Piece::text(text)])
     }
 
     /// A place whose agent uses it.
@@ -61,20 +60,21 @@ impl Model {
     pub(crate) fn config(&self) -> Value {
         json!({
             "agents": { "defaults": { "model": "fake/model" } },
-            "models": { "providers": { "fake": {
-                "api": "openai", "baseUrl": self.url, "apiKey": "k"
-            } } },
+            "models": { "providers": { "fake": self.entry() } },
         })
     }
 
     /// The next request.
     pub(crate) fn next(&self) -> Value {
-        self.asked.recv_timeout(LONG).unwrap()
+        self.requests.recv_timeout(LONG).unwrap()
     }
+}
 
-    /// Lets one waiting answer go on.
-    pub(crate) fn release(&self) {
-        self.release.send(()).unwrap();
+impl Deref for Model {
+    type Target = ModelServer;
+
+    fn deref(&self) -> &ModelServer {
+        &self.server
     }
 }
 
@@ -82,60 +82,4 @@ impl Model {
 pub(crate) fn last_message(request: &Value) -> &Value {
     let messages = request["messages"].as_array().unwrap();
     &messages.iter().rev().find(|it| it["role"] == "user").unwrap()["content"]
-}
-
-fn serve(
-    stream: TcpStream,
-    tell: &Sender<Value>,
-    answer: &dyn Fn(&Value) -> Vec<Piece>,
-    released: &Mutex<Receiver<()>>,
-) {
-    let mut writer = stream.try_clone().unwrap();
-    let mut reader = BufReader::new(stream);
-    let mut length = 0;
-    loop {
-        let mut line = String::new();
-        if reader.read_line(&mut line).unwrap_or(0) == 0 {
-            return;
-        }
-        if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
-            length = value.trim().parse().unwrap();
-        }
-        if line == "\r\n" {
-            break;
-        }
-    }
-    let mut body = vec![0; length];
-    reader.read_exact(&mut body).unwrap();
-    let body: Value = serde_json::from_slice(&body).unwrap();
-    let pieces = answer(&body);
-    let _ = tell.send(body);
-    let head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\nconnection: close\r\n\r\n";
-    let _ = writer.write_all(head.as_bytes());
-    let mut send = |chunk: Value| writer.write_all(format!("data: {chunk}\n\n").as_bytes());
-    let mut reason = "stop";
-    for (nth, piece) in pieces.into_iter().enumerate() {
-        let sent = match piece {
-            Piece::Say(text) => send(json!({ "choices": [{ "delta": { "content": text } }] })),
-            Piece::Call(name, arguments) => {
-                reason = "tool_calls";
-                let function = json!({ "name": name, "arguments": arguments.to_string() });
-                let call =
-                    json!({ "index": nth, "id": format!("call-{nth}"), "function": function });
-                send(json!({ "choices": [{ "delta": { "tool_calls": [call] } }] }))
-            }
-            Piece::Wait => {
-                let _ = released.lock().unwrap().recv_timeout(LONG);
-                Ok(())
-            }
-        };
-        if sent.is_err() {
-            return;
-        }
-    }
-    let _ = send(json!({
-        "choices": [{ "delta": {}, "finish_reason": reason }],
-        "usage": { "prompt_tokens": 7, "completion_tokens": 3 },
-    }));
-    let _ = writer.write_all(b"data: [DONE]\n\n");
 }

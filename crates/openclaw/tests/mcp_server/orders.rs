@@ -1,10 +1,11 @@
 //! `order_openclaw`: the message, the answer, progress, cancelling, time.
 
-use openclaw_testkit::{Script, TestServer};
+use openclaw_testkit::{Piece, Script, TestServer};
 use serde_json::{Value, json};
 
-use crate::client::{Client, Place};
-use crate::model::{Model, Piece, last_message, say};
+use crate::client::Client;
+use crate::common::place::Place;
+use crate::model::{Model, last_message};
 
 #[test]
 fn every_protocol_version_is_served() {
@@ -58,7 +59,7 @@ fn an_answer_has_text_structure_and_usage_as_its_schema_says() {
     assert_eq!(structured["text"], "It is noon.");
     assert_eq!(structured["status"], "completed");
     assert_eq!(structured["media"], json!([]));
-    assert_eq!(structured["usage"]["inputTokens"], 7);
+    assert_eq!(structured["usage"]["inputTokens"], 30);
     let tools = client.ask("tools/list", json!({})).unwrap();
     let schema = &tools["tools"][0]["outputSchema"];
     for required in schema["required"].as_array().unwrap() {
@@ -101,15 +102,15 @@ fn the_outputs_of_a_run_become_one_answer_in_order() {
         let messages = request["messages"].as_array().unwrap();
         match messages.iter().filter(|it| it["role"] == "tool").count() {
             0 => vec![
-                Piece::Say("Let me ".to_owned()),
-                Piece::Say("add.".to_owned()),
-                Piece::Call("mcp_demo_add", json!({ "a": 2, "b": 3 })),
+                Piece::text("Let me "),
+                Piece::text("add."),
+                Piece::call("mcp_demo_add", json!({ "a": 2, "b": 3 })),
             ],
             1 => vec![
-                Piece::Say("Let me add.".to_owned()),
-                Piece::Call("mcp_demo_add", json!({ "a": 5, "b": 1 })),
+                Piece::text("Let me add."),
+                Piece::call("mcp_demo_add", json!({ "a": 5, "b": 1 })),
             ],
-            _ => say("It is 6."),
+            _ => vec![Piece::text("It is 6.")],
         }
     });
     let place = model.place();
@@ -135,7 +136,7 @@ fn the_first_message_waits_for_servers_that_are_starting() {
 
 #[test]
 fn progress_is_reported_and_grows() {
-    let model = Model::start(|_| vec![Piece::Say("one ".to_owned()), Piece::Wait]);
+    let model = Model::start(|_| vec![Piece::text("one "), Piece::Wait]);
     let place = model.place();
     let mut client = Client::start(&place, &[]);
     let id = client.send(
@@ -161,7 +162,7 @@ fn progress_is_reported_and_grows() {
 
 #[test]
 fn a_cancelled_request_aborts_its_run() {
-    let model = Model::start(|_| vec![Piece::Say("half".to_owned()), Piece::Wait]);
+    let model = Model::start(|_| vec![Piece::text("half"), Piece::Wait]);
     let place = model.place();
     let mut client = Client::start(&place, &[]);
     let key = "cancelled";
@@ -183,8 +184,8 @@ fn a_cancelled_request_aborts_its_run() {
 #[test]
 fn a_timeout_returns_the_text_so_far_and_the_key_to_go_on() {
     let model = Model::start(|request| match last_message(request).as_str() {
-        Some("slow") => vec![Piece::Say("so far".to_owned()), Piece::Wait],
-        _ => say("on time"),
+        Some("slow") => vec![Piece::text("so far"), Piece::Wait],
+        _ => vec![Piece::text("on time")],
     });
     let place = model.place();
     let mut client = Client::start(&place, &[]);
@@ -204,8 +205,8 @@ fn different_keys_run_in_parallel_and_equal_ones_in_order() {
     let model = Model::start(|request| {
         let text = last_message(request).as_str().unwrap_or_default().to_owned();
         match text.starts_with("wait") {
-            true => vec![Piece::Wait, Piece::Say(format!("done {text}"))],
-            false => vec![Piece::Say(format!("done {text}"))],
+            true => vec![Piece::Wait, Piece::text(format!("done {text}"))],
+            false => vec![Piece::text(format!("done {text}"))],
         }
     });
     let place = model.place();

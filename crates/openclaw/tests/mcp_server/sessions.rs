@@ -1,12 +1,10 @@
 //! Conversations: fresh ones, continued ones, and the tools around them.
 
-use std::process::{Child, Stdio};
-
-use openclaw_testkit::processes;
+use openclaw_testkit::Piece;
 use serde_json::{Value, json};
 
-use crate::client::{Client, LONG};
-use crate::model::{Model, Piece, last_message};
+use crate::client::Client;
+use crate::model::{Model, last_message};
 
 /// A model that repeats all user messages of its conversation.
 fn remembering() -> Model {
@@ -17,7 +15,7 @@ fn remembering() -> Model {
             .filter(|it| it["role"] == "user")
             .map(|it| it["content"].as_str().unwrap())
             .collect();
-        vec![Piece::Say(said.join("|"))]
+        vec![Piece::text(said.join("|"))]
     })
 }
 
@@ -43,11 +41,11 @@ fn two_processes_take_turns_in_one_conversation() {
     let model = Model::start(|request| {
         let text = last_message(request).as_str().unwrap().to_owned();
         match text.as_str() {
-            "first" => vec![Piece::Wait, Piece::Say("one".to_owned())],
+            "first" => vec![Piece::Wait, Piece::text("one")],
             _ => {
                 let messages = request["messages"].as_array().unwrap();
                 let said = messages.iter().filter(|it| it["role"] != "system").count();
-                vec![Piece::Say(format!("after {said}"))]
+                vec![Piece::text(format!("after {said}"))]
             }
         }
     });
@@ -70,7 +68,7 @@ fn two_processes_take_turns_in_one_conversation() {
 fn conversations_are_listed_read_and_aborted() {
     let model = Model::start(|request| match last_message(request).as_str() {
         Some("wait") => vec![Piece::Wait],
-        _ => vec![Piece::Say("Paris".to_owned())],
+        _ => vec![Piece::text("Paris")],
     });
     let place = model.place();
     let mut client = Client::start(&place, &[]);
@@ -101,37 +99,20 @@ fn conversations_are_listed_read_and_aborted() {
     assert_eq!(again["structuredContent"]["aborted"], false);
 }
 
-struct Gateway(Child);
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 #[test]
 fn a_running_gateway_is_used_and_its_loss_is_reported_and_made_up_for() {
     let model = Model::start(|request| match last_message(request).as_str() {
         Some("wait") => vec![Piece::Wait],
-        _ => vec![Piece::Say("from the gateway".to_owned())],
+        _ => vec![Piece::text("from the gateway")],
     });
     let place = model.place();
-    let mut command = place.command(&["gateway", "run", "--port", "0"]);
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut gateway = Gateway(command.spawn().unwrap());
-    let file = place.path("gateway.json");
-    let is_missing = || match std::fs::read(&file) {
-        Ok(text) if serde_json::from_slice::<Value>(&text).is_ok() => Vec::new(),
-        _ => vec![0],
-    };
-    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
+    let mut gateway = place.gateway();
     let mut client = Client::start(&place, &[]);
     let answer = client.order(json!({ "message": "hello", "sessionKey": "shared" }));
     assert_eq!(answer["text"], "from the gateway");
     let id = client.send_call("order_openclaw", json!({ "message": "wait", "sessionKey": "x" }));
     while *last_message(&model.next()) != "wait" {}
-    gateway.0.kill().unwrap();
+    gateway.child.kill().unwrap();
     let result = client.answer(id).unwrap();
     assert_eq!(result["isError"], true, "{result}");
     assert_eq!(result["structuredContent"]["sessionKey"], "x");

@@ -1,9 +1,11 @@
 //! Long runs as tasks, for clients that declare the extension (2026-07-28).
 
+use openclaw_testkit::Piece;
 use serde_json::{Value, json};
 
-use crate::client::{Client, LONG};
-use crate::model::{Model, Piece, last_message};
+use crate::client::Client;
+use crate::common::LONG;
+use crate::model::{Model, last_message};
 
 fn meta() -> Value {
     json!({
@@ -35,8 +37,8 @@ fn wait(client: &mut Client, task: &str, status: &str) -> Value {
 #[test]
 fn a_long_run_becomes_a_task_and_a_short_one_is_answered_directly() {
     let model = Model::start(|request| match last_message(request).as_str() {
-        Some("short") => vec![Piece::Say("quick".to_owned())],
-        _ => vec![Piece::Say("slow ".to_owned()), Piece::Wait, Piece::Say("answer".to_owned())],
+        Some("short") => vec![Piece::text("quick")],
+        _ => vec![Piece::text("slow "), Piece::Wait, Piece::text("answer")],
     });
     let place = model.place();
     let mut client = Client::spawn(&place, &[]);

@@ -5,16 +5,17 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command};
+use std::path::Path;
+use std::process::Command;
 use std::thread;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use openclaw_testkit::{HttpServer, RpcError, Script, TestServer, Tool, processes};
+use openclaw_testkit::{HttpServer, RpcError, Script, TestServer, Tool};
 use serde_json::{Value, json};
 
-use crate::support::{LONG, Place};
+use crate::common::gateway::RunningGateway;
+use crate::support::Place;
 
 /// Part of every canary.
 const MARK: &str = "zq7canary";
@@ -361,31 +362,12 @@ const WITH_GATEWAY: &[&[&str]] = &[
     &["gateway", "stop"],
 ];
 
-/// A gateway, killed if the test fails.
-struct Gateway(Child);
-
-impl Gateway {
-    fn wait(&mut self) {
-        self.0.wait().unwrap();
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts a gateway whose log goes to a file.
-fn gateway(scene: &Scene, log: &Path) -> Gateway {
+fn gateway(scene: &Scene, log: &Path) -> RunningGateway {
     let mut command = scene.command(&["gateway", "run", "--port", "0"]);
     let file = fs::File::create(log).unwrap();
-    let child = Gateway(command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap());
-    let card: PathBuf = scene.place.path("gateway.json");
-    let is_missing = || if card.exists() { Vec::new() } else { vec![0] };
-    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
-    child
+    let child = command.stdout(file.try_clone().unwrap()).stderr(file).spawn().unwrap();
+    RunningGateway::of(child, scene.place.folder.path())
 }
 
 #[test]
@@ -411,7 +393,7 @@ fn no_credential_appears_in_the_output_of_any_command_or_in_its_files() {
     for args in WITH_GATEWAY {
         scene.check(args);
     }
-    running.wait();
+    running.child.wait().unwrap();
     scene.check_files();
 
     let (env, header) = (format!("T={}", canary("added")), format!("X-Key: {}", canary("added")));
@@ -452,6 +434,6 @@ fn a_generated_gateway_token_appears_nowhere() {
         let said = scene.check(args);
         assert!(!said.contains(token.trim()), "{args:?}: {said}");
     }
-    running.wait();
+    running.child.wait().unwrap();
     assert!(!fs::read_to_string(&log).unwrap().contains(token.trim()));
 }

@@ -152,6 +152,7 @@ fn ctrl_c_at_the_question_of_a_deletion_deletes_nothing() {
     let steps = [("[y/N] ", "\u{3}")];
     let (exit, shown) = conversation(&place, &steps, &["sessions", "delete", key]);
     assert_eq!(exit, 130, "{shown}");
+    assert!(shown.ends_with('\n'), "the prompt of the shell follows on its own line: {shown:?}");
     assert_eq!(place.said(&["sessions", "show", key]).0, 0);
 }
 
@@ -174,6 +175,15 @@ fn a_resumed_conversation_begins_with_a_recap_and_can_be_chosen_from_a_list() {
 fn a_terminal_without_utf8_gets_ascii_only() {
     let steps = [("> ", "echo one\r"), ("returned:", ""), ("> ", "/exit\r")];
     let (exit, shown) = conversation_with(&slow(), &steps, &["chat"], ("LC_ALL", "C"));
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.is_ascii(), "{shown}");
+    // Questions, too.
+    let place = slow();
+    let file = place.path("openclaw.json");
+    let config = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(file, config.replace("\"never\"", "\"always\"")).unwrap();
+    let steps = [("> ", "echo one\r"), ("[y] once", "y\r"), ("returned:", ""), ("> ", "/exit\r")];
+    let (exit, shown) = conversation_with(&place, &steps, &["chat"], ("LC_ALL", "C"));
     assert_eq!(exit, 0, "{shown}");
     assert!(shown.is_ascii(), "{shown}");
 }

@@ -158,13 +158,13 @@ fn status_agrees_with_doctor_about_a_server_and_with_validate_about_a_model() {
     let (code, out, validated) = place.said(&["config", "validate"]);
     let validated = format!("{out}{validated}");
     assert_eq!(code, 1, "{validated}");
-    let words = "✗ agent main cannot use nowhere/model: unknown model provider `nowhere`";
-    assert!(validated.contains(words), "{validated}");
+    assert!(validated.contains("error: unknown model provider `nowhere`"), "{validated}");
+    assert!(validated.ends_with("1 error\n") && !validated.contains("warning"), "{validated}");
     let (code, shown, _) = place.said(&["config", "validate", "--json"]);
     let shown: Value = serde_json::from_str(&shown).unwrap();
     assert_eq!(
-        (code, &shown["ok"], &shown["problems"][0]["verdict"]),
-        (1, &json!(false), &json!("bad"))
+        (code, &shown["ok"], &shown["problems"][0]["verdict"], &shown["errors"]),
+        (1, &json!(false), &json!("bad"), &json!(1))
     );
     for command in ["status", "doctor"] {
         let (code, shown, _) = place.said(&[command, "--json"]);

@@ -29,11 +29,8 @@ fn hanging(place: &Place) -> Child {
         .unwrap();
     // The server records its requests: once the call is among them, it hangs.
     let record = place.path("record");
-    let is_called = || {
-        let text = fs::read_to_string(&record).unwrap_or_default();
-        if text.contains("tools/call") { Vec::new() } else { vec![0] }
-    };
-    assert!(processes::wait_until_none(LONG, is_called).is_empty(), "the tool was never called");
+    let is_called = || fs::read_to_string(&record).is_ok_and(|text| text.contains("tools/call"));
+    assert!(processes::wait_until(LONG, is_called), "the tool was never called");
     child
 }
 
@@ -108,16 +105,15 @@ fn a_killed_program_leaves_no_command_behind() {
         .unwrap();
     let pid = |file| fs::read_to_string(file).ok().and_then(|it| it.trim().parse::<u32>().ok());
     let (group, stray) = (|| pid(&began), || pid(&stray));
-    let runs = || if group().is_some() && stray().is_some() { Vec::new() } else { vec![0] };
-    assert!(processes::wait_until_none(LONG, runs).is_empty(), "the command never ran");
+    let runs = || group().is_some() && stray().is_some();
+    assert!(processes::wait_until(LONG, runs), "the command never ran");
     let (group, stray) = (group().unwrap(), stray().unwrap());
     assert!(!processes::in_group(group).is_empty() && processes::is_alive(stray));
     signal(&child, Signal::SIGKILL);
     child.wait().unwrap();
     let left = processes::wait_until_none(LONG, || processes::in_group(group));
     assert_eq!(left, Vec::<u32>::new());
-    let is_alive = || if processes::is_alive(stray) { vec![stray] } else { Vec::new() };
-    assert_eq!(processes::wait_until_none(LONG, is_alive), Vec::<u32>::new());
+    assert!(processes::wait_until(LONG, || !processes::is_alive(stray)));
 }
 
 #[test]
@@ -133,11 +129,8 @@ fn a_server_that_hangs_at_the_start_can_be_interrupted() {
         .unwrap();
     // The log has the line as soon as the server runs.
     let log = place.path("logs/mcp-test.log");
-    let runs = || match fs::read_to_string(&log) {
-        Ok(text) if text.contains("warming up") => Vec::new(),
-        _ => vec![0],
-    };
-    assert!(processes::wait_until_none(LONG, runs).is_empty(), "the server never started");
+    let runs = || fs::read_to_string(&log).is_ok_and(|text| text.contains("warming up"));
+    assert!(processes::wait_until(LONG, runs), "the server never started");
     let stderr = BufReader::new(child.stderr.take().unwrap());
     let drain = std::thread::spawn(move || stderr.lines().count());
     signal(&child, Signal::SIGINT);

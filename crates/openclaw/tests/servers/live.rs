@@ -59,17 +59,15 @@ impl<'a> Window<'a> {
 
     /// Waits until it has shown a text.
     fn shows(&self, text: &str) {
-        let is_missing = || if self.shown().contains(text) { Vec::new() } else { vec![0] };
-        let missing = processes::wait_until_none(LONG, is_missing);
-        assert!(missing.is_empty(), "`{text}` was never shown: {}", self.shown());
+        let is_shown = processes::wait_until(LONG, || self.shown().contains(text));
+        assert!(is_shown, "`{text}` was never shown: {}", self.shown());
     }
 
     /// Waits until it has exited, and returns what it has shown.
     fn ended(mut self) -> String {
         let pid = self.child.id();
-        let is_running = || if processes::is_alive(pid) { vec![pid] } else { Vec::new() };
-        let left = processes::wait_until_none(LONG, is_running);
-        assert!(left.is_empty(), "it never exited: {}", self.shown());
+        let has_exited = processes::wait_until(LONG, || !processes::is_alive(pid));
+        assert!(has_exited, "it never exited: {}", self.shown());
         let shown = self.shown();
         assert!(self.child.wait().unwrap().success(), "{shown}");
         shown
@@ -205,4 +203,27 @@ fn a_turn_that_was_lost_with_the_gateway_can_be_sent_again() {
     let shown = chat.ended();
     let (_, after) = shown.split_once("the turn was interrupted").unwrap();
     assert!(after.contains(call), "{shown}");
+}
+
+#[test]
+fn a_lost_turn_is_sent_again_in_this_process_with_one_word() {
+    let place = place("never");
+    let running = gateway(&place);
+    let call = "/call mcp_x_sleep {\"ms\":2000}";
+    let typed = format!("{call}\r");
+    let steps = [
+        ("› ", typed.as_str()),
+        ("mcp_x_sleep(", ""),
+        // The lost message is in the prompt, and the command is typed behind it.
+        ("/local continues in this process", "/local\r"),
+        ("continuing in this process", ""),
+        (call, "\r"),
+        ("returned:", ""),
+        ("› ", "/exit\r"),
+    ];
+    let chat = Window::open(&place, "chat.out", &steps);
+    chat.shows("mcp_x_sleep(");
+    drop(running);
+    let shown = chat.ended();
+    assert!(shown.contains("continuing in this process"), "{shown}");
 }

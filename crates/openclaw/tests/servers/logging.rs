@@ -1,35 +1,31 @@
-//! Logs must not disturb the program: neither a log that is watched, nor one that nobody reads.
+//! Logs must not disturb the program: neither a log that is watched, nor one that is not read.
 
 use std::fs;
 use std::io::{PipeReader, PipeWriter, Write as _, pipe};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{ExitStatus, Stdio};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use openclaw_testkit::{Script, processes};
 use serde_json::json;
 
+use crate::common::gateway::RunningGateway;
 use crate::support::{LONG, Place};
 
-/// Killed on drop.
-struct Gateway(Child);
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn start(place: &Place, stdout: impl Into<Stdio>, stderr: impl Into<Stdio>) -> Gateway {
+/// Starts a gateway with this log level.
+fn start(
+    place: &Place,
+    level: &str,
+    stdout: impl Into<Stdio>,
+    stderr: impl Into<Stdio>,
+) -> RunningGateway {
     let mut command = place.command(&["gateway", "run", "--port", "0"]);
-    command.env("OPENCLAW_LOG", "trace").stdout(stdout).stderr(stderr);
-    Gateway(command.spawn().unwrap())
+    command.env("OPENCLAW_LOG", level).stdout(stdout).stderr(stderr);
+    RunningGateway::of(command.spawn().unwrap(), place.folder.path())
 }
 
 fn wait_for(what: &str, is_there: impl Fn() -> bool) {
-    let is_missing = || if is_there() { Vec::new() } else { vec![0] };
-    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "{what}");
+    assert!(processes::wait_until(LONG, is_there), "{what}");
 }
 
 /// Saves a configuration with one more server, and waits until the gateway has applied it.
@@ -42,12 +38,11 @@ fn reload(place: &Place) {
 }
 
 /// Sends SIGTERM, and returns the status.
-fn end(gateway: &mut Gateway) -> ExitStatus {
-    let pid = gateway.0.id();
+fn end(gateway: &mut RunningGateway) -> ExitStatus {
+    let pid = gateway.child.id();
     kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGTERM).unwrap();
-    let is_running = || if processes::is_alive(pid) { vec![pid] } else { Vec::new() };
-    assert!(processes::wait_until_none(LONG, is_running).is_empty(), "SIGTERM had no effect");
-    gateway.0.wait().unwrap()
+    wait_for("SIGTERM had no effect", || !processes::is_alive(pid));
+    gateway.child.wait().unwrap()
 }
 
 /// A pipe that is full and never read: a write to it blocks.
@@ -62,8 +57,7 @@ fn full_pipe() -> (PipeReader, PipeWriter) {
 fn a_log_in_the_watched_folder_does_not_feed_itself() {
     let place = Place::new(&[("a", &Script::new())]);
     let log = place.path("gateway.log");
-    let mut gateway = start(&place, Stdio::null(), fs::File::create(&log).unwrap());
-    wait_for("the gateway never listened", || place.path("gateway.json").exists());
+    let mut gateway = start(&place, "trace", Stdio::null(), fs::File::create(&log).unwrap());
     reload(&place);
     assert!(end(&mut gateway).success());
     let text = fs::read_to_string(&log).unwrap();
@@ -75,8 +69,7 @@ fn a_log_in_the_watched_folder_does_not_feed_itself() {
 fn a_log_that_is_not_read_does_not_stop_the_gateway() {
     let place = Place::new(&[("a", &Script::new())]);
     let (_reader, stderr) = full_pipe();
-    let mut gateway = start(&place, Stdio::null(), stderr);
-    wait_for("the gateway never listened", || place.path("gateway.json").exists());
+    let mut gateway = start(&place, "trace", Stdio::null(), stderr);
     reload(&place);
     assert!(end(&mut gateway).success());
 }
@@ -87,8 +80,7 @@ fn a_signal_ends_a_program_that_hangs() {
     fs::write(place.path("openclaw.json"), json!({}).to_string()).unwrap();
     // It hangs while it writes its address to stdout, before it can handle a signal.
     let (_reader, stdout) = full_pipe();
-    let mut gateway = start(&place, stdout, Stdio::null());
-    wait_for("the gateway never listened", || place.path("gateway.json").exists());
+    let mut gateway = start(&place, "trace", stdout, Stdio::null());
     assert_eq!(end(&mut gateway).code(), Some(143));
 }
 
@@ -97,10 +89,7 @@ fn a_line_of_a_server_has_the_level_that_it_names() {
     let script = Script::new().stderr_line("ready on stdio").stderr_line("WARNING: deprecated");
     let place = Place::new(&[("a", &script.stderr_line("ERROR: broken"))]);
     let log = place.path("gateway.log");
-    let mut command = place.command(&["gateway", "run", "--port", "0"]);
-    let stderr = fs::File::create(&log).unwrap();
-    command.env("OPENCLAW_LOG", "info").stdout(Stdio::null()).stderr(stderr);
-    let mut gateway = Gateway(command.spawn().unwrap());
+    let mut gateway = start(&place, "info", Stdio::null(), fs::File::create(&log).unwrap());
     let level = |text: &str| {
         let log = fs::read_to_string(&log).unwrap();
         let line = log.lines().find(|line| line.contains(text))?.to_owned();

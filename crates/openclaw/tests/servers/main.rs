@@ -7,6 +7,8 @@ mod answers;
 mod calls;
 mod canaries;
 mod chat;
+#[path = "../common/mod.rs"]
+mod common;
 mod doctor;
 mod endings;
 mod first_run;

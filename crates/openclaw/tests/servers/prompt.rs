@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 
-use openclaw_testkit::{ModelServer, Piece};
+use openclaw_testkit::{ModelServer, Piece, Script, Tool};
 use serde_json::{Value, json};
 
 use crate::support::{Place, command_on_a_terminal, conversation};
@@ -23,6 +23,30 @@ fn place() -> (Place, ModelServer) {
     });
     fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
     (place, model)
+}
+
+/// A place with a server, with this model, and with these settings of models.
+fn with_server(script: &Script, model: &str, models: Value) -> Place {
+    let place = Place::new(&[("x", script)]);
+    let file = place.path("openclaw.json");
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    config["agents"] = json!({ "defaults": { "model": model } });
+    config["models"] = models;
+    config["mcp"]["servers"]["x"]["approval"] = json!("never");
+    fs::write(file, config.to_string()).unwrap();
+    place.trust();
+    place
+}
+
+/// A place with a server and the offline model.
+fn offline(script: &Script) -> Place {
+    with_server(script, "offline", json!({}))
+}
+
+/// A server whose tool returns a picture.
+fn with_picture() -> Script {
+    let picture = json!({ "type": "image", "mimeType": "image/png", "data": PIXEL });
+    Script::new().tools([Tool::new("shot").result(&json!({ "content": [picture] }))])
 }
 
 /// The number of pictures in the last message of a request.
@@ -145,4 +169,89 @@ fn any_model_of_a_configured_provider_can_be_chosen_by_its_whole_name() {
     let (exit, shown) = conversation(&place, &steps, &["chat", "--model", "local/third"]);
     assert_eq!(exit, 0, "{shown}");
     assert!(model.requests().iter().any(|it| it["model"] == "third"), "{:?}", model.requests());
+}
+
+/// A PNG of one pixel, in base64.
+const PIXEL: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
+#[test]
+fn a_terminal_with_sixel_shows_the_pictures_of_a_result() {
+    let place = offline(&with_picture());
+    let steps =
+        [("› ", "/call mcp_x_shot {}\r"), ("#1", ""), ("› ", "/show 1\r"), ("› ", "/exit\r")];
+    let command = [env!("CARGO_BIN_EXE_openclaw"), "chat"];
+    let shown = |attributes: &str, terminal: &str| {
+        let variables = [("NO_COLOR", "1"), ("DEVICE_ATTRIBUTES", attributes), ("TERM", terminal)];
+        let (exit, shown) = command_on_a_terminal(&place, &steps, &command, &variables);
+        assert_eq!(exit, 0, "{shown}");
+        shown
+    };
+    let with = shown("\u{1b}[?1;0;16S\u{1b}[?62;4c", "xterm");
+    assert!(with.contains("\u{1b}P0;1q\"1;1;1;1#0;2;"), "{with:?}");
+    assert!(!with.contains("to save it"), "{with:?}");
+    // Any other terminal gets a line, and is asked only if it moves its cursor.
+    let without = shown("\u{1b}[?1;2c", "xterm");
+    assert!(without.contains("[image/png, /save 1 to save it]"), "{without:?}");
+    let steps = [("> ", "/exit\n")];
+    let plain = [("NO_COLOR", "1"), ("TERM", "dumb"), ("LC_ALL", "C")];
+    let (_, plain) = command_on_a_terminal(&place, &steps, &command, &plain);
+    assert!(!plain.contains("\u{1b}["), "{plain:?}");
+}
+
+#[test]
+fn a_picture_of_a_direct_call_can_be_saved() {
+    let (_, model) = place();
+    let models = json!({ "providers": { "local": model.entry() } });
+    let place = with_server(&with_picture(), "local/m", models);
+    let steps = [
+        ("› ", "/call mcp_x_shot {}\r"),
+        ("#1", ""),
+        ("› ", "/save 1 shot.png\r"),
+        ("saved ", ""),
+        ("› ", "/exit\r"),
+    ];
+    let (exit, shown) = conversation(&place, &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(fs::read(place.path("shot.png")).unwrap().starts_with(PNG));
+}
+
+#[test]
+fn a_direct_call_shows_its_progress() {
+    let (_, model) = place();
+    let models = json!({ "providers": { "local": model.entry() } });
+    let place = with_server(&Script::new(), "local/m", models);
+    let demo = json!({ "command": env!("CARGO_BIN_EXE_openclaw"), "args": ["demo-server"] });
+    let file = place.path("openclaw.json");
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    config["mcp"]["servers"] = json!({ "demo": demo });
+    fs::write(file, config.to_string()).unwrap();
+    let steps = [
+        ("demo  4 tools", "/call mcp_demo_count {\"to\":10,\"pause_ms\":300}\r"),
+        ("0%", ""),
+        ("counted to 10", ""),
+        ("› ", "/exit\r"),
+    ];
+    let (exit, shown) = conversation(&place, &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+}
+
+#[test]
+fn typed_text_has_the_colour_of_the_terminal() {
+    let (place, _model) = place();
+    place.trust();
+    let steps = [("› ", "hello\r"), ("saw 0", ""), ("› ", "/exit\r")];
+    let command = [env!("CARGO_BIN_EXE_openclaw"), "chat"];
+    let (exit, shown) = command_on_a_terminal(&place, &steps, &command, &[("COLORTERM", "")]);
+    assert_eq!(exit, 0, "{shown}");
+    // White would be invisible on a white background.
+    assert!(shown.contains("\u{1b}[") && !shown.contains("\u{1b}[37m"), "{shown:?}");
+}
+
+#[test]
+fn a_command_of_the_gateway_does_not_wait_for_servers() {
+    let place = offline(&Script::new().start_delay_ms(8_000));
+    let steps = [("› ", "/usage\r"), ("No tokens were used", ""), ("› ", "/exit\r")];
+    let (exit, shown) = conversation(&place, &steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(!shown.contains("waiting for"), "{shown}");
 }

@@ -1,24 +1,17 @@
 //! Runs the binary in its own folder, with servers of the testkit, with or without a terminal.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::{Command, Output, Stdio};
-use std::time::Duration;
 
-use openclaw_testkit::{Script, TestServer, processes};
+use openclaw_testkit::{Script, TestServer};
 use serde_json::{Value, json};
 
-/// A generous timeout: the machine may be busy.
-pub(crate) const LONG: Duration = Duration::from_secs(60);
-
-/// A folder with a configuration and the state.
-pub(crate) struct Place {
-    pub(crate) folder: tempfile::TempDir,
-}
+pub(crate) use crate::common::LONG;
+pub(crate) use crate::common::place::Place;
 
 impl Place {
     pub(crate) fn new(servers: &[(&str, &Script)]) -> Self {
-        let place = Self { folder: tempfile::tempdir().unwrap() };
+        let place = Self::configured(&json!({}));
         place.configure(servers);
         place
     }
@@ -38,31 +31,12 @@ impl Place {
         fs::write(self.path("openclaw.json"), config.to_string()).unwrap();
     }
 
-    pub(crate) fn path(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
-    }
-
     /// Trusts the folder and sets up no model, so that a chat asks about neither.
     pub(crate) fn trust(&self) {
         fs::write(self.path("model-setup.json"), r#"{"answer":"skipped"}"#).unwrap();
         let folder = self.folder.path().canonicalize().unwrap();
         let trusted = json!({ "folders": [folder] });
         fs::write(self.path("trusted-folders.json"), trusted.to_string()).unwrap();
-    }
-
-    pub(crate) fn command(&self, args: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
-        command
-            .args(args)
-            .current_dir(self.folder.path())
-            .env("HOME", self.folder.path())
-            .env("OPENCLAW_STATE_DIR", self.folder.path())
-            // No test uses the keychain of the user.
-            .env("OPENCLAW_KEYCHAIN", "off")
-            .env_remove("OPENCLAW_LOG")
-            .env_remove("OPENCLAW_CONFIG_PATH")
-            .stdin(Stdio::null());
-        command
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Output {
@@ -74,13 +48,6 @@ impl Place {
         let output = self.run(args);
         let text = |bytes| String::from_utf8(bytes).unwrap();
         (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-    }
-
-    /// Asserts that no process with this folder in its command line is left.
-    pub(crate) fn assert_nothing_left(&self) {
-        let tag = self.folder.path().to_str().unwrap().to_owned();
-        let left = processes::wait_until_none(LONG, || processes::mentioning(&tag));
-        assert_eq!(left, Vec::<u32>::new());
     }
 }
 
@@ -96,7 +63,7 @@ child, terminal = pty.fork()
 if child == 0:
     os.execv(sys.argv[2], sys.argv[2:])
 os.write(terminal, os.environ.get("TYPED_AHEAD", "").encode())
-shown, seen, asked = b"", 0, 0
+shown, seen, asked, described = b"", 0, 0, 0
 while True:
     try:
         more = os.read(terminal, 4096)
@@ -108,6 +75,10 @@ while True:
     while shown.count(b"\x1b[6n") > asked:
         asked += 1
         os.write(terminal, b"\x1b[1;1R")
+    # The question for the device attributes; without an answer, the program waits for one.
+    while shown.count(b"\x1b[c") > described:
+        described += 1
+        os.write(terminal, os.environ.get("DEVICE_ATTRIBUTES", "\x1b[?1;2c").encode())
     while steps and steps[0][0] in shown[seen:]:
         seen = shown.index(steps[0][0], seen) + len(steps[0][0])
         answer = steps.pop(0)[1]
@@ -145,8 +116,6 @@ pub(crate) fn command_on_a_terminal(
         .current_dir(place.folder.path())
         .env("OPENCLAW_STATE_DIR", place.folder.path())
         .env("OPENCLAW_KEYCHAIN", "off")
-        // Decides on colours; the same on all machines.
-        .env("CI", "true")
         .env("TERM", "xterm")
         .env("LC_ALL", "C.UTF-8")
         // So that a first chat offers what it offers to a user.

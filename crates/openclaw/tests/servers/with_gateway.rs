@@ -1,30 +1,20 @@
 //! With a running gateway, commands use its servers.
 
-use std::process::{Child, Stdio};
+use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use openclaw_testkit::{Ask, Script, Tool, processes};
 
+use crate::common::gateway::RunningGateway;
 use crate::support::{LONG, Place, at_a_terminal};
 
-/// A running gateway, killed on drop together with its servers.
-pub(crate) struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-pub(crate) fn gateway(place: &Place) -> Running {
+/// Starts a gateway with a log file.
+pub(crate) fn gateway(place: &Place) -> RunningGateway {
     let mut command = place.command(&["gateway", "run", "--port", "0"]);
     let log = std::fs::File::create(place.path("gateway.log")).unwrap();
-    let running = Running(command.stdout(Stdio::null()).stderr(log).spawn().unwrap());
-    let is_missing = || if place.path("gateway.json").exists() { Vec::new() } else { vec![0] };
-    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
-    running
+    let child = command.stdout(Stdio::null()).stderr(log).spawn().unwrap();
+    RunningGateway::of(child, place.folder.path())
 }
 
 #[test]
@@ -91,19 +81,16 @@ fn gateway_status_reports_a_broken_configuration_file_until_it_is_repaired() {
     let _running = gateway(&place);
     let file = place.path("openclaw.json");
     let valid = std::fs::read_to_string(&file).unwrap();
-    let status = |wanted: bool| {
+    let is_reported = || {
         let (_, stdout, _) = place.said(&["gateway", "status"]);
-        if stdout.contains("has errors; the last valid version is used") == wanted {
-            return Vec::new();
-        }
-        vec![0]
+        stdout.contains("has errors; the last valid version is used")
     };
     std::fs::write(&file, "{ nonsense").unwrap();
-    assert!(processes::wait_until_none(LONG, || status(true)).is_empty(), "not reported");
+    assert!(processes::wait_until(LONG, is_reported), "not reported");
     let (code, shown, _) = place.said(&["status"]);
     assert_eq!(code, 1, "{shown}");
     std::fs::write(&file, valid).unwrap();
-    assert!(processes::wait_until_none(LONG, || status(false)).is_empty(), "still reported");
+    assert!(processes::wait_until(LONG, || !is_reported()), "still reported");
     let log = std::fs::read_to_string(place.path("gateway.log")).unwrap();
     let (rejected, repaired) =
         (log.find("configuration rejected"), log.find("the configuration is valid again"));
@@ -144,18 +131,14 @@ fn an_interrupted_call_is_cancelled_at_the_server_of_the_gateway() {
     let _running = gateway(&place);
     let mut command = place.command(&["mcp", "call", "test", "sleep", "ms=600000"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    let is_missing = |word: &'static str| {
-        let record = record.clone();
-        move || {
-            let text = std::fs::read_to_string(&record).unwrap_or_default();
-            if text.contains(word) { Vec::new() } else { vec![0] }
-        }
+    let received = |word| {
+        let has_it = || std::fs::read_to_string(&record).is_ok_and(|text| text.contains(word));
+        processes::wait_until(LONG, has_it)
     };
-    assert!(processes::wait_until_none(LONG, is_missing("tools/call")).is_empty(), "never called");
+    assert!(received("tools/call"), "never called");
     kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
     assert_eq!(child.wait().unwrap().code(), Some(130));
-    let cancelled = is_missing("notifications/cancelled");
-    assert!(processes::wait_until_none(LONG, cancelled).is_empty(), "never cancelled");
+    assert!(received("notifications/cancelled"), "never cancelled");
 }
 
 #[test]

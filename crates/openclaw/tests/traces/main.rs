@@ -10,12 +10,13 @@
 )]
 
 mod collector;
+#[path = "../common/mod.rs"]
+mod common;
 mod context;
 #[path = "../acp/editor.rs"]
 #[allow(dead_code, reason = "the tests of ACP use the rest")]
 mod editor;
-#[path = "../common/folder.rs"]
-mod folder;
 mod logs;
 mod outages;
+mod outside;
 mod trees;

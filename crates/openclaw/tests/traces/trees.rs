@@ -1,26 +1,27 @@
 //! The spans of a prompt form one tree, from the front end to the server.
 
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use openclaw_testkit::{ModelServer, Piece, Recording, Script, TestServer, Tool, processes};
+use openclaw_testkit::{ModelServer, Piece, Recording, Script, TestServer, Tool};
 use serde_json::{Value, json};
 
 use crate::collector::{Collector, named, only};
-use crate::editor::{Editor, LONG, Place};
+use crate::common::gateway::RunningGateway;
+use crate::editor::{Editor, Place};
 
 /// A secret that is in the configuration, and that the model passes to a tool.
 const CANARY: &str = "canary-5f0e9d31c2";
 
 /// A place with a model that calls two tools of a server, and then answers.
-struct Traced {
-    place: Place,
+pub(crate) struct Traced {
+    pub(crate) place: Place,
     _model: ModelServer,
-    collector: Collector,
-    recording: Recording,
+    pub(crate) collector: Collector,
+    pub(crate) recording: Recording,
 }
 
 impl Traced {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let model = ModelServer::start(|request| {
             let messages = request["messages"].as_array().unwrap();
             let results = messages.iter().filter(|it| it["role"] == "tool").count();
@@ -56,21 +57,29 @@ impl Traced {
         Self { place, _model: model, collector, recording }
     }
 
-    fn variables(&self) -> Vec<(&str, &str)> {
+    pub(crate) fn variables(&self) -> Vec<(&str, &str)> {
         let mut variables = self.collector.variables().to_vec();
         variables.push(("CANARY", CANARY));
         variables
     }
 
     fn prompt(&self, args: &[&str], more: &[(&str, &str)]) {
+        self.prompt_in(args, more, &json!({}));
+    }
+
+    /// Like [`prompt`](Self::prompt), with `_meta` in the prompt.
+    pub(crate) fn prompt_in(&self, args: &[&str], more: &[(&str, &str)], meta: &Value) {
         let mut variables = self.variables();
         variables.extend(more);
         let mut editor = Editor::spawn_with(&self.place, args, &variables);
         let hello = json!({ "protocolVersion": 1, "clientCapabilities": {} });
         editor.ask("initialize", hello).unwrap();
         let session = editor.session(&self.place, &[]);
-        let (reason, text) = editor.prompt(&session, "do it");
-        assert_eq!((reason.as_str(), text.contains("it is")), ("end_turn", true), "{text}");
+        let prompt = json!([{ "type": "text", "text": "do it" }]);
+        let params = json!({ "sessionId": session, "prompt": prompt, "_meta": meta });
+        let answer = editor.ask("session/prompt", params).unwrap();
+        assert_eq!(answer["stopReason"], "end_turn", "{answer}");
+        assert!(editor.text().contains("it is"), "{}", editor.text());
         assert_eq!(editor.close(), 0);
     }
 
@@ -82,6 +91,7 @@ impl Traced {
         assert!(spans.iter().all(|span| span.trace == root.trace), "{spans:#?}");
         let turn = only(&spans, "invoke_agent main");
         assert_eq!(turn.parent, root.id);
+        assert_eq!(turn.attribute("gen_ai.agent.name"), Some(&json!("main")));
         let requests = named(&spans, "chat big");
         assert_eq!(requests.len(), 2);
         for request in requests {
@@ -113,25 +123,10 @@ impl Traced {
     }
 }
 
-/// A process that is killed when this is dropped.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
 /// Starts a gateway, and returns its address.
-fn gateway(place: &Place, mut command: Command) -> (Running, String) {
-    command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    let running = Running(command.spawn().unwrap());
-    let file = place.path("gateway.json");
-    let read = || serde_json::from_slice::<Value>(&std::fs::read(&file).unwrap_or_default()).ok();
-    let is_missing = || if read().is_some() { Vec::new() } else { vec![0] };
-    assert!(processes::wait_until_none(LONG, is_missing).is_empty(), "the gateway never listened");
-    let url = read().unwrap()["url"].as_str().unwrap().to_owned();
+pub(crate) fn gateway(place: &Place, command: Command) -> (RunningGateway, String) {
+    let running = RunningGateway::start(command, place.folder.path());
+    let url = running.url.clone();
     (running, url)
 }
 
@@ -163,14 +158,24 @@ fn the_tree_crosses_the_socket_of_a_gateway() {
 #[test]
 fn contents_are_sent_only_if_switched_on_and_secrets_never() {
     let traced = Traced::new();
-    traced.prompt(&[], &[("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true")]);
+    traced.prompt(
+        &[],
+        &[
+            ("OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT", "true"),
+            ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"),
+        ],
+    );
     let spans = traced.collector.spans(6);
     let turn = only(&spans, "invoke_agent main");
-    assert_eq!(turn.attribute("gen_ai.input.messages"), Some(&json!("do it")));
+    let message = turn.attribute("gen_ai.input.messages").unwrap().as_str().unwrap();
+    let message: Value = serde_json::from_str(message).unwrap();
+    let text = json!({ "type": "text", "content": "do it" });
+    assert_eq!(message, json!([{ "role": "user", "parts": [text] }]));
     let echo = only(&spans, "tools/call echo");
     let arguments = echo.attribute("gen_ai.tool.call.arguments").unwrap().as_str().unwrap();
     assert!(arguments.contains("\"text\"") && !arguments.contains("canary"), "{arguments}");
     assert!(echo.attribute("gen_ai.tool.call.result").is_some());
     let sent: Vec<_> = traced.collector.requests();
+    assert!(sent.iter().all(|it| it["headers"]["content-encoding"] == "gzip"), "{sent:?}");
     assert!(!sent.iter().any(|it| it["request"].to_string().contains("canary")), "{sent:?}");
 }

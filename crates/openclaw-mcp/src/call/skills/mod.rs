@@ -86,7 +86,7 @@ pub(super) fn check(
 }
 
 #[derive(Deserialize)]
-struct Answer {
+struct ReadResult {
     contents: Vec<Content>,
 }
 
@@ -123,7 +123,7 @@ fn verify(skill: &ListedSkill, uri: &str, result: &str) -> Result<(), Mismatch> 
 }
 
 fn bytes(result: &str) -> Option<Vec<u8>> {
-    let Answer { contents } = serde_json::from_str(result).ok()?;
+    let ReadResult { contents } = serde_json::from_str(result).ok()?;
     match <[Content; 1]>::try_from(contents).ok()? {
         [Content { text: Some(text), blob: None }] => Some(text.into_bytes()),
         [Content { text: None, blob: Some(blob) }] => STANDARD.decode(blob).ok(),

@@ -24,7 +24,7 @@ impl LoginPrompt for Client {
             let answer = self.elicit(Elicitation { message, wanted }).await;
             match answer.action {
                 // The browser calls back, which ends this future. A user who accepted and left does
-                // not keep the call waiting for ever.
+                // not keep the call waiting forever.
                 ElicitationAction::Accept => {
                     tokio::time::sleep(PATIENCE).await;
                     PromptResponse::Declined

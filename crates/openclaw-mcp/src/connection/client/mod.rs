@@ -22,7 +22,7 @@ pub use input::PATIENCE;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use openclaw_config::{LogLevel, Roots};
+use openclaw_config::{LogLevel, RootsSetting};
 use rmcp::model::{ClientConfig, ProtocolVersion};
 use tokio::sync::watch;
 use url::Url;
@@ -122,10 +122,10 @@ impl Client {
 
     /// Sets what the server learns about the agents' folder.
     #[must_use]
-    pub fn with_roots(mut self, roots: &Roots) -> Self {
+    pub fn with_roots(mut self, roots: &RootsSetting) -> Self {
         let folder = match roots {
-            Roots::Hidden => None,
-            Roots::Workspace(own) => own.as_ref().or(self.shared.host.workspace.as_ref()),
+            RootsSetting::Hidden => None,
+            RootsSetting::Workspace(own) => own.as_ref().or(self.shared.host.workspace.as_ref()),
         };
         self.root = folder.and_then(|folder| Url::from_directory_path(folder).ok());
         self.declared()

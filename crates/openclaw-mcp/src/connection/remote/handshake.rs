@@ -42,13 +42,13 @@ pub(super) struct Negotiated {
 
 /// The protocols to try.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Way {
+enum ProtocolsToTry {
     Modern,
     Streamable,
     Sse,
 }
 
-impl Way {
+impl ProtocolsToTry {
     /// Returns the protocols to try, in order. A cached one comes first and, if it times out then,
     /// again in its usual place. A modern server that is slow to respond to the first request, and
     /// rejects the others, is tried again at the end.
@@ -115,9 +115,9 @@ pub(super) async fn meet(
     plan: &RemotePlan,
     step: &mut Step,
 ) -> Result<Negotiated, RemoteError> {
-    let mut failed: Option<(Way, CallError)> = None;
+    let mut failed: Option<(ProtocolsToTry, CallError)> = None;
     let mut was_slow = false;
-    let ways = Way::all(plan);
+    let ways = ProtocolsToTry::all(plan);
     for (place, way) in ways.iter().enumerate() {
         if ways[..place].contains(way) && !was_slow {
             continue;
@@ -132,14 +132,14 @@ pub(super) async fn meet(
         };
         *step = way.step();
         let tried = match way {
-            Way::Modern => {
+            ProtocolsToTry::Modern => {
                 let is_last = ways[..place].contains(way) || ways.len() == 1;
                 // Of two equal timeouts either may fire first; it must be the caller's.
                 let patience = if is_last { 2 * plan.timeout } else { PROBE };
                 discover(opening, plan, patience).await
             }
-            Way::Streamable => within(patience, initialize(opening, plan)).await,
-            Way::Sse => over_sse(opening, plan, patience, step).await,
+            ProtocolsToTry::Streamable => within(patience, initialize(opening, plan)).await,
+            ProtocolsToTry::Sse => over_sse(opening, plan, patience, step).await,
         };
         was_slow |= comes_again && matches!(tried, Err(CallError::TimedOut(_)));
         let error = match tried {
@@ -152,8 +152,9 @@ pub(super) async fn meet(
         }
         // Of several failures, that of the usual protocol is the most specific, unless its URL is
         // unknown there and a stream was opened.
-        let says_more = |(before, refusal): &(Way, CallError)| {
-            *before == Way::Modern || (is_unknown_there(refusal) && has_opened(*way, &error))
+        let says_more = |(before, refusal): &(ProtocolsToTry, CallError)| {
+            *before == ProtocolsToTry::Modern
+                || (is_unknown_there(refusal) && has_opened(*way, &error))
         };
         if failed.as_ref().is_none_or(says_more) {
             failed = Some((*way, error));
@@ -162,7 +163,7 @@ pub(super) async fn meet(
     if plan.config.flavour == HttpFlavour::Sse && speaks_streamable(opening, plan).await {
         return Err(RemoteError::OtherTransport);
     }
-    let (way, error) = failed.unwrap_or((Way::Modern, CallError::Busy));
+    let (way, error) = failed.unwrap_or((ProtocolsToTry::Modern, CallError::Busy));
     Err(RemoteError::of(plan, way.step(), error))
 }
 
@@ -209,13 +210,16 @@ fn is_unknown_there(refusal: &CallError) -> bool {
 }
 
 /// Returns whether a stream was opened, but its content was invalid.
-fn has_opened(way: Way, error: &CallError) -> bool {
-    way == Way::Sse && matches!(error, CallError::Protocol(_))
+fn has_opened(way: ProtocolsToTry, error: &CallError) -> bool {
+    way == ProtocolsToTry::Sse && matches!(error, CallError::Protocol(_))
 }
 
 /// Rejects an unknown version, which could be misinterpreted.
-fn checked(way: Way, response: Option<HandshakeResponse>) -> Result<Negotiated, RemoteError> {
-    if way != Way::Modern {
+fn checked(
+    way: ProtocolsToTry,
+    response: Option<HandshakeResponse>,
+) -> Result<Negotiated, RemoteError> {
+    if way != ProtocolsToTry::Modern {
         let result = response.as_ref().map(|response| &response.result);
         match result.and_then(agreed_version) {
             Some(version) if VERSIONS.iter().any(|known| known.as_str() == version) => {}

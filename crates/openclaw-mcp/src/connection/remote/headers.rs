@@ -48,7 +48,7 @@ mod tests {
     use std::path::Path;
 
     use openclaw_config::{LoadEnvironment, Transport, load_text};
-    use openclaw_secrets::{Environment, Redactor, Settings};
+    use openclaw_secrets::{Environment, Redactor, SecretSettings};
 
     use super::*;
 
@@ -61,7 +61,7 @@ mod tests {
             unreachable!()
         };
         let host: Environment = [("TOKEN", "sesame-open")].into_iter().collect();
-        let resolver = Resolver::new(Settings::default(), host, Redactor::new());
+        let resolver = Resolver::new(SecretSettings::default(), host, Redactor::new());
         let headers = headers(server, &resolver).await?;
         Ok(headers.into_iter().map(|(name, value)| (name, value.expose().to_owned())).collect())
     }

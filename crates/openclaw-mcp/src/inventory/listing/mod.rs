@@ -19,9 +19,8 @@ pub use tools::{Hints, ListedTool, TaskSupport, tools};
 use std::collections::BTreeSet;
 
 use openclaw_content::{Untrusted, clean_line};
-use serde::Deserialize;
-use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
 
 use page::Page;
 
@@ -128,7 +127,7 @@ struct List {
 async fn pages<T>(
     list: List,
     lane: &FastLane,
-    meta: Option<&Map<String, Value>>,
+    meta: Option<&RawValue>,
     limits: Limits,
     read: impl Fn(&RawValue) -> Result<T, Dropped>,
 ) -> Result<Listing<T>, CallError> {
@@ -196,16 +195,16 @@ fn no_list(list: &List, error: &serde_json::Error) -> CallError {
     CallError::Protocol(format!("the response to {} is not a list: {error}", list.method))
 }
 
-fn params(cursor: Option<&str>, meta: Option<&Map<String, Value>>) -> Box<RawValue> {
-    let mut params = Map::new();
-    if let Some(cursor) = cursor {
-        params.insert("cursor".to_owned(), cursor.into());
-    }
-    if let Some(meta) = meta {
-        params.insert("_meta".to_owned(), meta.clone().into());
+fn params(cursor: Option<&str>, meta: Option<&RawValue>) -> Box<RawValue> {
+    #[derive(Serialize)]
+    struct Params<'a> {
+        #[serde(skip_serializing_if = "Option::is_none")]
+        cursor: Option<&'a str>,
+        #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+        meta: Option<&'a RawValue>,
     }
     // Serializing plain data cannot fail.
-    serde_json::value::to_raw_value(&params).unwrap_or_else(|_| RawValue::NULL.to_owned())
+    to_raw_value(&Params { cursor, meta }).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
 
 /// Whether a name is valid.

@@ -1,7 +1,7 @@
 //! The prompts that a server lists.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 use super::{Dropped, List, Listing, is_name, pages};
 use crate::wire::{CallError, FastLane, Limits};
@@ -48,7 +48,7 @@ fn or_null<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
 /// If the server does not answer a page request.
 pub async fn prompts(
     lane: &FastLane,
-    meta: Option<&Map<String, Value>>,
+    meta: Option<&RawValue>,
     limits: Limits,
 ) -> Result<Listing<ListedPrompt>, CallError> {
     let list = List { method: "prompts/list", key: "prompts" };

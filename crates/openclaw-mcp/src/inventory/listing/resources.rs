@@ -1,7 +1,7 @@
 //! The resources and resource templates that a server lists.
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::value::RawValue;
 
 use super::{Dropped, List, Listing, is_name, pages};
 use crate::wire::{CallError, FastLane, Limits};
@@ -50,7 +50,7 @@ pub struct ListedTemplate {
 /// If the server does not answer a page request.
 pub async fn resources(
     lane: &FastLane,
-    meta: Option<&Map<String, Value>>,
+    meta: Option<&RawValue>,
     limits: Limits,
 ) -> Result<Listing<ListedResource>, CallError> {
     let list = List { method: "resources/list", key: "resources" };
@@ -73,7 +73,7 @@ pub async fn resources(
 /// If the server does not answer a page request.
 pub async fn templates(
     lane: &FastLane,
-    meta: Option<&Map<String, Value>>,
+    meta: Option<&RawValue>,
     limits: Limits,
 ) -> Result<Listing<ListedTemplate>, CallError> {
     let list = List { method: "resources/templates/list", key: "resourceTemplates" };

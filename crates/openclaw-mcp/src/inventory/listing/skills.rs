@@ -172,7 +172,7 @@ fn is_digest(digest: &str) -> bool {
 /// If the server does not answer a page request.
 pub async fn skills(
     lane: &FastLane,
-    meta: Option<&Map<String, Value>>,
+    meta: Option<&RawValue>,
     limits: Limits,
 ) -> Result<Listing<ListedSkill>, CallError> {
     let list = List { method: "skills/list", key: "skills" };

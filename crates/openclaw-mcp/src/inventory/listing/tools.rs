@@ -175,7 +175,7 @@ struct RawTool<'a> {
 /// If the server does not answer a page request.
 pub async fn tools(
     lane: &FastLane,
-    meta: Option<&Map<String, Value>>,
+    meta: Option<&RawValue>,
     limits: Limits,
 ) -> Result<Listing<ListedTool>, CallError> {
     let list = List { method: "tools/list", key: "tools" };

@@ -193,8 +193,8 @@ impl HealthCheck for LiveConnection {
         self.connection.in_flight() > 0
     }
 
-    fn last_heard(&self) -> Duration {
-        self.connection.last_heard()
+    fn last_activity(&self) -> Duration {
+        self.connection.last_activity()
     }
 }
 

@@ -30,7 +30,7 @@ impl HttpWire {
         self.route.send_replace(Arc::new(route));
         let wire = Arc::clone(self);
         self.tasks.spawn(async move {
-            let reason = match wire.hear_out(&mut events).await {
+            let reason = match wire.read_events(&mut events).await {
                 Ok(_) => Closed::ByServer,
                 Err(closed) => closed,
             };

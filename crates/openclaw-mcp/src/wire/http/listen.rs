@@ -80,7 +80,7 @@ impl HttpWire {
                         None => events = Some(Events::new(response)),
                     }
                     if let Some(events) = &mut events {
-                        let heard = self.hear_out(events).await;
+                        let heard = self.read_events(events).await;
                         let Ok(heard) = heard else { return };
                         let is_new = heard > 0 || events.last_id() != last_id.as_deref();
                         fruitless = if is_new { 0 } else { fruitless + 1 };
@@ -111,7 +111,7 @@ impl HttpWire {
     }
 
     /// Reads a stream to its end and returns the number of messages.
-    pub(super) async fn hear_out(&self, events: &mut Events) -> Result<usize, Closed> {
+    pub(super) async fn read_events(&self, events: &mut Events) -> Result<usize, Closed> {
         let mut heard = 0;
         loop {
             match events.next().await {

@@ -47,7 +47,7 @@ use super::calls::{CallReply, Calls};
 use super::deliver::{Waiters, deliver};
 use super::ending::CloseReason;
 use super::inbox::ToRmcp;
-use super::last_heard::LastHeard;
+use super::last_activity::LastActivity;
 use super::pending_requests::PendingRequests;
 use super::skipped::SkippedLines;
 use route::Route;
@@ -88,7 +88,7 @@ pub(crate) struct HttpWire {
     requests: Mutex<HashMap<u64, AbortHandle>>,
     tasks: Tasks,
     ending: CloseReason,
-    pub(super) heard: LastHeard,
+    pub(super) heard: LastActivity,
     /// The session was deleted on the server, or its deletion has started.
     is_parted: AtomicBool,
     skipped: SkippedLines,
@@ -120,7 +120,7 @@ impl HttpWire {
             requests: Mutex::default(),
             tasks: Tasks::default(),
             ending: CloseReason::default(),
-            heard: LastHeard::default(),
+            heard: LastActivity::default(),
             is_parted: AtomicBool::new(false),
             skipped,
         }

@@ -26,7 +26,7 @@ use crate::wire::calls::{CallReply, Fault};
 use crate::wire::handshake_response::{HandshakeResponse, Replay};
 use crate::wire::inbox::{self, Message, Queued, WhenFull};
 use crate::wire::peek::{Envelope, number};
-use crate::wire::pending_requests::{HeldRequest, Received, Verdict};
+use crate::wire::pending_requests::{Admission, HeldRequest, Received};
 use crate::wire::skipped::SkippedLines;
 use crate::wire::{Closed, FastLane};
 
@@ -85,7 +85,7 @@ impl HttpSlowLane {
         let HeldRequest { id, bytes, .. } = self.held.as_ref()?;
         let asked = &self.wire.asked;
         match asked.take(id, *bytes) {
-            Verdict::Taken => {
+            Admission::Taken => {
                 if asked.is_calm() {
                     self.flooded = None;
                 }
@@ -96,8 +96,8 @@ impl HttpSlowLane {
                 }
                 return request;
             }
-            Verdict::Twice => self.held = None,
-            Verdict::TooMany => {
+            Admission::Twice => self.held = None,
+            Admission::TooMany => {
                 let until = *self.flooded.get_or_insert_with(Instant::now) + FLOOD;
                 // Checked before waiting: a server that accepts some responses makes room all the
                 // time.

@@ -10,12 +10,12 @@ use reqsign_aws_v4::{
 use reqsign_core::{Context as Host, Error, ProvideCredential, Result, Signer};
 
 use super::{
-    place, process,
+    endpoint, process,
     profiles::{Plan, Profiles, Role, Source},
 };
 use crate::{
     SecretString,
-    providers::{Context, http},
+    providers::{ProviderContext, http},
 };
 
 /// The session name in AWS's audit log, unless the profile sets one.
@@ -37,11 +37,15 @@ pub(super) struct Chain {
 }
 
 impl Chain {
-    pub(super) fn new(context: &Context, profiles: Profiles, region: Option<String>) -> Self {
+    pub(super) fn new(
+        context: &ProviderContext,
+        profiles: Profiles,
+        region: Option<String>,
+    ) -> Self {
         Self {
             profiles,
             region: region.unwrap_or_else(|| STS_REGION.to_owned()),
-            metadata: place::metadata_service(context),
+            metadata: endpoint::metadata_service(context),
             secret_key: http::Credential::new(context.redactor.clone()),
             session_token: http::Credential::new(context.redactor.clone()),
         }

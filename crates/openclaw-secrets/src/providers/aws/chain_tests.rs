@@ -10,7 +10,7 @@ use reqsign_core::{
 };
 
 use super::{chain::Chain, profiles::Profiles};
-use crate::{Environment, Redactor, Settings, providers::Context};
+use crate::{Environment, Redactor, SecretSettings, providers::ProviderContext};
 
 /// AWS services that return the same credentials to every request, and record the requests.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,7 @@ struct Machine {
     services: Services,
     redactor: Redactor,
     host: Host,
-    context: Context,
+    context: ProviderContext,
 }
 
 fn machine(variables: &[(&str, &str)], files: &[(&str, &str)]) -> Machine {
@@ -73,8 +73,8 @@ fn machine(variables: &[(&str, &str)], files: &[(&str, &str)]) -> Machine {
     let redactor = Redactor::new();
     let environment: Environment =
         variables.iter().copied().chain([("AWS_EC2_METADATA_DISABLED", "true")]).collect();
-    let settings = Arc::new(Settings::default());
-    let context = Context { settings, environment, redactor: redactor.clone() };
+    let settings = Arc::new(SecretSettings::default());
+    let context = ProviderContext { settings, environment, redactor: redactor.clone() };
     Machine { services, redactor, host, context }
 }
 

@@ -1,6 +1,6 @@
 //! Converts AWS errors. The service's messages are omitted, except for the error code.
 
-use crate::{ResolveErrorKind as Kind, resolve_error::Failure};
+use crate::{ResolveErrorKind as Kind, resolve_error::ProviderFailure};
 
 /// Extracts the code from `com.amazonaws.secretsmanager#ResourceNotFoundException:http://…`.
 pub(super) fn code(text: &str) -> Option<&str> {
@@ -11,24 +11,25 @@ pub(super) fn code(text: &str) -> Option<&str> {
 }
 
 /// Converts an error response.
-pub(super) fn refusal(status: u16, code: Option<&str>, name: &str) -> Failure {
+pub(super) fn refusal(status: u16, code: Option<&str>, name: &str) -> ProviderFailure {
     match code {
-        Some("ResourceNotFoundException") => {
-            Failure::new(Kind::NotFound, format!("secret `{name}` or its version not found in AWS"))
-                .hint("run `aws secretsmanager list-secrets` to list the secrets of the region")
-        }
+        Some("ResourceNotFoundException") => ProviderFailure::new(
+            Kind::NotFound,
+            format!("secret `{name}` or its version not found in AWS"),
+        )
+        .hint("run `aws secretsmanager list-secrets` to list the secrets of the region"),
         Some("InvalidRequestException") => {
             let cause = "AWS cannot return the secret; it may be scheduled for deletion";
-            Failure::new(Kind::NotFound, cause)
+            ProviderFailure::new(Kind::NotFound, cause)
         }
         Some("InternalServiceError") => unreachable_service("internal error"),
         Some("DecryptionFailure") => {
-            Failure::new(Kind::Denied, "AWS cannot decrypt the secret with its KMS key")
+            ProviderFailure::new(Kind::Denied, "AWS cannot decrypt the secret with its KMS key")
                 .hint("grant the account `kms:Decrypt` on the key")
         }
         Some("ThrottlingException") => unreachable_service("too many requests"),
         Some(code @ ("AccessDeniedException" | "AccessDenied")) => {
-            Failure::new(Kind::Denied, format!("AWS denied access to the secret ({code})"))
+            ProviderFailure::new(Kind::Denied, format!("AWS denied access to the secret ({code})"))
                 .hint("grant the account `secretsmanager:GetSecretValue` on it")
         }
         Some(
@@ -38,36 +39,37 @@ pub(super) fn refusal(status: u16, code: Option<&str>, name: &str) -> Failure {
             | "IncompleteSignature"
             | "InvalidClientTokenId"
             | "SignatureDoesNotMatch"),
-        ) => Failure::new(Kind::Denied, format!("AWS rejected the credentials ({code})"))
+        ) => ProviderFailure::new(Kind::Denied, format!("AWS rejected the credentials ({code})"))
             .hint("log in again with `aws sso login` or `aws configure`"),
-        Some(code) => Failure::new(Kind::Failed, format!("AWS returned the error {code}")),
+        Some(code) => ProviderFailure::new(Kind::Failed, format!("AWS returned the error {code}")),
         // Not every error has a code: a gateway returns a bare status.
         None => match status {
-            401 | 403 => Failure::new(Kind::Denied, "AWS rejected the credentials")
+            401 | 403 => ProviderFailure::new(Kind::Denied, "AWS rejected the credentials")
                 .hint("log in again with `aws sso login` or `aws configure`"),
             429 | 500..=599 => unreachable_service(&format!("HTTP {status}")),
-            _ => Failure::new(Kind::Failed, format!("AWS returned HTTP {status}")),
+            _ => ProviderFailure::new(Kind::Failed, format!("AWS returned HTTP {status}")),
         },
     }
 }
 
-pub(super) fn no_answer(error: &reqwest::Error) -> Failure {
+pub(super) fn no_answer(error: &reqwest::Error) -> ProviderFailure {
     unreachable_service(if error.is_timeout() { "timed out" } else { "connection failed" })
 }
 
-pub(super) fn no_credentials() -> Failure {
-    Failure::new(Kind::NotConfigured, "no AWS credentials found")
+pub(super) fn no_credentials() -> ProviderFailure {
+    ProviderFailure::new(Kind::NotConfigured, "no AWS credentials found")
         .hint("run `aws configure` or `aws sso login`, or set `secrets.aws.profile`")
 }
 
-pub(super) fn not_sent() -> Failure {
-    Failure::new(Kind::Failed, "cannot create the request to AWS")
+pub(super) fn not_sent() -> ProviderFailure {
+    ProviderFailure::new(Kind::Failed, "cannot create the request to AWS")
         .hint("check `secrets.aws.endpoint` and `AWS_ENDPOINT_URL`")
 }
 
-pub(super) fn unreachable_service(why: &str) -> Failure {
+pub(super) fn unreachable_service(why: &str) -> ProviderFailure {
     let cause = format!("AWS Secrets Manager is unavailable: {why}");
-    Failure::new(Kind::Unreachable, cause).hint("check the network, the region and the endpoint")
+    ProviderFailure::new(Kind::Unreachable, cause)
+        .hint("check the network, the region and the endpoint")
 }
 
 #[cfg(test)]

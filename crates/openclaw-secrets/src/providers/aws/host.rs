@@ -15,8 +15,8 @@ use reqwest::{Client, Url, redirect};
 
 use crate::{
     Environment, ResolveErrorKind,
-    providers::{Context, http as web, text},
-    resolve_error::Failure,
+    providers::{ProviderContext, http as web, text},
+    resolve_error::ProviderFailure,
 };
 
 /// The variables that the library may read. Others are set on its providers or not needed.
@@ -42,12 +42,12 @@ const PATIENCE: Duration = Duration::from_secs(3);
 const MAX_BODY: usize = 64 * 1024;
 
 /// Creates a client for AWS services. No redirects: a signature is valid for one URL.
-pub(super) fn client() -> Result<Client, Failure> {
+pub(super) fn client() -> Result<Client, ProviderFailure> {
     web::client(|builder| builder.redirect(redirect::Policy::none()).connect_timeout(CONNECT))
 }
 
 /// Creates the library's context for this machine.
-pub(super) fn context(context: &Context) -> Result<reqsign_core::Context, Failure> {
+pub(super) fn context(context: &ProviderContext) -> Result<reqsign_core::Context, ProviderFailure> {
     let next_door = web::client(|builder| {
         builder.redirect(redirect::Policy::none()).no_proxy().timeout(PATIENCE)
     })?;
@@ -92,13 +92,13 @@ impl FileRead for Files {
 }
 
 /// Reads a file of at most 1 MiB. `None` if it does not exist.
-pub(super) async fn read(path: &Path) -> Result<Option<Vec<u8>>, Failure> {
+pub(super) async fn read(path: &Path) -> Result<Option<Vec<u8>>, ProviderFailure> {
     let file = match text::open(path).await {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => {
             let cause = format!("cannot open the file: {}", error.kind());
-            return Err(Failure::new(ResolveErrorKind::Failed, cause));
+            return Err(ProviderFailure::new(ResolveErrorKind::Failed, cause));
         }
     };
     let mut content = text::buffer(4096);

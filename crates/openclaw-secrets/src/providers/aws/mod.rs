@@ -5,9 +5,9 @@
 mod chain;
 #[cfg(test)]
 mod chain_tests;
+mod endpoint;
 mod failure;
 mod host;
-mod place;
 mod process;
 mod profiles;
 #[cfg(test)]
@@ -25,9 +25,9 @@ use reqwest::Client;
 use serde_json::{Value, json};
 use zeroize::Zeroizing;
 
-use self::{chain::Chain, place::Place, profiles::Profiles};
-use super::{Context, Fetch, http as web, kept::Kept, text};
-use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
+use self::{chain::Chain, endpoint::AwsEndpoint, profiles::Profiles};
+use super::{Fetch, ProviderContext, http as web, kept::Kept, text};
+use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::ProviderFailure};
 
 const SERVER: &str = "AWS Secrets Manager";
 const SERVICE: &str = "secretsmanager";
@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(100);
 
 /// AWS Secrets Manager.
 pub(super) struct Aws {
-    context: Context,
+    context: ProviderContext,
     connection: Kept<Connection>,
 }
 
@@ -47,19 +47,19 @@ struct Connection {
     host: reqsign_core::Context,
     /// Caches the credentials and renews them before they expire.
     signer: Signer<Credential>,
-    place: Place,
+    endpoint: AwsEndpoint,
 }
 
 impl Aws {
-    pub(super) fn new(context: &Context) -> Self {
+    pub(super) fn new(context: &ProviderContext) -> Self {
         Self { context: context.clone(), connection: Kept::new() }
     }
 
-    async fn get(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
+    async fn get(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let connection = self.connection.get(async || self.connect().await).await?;
         let name = reference.name();
-        let region = connection.place.region_for(name, &connection.host).await?;
-        let endpoint = connection.place.endpoint(&region)?;
+        let region = connection.endpoint.region_for(name, &connection.host).await?;
+        let endpoint = connection.endpoint.endpoint(&region)?;
         let mut question = json!({ "SecretId": name });
         match reference.selector() {
             Some(version) if is_uuid(version) => question["VersionId"] = version.into(),
@@ -80,14 +80,14 @@ impl Aws {
         }
     }
 
-    async fn connect(&self) -> Result<Connection, Failure> {
+    async fn connect(&self) -> Result<Connection, ProviderFailure> {
         let profiles = Profiles::load(&self.context).await;
-        let place = Place::new(&self.context, &profiles);
+        let endpoint = AwsEndpoint::new(&self.context, &profiles);
         let host = host::context(&self.context)?;
-        let chain = Chain::new(&self.context, profiles, place.region().map(str::to_owned));
+        let chain = Chain::new(&self.context, profiles, endpoint.region().map(str::to_owned));
         // The region depends on the secret and is set for each request.
         let signer = Signer::new(host.clone(), chain, RequestSigner::new(SERVICE, ""));
-        Ok(Connection { client: host::client()?, host, signer, place })
+        Ok(Connection { client: host::client()?, host, signer, endpoint })
     }
 }
 
@@ -98,7 +98,7 @@ impl Connection {
         region: &str,
         body: Bytes,
         name: &str,
-    ) -> Result<SecretString, Failure> {
+    ) -> Result<SecretString, ProviderFailure> {
         let request = Request::post(endpoint)
             .header("content-type", "application/x-amz-json-1.1")
             .header("x-amz-target", "secretsmanager.GetSecretValue")
@@ -133,7 +133,7 @@ impl Fetch for Aws {
     fn fetch<'a>(
         &'a self,
         reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
         Box::pin(async {
             let value = self.get(reference).await;
             self.connection.check(&value).await;
@@ -147,7 +147,7 @@ fn is_uuid(text: &str) -> bool {
     lengths.eq([8, 4, 4, 4, 12]) && text.chars().all(|c| c.is_ascii_hexdigit() || c == '-')
 }
 
-fn value(mut answer: Value) -> Result<SecretString, Failure> {
+fn value(mut answer: Value) -> Result<SecretString, ProviderFailure> {
     if !answer.is_object() {
         return Err(failure::unreachable_service("invalid response"));
     }
@@ -159,6 +159,6 @@ fn value(mut answer: Value) -> Result<SecretString, Failure> {
             let mut bytes = Zeroizing::new(decoded.map_err(not_understood)?);
             text::into_text(std::mem::take(&mut *bytes))
         }
-        _ => Err(Failure::new(ResolveErrorKind::Empty, "the secret is empty")),
+        _ => Err(ProviderFailure::new(ResolveErrorKind::Empty, "the secret is empty")),
     }
 }

@@ -12,7 +12,7 @@ use reqsign_aws_v4::Credential;
 use reqsign_core::{Error, Result};
 
 use super::host;
-use crate::providers::Context;
+use crate::providers::ProviderContext;
 
 type Properties = BTreeMap<String, String>;
 
@@ -62,7 +62,7 @@ pub(super) struct Role {
 
 impl Profiles {
     /// Reads both files. A file that is missing or unreadable has no profiles.
-    pub(super) async fn load(context: &Context) -> Self {
+    pub(super) async fn load(context: &ProviderContext) -> Self {
         let variable = |name| context.environment.get_set(name);
         let settings = &context.settings;
         let file = async |name, default: &str| {

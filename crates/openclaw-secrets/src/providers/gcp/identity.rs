@@ -15,8 +15,8 @@ use serde_json::Value;
 use super::metadata::Metadata;
 use crate::{
     ResolveErrorKind, SecretString,
-    providers::{Context, http::Credential, text},
-    resolve_error::Failure,
+    providers::{ProviderContext, http::Credential, text},
+    resolve_error::ProviderFailure,
 };
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
@@ -31,7 +31,7 @@ pub(super) struct Identity {
 }
 
 impl Identity {
-    pub(super) async fn load(context: &Context) -> Result<Self, Failure> {
+    pub(super) async fn load(context: &ProviderContext) -> Result<Self, ProviderFailure> {
         let variable = |name| context.environment.get_set(name);
         let metadata = Metadata::new(context)?;
         let key = load_key(context).await?;
@@ -56,7 +56,7 @@ impl Identity {
     }
 
     /// Returns the headers that authenticate a request.
-    pub(super) async fn headers(&self) -> Result<HeaderMap, Failure> {
+    pub(super) async fn headers(&self) -> Result<HeaderMap, ProviderFailure> {
         let headers = match &self.credentials {
             Some(credentials) => of_library(credentials).await?,
             None => bearer(&self.metadata.token().await?)?,
@@ -69,13 +69,13 @@ impl Identity {
     }
 
     /// Returns the project for secrets that are named without one.
-    pub(super) async fn project(&self) -> Result<String, Failure> {
+    pub(super) async fn project(&self) -> Result<String, ProviderFailure> {
         if let Some(project) = &self.project {
             return Ok(project.clone());
         }
         self.metadata.project().await.ok_or_else(|| {
             let cause = "no Google Cloud project configured";
-            Failure::new(ResolveErrorKind::NotConfigured, cause).hint(
+            ProviderFailure::new(ResolveErrorKind::NotConfigured, cause).hint(
                 "set `secrets.gcp.project` in the config or `GOOGLE_CLOUD_PROJECT`, or write \
                  `secret://gcp/projects/PROJECT/secrets/NAME`",
             )
@@ -83,39 +83,39 @@ impl Identity {
     }
 }
 
-async fn of_library(credentials: &Credentials) -> Result<HeaderMap, Failure> {
+async fn of_library(credentials: &Credentials) -> Result<HeaderMap, ProviderFailure> {
     match credentials.headers(Default::default()).await {
         Ok(CacheableResource::New { data, .. }) => Ok(data),
         Ok(CacheableResource::NotModified) => Ok(HeaderMap::new()),
         Err(error) if error.is_transient() => {
             let cause = "Google Cloud temporarily issued no access token";
-            Err(Failure::new(ResolveErrorKind::Unreachable, cause))
+            Err(ProviderFailure::new(ResolveErrorKind::Unreachable, cause))
         }
         Err(_) => {
             let cause = "Google Cloud issued no access token for the credentials";
-            Err(Failure::new(ResolveErrorKind::Denied, cause)
+            Err(ProviderFailure::new(ResolveErrorKind::Denied, cause)
                 .hint("log in again with `gcloud auth application-default login`"))
         }
     }
 }
 
-fn bearer(token: &SecretString) -> Result<HeaderMap, Failure> {
+fn bearer(token: &SecretString) -> Result<HeaderMap, ProviderFailure> {
     let mut value = HeaderValue::try_from(format!("Bearer {}", token.expose())).map_err(|_| {
         let cause = "the metadata server returned an invalid access token";
-        Failure::new(ResolveErrorKind::Failed, cause)
+        ProviderFailure::new(ResolveErrorKind::Failed, cause)
     })?;
     value.set_sensitive(true);
     Ok(HeaderMap::from_iter([(AUTHORIZATION, value)]))
 }
 
 /// Reads the credentials file, if there is one.
-async fn load_key(context: &Context) -> Result<Option<Value>, Failure> {
+async fn load_key(context: &ProviderContext) -> Result<Option<Value>, ProviderFailure> {
     let named = context.environment.get_set("GOOGLE_APPLICATION_CREDENTIALS").map(PathBuf::from);
     let is_named = named.is_some();
     let Some(path) = named.or_else(|| well_known(context)) else { return Ok(None) };
     let bad = |what: &str| {
         let cause = format!("the credentials file `{}` {what}", path.display());
-        Failure::new(ResolveErrorKind::NotConfigured, cause)
+        ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
             .hint("check `GOOGLE_APPLICATION_CREDENTIALS`")
     };
     match text::read_file(&path).await {
@@ -126,7 +126,7 @@ async fn load_key(context: &Context) -> Result<Option<Value>, Failure> {
 }
 
 /// Returns the path that `gcloud auth application-default login` writes to.
-fn well_known(context: &Context) -> Option<PathBuf> {
+fn well_known(context: &ProviderContext) -> Option<PathBuf> {
     let variable = |name| context.environment.get_set(name).map(PathBuf::from);
     let folder = match variable("CLOUDSDK_CONFIG") {
         Some(folder) => folder,
@@ -136,7 +136,7 @@ fn well_known(context: &Context) -> Option<PathBuf> {
     Some(folder.join("application_default_credentials.json"))
 }
 
-fn from_key(key: Value) -> Result<Credentials, Failure> {
+fn from_key(key: Value) -> Result<Credentials, ProviderFailure> {
     let kind = key["type"].as_str().unwrap_or_default().to_owned();
     let built = match kind.as_str() {
         "authorized_user" => user_account::Builder::new(key).with_scopes([SCOPE]).build(),
@@ -149,20 +149,20 @@ fn from_key(key: Value) -> Result<Credentials, Failure> {
         "external_account" => external_account::Builder::new(key).with_scopes([SCOPE]).build(),
         _ => {
             let cause = format!("credentials of type `{kind}` are not supported");
-            return Err(Failure::new(ResolveErrorKind::NotConfigured, cause));
+            return Err(ProviderFailure::new(ResolveErrorKind::NotConfigured, cause));
         }
     };
     built.map_err(|_| {
         // The library's message is omitted: it may quote the file.
         let cause = format!("the `{kind}` credentials are incomplete");
-        Failure::new(ResolveErrorKind::NotConfigured, cause).hint(
+        ProviderFailure::new(ResolveErrorKind::NotConfigured, cause).hint(
             "download the key again, or log in again with `gcloud auth application-default login`",
         )
     })
 }
 
-fn no_credentials() -> Failure {
-    Failure::new(ResolveErrorKind::NotConfigured, "no Google Cloud credentials found").hint(
+fn no_credentials() -> ProviderFailure {
+    ProviderFailure::new(ResolveErrorKind::NotConfigured, "no Google Cloud credentials found").hint(
         "run `gcloud auth application-default login`, or set `GOOGLE_APPLICATION_CREDENTIALS` to a \
          key file",
     )

@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::{
     ResolveErrorKind, SecretString,
-    providers::{Context, http},
-    resolve_error::Failure,
+    providers::{ProviderContext, http},
+    resolve_error::ProviderFailure,
 };
 
 /// An IP address: resolving `metadata.google.internal` can be slow where it does not exist.
@@ -32,7 +32,7 @@ pub(super) struct Metadata {
 }
 
 impl Metadata {
-    pub(super) fn new(context: &Context) -> Result<Self, Failure> {
+    pub(super) fn new(context: &ProviderContext) -> Result<Self, ProviderFailure> {
         let host = context.environment.get_set("GCE_METADATA_HOST");
         let root = format!("http://{}", host.as_deref().unwrap_or(HOST));
         Ok(Self { client: http::client(reqwest::ClientBuilder::no_proxy)?, root })
@@ -49,13 +49,13 @@ impl Metadata {
     }
 
     /// Fetches an access token. The server caches it until shortly before it expires.
-    pub(super) async fn token(&self) -> Result<SecretString, Failure> {
+    pub(super) async fn token(&self) -> Result<SecretString, ProviderFailure> {
         let answer = self.ask(TOKEN).await.unwrap_or_default();
         let answer: Value = serde_json::from_slice(&answer).unwrap_or_default();
         let token = answer["access_token"].as_str().filter(|token| !token.is_empty());
         token.map(SecretString::from).ok_or_else(|| {
             let cause = "the Google Cloud metadata server returned no access token";
-            Failure::new(ResolveErrorKind::Unreachable, cause)
+            ProviderFailure::new(ResolveErrorKind::Unreachable, cause)
                 .hint("check that the machine has a service account")
         })
     }

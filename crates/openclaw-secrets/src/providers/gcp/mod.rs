@@ -11,8 +11,8 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use self::identity::Identity;
-use super::{Context, Fetch, http, kept::Kept, text};
-use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
+use super::{Fetch, ProviderContext, http, kept::Kept, text};
+use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::ProviderFailure};
 
 const ENDPOINT: &str = "https://secretmanager.googleapis.com";
 const SERVER: &str = "Google Cloud Secret Manager";
@@ -20,7 +20,7 @@ const LATEST: &str = "latest";
 
 /// Secret Manager, accessed with the application default credentials.
 pub(super) struct Gcp {
-    context: Context,
+    context: ProviderContext,
     connection: Kept<Connection>,
 }
 
@@ -31,11 +31,11 @@ struct Connection {
 }
 
 impl Gcp {
-    pub(super) fn new(context: &Context) -> Self {
+    pub(super) fn new(context: &ProviderContext) -> Self {
         Self { context: context.clone(), connection: Kept::new() }
     }
 
-    async fn access(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
+    async fn access(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let connection = self.connection.get(async || self.connect().await).await?;
         let version = connection.version_name(reference).await?;
         let headers = connection.identity.headers().await?;
@@ -52,7 +52,7 @@ impl Gcp {
         if status == 200 { payload(&body) } else { Err(refusal(status, &body, &version)) }
     }
 
-    async fn connect(&self) -> Result<Connection, Failure> {
+    async fn connect(&self) -> Result<Connection, ProviderFailure> {
         let endpoint = self.context.settings.gcp.endpoint.as_deref().unwrap_or(ENDPOINT);
         let endpoint = Url::parse(endpoint).map_err(|_| bad_endpoint())?;
         let client = http::client(|builder| builder)?;
@@ -63,7 +63,7 @@ impl Gcp {
 
 impl Connection {
     /// Returns the resource name `projects/P/secrets/S/versions/V`.
-    async fn version_name(&self, reference: &SecretRef) -> Result<String, Failure> {
+    async fn version_name(&self, reference: &SecretRef) -> Result<String, ProviderFailure> {
         let name = reference.name();
         let version = reference.selector().unwrap_or(LATEST);
         if name.contains("/versions/") {
@@ -81,7 +81,7 @@ impl Fetch for Gcp {
     fn fetch<'a>(
         &'a self,
         reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
         Box::pin(async {
             let value = self.access(reference).await;
             self.connection.check(&value).await;
@@ -91,10 +91,10 @@ impl Fetch for Gcp {
 }
 
 /// Decodes the value in a response and verifies its checksum.
-fn payload(body: &Value) -> Result<SecretString, Failure> {
+fn payload(body: &Value) -> Result<SecretString, ProviderFailure> {
     let damaged = || {
         let cause = "the received value is corrupted";
-        Failure::new(ResolveErrorKind::Unreachable, cause)
+        ProviderFailure::new(ResolveErrorKind::Unreachable, cause)
     };
     let payload = &body["payload"];
     // Proto3 JSON omits an empty value.
@@ -111,28 +111,28 @@ fn payload(body: &Value) -> Result<SecretString, Failure> {
 }
 
 /// Converts an error response (`google.rpc.Status`).
-fn refusal(status: u16, body: &Value, version: &str) -> Failure {
+fn refusal(status: u16, body: &Value, version: &str) -> ProviderFailure {
     use ResolveErrorKind as Kind;
     let code = body["error"]["status"].as_str().filter(|code| is_code(code)).unwrap_or("no code");
     match status {
-        401 => Failure::new(Kind::Denied, "Google Cloud rejected the credentials")
+        401 => ProviderFailure::new(Kind::Denied, "Google Cloud rejected the credentials")
             .hint("log in again with `gcloud auth application-default login`"),
-        403 => Failure::new(Kind::Denied, format!("access to `{version}` denied")).hint(
+        403 => ProviderFailure::new(Kind::Denied, format!("access to `{version}` denied")).hint(
             "grant the account the role `roles/secretmanager.secretAccessor`, and enable the \
              Secret Manager API in the project",
         ),
-        404 => Failure::new(Kind::NotFound, format!("`{version}` not found"))
+        404 => ProviderFailure::new(Kind::NotFound, format!("`{version}` not found"))
             .hint("run `gcloud secrets list` to list the secrets"),
         400 if code == "FAILED_PRECONDITION" => {
-            Failure::new(Kind::NotFound, format!("`{version}` is disabled or destroyed"))
+            ProviderFailure::new(Kind::NotFound, format!("`{version}` is disabled or destroyed"))
         }
         429 | 500..=599 => {
             let cause = format!("{SERVER} returned HTTP {status} ({code})");
-            Failure::new(Kind::Unreachable, cause)
+            ProviderFailure::new(Kind::Unreachable, cause)
         }
         _ => {
             let cause = format!("{SERVER} returned HTTP {status} ({code})");
-            Failure::new(Kind::Failed, cause)
+            ProviderFailure::new(Kind::Failed, cause)
         }
     }
 }
@@ -142,7 +142,7 @@ fn is_code(text: &str) -> bool {
     text.len() <= 40 && text.chars().all(|c| c.is_ascii_uppercase() || c == '_')
 }
 
-fn bad_endpoint() -> Failure {
+fn bad_endpoint() -> ProviderFailure {
     let cause = "`secrets.gcp.endpoint` is not a URL";
-    Failure::new(ResolveErrorKind::NotConfigured, cause)
+    ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
 }

@@ -11,8 +11,8 @@ use serde_json::Value;
 use super::login::Login;
 use crate::{
     ResolveErrorKind, SecretString,
-    providers::{Context, expand, http, text},
-    resolve_error::Failure,
+    providers::{ProviderContext, expand, http, text},
+    resolve_error::ProviderFailure,
 };
 
 const TOKEN: HeaderName = HeaderName::from_static("x-vault-token");
@@ -40,12 +40,12 @@ pub(super) struct Reply {
 }
 
 impl Connection {
-    pub(super) async fn new(context: &Context) -> Result<Self, Failure> {
+    pub(super) async fn new(context: &ProviderContext) -> Result<Self, ProviderFailure> {
         Ok(Self { server: Server::new(context).await?, login: Login::new(context)? })
     }
 
     /// Reads a path of the API. Retries once with a new token if the token is no longer valid.
-    pub(super) async fn get(&self, path: &str) -> Result<Reply, Failure> {
+    pub(super) async fn get(&self, path: &str) -> Result<Reply, ProviderFailure> {
         let token = self.login.token(&self.server).await?;
         let reply = self.server.get(path, &token).await?;
         if reply.status == 403
@@ -58,7 +58,7 @@ impl Connection {
 }
 
 impl Server {
-    async fn new(context: &Context) -> Result<Self, Failure> {
+    async fn new(context: &ProviderContext) -> Result<Self, ProviderFailure> {
         let settings = &context.settings.vault;
         let variable = |name| context.environment.get_set(name);
         let address =
@@ -90,7 +90,11 @@ impl Server {
         Ok(Self { client, address, namespace })
     }
 
-    pub(super) async fn get(&self, path: &str, token: &SecretString) -> Result<Reply, Failure> {
+    pub(super) async fn get(
+        &self,
+        path: &str,
+        token: &SecretString,
+    ) -> Result<Reply, ProviderFailure> {
         let mut token = HeaderValue::try_from(token.expose())
             .map_err(|_| not_configured("the Vault token contains invalid characters"))?;
         token.set_sensitive(true);
@@ -98,11 +102,11 @@ impl Server {
     }
 
     /// Sends a request that needs no token.
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Reply, Failure> {
+    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Reply, ProviderFailure> {
         self.send(self.client.post(self.url(path)?).json(body)).await
     }
 
-    async fn send(&self, mut request: RequestBuilder) -> Result<Reply, Failure> {
+    async fn send(&self, mut request: RequestBuilder) -> Result<Reply, ProviderFailure> {
         if let Some(namespace) = &self.namespace {
             request = request.header(NAMESPACE, namespace);
         }
@@ -113,7 +117,7 @@ impl Server {
         Ok(Reply { status, body: http::json_body("the Vault server", response).await? })
     }
 
-    fn url(&self, path: &str) -> Result<Url, Failure> {
+    fn url(&self, path: &str) -> Result<Url, ProviderFailure> {
         let mut url = self.address.clone();
         url.path_segments_mut()
             .map_err(|()| not_configured("the Vault address has no host"))?
@@ -134,26 +138,26 @@ impl Reply {
     }
 
     /// Converts an error response. The server's messages are omitted: they may echo the request.
-    pub(super) fn failure(&self, what: &str) -> Failure {
+    pub(super) fn failure(&self, what: &str) -> ProviderFailure {
         use ResolveErrorKind as Kind;
         let status = self.status;
         match status {
-            403 => Failure::new(Kind::Denied, format!("Vault denied access to {what}"))
+            403 => ProviderFailure::new(Kind::Denied, format!("Vault denied access to {what}"))
                 .hint("check that the token is still valid and that its policy covers the path"),
-            429 | 473 => Failure::new(Kind::Unreachable, "Vault is busy or in standby"),
-            503 => Failure::new(Kind::Unreachable, "Vault is sealed or under maintenance")
+            429 | 473 => ProviderFailure::new(Kind::Unreachable, "Vault is busy or in standby"),
+            503 => ProviderFailure::new(Kind::Unreachable, "Vault is sealed or under maintenance")
                 .hint("run `vault status` for details"),
             500..=599 => {
                 let cause = format!("Vault returned HTTP {status}");
-                Failure::new(Kind::Unreachable, cause)
+                ProviderFailure::new(Kind::Unreachable, cause)
             }
-            _ => Failure::new(Kind::Failed, format!("Vault returned HTTP {status}")),
+            _ => ProviderFailure::new(Kind::Failed, format!("Vault returned HTTP {status}")),
         }
     }
 }
 
 /// Reads the certificate authorities in a PEM file.
-async fn certificates(path: &Path) -> Result<Vec<Certificate>, Failure> {
+async fn certificates(path: &Path) -> Result<Vec<Certificate>, ProviderFailure> {
     let pem = text::read_file(path).await.unwrap_or_default();
     match Certificate::from_pem_bundle(&pem) {
         Ok(roots) if !roots.is_empty() => Ok(roots),
@@ -164,6 +168,6 @@ async fn certificates(path: &Path) -> Result<Vec<Certificate>, Failure> {
     }
 }
 
-fn not_configured(cause: impl Into<String>) -> Failure {
-    Failure::new(ResolveErrorKind::NotConfigured, cause)
+fn not_configured(cause: impl Into<String>) -> ProviderFailure {
+    ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
 }

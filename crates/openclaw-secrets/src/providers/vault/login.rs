@@ -11,8 +11,8 @@ use tokio::{
 use super::connection::Server;
 use crate::{
     ResolveErrorKind, SecretString,
-    providers::{Context, http::Credential, text},
-    resolve_error::Failure,
+    providers::{ProviderContext, http::Credential, text},
+    resolve_error::ProviderFailure,
 };
 
 /// Where the token comes from.
@@ -49,7 +49,7 @@ struct Terms {
 
 impl Login {
     /// Takes the token from the settings, then the environment, then the file of `vault login`.
-    pub(super) fn new(context: &Context) -> Result<Self, Failure> {
+    pub(super) fn new(context: &ProviderContext) -> Result<Self, ProviderFailure> {
         let settings = &context.settings.vault;
         let variable = |name| context.environment.get_set(name);
         if let Some(token) = &settings.token {
@@ -69,12 +69,12 @@ impl Login {
         Ok(Self::File { path: home.join(".vault-token"), token })
     }
 
-    fn fixed(context: &Context, token: SecretString) -> Self {
+    fn fixed(context: &ProviderContext, token: SecretString) -> Self {
         context.redactor.add(&token);
         Self::Token(token)
     }
 
-    fn app_role(context: &Context, role_id: String) -> Self {
+    fn app_role(context: &ProviderContext, role_id: String) -> Self {
         let settings = &context.settings.vault;
         let secret_id = settings
             .secret_id
@@ -92,7 +92,7 @@ impl Login {
     }
 
     /// Returns the token to use.
-    pub(super) async fn token(&self, server: &Server) -> Result<SecretString, Failure> {
+    pub(super) async fn token(&self, server: &Server) -> Result<SecretString, ProviderFailure> {
         match self {
             Self::Token(token) => Ok(token.clone()),
             Self::File { path, token } => {
@@ -115,7 +115,7 @@ impl Login {
         &self,
         refused: &SecretString,
         server: &Server,
-    ) -> Result<Option<SecretString>, Failure> {
+    ) -> Result<Option<SecretString>, ProviderFailure> {
         match self {
             Self::Token(_) | Self::File { .. } => Ok(None),
             Self::AppRole(role) => role.token_instead_of(refused, server).await,
@@ -124,7 +124,7 @@ impl Login {
 }
 
 impl AppRole {
-    async fn token(&self, server: &Server) -> Result<SecretString, Failure> {
+    async fn token(&self, server: &Server) -> Result<SecretString, ProviderFailure> {
         if let Some(token) = self.token.get() {
             return Ok(token);
         }
@@ -140,7 +140,7 @@ impl AppRole {
         &self,
         refused: &SecretString,
         server: &Server,
-    ) -> Result<Option<SecretString>, Failure> {
+    ) -> Result<Option<SecretString>, ProviderFailure> {
         let mut terms = self.terms.lock().await;
         match self.token.get() {
             // Another task has logged in meanwhile.
@@ -152,7 +152,11 @@ impl AppRole {
         }
     }
 
-    async fn log_in(&self, server: &Server, terms: &mut Terms) -> Result<SecretString, Failure> {
+    async fn log_in(
+        &self,
+        server: &Server,
+        terms: &mut Terms,
+    ) -> Result<SecretString, ProviderFailure> {
         let mut body = json!({ "role_id": self.role_id });
         if let Some(secret_id) = &self.secret_id {
             body["secret_id"] = secret_id.expose().into();
@@ -168,7 +172,7 @@ impl AppRole {
             }
             (400 | 401 | 403 | 404, _) => {
                 let cause = "Vault rejected the AppRole login";
-                Err(Failure::new(ResolveErrorKind::Denied, cause)
+                Err(ProviderFailure::new(ResolveErrorKind::Denied, cause)
                     .hint("check the role id, the secret id and the AppRole mount"))
             }
             _ => Err(reply.failure("this path")),
@@ -191,7 +195,11 @@ impl Terms {
 
     /// Whether a token that was denied is no longer valid. If it is valid, a policy denied the
     /// request: another login would not help, and might use up the `secret_id`.
-    async fn are_over(&self, token: &SecretString, server: &Server) -> Result<bool, Failure> {
+    async fn are_over(
+        &self,
+        token: &SecretString,
+        server: &Server,
+    ) -> Result<bool, ProviderFailure> {
         if self.end.is_some_and(|end| end <= Instant::now()) {
             return Ok(true);
         }
@@ -199,7 +207,7 @@ impl Terms {
     }
 }
 
-fn no_token() -> Failure {
-    Failure::new(ResolveErrorKind::NotConfigured, "no Vault token found")
+fn no_token() -> ProviderFailure {
+    ProviderFailure::new(ResolveErrorKind::NotConfigured, "no Vault token found")
         .hint("run `vault login`, or set `VAULT_TOKEN`, or `VAULT_ROLE_ID` and `VAULT_SECRET_ID`")
 }

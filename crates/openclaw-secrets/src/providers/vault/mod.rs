@@ -11,12 +11,12 @@ use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
 use self::connection::{Connection, Reply};
-use super::{Context, Fetch};
-use crate::{KvVersion, ResolveErrorKind, SecretRef, SecretString, resolve_error::Failure};
+use super::{Fetch, ProviderContext};
+use crate::{KvVersion, ResolveErrorKind, SecretRef, SecretString, resolve_error::ProviderFailure};
 
 /// A Vault server.
 pub(super) struct Vault {
-    context: Context,
+    context: ProviderContext,
     connection: OnceCell<Connection>,
 }
 
@@ -27,11 +27,11 @@ struct Place {
 }
 
 impl Vault {
-    pub(super) fn new(context: &Context) -> Self {
+    pub(super) fn new(context: &ProviderContext) -> Self {
         Self { context: context.clone(), connection: OnceCell::new() }
     }
 
-    async fn read(&self, reference: &SecretRef) -> Result<SecretString, Failure> {
+    async fn read(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let connection = self.connection.get_or_try_init(|| Connection::new(&self.context)).await?;
         let path = reference.name().trim_matches('/');
         let (first, second) = self.places(connection, path).await?;
@@ -54,7 +54,7 @@ impl Vault {
         &self,
         connection: &Connection,
         path: &str,
-    ) -> Result<(Place, Option<Place>), Failure> {
+    ) -> Result<(Place, Option<Place>), ProviderFailure> {
         let first_part = path.split('/').next().unwrap_or(path);
         let version_1 = || Place { path: path.to_owned(), version: KvVersion::V1 };
         match self.context.settings.vault.kv_version {
@@ -81,7 +81,7 @@ impl Fetch for Vault {
     fn fetch<'a>(
         &'a self,
         reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, Failure>> {
+    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
         Box::pin(self.read(reference))
     }
 }
@@ -94,15 +94,16 @@ fn version_2(mount: &str, path: &str) -> Place {
 }
 
 /// Returns the fields of the secret in a response.
-fn fields<'a>(reply: &'a Reply, place: &Place) -> Result<&'a Map<String, Value>, Failure> {
+fn fields<'a>(reply: &'a Reply, place: &Place) -> Result<&'a Map<String, Value>, ProviderFailure> {
     let data = &reply.body()["data"];
     if reply.status() == 404 {
         // A deleted version is a 404 that still has metadata.
         let was_deleted = data["metadata"]["deletion_time"].as_str().is_some_and(|t| !t.is_empty());
         let what = if was_deleted { "latest version deleted" } else { "not found" };
-        return Err(Failure::new(ResolveErrorKind::NotFound, format!("{what} in Vault")).hint(
-            "write the mount and the name, as for `vault kv get`: `secret://vault/secret/name`",
-        ));
+        return Err(ProviderFailure::new(ResolveErrorKind::NotFound, format!("{what} in Vault"))
+            .hint(
+                "write the mount and the name, as for `vault kv get`: `secret://vault/secret/name`",
+            ));
     }
     if reply.status() != 200 {
         return Err(reply.failure("this path"));
@@ -113,27 +114,27 @@ fn fields<'a>(reply: &'a Reply, place: &Place) -> Result<&'a Map<String, Value>,
     };
     fields.ok_or_else(|| {
         let cause = "the response is not from a key-value engine";
-        Failure::new(ResolveErrorKind::Failed, cause)
+        ProviderFailure::new(ResolveErrorKind::Failed, cause)
     })
 }
 
 /// Returns the requested field; without a name, the only field or `value`.
-fn field(fields: &Map<String, Value>, name: Option<&str>) -> Result<SecretString, Failure> {
+fn field(fields: &Map<String, Value>, name: Option<&str>) -> Result<SecretString, ProviderFailure> {
     if fields.is_empty() {
-        return Err(Failure::new(ResolveErrorKind::NotFound, "the secret has no fields"));
+        return Err(ProviderFailure::new(ResolveErrorKind::NotFound, "the secret has no fields"));
     }
     let names = || fields.keys().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
     let value = match name {
         Some(name) => fields.get(name).ok_or_else(|| {
             let cause = format!("the secret has no field `{name}`; it has {}", names());
-            Failure::new(ResolveErrorKind::NotFound, cause)
+            ProviderFailure::new(ResolveErrorKind::NotFound, cause)
         })?,
         None => match (fields.len(), fields.values().next(), fields.get("value")) {
             (1, Some(only), _) => only,
             (_, _, Some(value)) => value,
             _ => {
                 let cause = format!("the secret has several fields: {}", names());
-                return Err(Failure::new(ResolveErrorKind::NotFound, cause)
+                return Err(ProviderFailure::new(ResolveErrorKind::NotFound, cause)
                     .hint("select one of them, as in `secret://vault/kv/name#field`"));
             }
         },
@@ -141,6 +142,6 @@ fn field(fields: &Map<String, Value>, name: Option<&str>) -> Result<SecretString
     match value {
         Value::String(text) => Ok(SecretString::from(text.as_str())),
         Value::Number(_) | Value::Bool(_) => Ok(SecretString::from(value.to_string())),
-        _ => Err(Failure::new(ResolveErrorKind::NotText, "the field is not a string")),
+        _ => Err(ProviderFailure::new(ResolveErrorKind::NotText, "the field is not a string")),
     }
 }

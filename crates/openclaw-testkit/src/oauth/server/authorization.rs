@@ -41,7 +41,7 @@ impl Shared {
         json(201, &document)
     }
 
-    /// Redirects to the client with a code: there is nobody to ask.
+    /// Redirects to the client with a code: there is no user to ask.
     pub(super) fn authorize(&self, request: &OAuthRequest) -> Response<Body> {
         let get = |name: &str| request.query.get(name).map(String::as_str);
         let (client_id, uri) = (get("client_id").unwrap_or_default(), get("redirect_uri"));

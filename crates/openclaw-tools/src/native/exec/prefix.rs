@@ -102,6 +102,9 @@ pub(in crate::native) fn offered(command: &str) -> Vec<Grant> {
 /// # Errors
 /// Why the words do not limit what is run.
 pub fn command_prefix(words: &str) -> Result<Grant, &'static str> {
+    if words.trim().is_empty() {
+        return Err("missing the first words of the commands");
+    }
     let words = plain_words(words).ok_or(
         "a prefix consists of plain words: no `;`, `|`, `&`, `>`, `$`, wildcards or line breaks",
     )?;
@@ -109,7 +112,7 @@ pub fn command_prefix(words: &str) -> Result<Grant, &'static str> {
         return Err("a prefix has at most eight words");
     }
     if words.len() < shortest_prefix(&words) {
-        return Err("such a program runs any command: name the script too, or approve each call");
+        return Err("this program runs other commands: add the script, or approve each call");
     }
     Ok(Grant::CommandPrefix(words))
 }

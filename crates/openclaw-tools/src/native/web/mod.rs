@@ -17,7 +17,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_net::client::{ClientOptions, Roots, guarded};
+use openclaw_net::client::{ClientOptions, TrustedRoots, guarded};
 use reqwest::dns::Resolve;
 use reqwest::header::{ACCEPT, ACCEPT_ENCODING, CONTENT_ENCODING, CONTENT_TYPE, LOCATION};
 use reqwest::{Certificate, Client, Response};
@@ -191,7 +191,7 @@ async fn client(settings: &WebSettings) -> Result<Client, FetchError> {
     let options = ClientOptions {
         allow_private: settings.allow_private.clone(),
         proxy: settings.proxy.clone(),
-        roots: settings.authorities.clone().map_or(Roots::System, Roots::Only),
+        roots: settings.authorities.clone().map_or(TrustedRoots::System, TrustedRoots::Only),
         resolver: settings.resolver.clone(),
     };
     guarded(&options).await.map_err(|_| FetchError::NoClient)

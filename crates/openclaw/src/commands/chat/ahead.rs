@@ -39,6 +39,33 @@ impl TypedAhead {
         false
     }
 
+    /// Adds what was read from the terminal past the events. Keys that type nothing are dropped.
+    pub(super) fn add_read(&mut self, read: &str) {
+        let mut escapes = 0;
+        for c in read.chars() {
+            // A key such as an arrow: `ESC`, `[` or `O`, values, a letter.
+            escapes = match (escapes, c) {
+                (_, '\u{1b}') => 1,
+                (1, '[' | 'O') => 2,
+                (2, c) if c.is_ascii_digit() || c == ';' => 2,
+                (1 | 2, _) => 0,
+                (_, '\r' | '\n') => {
+                    self.end_line();
+                    0
+                }
+                (_, '\u{7f}') => {
+                    self.rest.pop();
+                    0
+                }
+                (_, c) if !c.is_control() => {
+                    self.push(c);
+                    0
+                }
+                _ => 0,
+            };
+        }
+    }
+
     fn push(&mut self, c: char) {
         let c = if c == '\r' { '\n' } else { c };
         let kept: usize = self.lines.iter().map(String::len).sum();
@@ -122,6 +149,14 @@ mod tests {
         assert_eq!(ahead.next_line().as_deref(), Some("first"));
         assert_eq!(ahead.next_line(), None, "an empty line is not a message");
         assert_eq!(ahead.take_rest(), "second one\u{3000}");
+    }
+
+    #[test]
+    fn what_was_read_past_the_events_is_typed_text_too() {
+        let mut ahead = TypedAhead::default();
+        ahead.add_read("first\rseconds\u{7f}\u{1b}[A\u{1b}OB\u{1b}[1;5C\u{7} one");
+        assert_eq!(ahead.next_line().as_deref(), Some("first"));
+        assert_eq!(ahead.take_rest(), "second one");
     }
 
     #[test]

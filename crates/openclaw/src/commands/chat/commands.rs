@@ -154,11 +154,21 @@ pub(super) async fn unknown(chat: &Chat<'_>, message: &str) -> Option<CommandErr
     }
     // If the commands cannot be listed, the gateway decides.
     let known = of_gateway(chat).await.ok()?;
-    if known.iter().any(|command| word.strip_prefix('/') == Some(&command.name)) {
+    if has_command(&known, word) {
         return None;
     }
     let theirs: Vec<String> = known.iter().map(|command| format!("/{}", command.name)).collect();
     Some(unknown_command(word, &theirs))
+}
+
+/// Whether a message is a command that the gateway knows already.
+pub(super) async fn is_known(chat: &Chat<'_>, said: ChatInput<'_>) -> bool {
+    let word = said.text().split_whitespace().next().unwrap_or_default();
+    is_command_line(said) && of_gateway(chat).await.is_ok_and(|known| has_command(&known, word))
+}
+
+fn has_command(known: &[Command], word: &str) -> bool {
+    known.iter().any(|command| word.strip_prefix('/') == Some(&command.name))
 }
 
 /// Whether a message begins with a command.

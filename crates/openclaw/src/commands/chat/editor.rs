@@ -20,7 +20,7 @@ use tokio::time::timeout;
 
 use super::ahead::TypedAhead;
 use super::complete::{Completion, ValuesWanted, Vocabulary};
-use super::line_editor::{SUSPEND, joined, line_editor};
+use super::line_editor::{SUSPEND, TextMonitor, joined, line_editor};
 use super::paths::PathRoots;
 use super::picker::{Item, pick};
 use super::plain::PlainPrompts;
@@ -28,6 +28,7 @@ use super::tty::QuietTerminal;
 use crate::fold::fold;
 use crate::glyphs::ascii;
 use crate::output::{colour_wanted, coloured};
+use crate::pictures::{PictureProtocol, Pictures};
 
 /// The capacity of the queue of lines to print above the prompt.
 const PRINTED: usize = 64;
@@ -95,6 +96,7 @@ impl Editor {
         history: &Path,
         vocabulary: Arc<Vocabulary>,
         roots: PathRoots,
+        pictures: Pictures,
         mark: &'static str,
     ) -> Result<Self, String> {
         let give_up = Arc::new(AtomicBool::new(false));
@@ -113,6 +115,9 @@ impl Editor {
             move || {
                 let terminal = QuietTerminal::begin();
                 let mut editors = Editors { message, mark, give_up, has_text, ahead, terminal };
+                if pictures.asks() {
+                    pictures.found(editors.ask_for_pictures());
+                }
                 while let Some(ask) = editors.collect(&asked) {
                     if typed.blocking_send(editors.read(ask)).is_err() {
                         return;
@@ -158,6 +163,10 @@ impl Editor {
 
     /// Shows a prompt. Must not be called again before its result.
     pub(super) fn begin(&mut self, ask: Ask) {
+        let ask = match ask {
+            Ask::Choice(words) if self.is_ascii => Ask::Choice(ascii(&words).into_owned()),
+            ask => ask,
+        };
         if let Some(plain) = &mut self.plain {
             return plain.begin(ask);
         }
@@ -251,6 +260,13 @@ struct Editors {
 }
 
 impl Editors {
+    /// Asks the terminal how it shows pictures. What is typed meanwhile is collected.
+    fn ask_for_pictures(&self) -> Option<PictureProtocol> {
+        let answers = self.terminal.ask();
+        self.ahead.lock().unwrap_or_else(PoisonError::into_inner).add_read(&answers.typed);
+        answers.protocol
+    }
+
     /// Collects what is typed until a prompt is requested; `None` if the editor was dropped.
     fn collect(&self, asked: &blocking::Receiver<Ask>) -> Option<Ask> {
         loop {
@@ -339,6 +355,7 @@ impl Editors {
                 self.ahead.lock().unwrap_or_else(PoisonError::into_inner).hold_back();
                 // A new one each time: otherwise it keeps the input for a withdrawn question.
                 let mut choice = Reedline::create()
+                    .with_highlighter(Box::new(TextMonitor::default()))
                     .with_ansi_colors(colour_wanted())
                     .with_break_signal(Arc::clone(&self.give_up));
                 choice.read_line(&Mark(show_all_but_the_last_line(&format!("  {words} "))))

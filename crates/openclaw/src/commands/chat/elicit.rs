@@ -4,7 +4,7 @@ use openclaw_mcp::connection::client::ElicitationAnswer;
 use openclaw_protocol::mcp::elicitation::Elicitation;
 
 use super::dialogue::{AfterQuestion, Dialogue, LineInput};
-use crate::commands::inquiry::{Inquiry, Next, Responded, respond};
+use crate::commands::elicitation::{ElicitationDialogue, Next, Responded, respond};
 use crate::signals::SignalAction;
 
 /// The maximum number of times that a form is filled in, if the gateway rejects it.
@@ -19,8 +19,8 @@ impl Dialogue<'_> {
     ) -> AfterQuestion {
         let mut settled = std::pin::pin!(settled);
         for _ in 0..MAX_FORMS {
-            let inquiry = Inquiry::of(elicitation);
-            let (answer, then) = match self.fill_in(inquiry, settled.as_mut()).await {
+            let dialogue = ElicitationDialogue::of(elicitation);
+            let (answer, then) = match self.fill_in(dialogue, settled.as_mut()).await {
                 Ok(answer) => (answer, AfterQuestion::Continue),
                 Err(LineInput::Interrupt) => {
                     (ElicitationAnswer::Cancel, AfterQuestion::Cancel(SignalAction::Interrupt))
@@ -46,18 +46,18 @@ impl Dialogue<'_> {
     /// Prompts for one field after another. The number of fields and of attempts is bounded.
     async fn fill_in(
         &mut self,
-        mut inquiry: Inquiry,
+        mut dialogue: ElicitationDialogue,
         mut settled: impl Future<Output = ()> + Unpin,
     ) -> Result<ElicitationAnswer, LineInput> {
-        for line in inquiry.introduction() {
+        for line in dialogue.introduction() {
             self.view.line(line, self.output);
         }
         loop {
-            let line = match self.ask(inquiry.question(), &mut settled).await {
+            let line = match self.ask(dialogue.question(), &mut settled).await {
                 LineInput::Line(line) => line,
                 other => return Err(other),
             };
-            match inquiry.typed(&line) {
+            match dialogue.typed(&line) {
                 Next::Ask => {}
                 Next::Again(why) => self.view.line(&format!("    {why}"), self.output),
                 Next::Done(answer) => return Ok(answer),

@@ -44,14 +44,15 @@ pub(super) async fn run(
     let watch = Watch::begin(chat, Arc::clone(&vocabulary)).await;
     let editor = match history {
         Some(file) => {
-            let roots = chat.roots.clone();
-            Editor::start(file, vocabulary, roots, output.mark()).map_err(terminal_failed)?
+            let (roots, pictures) = (chat.roots.clone(), chat.pictures.clone());
+            Editor::start(file, vocabulary, roots, pictures, output.mark())
+                .map_err(terminal_failed)?
         }
         None => Editor::plain(output.mark()),
     };
     greeting::show(chat, &start, watch.servers(), output).await;
     output.flush();
-    let mut desk = Desk { relink, editor, watch, signals, output };
+    let mut desk = Desk { relink, editor, watch, lost: None, signals, output };
     match start {
         Start::New => {}
         Start::Resume(row) => conversation::resumed(chat, &row, desk.output).await,
@@ -114,6 +115,8 @@ struct Desk<'a, 'r> {
     relink: Option<&'a mut Relink<'r>>,
     editor: Editor,
     watch: Watch,
+    /// The message of a turn that was lost with the gateway.
+    lost: Option<String>,
     signals: &'a mut Signals,
     output: &'a mut Output,
 }
@@ -199,7 +202,7 @@ impl Desk<'_, '_> {
 
     /// Waits for input, or for something that is shown instead of the prompt.
     async fn prompt(&mut self, chat: &Chat<'_>) -> Result<AtPrompt, CommandError> {
-        let Self { relink, editor, watch, signals, output } = self;
+        let Self { relink, editor, watch, signals, output, .. } = self;
         loop {
             let is_lost = relink.as_ref().is_some_and(|relink| relink.is_lost());
             tokio::select! {
@@ -284,6 +287,7 @@ impl Desk<'_, '_> {
             false => "the turn was interrupted; send the message again if you want",
         };
         self.output.folded(format_args!("{WARNING}·{WARNING:#} {words}"));
+        self.lost = Some(message.to_owned());
     }
 
     /// After a turn or a call.
@@ -309,14 +313,16 @@ impl Desk<'_, '_> {
         chat: &mut Chat<'_>,
         line: String,
     ) -> Result<Option<String>, CommandError> {
-        let Self { relink: Some(relink), watch, signals, output, .. } = self else {
+        let Self { relink: Some(relink), watch, signals, output, lost, .. } = self else {
             return Ok(Some(line));
         };
+        // A message that is sent, or replaced by another, is no longer lost.
+        let lost = lost.take();
         let word = line.trim();
         if !relink.is_lost() || word.is_empty() || commands::is_exit(word) {
             return Ok(Some(line));
         }
-        if word == LOCAL && relink.can_stay() {
+        if let Some(unsent) = before_local(word, lost.as_deref()).filter(|_| relink.can_stay()) {
             match Box::pin(relink.stay_here(output)).await {
                 Ok(()) => {
                     chat.is_remote = false;
@@ -324,6 +330,9 @@ impl Desk<'_, '_> {
                     watch.resume(chat).await;
                 }
                 Err(error) => output.error(&error),
+            }
+            if !unsent.is_empty() {
+                self.editor.put_back(unsent);
             }
             return Ok(None);
         }
@@ -352,6 +361,20 @@ impl Desk<'_, '_> {
                 Ok(None)
             }
             Some(SignalAction::End | SignalAction::HangUp) => Err(CommandError::Interrupted),
+        }
+    }
+}
+
+/// Returns the message to send after `/local`: the text before it, or else the lost message. `None`
+/// if a line does not end with the command. Behind the lost message, which is in the prompt, it needs
+/// no blank.
+fn before_local<'a>(line: &'a str, lost: Option<&'a str>) -> Option<&'a str> {
+    let before = line.strip_suffix(LOCAL)?;
+    match before.is_empty() {
+        true => Some(lost.unwrap_or_default()),
+        false => {
+            let is_apart = before.ends_with(char::is_whitespace) || lost == Some(before);
+            is_apart.then(|| before.trim_end())
         }
     }
 }
@@ -392,4 +415,21 @@ async fn values(chat: &Chat<'_>, params: CompleteParams) -> Vec<String> {
 
 fn terminal_failed(cause: String) -> CommandError {
     CommandError::failed("cannot use the terminal").cause(cause)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_message_before_the_local_command_is_kept() {
+        assert_eq!(before_local("/local", None), Some(""));
+        assert_eq!(before_local("/local", Some("hello")), Some("hello"));
+        assert_eq!(before_local("hello/local", Some("hello")), Some("hello"));
+        assert_eq!(before_local("hello /local", None), Some("hello"));
+        assert_eq!(before_local("hello, world /local", Some("hello")), Some("hello, world"));
+        for other in ["look at /usr/local", "hello/local", "/local please", "hello"] {
+            assert_eq!(before_local(other, Some("other")), None, "{other}");
+        }
+    }
 }

@@ -4,8 +4,9 @@ use std::collections::VecDeque;
 use std::pin::pin;
 use std::time::Instant;
 
+use openclaw_protocol::mcp::ProgressEvent;
 use openclaw_protocol::tools::{InvokeParams, InvokeResult};
-use openclaw_protocol::{EventReceiver, Received, RequestError, ask, rpc};
+use openclaw_protocol::{Event, EventReceiver, Received, RequestError, ask, names, rpc};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -37,6 +38,8 @@ pub(super) async fn invoke(
             return TurnEnd::Over(TurnStatus::Failed);
         }
     };
+    // Also the token of the progress of the call.
+    let token = fresh_key();
     let params = InvokeParams {
         name: tool.to_owned(),
         args: Some(args),
@@ -49,7 +52,7 @@ pub(super) async fn invoke(
             .as_deref()
             .and_then(|folder| folder.to_str())
             .map(ToOwned::to_owned),
-        idempotency_key: Some(fresh_key()),
+        idempotency_key: Some(token.clone()),
         conversation_read_origin: Some("direct-operator".to_owned()),
     };
     let mut call = Call {
@@ -66,6 +69,7 @@ pub(super) async fn invoke(
     // Subscribed before the call: the server may elicit immediately.
     let events = chat.surface.events();
     let calling = ask::<rpc::ToolsInvoke>(chat.surface, params);
+    let events = CallEvents { events, token, call: call.clone() };
     let under_way = PendingInvocation { events, held: VecDeque::new() };
     let answer = match under_way.follow(chat, calling, editor, &mut view, signals, output).await {
         Ok(answer) => answer,
@@ -86,6 +90,8 @@ pub(super) async fn invoke(
             call.is_error = !answer.ok;
             let failed = answer.error.map(|error| error.message);
             let text = || answer.output.as_deref().map(|raw| text_of(raw.get()));
+            call.media =
+                answer.output.as_deref().map(|raw| media_of(raw.get())).unwrap_or_default();
             call.text = failed.or_else(text);
         }
         Err(error) => {
@@ -102,7 +108,7 @@ type Answered = Result<InvokeResult, RequestError>;
 
 /// A running call, during which the server may elicit.
 struct PendingInvocation {
-    events: EventReceiver,
+    events: CallEvents,
     /// Elicitations and decisions that arrived during a prompt.
     held: VecDeque<TurnEvent>,
 }
@@ -126,9 +132,16 @@ impl PendingInvocation {
                     biased;
                     signal = signals.next() => return Err(signal),
                     answer = &mut calling => return Ok(answer),
-                    step = next(&mut self.events) => step,
+                    step = self.events.next() => step,
+                    () = view.due() => {
+                        view.tick(output);
+                        continue;
+                    }
                 },
             };
+            if let TurnEvent::Advanced(call) = &step {
+                view.runs(call, output);
+            }
             let (TurnEvent::Elicited(elicitation), Some(editor)) = (step, editor.as_deref_mut())
             else {
                 continue;
@@ -148,7 +161,12 @@ impl PendingInvocation {
                             answered = Some(answer);
                             return;
                         }
-                        step = next(&mut self.events) => self.held.push_back(step),
+                        step = self.events.next() => {
+                            // Nothing is drawn during a prompt.
+                            if !matches!(step, TurnEvent::Advanced(_)) {
+                                self.held.push_back(step);
+                            }
+                        }
                     }
                 }
             };
@@ -164,22 +182,44 @@ impl PendingInvocation {
     }
 }
 
-/// Waits for the next elicitation, or for the decision of one. Cancel-safe.
-async fn next(events: &mut EventReceiver) -> TurnEvent {
-    // No run has an empty id: events of turns are ignored.
-    let concern = EventFilter { run: "", session: "", all_questions: false };
-    loop {
-        match events.next().await {
-            Some(Received::Event(event)) => {
-                let step = TurnEvent::of(&event, concern);
-                if let Some(step @ (TurnEvent::Elicited(_) | TurnEvent::Decided(_))) = step {
-                    return step;
+/// The events of a running call.
+struct CallEvents {
+    events: EventReceiver,
+    /// The token of its progress.
+    token: String,
+    call: Call,
+}
+
+impl CallEvents {
+    /// Waits for the next progress or elicitation, or for the decision of one. Cancel-safe.
+    async fn next(&mut self) -> TurnEvent {
+        // No run has an empty id: events of turns are ignored.
+        let concern = EventFilter { run: "", session: "", all_questions: false };
+        loop {
+            match self.events.next().await {
+                Some(Received::Event(event)) if &*event.event == names::MCP_PROGRESS => {
+                    if let Some(call) = self.advanced(&event) {
+                        return TurnEvent::Advanced(call);
+                    }
                 }
+                Some(Received::Event(event)) => {
+                    let step = TurnEvent::of(&event, concern);
+                    if let Some(step @ (TurnEvent::Elicited(_) | TurnEvent::Decided(_))) = step {
+                        return step;
+                    }
+                }
+                Some(Received::Lagged(_)) => {}
+                // The connection is closed, so the call itself fails.
+                None => std::future::pending().await,
             }
-            Some(Received::Lagged(_)) => {}
-            // The connection is closed, so the call itself fails.
-            None => std::future::pending().await,
         }
+    }
+
+    /// Returns the call with its progress, if the event is about it.
+    fn advanced(&self, event: &Event) -> Option<Call> {
+        let progress: ProgressEvent = serde_json::from_str(event.payload.get()).ok()?;
+        let is_ours = progress.token == self.token;
+        is_ours.then(|| Call { progress: Some(progress.into()), ..self.call.clone() })
     }
 }
 
@@ -193,4 +233,11 @@ fn text_of(output: &str) -> String {
         }
         other => other.to_string(),
     }
+}
+
+/// Returns the parts of a tool's output that are not text.
+fn media_of(output: &str) -> Vec<Value> {
+    let output: Value = serde_json::from_str(output).unwrap_or_default();
+    let parts = output.get("content").and_then(Value::as_array).cloned().unwrap_or_default();
+    parts.into_iter().filter(|part| part.get("data").is_some()).collect()
 }

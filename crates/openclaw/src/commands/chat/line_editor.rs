@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use reedline::{
-    ColumnarMenu, DefaultHinter, EditCommand, Emacs, ExampleHighlighter, FileBackedHistory,
-    Highlighter, KeyCode, KeyModifiers, MenuBuilder as _, Reedline, ReedlineEvent, ReedlineMenu,
-    StyledText, ValidationResult, Validator, default_emacs_keybindings,
+    ColumnarMenu, DefaultHinter, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode,
+    KeyModifiers, MenuBuilder as _, Reedline, ReedlineEvent, ReedlineMenu, StyledText,
+    ValidationResult, Validator, default_emacs_keybindings,
 };
 
 use super::complete::Completion;
@@ -89,12 +89,16 @@ impl Validator for CompleteMessage {
 }
 
 /// Notices whether there is text at the prompt. The text itself is not highlighted.
-struct TextMonitor(Arc<AtomicBool>);
+#[derive(Default)]
+pub(super) struct TextMonitor(Arc<AtomicBool>);
 
 impl Highlighter for TextMonitor {
-    fn highlight(&self, line: &str, cursor: usize) -> StyledText {
+    fn highlight(&self, line: &str, _: usize) -> StyledText {
         self.0.fetch_or(!line.is_empty(), Ordering::Relaxed);
-        ExampleHighlighter::default().highlight(line, cursor)
+        // The colour of the terminal: any other may be invisible on its background.
+        let mut text = StyledText::new();
+        text.push((Default::default(), line.to_owned()));
+        text
     }
 }
 

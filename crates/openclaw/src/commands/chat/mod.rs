@@ -44,7 +44,7 @@ use crate::clipboard::ClipboardProgram;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
-use crate::pictures::PictureProtocol;
+use crate::pictures::Pictures;
 use openclaw_trace::Tracer;
 
 /// The state of a chat.
@@ -66,7 +66,7 @@ struct Chat<'a> {
     /// The results that were shown with a number.
     results: Results,
     /// How the terminal shows pictures.
-    pictures: Option<PictureProtocol>,
+    pictures: Pictures,
     /// What paths in messages are relative to.
     roots: PathRoots,
     /// The program that reads pictures from the clipboard.
@@ -92,12 +92,7 @@ impl Chat<'_> {
     }
 }
 
-pub(crate) fn chat(
-    args: &ChatArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(crate) fn chat(args: &ChatArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     if output.json {
         return Err(CommandError::usage("`openclaw chat` has no JSON output")
             .hint("use `openclaw agent --message TEXT --json`"));
@@ -108,19 +103,19 @@ pub(crate) fn chat(
             .hint("use `--resume KEY`; `openclaw sessions list` lists the keys"));
     }
     let role = if is_interactive { Role::Attending } else { Role::Script };
-    let history = edge.paths(flag)?.state.join("chat-history");
-    let target = Target::find(&args.gateway, flag, edge)?;
+    let history = edge.paths()?.state.join("chat-history");
+    let target = Target::find(&args.gateway, edge)?;
     if is_interactive && args.model.is_none() && target.named().is_none() {
-        first_run::offer(args.agent.as_deref(), flag, edge, output)?;
+        first_run::offer(args.agent.as_deref(), edge, output)?;
     }
     let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
     let named = args.workspace.as_deref();
     let workspace = match target.named() {
         Some(gateway) => gateway.check_workspace(named)?,
-        None => workspace::choose(named, of, is_interactive, flag, edge, output)?,
+        None => workspace::choose(named, of, is_interactive, edge, output)?,
     };
     let need = Need::agents(role, workspace.clone());
-    with_lasting_link(&need, &target, flag, edge, output, async |link, relink, signals, output| {
+    with_lasting_link(&need, &target, edge, output, async |link, relink, signals, output| {
         let surface = &*link.surface;
         let start = conversation::find(surface, args).await?;
         let key = start.row().map(|row| row.key.as_str()).or(args.session.as_deref());
@@ -146,7 +141,7 @@ pub(crate) fn chat(
             model,
             is_untitled,
             results: Results::default(),
-            pictures: edge.picture_protocol(),
+            pictures: edge.pictures(),
             roots: PathRoots { folder: edge.folder(), home: edge.home().map(Path::to_owned) },
             clipboard: edge.clipboard(),
             pasted: RefCell::default(),

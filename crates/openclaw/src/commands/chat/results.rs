@@ -19,6 +19,8 @@ use crate::output::{FAINT, Output, STRONG};
 
 /// The maximum number of results that are kept; the oldest are dropped.
 const MAX_RESULTS: usize = 1_000;
+/// The number of results whose pictures are kept, if they are not in the history.
+const MAX_MEDIA: usize = 20;
 /// The number of messages that are searched for a result.
 const MAX_MESSAGES: u64 = 2_000;
 const PAGE: u32 = 200;
@@ -39,6 +41,12 @@ impl Results {
         all.extend(results.into_iter().map(|result| Some((session.to_owned(), result))));
         let old = all.len().saturating_sub(MAX_RESULTS);
         all[..old].fill(None);
+        let without_media = all.len().saturating_sub(MAX_MEDIA);
+        for (_, result) in all[..without_media].iter_mut().flatten() {
+            if let ShownResult::Call(call) = result {
+                call.media.clear();
+            }
+        }
     }
 
     fn get(&self, number: &str) -> Result<(String, ShownResult), CommandError> {
@@ -73,8 +81,7 @@ pub(super) async fn show(chat: &Chat<'_>, number: &str, output: &mut Output) -> 
         }
     }
     for picture in pictures(chat, &session, &result).await {
-        let shown = chat.pictures.and_then(|it| it.sequence(&picture.mime_type, &picture.data));
-        match shown {
+        match chat.pictures.sequence(&picture.mime_type, &picture.data) {
             Some(sequence) => output.command(&sequence),
             None => {
                 let words = format!("[{}, /save {number} to save it]", picture.mime_type);
@@ -159,6 +166,9 @@ impl Picture {
 async fn pictures(chat: &Chat<'_>, session: &str, result: &ShownResult) -> Vec<Picture> {
     match result {
         ShownResult::Media(value) => Picture::of(value).into_iter().collect(),
+        ShownResult::Call(call) if !call.media.is_empty() => {
+            call.media.iter().filter_map(Picture::of).collect()
+        }
         ShownResult::Call(call) => {
             let stored = stored(chat, session, &call.id, true).await.unwrap_or_default();
             let parts = stored.get("content").and_then(Value::as_array);

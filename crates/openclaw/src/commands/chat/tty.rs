@@ -9,14 +9,23 @@ pub(super) struct QuietTerminal {
 
 #[cfg(unix)]
 mod modes {
-    use std::io;
+    use std::io::{self, Write as _};
+    use std::time::{Duration, Instant};
 
     use nix::sys::signal::{Signal, raise};
     use nix::sys::termios::{
         InputFlags, LocalFlags, SetArg, SpecialCharacterIndices, Termios, tcgetattr, tcsetattr,
     };
 
+    use nix::unistd::read;
+
     use super::QuietTerminal;
+    use crate::pictures::{Answers, QUERY};
+
+    /// How long a terminal may take to answer.
+    const PATIENCE: Duration = Duration::from_millis(300);
+    /// The maximum size of the answers with what is typed meanwhile, in bytes.
+    const MAX_READ: usize = 16 * 1024;
 
     impl QuietTerminal {
         /// Changes the mode. Without a terminal, nothing is changed.
@@ -42,20 +51,57 @@ mod modes {
             self.set();
         }
 
+        /// Asks the terminal how it shows pictures.
+        pub(in super::super) fn ask(&self) -> Answers {
+            let Some(mut mode) = self.quiet() else { return Answers::default() };
+            // A read returns after a tenth of a second even if there is nothing.
+            mode.control_chars[SpecialCharacterIndices::VMIN as usize] = 0;
+            mode.control_chars[SpecialCharacterIndices::VTIME as usize] = 1;
+            apply(&mode);
+            let answers = question_and_answers();
+            self.set();
+            answers
+        }
+
         fn set(&self) {
-            let Some(mut quiet) = self.original.clone() else { return };
+            if let Some(quiet) = self.quiet() {
+                apply(&quiet);
+            }
+        }
+
+        fn quiet(&self) -> Option<Termios> {
+            let mut quiet = self.original.clone()?;
             quiet.local_flags -= LocalFlags::ECHO | LocalFlags::ICANON;
             quiet.local_flags |= LocalFlags::NOFLSH;
             // Enter arrives as `\r`, as in the mode of the line editor.
             quiet.input_flags -= InputFlags::ICRNL;
             quiet.control_chars[SpecialCharacterIndices::VSUSP as usize] =
                 nix::libc::_POSIX_VDISABLE;
-            apply(&quiet);
+            Some(quiet)
         }
 
         fn restore(&self) {
             if let Some(original) = &self.original {
                 apply(original);
+            }
+        }
+    }
+
+    fn question_and_answers() -> Answers {
+        let mut stdout = io::stdout().lock();
+        if stdout.write_all(QUERY.as_bytes()).and_then(|()| stdout.flush()).is_err() {
+            return Answers::default();
+        }
+        drop(stdout);
+        let (deadline, mut all) = (Instant::now() + PATIENCE, Vec::new());
+        loop {
+            let mut part = [0; 1024];
+            // An error, as of a signal, is like a read without a result.
+            let count = read(io::stdin(), &mut part).unwrap_or(0);
+            all.extend_from_slice(&part[..count]);
+            let answers = Answers::of(&String::from_utf8_lossy(&all));
+            if answers.is_complete || Instant::now() >= deadline || all.len() >= MAX_READ {
+                return answers;
             }
         }
     }
@@ -84,4 +130,9 @@ impl QuietTerminal {
 
     /// Does nothing.
     pub(super) fn suspend(&self) {}
+
+    /// Does not ask.
+    pub(super) fn ask(&self) -> crate::pictures::Answers {
+        crate::pictures::Answers::default()
+    }
 }

@@ -2,6 +2,7 @@
 //! Ctrl-C cancels it.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::pin::pin;
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
@@ -48,7 +49,10 @@ pub(super) async fn run_turn(
     output: &mut Output,
 ) -> TurnEnd {
     let mut view = view_of(chat, editor.as_deref());
-    if let Some(spoken) = wait_for_servers(chat, &mut view, signals, output).await {
+    // A command that is known needs no further servers.
+    if !commands::is_known(chat, said).await
+        && let Some(spoken) = wait_for_servers(chat, &mut view, signals, output).await
+    {
         return spoken;
     }
     // Checked after the servers have started: their prompts are commands.
@@ -99,7 +103,7 @@ fn view_of(chat: &Chat<'_>, editor: Option<&Editor>) -> View {
     let mut view = View::new(editor.is_some_and(Editor::can_draw));
     if editor.is_some() {
         view.shows_usage = !chat.whom.is_offline();
-        view.pictures = chat.pictures;
+        view.pictures = chat.pictures.clone();
         view.number_from(chat.results.next());
     }
     view
@@ -148,12 +152,16 @@ async fn wait_for_servers(
         return None;
     }
     view.draft(&format!("waiting for {} (Ctrl-C to skip)", starting.join(", ")), output);
-    tokio::select! {
-        () = servers_settled(chat.surface, agent, SERVERS) => None,
-        signal = signals.next() => match signal {
-            SignalAction::Interrupt => None,
-            SignalAction::End | SignalAction::HangUp => Some(TurnEnd::Leave),
-        },
+    let mut settled = pin!(servers_settled(chat.surface, agent, SERVERS));
+    loop {
+        tokio::select! {
+            () = &mut settled => return None,
+            signal = signals.next() => return match signal {
+                SignalAction::Interrupt => None,
+                SignalAction::End | SignalAction::HangUp => Some(TurnEnd::Leave),
+            },
+            () = view.due() => view.tick(output),
+        }
     }
 }
 

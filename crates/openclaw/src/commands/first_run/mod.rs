@@ -1,16 +1,16 @@
 //! The first chat without a model: a short dialogue sets one up. It is offered once.
 
-mod keep;
+mod key_storage;
 mod provider;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use openclaw_config::{Config, Document, EditError, Paths};
 use openclaw_gateway::unconfigured_model;
 use openclaw_models::Offline;
 use serde_json::json;
 
-use self::keep::{KeyPlace, keep};
+use self::key_storage::{KeyPlace, store_key};
 use self::provider::ChosenProvider;
 use super::block_on;
 use super::link::running;
@@ -24,7 +24,7 @@ const MAX_TRIES: usize = 5;
 
 /// How the dialogue ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Answer {
+enum SetupOutcome {
     Skipped,
     /// The model is in the configuration.
     SetUp,
@@ -38,11 +38,10 @@ enum Answer {
 /// If the user interrupts it, or the configuration cannot be written.
 pub(crate) fn offer(
     agent: Option<&str>,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> Result<(), CommandError> {
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     let answered = AnswerFile(paths.state.join("model-setup.json"));
     // The gateway has a model of its own, or its operator has decided against one.
     if edge.is_ci() || answered.exists() || running(&paths.state, edge).is_some() {
@@ -73,14 +72,14 @@ impl AnswerFile {
         self.0.symlink_metadata().is_ok()
     }
 
-    fn write(&self, answer: Answer) -> std::io::Result<()> {
+    fn write(&self, answer: SetupOutcome) -> std::io::Result<()> {
         if let Some(folder) = self.0.parent() {
             openclaw_files::make_folder(folder)?;
         }
         let answer = match answer {
-            Answer::Skipped => "skipped",
-            Answer::SetUp => "set-up",
-            Answer::Variable => "variable",
+            SetupOutcome::Skipped => "skipped",
+            SetupOutcome::SetUp => "set-up",
+            SetupOutcome::Variable => "variable",
         };
         openclaw_files::replace(&self.0, json!({ "answer": answer }).to_string().as_bytes())
     }
@@ -95,14 +94,14 @@ struct SetUp<'a> {
 }
 
 impl SetUp<'_> {
-    fn run(&mut self) -> Result<Answer, CommandError> {
+    fn run(&mut self) -> Result<SetupOutcome, CommandError> {
         let words = "No language model is set up. Which provider do you use?";
         self.output.aside(&format!("{STRONG}{words}{STRONG:#}"));
         let words = "This is asked once. `/model` in a chat says how to set one up later.";
         self.output.aside(&format!("{FAINT}{words}{FAINT:#}"));
         for _ in 0..MAX_TRIES {
             let Some(provider) = provider::choose(self.config, self.output)? else {
-                return Ok(Answer::Skipped);
+                return Ok(SetupOutcome::Skipped);
             };
             self.edge.redactor.add_all(provider.key());
             self.output.aside(&format!("{FAINT}sending a test request …{FAINT:#}"));
@@ -112,19 +111,19 @@ impl SetUp<'_> {
                 continue;
             }
             self.output.aside(&format!("{GOOD}✓{GOOD:#} {} answers", provider.model()));
-            match keep(&provider, self.paths, self.edge, self.output)? {
+            match store_key(&provider, self.paths, self.edge, self.output)? {
                 Some(KeyPlace::Variable(variable)) => {
-                    self.tell_of_variable(variable);
-                    return Ok(Answer::Variable);
+                    self.print_variable(variable);
+                    return Ok(SetupOutcome::Variable);
                 }
                 Some(place) => return self.write(&provider, &place),
                 None => {}
             }
         }
-        Ok(Answer::Skipped)
+        Ok(SetupOutcome::Skipped)
     }
 
-    fn tell_of_variable(&mut self, variable: &str) {
+    fn print_variable(&mut self, variable: &str) {
         let words = format!(
             "Set ${variable} in the profile of your shell, then run `openclaw chat` again. This \
              chat uses the offline model."
@@ -137,7 +136,7 @@ impl SetUp<'_> {
         &mut self,
         provider: &ChosenProvider,
         place: &KeyPlace,
-    ) -> Result<Answer, CommandError> {
+    ) -> Result<SetupOutcome, CommandError> {
         let Self { config, paths, edge, output } = self;
         let _turn = write::take_turn(paths);
         let failed = |error: EditError| write::failed(&error, paths);
@@ -159,6 +158,6 @@ impl SetUp<'_> {
         write::save(&document, paths, edge)?;
         let file = paths.config.display();
         output.aside(&format!("{GOOD}✓{GOOD:#} {}; the model is set in {file}", place.words()));
-        Ok(Answer::SetUp)
+        Ok(SetupOutcome::SetUp)
     }
 }

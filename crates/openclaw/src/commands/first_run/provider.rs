@@ -7,7 +7,7 @@ use futures_util::StreamExt as _;
 use openclaw_config::Config;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::{KEYED_PROVIDERS, KeyedProvider};
-use openclaw_models::{ApiKind, Chunk, Message, ModelError, ProviderSettings, Request, open};
+use openclaw_models::{ApiKind, Chunk, Message, ModelError, ModelRequest, ProviderSettings, open};
 use openclaw_secrets::SecretString;
 use tokio::time::timeout;
 
@@ -136,7 +136,7 @@ impl ChosenProvider {
     /// Sends a short request to the model, and returns why it failed.
     pub(super) async fn test(&self) -> Result<(), String> {
         let text = Message::user("Reply with the word: ready");
-        let request = Request { messages: vec![Arc::new(text)], ..Request::default() };
+        let request = ModelRequest { messages: vec![Arc::new(text)], ..ModelRequest::default() };
         let asked = async {
             let http = openclaw_models::http_client()?;
             let model = open(&self.model, std::slice::from_ref(&self.settings), http)?;

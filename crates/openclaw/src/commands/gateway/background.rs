@@ -14,7 +14,7 @@ use super::service::Service;
 use super::{GatewayState, gateway_state, stop};
 use crate::cli::{GatewayLogsArgs, RunArgs};
 use crate::commands::block_on;
-use crate::commands::link::{keep, running};
+use crate::commands::link::{running, state_files};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
@@ -34,13 +34,8 @@ const MAX_READ: u64 = 1024 * 1024;
 const LAST_LINES: usize = 10;
 
 /// Starts the gateway in the background: as the installed service, or as a process of its own.
-pub(super) fn start(
-    args: &RunArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(super) fn start(args: &RunArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     if let Some(running) = running(&paths.state, edge) {
         match output.json {
             true => output.value(&json!({ "ok": true, "started": false, "pid": running.pid })),
@@ -63,14 +58,9 @@ pub(super) fn start(
 }
 
 /// Stops the gateway, if it is running, and starts it.
-pub(super) fn restart(
-    args: &RunArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    stop::stopped(flag, edge)?;
-    start(args, flag, edge, output)
+pub(super) fn restart(args: &RunArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    stop::stopped(edge)?;
+    start(args, edge, output)
 }
 
 /// Starts a process that outlives this one and its terminal.
@@ -92,11 +82,11 @@ fn spawn(args: &RunArgs, paths: &Paths, edge: &Edge) -> Result<Child, CommandErr
 
 /// The log of a gateway in the background.
 pub(super) fn log_path(state: &Path) -> PathBuf {
-    keep::logs(state).join("gateway.log")
+    state_files::logs(state).join("gateway.log")
 }
 
 fn open_log(state: &Path) -> io::Result<File> {
-    openclaw_files::make_folder(&keep::logs(state))?;
+    openclaw_files::make_folder(&state_files::logs(state))?;
     let path = log_path(state);
     if path.metadata().is_ok_and(|about| about.len() > MAX_LOG) {
         std::fs::rename(&path, path.with_extension("log.1"))?;
@@ -141,13 +131,8 @@ async fn ready(
 }
 
 /// Prints the log of the gateway in the background.
-pub(super) fn logs(
-    args: &GatewayLogsArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let path = log_path(&edge.paths(flag)?.state);
+pub(super) fn logs(args: &GatewayLogsArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let path = log_path(&edge.paths()?.state);
     let failed = |error: io::Error| {
         CommandError::failed(format!("cannot read {}", path.display())).cause(error.to_string())
     };

@@ -22,14 +22,9 @@ fn this_system(edge: &Edge) -> Result<Service, CommandError> {
 }
 
 /// Shows the file, and writes it if the user agrees; then starts the service.
-pub(super) fn install(
-    args: &ServiceArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn install(args: &ServiceArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let service = this_system(edge)?;
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     let text = |path: &Path| path.to_string_lossy().into_owned();
     let program = Program {
         program: edge.this_program().context("cannot find this program")?,
@@ -63,7 +58,7 @@ pub(super) fn install(
     service::write(&service.file, &unit)
         .context(format!("cannot write {}", service.file.display()))?;
     // One that was started by hand would keep the service from starting.
-    stop::stopped(flag, edge)?;
+    stop::stopped(edge)?;
     let by_hand = format!("the file is written; start it with `{}`", service.by_hand());
     service.enable().map_err(|error| error.hint(by_hand))?;
     match output.json {

@@ -8,8 +8,6 @@ mod status;
 mod stop;
 mod token;
 
-use std::path::Path;
-
 use crate::cli::{GatewayArgs, GatewayCommand};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -18,28 +16,23 @@ use crate::output::Output;
 pub(crate) use status::{Agent, GatewayState, gateway_state};
 
 /// Runs the subcommand; without one, the gateway.
-pub(crate) fn gateway(
-    args: &GatewayArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(crate) fn gateway(args: &GatewayArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     // `clap` could check this only for all options, also for global ones.
     if args.command.is_some() && args.run.are_given() {
         let message = "`--port` and `--bind` must not be given before a subcommand";
         return Err(CommandError::usage(message).hint("use `openclaw gateway run --port PORT`"));
     }
     match &args.command {
-        None => run::run(&args.run, flag, edge, output),
-        Some(GatewayCommand::Run(args)) => run::run(args, flag, edge, output),
-        Some(GatewayCommand::Status) => status::status(flag, edge, output),
-        Some(GatewayCommand::Stop) => stop::stop(flag, edge, output),
-        Some(GatewayCommand::Start(args)) => background::start(args, flag, edge, output),
-        Some(GatewayCommand::Restart(args)) => background::restart(args, flag, edge, output),
-        Some(GatewayCommand::Logs(args)) => background::logs(args, flag, edge, output),
-        Some(GatewayCommand::Install(args)) => install::install(args, flag, edge, output),
+        None => run::run(&args.run, edge, output),
+        Some(GatewayCommand::Run(args)) => run::run(args, edge, output),
+        Some(GatewayCommand::Status) => status::status(edge, output),
+        Some(GatewayCommand::Stop) => stop::stop(edge, output),
+        Some(GatewayCommand::Start(args)) => background::start(args, edge, output),
+        Some(GatewayCommand::Restart(args)) => background::restart(args, edge, output),
+        Some(GatewayCommand::Logs(args)) => background::logs(args, edge, output),
+        Some(GatewayCommand::Install(args)) => install::install(args, edge, output),
         Some(GatewayCommand::Uninstall) => install::uninstall(edge, output),
-        Some(GatewayCommand::Token(command)) => token::token(command, flag, edge, output),
+        Some(GatewayCommand::Token(command)) => token::token(command, edge, output),
     }
 }
 

@@ -1,7 +1,6 @@
 //! `openclaw gateway run`: runs the gateway in this process until a signal stops it.
 
 use std::io;
-use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{Bind, Config, Paths};
@@ -28,16 +27,11 @@ use crate::signals::{SignalAction, Signals, end_after};
 /// How long a note may take to be written.
 const NOTE: Duration = Duration::from_millis(500);
 
-pub(super) fn run(
-    args: &RunArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn run(args: &RunArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     if args.detached {
         leave_terminal();
     }
-    let LoadedConfig { config, report, paths } = load_config(flag, edge, output)?;
+    let LoadedConfig { config, report, paths } = load_config(edge, output)?;
     log_warnings(&report);
     if let Some(remote) = &config.gateway.remote {
         return Err(CommandError::usage(format!(
@@ -134,13 +128,13 @@ async fn attend_signals(served: &Served, signals: &mut Signals, output: &mut Out
                     answer = look::<rpc::ConfigReload>(&*surface, ReloadParams::default()) => answer,
                     () = asked_to_end(signals) => return,
                 };
-                tell_reload(answer, output);
+                print_reload(answer, output);
             }
         }
     }
 }
 
-fn tell_reload(answer: Result<ReloadResult, RequestError>, output: &mut Output) {
+fn print_reload(answer: Result<ReloadResult, RequestError>, output: &mut Output) {
     match answer {
         Ok(ReloadResult { ok: true, changed, .. }) if changed.is_empty() => {
             output.note("configuration reloaded; nothing has changed");

@@ -164,8 +164,8 @@ impl GatewayState {
     }
 }
 
-pub(super) fn status(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(super) fn status(edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     let state = block_on(async { Ok(gateway_state(&paths.state, edge).await) })?;
     if output.json {
         output.value(&state.to_json());

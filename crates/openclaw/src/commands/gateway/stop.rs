@@ -1,6 +1,5 @@
 //! `openclaw gateway stop`: sends SIGTERM to the gateway, and waits until it has exited.
 
-use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::Paths;
@@ -23,15 +22,15 @@ const USUAL_GRACE: Duration = Duration::from_secs(30);
 const EVERY: Duration = Duration::from_millis(50);
 
 /// Stops the gateway, and returns its process id; `None` if it was not running.
-pub(super) fn stopped(flag: Option<&Path>, edge: &Edge) -> Result<Option<u32>, CommandError> {
-    let paths = edge.paths(flag)?;
+pub(super) fn stopped(edge: &Edge) -> Result<Option<u32>, CommandError> {
+    let paths = edge.paths()?;
     let config = edge.load(&paths.config).config;
     let grace = config.map_or(USUAL_GRACE, |config| config.gateway.shutdown_grace);
     block_on(end(&paths, grace + MARGIN, edge))
 }
 
-pub(super) fn stop(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
-    let stopped = stopped(flag, edge)?;
+pub(super) fn stop(edge: &Edge, output: &mut Output) -> CommandResult {
+    let stopped = stopped(edge)?;
     match (stopped, output.json) {
         (Some(pid), true) => output.value(&json!({ "ok": true, "stopped": true, "pid": pid })),
         (Some(pid), false) => {

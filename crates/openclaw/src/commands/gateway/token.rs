@@ -1,7 +1,5 @@
 //! `openclaw gateway token create | list | revoke`: access tokens for clients on other machines.
 
-use std::path::Path;
-
 use comfy_table::{Attribute, Cell};
 use openclaw_gateway::tokens::{TokenError, TokenStore};
 use openclaw_protocol::Scope;
@@ -14,13 +12,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output};
 
-pub(super) fn token(
-    command: &TokenCommand,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let store = TokenStore::of(&edge.paths(flag)?.state);
+pub(super) fn token(command: &TokenCommand, edge: &Edge, output: &mut Output) -> CommandResult {
+    let store = TokenStore::of(&edge.paths()?.state);
     match command {
         TokenCommand::Create { name, scope } => create(&store, name, scope, output)?,
         TokenCommand::List => list(&store, output)?,

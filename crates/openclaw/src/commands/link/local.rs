@@ -17,7 +17,7 @@ use openclaw_protocol::client::Options;
 use openclaw_protocol::connect::ClientInfo;
 use openclaw_secrets::Resolver;
 
-use super::{Link, Need, keep};
+use super::{Link, Need, state_files};
 use crate::edge::Edge;
 use crate::error::{CommandError, chain};
 use crate::output::Output;
@@ -79,15 +79,15 @@ pub(crate) fn setup(
         let default = config.agents.first().filter(|_| is_one_command);
         default.map(|agent| agent.id.to_string())
     });
-    let mut services = keep::services(&paths.state, calls, &edge.redactor, output)?;
+    let mut services = state_files::services(&paths.state, calls, &edge.redactor, output)?;
     services.tracer = edge.tracer.clone();
     if !is_one_command {
         // A single `mcp` command shows the whole result instead.
-        services.spill = keep::spill(&paths.state, output);
+        services.spill = state_files::spill(&paths.state, output);
     }
     let environment = edge.environment();
     let context = dial_context(&config, paths, edge);
-    let folders = keep::folders(&paths.state);
+    let folders = state_files::folders(&paths.state);
     let tries_again = !is_one_command;
     Ok(Setup {
         config,
@@ -97,7 +97,7 @@ pub(crate) fn setup(
         fleet: fleet::Setup { context, folders, services, tries_again, start, agent },
         environment,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        // Whether servers are told during the handshake that elicitation is supported.
+        // Whether the handshake advertises elicitation.
         people: need.role().is_asked_by_servers(),
         prepare: if is_one_command { Prepare::OnUse } else { Prepare::AtStart },
         workspace: match need {
@@ -119,7 +119,7 @@ pub(crate) fn dial_context(config: &Config, paths: &Paths, edge: &Edge) -> DialC
         // The gateway forwards elicitations to connected clients.
         host: Host::default(),
         auth: Some(AuthContext {
-            store: Arc::new(keep::logins(&paths.state, edge.key_options())),
+            store: Arc::new(state_files::logins(&paths.state, edge.key_options())),
             // A login is a request of its own, `mcp.auth`: a call that needs one fails at once.
             prompt: None,
             logs_in: false,

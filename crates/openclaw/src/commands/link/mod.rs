@@ -1,14 +1,14 @@
 //! The link to the gateway: over the socket if one is running, otherwise in this process (G5).
 
-mod beside;
 mod devices;
-pub(crate) mod keep;
 mod local;
 mod relink;
 mod remote;
+pub(crate) mod state_files;
+mod stdio_gateway;
 mod target;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,18 +19,18 @@ use openclaw_protocol::connect::caps;
 use openclaw_protocol::{ErrorShape, RequestError, Rpc, Scope, Surface, ask, detail};
 use tokio::time::timeout;
 
-use super::{block_on, load_config_at, log_warnings};
+use super::{block_on, load_config_at};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::{SignalAction, Signals, end_after};
-pub(crate) use beside::Beside;
 use local::Local;
 pub(crate) use local::{caller, cannot_start, dial_context, missing_servers, ourselves, setup};
 pub(crate) use relink::Relink;
 use relink::Replaceable;
 pub(crate) use remote::{find_running, options, running, usable_options};
+pub(crate) use stdio_gateway::StdioGateway;
 pub(crate) use target::{NamedGateway, Target};
 
 /// The timeout of a short request.
@@ -98,9 +98,10 @@ impl Role {
     /// Returns the capabilities to announce, in addition to the usual ones.
     fn caps(self, mut usual: Vec<String>) -> Vec<String> {
         let more: &[&str] = match self {
-            Self::Attending => &[caps::ELICITATION, caps::ALL_QUESTIONS],
-            Self::Chatting => &[caps::ELICITATION, caps::OWN_APPROVALS],
-            Self::User | Self::Script => &[caps::OWN_APPROVALS],
+            Self::Attending => &[caps::APPROVALS, caps::ELICITATION, caps::ALL_QUESTIONS],
+            Self::Chatting => &[caps::APPROVALS, caps::ELICITATION, caps::OWN_APPROVALS],
+            Self::User => &[caps::APPROVALS, caps::OWN_APPROVALS],
+            Self::Script => &[caps::OWN_APPROVALS],
         };
         usual.extend(more.iter().map(|&cap| cap.to_owned()));
         usual
@@ -178,24 +179,22 @@ pub(crate) async fn look<R: Rpc>(
 pub(crate) fn with_link(
     need: &Need,
     target: &Target,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> CommandResult,
 ) -> CommandResult {
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     block_on(attend(need, target, &paths, edge, output, work))
 }
 
 /// Like [`with_link`], for stored data. A signal drops the work.
 pub(crate) fn with_records(
     target: &Target,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&Link, &mut Output) -> CommandResult,
 ) -> CommandResult {
-    with_link(&Need::Records, target, flag, edge, output, async |link, signals, output| {
+    with_link(&Need::Records, target, edge, output, async |link, signals, output| {
         tokio::select! {
             result = work(link, output) => result,
             _ = signals.next() => Err(CommandError::Interrupted),
@@ -208,12 +207,11 @@ pub(crate) fn with_records(
 pub(crate) fn with_lasting_link(
     need: &Need,
     target: &Target,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&Link, Option<&mut Relink<'_>>, &mut Signals, &mut Output) -> CommandResult,
 ) -> CommandResult {
-    let paths = &edge.paths(flag)?;
+    let paths = &edge.paths()?;
     block_on(async {
         let mut signals = Signals::listen().context("cannot start")?;
         let client = match target {
@@ -221,8 +219,7 @@ pub(crate) fn with_lasting_link(
             Target::Named(gateway) => Some(gateway.connect(need, edge).await?),
         };
         let Some(client) = client else {
-            let (config, report) = load_config_at(paths, edge, output)?;
-            log_warnings(&report);
+            let config = load_config_at(paths, edge, output)?;
             let work = async |link: &Link, signals: &mut Signals, output: &mut Output| {
                 work(link, None, signals, output).await
             };
@@ -259,8 +256,7 @@ async fn attend(
         let link = Link { surface: Arc::new(client), local: None };
         return work(&link, &mut signals, output).await;
     }
-    let (config, report) = load_config_at(paths, edge, output)?;
-    log_warnings(&report);
+    let config = load_config_at(paths, edge, output)?;
     standalone(config, need, paths, edge, &mut signals, output, work).await
 }
 
@@ -312,12 +308,11 @@ pub(crate) fn with_own_servers(
 
 /// Runs a command that needs a running gateway. Returns `None` if there is none that can be used.
 pub(crate) fn with_running(
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&dyn Surface, &mut Output) -> CommandResult,
 ) -> Result<Option<Exit>, CommandError> {
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     block_on(async {
         let mut signals = Signals::listen().context("cannot start")?;
         let Some(client) = remote::find(&paths, &Need::Records, edge, output).await else {

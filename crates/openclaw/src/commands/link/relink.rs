@@ -12,7 +12,7 @@ use openclaw_trace::SpanContext;
 use tokio::time::{Instant, sleep_until};
 
 use super::local::Local;
-use super::{Need, Target, load_config_at, log_warnings, remote};
+use super::{Need, Target, load_config_at, remote};
 use crate::edge::Edge;
 use crate::error::CommandError;
 use crate::output::Output;
@@ -40,10 +40,6 @@ impl Replaceable {
 }
 
 impl Surface for Replaceable {
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
-        self.call_in(request, None)
-    }
-
     fn call_in(
         &self,
         request: Request,
@@ -124,8 +120,7 @@ impl Relink<'_> {
     /// # Errors
     /// If it cannot be started, for example because the configuration is invalid.
     pub(crate) async fn stay_here(&mut self, output: &mut Output) -> Result<(), CommandError> {
-        let (config, report) = load_config_at(self.paths, self.edge, output)?;
-        log_warnings(&report);
+        let config = load_config_at(self.paths, self.edge, output)?;
         let local = Local::start(config, self.need, self.paths, self.edge, output).await?;
         self.surface.replace(local.link().surface);
         self.local = Some(local);

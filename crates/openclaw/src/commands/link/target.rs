@@ -53,12 +53,8 @@ impl Target {
     ///
     /// # Errors
     /// If the options are invalid.
-    pub(crate) fn find(
-        choice: &GatewayChoice,
-        flag: Option<&Path>,
-        edge: &Edge,
-    ) -> Result<Self, CommandError> {
-        let paths = edge.paths(flag)?;
+    pub(crate) fn find(choice: &GatewayChoice, edge: &Edge) -> Result<Self, CommandError> {
+        let paths = edge.paths()?;
         let given = given_token(choice, edge)?;
         let config = edge.load(&paths.config).config;
         let configured = config.as_ref().and_then(|config| config.gateway.remote.clone());

@@ -1,7 +1,5 @@
 //! `openclaw mcp add` and `add-json`: add a server to the file.
 
-use std::path::Path;
-
 use openclaw_config::{Config, Document, Paths, ServerName, Severity};
 use serde_json::{Value, json};
 
@@ -12,7 +10,7 @@ use super::login::login;
 use super::screen::Screen;
 use super::server_name;
 use super::terminal::Terminal;
-use super::write::{NewServer, already_exists, exists, put, tell_added};
+use super::write::{NewServer, already_exists, exists, print_added, put};
 use crate::cli::{AddArgs, AddJsonArgs, ContextArgs, LoginArgs, ScopeArg, WriteArgs};
 use crate::commands::block_on;
 use crate::edge::Edge;
@@ -21,49 +19,38 @@ use crate::exit::Exit;
 use crate::output::{Output, WARNING};
 use crate::signals::Signals;
 
-pub(super) fn add(
-    args: &AddArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn add(args: &AddArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = server_name(&args.name)?;
     let entry = entry::of_options(args, edge, output)?;
-    write(&NewServer { name, entry }, (args.scope.scope, &args.how), flag, edge, output)
+    write(&NewServer { name, entry }, (args.scope.scope, &args.how), edge, output)
 }
 
-pub(super) fn add_json(
-    args: &AddJsonArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn add_json(args: &AddJsonArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = server_name(&args.name)?;
     let stdin = (args.entry == "-").then(|| read_text(std::io::stdin().lock()));
     let stdin = stdin.transpose().context("cannot read stdin")?;
     let entry = entry::of_json(stdin.as_deref().unwrap_or(&args.entry), &args.name)?;
-    write(&NewServer { name, entry }, (args.scope.scope, &args.how), flag, edge, output)
+    write(&NewServer { name, entry }, (args.scope.scope, &args.how), edge, output)
 }
 
 fn write(
     server: &NewServer,
     (scope, how): (Option<ScopeArg>, &WriteArgs),
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     let replaced = exists(server.name.as_str(), &paths, edge);
     if replaced && !how.force {
         return Err(already_exists(&server.name, "use `--force` to replace it", &paths, edge));
     }
-    tell_of_scope(scope, &paths, output);
+    warn_about_scope(scope, &paths, output);
     let server = Added { server, replaced, is_tried: !how.no_check };
     add_one(&server, &paths, edge, output)
 }
 
 /// Says that the scope of other programs has no effect.
-pub(super) fn tell_of_scope(scope: Option<ScopeArg>, paths: &Paths, output: &mut Output) {
+pub(super) fn warn_about_scope(scope: Option<ScopeArg>, paths: &Paths, output: &mut Output) {
     if scope.is_some() {
         let file = paths.config.display();
         output.note(&format!("`--scope` has no effect: all servers are in {file}"));
@@ -91,8 +78,8 @@ pub(super) fn add_one(
     let written = put(std::slice::from_ref(server), paths, edge)?;
     let path = Document::server_path(&server.name);
     if !output.json {
-        tell_added(&server.name, &written, is_tried, paths, output);
-        tell_of_dollars(server, &written.config, output);
+        print_added(&server.name, &written, is_tried, paths, output);
+        warn_about_dollars(server, &written.config, output);
     }
     let (check, exit) = match is_tried {
         true => check(&server.name, &written.config, paths, edge, output),
@@ -110,7 +97,7 @@ pub(super) fn add_one(
         }));
     } else if let Some(check) = &check {
         if check.needs_login() && exit == Exit::Ok && edge.has_user() {
-            return offer_login(&server.name, &written.config, paths, edge, output);
+            return offer_login(&server.name, &written.config, edge, output);
         }
         check.show(&server.name, output);
     }
@@ -121,7 +108,6 @@ pub(super) fn add_one(
 fn offer_login(
     name: &ServerName,
     config: &Config,
-    paths: &Paths,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
@@ -149,7 +135,7 @@ fn offer_login(
         // A running gateway may not have reloaded its configuration yet; it adopts the login.
         context: ContextArgs { agent: agent.map(|agent| agent.id.to_string()), no_gateway: true },
     };
-    match login(&args, Some(&paths.config), edge, output) {
+    match login(&args, edge, output) {
         Err(error @ CommandError::Failed(_)) => {
             output.error(&error);
             Ok(Exit::Ok)
@@ -160,7 +146,7 @@ fn offer_login(
 
 /// Explains `$$` if an argument contains an unset variable: it may be meant for the program, such
 /// as a shell.
-fn tell_of_dollars(server: &NewServer, config: &Config, output: &mut Output) {
+fn warn_about_dollars(server: &NewServer, config: &Config, output: &mut Output) {
     let mut held_back = config.agents.iter().filter_map(|it| it.mcp.held_back.get(&server.name));
     let Some(held_back) = held_back.next() else { return };
     let args = server.entry.get("args").and_then(Value::as_array).into_iter().flatten();

@@ -96,6 +96,7 @@ fn failed(outcome: &Outcome, exit: Exit, what: &str) -> CommandError {
     let text = texts(outcome).join("\n");
     let text = text.trim_end();
     let server = outcome.details.server.as_deref().unwrap_or("SERVER");
+    let tool = outcome.details.tool.as_deref().map(|tool| format!(" {tool}")).unwrap_or_default();
     if let Some(violations) = &outcome.details.violations {
         return CommandError::new(exit, format!("the result of {what} violates its output schema"))
             .cause(violations)
@@ -103,13 +104,30 @@ fn failed(outcome: &Outcome, exit: Exit, what: &str) -> CommandError {
     }
     match outcome.details.failure {
         Some(Failure::InvalidArguments) => CommandError::new(exit, text)
-            .hint(format!("run `openclaw mcp tools {server} --schema` to see the arguments")),
+            .hint(format!("run `openclaw mcp tools {server}{tool}` to see the arguments")),
         Some(Failure::TimedOut) => {
             CommandError::new(exit, text).hint("use `--timeout MS` to allow more time")
         }
         Some(_) => CommandError::new(exit, text),
-        None => CommandError::new(exit, format!("{what} failed")).cause(text),
+        None => {
+            let (ours, theirs) = words_of_failure(outcome);
+            let error = CommandError::new(exit, format!("{what} failed")).cause(theirs);
+            if ours.is_empty() { error } else { error.hint(ours) }
+        }
     }
+}
+
+/// Separates our own words about a failure from those of the server.
+fn words_of_failure(outcome: &Outcome) -> (String, String) {
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    for part in &outcome.content {
+        match part {
+            Part::Text { text, untrusted: false, placeholder: false, .. } => ours.push(&**text),
+            Part::Text { text, .. } => theirs.push(text.trim_end()),
+            Part::Image { .. } | Part::Audio { .. } | Part::Blob { .. } => {}
+        }
+    }
+    (ours.join(" "), theirs.join("\n"))
 }
 
 fn tell_saved(outcome: &Outcome, saved: &SavedParts, output: &mut Output) {

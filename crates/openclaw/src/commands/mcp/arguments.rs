@@ -37,7 +37,7 @@ fn is_whole(word: &str) -> bool {
 
 /// Parsed arguments: values, and texts to be converted to the types in the tool's schema.
 #[derive(Debug, Default, PartialEq)]
-pub(super) struct Given {
+pub(super) struct ParsedArguments {
     pub(super) values: Map<String, Value>,
     pub(super) texts: BTreeMap<String, String>,
 }
@@ -46,8 +46,8 @@ pub(super) struct Given {
 ///
 /// # Errors
 /// A message that says which argument is invalid.
-pub(super) fn read(words: &[String], sources: Sources<'_>) -> Result<Given, String> {
-    let mut given = Given::default();
+pub(super) fn read(words: &[String], sources: Sources<'_>) -> Result<ParsedArguments, String> {
+    let mut given = ParsedArguments::default();
     match words {
         [_, _, ..] if words.iter().any(|word| is_whole(word)) => return Err(NOT_BOTH.to_owned()),
         [only] if only == "-" => given.values = object(sources.stdin, "stdin")?,
@@ -71,7 +71,7 @@ pub(super) fn read(words: &[String], sources: Sources<'_>) -> Result<Given, Stri
     Ok(given)
 }
 
-impl Given {
+impl ParsedArguments {
     /// Adds `key=text`, `key=@file` or `key:=JSON`. The dashes of `--key` are kept: the gateway
     /// then only accepts a key that the tool has.
     fn add(

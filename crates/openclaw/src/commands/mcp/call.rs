@@ -7,7 +7,7 @@ use openclaw_protocol::mcp::{CallParams, ListParams, Tool};
 use openclaw_protocol::{RequestError, detail, rpc};
 use serde_json::value::to_raw_value;
 
-use super::arguments::{self, Given, Sources};
+use super::arguments::{self, ParsedArguments, Sources};
 use super::shell::{Shell, in_time, servers_of, with_shell};
 use super::terminal::Terminal;
 use super::{answer, save};
@@ -23,19 +23,14 @@ const NAME_CHARS: usize = 100;
 /// The maximum length of a description that the user must approve.
 const DESCRIPTION_CHARS: usize = 2_000;
 
-pub(super) fn call(
-    args: &CallArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn call(args: &CallArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     save::check(&args.request.show)?;
     // Read before any server is started.
     let is_piped = args.rest.last().is_some_and(|word| word == "-");
     let stdin = is_piped.then(|| arguments::read_text(std::io::stdin().lock()));
     let stdin = stdin.transpose().context("cannot read stdin")?.unwrap_or_default();
     let servers = Servers { calls: true, ..servers_of(&args.request.context, edge) };
-    with_shell(servers, flag, edge, output, async |shell, output| {
+    with_shell(servers, edge, output, async |shell, output| {
         carry_out(args, &stdin, shell, output).await
     })
 }
@@ -50,8 +45,10 @@ struct Target<'a> {
 
 impl<'a> Target<'a> {
     fn of(args: &'a CallArgs) -> Self {
+        // `SERVER.TOOL key:value`, as other programs write arguments: no tool has such a name.
+        let is_value = |word: &str| args.target.contains('.') && word.contains(':');
         match args.rest.split_first() {
-            Some((tool, words)) if !arguments::is_argument(tool) => {
+            Some((tool, words)) if !arguments::is_argument(tool) && !is_value(tool) => {
                 Self { server: Some(&args.target), tool, words }
             }
             _ => Self { server: None, tool: &args.target, words: &args.rest },
@@ -74,7 +71,7 @@ async fn carry_out(
     output: &mut Output,
 ) -> CommandResult {
     let target = Target::of(args);
-    let Given { values, texts } = match given(target.words, stdin) {
+    let ParsedArguments { values, texts } = match given(target.words, stdin) {
         Ok(given) => given,
         Err(problem) => wrong_words(args, &target, &problem, shell).await?,
     };
@@ -123,7 +120,7 @@ fn outside(name: &str) -> String {
     clean_line(Untrusted::new(name), NAME_CHARS)
 }
 
-fn given(words: &[String], stdin: &str) -> Result<Given, String> {
+fn given(words: &[String], stdin: &str) -> Result<ParsedArguments, String> {
     let file = |path: &Path| arguments::read_text(std::fs::File::open(path)?);
     arguments::read(words, Sources { stdin, file: &file })
 }
@@ -135,14 +132,17 @@ async fn wrong_words(
     target: &Target<'_>,
     problem: &str,
     shell: &Shell<'_>,
-) -> Result<Given, CommandError> {
+) -> Result<ParsedArguments, CommandError> {
     let tool = described(args, target, shell).await?;
     if tool.is_some_and(|tool| tool.denied_by.is_some()) {
-        return Ok(Given::default());
+        return Ok(ParsedArguments::default());
     }
-    let server = target.server.map_or("SERVER", String::as_str);
+    let (server, tool) = match target.server {
+        Some(server) => (server.as_str(), target.tool.as_str()),
+        None => target.tool.split_once('.').unwrap_or(("SERVER", "TOOL")),
+    };
     Err(CommandError::usage(problem)
-        .hint(format!("run `openclaw mcp tools {server} --schema` to see the arguments")))
+        .hint(format!("run `openclaw mcp tools {server} {tool}` to see the arguments")))
 }
 
 /// Returns the current description of the tool.

@@ -1,8 +1,6 @@
 //! `openclaw mcp client-metadata`: prints the document that describes this program to authorization
 //! servers.
 
-use std::path::Path;
-
 use openclaw_gateway::client_metadata;
 use url::Url;
 
@@ -15,14 +13,13 @@ use crate::output::Output;
 
 pub(super) fn client_metadata(
     args: &ClientMetadataArgs,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
     let url = match &args.url {
         Some(text) => hosted_at(text)?,
         None => {
-            let config = load_config(flag, edge, output)?.config;
+            let config = load_config(edge, output)?.config;
             let public = config.gateway.public_url.as_ref();
             public.and_then(|url| client_metadata::url(url.expose())).ok_or_else(|| {
                 CommandError::usage("the URL of the document is unknown")

@@ -1,7 +1,5 @@
 //! `openclaw mcp connect`: adds the server at a URL, with a name derived from it.
 
-use std::path::Path;
-
 use openclaw_config::{Config, ServerName, Transport};
 use serde_json::json;
 
@@ -19,7 +17,6 @@ pub(super) fn connect(
     url: &str,
     name: Option<&str>,
     is_tried: bool,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
@@ -28,7 +25,7 @@ pub(super) fn connect(
         CommandError::usage("invalid URL").hint("write it in full: `https://example.com/mcp`")
     })?;
     let given = name.map(server_name).transpose()?;
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     let config = current(&paths, edge);
     if let Some(twin) = config.as_ref().and_then(|config| server_at(config, url)) {
         return Err(CommandError::failed(format!("this URL is already configured, as `{twin}`"))

@@ -1,8 +1,6 @@
 //! `openclaw mcp get`: the settings of one server. Nothing is started.
 
-use std::path::Path;
-
-use openclaw_config::{Origin, ServerConfig, Setting};
+use openclaw_config::{ServerConfig, Setting, SettingOrigin};
 use openclaw_gateway::mcp::unknown_server;
 use serde_json::json;
 
@@ -15,13 +13,8 @@ use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::{FAINT, Output, STRONG, printable};
 
-pub(super) fn get(
-    args: &GetArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let LoadedConfig { config, report, .. } = load_config(flag, edge, output)?;
+pub(super) fn get(args: &GetArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let LoadedConfig { config, report, .. } = load_config(edge, output)?;
     log_warnings(&report);
     let agent = find_agent(&config, args.whose.agent.as_deref())?;
     let name = args.name.as_str();
@@ -33,7 +26,7 @@ pub(super) fn get(
     let unset = agent.mcp.held_back.get(name).map(|why| why.unset_variables.clone());
     let place = standing(settings).filter(|_| config.file.is_some());
     // What the file says, and what follows from it; defaults are in `config show`.
-    let is_told = |setting: &&Setting| !matches!(setting.origin, Origin::Default);
+    let is_told = |setting: &&Setting| !matches!(setting.origin, SettingOrigin::Default);
     let told: Vec<Setting> = settings.iter().filter(is_told).cloned().collect();
     if output.json {
         output.value(&json!({

@@ -12,14 +12,9 @@ use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, Output, printable};
 
-pub(super) fn install(
-    args: &InstallArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn install(args: &InstallArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let client = client(args.target.client);
-    let file = file(&args.target, client, flag, edge)?;
+    let file = file(&args.target, client, edge)?;
     let command = match &args.command {
         Some(command) => command.clone(),
         None => edge.this_program().context("cannot find the path of this program")?,
@@ -31,7 +26,7 @@ pub(super) fn install(
     if let Some(agent) = &args.agent {
         line.extend(["--agent".to_owned(), agent.clone()]);
     }
-    if let Some(config) = flag {
+    if let Some(config) = edge.config_flag() {
         line.extend(["--config".to_owned(), edge.absolute(&config.to_string_lossy())]);
     }
     let change = client.install(file.clone(), &args.target.name, &command, &line);
@@ -39,14 +34,9 @@ pub(super) fn install(
     carry_out(&change, &args.target, client, edge, output)
 }
 
-pub(super) fn uninstall(
-    target: &InstallTarget,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn uninstall(target: &InstallTarget, edge: &Edge, output: &mut Output) -> CommandResult {
     let client = client(target.client);
-    let file = file(target, client, flag, edge)?;
+    let file = file(target, client, edge)?;
     let change = client.uninstall(file.clone(), &target.name);
     let change = change.map_err(|error| failed(&error, client, &file))?;
     carry_out(&change, target, client, edge, output)
@@ -56,7 +46,6 @@ pub(super) fn uninstall(
 fn file(
     target: &InstallTarget,
     client: McpClient,
-    flag: Option<&Path>,
     edge: &Edge,
 ) -> Result<std::path::PathBuf, CommandError> {
     let file = match &target.file {
@@ -66,7 +55,7 @@ fn file(
             .context("cannot read the current folder")?
             .map_err(|error| CommandError::failed(error.to_string()).hint("use `--file FILE`"))?,
     };
-    let ours = edge.paths(flag)?.config;
+    let ours = edge.paths()?.config;
     let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
     if real(&file) == real(&ours) {
         return Err(CommandError::usage(format!(

@@ -1,7 +1,5 @@
 //! `openclaw mcp resources | read | prompts | prompt | complete` (B14, B15, T13).
 
-use std::path::Path;
-
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::mcp::{
     CompleteParams, CompleteResult, ListParams, Outcome, PromptParams, PromptsResult, ReadParams,
@@ -14,7 +12,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 
 use super::shell::{in_time, servers_of, with_result, with_shell};
-use super::tools::tell_missing;
+use super::tools::print_missing;
 use super::{answer, arguments, save};
 use crate::cli::{
     CompleteArgs, ContextArgs, PromptArgs, PromptsArgs, ReadArgs, RequestArgs, ResourcesArgs,
@@ -79,18 +77,13 @@ fn of_server((context, server): (&ContextArgs, Option<&str>)) -> ListParams {
     ListParams { agent_id, server, ..ListParams::default() }
 }
 
-pub(super) fn resources(
-    args: &ResourcesArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn resources(args: &ResourcesArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let about = (&args.context, args.server.as_deref());
-    with_result::<rpc::McpResources>(about, of_server(about), flag, edge, output, show_resources)
+    with_result::<rpc::McpResources>(about, of_server(about), edge, output, show_resources)
 }
 
 fn show_resources(result: &ResourcesResult, output: &mut Output) -> Exit {
-    tell_missing(&result.missing, output);
+    print_missing(&result.missing, output);
     if output.json {
         output.value(&json!(result));
         return Exit::Ok;
@@ -113,18 +106,13 @@ fn show_resources(result: &ResourcesResult, output: &mut Output) -> Exit {
     show_rows(&rows, "resources", output)
 }
 
-pub(super) fn prompts(
-    args: &PromptsArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn prompts(args: &PromptsArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let about = (&args.context, args.server.as_deref());
-    with_result::<rpc::McpPrompts>(about, of_server(about), flag, edge, output, show_prompts)
+    with_result::<rpc::McpPrompts>(about, of_server(about), edge, output, show_prompts)
 }
 
 fn show_prompts(result: &PromptsResult, output: &mut Output) -> Exit {
-    tell_missing(&result.missing, output);
+    print_missing(&result.missing, output);
     if output.json {
         output.value(&json!(result));
         return Exit::Ok;
@@ -198,23 +186,17 @@ fn request<R: Rpc<Result = Outcome>>(
     (server, what): (&str, &str),
     params: R::Params,
     args: &RequestArgs,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
 ) -> CommandResult {
     let servers = Servers { calls: true, ..servers_of(&args.context, edge) };
-    with_shell(servers, flag, edge, output, async |shell, output| {
+    with_shell(servers, edge, output, async |shell, output| {
         let outcome = shell.try_ask::<R>(params, Some(server)).await;
         answer::show(&outcome.map_err(in_time)?, what, &args.show, output)
     })
 }
 
-pub(super) fn read(
-    args: &ReadArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn read(args: &ReadArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let ReadArgs { server, uri, request: args } = args;
     save::check(&args.show)?;
     let params = ReadParams {
@@ -224,15 +206,10 @@ pub(super) fn read(
         raw: Some(args.show.raw),
         timeout_ms: args.timeout_ms(),
     };
-    request::<rpc::McpRead>((server, uri), params, args, flag, edge, output)
+    request::<rpc::McpRead>((server, uri), params, args, edge, output)
 }
 
-pub(super) fn prompt(
-    args: &PromptArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn prompt(args: &PromptArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let PromptArgs { server, name, arguments, request: args } = args;
     save::check(&args.show)?;
     let arguments = arguments::texts(arguments).map_err(CommandError::usage)?;
@@ -244,15 +221,10 @@ pub(super) fn prompt(
         raw: Some(args.show.raw),
         timeout_ms: args.timeout_ms(),
     };
-    request::<rpc::McpPrompt>((server, name), params, args, flag, edge, output)
+    request::<rpc::McpPrompt>((server, name), params, args, edge, output)
 }
 
-pub(super) fn complete(
-    args: &CompleteArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn complete(args: &CompleteArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let given = arguments::texts(&args.given).map_err(CommandError::usage)?;
     let params = CompleteParams {
         agent_id: args.context.agent.clone(),
@@ -263,7 +235,7 @@ pub(super) fn complete(
         args: (!given.is_empty()).then_some(given),
     };
     let about = (&args.context, Some(args.server.as_str()));
-    with_result::<rpc::McpComplete>(about, params, flag, edge, output, show_completions)
+    with_result::<rpc::McpComplete>(about, params, edge, output, show_completions)
 }
 
 fn show_completions(result: &CompleteResult, output: &mut Output) -> Exit {

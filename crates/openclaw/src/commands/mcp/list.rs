@@ -1,7 +1,5 @@
 //! `openclaw mcp list`: the configured servers. Nothing is started.
 
-use std::path::Path;
-
 use comfy_table::{Attribute, Cell};
 use openclaw_config::{AgentConfig, Config, HttpFlavour, ServerConfig, Setting, Transport};
 use serde::Serialize;
@@ -38,13 +36,8 @@ struct Entry {
     place: String,
 }
 
-pub(super) fn list(
-    args: &ListArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let LoadedConfig { config, report, .. } = load_config(flag, edge, output)?;
+pub(super) fn list(args: &ListArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let LoadedConfig { config, report, .. } = load_config(edge, output)?;
     log_warnings(&report);
     let agent = find_agent(&config, args.whose.agent.as_deref())?;
     let servers = agent.mcp.origins.servers.iter();

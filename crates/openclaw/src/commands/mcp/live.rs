@@ -13,7 +13,7 @@ use tokio::sync::watch;
 
 use super::shell::Shell;
 use super::terminal::{Terminal, say};
-use crate::commands::inquiry::{Responded, respond};
+use crate::commands::elicitation::{Responded, respond};
 use crate::commands::talk::approve::respond as respond_to;
 use crate::commands::talk::fresh_key;
 

@@ -5,7 +5,6 @@
 
 use std::cell::Cell;
 use std::convert::Infallible;
-use std::path::Path;
 use std::pin::pin;
 use std::time::Duration;
 
@@ -37,17 +36,12 @@ const OPENING: Duration = Duration::from_millis(200);
 const TEXT_CHARS: usize = 300;
 const PASTE: &str = "Paste the code or the address that the browser ended at, or wait: ";
 
-pub(super) fn login(
-    args: &LoginArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn login(args: &LoginArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = &args.name;
     let code = code(args)?;
     let has_begun = Cell::new(false);
     let servers = servers_of(&args.context, edge);
-    let result = with_shell(servers, flag, edge, output, async |shell, output| {
+    let result = with_shell(servers, edge, output, async |shell, output| {
         let login = Login { shell, args, has_begun: &has_begun };
         let result = match (code, &shell.terminal) {
             (Some(code), _) => login.finish(code).await?,

@@ -1,7 +1,5 @@
 //! `openclaw mcp logout`: revokes the login at a server, and deletes it.
 
-use std::path::Path;
-
 use openclaw_protocol::mcp::{AuthAction, AuthParams};
 use openclaw_protocol::rpc;
 
@@ -12,12 +10,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, printable};
 
-pub(super) fn logout(
-    args: &LogoutArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn logout(args: &LogoutArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = &args.name;
     let params = |action| AuthParams {
         agent_id: args.context.agent.clone(),
@@ -25,10 +18,10 @@ pub(super) fn logout(
         action: Some(action),
         ..AuthParams::default()
     };
-    with_shell(servers_of(&args.context, edge), flag, edge, output, async |shell, output| {
+    with_shell(servers_of(&args.context, edge), edge, output, async |shell, output| {
         let server = Some(name.as_str());
         let before = shell.ask::<rpc::McpAuth>(params(AuthAction::Status), server).await?;
-        // A message: there is a login that cannot be read. It can be deleted all the same.
+        // A message: there is a login that cannot be read. It can still be deleted.
         if before.grant.is_none() && before.message.is_none() && before.url.is_none() {
             return Err(CommandError::failed(format!("not logged in to `{name}`")));
         }

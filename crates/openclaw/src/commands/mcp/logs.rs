@@ -1,6 +1,5 @@
 //! `openclaw mcp logs`: a server's stderr and its state changes. Nothing is started.
 
-use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::ServerName;
@@ -12,7 +11,7 @@ use serde_json::json;
 
 use super::shell::{servers_of, with_shell};
 use crate::cli::{ContextArgs, LogsArgs};
-use crate::commands::link::keep;
+use crate::commands::link::state_files;
 use crate::commands::{LoadedConfig, load_config};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -22,19 +21,14 @@ use crate::output::{Output, printable};
 /// The interval of polling for new lines.
 const EVERY: Duration = Duration::from_millis(200);
 
-pub(super) fn logs(
-    args: &LogsArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn logs(args: &LogsArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     if args.follow {
         // Every process that runs the server writes to the same file.
-        return follow(args, flag, edge, output);
+        return follow(args, edge, output);
     }
     let context = ContextArgs { agent: None, no_gateway: args.no_gateway };
     let servers = servers_of(&context, edge);
-    with_shell(servers, flag, edge, output, async |shell, output| {
+    with_shell(servers, edge, output, async |shell, output| {
         let lines = u32::try_from(args.lines).unwrap_or(u32::MAX);
         let params = LogsParams { server: args.name.clone(), lines: Some(lines) };
         let result = shell.ask::<rpc::McpLogs>(params, None).await?;
@@ -54,11 +48,11 @@ fn show(result: &LogsResult, is_wanted: bool, output: &mut Output) -> Exit {
     Exit::Ok
 }
 
-fn follow(args: &LogsArgs, flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
-    let LoadedConfig { config, paths, .. } = load_config(flag, edge, output)?;
+fn follow(args: &LogsArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let LoadedConfig { config, paths, .. } = load_config(edge, output)?;
     let name = args.name.as_str();
     // At least one line, to detect whether there is a log.
-    let followed = ServerLog::follow(&keep::logs(&paths.state), name, args.lines.max(1));
+    let followed = ServerLog::follow(&state_files::logs(&paths.state), name, args.lines.max(1));
     let (lines, follower) = followed.map_err(|error| cannot_be_read(name, &error))?;
     // The log of a removed server may still exist.
     let servers = config.agents.iter().flat_map(|agent| agent.mcp.origins.servers.keys());

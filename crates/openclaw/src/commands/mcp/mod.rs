@@ -32,9 +32,7 @@ mod terminal;
 mod tools;
 pub(crate) mod write;
 
-use std::path::Path;
-
-use openclaw_config::{Config, Origin, ServerConfig, ServerName, Setting};
+use openclaw_config::{Config, ServerConfig, ServerName, Setting, SettingOrigin};
 
 use crate::cli::McpCommand;
 use crate::edge::Edge;
@@ -45,45 +43,38 @@ pub(super) use doctor::findings;
 pub(super) use servers::show as show_servers;
 
 /// Runs the subcommand.
-pub(crate) fn run(
-    command: &McpCommand,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(crate) fn run(command: &McpCommand, edge: &Edge, output: &mut Output) -> CommandResult {
     match command {
-        McpCommand::Add(args) => add::add(args, flag, edge, output),
-        McpCommand::AddJson(args) => add::add_json(args, flag, edge, output),
-        McpCommand::Get(args) => get::get(args, flag, edge, output),
-        McpCommand::Remove(args) => remove::remove(args, flag, edge, output),
-        McpCommand::Enable(args) => enable::set(args, true, flag, edge, output),
-        McpCommand::Disable(args) => enable::set(args, false, flag, edge, output),
+        McpCommand::Add(args) => add::add(args, edge, output),
+        McpCommand::AddJson(args) => add::add_json(args, edge, output),
+        McpCommand::Get(args) => get::get(args, edge, output),
+        McpCommand::Remove(args) => remove::remove(args, edge, output),
+        McpCommand::Enable(args) => enable::set(args, true, edge, output),
+        McpCommand::Disable(args) => enable::set(args, false, edge, output),
         McpCommand::Connect { url, name, no_check } => {
-            connect::connect(url, name.as_deref(), !no_check, flag, edge, output)
+            connect::connect(url, name.as_deref(), !no_check, edge, output)
         }
-        McpCommand::Import(args) => import::import(args, flag, edge, output),
-        McpCommand::Install(args) => install::install(args, flag, edge, output),
-        McpCommand::Uninstall(target) => install::uninstall(target, flag, edge, output),
-        McpCommand::Serve(args) => super::mcp_server::serve(args, flag, edge, output),
-        McpCommand::List(args) => list::list(args, flag, edge, output),
-        McpCommand::Servers(args) => servers::servers(args, flag, edge, output),
-        McpCommand::Tools(args) => tools::tools(args, flag, edge, output),
-        McpCommand::Call(args) => call::call(args, flag, edge, output),
-        McpCommand::Resources(args) => library::resources(args, flag, edge, output),
-        McpCommand::Read(args) => library::read(args, flag, edge, output),
-        McpCommand::Prompts(args) => library::prompts(args, flag, edge, output),
-        McpCommand::Prompt(args) => library::prompt(args, flag, edge, output),
-        McpCommand::Complete(args) => library::complete(args, flag, edge, output),
-        McpCommand::Doctor(args) => doctor::doctor(args, flag, edge, output),
-        McpCommand::Status(args) => status::status(args, flag, edge, output),
-        McpCommand::Login(args) => login::login(args, flag, edge, output),
-        McpCommand::Logout(args) => logout::logout(args, flag, edge, output),
-        McpCommand::ClientMetadata(args) => {
-            client_metadata::client_metadata(args, flag, edge, output)
-        }
-        McpCommand::Logs(args) => logs::logs(args, flag, edge, output),
-        McpCommand::Refresh(args) => refresh::refresh(args, flag, edge, output),
-        McpCommand::Reload(args) => reload::reload(args, flag, edge, output),
+        McpCommand::Import(args) => import::import(args, edge, output),
+        McpCommand::Install(args) => install::install(args, edge, output),
+        McpCommand::Uninstall(target) => install::uninstall(target, edge, output),
+        McpCommand::Serve(args) => super::mcp_server::serve(args, edge, output),
+        McpCommand::List(args) => list::list(args, edge, output),
+        McpCommand::Servers(args) => servers::servers(args, edge, output),
+        McpCommand::Tools(args) => tools::tools(args, edge, output),
+        McpCommand::Call(args) => call::call(args, edge, output),
+        McpCommand::Resources(args) => library::resources(args, edge, output),
+        McpCommand::Read(args) => library::read(args, edge, output),
+        McpCommand::Prompts(args) => library::prompts(args, edge, output),
+        McpCommand::Prompt(args) => library::prompt(args, edge, output),
+        McpCommand::Complete(args) => library::complete(args, edge, output),
+        McpCommand::Doctor(args) => doctor::doctor(args, edge, output),
+        McpCommand::Status(args) => status::status(args, edge, output),
+        McpCommand::Login(args) => login::login(args, edge, output),
+        McpCommand::Logout(args) => logout::logout(args, edge, output),
+        McpCommand::ClientMetadata(args) => client_metadata::client_metadata(args, edge, output),
+        McpCommand::Logs(args) => logs::logs(args, edge, output),
+        McpCommand::Refresh(args) => refresh::refresh(args, edge, output),
+        McpCommand::Reload(args) => reload::reload(args, edge, output),
     }
 }
 
@@ -107,7 +98,9 @@ fn find<'c>(config: &'c Config, name: &str) -> Option<&'c ServerConfig> {
 /// Returns the file and line of a server's settings.
 fn standing(settings: &[Setting]) -> Option<String> {
     settings.iter().find_map(|setting| match &setting.origin {
-        Origin::File { location, .. } => Some(format!("{}:{}", location.file, location.line)),
+        SettingOrigin::File { location, .. } => {
+            Some(format!("{}:{}", location.file, location.line))
+        }
         _ => None,
     })
 }

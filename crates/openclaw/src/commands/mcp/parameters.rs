@@ -34,13 +34,15 @@ pub(super) fn rows(schema: &Value) -> Vec<Row> {
     rows
 }
 
-/// Returns the required arguments as they are written on the command line.
+/// Returns the required arguments as they are written on the command line. One with a default value
+/// need not be given.
 pub(super) fn example(schema: &Value) -> String {
     let mut words = String::new();
     for (name, property) in members(schema, schema) {
-        let kind = kind(resolved(property, schema), schema);
+        let property = resolved(property, schema);
+        let kind = kind(property, schema);
         let kind = kind.split(" (").next().unwrap_or_default();
-        if is_required(name, schema) {
+        if is_required(name, schema) && property.get("default").is_none() {
             let _ = write!(words, " {}=<{kind}>", line(name, NAME_CHARS));
         }
     }
@@ -207,6 +209,9 @@ mod tests {
             ]
         );
         assert_eq!(example(&schema), " query=<string>");
+        let scale = json!({ "type": "string", "default": "css" });
+        let schema = json!({ "properties": { "scale": scale }, "required": ["scale"] });
+        assert_eq!(example(&schema), "", "the default value is filled in");
     }
 
     #[test]

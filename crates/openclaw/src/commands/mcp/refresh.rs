@@ -1,7 +1,5 @@
 //! `openclaw mcp refresh`: fetches the lists of servers again, and shows what has changed.
 
-use std::path::Path;
-
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::mcp::{RefreshParams, RefreshResult, Refreshed};
 use openclaw_protocol::rpc;
@@ -17,16 +15,11 @@ use crate::output::{BAD, FAINT, GOOD, Output, plural, printable};
 /// The maximum length of a tool's name.
 const NAME_CHARS: usize = 64;
 
-pub(super) fn refresh(
-    args: &RefreshArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn refresh(args: &RefreshArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let (agent_id, server) = (args.context.agent.clone(), args.name.clone());
     let params = RefreshParams { agent_id, server };
     let about = (&args.context, args.name.as_deref());
-    with_result::<rpc::McpRefresh>(about, params, flag, edge, output, show)
+    with_result::<rpc::McpRefresh>(about, params, edge, output, show)
 }
 
 fn show(result: &RefreshResult, output: &mut Output) -> Exit {

@@ -1,7 +1,5 @@
 //! `openclaw mcp reload`: makes the running gateway reload its configuration.
 
-use std::path::Path;
-
 use openclaw_protocol::mcp::{ReloadResult, ServersParams};
 use openclaw_protocol::{ask, rpc};
 use serde_json::json;
@@ -13,13 +11,8 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, GOOD, Output, printable};
 
-pub(super) fn reload(
-    args: &ReloadArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let exit = with_running(flag, edge, output, async |surface, output| {
+pub(super) fn reload(args: &ReloadArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let exit = with_running(edge, output, async |surface, output| {
         let params = ServersParams { agent_id: args.whose.agent.clone() };
         let result = ask::<rpc::McpReload>(surface, params).await?;
         show(&result, output)

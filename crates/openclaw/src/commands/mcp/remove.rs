@@ -1,37 +1,24 @@
 //! `openclaw mcp remove`: removes all entries of a server from the file, and its approvals.
 
-use std::path::Path;
-
 use openclaw_config::{Config, Document, Paths};
 use openclaw_mcp::store::pins::Pins;
 use serde_json::json;
 
-use super::add::tell_of_scope;
-use super::standing;
-use super::write::{open, save, take_turn};
+use super::add::warn_about_scope;
+use super::{standing, write};
 use crate::cli::NameArgs;
-use crate::commands::link::keep;
+use crate::commands::link::state_files;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{FAINT, GOOD, Output};
 
-pub(super) fn remove(
-    args: &NameArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn remove(args: &NameArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = args.name.as_str();
-    let paths = edge.paths(flag)?;
-    tell_of_scope(args.scope.scope, &paths, output);
-    let _turn = take_turn(&paths);
-    let document = open(&paths, edge)?;
-    let removed = document.remove_server(name);
-    if removed.is_empty() {
-        return Err(not_found(name, &document, "remove it there", &paths, edge));
-    }
-    save(&document, &paths, edge)?;
+    let paths = edge.paths()?;
+    warn_about_scope(args.scope.scope, &paths, output);
+    let remove = |document: &Document| Ok(document.remove_server(name));
+    let removed = write::change(name, "remove it there", &paths, edge, remove)?;
     forget_approvals(name, &paths, output);
     let file = paths.config.display();
     if output.json {
@@ -52,7 +39,7 @@ pub(super) fn remove(
 
 /// Removes the approvals of the server's tools: if it is added again, each needs a new one.
 fn forget_approvals(name: &str, paths: &Paths, output: &mut Output) {
-    let file = keep::pins(&paths.state);
+    let file = state_files::pins(&paths.state);
     if let Err(error) = Pins::load(&file).and_then(|pins| pins.forget(name)) {
         let file = file.display();
         output.warning(&format!("cannot remove the approvals of {name} from {file}: {error}"));

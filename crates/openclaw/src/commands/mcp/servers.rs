@@ -1,7 +1,6 @@
 //! `openclaw mcp servers`: starts all servers, and shows their state.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use openclaw_gateway::mcp::{ListStyle, server_list};
 use openclaw_mcp::fleet::StartMode;
@@ -19,14 +18,9 @@ use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING};
 
-pub(super) fn servers(
-    args: &ServersArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn servers(args: &ServersArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let servers = Servers { start: StartMode::Eager, ..servers_of(&args.context, edge) };
-    with_shell(servers, flag, edge, output, async |shell, output| {
+    with_shell(servers, edge, output, async |shell, output| {
         shell.tried().await;
         let params = ServersParams { agent_id: args.context.agent.clone() };
         let result = shell.ask::<rpc::McpServers>(params, None).await?;

@@ -1,6 +1,5 @@
 //! The context of an `mcp` command, the same for a gateway in this or in another process.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use openclaw_config::{AgentConfig, Config, Paths};
@@ -43,7 +42,6 @@ pub(super) fn servers_of(context: &ContextArgs, edge: &Edge) -> Servers {
 /// Runs an `mcp` command, and stops the servers that were started for it.
 pub(super) fn with_shell(
     servers: Servers,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     work: impl AsyncFnOnce(&Shell<'_>, &mut Output) -> CommandResult,
@@ -51,36 +49,28 @@ pub(super) fn with_shell(
     let agent = servers.agent.clone();
     let screen = Screen::new(edge.can_draw() && !output.json);
     let terminal = edge.has_user().then(|| Terminal::new(screen.clone()));
-    with_link(
-        &Need::Servers(servers),
-        &Target::Own,
-        flag,
-        edge,
-        output,
-        async |link, signals, output| {
-            let (surface, gateway, agent) = (&*link.surface, link.local.as_ref(), agent.as_deref());
-            let shell = Shell { surface, gateway, agent, screen, terminal };
-            let result = tokio::select! {
-                result = work(&shell, output) => result,
-                // Dropping the work cancels its requests.
-                _ = signals.next() => Err(CommandError::Interrupted),
-            };
-            shell.screen.clear();
-            result
-        },
-    )
+    with_link(&Need::Servers(servers), &Target::Own, edge, output, async |link, signals, output| {
+        let (surface, gateway, agent) = (&*link.surface, link.local.as_ref(), agent.as_deref());
+        let shell = Shell { surface, gateway, agent, screen, terminal };
+        let result = tokio::select! {
+            result = work(&shell, output) => result,
+            // Dropping the work cancels its requests.
+            _ = signals.next() => Err(CommandError::Interrupted),
+        };
+        shell.screen.clear();
+        result
+    })
 }
 
 /// Runs an `mcp` command that is a single request, about one server or all, and shows its result.
 pub(super) fn with_result<R: Rpc>(
     (context, server): (&ContextArgs, Option<&str>),
     params: R::Params,
-    flag: Option<&Path>,
     edge: &Edge,
     output: &mut Output,
     show: impl FnOnce(&R::Result, &mut Output) -> Exit,
 ) -> CommandResult {
-    with_shell(servers_of(context, edge), flag, edge, output, async |shell, output| {
+    with_shell(servers_of(context, edge), edge, output, async |shell, output| {
         Ok(show(&shell.ask::<R>(params, server).await?, output))
     })
 }

@@ -1,7 +1,5 @@
 //! `openclaw mcp status`: the details of one server (L9).
 
-use std::path::Path;
-
 use comfy_table::{Attribute, Cell};
 use openclaw_gateway::mcp::status_rows;
 use openclaw_mcp::fleet::StartMode;
@@ -18,16 +16,11 @@ use crate::error::{CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::{Output, printable};
 
-pub(super) fn status(
-    args: &StatusArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn status(args: &StatusArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     // Started if it is not running: the reason of a failure is part of the status.
     let start = StartMode::Only(args.name.clone());
     let servers = Servers { start, ..servers_of(&args.context, edge) };
-    with_shell(servers, flag, edge, output, async |shell, output| {
+    with_shell(servers, edge, output, async |shell, output| {
         shell.tried().await;
         let (agent_id, server) = (args.context.agent.clone(), args.name.clone());
         let params = ServerParams { agent_id, server };

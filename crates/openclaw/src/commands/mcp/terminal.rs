@@ -9,7 +9,7 @@ use openclaw_protocol::mcp::elicitation::Elicitation;
 use tokio::sync::Mutex;
 
 use super::screen::Screen;
-use crate::commands::inquiry::{Inquiry, Next, is_yes};
+use crate::commands::elicitation::{ElicitationDialogue, Next, is_yes};
 use crate::commands::talk::Lines;
 use crate::commands::talk::approve::{ApprovalPrompt, Choice, Decided};
 
@@ -93,13 +93,13 @@ impl Terminal {
         // One at a time: two servers may elicit concurrently.
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
-        let mut inquiry = Inquiry::of(question);
-        say(&format!("\n{}\n", inquiry.introduction().join("\n")));
+        let mut dialogue = ElicitationDialogue::of(question);
+        say(&format!("\n{}\n", dialogue.introduction().join("\n")));
         // The number of fields and of attempts for each is bounded.
         loop {
-            let line = answer_to(&format!("  {} ", inquiry.question()), &mut typed).await;
+            let line = answer_to(&format!("  {} ", dialogue.question()), &mut typed).await;
             let Some(line) = line else { return ElicitationAnswer::Cancel };
-            match inquiry.typed(&line) {
+            match dialogue.typed(&line) {
                 Next::Ask => {}
                 Next::Again(why) => say(&format!("    {why}\n")),
                 Next::Done(answer) => return answer,

@@ -1,7 +1,6 @@
 //! `openclaw mcp tools`: the tools of servers, also those that are denied, unusable or skipped.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use comfy_table::{Attribute, Cell, Color};
 use openclaw_content::{Untrusted, clean_line, wrap_words};
@@ -30,12 +29,7 @@ const NARROW: usize = 70;
 /// The maximum length of a name from a server.
 const NAME_CHARS: usize = 64;
 
-pub(super) fn tools(
-    args: &ToolsArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn tools(args: &ToolsArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     // `clap` cannot check this: it does not see a `--json` before the subcommand.
     if args.raw && !output.json {
         return Err(CommandError::usage("`--raw` requires `--json`").hint("add `--json`"));
@@ -49,12 +43,12 @@ pub(super) fn tools(
     };
     let about = (&args.context, args.server.as_deref());
     let show = |result: &ToolsResult, output: &mut Output| show(result, args, output);
-    with_result::<rpc::McpTools>(about, params, flag, edge, output, show)
+    with_result::<rpc::McpTools>(about, params, edge, output, show)
 }
 
 fn show(result: &ToolsResult, args: &ToolsArgs, output: &mut Output) -> Exit {
     let ToolsResult { tools, left_out, missing } = result;
-    tell_missing(missing, output);
+    print_missing(missing, output);
     if output.json {
         output.data(result);
         return Exit::Ok;
@@ -80,7 +74,7 @@ fn show(result: &ToolsResult, args: &ToolsArgs, output: &mut Output) -> Exit {
 }
 
 /// Warns about servers that are not available.
-pub(super) fn tell_missing(missing: &[Missing], output: &mut Output) {
+pub(super) fn print_missing(missing: &[Missing], output: &mut Output) {
     missing.iter().for_each(|it| output.warning(&it.error));
 }
 

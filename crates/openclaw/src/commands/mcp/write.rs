@@ -7,6 +7,7 @@ use openclaw_config::{Config, Document, EditError, Paths, Report, ServerConfig, 
 use serde_json::Value;
 
 use super::find;
+use super::remove::not_found;
 use crate::edge::Edge;
 use crate::error::CommandError;
 use crate::output::{FAINT, GOOD, Output};
@@ -38,6 +39,28 @@ pub(super) fn put(
         document.put_server(name, entry).map_err(|error| failed(&error, paths))?;
     }
     save(&document, paths, edge)
+}
+
+/// Changes a server in the file, and writes it. Returns the paths of its entries.
+///
+/// # Errors
+/// If the server is not in the file (`there` says what to do in the file that it is in), or the file
+/// cannot be changed.
+pub(super) fn change(
+    name: &str,
+    there: &str,
+    paths: &Paths,
+    edge: &Edge,
+    change: impl FnOnce(&Document) -> Result<Vec<String>, EditError>,
+) -> Result<Vec<String>, CommandError> {
+    let _turn = take_turn(paths);
+    let document = open(paths, edge)?;
+    let places = change(&document).map_err(|error| failed(&error, paths))?;
+    if places.is_empty() {
+        return Err(not_found(name, &document, there, paths, edge));
+    }
+    save(&document, paths, edge)?;
+    Ok(places)
 }
 
 /// Locks the file against other commands until dropped. Without the lock, the last write wins.
@@ -105,7 +128,7 @@ pub(super) fn already_exists(
 }
 
 /// Reports an added server, the findings about it, and the next step.
-pub(super) fn tell_added(
+pub(super) fn print_added(
     name: &ServerName,
     written: &Written,
     is_tried: bool,
@@ -123,12 +146,12 @@ pub(super) fn tell_added(
     }
     // A connection test resolves the secrets, too.
     if !is_tried {
-        tell_of_secrets(name, &written.config, output);
+        warn_about_secrets(name, &written.config, output);
     }
 }
 
 /// Prints how to check a server's secrets.
-fn tell_of_secrets(name: &ServerName, config: &Config, output: &mut Output) {
+fn warn_about_secrets(name: &ServerName, config: &Config, output: &mut Output) {
     let prefix = format!("{name}.");
     let mut users = config.secret_references().into_values().flatten();
     if users.any(|user| user.starts_with(&prefix)) {

@@ -6,7 +6,6 @@ mod list;
 mod transcript;
 
 use std::io::{self, BufRead as _};
-use std::path::Path;
 
 use openclaw_protocol::rpc;
 use openclaw_protocol::sessions::{
@@ -14,7 +13,7 @@ use openclaw_protocol::sessions::{
 };
 use serde_json::json;
 
-use super::inquiry::is_yes;
+use super::elicitation::is_yes;
 use super::link::{Link, Target, with_records};
 use super::talk::Lines;
 use crate::cli::{SessionsArgs, SessionsCommand};
@@ -22,19 +21,15 @@ use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{GOOD, Output, plural, printable};
+use crate::prompt::OpenQuestion;
 use crate::typed_ahead;
 
 pub(crate) use list::{latest, rows, title, when};
 
 /// Runs the subcommand.
-pub(crate) fn sessions(
-    args: &SessionsArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let target = Target::find(&args.gateway, flag, edge)?;
-    with_records(&target, flag, edge, output, async |link, output| match &args.command {
+pub(crate) fn sessions(args: &SessionsArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let target = Target::find(&args.gateway, edge)?;
+    with_records(&target, edge, output, async |link, output| match &args.command {
         SessionsCommand::List { agent, search, limit } => {
             list::list(link, agent.as_deref(), search.as_deref(), limit.get(), output).await
         }
@@ -124,8 +119,12 @@ async fn agree_async(
     output: &mut Output,
 ) -> Result<bool, CommandError> {
     ask(question, way_out, edge, output)?;
-    let answer = Lines::of_stdin().next().await;
-    Ok(answer.ok().flatten().is_some_and(|answer| is_yes(&answer)))
+    let open = OpenQuestion::new();
+    let answer = Lines::of_stdin().next().await.ok().flatten();
+    if answer.is_some() {
+        open.answered();
+    }
+    Ok(answer.is_some_and(|answer| is_yes(&answer)))
 }
 
 fn ask(

@@ -1,7 +1,5 @@
 //! `openclaw doctor`: like `status`, but also starts servers and opens the database.
 
-use std::path::Path;
-
 use openclaw_config::{Config, Paths, Report, ServerConfig, ServerName};
 use openclaw_sessions::{ListFilter, SessionStore as _, SqliteStore};
 use serde_json::Value;
@@ -14,8 +12,8 @@ use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, chain};
 use crate::output::{Output, plural};
 
-pub(crate) fn doctor(flag: Option<&Path>, edge: &Edge, output: &mut Output) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(crate) fn doctor(edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     let loaded = edge.load(&paths.config);
     let (gateway_state, mut findings) = block_on(async {
         let gateway_state = gateway_state(&paths.state, edge).await;

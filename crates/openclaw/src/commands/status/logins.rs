@@ -5,13 +5,13 @@ use std::path::Path;
 use openclaw_oauth::store::{GrantStore as _, KeyPlace};
 
 use crate::commands::check::Check;
-use crate::commands::link::keep;
+use crate::commands::link::state_files;
 use crate::edge::Edge;
 use crate::output::plural;
 
 /// Checks that all logins can be read.
 pub(super) async fn checks(state: &Path, edge: &Edge) -> Vec<Check> {
-    let store = keep::logins(state, edge.key_options());
+    let store = state_files::logins(state, edge.key_options());
     let listing = match store.list().await {
         Ok(listing) => listing,
         Err(error) => return vec![Check::bad(error.to_string(), None)],

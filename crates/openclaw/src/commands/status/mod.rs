@@ -28,15 +28,10 @@ use crate::output::{Output, plural, summary};
 pub(crate) use doctor::doctor;
 pub(crate) use keys::unusable_models;
 
-pub(crate) fn status(
-    choice: &GatewayChoice,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(crate) fn status(choice: &GatewayChoice, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     let loaded = edge.load(&paths.config);
-    if let Target::Named(gateway) = Target::find(choice, flag, edge)? {
+    if let Target::Named(gateway) = Target::find(choice, edge)? {
         let remote = block_on(async { Ok(remote::look(&gateway, edge).await) })?;
         let findings = [
             configuration(&paths, &loaded),

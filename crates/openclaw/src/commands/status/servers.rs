@@ -11,12 +11,12 @@ use openclaw_mcp::store::trouble::LastTrouble;
 
 use crate::commands::check::Check;
 use crate::commands::gateway::{GatewayState, duration_words};
-use crate::commands::link::keep;
+use crate::commands::link::state_files;
 
 pub(super) fn checks(config: &Config, gateway_state: &GatewayState, state: &Path) -> Vec<Check> {
     let mut checks = match gateway_state {
         GatewayState::Running(gateway) => running(&gateway.servers),
-        _ => configured(config, &keep::catalogue(state)),
+        _ => configured(config, &state_files::catalogue(state)),
     };
     for agent in &config.agents {
         for (name, held_back) in &agent.mcp.held_back {
@@ -44,7 +44,7 @@ pub(super) fn table(
         is_started = true;
         all.extend(gateway.servers.iter().cloned());
     }
-    let catalogue = keep::catalogue(state);
+    let catalogue = state_files::catalogue(state);
     for status in config.agents.iter().flat_map(|agent| statuses_at_rest(agent, &catalogue)) {
         // A running gateway reports the enabled servers itself.
         let is_its = is_started && status.state == ServerState::Idle;

@@ -112,7 +112,7 @@ impl TurnOutcome {
     }
 
     /// Uses the streamed text as the answer if the turn did not complete.
-    pub(super) fn or_heard(mut self, heard: &str) -> Self {
+    pub(super) fn or_streamed(mut self, heard: &str) -> Self {
         if self.ending != TurnStatus::Done
             && self.text.trim().is_empty()
             && !heard.trim().is_empty()

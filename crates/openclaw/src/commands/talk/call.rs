@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_protocol::mcp::ProgressEvent;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -41,6 +42,9 @@ pub(crate) struct Call {
     pub(crate) findings: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) kept_in: Option<String>,
+    /// The pictures and audio of a result that is not in the history.
+    #[serde(skip)]
+    pub(crate) media: Vec<Value>,
 }
 
 /// The progress of a call.
@@ -51,6 +55,13 @@ pub(crate) struct Progress {
     /// The percentage, if the total is known.
     percent: Option<f64>,
     message: Option<String>,
+}
+
+impl From<ProgressEvent> for Progress {
+    fn from(event: ProgressEvent) -> Self {
+        let ProgressEvent { token: _, done, percent, message } = event;
+        Self { done, percent, message }
+    }
 }
 
 impl Progress {
@@ -137,22 +148,22 @@ fn glimpse(args: &Value) -> String {
 
 /// A truncated result: one line beside the call, or a few below it, and the omitted lines.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Shown {
+pub(crate) struct ResultLines {
     pub(crate) beside: Option<String>,
     pub(crate) below: Vec<String>,
     pub(crate) left_out: usize,
 }
 
 /// Truncates a result to a few lines.
-pub(crate) fn cut_result(text: &str) -> Shown {
+pub(crate) fn cut_result(text: &str) -> ResultLines {
     let lines: Vec<&str> = text.trim().lines().collect();
     let line = |text: &str, room| clean_line(Untrusted::new(text), room);
     match lines.as_slice() {
-        [] => Shown { beside: None, below: Vec::new(), left_out: 0 },
+        [] => ResultLines { beside: None, below: Vec::new(), left_out: 0 },
         [only] if only.chars().count() <= RESULT_CHARS => {
-            Shown { beside: Some(line(only, RESULT_CHARS)), below: Vec::new(), left_out: 0 }
+            ResultLines { beside: Some(line(only, RESULT_CHARS)), below: Vec::new(), left_out: 0 }
         }
-        lines => Shown {
+        lines => ResultLines {
             beside: None,
             below: lines.iter().take(RESULT_LINES).map(|text| line(text, LINE_CHARS)).collect(),
             left_out: lines.len().saturating_sub(RESULT_LINES),
@@ -184,7 +195,10 @@ mod tests {
         assert_eq!(short.beside.as_deref(), Some("5"));
         let long = cut_result("1\n2\n3\n4\n5");
         assert_eq!((long.below.len(), long.left_out), (3, 2));
-        assert_eq!(cut_result("  \n"), Shown { beside: None, below: Vec::new(), left_out: 0 });
+        assert_eq!(
+            cut_result("  \n"),
+            ResultLines { beside: None, below: Vec::new(), left_out: 0 }
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@ pub(crate) mod approve;
 mod arguments;
 mod call;
 mod catch_up;
+mod chat_agent;
 mod lines;
 mod parts;
 mod sampling;
@@ -12,17 +13,16 @@ mod servers;
 mod step;
 mod turn;
 mod view;
-mod whom;
 
 pub(crate) use answer::{TurnOutcome, TurnStatus};
 pub(crate) use call::Call;
+pub(crate) use chat_agent::ChatAgent;
 pub(crate) use lines::{Lines, whole_stdin};
 pub(crate) use parts::{Message, Part};
 pub(crate) use servers::{is_starting, servers};
 pub(crate) use step::{EventFilter, TurnEvent};
 pub(crate) use turn::{JoinedRun, OutgoingMessage, Turn};
 pub(crate) use view::{CallFormatter, ShownResult, View};
-pub(crate) use whom::ChatAgent;
 
 /// Returns a new unique key, for messages and sessions.
 pub(crate) fn fresh_key() -> String {

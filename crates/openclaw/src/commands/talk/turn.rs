@@ -232,7 +232,7 @@ impl<'a> Turn<'a> {
 
     fn with_all(&mut self, answer: TurnOutcome) -> TurnOutcome {
         let calls = std::mem::take(&mut self.calls);
-        TurnOutcome { calls, ..answer.or_heard(&std::mem::take(&mut self.heard)) }
+        TurnOutcome { calls, ..answer.or_streamed(&std::mem::take(&mut self.heard)) }
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::future::BoxFuture;
 use openclaw_protocol::{ErrorShape, Event, EventSender, Method, Request, Response, names};
+use openclaw_trace::SpanContext;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
@@ -49,7 +50,11 @@ impl Scripted {
 }
 
 impl Surface for Scripted {
-    fn call(&self, request: Request) -> BoxFuture<'_, Result<Response, RequestError>> {
+    fn call_in(
+        &self,
+        request: Request,
+        _: Option<SpanContext>,
+    ) -> BoxFuture<'_, Result<Response, RequestError>> {
         let method = request.method();
         let answer = match method {
             Method::ChatSend => self.send(),

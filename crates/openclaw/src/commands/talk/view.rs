@@ -8,11 +8,11 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::answer::{TurnOutcome, TurnStatus};
-use super::call::{Call, Shown, cut_result};
+use super::call::{Call, ResultLines, cut_result};
 use super::parts::Part;
 use crate::markdown::Markdown;
 use crate::output::{BAD, FAINT, Output, STRONG, WARNING, plural, printable, said};
-use crate::pictures::PictureProtocol;
+use crate::pictures::Pictures;
 
 /// The maximum length of a notice.
 const NOTICE_CHARS: usize = 400;
@@ -42,7 +42,7 @@ impl CallFormatter {
     fn with_head(call: &Call, head: &str) -> Vec<String> {
         let took = call.took().map(|took| format!(" {FAINT}· {took}{FAINT:#}"));
         let took = took.unwrap_or_default();
-        let Shown { beside, below, left_out } = cut_result(call.result());
+        let ResultLines { beside, below, left_out } = cut_result(call.result());
         let style = if call.is_error { BAD } else { FAINT };
         let mark = if call.is_error { "✗" } else { "⚙" };
         let beside = match (beside, call.is_error, call.failure.as_deref()) {
@@ -85,7 +85,7 @@ pub(crate) struct View {
     /// Whether the tokens that a turn used are shown.
     pub(crate) shows_usage: bool,
     /// How pictures of an answer are shown.
-    pub(crate) pictures: Option<PictureProtocol>,
+    pub(crate) pictures: Pictures,
     is_at_line_start: bool,
     /// The text since the last call, and the text right before that call.
     said: String,
@@ -120,7 +120,7 @@ impl View {
             ticks: 0,
             began: Instant::now(),
             shows_usage: false,
-            pictures: None,
+            pictures: Pictures::default(),
             is_at_line_start: true,
             said: String::new(),
             said_before: String::new(),
@@ -317,7 +317,7 @@ impl View {
                 let mime_type = clean_line(Untrusted::new(&mime_type), 40);
                 let number = self.number(ShownResult::Media(value.clone()));
                 let data = value.get("data").and_then(Value::as_str).unwrap_or_default();
-                let picture = self.pictures.and_then(|it| it.sequence(&mime_type, data));
+                let picture = self.pictures.sequence(&mime_type, data);
                 if let Some(picture) = picture {
                     output.command(&picture);
                 }

@@ -23,13 +23,8 @@ use crate::signals::Signals;
 use display::{Display, Input};
 use numbers::Window;
 
-pub(crate) fn top(
-    args: &TopArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
-    let paths = edge.paths(flag)?;
+pub(crate) fn top(args: &TopArgs, edge: &Edge, output: &mut Output) -> CommandResult {
+    let paths = edge.paths()?;
     block_on(async {
         let client = connect(&paths.state, edge).await?;
         if output.json {

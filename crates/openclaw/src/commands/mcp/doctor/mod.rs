@@ -4,7 +4,6 @@ mod machine;
 mod network;
 mod variables;
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -22,7 +21,7 @@ use serde_json::{Value, json};
 use super::shell::{OwnServers, with_own_servers};
 use crate::cli::DoctorArgs;
 use crate::commands::check::{Check, Finding, Verdict, is_well};
-use crate::commands::link::keep;
+use crate::commands::link::state_files;
 use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -32,14 +31,9 @@ use crate::output::{Output, plural};
 /// The maximum length of a server's version or name.
 const PROGRAM_CHARS: usize = 120;
 
-pub(super) fn doctor(
-    args: &DoctorArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn doctor(args: &DoctorArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let environment = edge.environment();
-    let LoadedConfig { config, report, paths } = load_config(flag, edge, output)?;
+    let LoadedConfig { config, report, paths } = load_config(edge, output)?;
     log_warnings(&report);
     let agent = find_agent(&config, args.whose.agent.as_deref())?;
     with_own_servers(&config, agent, &paths, edge, output, async |own, output| {
@@ -101,7 +95,7 @@ async fn examine(
                 Some(bad) => {
                     let hint = bad.advice.clone();
                     let error = ServerError { hint, ..ServerError::new(bad.what.clone()) };
-                    let folder = keep::catalogue(own.gateway.state());
+                    let folder = state_files::catalogue(own.gateway.state());
                     Memory::of(&folder, name, server.connection()).trouble().keep(error);
                 }
             }

@@ -3,13 +3,11 @@
 mod pick;
 mod show;
 
-use std::path::Path;
-
 use openclaw_config::import::{App, BrokenFile, FoundServer, ImportCandidate, ImportStatus};
 use openclaw_config::{Document, Paths};
 use serde_json::Value;
 
-use super::write::{NewServer, Written, put, tell_added};
+use super::write::{NewServer, Written, print_added, put};
 use crate::cli::{AppArg, ImportArgs};
 use crate::edge::Edge;
 use crate::error::{CommandResult, Context as _};
@@ -38,15 +36,10 @@ impl Candidate {
     }
 }
 
-pub(super) fn import(
-    args: &ImportArgs,
-    flag: Option<&Path>,
-    edge: &Edge,
-    output: &mut Output,
-) -> CommandResult {
+pub(super) fn import(args: &ImportArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let findings = edge.servers_elsewhere(args.from.map(app));
     let findings = findings.context("cannot read the current folder")?;
-    let paths = edge.paths(flag)?;
+    let paths = edge.paths()?;
     let judged = |found: FoundServer| {
         let judgement = found.judge(&paths.config, edge.load_environment());
         Candidate { found, judgement }
@@ -112,7 +105,7 @@ fn new_server(candidate: &Candidate) -> Option<NewServer> {
 
 fn tell(servers: &[NewServer], written: &Written, paths: &Paths, output: &mut Output) {
     for server in servers {
-        tell_added(&server.name, written, false, paths, output);
+        print_added(&server.name, written, false, paths, output);
     }
 }
 

@@ -5,19 +5,19 @@ use std::time::{Duration, Instant};
 
 /// The time of the last message from a server. An update costs one clock read.
 #[derive(Debug)]
-pub(super) struct LastHeard {
+pub(super) struct LastActivity {
     since: Instant,
     /// Milliseconds since `since`.
     last: AtomicU64,
 }
 
-impl Default for LastHeard {
+impl Default for LastActivity {
     fn default() -> Self {
         Self { since: Instant::now(), last: AtomicU64::new(0) }
     }
 }
 
-impl LastHeard {
+impl LastActivity {
     /// Records that something was received now.
     pub(super) fn note(&self) {
         self.last.store(self.now(), Ordering::Relaxed);

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use openclaw_config::{Sampling, SamplingRule, Transport};
+use openclaw_config::{SamplingRule, SamplingSettings, Transport};
 use openclaw_mcp::connection::client::SamplingRequest;
 
 use crate::agents::AgentRuntime;
@@ -13,7 +13,7 @@ pub(super) struct SamplingContext {
     pub(super) server: String,
     pub(super) agent: Arc<AgentRuntime>,
     pub(super) session: Option<String>,
-    pub(super) sampling: Sampling,
+    pub(super) sampling: SamplingSettings,
     /// The server's identity: a permanent grant applies to this, not to another server with the
     /// same name.
     pub(super) identity: Transport,
@@ -57,7 +57,7 @@ impl SamplingContext {
     }
 }
 
-fn stricter(one: Sampling, other: Sampling) -> Sampling {
+fn stricter(one: SamplingSettings, other: SamplingSettings) -> SamplingSettings {
     let strictness = |rule| match rule {
         SamplingRule::Never => 0,
         SamplingRule::Ask => 1,
@@ -65,7 +65,7 @@ fn stricter(one: Sampling, other: Sampling) -> Sampling {
     };
     let allow =
         if strictness(other.allow) < strictness(one.allow) { other.allow } else { one.allow };
-    Sampling {
+    SamplingSettings {
         allow,
         max_tokens: one.max_tokens.min(other.max_tokens),
         requests_per_minute: one.requests_per_minute.min(other.requests_per_minute),

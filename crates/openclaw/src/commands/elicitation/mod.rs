@@ -25,14 +25,14 @@ const MAX_TRIES: usize = 5;
 
 /// An elicitation that is being answered.
 #[derive(Debug)]
-pub(crate) struct Inquiry {
+pub(crate) struct ElicitationDialogue {
     /// The lines to show first.
     introduction: Vec<String>,
-    wanted: What,
+    wanted: Prompt,
 }
 
 #[derive(Debug)]
-enum What {
+enum Prompt {
     /// A confirmation, and the answer that "yes" gives.
     Consent {
         question: &'static str,
@@ -90,7 +90,7 @@ pub(crate) async fn respond(
     }
 }
 
-impl Inquiry {
+impl ElicitationDialogue {
     /// Creates the dialogue. All texts are untrusted, and are sanitized here.
     pub(crate) fn new(server: &str, message: &str, wanted: &ElicitationKind) -> Self {
         let (server, message) = (line(server, NAME_CHARS), line(message, MESSAGE_CHARS));
@@ -103,7 +103,7 @@ impl Inquiry {
                     format!("    {}", undisguised(url)),
                     String::new(),
                 ]);
-                What::Consent {
+                Prompt::Consent {
                     question: "Open it only if you trust the server. Accept? [y/N]",
                     yes: ElicitationAnswer::Accept(None),
                 }
@@ -116,9 +116,9 @@ impl Inquiry {
                 introduction.push(format!("  {FAINT}{how}{FAINT:#}"));
                 if fields.is_empty() {
                     let yes = ElicitationAnswer::Accept(Some(Value::Object(Map::new())));
-                    What::Consent { question: "Accept? [y/N]", yes }
+                    Prompt::Consent { question: "Accept? [y/N]", yes }
                 } else {
-                    What::Form { fields, values: Map::new(), tries: 0 }
+                    Prompt::Form { fields, values: Map::new(), tries: 0 }
                 }
             }
         };
@@ -142,8 +142,8 @@ impl Inquiry {
     /// Returns the current prompt.
     pub(crate) fn question(&self) -> String {
         match &self.wanted {
-            What::Consent { question, .. } => (*question).to_owned(),
-            What::Form { fields, .. } => {
+            Prompt::Consent { question, .. } => (*question).to_owned(),
+            Prompt::Form { fields, .. } => {
                 let question = fields.last().map(Field::question).unwrap_or_default();
                 format!("{}:", line(&question, FIELD_CHARS))
             }
@@ -153,9 +153,9 @@ impl Inquiry {
     /// Handles a typed line. Must not be called after [`Next::Done`].
     pub(crate) fn typed(&mut self, typed: &str) -> Next {
         match &mut self.wanted {
-            What::Consent { yes, .. } if is_yes(typed) => Next::Done(yes.clone()),
-            What::Consent { .. } => Next::Done(ElicitationAnswer::Decline),
-            What::Form { fields, values, tries } => {
+            Prompt::Consent { yes, .. } if is_yes(typed) => Next::Done(yes.clone()),
+            Prompt::Consent { .. } => Next::Done(ElicitationAnswer::Decline),
+            Prompt::Form { fields, values, tries } => {
                 let Some(field) = fields.last() else {
                     return Next::Done(ElicitationAnswer::Cancel);
                 };
@@ -209,36 +209,36 @@ mod tests {
 
     use super::*;
 
-    fn form(properties: &Value, required: &Value) -> Inquiry {
+    fn form(properties: &Value, required: &Value) -> ElicitationDialogue {
         let schema = json!({ "type": "object", "properties": properties, "required": required });
-        Inquiry::new("x", "Who are you?", &ElicitationKind::Form(schema))
+        ElicitationDialogue::new("x", "Who are you?", &ElicitationKind::Form(schema))
     }
 
     #[test]
     fn a_form_is_asked_field_by_field() {
         let properties = json!({ "age": { "type": "integer" }, "name": { "type": "string" } });
-        let mut inquiry = form(&properties, &json!(["name"]));
-        assert_eq!(inquiry.question(), "age (a whole number; optional):");
-        assert_eq!(inquiry.typed("old"), Next::Again("not a whole number".to_owned()));
-        assert_eq!(inquiry.typed("36"), Next::Ask);
-        assert_eq!(inquiry.question(), "name:");
+        let mut dialogue = form(&properties, &json!(["name"]));
+        assert_eq!(dialogue.question(), "age (a whole number; optional):");
+        assert_eq!(dialogue.typed("old"), Next::Again("not a whole number".to_owned()));
+        assert_eq!(dialogue.typed("36"), Next::Ask);
+        assert_eq!(dialogue.question(), "name:");
         let values = json!({ "age": 36, "name": "Ada" });
-        assert_eq!(inquiry.typed(" Ada "), Next::Done(ElicitationAnswer::Accept(Some(values))));
+        assert_eq!(dialogue.typed(" Ada "), Next::Done(ElicitationAnswer::Accept(Some(values))));
     }
 
     #[test]
     fn an_empty_required_field_declines() {
-        let mut inquiry = form(&json!({ "name": { "type": "string" } }), &json!(["name"]));
-        assert_eq!(inquiry.typed(""), Next::Done(ElicitationAnswer::Decline));
+        let mut dialogue = form(&json!({ "name": { "type": "string" } }), &json!(["name"]));
+        assert_eq!(dialogue.typed(""), Next::Done(ElicitationAnswer::Decline));
     }
 
     #[test]
     fn too_many_invalid_answers_cancel() {
-        let mut inquiry = form(&json!({ "age": { "type": "integer" } }), &json!([]));
+        let mut dialogue = form(&json!({ "age": { "type": "integer" } }), &json!([]));
         for _ in 1..MAX_TRIES {
-            assert!(matches!(inquiry.typed("old"), Next::Again(_)));
+            assert!(matches!(dialogue.typed("old"), Next::Again(_)));
         }
-        assert_eq!(inquiry.typed("old"), Next::Done(ElicitationAnswer::Cancel));
+        assert_eq!(dialogue.typed("old"), Next::Done(ElicitationAnswer::Cancel));
     }
 
     #[test]
@@ -247,7 +247,7 @@ mod tests {
         assert_eq!(nothing().typed("y"), Next::Done(ElicitationAnswer::Accept(Some(json!({})))));
         assert_eq!(nothing().typed(""), Next::Done(ElicitationAnswer::Decline));
         let visit = ElicitationKind::Visit("https://example.com/?a=1".to_owned());
-        let mut visit = Inquiry::new("x", "Log in", &visit);
+        let mut visit = ElicitationDialogue::new("x", "Log in", &visit);
         assert!(visit.introduction().iter().any(|line| line == "    https://example.com/?a=1"));
         assert_eq!(visit.typed("yes"), Next::Done(ElicitationAnswer::Accept(None)));
     }
@@ -256,7 +256,7 @@ mod tests {
     fn control_characters_are_removed_and_urls_cannot_be_disguised() {
         let url = "https://good.com\u{202e}\u{200b}/\u{1b}[2J \u{430}";
         let visit = ElicitationKind::Visit(url.to_owned());
-        let visit = Inquiry::new("x\u{1b}[2J", "Log\nin\u{7}", &visit);
+        let visit = ElicitationDialogue::new("x\u{1b}[2J", "Log\nin\u{7}", &visit);
         let shown = anstream::adapter::strip_str(&visit.introduction().join("\n")).to_string();
         assert!(
             shown.contains(r"    https://good.com\u{202e}\u{200b}/\u{1b}[2J\u{20}\u{430}"),

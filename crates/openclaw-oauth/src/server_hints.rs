@@ -22,32 +22,32 @@ const MAX_SKEW: i64 = 24 * 60 * 60;
 
 /// What servers have said, by origin. Clones share it.
 #[derive(Clone, Default)]
-pub struct Peers(Arc<Mutex<VecDeque<Peer>>>);
+pub struct ServerHints(Arc<Mutex<VecDeque<ServerHint>>>);
 
 #[derive(Default)]
-struct Peer {
+struct ServerHint {
     origin: String,
     nonce: Option<String>,
     /// How far their clock is ahead of ours, in seconds.
     skew: i64,
 }
 
-impl Peers {
-    fn all(&self) -> MutexGuard<'_, VecDeque<Peer>> {
+impl ServerHints {
+    fn all(&self) -> MutexGuard<'_, VecDeque<ServerHint>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn get<T>(&self, url: &Url, of: impl FnOnce(&Peer) -> T) -> Option<T> {
+    fn get<T>(&self, url: &Url, of: impl FnOnce(&ServerHint) -> T) -> Option<T> {
         let origin = url.origin().ascii_serialization();
         self.all().iter().find(|peer| peer.origin == origin).map(of)
     }
 
     /// Changes what is known about a server, which is then the last to be forgotten.
-    fn change<T>(&self, url: &Url, change: impl FnOnce(&mut Peer) -> T) -> T {
+    fn change<T>(&self, url: &Url, change: impl FnOnce(&mut ServerHint) -> T) -> T {
         let origin = url.origin().ascii_serialization();
         let mut all = self.all();
         let known = all.iter().position(|peer| peer.origin == origin).and_then(|at| all.remove(at));
-        let mut peer = known.unwrap_or_else(|| Peer { origin, ..Peer::default() });
+        let mut peer = known.unwrap_or_else(|| ServerHint { origin, ..ServerHint::default() });
         let changed = change(&mut peer);
         if all.len() >= MAX_SERVERS {
             all.pop_front();
@@ -102,7 +102,7 @@ impl Peers {
     }
 }
 
-impl fmt::Debug for Peers {
+impl fmt::Debug for ServerHints {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Peers").finish_non_exhaustive()
     }
@@ -130,43 +130,43 @@ mod tests {
 
     #[test]
     fn the_latest_nonce_of_each_origin_is_kept() {
-        let peers = Peers::default();
+        let hints = ServerHints::default();
         let nonce = |value| headers("dpop-nonce", value);
-        assert!(peers.note_nonce(&url("https://a.example/x"), &nonce("1")));
-        assert!(!peers.note_nonce(&url("https://a.example/y"), &nonce("1")));
-        assert!(peers.note_nonce(&url("https://a.example/y"), &nonce("2")));
-        assert!(!peers.note_nonce(&url("https://a.example/"), &HeaderMap::new()));
-        assert_eq!(peers.nonce(&url("https://a.example/z")).as_deref(), Some("2"));
-        assert_eq!(peers.nonce(&url("https://a.example:8443/")), None);
+        assert!(hints.note_nonce(&url("https://a.example/x"), &nonce("1")));
+        assert!(!hints.note_nonce(&url("https://a.example/y"), &nonce("1")));
+        assert!(hints.note_nonce(&url("https://a.example/y"), &nonce("2")));
+        assert!(!hints.note_nonce(&url("https://a.example/"), &HeaderMap::new()));
+        assert_eq!(hints.nonce(&url("https://a.example/z")).as_deref(), Some("2"));
+        assert_eq!(hints.nonce(&url("https://a.example:8443/")), None);
     }
 
     #[test]
     fn servers_are_forgotten_in_the_order_of_their_last_news() {
-        let peers = Peers::default();
+        let hints = ServerHints::default();
         for number in 0..MAX_SERVERS {
-            peers.note_nonce(
+            hints.note_nonce(
                 &url(&format!("https://{number}.example")),
                 &headers("dpop-nonce", "x"),
             );
         }
-        peers.note_nonce(&url("https://0.example"), &headers("dpop-nonce", "y"));
-        peers.note_nonce(&url("https://new.example"), &headers("dpop-nonce", "z"));
-        assert!(peers.nonce(&url("https://0.example")).is_some());
-        assert!(peers.nonce(&url("https://1.example")).is_none());
+        hints.note_nonce(&url("https://0.example"), &headers("dpop-nonce", "y"));
+        hints.note_nonce(&url("https://new.example"), &headers("dpop-nonce", "z"));
+        assert!(hints.nonce(&url("https://0.example")).is_some());
+        assert!(hints.nonce(&url("https://1.example")).is_none());
     }
 
     #[test]
     fn a_clock_that_differs_is_learned_once_and_for_one_server() {
-        let (peers, one) = (Peers::default(), url("https://a.example/token"));
-        assert!(!peers.note_time(&one, &date(5)), "not worth a retry");
+        let (hints, one) = (ServerHints::default(), url("https://a.example/token"));
+        assert!(!hints.note_time(&one, &date(5)), "not worth a retry");
         for ahead in [3600, -3600] {
-            assert!(peers.note_time(&one, &date(ahead)));
-            assert!(!peers.note_time(&one, &date(ahead)), "nothing new");
-            let learned = i64::try_from(peers.now(&one)).unwrap() - jwt::now_signed();
+            assert!(hints.note_time(&one, &date(ahead)));
+            assert!(!hints.note_time(&one, &date(ahead)), "nothing new");
+            let learned = i64::try_from(hints.now(&one)).unwrap() - jwt::now_signed();
             assert!((learned - ahead).abs() <= 2, "{learned}");
         }
-        assert!(!peers.note_time(&one, &headers("date", "yesterday")));
-        assert!(!peers.note_time(&one, &date(2 * MAX_SKEW)));
-        assert!(peers.now(&url("https://b.example/")).abs_diff(jwt::now()) <= 1);
+        assert!(!hints.note_time(&one, &headers("date", "yesterday")));
+        assert!(!hints.note_time(&one, &date(2 * MAX_SKEW)));
+        assert!(hints.now(&url("https://b.example/")).abs_diff(jwt::now()) <= 1);
     }
 }

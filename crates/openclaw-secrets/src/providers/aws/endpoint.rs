@@ -4,18 +4,18 @@ use bytes::Bytes;
 use http::Request;
 
 use super::{failure, profiles::Profiles};
-use crate::{ResolveErrorKind, providers::Context, resolve_error::Failure};
+use crate::{ResolveErrorKind, providers::ProviderContext, resolve_error::ProviderFailure};
 
 /// The region and the endpoint from the settings, the environment and the profile.
-pub(super) struct Place {
+pub(super) struct AwsEndpoint {
     region: Option<String>,
     endpoint: Option<String>,
     wants_fips: bool,
     metadata: Option<String>,
 }
 
-impl Place {
-    pub(super) fn new(context: &Context, profiles: &Profiles) -> Self {
+impl AwsEndpoint {
+    pub(super) fn new(context: &ProviderContext, profiles: &Profiles) -> Self {
         let settings = &context.settings.aws;
         let variable = |name| context.environment.get_set(name);
         let property = |name| profiles.property(name).map(str::to_owned);
@@ -43,7 +43,7 @@ impl Place {
         &self,
         name: &str,
         host: &reqsign_core::Context,
-    ) -> Result<String, Failure> {
+    ) -> Result<String, ProviderFailure> {
         let known = region_of(name).or_else(|| self.region.clone());
         let region = match (known, &self.metadata) {
             (Some(region), _) => Some(region),
@@ -52,7 +52,7 @@ impl Place {
         };
         let hint = "set `secrets.aws.region` in the config, or `AWS_REGION`";
         let not_configured =
-            |cause: &str| Failure::new(ResolveErrorKind::NotConfigured, cause).hint(hint);
+            |cause: &str| ProviderFailure::new(ResolveErrorKind::NotConfigured, cause).hint(hint);
         let region = region.ok_or_else(|| not_configured("no AWS region configured"))?;
         // It becomes part of a host name and must not change the host.
         let is_label = (1..=63).contains(&region.len())
@@ -61,7 +61,7 @@ impl Place {
     }
 
     /// Returns the URL of Secrets Manager.
-    pub(super) fn endpoint(&self, region: &str) -> Result<String, Failure> {
+    pub(super) fn endpoint(&self, region: &str) -> Result<String, ProviderFailure> {
         if let Some(endpoint) = &self.endpoint {
             let url = reqwest::Url::parse(endpoint).map_err(|_| failure::not_sent())?;
             return Ok(url.into());
@@ -94,7 +94,7 @@ fn region_of(name: &str) -> Option<String> {
 }
 
 /// Returns the URL of the instance metadata service, unless it is disabled.
-pub(super) fn metadata_service(context: &Context) -> Option<String> {
+pub(super) fn metadata_service(context: &ProviderContext) -> Option<String> {
     let variable = |name| context.environment.get_set(name);
     let is = |name, wanted: &str| variable(name).is_some_and(|v| v.eq_ignore_ascii_case(wanted));
     if is("AWS_EC2_METADATA_DISABLED", "true") {
@@ -127,23 +127,23 @@ async fn region_of_machine(root: &str, host: &reqsign_core::Context) -> Option<S
 mod tests {
     use super::*;
 
-    fn place(wants_fips: bool) -> Place {
-        Place { region: None, endpoint: None, wants_fips, metadata: None }
+    fn aws(wants_fips: bool) -> AwsEndpoint {
+        AwsEndpoint { region: None, endpoint: None, wants_fips, metadata: None }
     }
 
     #[test]
     fn the_url_follows_from_the_region() {
-        let address = |region| place(false).endpoint(region).expect("URL");
+        let address = |region| aws(false).endpoint(region).expect("URL");
         assert_eq!(address("eu-west-1"), "https://secretsmanager.eu-west-1.amazonaws.com/");
         assert_eq!(address("cn-north-1"), "https://secretsmanager.cn-north-1.amazonaws.com.cn/");
-        let fips = place(true).endpoint("us-east-1").expect("URL");
+        let fips = aws(true).endpoint("us-east-1").expect("URL");
         assert_eq!(fips, "https://secretsmanager-fips.us-east-1.amazonaws.com/");
     }
 
     #[tokio::test]
     async fn a_region_that_would_change_the_host_is_rejected() {
         let name = "arn:aws:secretsmanager:evil.example/#:1:secret:x";
-        let region = place(false).region_for(name, &reqsign_core::Context::new()).await;
+        let region = aws(false).region_for(name, &reqsign_core::Context::new()).await;
         assert_eq!(region.expect_err("rejected").kind, ResolveErrorKind::NotConfigured);
     }
 }

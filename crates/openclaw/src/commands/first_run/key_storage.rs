@@ -48,7 +48,7 @@ impl KeyPlace {
 }
 
 /// Keeps the key; `None` if the user wants it nowhere.
-pub(super) fn keep(
+pub(super) fn store_key(
     provider: &ChosenProvider,
     paths: &Paths,
     edge: &Edge,

@@ -2,7 +2,6 @@
 //! not wait for it.
 
 use std::convert::Infallible;
-use std::path::Path;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
@@ -15,7 +14,7 @@ use tokio::sync::watch;
 
 use super::devices::Devices;
 use super::{
-    GRACE, Need, Role, Target, block_on, caller, cannot_start, load_config_at, log_warnings, setup,
+    GRACE, Need, Role, Target, block_on, caller, cannot_start, load_config_at, setup,
     usable_options,
 };
 use crate::edge::Edge;
@@ -25,11 +24,9 @@ use crate::output::Output;
 use crate::signals::{Signals, end_after};
 
 /// What is needed to find or start the gateway.
-pub(crate) struct Beside<'a> {
+pub(crate) struct StdioGateway<'a> {
     pub(crate) target: Target,
     pub(crate) need: Need,
-    /// The configuration file that the user named.
-    pub(crate) flag: Option<&'a Path>,
     pub(crate) edge: &'a Edge,
 }
 
@@ -64,7 +61,7 @@ struct RemoteGateway {
     is_foreign: bool,
 }
 
-impl Beside<'_> {
+impl StdioGateway<'_> {
     /// Serves a client until it is gone or a signal arrives, while the gateway starts. Then stops
     /// the gateway, if it is in this process.
     pub(crate) fn serve<S: Future<Output = Result<(), String>>>(
@@ -72,7 +69,7 @@ impl Beside<'_> {
         output: &mut Output,
         serve: impl FnOnce(ServerContext, &mut Output) -> S,
     ) -> CommandResult {
-        let paths = self.edge.paths(self.flag)?;
+        let paths = self.edge.paths()?;
         block_on(self.run(paths, output, serve))
     }
 
@@ -84,8 +81,7 @@ impl Beside<'_> {
     ) -> CommandResult {
         // Before any process is spawned: from here on, a signal must not leave one behind.
         let mut signals = Signals::listen().context("cannot start")?;
-        let (config, report) = load_config_at(&paths, self.edge, output)?;
-        log_warnings(&report);
+        let config = load_config_at(&paths, self.edge, output)?;
         let found = watch::Sender::new(None);
         let devices = Devices::new(&paths.state);
         let connect = Connector { need: self.need.clone(), found: found.clone(), devices };

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 
 /// Pending questions `Q` that are answered with `A`.
 #[derive(Debug)]
-pub(crate) struct Waiting<Q, A> {
+pub(crate) struct PendingQuestions<Q, A> {
     open: Mutex<BTreeMap<String, Open<Q, A>>>,
     next: AtomicU64,
 }
@@ -26,13 +26,13 @@ fn gone() -> ErrorShape {
     ErrorShape::new(ErrorCode::ApprovalNotFound, "no pending request with this id")
 }
 
-impl<Q, A> Default for Waiting<Q, A> {
+impl<Q, A> Default for PendingQuestions<Q, A> {
     fn default() -> Self {
         Self { open: Mutex::default(), next: AtomicU64::new(0) }
     }
 }
 
-impl<Q: Clone, A> Waiting<Q, A> {
+impl<Q: Clone, A> PendingQuestions<Q, A> {
     /// Returns a unique number.
     pub(crate) fn number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)

@@ -1,0 +1,61 @@
+//! Titles and last messages of sessions that are listed.
+
+use openclaw_agent::Record;
+use openclaw_content::{Untrusted, clean_line};
+use openclaw_models::{Message, Part};
+use openclaw_protocol::sessions::Row;
+use openclaw_sessions::{ReadFilter, SessionKey};
+
+use super::RequestContext;
+
+/// Maximum length of a title derived from a message, in characters.
+const TITLE: usize = 80;
+/// Maximum length of the beginning of a message, in characters.
+const PREVIEW: usize = 160;
+
+/// What a caller wants to see of the messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Previews {
+    pub(super) title: bool,
+    pub(super) last_message: bool,
+}
+
+impl Previews {
+    pub(super) fn new(title: Option<bool>, last_message: Option<bool>) -> Self {
+        Self { title: title == Some(true), last_message: last_message == Some(true) }
+    }
+
+    /// Adds what is wanted to a row.
+    pub(super) async fn add(self, asked: &RequestContext<'_>, row: &mut Row) {
+        let Ok(key) = SessionKey::new(row.key.as_str()) else { return };
+        if self.title {
+            // Of the first message, if it is the user's.
+            let first = ReadFilter { from_seq: 1, limit: 1, last: false };
+            let message = read(asked, &key, first).await;
+            let title = message.filter(|it| matches!(it, Message::User { .. }));
+            row.derived_title = title.as_ref().and_then(|it| beginning(it, TITLE));
+        }
+        if self.last_message {
+            let last = ReadFilter { from_seq: 1, limit: 1, last: true };
+            let message = read(asked, &key, last).await;
+            row.last_message_preview = message.as_ref().and_then(|it| beginning(it, PREVIEW));
+        }
+    }
+}
+
+async fn read(asked: &RequestContext<'_>, key: &SessionKey, filter: ReadFilter) -> Option<Message> {
+    let entry = asked.gateway.store.read(key, filter).await.ok()?.into_iter().next()?;
+    let record: Record = serde_json::from_value(entry.body).ok()?;
+    Some(record.message)
+}
+
+/// The beginning of a message in one line.
+fn beginning(message: &Message, length: usize) -> Option<String> {
+    let text = match message {
+        Message::User { parts } => parts.iter().find_map(Part::as_text)?.expose(),
+        Message::Assistant { text, .. } => text,
+        Message::Tool { .. } => return None,
+    };
+    let line = clean_line(Untrusted::new(text), length);
+    (!line.is_empty()).then_some(line)
+}
