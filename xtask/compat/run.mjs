@@ -6,6 +6,7 @@ import fs from "node:fs";
 import path from "node:path";
 import { acp, agent, agentModel, configure, gatewayCall, gatewayProbe, health, mcpServe, status } from "./commands.mjs";
 import { controlUi, findChromium } from "./control-ui.mjs";
+import { hub } from "./hub.mjs";
 import { startModel } from "./model.mjs";
 import { pages } from "./pages.mjs";
 import { Program, stopAll, until } from "./processes.mjs";
@@ -24,23 +25,24 @@ const LANES = [
     health,
     "gateway call": gatewayCall,
     "mcp serve": mcpServe,
+    hub,
   },
   { tui, pages },
   { "control ui": controlUi, acp, "gateway probe": gatewayProbe },
 ];
+const EVERYTHING = path.join(modules, "@modelcontextprotocol/server-everything/dist/index.js");
 
 /** Starts our gateway with an MCP server whose tools need approval. */
-async function startGateway(home) {
-  const everything = path.join(modules, "@modelcontextprotocol/server-everything/dist/index.js");
+async function startGateway(home, model) {
   const config = {
     gateway: {
       port: 0,
       auth: { token: TOKEN },
       controlUi: { root: path.join(modules, "openclaw/dist/control-ui") },
     },
-    models: { providers: { test: { api: "openai-completions", baseUrl: await startModel(), apiKey: "none" } } },
+    models: { providers: { test: { api: "openai-completions", baseUrl: model, apiKey: "none" } } },
     agents: { defaults: { model: { primary: "test/model", fallbacks: ["test/other"] } } },
-    mcp: { servers: { x: { command: process.execPath, args: [everything, "stdio"], approval: "always" } } },
+    mcp: { servers: { x: { command: process.execPath, args: [EVERYTHING, "stdio"], approval: "always" } } },
   };
   fs.mkdirSync(home, { recursive: true });
   fs.writeFileSync(path.join(home, "openclaw.json"), JSON.stringify(config));
@@ -68,7 +70,8 @@ async function startGateway(home) {
 /** Runs the scenarios of a lane one after the other. Returns the number of failures. */
 async function runLane(scenarios, folder, schema, unknown) {
   fs.mkdirSync(folder, { recursive: true });
-  const { gateway, address } = await startGateway(path.join(folder, "gateway"));
+  const model = await startModel();
+  const { gateway, address } = await startGateway(path.join(folder, "gateway"), model);
   const recorder = new Recorder(modules, address, schema, unknown);
   const port = await recorder.listen(path.join(folder, "frames.log"));
   const home = path.join(folder, "client");
@@ -79,6 +82,10 @@ async function runLane(scenarios, folder, schema, unknown) {
     node: process.execPath,
     openclaw: path.join(modules, "openclaw/openclaw.mjs"),
     acpx: path.join(modules, "acpx/dist/cli.js"),
+    everything: EVERYTHING,
+    model,
+    program,
+    gateway: address,
     url,
     token: TOKEN,
     tool: "mcp_x_echo",

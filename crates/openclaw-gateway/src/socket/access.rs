@@ -25,6 +25,15 @@ pub(super) fn is_same_machine(remote: IpAddr, local: IpAddr) -> bool {
 }
 
 impl Access {
+    /// Whether an operator with this access has a scope.
+    pub(super) fn has(&self, scope: Scope) -> bool {
+        match self {
+            Self::Operator => true,
+            Self::RemoteOperator => scope != Scope::Admin,
+            Self::Token(token) => scope.is_in(&token.scopes),
+        }
+    }
+
     /// Returns those of the requested scopes that the caller gets.
     pub(super) fn grant(&self, role: &str, mut requested: Vec<String>) -> Vec<String> {
         // Only operators have their scopes: a node just answers requests.
@@ -34,7 +43,7 @@ impl Access {
         match self {
             Self::Operator => requested,
             Self::RemoteOperator => {
-                let held = Scope::NAMED.iter().filter(|scope| **scope != Scope::Admin);
+                let held = Scope::NAMED.iter().filter(|scope| self.has(**scope));
                 let held: Vec<String> =
                     held.filter_map(|scope| scope.name()).map(ToOwned::to_owned).collect();
                 limited(&requested, &held)
@@ -93,7 +102,9 @@ mod tests {
         assert_eq!(Access::Operator.grant("operator", all.clone()), all);
         let remote = Access::RemoteOperator.grant("operator", all.clone());
         assert!(!Scope::Admin.is_in(&remote) && Scope::Approvals.is_in(&remote), "{remote:?}");
+        assert!(Access::Operator.has(Scope::Admin) && !Access::RemoteOperator.has(Scope::Admin));
         for access in [Access::Operator, Access::RemoteOperator] {
+            assert!(access.has(Scope::Write), "{access:?}");
             assert_eq!(access.grant("node", all.clone()), Vec::<String>::new(), "{access:?}");
         }
     }

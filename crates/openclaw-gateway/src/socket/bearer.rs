@@ -36,8 +36,7 @@ pub(super) fn authenticate(
         response.headers_mut().insert(header::WWW_AUTHENTICATE, challenge);
         Box::new(response)
     })?;
-    let wanted = scope.name().map(ToOwned::to_owned).into_iter().collect();
-    if scope.is_in(&access.grant("operator", wanted)) {
+    if access.has(scope) {
         return Ok(access);
     }
     let words = format!("the token lacks the scope `{}`", scope.name().unwrap_or_default());

@@ -1,17 +1,24 @@
 //! Plain HTTP: health, readiness, OAuth client metadata, the hub, metrics, the Control UI, and the upgrade to
 //! WebSocket.
+//!
+//! `/mcp` does not pass through the router, which costs as much as the rest of a request: programs call
+//! tools over it.
 
 use std::sync::Arc;
 
-use axum::extract::{Extension, Request, State};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri, header};
-use axum::middleware::{self, Next};
+use axum::body::Body;
+use axum::extract::{Extension, State};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{any, get};
+use axum::routing::get;
 use axum::{Json, Router};
+use hyper::body::Incoming;
+use hyper::service::Service as _;
+use hyper_util::service::TowerToHyperService;
 use serde_json::json;
 use tungstenite::handshake::derive_accept_key;
 
+use super::body::ResponseBody;
 use super::listener::Gate;
 use super::visit::{RequestInfo, Upgrade};
 use super::{CallerService, hub, metrics, origin, pages};
@@ -21,19 +28,61 @@ use crate::client_metadata;
 const METADATA_CACHE: &str = "public, max-age=3600";
 
 /// All routes.
-pub(super) fn router(desk: Arc<dyn CallerService>, gate: Arc<Gate>) -> Router {
-    Router::new()
-        .route("/", get(page_or_upgrade))
-        .route("/ws", get(upgrade))
-        .route("/healthz", get(|| async { Json(json!({ "ok": true })) }))
-        .route("/readyz", get(ready))
-        .route(client_metadata::PATH, get(metadata))
-        .route("/mcp", any(hub::handle))
-        .route("/metrics", get(metrics::handle))
-        .fallback(pages::serve)
-        .layer(Extension(gate))
-        .layer(middleware::from_fn_with_state(Arc::clone(&desk), guard))
-        .with_state(desk)
+pub(super) struct Routes {
+    desk: Arc<dyn CallerService>,
+    gate: Arc<Gate>,
+    /// Those besides the hub.
+    router: TowerToHyperService<Router>,
+}
+
+impl Routes {
+    pub(super) fn new(desk: Arc<dyn CallerService>, gate: Arc<Gate>) -> Self {
+        let router = Router::new()
+            .route("/", get(page_or_upgrade))
+            .route("/ws", get(upgrade))
+            .route("/healthz", get(|| async { Json(json!({ "ok": true })) }))
+            .route("/readyz", get(ready))
+            .route(client_metadata::PATH, get(metadata))
+            .route("/metrics", get(metrics::handle))
+            .fallback(pages::serve)
+            .layer(Extension(Arc::clone(&gate)))
+            .with_state(Arc::clone(&desk));
+        Self { desk, gate, router: TowerToHyperService::new(router) }
+    }
+
+    /// Handles a request: checks host and origin before anything else, and adds the security headers
+    /// to every response.
+    pub(super) async fn respond(
+        &self,
+        request: Request<Incoming>,
+        visit: &RequestInfo,
+    ) -> Response<ResponseBody> {
+        // Read for every request: the configuration may have changed.
+        let allowed = || self.desk.allowed_origins();
+        let (target, headers) = (request.uri(), request.headers());
+        let mut response = if !origin::is_allowed(target, headers, visit.peer.local, allowed) {
+            StatusCode::FORBIDDEN.into_response().map(ResponseBody::from)
+        } else if target.path() == hub::PATH {
+            hub::handle(&*self.desk, &self.gate, visit, request).await
+        } else {
+            // Boxed: the future would enlarge that of a call.
+            Box::pin(self.other(request, visit)).await
+        };
+        add_security_headers(response.headers_mut());
+        response
+    }
+
+    async fn other(
+        &self,
+        mut request: Request<Incoming>,
+        visit: &RequestInfo,
+    ) -> Response<ResponseBody> {
+        request.extensions_mut().insert(visit.clone());
+        match self.router.call(request.map(Body::new)).await {
+            Ok(response) => response.map(ResponseBody::from),
+            Err(never) => match never {},
+        }
+    }
 }
 
 async fn ready(State(desk): State<Arc<dyn CallerService>>) -> Response {
@@ -95,28 +144,13 @@ async fn upgrade(Extension(visit): Extension<RequestInfo>, headers: HeaderMap) -
     (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
 }
 
-/// Checks host and origin before anything else, and adds the security headers to every response.
-async fn guard(
-    State(desk): State<Arc<dyn CallerService>>,
-    Extension(visit): Extension<RequestInfo>,
-    request: Request,
-    next: Next,
-) -> Response {
-    // Read for every request: the configuration may have changed.
-    let allowed = desk.allowed_origins();
-    let (target, headers) = (request.uri(), request.headers());
-    let mut response = if origin::is_allowed(target, headers, visit.peer.local, &allowed) {
-        next.run(request).await
-    } else {
-        StatusCode::FORBIDDEN.into_response()
-    };
-    let headers = response.headers_mut();
+fn add_security_headers(headers: &mut HeaderMap) {
+    headers.reserve(SECURITY.len() + 1);
     for (name, value) in SECURITY {
         // A page has a policy of its own.
         headers.entry(name).or_insert(HeaderValue::from_static(value));
     }
     headers.entry(header::CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    response
 }
 
 const SECURITY: [(HeaderName, &str); 5] = [

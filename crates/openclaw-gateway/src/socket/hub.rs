@@ -2,13 +2,11 @@
 //! this program.
 
 use std::io::Cursor;
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::body::Body;
-use axum::extract::{Extension, Request, State};
-use axum::http::{StatusCode, header};
+use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
+use hyper::body::Incoming;
 use openclaw_mcp_server::hub::{ClientOptions, lines};
 use openclaw_protocol::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -18,10 +16,13 @@ use tokio::time::sleep;
 use super::CallerService;
 use super::access::Access;
 use super::bearer::authenticate;
+use super::body::ResponseBody;
 use super::listener::Gate;
 use super::visit::{RequestInfo, Upgrade};
 use crate::tokens::TokenInUse;
 
+/// The path of the hub.
+pub(super) const PATH: &str = "/mcp";
 /// The protocol of lines, in the header `Upgrade`.
 pub const LINES: &str = "openclaw-mcp-lines";
 /// How often a token is checked while it is in use.
@@ -34,26 +35,26 @@ pub(super) struct Lines {
     token: Option<TokenInUse>,
 }
 
-/// Handles a request to `/mcp`. `Host` and `Origin` were checked.
+/// Handles a request to [`PATH`]. `Host` and `Origin` were checked.
 pub(super) async fn handle(
-    State(desk): State<Arc<dyn CallerService>>,
-    Extension(gate): Extension<Arc<Gate>>,
-    Extension(visit): Extension<RequestInfo>,
-    request: Request,
-) -> Response {
-    let Some((_, http)) = desk.hub() else { return StatusCode::NOT_FOUND.into_response() };
-    let access = match authenticate(request.headers(), &visit, &gate, Method::ToolsInvoke.scope()) {
+    desk: &dyn CallerService,
+    gate: &Gate,
+    visit: &RequestInfo,
+    request: Request<Incoming>,
+) -> Response<ResponseBody> {
+    let Some((_, http)) = desk.hub() else { return respond(StatusCode::NOT_FOUND) };
+    let access = match authenticate(request.headers(), visit, gate, Method::ToolsInvoke.scope()) {
         Ok(access) => access,
-        Err(response) => return *response,
+        Err(response) => return response.map(ResponseBody::from),
     };
     visit.is_authenticated();
     let wants_lines = request.headers().get(header::UPGRADE).is_some_and(|it| it == LINES);
     if !wants_lines {
-        return http.handle(request).await.map(Body::new);
+        return http.handle(request).await.map(ResponseBody::from);
     }
     let options = match ClientOptions::from_query(request.uri().query().unwrap_or_default()) {
         Ok(options) => options,
-        Err(error) => return (StatusCode::BAD_REQUEST, error.to_string()).into_response(),
+        Err(error) => return respond((StatusCode::BAD_REQUEST, error.to_string())),
     };
     let token = match (&gate.options.tokens, &access) {
         (Some(tokens), Access::Token(token)) => Some(TokenInUse::new(tokens, token)),
@@ -61,7 +62,11 @@ pub(super) async fn handle(
     };
     visit.upgrade_to(Upgrade::Lines(Box::new(Lines { options, token })));
     let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, LINES)];
-    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+    respond((StatusCode::SWITCHING_PROTOCOLS, headers))
+}
+
+fn respond(response: impl IntoResponse) -> Response<ResponseBody> {
+    response.into_response().map(ResponseBody::from)
 }
 
 /// Serves a client that sends lines, until it disconnects or its token is revoked.

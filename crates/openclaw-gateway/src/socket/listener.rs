@@ -1,18 +1,16 @@
 //! Accepts connections, and closes all of them at the end.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::Body;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::{Service as _, service_fn};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::service::TowerToHyperService;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
 use openclaw_protocol::socket::Socket;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -24,7 +22,7 @@ use super::admission::{Admission, AuthenticatedConnection, UnauthenticatedConnec
 use super::attempts::Attempts;
 use super::connection::{self, GOODBYE};
 use super::handshake::{self, Admitted, Peer, Refusal};
-use super::http;
+use super::http::Routes;
 use super::hub::{self, Lines};
 use super::visit::{RequestInfo, Upgrade};
 use super::{CallerService, ListenError, MIN_REMOTE_TOKEN, Options};
@@ -99,7 +97,7 @@ impl Ending {
 struct Server {
     gate: Arc<Gate>,
     desk: Arc<dyn CallerService>,
-    router: Router,
+    routes: Arc<Routes>,
     ending: Arc<Ending>,
 }
 
@@ -161,7 +159,7 @@ impl Bound {
         let attempts = Attempts::new(limits.wrong_tokens, limits.wrong_tokens_window);
         let gate = Arc::new(Gate { options, attempts });
         let server = Arc::new(Server {
-            router: http::router(Arc::clone(&desk), Arc::clone(&gate)),
+            routes: Arc::new(Routes::new(Arc::clone(&desk), Arc::clone(&gate))),
             ending: Arc::clone(&ending),
             gate,
             desk,
@@ -205,12 +203,7 @@ async fn serve(
     let limits = &server.gate.options.limits;
     let deadline = Instant::now() + limits.authenticate;
     let leave = stranger.leave();
-    let entering = enter(stream, remote, deadline, stranger, &server);
-    let entered = tokio::select! {
-        () = leave.cancelled() => return,
-        entered = entering => entered,
-    };
-    match entered {
+    match enter(stream, remote, deadline, stranger, &server).await {
         None => {}
         Some(Entered::Lines(guest, stream, read, lines)) => {
             tokio::select! {
@@ -265,19 +258,30 @@ async fn enter(
     server: &Server,
 ) -> Option<Entered> {
     let local = stream.set_nodelay(true).and_then(|()| stream.local_addr()).ok()?.ip();
-    let peer = Peer { remote, local };
+    let (peer, leave) = (Peer { remote, local }, stranger.leave());
     let visit = RequestInfo::new(peer);
-    let mut speaking = pin!(speak_http(stream, visit.clone(), &server.router));
+    let mut speaking = pin!(speak_http(stream, visit.clone(), &server.routes));
     let (mut stranger, mut guest) = (Some(stranger), None);
+    // One timer for the connection: one for each request would cost more than reading the request.
+    let mut timer = pin!(sleep_until(deadline));
+    let (unused, mut seen) = (server.gate.options.limits.unused, 0);
     let spoken = loop {
         let is_stranger = guest.is_none();
         tokio::select! {
+            biased;
             spoken = &mut speaking => break spoken,
-            () = sleep_until(deadline), if is_stranger => return None,
-            () = server.ending.begun(), if is_stranger => return None,
             () = visit.authenticated(), if is_stranger => {
                 guest = Some(stranger.take()?.let_in()?);
+                timer.as_mut().reset(Instant::now() + unused);
             }
+            () = &mut timer => {
+                if is_stranger || visit.is_unused_since(&mut seen) {
+                    return None;
+                }
+                timer.as_mut().reset(Instant::now() + unused);
+            }
+            () = leave.cancelled(), if is_stranger => return None,
+            () = server.ending.begun(), if is_stranger => return None,
             () = visit.idle_after(&server.ending), if !is_stranger => return None,
         }
     };
@@ -296,7 +300,10 @@ async fn enter(
             let mut socket = Socket::accepted(stream, read, limits.stranger_message, limits.send);
             let greeting = handshake::greet(&mut socket, peer, &server.gate, &*server.desk);
             let late = Refusal::Told { code: 1008, reason: "not authenticated in time" };
-            let greeted = timeout_at(deadline, greeting).await.unwrap_or(Err(late));
+            let greeted = tokio::select! {
+                () = leave.cancelled() => return None,
+                greeted = timeout_at(deadline, greeting) => greeted.unwrap_or(Err(late)),
+            };
             Some(Entered::Socket(stranger, Box::new(socket), greeted.map(Box::new)))
         }
         // A connection that was used for the hub does not become one of a caller.
@@ -308,22 +315,20 @@ async fn enter(
 async fn speak_http(
     stream: TcpStream,
     visit: RequestInfo,
-    router: &Router,
+    routes: &Arc<Routes>,
 ) -> Result<Option<(TcpStream, Vec<u8>)>, io::Error> {
-    let routes = TowerToHyperService::new(router.clone());
-    let of_request = visit.clone();
-    let service = service_fn(move |mut request: hyper::Request<Incoming>| {
-        let busy = of_request.busy();
-        request.extensions_mut().insert(of_request.clone());
-        let response = routes.call(request.map(Body::new));
+    let (routes, of_request) = (Arc::clone(routes), visit.clone());
+    let service = service_fn(move |request: hyper::Request<Incoming>| {
+        let (routes, visit) = (Arc::clone(&routes), of_request.clone());
         async move {
-            let response = response.await;
+            let (busy, open) = (visit.busy(), visit.open());
+            let mut response = routes.respond(request, &visit).await;
+            response.body_mut().keep_open(open);
             drop(busy);
-            response
+            Ok::<_, Infallible>(response)
         }
     });
     let connection = http1::Builder::new()
-        .timer(TokioTimer::new())
         .max_buf_size(MAX_HEAD)
         .serve_connection(TokioIo::new(stream), service)
         .without_shutdown();

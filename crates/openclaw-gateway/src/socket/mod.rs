@@ -4,6 +4,7 @@ mod access;
 mod admission;
 mod attempts;
 mod bearer;
+mod body;
 mod connection;
 mod handshake;
 mod http;
@@ -233,6 +234,8 @@ pub struct Limits {
     pub message: usize,
     /// Timeout for authentication, from the first byte on.
     pub authenticate: Duration,
+    /// An authenticated HTTP connection is closed if it is unused for this long; at most twice as long.
+    pub unused: Duration,
     /// Maximum number of authenticated connections.
     pub connections: usize,
     /// Maximum number of unauthenticated connections.
@@ -257,6 +260,7 @@ impl Default for Limits {
             stranger_message: 64 * 1024,
             message: 25 * 1024 * 1024,
             authenticate: Duration::from_secs(10),
+            unused: Duration::from_secs(30),
             connections: 256,
             // Together with the above, this fits the usual limit of 1,024 open files.
             strangers: 512,

@@ -6,25 +6,29 @@ use std::net::IpAddr;
 use axum::http::uri::{Authority, Uri};
 use axum::http::{HeaderMap, header};
 
-/// Whether the host is ours and the origin is allowed.
+/// Whether the host is ours and the origin is allowed. `allowed` is called if another host is named or
+/// the request comes from a page.
 pub(super) fn is_allowed(
     target: &Uri,
     headers: &HeaderMap,
     local: IpAddr,
-    allowed: &[String],
+    allowed: impl FnOnce() -> Vec<String>,
 ) -> bool {
     let Some(host) = host(target, headers) else { return false };
-    let is_ours = names_machine(&host, local) || allowed.iter().any(|origin| is_of(origin, &host));
+    let names_machine = names_machine(&host, local);
     let mut origins = headers.get_all(header::ORIGIN).iter();
-    let is_welcome = match (origins.next(), origins.next()) {
-        (None, _) => true,
-        (Some(origin), None) => origin.to_str().is_ok_and(|origin| {
-            allowed.iter().any(|it| it.trim_end_matches('/').eq_ignore_ascii_case(origin))
-                || is_same(origin, &host)
-        }),
-        (Some(_), Some(_)) => false,
+    let origin = match (origins.next(), origins.next()) {
+        (None, _) if names_machine => return true,
+        (origin, None) => origin,
+        (_, Some(_)) => return false,
     };
-    is_ours && is_welcome
+    let allowed = allowed();
+    let is_ours = names_machine || allowed.iter().any(|origin| is_of(origin, &host));
+    let is_welcome = |origin: &str| {
+        allowed.iter().any(|it| it.trim_end_matches('/').eq_ignore_ascii_case(origin))
+            || is_same(origin, &host)
+    };
+    is_ours && origin.is_none_or(|origin| origin.to_str().is_ok_and(is_welcome))
 }
 
 /// The host that the client addresses, if it is unambiguous. An absolute target names one, too, and
@@ -95,7 +99,7 @@ mod tests {
             headers.insert(header::ORIGIN, origin.parse().unwrap());
         }
         let local: IpAddr = "192.0.2.7".parse().unwrap();
-        is_allowed(&target, &headers, local, &["https://example.com".to_owned()])
+        is_allowed(&target, &headers, local, || vec!["https://example.com".to_owned()])
     }
 
     #[test]

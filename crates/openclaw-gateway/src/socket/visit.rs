@@ -29,7 +29,11 @@ pub(super) struct RequestInfo {
 struct Shared {
     upgrade: Mutex<Option<Upgrade>>,
     authenticated: Notify,
-    /// Requests that are being answered.
+    /// Requests so far.
+    requests: AtomicUsize,
+    /// Requests whose response is not complete.
+    open: AtomicUsize,
+    /// Requests whose response has not begun.
     busy: AtomicUsize,
     idle: Notify,
 }
@@ -42,6 +46,16 @@ impl Drop for Busy {
         if self.0.busy.fetch_sub(1, Ordering::AcqRel) == 1 {
             self.0.idle.notify_waiters();
         }
+    }
+}
+
+/// A request whose response is not complete, until it is dropped.
+#[derive(Debug)]
+pub(super) struct OpenRequest(Arc<Shared>);
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -80,6 +94,20 @@ impl RequestInfo {
         Busy(Arc::clone(&self.shared))
     }
 
+    /// Records a request, which is open until its response is complete.
+    pub(super) fn open(&self) -> OpenRequest {
+        self.shared.open.fetch_add(1, Ordering::AcqRel);
+        self.shared.requests.fetch_add(1, Ordering::Relaxed);
+        OpenRequest(Arc::clone(&self.shared))
+    }
+
+    /// Whether no request is open, and none was received since `seen`, which is updated.
+    pub(super) fn is_unused_since(&self, seen: &mut usize) -> bool {
+        let requests = self.shared.requests.load(Ordering::Relaxed);
+        let before = std::mem::replace(seen, requests);
+        before == requests && self.shared.open.load(Ordering::Acquire) == 0
+    }
+
     /// Waits until the server stops and no request is being answered, or its deadline has passed.
     pub(super) async fn idle_after(&self, ending: &Ending) {
         ending.begun().await;
@@ -97,5 +125,27 @@ impl RequestInfo {
             () = idle => {}
             () = ending.over() => {}
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "these are tests")]
+
+    use super::{Peer, RequestInfo};
+
+    #[test]
+    fn a_connection_is_unused_without_a_new_request_and_without_an_open_one() {
+        let peer =
+            Peer { remote: "127.0.0.1:1".parse().unwrap(), local: "127.0.0.1".parse().unwrap() };
+        let (visit, mut seen) = (RequestInfo::new(peer), 0);
+        let request = visit.open();
+        assert!(!visit.is_unused_since(&mut seen), "it is new");
+        assert!(!visit.is_unused_since(&mut seen), "its response is being streamed");
+        drop(request);
+        assert!(visit.is_unused_since(&mut seen));
+        drop(visit.open());
+        assert!(!visit.is_unused_since(&mut seen), "there was another one");
+        assert!(visit.is_unused_since(&mut seen));
     }
 }

@@ -7,7 +7,9 @@ use openclaw_gateway::socket::Limits;
 use openclaw_protocol::Event;
 use openclaw_protocol::socket::SendLimits;
 use serde_json::{Value, json};
-use tokio::time::timeout;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use tokio::time::{Instant, sleep, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::support::{LONG, Raw, TOKEN, calm, connect_params, start};
@@ -219,4 +221,25 @@ async fn a_stopping_server_does_not_wait_for_ever() {
     timeout(LONG, server.stop(Duration::from_millis(10))).await.unwrap();
     desk.until_callers(0).await;
     assert!(raw.is_over().await);
+}
+
+#[tokio::test]
+async fn an_authenticated_http_connection_is_kept_while_it_is_used() {
+    let unused = Duration::from_secs(2);
+    let (server, _desk) = start(Limits { unused, ..Limits::default() }).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let request = format!(
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+    );
+    let begun = Instant::now();
+    while begun.elapsed() < unused * 5 / 2 {
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let mut answer = [0; 1024];
+        let length = timeout(LONG, stream.read(&mut answer)).await.unwrap().unwrap();
+        assert!(answer[..length].starts_with(b"HTTP/1.1 404"), "nothing is counted here");
+        sleep(unused / 10).await;
+    }
+    let mut rest = Vec::new();
+    let closed = timeout(LONG, stream.read_to_end(&mut rest)).await.unwrap();
+    assert!(closed.is_ok() && rest.is_empty(), "{closed:?} {rest:?}");
 }

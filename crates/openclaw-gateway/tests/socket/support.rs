@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt as _, StreamExt as _};
 use openclaw_gateway::socket::{
-    Caller, CallerService, Endpoint, HelloInfo, Limits, Listening, Options, bind,
+    Caller, CallerService, Endpoint, HelloInfo, Limits, Listening, MetricsAccess, Options, bind,
 };
 use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, EventReceiver, EventSender};
@@ -86,6 +86,10 @@ impl CallerService for Shared {
     fn client_metadata(&self) -> Option<Value> {
         let has = self.0.has_metadata.load(Ordering::Relaxed);
         has.then(|| json!({ "client_name": "OpenClaw" }))
+    }
+
+    fn metrics_access(&self) -> Option<Arc<MetricsAccess>> {
+        Some(Arc::default())
     }
 
     fn allowed_origins(&self) -> Vec<String> {

@@ -7,7 +7,6 @@ use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationKind};
 use rmcp::model::{ClientResult, CustomRequest, ServerRequest};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
 
 /// What a client can be asked for, by the capabilities that it declares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -113,42 +112,6 @@ pub(crate) async fn ask_peer(peer: &Peer<RoleServer>, question: Question) -> Ans
     let answer = peer.send_request(ServerRequest::CustomRequest(request)).await;
     let answer: ClientResult = answer.map_err(|error| error.to_string())?;
     serde_json::to_value(answer).map_err(|error| error.to_string())
-}
-
-/// What happens during a call, for the task that replies to the client.
-#[derive(Debug)]
-pub(crate) enum CallEvent {
-    /// The client is asked.
-    Ask(Question, oneshot::Sender<Answer>),
-    /// The server sent a log message.
-    Log(Value),
-}
-
-/// A client that is reached only by replies to its request.
-#[derive(Debug)]
-pub(crate) struct ReplyingTask {
-    pub(crate) abilities: Abilities,
-    pub(crate) events: mpsc::Sender<CallEvent>,
-}
-
-impl Answers for ReplyingTask {
-    fn abilities(&self) -> Abilities {
-        self.abilities
-    }
-
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
-        Box::pin(async move {
-            let (answer, answered) = oneshot::channel();
-            let gone = || "the client is gone".to_owned();
-            self.events.send(CallEvent::Ask(question, answer)).await.map_err(|_| gone())?;
-            answered.await.unwrap_or_else(|_| Err(gone()))
-        })
-    }
-
-    fn log(&self, message: &Value) {
-        // Dropped if the client does not keep up.
-        let _ = self.events.try_send(CallEvent::Log(message.clone()));
-    }
 }
 
 #[cfg(test)]

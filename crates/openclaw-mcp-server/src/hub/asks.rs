@@ -156,10 +156,11 @@ impl Downstream for Asks {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt as _;
     use openclaw_mcp::connection::client::ElicitationKind;
-    use tokio::sync::mpsc;
 
-    use super::super::answers::{Abilities, CallEvent, ReplyingTask};
+    use super::super::answers::Abilities;
+    use super::super::replying::{CallEvent, ReplyingTask};
     use super::*;
 
     fn request(sessions: &[&str]) -> ElicitationRequest {
@@ -175,20 +176,19 @@ mod tests {
     async fn the_client_with_the_newest_call_is_asked() {
         let asks = Arc::new(Asks::default());
         let client = |form: bool| {
-            let (events, received) = mpsc::channel(1);
-            let abilities = Abilities { form, ..Abilities::default() };
-            (asks.register(Arc::new(ReplyingTask { abilities, events })), received)
+            let (task, events) = ReplyingTask::new(Abilities { form, ..Abilities::default() });
+            (asks.register(task), events)
         };
         let (old, mut old_events) = client(true);
         let (new, mut new_events) = client(true);
         let sessions = [new.session(), old.session(), "agent:main:main"];
         let answering = tokio::spawn(asks.elicit(&request(&sessions)).unwrap());
-        let Some(CallEvent::Ask(question, answer)) = new_events.recv().await else { panic!() };
+        let CallEvent::Ask(question, answer) = new_events.next().await else { panic!() };
         assert_eq!(question.params["message"], "Well?");
         answer.send(Ok(json!({ "action": "accept", "content": { "a": 1 } }))).unwrap();
         let expected = ElicitationAnswer::Accept(Some(json!({ "a": 1 })));
         assert_eq!(answering.await.unwrap(), expected);
-        assert!(old_events.try_recv().is_err());
+        assert!(old_events.next().now_or_never().is_none());
         drop(new);
         assert!(asks.elicit(&request(&["hub:99"])).is_none(), "it is for another user");
         let (mute, _mute_events) = client(false);

@@ -22,6 +22,7 @@ mod options;
 mod outbox;
 pub(crate) mod parked;
 mod reply;
+pub(crate) mod replying;
 mod running;
 mod search;
 mod segments;

@@ -8,27 +8,24 @@ use openclaw_tools::Progress;
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{oneshot, watch};
 
-use super::answers::{Abilities, Answer, CallEvent, Question, ReplyingTask, ask_peer};
+use super::answers::{Abilities, Answer, Question, ask_peer};
 use super::asks::CallScope;
 use super::call::CallFor;
 use super::client::Client;
 use super::incoming::CallRequest;
 use super::parked::{input_required, take_input};
 use super::reply::{BUSY, INVALID_PARAMS, Reply};
-
-/// How many events wait for the task that replies.
-const EVENTS: usize = 64;
+use super::replying::{CallEvent, CallEvents, ReplyingTask};
 
 /// A call in progress.
 pub(super) struct Running {
     client: Arc<Client>,
     call: BoxFuture<'static, Reply>,
-    events: mpsc::Receiver<CallEvent>,
-    progress: watch::Receiver<Option<Progress>>,
-    /// The token of progress notifications, as JSON.
-    token: Option<String>,
+    events: CallEvents,
+    /// The reports, with the token of progress notifications as JSON, if the client wants them.
+    progress: Option<(watch::Receiver<Option<Progress>>, String)>,
     /// Where the answer goes that the client is asked for.
     asked: Option<oneshot::Sender<Answer>>,
     _scope: Arc<CallScope>,
@@ -47,39 +44,38 @@ pub(super) enum Step {
 impl Running {
     /// Starts a call for a client with these abilities.
     pub(super) fn start(client: &Arc<Client>, request: CallRequest, abilities: Abilities) -> Self {
-        let (sender, events) = mpsc::channel(EVENTS);
-        let answers = Arc::new(ReplyingTask { abilities, events: sender });
+        let (answers, events) = ReplyingTask::new(abilities);
         let scope = Arc::new(client.hub.asks.register(Arc::clone(&answers) as _));
-        let (watcher, progress) = watch::channel(None);
+        let (watcher, progress) = match request.progress.clone() {
+            Some(token) => {
+                let (watcher, reports) = watch::channel(None);
+                (Some(watcher), Some((reports, token)))
+            }
+            None => (None, None),
+        };
         let (calling, of_call) = (Arc::clone(client), Arc::clone(&scope));
-        let token = request.progress.clone();
         let call = Box::pin(async move {
-            let watcher = request.progress.is_some().then_some(&watcher);
+            let watcher = watcher.as_ref();
             let by = CallFor { session: of_call.session(), answers: &*answers, watcher };
             calling.call(&request, by).await
         });
         let (client, asked) = (Arc::clone(client), None);
-        Self { client, call, events, progress, token, asked, _scope: scope }
+        Self { client, call, events, progress, asked, _scope: scope }
     }
 
     /// Waits for the next thing that happens. Safe to cancel.
     pub(super) async fn step(&mut self) -> Step {
-        loop {
-            // In this order, so that what happened before the end is sent before it.
-            tokio::select! {
-                biased;
-                Some(event) = self.events.recv() => match event {
-                    CallEvent::Ask(question, answer) => return Step::Ask(question, answer),
-                    CallEvent::Log(message) => return Step::Tell("notifications/message", message),
-                },
-                Ok(()) = self.progress.changed() => {
-                    let progress = self.progress.borrow_and_update().clone();
-                    if let Some(told) = self.token.as_deref().zip(progress) {
-                        return Step::Tell("notifications/progress", progress_params(told.0, &told.1));
-                    }
-                }
-                reply = &mut self.call => return Step::Done(reply),
+        // In this order, so that what happened before the end is sent before it.
+        tokio::select! {
+            biased;
+            event = self.events.next() => match event {
+                CallEvent::Ask(question, answer) => Step::Ask(question, answer),
+                CallEvent::Log(message) => Step::Tell("notifications/message", message),
+            },
+            Some(params) = reported(&mut self.progress) => {
+                Step::Tell("notifications/progress", params)
             }
+            reply = &mut self.call => Step::Done(reply),
         }
     }
 
@@ -138,6 +134,19 @@ impl Running {
             let _ = asked.send(Ok(response));
         }
         Ok(self)
+    }
+}
+
+/// Waits for a report, and returns the parameters of its notification; `None` if there will be none.
+async fn reported(
+    progress: &mut Option<(watch::Receiver<Option<Progress>>, String)>,
+) -> Option<Value> {
+    let (reports, token) = progress.as_mut()?;
+    loop {
+        reports.changed().await.ok()?;
+        if let Some(progress) = reports.borrow_and_update().as_ref() {
+            return Some(progress_params(token, progress));
+        }
     }
 }
 

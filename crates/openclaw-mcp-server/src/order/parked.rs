@@ -8,14 +8,15 @@ use futures_util::future::{BoxFuture, join_all};
 use rmcp::model::{CallToolResponse, CallToolResult, InputRequiredResult};
 use rmcp::service::{RequestContext, RoleServer};
 use serde_json::Value;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
 use super::client::{Caller, abilities, trace};
 use super::progress::Progress;
 use super::{Arguments, Orders};
-use crate::hub::answers::{Answer, CallEvent, Question, ReplyingTask};
+use crate::hub::answers::{Answer, Question};
 use crate::hub::parked::{Parked, input_required, take_input};
+use crate::hub::replying::{CallEvent, CallEvents, ReplyingTask};
 use crate::server::failure;
 
 /// The runs that wait for their client.
@@ -25,7 +26,7 @@ pub(crate) struct ParkedRuns(Parked<ParkedRun>);
 /// A run with the ways to it.
 struct ParkedRun {
     work: BoxFuture<'static, CallToolResult>,
-    events: mpsc::Receiver<CallEvent>,
+    events: CallEvents,
     progress: Arc<Progress>,
     cancelled: CancellationToken,
     /// Where the answer goes that the client is asked for.
@@ -41,8 +42,7 @@ impl ParkedRuns {
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
         self.abandon();
-        let (sender, events) = mpsc::channel(1);
-        let answers = Arc::new(ReplyingTask { abilities: abilities(context), events: sender });
+        let (answers, events) = ReplyingTask::new(abilities(context));
         let caller = Caller { answers, takes_links: true, trace: trace(context) };
         let progress = Arc::new(Progress::of_request(context));
         let cancelled = CancellationToken::new();
@@ -91,7 +91,7 @@ impl ParkedRuns {
         loop {
             tokio::select! {
                 biased;
-                Some(event) = run.events.recv() => match event {
+                event = run.events.next() => match event {
                     CallEvent::Ask(question, answer) => return self.park(run, &question, answer),
                     CallEvent::Log(_) => {}
                 },

@@ -286,3 +286,49 @@ fn a_client_that_disconnects_during_a_call_cancels_it() {
     drop(stream);
     assert!(recording.wait_for(LONG, |it| it["method"] == "notifications/cancelled").is_some());
 }
+
+#[test]
+fn what_is_not_a_message_is_answered_with_an_error_of_the_protocol() {
+    let place = Place::with("one", &Script::new());
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let with_session = [("Mcp-Session-Id", session.as_str())];
+    for headers in [&with_session[..], &[]] {
+        for (body, code) in [
+            ("", -32700),
+            ("hello", -32700),
+            ("{\"jsonrpc\":\"2.0\"", -32700),
+            ("\0\0", -32700),
+            ("7", -32600),
+            ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", -32600),
+            ("{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}", -32600),
+        ] {
+            let refused = send(&gateway, "POST", headers, body);
+            assert_eq!(refused.status(), 400, "{body}: {}", refused.head);
+            assert_eq!(refused.messages[0]["error"]["code"], code, "{body}");
+            assert_eq!(refused.messages[0]["id"], Value::Null);
+        }
+    }
+    let unknown = send(&gateway, "DELETE", &[("Mcp-Session-Id", "unknown")], "");
+    assert_eq!(unknown.status(), 404, "{}", unknown.head);
+    let called = send(&gateway, "POST", &with_session, &request(3, "tools/call", echo("hello")));
+    assert_eq!(text(&called.messages[0]), "hello");
+}
+
+#[test]
+fn a_body_that_is_announced_as_too_large_is_refused_before_it_arrives() {
+    let place = Place::with("one", &Script::new());
+    let gateway = place.gateway();
+    let mut stream = TcpStream::connect(gateway.address()).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    let head = format!(
+        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n",
+        gateway.address(),
+        gateway.token,
+        64 * 1024 * 1024 + 1
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut answer = [0; 12];
+    stream.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 413");
+}

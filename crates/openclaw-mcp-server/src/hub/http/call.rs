@@ -10,7 +10,7 @@ use futures_util::stream;
 use http::header::CONTENT_TYPE;
 use http::{HeaderValue, Response, StatusCode};
 use http_body::Frame;
-use http_body_util::{BodyExt as _, StreamBody};
+use http_body_util::StreamBody;
 use tokio::sync::mpsc;
 
 use super::super::answers::Answers as _;
@@ -139,7 +139,7 @@ fn events(id: String, running: Running, asking: Asking, first: Vec<u8>) -> Respo
         let event = receiver.recv().await?;
         Some((Ok::<_, Infallible>(Frame::data(event)), receiver))
     });
-    let mut response = Response::new(StreamBody::new(frames).boxed_unsync());
+    let mut response = Response::new(HubBody::stream(StreamBody::new(frames)));
     let kind = HeaderValue::from_static("text/event-stream");
     response.headers_mut().insert(CONTENT_TYPE, kind);
     response
@@ -164,6 +164,7 @@ fn message_of(id: &str, reply: Reply) -> Vec<u8> {
     out.into_bytes()
 }
 
-fn json(status: StatusCode, id: &str, reply: Reply) -> Response<HubBody> {
+/// Returns a response with one message.
+pub(super) fn json(status: StatusCode, id: &str, reply: Reply) -> Response<HubBody> {
     respond(status, "application/json", message_of(id, reply))
 }

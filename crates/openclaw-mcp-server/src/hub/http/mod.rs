@@ -3,17 +3,16 @@
 //! Tool calls, and what belongs to them, are handled here ([`call`]); everything else is handled by
 //! `rmcp`. The caller has checked `Host`, `Origin` and the token.
 
+mod body;
 mod call;
 mod sessions;
 
-use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, CONTENT_TYPE};
-use http::{HeaderMap, Method, Request, Response, StatusCode};
-use http_body_util::combinators::UnsyncBoxBody;
-use http_body_util::{BodyExt, Full, LengthLimitError, Limited};
+use http::header::{ACCEPT, AsHeaderName, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
+use http_body_util::Full;
 use openclaw_trace::SpanContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -23,19 +22,19 @@ use super::client::Client;
 use super::handler::{ClientOfRequest, Handler};
 use super::incoming::{CallRequest, Incoming, MODERN, classify};
 use super::options::ClientOptions;
+use super::reply::{INVALID_REQUEST, PARSE_ERROR, Reply};
+pub use body::HubBody;
+use body::ReadError;
 use sessions::Sessions;
 
 /// Maximum size of a request's body.
 const MAX_BODY: usize = 64 * 1024 * 1024;
 /// The versions with sessions.
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
-const SESSION: &str = "mcp-session-id";
-const VERSION: &str = "mcp-protocol-version";
-const METHOD: &str = "mcp-method";
-const NAME: &str = "mcp-name";
-
-/// The body of a response.
-pub type HubBody = UnsyncBoxBody<Bytes, Infallible>;
+static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+static METHOD: HeaderName = HeaderName::from_static("mcp-method");
+static NAME: HeaderName = HeaderName::from_static("mcp-name");
 
 /// Serves clients over HTTP.
 pub struct HubHttp {
@@ -89,15 +88,17 @@ impl HubHttp {
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         let (parts, body) = request.into_parts();
-        let body = match Limited::new(body, MAX_BODY).collect().await {
-            Ok(body) => body.to_bytes(),
-            Err(error) if error.is::<LengthLimitError>() => {
+        let body = match body::read(body, MAX_BODY).await {
+            Ok(body) => body,
+            Err(ReadError::TooLarge) => {
                 return plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
             }
-            Err(_) => return plain(StatusCode::BAD_REQUEST, "the request is incomplete"),
+            Err(ReadError::Incomplete) => {
+                return plain(StatusCode::BAD_REQUEST, "the request is incomplete");
+            }
         };
         let message = classify(&body);
-        let session = text(&parts.headers, SESSION).and_then(|id| self.sessions.get(id));
+        let session = text(&parts.headers, &SESSION).and_then(|id| self.sessions.get(id));
         if let Some(session) = &session
             && is_legacy(&parts.headers)
         {
@@ -112,6 +113,11 @@ impl HubHttp {
                 Incoming::Cancel(id) if session.cancel(id) => return accepted(),
                 _ => {}
             }
+        }
+        if let Some(error) = not_a_message(&message)
+            && is_for_call(&parts.headers)
+        {
+            return call::json(StatusCode::BAD_REQUEST, "null", error);
         }
         let is_new = session.is_none() && !is_modern(&parts.headers);
         let client = match &session {
@@ -136,10 +142,10 @@ impl HubHttp {
         request.extensions_mut().insert(ClientOfRequest(Arc::clone(&client)));
         // Boxed: the future is large, and would enlarge that of a call.
         let response = Box::pin(self.rmcp.handle(request)).await;
-        if is_new && let Some(id) = text(response.headers(), SESSION) {
+        if is_new && let Some(id) = text(response.headers(), &SESSION) {
             Box::pin(self.sessions.open(id, client)).await;
         }
-        response.map(BodyExt::boxed_unsync)
+        response.map(HubBody::stream)
     }
 
     /// Opens the stream of a session, or ends a session.
@@ -149,15 +155,26 @@ impl HubHttp {
         B::Error: std::error::Error + Send + Sync + 'static,
     {
         let is_end = request.method() == Method::DELETE;
-        let session = text(request.headers(), SESSION).map(ToOwned::to_owned);
-        if let Some(session) = session.as_deref().filter(|_| !is_end) {
-            drop(self.sessions.get(session));
+        let session = text(request.headers(), &SESSION).map(ToOwned::to_owned);
+        let is_known = session.as_deref().is_some_and(|it| self.sessions.get(it).is_some());
+        if is_end && session.is_some() && !is_known {
+            return plain(StatusCode::NOT_FOUND, "unknown session");
         }
         let response = self.rmcp.handle(request).await;
         if let Some(session) = session.filter(|_| is_end && response.status().is_success()) {
             self.sessions.forget(&session);
         }
-        response.map(BodyExt::boxed_unsync)
+        response.map(HubBody::stream)
+    }
+}
+
+/// Returns the error for a body that is not a message.
+fn not_a_message(message: &Incoming<'_>) -> Option<Reply> {
+    match message {
+        Incoming::Batch => Some(Reply::error(INVALID_REQUEST, "batches are not supported")),
+        Incoming::Invalid => Some(Reply::error(INVALID_REQUEST, "not a JSON-RPC message")),
+        Incoming::Garbage => Some(Reply::error(PARSE_ERROR, "not JSON")),
+        _ => None,
     }
 }
 
@@ -169,7 +186,7 @@ fn add_trace(request: &mut CallRequest, headers: &HeaderMap) {
 }
 
 /// Returns the only value of a header.
-fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none())?;
     value.to_str().ok()
@@ -177,27 +194,27 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 
 /// Whether the request can be a call. What is wrong with another one, `rmcp` reports.
 fn is_for_call(headers: &HeaderMap) -> bool {
-    let accepts = text(headers, ACCEPT.as_str()).unwrap_or_default();
+    let accepts = text(headers, ACCEPT).unwrap_or_default();
     let is_json = |it: &str| it.starts_with("application/json");
-    text(headers, CONTENT_TYPE.as_str()).is_some_and(is_json)
+    text(headers, CONTENT_TYPE).is_some_and(is_json)
         && ["application/json", "text/event-stream"].iter().all(|kind| accepts.contains(kind))
 }
 
 fn is_modern(headers: &HeaderMap) -> bool {
-    text(headers, VERSION).is_some_and(|version| version >= MODERN)
+    text(headers, &VERSION).is_some_and(|version| version >= MODERN)
 }
 
 fn is_legacy(headers: &HeaderMap) -> bool {
-    !headers.contains_key(VERSION)
-        || text(headers, VERSION).is_some_and(|version| LEGACY.contains(&version))
+    !headers.contains_key(&VERSION)
+        || text(headers, &VERSION).is_some_and(|version| LEGACY.contains(&version))
 }
 
 /// Whether the headers name this call, as they must since 2026-07-28. Arguments in headers are left
 /// to `rmcp`.
 fn names(headers: &HeaderMap, client: &Client, name: &str) -> bool {
-    text(headers, VERSION) == Some(MODERN)
-        && text(headers, METHOD) == Some("tools/call")
-        && text(headers, NAME) == Some(name)
+    text(headers, &VERSION) == Some(MODERN)
+        && text(headers, &METHOD) == Some("tools/call")
+        && text(headers, &NAME) == Some(name)
         && client.view().and_then(|view| Some(view.tool(name)?.has_headers())) != Some(true)
 }
 
@@ -210,7 +227,7 @@ fn accepted() -> Response<HubBody> {
 }
 
 fn respond(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<HubBody> {
-    let mut response = Response::new(Full::new(body.into()).boxed_unsync());
+    let mut response = Response::new(HubBody::from(body.into()));
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
     response

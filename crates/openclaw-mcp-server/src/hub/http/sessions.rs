@@ -38,7 +38,7 @@ pub(super) struct Session {
     client: Arc<Client>,
     used: Mutex<Instant>,
     /// Calls in progress by id, as JSON.
-    calls: Mutex<HashMap<String, AbortHandle>>,
+    calls: Mutex<HashMap<Arc<str>, AbortHandle>>,
     /// Our requests by id, as JSON.
     asked: Mutex<HashMap<String, oneshot::Sender<Answer>>>,
     next: AtomicU64,
@@ -139,13 +139,14 @@ impl Session {
         if calls.contains_key(id) {
             return None;
         }
-        calls.insert(id.to_owned(), abort);
-        Some(CallGuard { session: Arc::clone(self), id: id.to_owned() })
+        let id = Arc::<str>::from(id);
+        calls.insert(Arc::clone(&id), abort);
+        Some(CallGuard { session: Arc::clone(self), id })
     }
 
     /// Replaces what cancels a call that goes on in another task.
     pub(super) fn goes_on(&self, call: &CallGuard, abort: AbortHandle) {
-        lock(&self.calls).insert(call.id.clone(), abort);
+        lock(&self.calls).insert(Arc::clone(&call.id), abort);
     }
 
     /// Cancels a call. Returns whether there was one.
@@ -195,7 +196,7 @@ impl Session {
 /// Unregisters a call when it is dropped.
 pub(super) struct CallGuard {
     session: Arc<Session>,
-    id: String,
+    id: Arc<str>,
 }
 
 impl Drop for CallGuard {

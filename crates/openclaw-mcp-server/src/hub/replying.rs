@@ -1,0 +1,160 @@
+//! A client that is reached only by replies to its request, and the task that writes them.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use futures_util::future::BoxFuture;
+use serde_json::Value;
+use tokio::sync::oneshot;
+
+use super::answers::{Abilities, Answer, Answers, Question};
+
+/// How many events wait for the task that replies.
+const MAX_EVENTS: usize = 64;
+
+/// What happens during a call, for the task that replies to the client.
+#[derive(Debug)]
+pub(crate) enum CallEvent {
+    /// The client is asked.
+    Ask(Question, oneshot::Sender<Answer>),
+    /// The server sent a log message.
+    Log(Value),
+}
+
+/// A client that is reached only by replies to its request. Few calls have events, so this is
+/// lighter than a channel, which allocates room for them.
+#[derive(Debug)]
+pub(crate) struct ReplyingTask {
+    abilities: Abilities,
+    mailbox: Mutex<Mailbox>,
+}
+
+#[derive(Debug, Default)]
+struct Mailbox {
+    events: VecDeque<CallEvent>,
+    reader: Option<Waker>,
+    is_closed: bool,
+}
+
+/// Receives the events of a call. Dropping it withdraws its questions.
+#[derive(Debug)]
+pub(crate) struct CallEvents(Arc<ReplyingTask>);
+
+impl ReplyingTask {
+    /// Creates a client with these abilities.
+    pub(crate) fn new(abilities: Abilities) -> (Arc<Self>, CallEvents) {
+        let task = Arc::new(Self { abilities, mailbox: Mutex::default() });
+        (Arc::clone(&task), CallEvents(task))
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Mailbox> {
+        self.mailbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns whether the event will be received; not if too many wait.
+    fn send(&self, event: CallEvent) -> bool {
+        let mut mailbox = self.lock();
+        if mailbox.is_closed || mailbox.events.len() >= MAX_EVENTS {
+            return false;
+        }
+        mailbox.events.push_back(event);
+        let reader = mailbox.reader.take();
+        drop(mailbox);
+        if let Some(reader) = reader {
+            reader.wake();
+        }
+        true
+    }
+}
+
+impl CallEvents {
+    /// Polls for the next event. The task of the last poll is woken.
+    pub(crate) fn poll_next(&mut self, cx: &Context<'_>) -> Poll<CallEvent> {
+        let mut mailbox = self.0.lock();
+        if let Some(event) = mailbox.events.pop_front() {
+            return Poll::Ready(event);
+        }
+        if !mailbox.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
+            mailbox.reader = Some(cx.waker().clone());
+        }
+        Poll::Pending
+    }
+
+    /// Waits for the next event. Safe to cancel.
+    pub(crate) async fn next(&mut self) -> CallEvent {
+        std::future::poll_fn(|cx| self.poll_next(cx)).await
+    }
+}
+
+impl Drop for CallEvents {
+    fn drop(&mut self) {
+        let mut mailbox = self.0.lock();
+        mailbox.is_closed = true;
+        let left = (std::mem::take(&mut mailbox.events), mailbox.reader.take());
+        drop(mailbox);
+        // Wakes those who ask.
+        drop(left);
+    }
+}
+
+impl Answers for ReplyingTask {
+    fn abilities(&self) -> Abilities {
+        self.abilities
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        Box::pin(async move {
+            let (answer, answered) = oneshot::channel();
+            if !self.send(CallEvent::Ask(question, answer)) {
+                return Err("the client cannot be asked".to_owned());
+            }
+            answered.await.unwrap_or_else(|_| Err("the client is gone".to_owned()))
+        })
+    }
+
+    fn log(&self, message: &Value) {
+        // Dropped if the client does not keep up.
+        self.send(CallEvent::Log(message.clone()));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+    use serde_json::json;
+
+    use super::super::answers::ROOTS;
+    use super::*;
+
+    fn question() -> Question {
+        Question { method: ROOTS, params: json!({}) }
+    }
+
+    #[tokio::test]
+    async fn events_arrive_in_order_and_a_waiting_task_is_woken() {
+        let (client, mut events) = ReplyingTask::new(Abilities::default());
+        let receiving = tokio::spawn(async move { [events.next().await, events.next().await] });
+        tokio::task::yield_now().await;
+        client.log(&json!(1));
+        client.log(&json!(2));
+        let received = receiving.await.unwrap().map(|event| match event {
+            CallEvent::Log(message) => message,
+            CallEvent::Ask(..) => panic!("nothing was asked"),
+        });
+        assert_eq!(received, [json!(1), json!(2)]);
+    }
+
+    #[tokio::test]
+    async fn events_are_bounded_and_questions_end_with_their_receiver() {
+        let (client, events) = ReplyingTask::new(Abilities::default());
+        let mut asking = client.ask(question());
+        assert!(asking.as_mut().now_or_never().is_none());
+        (1..MAX_EVENTS).for_each(|_| client.log(&json!(1)));
+        assert_eq!(client.ask(question()).await, Err("the client cannot be asked".to_owned()));
+        assert_eq!(client.lock().events.len(), MAX_EVENTS);
+        drop(events);
+        assert_eq!(asking.await, Err("the client is gone".to_owned()));
+        assert_eq!(client.ask(question()).await, Err("the client cannot be asked".to_owned()));
+    }
+}
