@@ -40,7 +40,7 @@ use crate::inventory::listing::SKILLS;
 use crate::process::ShutdownTimeouts;
 use crate::process::stderr::Stderr;
 use crate::wire::json::Json;
-use crate::wire::{CallError, FastLane, Limits, ToolCall, Watcher};
+use crate::wire::{CallError, DirectLane, FastLane, Limits, ToolCall, Watcher};
 use input_required::{INPUT_REQUIRED, MAX_ROUNDS};
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
@@ -245,6 +245,13 @@ impl Connection {
                 true => Box::pin(self.settled(result, started, limits, watcher)).await,
             }
         }
+    }
+
+    /// Returns a way to start calls without a future, if a response to a call is its result, and
+    /// there is room for the call.
+    pub(crate) fn direct(&self) -> Option<DirectLane> {
+        // A server since 2026-07-28 may respond with a request for input, or a task.
+        if self.meta.is_some() { None } else { self.lane.direct() }
     }
 
     /// Repeats a call with the input that the server requests, until it returns a result.
