@@ -7,12 +7,15 @@ use std::time::Duration;
 use openclaw_tools::{
     CallOptions, Executed, OnExecuted, Ready, Relay, StartedCall, ToolCall, ToolOutcome,
 };
+use openclaw_trace::SpanContext;
+use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::bridge;
 use super::results::{self, ReplyKind};
 use crate::connection::client::CallGuard;
 use crate::connection::era::Era;
+use crate::connection::{Called, Connection};
 use crate::fleet::catalogue::CatalogueTool;
 use crate::inventory::listing::TaskSupport;
 use crate::server::live::LiveConnection;
@@ -33,6 +36,13 @@ struct Running {
     started: Instant,
     done: OnExecuted,
     at_work: Option<CallGuard>,
+    /// What is needed to repeat the call, if its server may request input.
+    again: Option<Box<Again>>,
+}
+
+struct Again {
+    arguments: Box<RawValue>,
+    trace: Option<SpanContext>,
 }
 
 impl DirectCall {
@@ -55,27 +65,55 @@ impl DirectCall {
         Some(Box::new(Self { tool, live, lane, wraps, running: None }))
     }
 
-    /// Converts a result. A large one is read by a task of its own, which gets the rest of the call.
-    fn read(mut self: Box<Self>, raw: JsonRef<'_>) {
+    /// Converts a result. A large one, and one that is not the end of the call, is left to a task.
+    fn read(mut self: Box<Self>, call: u64, raw: JsonRef<'_>) {
         let Some(Running { started, .. }) = &self.running else { return };
         let (length, duration) = (raw.get().len(), started.elapsed());
-        let redactor = self.lane.redactor();
-        let raw = redacted::result(JsonCow::Borrowed(raw), redactor);
-        if !bridge::is_quick(self.wraps, length) {
-            let raw = Json::from(raw);
-            tokio::spawn(async move {
-                let relay = Relay { wraps: self.wraps, more: "", meta: None };
-                let options = CallOptions { relay: Some(relay), ..CallOptions::default() };
-                let outcome = bridge::read_result(&self.tool, raw, options, duration).await;
-                bridge::succeeded(&self.tool, &self.live, &outcome, length);
-                self.finish(outcome, duration);
-            });
-            return;
+        let raw = redacted::result(JsonCow::Borrowed(raw), self.lane.redactor());
+        let is_final = self.live.connection().is_final(raw.as_ref().get());
+        if !is_final || !bridge::is_quick(self.wraps, length) {
+            let (raw, lane) = (Json::from(raw), self.lane.clone());
+            return lane.go_on(call, self.rest(call, raw, is_final));
         }
         let renderer = self.tool.renderer();
         let outcome = results::relayed(raw, ReplyKind::Call, renderer, self.wraps, duration);
         bridge::succeeded(&self.tool, &self.live, &outcome, length);
         self.finish(outcome, duration);
+    }
+
+    /// The rest of a call with this result.
+    async fn rest(mut self: Box<Self>, call: u64, raw: Json, is_final: bool) {
+        let Some(Running { started, again, .. }) = &mut self.running else { return };
+        let (started, again) = (*started, again.take());
+        // Nothing of this is borrowed across an `await`: the receiver of the result is not `Sync`.
+        let (tool, live, relay) = (Arc::clone(&self.tool), Arc::clone(&self.live), self.relay());
+        let result = match &again {
+            Some(again) if !is_final => {
+                let (connection, limits) = (live.connection(), tool.member.limits);
+                let call = request(&tool, connection, &again.arguments, again.trace.as_ref());
+                let called = Called { call, started, limits, watcher: None, asks: true };
+                connection.continued(called, raw).await
+            }
+            _ => Ok(raw),
+        };
+        let duration = started.elapsed();
+        let outcome = match result {
+            Ok(raw) => {
+                let length = raw.get().len();
+                let options = CallOptions { relay: Some(relay), ..CallOptions::default() };
+                let outcome = bridge::read_result(&tool, raw, options, duration).await;
+                bridge::succeeded(&tool, &live, &outcome, length);
+                outcome
+            }
+            Err(error) => bridge::rejected(&tool, &live, error, Some(relay)),
+        };
+        if self.lane.is_over(call) {
+            self.finish(outcome, duration);
+        }
+    }
+
+    fn relay(&self) -> Relay<'static> {
+        Relay { wraps: self.wraps, more: "", meta: None }
     }
 
     fn finish(&mut self, outcome: ToolOutcome, duration: Duration) {
@@ -87,35 +125,42 @@ impl DirectCall {
     }
 }
 
+fn request<'a>(
+    tool: &'a CatalogueTool,
+    connection: &'a Connection,
+    arguments: &'a RawValue,
+    trace: Option<&'a SpanContext>,
+) -> wire::ToolCall<'a> {
+    let meta = connection.call_meta().unwrap_or_default();
+    wire::ToolCall { tool: &tool.listed.name, arguments, meta, more: "", headers: &[], trace }
+}
+
 impl Ready for DirectCall {
     fn start(mut self: Box<Self>, call: ToolCall<'_>, done: OnExecuted) -> StartedCall {
         let (tool, live) = (Arc::clone(&self.tool), Arc::clone(&self.live));
         let connection = live.connection();
         bridge::describe(call.span, connection);
         let at_work = connection.client().working_for(call.agent, call.session);
-        self.running = Some(Running { started: call.started, done, at_work });
+        let (arguments, trace) = (call.arguments.raw(), call.span.context());
+        let again = connection
+            .call_meta()
+            .map(|_| Box::new(Again { arguments: arguments.to_owned(), trace: trace.cloned() }));
+        self.running = Some(Running { started: call.started, done, at_work, again });
+        let request = request(&tool, connection, arguments, trace);
         let lane = self.lane.clone();
-        let request = wire::ToolCall {
-            tool: &tool.listed.name,
-            arguments: call.arguments.raw(),
-            meta: "",
-            more: "",
-            headers: &[],
-            trace: call.span.context(),
-        };
         lane.start(&request, tool.member.limits, call.started, self)
     }
 }
 
 impl OnReply for DirectCall {
-    fn reply(mut self: Box<Self>, reply: Result<JsonRef<'_>, CallError>) {
+    fn reply(mut self: Box<Self>, call: u64, reply: Result<JsonRef<'_>, CallError>) {
         match reply {
-            Ok(raw) => self.read(raw),
+            Ok(raw) => self.read(call, raw),
             Err(error) => {
                 let Some(Running { started, .. }) = &self.running else { return };
                 let duration = started.elapsed();
-                let relay = Relay { wraps: self.wraps, more: "", meta: None };
-                let outcome = bridge::rejected(&self.tool, &self.live, error, Some(relay));
+                let relay = Some(self.relay());
+                let outcome = bridge::rejected(&self.tool, &self.live, error, relay);
                 self.finish(outcome, duration);
             }
         }

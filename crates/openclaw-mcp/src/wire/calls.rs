@@ -71,8 +71,9 @@ impl From<Fault> for CallError {
 
 /// Receives the response to a call that no future waits for. If it is dropped, the call was cancelled.
 pub(crate) trait OnReply: Send {
-    /// Handles the response. Runs on the task that reads the server, so it must not block.
-    fn reply(self: Box<Self>, reply: Result<JsonRef<'_>, CallError>);
+    /// Handles the response to the call with this number. Runs on the task that reads the server, so
+    /// it must not block.
+    fn reply(self: Box<Self>, call: u64, reply: Result<JsonRef<'_>, CallError>);
 }
 
 /// What gets the response to a call.
@@ -257,10 +258,10 @@ impl Calls {
 
     /// Drops all calls, which wakes the futures that wait for them with an error. Returns those that no
     /// future waits for.
-    pub(super) fn clear(&mut self) -> Vec<Box<dyn OnReply>> {
+    pub(super) fn clear(&mut self) -> Vec<(CallId, Box<dyn OnReply>)> {
         let all = std::mem::take(self).slots.into_iter().flatten();
         let functions = all.filter_map(|waiting| match waiting.waiter {
-            Some(Waiter::Function(call)) => Some(call),
+            Some(Waiter::Function(call)) => Some((waiting.id, call)),
             Some(Waiter::Future(_)) | None => None,
         });
         functions.collect()

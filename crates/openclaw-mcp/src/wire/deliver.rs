@@ -114,7 +114,7 @@ fn hand_to_waiter(id: CallId, answer: Result<JsonRef<'_>, Unusable<'_>>, waiters
             let _ = waiter.send(answer.map(Json::from).map_err(|it| it.fault(redactor)));
         }
         Some(Some(Waiter::Function(call))) => {
-            call.reply(answer.map_err(|it| it.fault(redactor).into()));
+            call.reply(id.number(), answer.map_err(|it| it.fault(redactor).into()));
         }
         Some(None) | None => {}
     }

@@ -120,6 +120,17 @@ impl DirectLane {
         self.0.skipped.redactor()
     }
 
+    /// Spawns a task for the rest of a call that goes on after its first response; cancelling the call
+    /// aborts it.
+    pub(crate) fn go_on(&self, call: u64, rest: impl Future<Output = ()> + Send + 'static) {
+        self.0.go_on(call, rest);
+    }
+
+    /// Ends the task of a call. Returns false if the call was cancelled.
+    pub(crate) fn is_over(&self, call: u64) -> bool {
+        self.0.is_over(call)
+    }
+
     /// Starts a call: `on_reply` gets the response. Secrets are redacted in errors, but not in
     /// results.
     pub(crate) fn start(

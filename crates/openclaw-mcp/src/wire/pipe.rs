@@ -94,7 +94,7 @@ pub(super) fn start(
         Ok(id) => id,
         Err(waiter) => {
             if let Waiter::Function(call) = waiter {
-                call.reply(Err(CallError::Busy));
+                call.reply(CallId::NONE.number(), Err(CallError::Busy));
             }
             CallId::NONE
         }
@@ -107,7 +107,7 @@ pub(super) fn start(
     if let Some(closed) = queue.closed() {
         let waiter = queue.state().calls.close(id);
         if let Some(Some(Waiter::Function(call))) = waiter {
-            call.reply(Err(closed.clone().into()));
+            call.reply(id.number(), Err(closed.clone().into()));
         }
     }
     StartedCall::new(queue, id.number())

@@ -1,5 +1,6 @@
 //! The write buffer of a connection, and the state that both lanes share.
 
+use std::collections::HashMap;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::call_error::CallError;
@@ -42,6 +44,8 @@ pub(super) struct Queue {
     /// A call has an earlier deadline than the timer.
     due: Notify,
     ending: CloseReason,
+    /// The tasks of calls that no future waits for and that go on after their first response.
+    continuing: Mutex<HashMap<u64, AbortHandle>>,
     /// Notifies the reader that the process has exited.
     ends: Mutex<Option<oneshot::Sender<ExitStatus>>>,
     /// Requests from the server that are not answered yet.
@@ -75,6 +79,7 @@ impl Queue {
             room: Notify::new(),
             due: Notify::new(),
             ending: CloseReason::default(),
+            continuing: Mutex::default(),
             ends: Mutex::new(Some(ends)),
             asked: PendingRequests::default(),
             heard: LastHeard::default(),
@@ -209,7 +214,7 @@ impl Queue {
         let (next_look, expired) = self.state().calls.expire(Instant::now());
         for Expired { id, call, after } in expired {
             self.push(|state| cancelled(state, id));
-            call.reply(Err(CallError::TimedOut(after)));
+            call.reply(id.number(), Err(CallError::TimedOut(after)));
         }
         next_look
     }
@@ -223,8 +228,28 @@ impl Queue {
             }
             closed
         });
-        // It is dropped here, without the lock.
-        closed.is_some()
+        if closed.is_some() {
+            // It is dropped here, without the lock.
+            return true;
+        }
+        let task = self.continuing().remove(&id.number());
+        task.map(|task| task.abort()).is_some()
+    }
+
+    /// Spawns a task for the rest of a call that no future waits for.
+    pub(super) fn go_on(&self, call: u64, rest: impl Future<Output = ()> + Send + 'static) {
+        // Locked meanwhile, so that the task does not end before it is known.
+        let mut continuing = self.continuing();
+        continuing.insert(call, tokio::spawn(rest).abort_handle());
+    }
+
+    /// Ends the task of a call. Returns false if the call was cancelled.
+    pub(super) fn is_over(&self, call: u64) -> bool {
+        self.continuing().remove(&call).is_some()
+    }
+
+    fn continuing(&self) -> MutexGuard<'_, HashMap<u64, AbortHandle>> {
+        self.continuing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs the writer: batches the buffered messages into one write, until the connection closes.
@@ -284,9 +309,9 @@ impl Queue {
         let calls = self.state().calls.clear();
         self.work.notify_one();
         self.room.notify_waiters();
-        for call in calls {
+        for (id, call) in calls {
             let reason = self.closed().cloned().unwrap_or(Closed::ByUs);
-            call.reply(Err(reason.into()));
+            call.reply(id.number(), Err(reason.into()));
         }
     }
 }
