@@ -88,7 +88,18 @@ impl Boundary {
     /// Returns the id: 16 hexadecimal digits.
     #[must_use]
     pub fn id(&self) -> String {
-        format!("{:016x}", u64::from_be_bytes(self.0))
+        let mut id = String::with_capacity(ID_CHARS);
+        self.write_id(&mut id);
+        id
+    }
+
+    pub(crate) fn write_id(&self, out: &mut String) {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        for byte in self.0 {
+            for digit in [byte >> 4, byte & 0xf] {
+                out.push(char::from(DIGITS[usize::from(digit)]));
+            }
+        }
     }
 
     /// Returns the boundary with this id; none if the id is malformed.
@@ -108,18 +119,16 @@ impl Boundary {
     }
 
     pub(crate) fn write_header(&self, out: &mut String, source: &Source) {
-        source.write_notice(out);
-        for part in ["\n", START, &self.id(), CLOSE, "\n"] {
-            out.push_str(part);
-        }
-        source.write_lines(out);
-        out.push_str("\n---\n");
+        write_header_start(out, source);
+        self.write_id(out);
+        write_header_end(out, source);
     }
 
     pub(crate) fn write_footer(&self, out: &mut String) {
-        for part in ["\n", END, &self.id(), CLOSE] {
-            out.push_str(part);
-        }
+        out.push('\n');
+        out.push_str(END);
+        self.write_id(out);
+        out.push_str(CLOSE);
     }
 
     /// Returns everything that follows the text.
@@ -129,6 +138,21 @@ impl Boundary {
         self.write_footer(&mut footer);
         footer
     }
+}
+
+/// Writes the part of a header before the id.
+pub(crate) fn write_header_start(out: &mut String, source: &Source) {
+    source.write_notice(out);
+    out.push('\n');
+    out.push_str(START);
+}
+
+/// Writes the part of a header after the id.
+pub(crate) fn write_header_end(out: &mut String, source: &Source) {
+    out.push_str(CLOSE);
+    out.push('\n');
+    source.write_lines(out);
+    out.push_str("\n---\n");
 }
 
 impl Serialize for Boundary {

@@ -1,60 +1,94 @@
 //! External text inside JSON, for programs that pass a server's reply on.
 
-use crate::boundary::{Boundary, FOOTER, HEADER, NoRandomness};
+use std::sync::Arc;
+
+use crate::boundary::{
+    Boundary, FOOTER, HEADER, NoRandomness, write_header_end, write_header_start,
+};
 use crate::finding::Findings;
 use crate::report::report;
 use crate::scan::Scan;
 use crate::source::Source;
 use crate::untrusted::Untrusted;
 
-/// Appends an external text to `out` as [`render`](crate::render) would, but as the content of a
-/// JSON string, without its quotes. `escaped` is the text as it stands in the JSON that it comes
-/// from, and is copied if nothing has to be removed: most texts are not encoded again. Returns the
-/// findings, which are also logged.
+/// Renders external texts of one source inside JSON. What is the same in all of their boundaries is
+/// prepared once.
 ///
 /// ```
-/// use openclaw_content::{Source, Untrusted, render_json};
+/// use openclaw_content::{JsonRenderer, Source, Untrusted};
 ///
+/// let renderer = JsonRenderer::new(Source::mcp_tool("git", "log"));
 /// let (escaped, text) = (r#"one\n\"two\""#, "one\n\"two\"");
 /// let mut json = String::from('"');
-/// render_json(&mut json, escaped, Untrusted::new(text), &Source::mcp_tool("git", "log"))?;
+/// renderer.render(&mut json, escaped, Untrusted::new(text))?;
 /// json.push('"');
 /// let rendered: String = serde_json::from_str(&json).unwrap();
 /// assert!(rendered.starts_with("This is output from MCP server 'git'."));
 /// assert!(rendered.contains("\n---\none\n\"two\"\n<<<END_EXTERNAL_UNTRUSTED_CONTENT"));
 /// # Ok::<(), openclaw_content::NoRandomness>(())
 /// ```
-///
-/// # Errors
-///
-/// If the operating system returns no random bytes for the boundary.
-pub fn render_json(
-    out: &mut String,
-    escaped: &str,
-    text: Untrusted<&str>,
-    source: &Source,
-) -> Result<Findings, NoRandomness> {
-    let boundary = Boundary::fresh()?;
-    let mut words = String::with_capacity(HEADER);
-    boundary.write_header(&mut words, source);
-    out.reserve(HEADER + escaped.len() + FOOTER);
-    escape(out, &words);
-    let scan = Scan::run(text.expose(), String::new());
-    let findings = if scan.has_cut() {
-        let (cleaned, findings) = scan.finish();
-        escape(out, &cleaned);
-        findings
-    } else {
-        out.push_str(escaped);
-        scan.into_findings()
-    };
-    words.clear();
-    boundary.write_footer(&mut words);
-    escape(out, &words);
-    if !findings.is_empty() {
-        report(source, &findings);
+#[derive(Debug)]
+pub struct JsonRenderer {
+    source: Arc<Source>,
+    /// The header before and after the id, escaped.
+    header: [String; 2],
+}
+
+impl JsonRenderer {
+    /// Prepares the boundaries of a source.
+    pub fn new(source: impl Into<Arc<Source>>) -> Self {
+        let source = source.into();
+        let header = [write_header_start, write_header_end].map(|write| {
+            let (mut words, mut escaped) = (String::with_capacity(HEADER), String::new());
+            write(&mut words, &source);
+            escape(&mut escaped, &words);
+            escaped
+        });
+        Self { source, header }
     }
-    Ok(findings)
+
+    /// Returns the source.
+    pub const fn source(&self) -> &Arc<Source> {
+        &self.source
+    }
+
+    /// Appends an external text to `out` as [`render`](crate::render) would, but as the content of a
+    /// JSON string, without its quotes. `escaped` is the text as it stands in the JSON that it comes
+    /// from, and is copied if nothing has to be removed: most texts are not encoded again. Returns
+    /// the findings, which are also logged.
+    ///
+    /// # Errors
+    ///
+    /// If the operating system returns no random bytes for the boundary.
+    pub fn render(
+        &self,
+        out: &mut String,
+        escaped: &str,
+        text: Untrusted<&str>,
+    ) -> Result<Findings, NoRandomness> {
+        let boundary = Boundary::fresh()?;
+        let [start, end] = &self.header;
+        out.reserve(start.len() + end.len() + escaped.len() + 2 * FOOTER);
+        out.push_str(start);
+        boundary.write_id(out);
+        out.push_str(end);
+        let scan = Scan::run(text.expose(), String::new());
+        let findings = if scan.has_cut() {
+            let (cleaned, findings) = scan.finish();
+            escape(out, &cleaned);
+            findings
+        } else {
+            out.push_str(escaped);
+            scan.into_findings()
+        };
+        let mut footer = String::with_capacity(2 * FOOTER);
+        boundary.write_footer(&mut footer);
+        escape(out, &footer);
+        if !findings.is_empty() {
+            report(&self.source, &findings);
+        }
+        Ok(findings)
+    }
 }
 
 /// Appends a text as the content of a JSON string.
@@ -97,8 +131,8 @@ mod tests {
 
     fn rendered(escaped: &str, text: &str) -> String {
         let mut json = String::from('"');
-        let source = Source::mcp_tool("git", "log");
-        render_json(&mut json, escaped, Untrusted::new(text), &source).unwrap();
+        let renderer = JsonRenderer::new(Source::mcp_tool("git", "log"));
+        renderer.render(&mut json, escaped, Untrusted::new(text)).unwrap();
         json.push('"');
         serde_json::from_str(&json).unwrap()
     }

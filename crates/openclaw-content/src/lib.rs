@@ -29,7 +29,7 @@ mod untrusted;
 pub use boundary::{Boundary, NoRandomness};
 pub use finding::{Finding, Findings, Suspicion};
 pub use inspect::{inspect, label};
-pub use json::render_json;
+pub use json::JsonRenderer;
 pub use label::{clean_line, is_clean_line, wrap_words};
 pub use sanitize::{Sanitized, sanitize};
 pub use source::Source;

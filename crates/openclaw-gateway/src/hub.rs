@@ -7,8 +7,8 @@ use openclaw_config::{ApprovalFallback, SamplingRule};
 use openclaw_mcp::connection::client::{
     ElicitationAnswer, ElicitationRequest, Elicitor, Sampler, SamplingRequest,
 };
+use openclaw_mcp_server::hub::Agents;
 use openclaw_mcp_server::hub::asks::Asks;
-use openclaw_mcp_server::hub::{Agents, HubAgent};
 use openclaw_tools::Fallback;
 use serde_json::Value;
 
@@ -18,15 +18,19 @@ use crate::gateway::Gateway;
 pub(crate) struct ActiveAgents(pub(crate) Weak<Gateway>);
 
 impl Agents for ActiveAgents {
-    fn agent(&self, id: Option<&str>) -> Option<HubAgent> {
+    fn id_of(&self, name: Option<&str>) -> Option<String> {
         let gateway = self.0.upgrade()?;
         let active = gateway.active.load();
-        let agent = active.config.agent(id)?;
-        let fallback = match agent.approval.fallback {
+        active.config.agent(name).map(|agent| agent.id.to_string())
+    }
+
+    fn fallback(&self, id: &str) -> Option<Fallback> {
+        let gateway = self.0.upgrade()?;
+        let active = gateway.active.load();
+        active.config.agent(Some(id)).map(|agent| match agent.approval.fallback {
             ApprovalFallback::Deny => Fallback::Deny,
             ApprovalFallback::Allow => Fallback::Allow,
-        };
-        Some(HubAgent { id: agent.id.to_string(), fallback })
+        })
     }
 
     fn rate_limit(&self) -> Option<u32> {

@@ -1,10 +1,15 @@
 //! Timestamps for logs.
 
 use std::fmt::{self, Write as _};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use jiff::Timestamp;
 use serde::{Serialize, Serializer};
+
+use crate::decimal::Decimal;
+
+/// The length of a time without its milliseconds and time zone.
+const SECONDS: usize = "1970-01-01T00:00:00".len();
 
 /// A time in RFC 3339 format, in UTC, with milliseconds.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +36,50 @@ impl Serialize for Rfc3339 {
     }
 }
 
+/// Writes instants as times of the wall clock. Both clocks are read once for many lines, and what is
+/// the same for a whole second is formatted once.
+#[derive(Debug)]
+pub(crate) struct LogClock {
+    instant: Instant,
+    time: SystemTime,
+    /// The second since 1970 of `prefix`.
+    second: u64,
+    prefix: String,
+}
+
+impl LogClock {
+    pub(crate) fn now() -> Self {
+        let (instant, time) = (Instant::now(), SystemTime::now());
+        Self { instant, time, second: u64::MAX, prefix: String::new() }
+    }
+
+    /// Reads the clocks again: the wall clock may have been set.
+    pub(crate) fn read_again(&mut self) {
+        (self.instant, self.time) = (Instant::now(), SystemTime::now());
+    }
+
+    /// Appends the time of an instant in RFC 3339 format, in UTC, with milliseconds.
+    pub(crate) fn push_time(&mut self, moment: Instant, text: &mut String) {
+        let later = moment.saturating_duration_since(self.instant);
+        let earlier = self.instant.saturating_duration_since(moment);
+        let time = self.time.checked_sub(earlier).unwrap_or(self.time) + later;
+        let Ok(since) = time.duration_since(UNIX_EPOCH) else {
+            return Rfc3339(time).push_to(text);
+        };
+        if since.as_secs() != self.second {
+            (self.second, self.prefix) = (since.as_secs(), Rfc3339(time).to_string());
+            self.prefix.truncate(SECONDS);
+        }
+        text.push_str(&self.prefix);
+        text.push('.');
+        // Adding a thousand keeps leading zeros.
+        let mut digits = Decimal::default();
+        let millis = 1_000 + u64::from(since.subsec_millis());
+        text.push_str(digits.of(millis).get(1..).unwrap_or_default());
+        text.push('Z');
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::{Duration, UNIX_EPOCH};
@@ -49,6 +98,22 @@ mod tests {
         ] {
             let at = UNIX_EPOCH + Duration::from_secs(seconds) + Duration::from_millis(millis);
             assert_eq!(Rfc3339(at).to_string(), expected);
+        }
+    }
+
+    #[test]
+    fn instants_before_and_after_the_clock_was_read_are_written_as_times() {
+        let mut clock = LogClock::now();
+        for millis in [0, 1, 45, 999, 1_000, 59_001] {
+            let shift = Duration::from_millis(millis);
+            for (moment, time) in [
+                (clock.instant + shift, clock.time + shift),
+                (clock.instant - shift, clock.time - shift),
+            ] {
+                let mut text = String::new();
+                clock.push_time(moment, &mut text);
+                assert_eq!(text, Rfc3339(time).to_string());
+            }
         }
     }
 }

@@ -35,5 +35,8 @@ pub use outcome::{Blob, Content, Details, Failure, Link, RawReply, RefusedBy, To
 pub use pipeline::{Arguments, Call, CallContext, CallOptions, Consent, Pipeline, Relay};
 pub use policy::{BadPattern, Decision, Policy, Rules};
 pub use progress::{Progress, Watcher};
-pub use source::{Executed, NoTools, Origin, Tool, ToolCall, ToolSource, Toolbox};
+pub use source::{
+    CallLane, Executed, NoTools, OnExecuted, Origin, Ready, StartedCall, Tool, ToolCall,
+    ToolSource, Toolbox,
+};
 pub use spec::{Effect, ToolSpec};

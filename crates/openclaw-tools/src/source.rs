@@ -52,6 +52,54 @@ pub enum Executed {
     Stale(ToolOutcome),
 }
 
+/// Receives the result of a call that was started. If it is dropped, the call was cancelled.
+pub type OnExecuted = Box<dyn FnOnce(Executed) + Send>;
+
+/// A tool that can be executed without a future.
+pub trait Ready: Send {
+    /// Starts a call. Its result is passed to `done`, once, possibly before this returns; the call may
+    /// stay in a buffer until [`StartedCall::flush`].
+    fn start(self: Box<Self>, call: ToolCall<'_>, done: OnExecuted) -> StartedCall;
+}
+
+/// The connection that calls were started on.
+pub trait CallLane: Send + Sync {
+    /// Sends what is buffered.
+    fn flush(&self);
+
+    /// Cancels a call. Returns whether it was still in progress: its result is dropped then.
+    fn cancel(&self, call: u64) -> bool;
+}
+
+/// A call that was started.
+pub struct StartedCall {
+    lane: Arc<dyn CallLane>,
+    call: u64,
+}
+
+impl fmt::Debug for StartedCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("StartedCall").field(&self.call).finish()
+    }
+}
+
+impl StartedCall {
+    /// Creates the handle of a call with this number.
+    pub fn new(lane: Arc<dyn CallLane>, call: u64) -> Self {
+        Self { lane, call }
+    }
+
+    /// The connection, which must be flushed before the result is waited for.
+    pub fn lane(&self) -> &Arc<dyn CallLane> {
+        &self.lane
+    }
+
+    /// Cancels the call. Returns whether it was still in progress: its result is dropped then.
+    pub fn cancel(&self) -> bool {
+        self.lane.cancel(self.call)
+    }
+}
+
 /// How the audit log names a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Origin<'a> {
@@ -68,7 +116,7 @@ pub struct Origin<'a> {
 /// A snapshot of a tool at lookup time. Everything independent of a call was decided when its
 /// source listed it.
 ///
-/// Only the pipeline calls [`Tool::execute`], after all checks.
+/// Only the pipeline calls [`Tool::execute`] or [`Ready::start`], after all checks.
 pub trait Tool: Send + Sync + fmt::Debug {
     /// Returns the description for agents.
     fn spec(&self) -> &ToolSpec;
@@ -165,6 +213,12 @@ pub trait Tool: Send + Sync + fmt::Debug {
     /// If a limit is exceeded: a message that says when to retry.
     fn limit(&self, _now: Instant, _: CallOptions<'_>) -> Result<(), String> {
         Ok(())
+    }
+
+    /// Returns a way to execute a call without a future, if there is nothing to wait for but its
+    /// result. Counts nothing, and has no effect.
+    fn ready(self: Arc<Self>, _: CallOptions<'_>) -> Option<Box<dyn Ready>> {
+        None
     }
 
     /// Executes a call. Failures are outcomes. Dropping the future cancels the call.

@@ -111,6 +111,9 @@ struct Recording {
 }
 
 impl Span {
+    /// A span that is not recorded, and passes nothing on.
+    pub const NONE: Self = Self { context: None, recording: None };
+
     /// A span that is not recorded, and passes this context on.
     pub(crate) fn passing(context: Option<SpanContext>) -> Self {
         Self { context, recording: None }

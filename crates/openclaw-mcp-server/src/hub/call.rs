@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use openclaw_tools::pipeline::{Refusal, RefuseCall, Resolve, Resolving, unknown};
 use openclaw_tools::{
-    Call, CallContext, CallOptions, Consent, Failure, RefusedBy, Relay, Tool, Watcher,
+    Call, CallContext, CallOptions, Consent, Failure, Fallback, RefusedBy, Relay, StartedCall,
+    Tool, Watcher,
 };
 use serde_json::value::RawValue;
 use tokio::time::Instant;
@@ -12,9 +13,11 @@ use tokio::time::Instant;
 use super::answers::Answers;
 use super::approver::ClientApprover;
 use super::client::Client;
-use super::incoming::CallRequest;
+use super::incoming::{CallLine, CallRequest, ModernRequest};
+use super::outbox::Outbox;
 use super::reply::{BUSY, INVALID_PARAMS, Reply};
 use super::search;
+use super::view::View;
 
 /// For whom a call is made.
 #[derive(Debug, Clone, Copy)]
@@ -40,6 +43,16 @@ impl Resolve for ClientTools<'_> {
             let _ = self.0.settled_view().await;
             self.find(name).ok_or_else(|| unknown(name, ""))
         }))
+    }
+}
+
+/// Resolves names by a view.
+struct ViewedTools<'a>(&'a View);
+
+impl Resolve for ViewedTools<'_> {
+    fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
+        let tool = self.0.tool(name).map(|tool| Arc::clone(tool) as Arc<dyn Tool>);
+        Resolving::Now(tool.ok_or_else(|| unknown(name, "")))
     }
 }
 
@@ -75,23 +88,14 @@ impl Client {
         request: &CallRequest,
         by: CallFor<'_>,
     ) -> Reply {
-        let (Some(agent), Some(tools)) = (self.agent(), self.hub.agent_tools(self.agent_id()))
-        else {
+        let Some((fallback, tools)) = self.agent() else {
             return Reply::error(BUSY, "the agent was removed");
         };
         let approver = ClientApprover(by.answers);
         let context = CallContext {
-            agent: Some(self.agent_id()),
-            session: Some(by.session),
-            who: self.who(),
-            consent: Consent::Ask { approver: &approver, fallback: agent.fallback },
-            options: CallOptions {
-                watcher: by.watcher,
-                relay: Some(self.relay(request)),
-                ..CallOptions::default()
-            },
-            begun: None,
+            options: CallOptions { watcher: by.watcher, ..self.relaying(request.modern.as_ref()) },
             trace: request.trace.as_ref(),
+            ..self.context(by.session, &approver, fallback)
         };
         let call = Call::new(name, arguments);
         let pipeline = tools.pipeline();
@@ -107,12 +111,54 @@ impl Client {
         if request.modern.is_some() { reply.typed() } else { reply }
     }
 
-    fn relay<'a>(&self, request: &'a CallRequest) -> Relay<'a> {
-        let modern = request.modern.as_ref();
-        Relay {
+    /// Starts the call of an older client, if nothing has to be waited for but the result, which goes
+    /// to `outbox`.
+    pub(super) fn begin(
+        &self,
+        id: &Arc<str>,
+        line: &CallLine<'_>,
+        by: CallFor<'_>,
+        outbox: &Arc<Outbox>,
+    ) -> Option<StartedCall> {
+        // A client with a limit, or with two tools for all, has its calls made by `call`.
+        if self.options.search || self.is_limited() {
+            return None;
+        }
+        let (name, arguments) = line.plain()?;
+        let (fallback, tools) = self.agent()?;
+        let approver = ClientApprover(by.answers);
+        let context = CallContext {
+            options: self.relaying(None),
+            ..self.context(by.session, &approver, fallback)
+        };
+        let done = || {
+            let (id, outbox, wraps) = (Arc::clone(id), Arc::clone(outbox), self.options.wrap);
+            move |outcome| outbox.reply(id, Reply::of_call(outcome, wraps))
+        };
+        let call = Call::new(name, arguments);
+        tools.pipeline().begin(&ViewedTools(&self.view_of(&tools)), call, &context, done)
+    }
+
+    fn context<'a>(
+        &'a self,
+        session: &'a str,
+        approver: &'a ClientApprover<'a>,
+        fallback: Fallback,
+    ) -> CallContext<'a> {
+        CallContext {
+            agent: Some(self.agent_id()),
+            session: Some(session),
+            consent: Consent::Ask { approver, fallback },
+            ..CallContext::by_hand(self.who())
+        }
+    }
+
+    fn relaying<'a>(&self, modern: Option<&'a ModernRequest>) -> CallOptions<'a> {
+        let relay = Relay {
             wraps: self.options.wrap,
             more: modern.map_or("", |modern| &modern.more),
             meta: modern.map(|modern| modern.meta.as_str()),
-        }
+        };
+        CallOptions { relay: Some(relay), ..CallOptions::default() }
     }
 }

@@ -8,20 +8,22 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use openclaw_config::LogLevel;
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::limiter::Limiter;
+use openclaw_tools::Fallback;
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 
+use super::Hub;
 use super::answers::{Abilities, Answer, Answers, Question, ask_peer};
 use super::asks::CallScope;
 use super::options::ClientOptions;
 use super::outbox::Outbox;
 use super::view::View;
-use super::{Hub, HubAgent};
 
 /// How long the first list of a client waits for servers that are still connecting.
 const CONNECTING: Duration = Duration::from_secs(20);
@@ -85,9 +87,11 @@ impl Client {
         }
     }
 
-    /// The agent with whose rights it makes requests.
-    pub(super) fn agent(&self) -> Option<HubAgent> {
-        self.hub.agents.agent(Some(&self.agent))
+    /// The agent with whose rights it makes requests, and what to do with calls that no user of the
+    /// client approves; `None` if the agent was removed.
+    pub(super) fn agent(&self) -> Option<(Fallback, Arc<AgentTools>)> {
+        let fallback = self.hub.agents.fallback(&self.agent)?;
+        Some((fallback, self.hub.agent_tools(&self.agent)?))
     }
 
     pub(super) fn agent_id(&self) -> &str {
@@ -99,6 +103,11 @@ impl Client {
         self.name.get().unwrap_or(&self.options.name)
     }
 
+    /// Whether there is a rate limit.
+    pub(super) fn is_limited(&self) -> bool {
+        self.limiter.is_limited()
+    }
+
     /// Counts a call against its rate limit, if there is one.
     pub(super) fn check_limit(&self, now: tokio::time::Instant) -> Result<(), String> {
         self.limiter.check(now).map_err(|wait| format!("{wait} (`gateway.hubRateLimit`)"))
@@ -106,14 +115,18 @@ impl Client {
 
     /// Returns its current view; `None` if its agent was removed from the configuration.
     pub(super) fn view(&self) -> Option<Arc<View>> {
-        let agent = self.hub.agent_tools(&self.agent)?;
+        self.hub.agent_tools(&self.agent).map(|agent| self.view_of(&agent))
+    }
+
+    /// Returns its current view of its agent.
+    pub(super) fn view_of(&self, agent: &Arc<AgentTools>) -> Arc<View> {
         let mut kept = lock(&self.view);
-        if let Some(view) = kept.as_ref().filter(|view| view.is_current(&agent)) {
-            return Some(Arc::clone(view));
+        if let Some(view) = kept.as_ref().filter(|view| view.is_current(agent)) {
+            return Arc::clone(view);
         }
-        let view = Arc::new(View::of(agent, &self.options));
+        let view = Arc::new(View::of(Arc::clone(agent), &self.options));
         *kept = Some(Arc::clone(&view));
-        Some(view)
+        view
     }
 
     /// Like [`view`](Self::view), after every server was tried once, but not for long.

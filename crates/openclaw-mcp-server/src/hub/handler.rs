@@ -148,7 +148,7 @@ impl Handler {
     ) -> Result<Reply, ErrorData> {
         let client = self.client(context)?;
         let view = self.view(context).await?;
-        let agent = client.agent().ok_or_else(|| failed("the agent was removed"))?;
+        let (fallback, _) = client.agent().ok_or_else(|| failed("the agent was removed"))?;
         let (scope, approver) = (client.scope(), ClientApprover(&*client));
         let (more, meta) = match &modern {
             Some(modern) => (modern.more.as_str(), Some(modern.meta.as_str())),
@@ -160,7 +160,7 @@ impl Handler {
             agent: Some(client.agent_id()),
             session: Some(scope.session()),
             who: client.who(),
-            consent: Consent::Ask { approver: &approver, fallback: agent.fallback },
+            consent: Consent::Ask { approver: &approver, fallback },
             options: CallOptions { relay: Some(relay), ..CallOptions::default() },
             begun: None,
             trace: trace.as_ref(),

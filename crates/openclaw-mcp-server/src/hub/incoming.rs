@@ -74,6 +74,17 @@ struct CallParams<'a> {
     state: Option<&'a RawValue>,
 }
 
+/// A tool call, parsed in one pass.
+#[derive(Debug, Deserialize)]
+struct CallEnvelope<'a> {
+    #[serde(borrow)]
+    id: &'a RawValue,
+    #[serde(borrow)]
+    method: Cow<'a, str>,
+    #[serde(borrow)]
+    params: CallParams<'a>,
+}
+
 #[derive(Debug, Deserialize)]
 struct CancelParams<'a> {
     #[serde(borrow, rename = "requestId")]
@@ -114,6 +125,13 @@ impl CallLine<'_> {
     /// Returns the name of the tool.
     pub(super) fn name(&self) -> &str {
         &self.params.name.0
+    }
+
+    /// Returns the name and the arguments of a call that consists of nothing else.
+    pub(super) fn plain(&self) -> Option<(&str, &RawValue)> {
+        let CallParams { name, arguments, meta, .. } = &self.params;
+        let arguments = arguments.filter(|it| it.get().starts_with('{') && meta.is_none())?;
+        Some((&name.0, arguments))
     }
 
     /// Returns a copy of the call; `None` if its parameters are invalid.
@@ -208,6 +226,9 @@ impl RequestMeta {
 /// Classifies a message.
 pub(super) fn classify(line: &[u8]) -> Incoming<'_> {
     let Ok(text) = std::str::from_utf8(line) else { return Incoming::Garbage };
+    if let Some(call) = call_line(text) {
+        return Incoming::Call(call);
+    }
     let envelope = match serde_json::from_str::<Envelope<'_>>(text) {
         // serde would read an array as the fields of a struct, in order.
         Ok(envelope) if text.trim_start().starts_with('{') => envelope,
@@ -234,6 +255,16 @@ pub(super) fn classify(line: &[u8]) -> Incoming<'_> {
         }
         (_, None, _) => Incoming::Notification,
     }
+}
+
+/// Returns a tool call, in the usual case that all of its members are valid.
+fn call_line(text: &str) -> Option<CallLine<'_>> {
+    if !text.starts_with('{') {
+        return None;
+    }
+    let CallEnvelope { id, method, params } = serde_json::from_str(text).ok()?;
+    let id = id.get();
+    (method == "tools/call" && is_id(id)).then_some(CallLine { id, params })
 }
 
 /// Whether this JSON is a string or a number.

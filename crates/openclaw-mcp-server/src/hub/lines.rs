@@ -1,7 +1,9 @@
 //! A client that is reached by lines: stdio, or a connection of another process of this program.
 //!
-//! One task reads the client, runs its calls and writes the replies, so that a call costs no task
-//! and no wake-up of another thread; all replies that are ready leave in one write.
+//! One task reads the client and writes the replies; all replies that are ready leave in one write. An
+//! ordinary call is started when its line is read, and its reply is put into the outbox by the task
+//! that reads its server: there is no future, task or channel for it. Calls that have to wait for
+//! something before are futures, which this task runs.
 //!
 //! Bounds: the length of a line, the number of requests in progress, and the bytes that wait for a
 //! client that does not read. Such a client is not read either, and its calls are not continued.
@@ -15,6 +17,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
+use openclaw_tools::{CallLane, StartedCall};
 use rmcp::ServiceExt as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
 use tokio::sync::{mpsc, watch};
@@ -30,7 +33,6 @@ use super::options::ClientOptions;
 use super::outbox::{FULL, Outbox, Taken};
 use super::reply::{BUSY, INVALID_REQUEST, PARSE_ERROR, Reply};
 use super::running::{Running, progress_params};
-use super::segments::Segments;
 use super::slow_lane::{Message, SlowLane};
 use super::{Hub, HubError, listen};
 
@@ -95,7 +97,8 @@ pub async fn serve(
         requests: HashMap::new(),
         buffer: Vec::with_capacity(SMALL),
         searched: 0,
-        out: Segments::default(),
+        out: Taken::default(),
+        unflushed: Vec::new(),
         held: None,
         scope: Arc::new(scope),
         client,
@@ -111,7 +114,9 @@ type Finished = (Arc<str>, Result<Reply, Aborted>);
 
 /// A request in progress.
 enum InProgress {
-    /// A call of the fast lane.
+    /// A call whose reply the outbox gets.
+    Started(StartedCall),
+    /// A call that this task runs.
     Call(AbortHandle),
     /// A request that `rmcp` answers.
     Slow,
@@ -129,7 +134,10 @@ struct Front {
     buffer: Vec<u8>,
     /// Up to here, the buffer contains no line break.
     searched: usize,
-    out: Segments,
+    /// What is written next.
+    out: Taken,
+    /// The servers that calls were started on since the last flush.
+    unflushed: Vec<Arc<dyn CallLane>>,
     /// A message for which `rmcp` has no room. Nothing is read meanwhile.
     held: Option<Message>,
 }
@@ -144,31 +152,30 @@ impl Front {
         let mut has_ended = false;
         let mut last_replies = std::pin::pin!(sleep(Duration::MAX));
         loop {
+            // Before lines are read: an id may be used again as soon as its request is answered.
+            self.take_outbox();
             self.process()?;
-            if let Some(Taken { lines, answered }) = outbox.take() {
-                self.out.push_owned(lines);
-                answered.iter().for_each(|id| drop(self.requests.remove(id.as_str())));
-            }
-            if has_ended && self.requests.is_empty() && self.out.is_empty() {
+            self.take_outbox();
+            if has_ended && self.requests.is_empty() && self.out.lines.is_empty() {
                 return Ok(());
             }
-            let has_room = self.out.len() < FULL;
+            let has_room = self.has_room();
             tokio::select! {
                 biased;
-                written = output.write(self.out.front()), if !self.out.is_empty() => {
+                written = output.write(self.out.lines.front()), if !self.out.lines.is_empty() => {
                     let written = written?;
                     if written == 0 {
                         return Err(io::Error::from(io::ErrorKind::WriteZero).into());
                     }
-                    self.out.advance(written);
-                    if self.out.is_empty() {
+                    self.out.lines.advance(written);
+                    if self.out.lines.is_empty() {
                         output.flush().await?;
                     }
                 }
                 Some(finished) = self.calls.next(), if has_room && !self.calls.is_empty() => {
                     self.finish(finished);
                     // Those that are ready, too, leave in the same write.
-                    while self.out.len() < FULL
+                    while self.has_room()
                         && let Some(Some(finished)) = self.calls.next().now_or_never()
                     {
                         self.finish(finished);
@@ -195,11 +202,23 @@ impl Front {
         }
     }
 
+    /// Whether there is room for further replies.
+    fn has_room(&self) -> bool {
+        self.out.lines.len() < FULL
+    }
+
+    fn take_outbox(&mut self) {
+        self.outbox.take(&mut self.out);
+        for id in self.out.answered.drain(..) {
+            self.requests.remove(&id);
+        }
+    }
+
     /// Handles the complete lines of the buffer, as long as there is room for their replies.
     fn process(&mut self) -> Result<(), LinesError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut start = 0;
-        while self.out.len() < FULL
+        while self.has_room()
             && self.held.is_none()
             && let Some(at) = memchr::memchr(b'\n', &buffer[self.searched..])
         {
@@ -208,6 +227,8 @@ impl Front {
             start = end + 1;
             self.searched = start;
         }
+        // The calls of all lines leave in one write.
+        self.unflushed.drain(..).for_each(|lane| lane.flush());
         if start == buffer.len() {
             buffer.clear();
             if buffer.capacity() > KEPT {
@@ -216,7 +237,7 @@ impl Front {
         } else {
             buffer.drain(..start);
         }
-        let is_searched = self.out.len() < FULL && self.held.is_none();
+        let is_searched = self.has_room() && self.held.is_none();
         self.searched = if is_searched { buffer.len() } else { self.searched - start };
         self.buffer = buffer;
         // What waits behind a full queue is longer than a line only if a line was.
@@ -231,12 +252,15 @@ impl Front {
             return;
         }
         match classify(line) {
-            Incoming::Call(call) => match self.fast(&call) {
-                Some(request) => self.start(call.id, request),
-                None => self.request(call.id, line),
-            },
+            Incoming::Call(call) => self.call(&call, line),
             Incoming::Request(id) => self.request(id, line),
             Incoming::Cancel(id) => match self.requests.get(id) {
+                // If it is over already, the outbox has its reply.
+                Some(InProgress::Started(call)) => {
+                    if call.cancel() {
+                        self.requests.remove(id);
+                    }
+                }
                 Some(InProgress::Call(call)) => call.abort(),
                 Some(InProgress::Slow) | None => self.pass(line, None),
             },
@@ -245,6 +269,32 @@ impl Front {
             Incoming::Invalid => self.refuse(None, INVALID_REQUEST, "not a JSON-RPC message"),
             Incoming::Garbage => self.refuse(None, PARSE_ERROR, "not JSON"),
         }
+    }
+
+    fn call(&mut self, call: &CallLine<'_>, line: &[u8]) {
+        if self.begin(call) {
+            return;
+        }
+        match self.fast(call) {
+            Some(request) => self.start(call.id, request),
+            None => self.request(call.id, line),
+        }
+    }
+
+    /// Starts an ordinary call. Returns whether it was.
+    fn begin(&mut self, call: &CallLine<'_>) -> bool {
+        let is_new = !self.requests.contains_key(call.id) && self.requests.len() < MAX_REQUESTS;
+        if !is_new || !self.is_open.load(Ordering::Acquire) {
+            return false;
+        }
+        let id = Arc::<str>::from(call.id);
+        let by = CallFor { session: self.scope.session(), answers: &*self.client, watcher: None };
+        let Some(started) = self.client.begin(&id, call, by, &self.outbox) else { return false };
+        if !self.unflushed.last().is_some_and(|last| Arc::ptr_eq(last, started.lane())) {
+            self.unflushed.push(Arc::clone(started.lane()));
+        }
+        self.requests.insert(id, InProgress::Started(started));
+        true
     }
 
     /// Returns a call for the fast lane: after the handshake, or without one since 2026-07-28.
@@ -311,12 +361,9 @@ impl Front {
         self.requests.remove(&id);
         if let Ok(reply) = reply {
             // What was told during the call comes first.
-            if let Some(Taken { lines, answered }) = self.outbox.take() {
-                self.out.push_owned(lines);
-                answered.iter().for_each(|id| drop(self.requests.remove(id.as_str())));
-            }
-            reply.write_message(&id, &mut self.out);
-            self.out.push(b"\n");
+            self.take_outbox();
+            reply.write_message(&id, &mut self.out.lines);
+            self.out.lines.push(b"\n");
         }
     }
 
@@ -354,8 +401,19 @@ impl Front {
     }
 
     fn refuse(&mut self, id: Option<&str>, code: i64, message: &str) {
-        Reply::error(code, message).write_message(id.unwrap_or("null"), &mut self.out);
-        self.out.push(b"\n");
+        Reply::error(code, message).write_message(id.unwrap_or("null"), &mut self.out.lines);
+        self.out.lines.push(b"\n");
+    }
+}
+
+impl Drop for Front {
+    /// Nothing waits for the calls of a client that is gone.
+    fn drop(&mut self) {
+        for request in self.requests.values() {
+            if let InProgress::Started(call) = request {
+                call.cancel();
+            }
+        }
     }
 }
 

@@ -50,20 +50,15 @@ pub fn stdio() -> (impl AsyncRead + Unpin + Send, impl AsyncWrite + Unpin + Send
 
 /// The agents of the active configuration.
 pub trait Agents: Send + Sync + 'static {
-    /// Returns an agent; the default agent if `id` is `None`.
-    fn agent(&self, id: Option<&str>) -> Option<HubAgent>;
+    /// Returns the id of an agent; that of the default agent if `name` is `None`.
+    fn id_of(&self, name: Option<&str>) -> Option<String>;
+
+    /// Returns what to do with calls that need an approval if the client of an agent cannot ask its
+    /// user; `None` if there is no such agent.
+    fn fallback(&self, id: &str) -> Option<Fallback>;
 
     /// Returns how many calls per minute each client may make; `None` for no limit.
     fn rate_limit(&self) -> Option<u32>;
-}
-
-/// An agent whose servers are offered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct HubAgent {
-    /// The id of the agent.
-    pub id: String,
-    /// What to do with a call that needs an approval if the client cannot ask its user.
-    pub fallback: Fallback,
 }
 
 /// Offers the servers of agents to clients of other programs.
@@ -111,15 +106,15 @@ impl Hub {
     fn client(self: &Arc<Self>, options: ClientOptions) -> Result<Arc<Client>, HubError> {
         let wanted = options.agent.as_deref();
         let unknown = || HubError::UnknownAgent(wanted.unwrap_or_default().to_owned());
-        let agent = self.agents.agent(wanted).ok_or_else(unknown)?;
-        let tools = self.fleet.agent(&agent.id).ok_or_else(unknown)?;
+        let agent = self.agents.id_of(wanted).ok_or_else(unknown)?;
+        let tools = self.fleet.agent(&agent).ok_or_else(unknown)?;
         let is_known = |name: &&String| tools.statuses().iter().any(|it| it.name == **name);
         if let Some(server) = options.servers.iter().find(|name| !is_known(name)) {
-            let (agent, server) = (agent.id, server.clone());
+            let server = server.clone();
             return Err(HubError::UnknownServer { agent, server });
         }
         let number = self.next_client.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(Client::new(Arc::clone(self), agent.id, options, number)))
+        Ok(Arc::new(Client::new(Arc::clone(self), agent, options, number)))
     }
 
     fn agent_tools(&self, id: &str) -> Option<Arc<AgentTools>> {

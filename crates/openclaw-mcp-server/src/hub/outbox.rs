@@ -1,8 +1,12 @@
-//! Messages for a client from other tasks: those of `rmcp`, and notifications.
+//! Messages for a client from other tasks: those of `rmcp`, notifications, and replies to calls that
+//! no future waits for.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
+
+use super::reply::Reply;
+use super::segments::Segments;
 
 /// With more bytes than this waiting to be written, messages and calls wait, nothing is read from
 /// the client, and notifications are dropped.
@@ -20,14 +24,21 @@ pub(super) struct Outbox {
 #[derive(Debug, Default)]
 pub(super) struct Taken {
     /// Lines, each with its line break.
-    pub(super) lines: Vec<u8>,
+    pub(super) lines: Segments,
     /// The ids of the requests that they answer, as JSON.
-    pub(super) answered: Vec<String>,
+    pub(super) answered: Vec<Arc<str>>,
+}
+
+impl Taken {
+    fn add(&mut self, line: &[u8]) {
+        self.lines.push(line);
+        self.lines.push(b"\n");
+    }
 }
 
 impl Outbox {
     /// Adds a line and waits until there is room for it. Safe to cancel.
-    pub(super) async fn send(&self, line: &[u8], answers: Option<String>) {
+    pub(super) async fn send(&self, line: &[u8], answers: Option<Arc<str>>) {
         loop {
             let mut emptied = std::pin::pin!(self.emptied.notified());
             emptied.as_mut().enable();
@@ -37,8 +48,7 @@ impl Outbox {
             emptied.await;
         }
         let mut state = self.state();
-        state.lines.extend_from_slice(line);
-        state.lines.push(b'\n');
+        state.add(line);
         state.answered.extend(answers);
         drop(state);
         self.filled.notify_one();
@@ -48,23 +58,36 @@ impl Outbox {
     pub(super) fn offer(&self, line: &[u8]) {
         let mut state = self.state();
         if state.lines.len() < FULL {
-            state.lines.extend_from_slice(line);
-            state.lines.push(b'\n');
+            state.add(line);
             drop(state);
             self.filled.notify_one();
         }
     }
 
-    /// Takes everything.
-    pub(super) fn take(&self) -> Option<Taken> {
+    /// Adds the reply to a call, whether or not there is room: the number of calls is bounded.
+    pub(super) fn reply(&self, id: Arc<str>, reply: Reply) {
+        let mut state = self.state();
+        reply.write_message(&id, &mut state.lines);
+        state.lines.push(b"\n");
+        state.answered.push(id);
+        // One notification is enough for all that the front takes together.
+        let is_first = state.answered.len() == 1;
+        drop(state);
+        if is_first {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Moves everything to the end of `taken`.
+    pub(super) fn take(&self, taken: &mut Taken) {
         let mut state = self.state();
         if state.lines.is_empty() {
-            return None;
+            return;
         }
-        let taken = std::mem::take(&mut *state);
+        taken.answered.append(&mut state.answered);
+        taken.lines.append(&mut state.lines);
         drop(state);
         self.emptied.notify_waiters();
-        Some(taken)
     }
 
     /// Waits until something was added. Safe to cancel.

@@ -51,6 +51,22 @@ impl Segments {
         self.queue.push_back(bytes);
     }
 
+    /// Moves the bytes of another one to the end.
+    pub(super) fn append(&mut self, other: &mut Self) {
+        if self.is_empty() {
+            std::mem::swap(self, other);
+            return;
+        }
+        let written = std::mem::take(&mut other.written);
+        for (nth, segment) in other.queue.drain(..).enumerate() {
+            match nth {
+                0 if written > 0 => self.push(segment.get(written..).unwrap_or_default()),
+                _ => self.push_owned(segment),
+            }
+        }
+        other.bytes = 0;
+    }
+
     /// Returns all bytes.
     pub(super) fn into_bytes(mut self) -> Vec<u8> {
         match (self.queue.len(), self.queue.pop_front()) {

@@ -37,7 +37,7 @@ impl Transport<RoleServer> for SlowLane {
             JsonRpcMessage::Error(error) => error.id.as_ref(),
             _ => None,
         };
-        let answers = answers.and_then(|id| serde_json::to_string(id).ok());
+        let answers = answers.and_then(|id| serde_json::to_string(id).ok().map(Arc::from));
         let line = serde_json::to_vec(&item);
         let (outbox, is_open) = (Arc::clone(&self.outbox), Arc::clone(&self.is_open));
         async move {

@@ -72,7 +72,7 @@ impl View {
 
     /// Whether it is up to date.
     pub(super) fn is_current(&self, agent: &Arc<AgentTools>) -> bool {
-        Arc::ptr_eq(&self.agent, agent) && Arc::ptr_eq(&self.catalogue, &agent.catalogue())
+        Arc::ptr_eq(&self.agent, agent) && agent.is_current(&self.catalogue)
     }
 
     /// The agent whose servers these are.

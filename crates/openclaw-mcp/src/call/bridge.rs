@@ -33,7 +33,7 @@ use crate::server::limiter::{AskedBy, RetryAfter};
 use crate::server::live::LiveConnection;
 use crate::server::status::ServerState;
 use crate::store::pins::{Pins, Unsaved};
-use crate::wire::json::Json;
+use crate::wire::json::{Json, JsonCow};
 use crate::wire::{CallError, Limits};
 
 /// The pause for a server that rate limits calls without a `Retry-After`.
@@ -155,27 +155,21 @@ pub(crate) fn call<'a>(
         let duration = started.elapsed();
         let mut outcome = match result {
             Ok(raw) => {
-                server.was_let_in();
-                let is_short = raw.get().len() < 1_000;
+                let length = raw.get().len();
                 let outcome = read_result(tool, raw, call.options, duration).await;
-                if is_short && outcome.is_error && says_unknown_tool(&outcome) {
-                    ask_again(live);
-                }
+                succeeded(tool, live, &outcome, length);
                 outcome
             }
-            Err(error) if has_code(&error, HEADER_MISMATCH) => {
+            // Only a remote server gets headers.
+            Err(error) if connection.flavour().is_some() && has_code(&error, HEADER_MISMATCH) => {
                 let changes = Changes { tools: 1, ..Changes::default() };
                 let _ = Box::pin(live.list_again(changes)).await;
                 return Executed::Stale(results::call_failed(error, origin));
             }
             Err(error) => {
-                if is_unknown_tool(&error) {
-                    server.cache().remove_tool(&tool.listed.name);
-                    ask_again(live);
-                }
                 describe_error(call.span, &error);
                 Box::pin(failed(server, live, &error)).await;
-                failure_of(error, tool.source(), call.options)
+                rejected(tool, live, error, call.options.relay)
             }
         };
         server.stats.record(duration, outcome.is_error);
@@ -200,6 +194,33 @@ fn hint_at_version(outcome: &mut ToolOutcome, connection: &Connection) {
         );
         outcome.content.push(Content::Text(Text::ours(hint)));
     }
+}
+
+/// Applies the consequences of a result of this length to later calls.
+pub(super) fn succeeded(
+    tool: &CatalogueTool,
+    live: &LiveConnection,
+    outcome: &ToolOutcome,
+    length: usize,
+) {
+    tool.server().was_let_in();
+    if length < 1_000 && outcome.is_error && says_unknown_tool(outcome) {
+        ask_again(live);
+    }
+}
+
+/// Returns the outcome of an error. An unknown tool is not offered any longer.
+pub(super) fn rejected(
+    tool: &CatalogueTool,
+    live: &LiveConnection,
+    error: CallError,
+    relay: Option<Relay<'_>>,
+) -> ToolOutcome {
+    if is_unknown_tool(&error) {
+        tool.server().cache().remove_tool(&tool.listed.name);
+        ask_again(live);
+    }
+    failure_of(error, tool.source(), relay)
 }
 
 /// Adds the connection to the span of a call, in the semantic conventions for MCP.
@@ -275,9 +296,9 @@ pub(crate) async fn failed(server: &Server, live: &Arc<LiveConnection>, error: &
 pub(crate) fn failure_of(
     error: CallError,
     source: &Source,
-    options: CallOptions<'_>,
+    relay: Option<Relay<'_>>,
 ) -> ToolOutcome {
-    let Some(relay) = options.relay else {
+    let Some(relay) = relay else {
         return results::call_failed(error, Origin::of(source));
     };
     let reply = results::raw_error(&error, source, relay.wraps);
@@ -288,19 +309,20 @@ pub(crate) fn failure_of(
 
 /// Converts a result. A large one is processed on a blocking thread, because it takes long and may
 /// be written to a file.
-async fn read_result(
+pub(super) async fn read_result(
     tool: &CatalogueTool,
     raw: Json,
     options: CallOptions<'_>,
     duration: Duration,
 ) -> ToolOutcome {
-    let source = Arc::clone(tool.source());
     if let Some(Relay { wraps, .. }) = options.relay {
-        let is_quick = !wraps || raw.get().len() < LARGE;
-        let read = move || results::relayed(raw, ReplyKind::Call, source, wraps, duration);
+        let renderer = Arc::clone(tool.renderer());
+        let is_quick = is_quick(wraps, raw.get().len());
+        let raw = JsonCow::Owned(raw);
+        let read = move || results::relayed(raw, ReplyKind::Call, &renderer, wraps, duration);
         return if is_quick { read() } else { elsewhere(read).await };
     }
-    let limits = result_limits(options, &tool.member);
+    let (source, limits) = (Arc::clone(tool.source()), result_limits(options, &tool.member));
     let (spill, schema) = (tool.services.spill.as_ref(), tool.output_schema());
     if raw.get().len() < LARGE {
         return read_now(
@@ -315,6 +337,11 @@ async fn read_result(
     let (spill, schema) = (spill.cloned(), schema.cloned());
     elsewhere(move || read_now(raw, source, limits, spill.as_deref(), schema.as_deref(), duration))
         .await
+}
+
+/// Whether a reply of this length is relayed without a blocking thread.
+pub(super) fn is_quick(wraps: bool, length: usize) -> bool {
+    !wraps || length < LARGE
 }
 
 fn read_now(

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use futures_util::future::BoxFuture;
-use openclaw_content::Source;
+use openclaw_content::{JsonRenderer, Source};
 use openclaw_tools::pipeline::{Refusal, Resolve, Resolving};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
@@ -24,6 +24,7 @@ use crate::fleet::naming::{RawTool, names};
 use crate::fleet::toolset;
 use crate::inventory::Inventory;
 use crate::inventory::listing::{ListedPrompt, ListedResource, ListedSkill, ListedTemplate};
+use crate::wire::json::JsonCow;
 
 /// The template for the command names of prompts.
 const COMMANDS: &str = "mcp__{server}__{tool}";
@@ -435,14 +436,9 @@ async fn ask(
                 }
                 let spill = spill.as_deref();
                 if let Some(wraps) = wraps {
-                    let reply = kind.reply();
-                    return results::relayed(
-                        raw,
-                        reply,
-                        kind.source(&name, &what),
-                        wraps,
-                        duration,
-                    );
+                    let (raw, renderer) =
+                        (JsonCow::Owned(raw), JsonRenderer::new(kind.source(&name, &what)));
+                    return results::relayed(raw, kind.reply(), &renderer, wraps, duration);
                 }
                 match kind {
                     Kind::Prompt => {
@@ -463,7 +459,7 @@ async fn ask(
         Err(error) => {
             bridge::describe_error(call.span, &error);
             bridge::failed(server, &usable.live, &error).await;
-            bridge::failure_of(error, &kind.source(name, what), call.options)
+            bridge::failure_of(error, &kind.source(name, what), call.options.relay)
         }
     };
     server.stats.record(duration, outcome.is_error);

@@ -2,6 +2,7 @@
 
 pub mod bridge;
 pub mod completion;
+pub(crate) mod direct;
 pub mod library;
 pub(crate) mod output_schema;
 pub mod permission;

@@ -56,7 +56,7 @@ impl Answers {
 impl Connection {
     /// Collects the input for a repeated request; `None` if the result is complete.
     pub(super) async fn answers(&self, result: &Json) -> Result<Option<Answers>, CallError> {
-        if !self.is_incomplete(result) {
+        if !self.is_incomplete(result.get()) {
             return Ok(None);
         }
         if result.get().len() > MAX_PARSED {
@@ -77,7 +77,7 @@ impl Connection {
 
     /// Returns the result, or fails if it still requests input.
     pub(super) fn complete(&self, result: Json) -> Result<Json, CallError> {
-        match self.is_incomplete(&result) {
+        match self.is_incomplete(result.get()) {
             true => {
                 Err(CallError::AskedFor("input repeatedly without returning a result".to_owned()))
             }
@@ -86,10 +86,10 @@ impl Connection {
     }
 
     /// Returns whether a result requests input. Cheap for complete results, which are not parsed.
-    pub(super) fn is_incomplete(&self, result: &Json) -> bool {
+    pub(super) fn is_incomplete(&self, result: &str) -> bool {
         let Some(meta) = &self.meta else { return false };
-        meta.input_required.find(result.get().as_bytes()).is_some()
-            && serde_json::from_str::<ResultType<'_>>(result.get())
+        meta.input_required.find(result.as_bytes()).is_some()
+            && serde_json::from_str::<ResultType<'_>>(result)
                 .is_ok_and(|typed| *typed.result_type == *INPUT_REQUIRED)
     }
 }

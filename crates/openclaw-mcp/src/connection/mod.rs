@@ -40,7 +40,7 @@ use crate::inventory::listing::SKILLS;
 use crate::process::ShutdownTimeouts;
 use crate::process::stderr::Stderr;
 use crate::wire::json::Json;
-use crate::wire::{CallError, FastLane, Limits, ToolCall, Watcher};
+use crate::wire::{CallError, DirectLane, FastLane, Limits, ToolCall, Watcher};
 use input_required::{INPUT_REQUIRED, MAX_ROUNDS};
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
@@ -163,6 +163,16 @@ impl Meta {
     }
 }
 
+/// A call whose result may not be its end.
+pub(crate) struct Called<'a> {
+    pub(crate) call: ToolCall<'a>,
+    pub(crate) started: Instant,
+    pub(crate) limits: Limits,
+    pub(crate) watcher: Option<&'a Watcher>,
+    /// Whether requests for input are answered here.
+    pub(crate) asks: bool,
+}
+
 impl Connection {
     pub(crate) fn new(opened: Opened, client: Client, far_end: RemoteEnd) -> Self {
         let Opened { lane, rmcp, era, tasks } = opened;
@@ -239,15 +249,45 @@ impl Connection {
         // Not an `async fn`, which would hold its arguments twice.
         async move {
             let started = Instant::now();
-            let mut result = self.lane.call_tool_watched(call, limits, watcher).await?;
-            if theirs.is_none() && self.is_incomplete(&result) {
-                result = Box::pin(self.asked_back(call, result, limits, watcher)).await?;
+            let result = self.lane.call_tool_watched(call, limits, watcher).await?;
+            let asks = theirs.is_none() && self.is_incomplete(result.get());
+            if !asks && !self.may_be_task(result.get()) {
+                return Ok(result);
             }
-            match self.may_be_task(&result) {
-                false => Ok(result),
-                true => Box::pin(self.settled(result, started, limits, watcher)).await,
-            }
+            let called = Called { call, started, limits, watcher, asks };
+            Box::pin(self.continued(called, result)).await
         }
+    }
+
+    /// Returns whether the result of a call is its end: neither a request for input nor a task.
+    pub(crate) fn is_final(&self, result: &str) -> bool {
+        !self.is_incomplete(result) && !self.may_be_task(result)
+    }
+
+    /// Waits for the end of a call with another result.
+    pub(crate) async fn continued(
+        &self,
+        called: Called<'_>,
+        mut result: Json,
+    ) -> Result<Json, CallError> {
+        let Called { call, started, limits, watcher, asks } = called;
+        if asks {
+            result = self.asked_back(call, result, limits, watcher).await?;
+        }
+        match self.may_be_task(result.get()) {
+            false => Ok(result),
+            true => self.settled(result, started, limits, watcher).await,
+        }
+    }
+
+    /// Returns a way to start calls without a future, if there is room for one.
+    pub(crate) fn direct(&self) -> Option<DirectLane> {
+        self.lane.direct()
+    }
+
+    /// The members of `_meta` in a call; `None` if the result of a call is always its end.
+    pub(crate) fn call_meta(&self) -> Option<&str> {
+        self.meta.as_ref().map(|meta| meta.members.as_str())
     }
 
     /// Repeats a call with the input that the server requests, until it returns a result.

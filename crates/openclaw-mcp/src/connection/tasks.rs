@@ -171,9 +171,9 @@ impl Connection {
     }
 
     /// Returns whether a result may be a task (2026-07-28). Cheap for most results.
-    pub(super) fn may_be_task(&self, result: &Json) -> bool {
+    pub(super) fn may_be_task(&self, result: &str) -> bool {
         let finder = self.meta.as_ref().map(|meta| &meta.task_id);
-        finder.is_some_and(|finder| finder.find(result.get().as_bytes()).is_some())
+        finder.is_some_and(|finder| finder.find(result.as_bytes()).is_some())
     }
 
     /// Returns a result, or waits for that of the task that it announces (2026-07-28).

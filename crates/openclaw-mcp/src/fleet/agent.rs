@@ -167,6 +167,11 @@ impl AgentTools {
         built
     }
 
+    /// Returns whether a catalogue of this agent is up to date.
+    pub fn is_current(&self, catalogue: &Catalogue) -> bool {
+        catalogue.revision == self.revision.get()
+    }
+
     /// Finds a tool that was left out of the catalogue, by the server's name for it or by the name
     /// it would have here. Returns the server and the reason.
     pub fn left_out(&self, name: &str) -> Option<(String, LeftOut)> {

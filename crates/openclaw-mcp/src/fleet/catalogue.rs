@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use openclaw_config::ServerOptions;
-use openclaw_content::Source;
+use openclaw_content::{JsonRenderer, Source};
 use openclaw_metrics::CallSeries;
 use openclaw_tools::{Decision, Effect, Fingerprint, Policy, ToolName, ToolSpec};
 use serde_json::Value;
@@ -53,7 +53,7 @@ pub struct CatalogueTool {
     output: OnceLock<Option<Arc<LazyValidator>>>,
     fingerprint: OnceLock<Fingerprint>,
     headers: OnceLock<Vec<ParamHeader>>,
-    source: OnceLock<Arc<Source>>,
+    renderer: OnceLock<Arc<JsonRenderer>>,
     series: OnceLock<Option<Arc<CallSeries>>>,
     schemas: [OnceLock<Result<Arc<Value>, Unusable>>; Dialect::ALL.len()],
 }
@@ -89,8 +89,13 @@ impl CatalogueTool {
 
     /// The source that its results are labelled with.
     pub(crate) fn source(&self) -> &Arc<Source> {
+        self.renderer().source()
+    }
+
+    /// Renders its results for relays.
+    pub(crate) fn renderer(&self) -> &Arc<JsonRenderer> {
         let source = || Source::mcp_tool(self.server().name().as_str(), self.listed.name.as_str());
-        self.source.get_or_init(|| Arc::new(source()))
+        self.renderer.get_or_init(|| Arc::new(JsonRenderer::new(source())))
     }
 
     /// Where its calls are counted: looked up once.
@@ -280,7 +285,7 @@ fn entry(
         output: OnceLock::new(),
         fingerprint: OnceLock::new(),
         headers: OnceLock::new(),
-        source: OnceLock::new(),
+        renderer: OnceLock::new(),
         series: OnceLock::new(),
         schemas: Default::default(),
     }

@@ -7,12 +7,13 @@ use openclaw_metrics::CallSeries;
 use openclaw_tools::schema::{Dialect, LazyValidator, Unusable};
 use openclaw_tools::{
     AlwaysOption, Approval, ApprovalContext, ApprovalRule, Arguments, CallOptions, Decision,
-    Executed, Fingerprint, Grant, Origin, Pin, Tool, ToolCall, ToolSource, ToolSpec,
+    Executed, Fingerprint, Grant, Origin, Pin, Ready, Tool, ToolCall, ToolSource, ToolSpec,
 };
 use serde_json::Value;
 use tokio::time::Instant;
 
 use crate::call::bridge;
+use crate::call::direct::DirectCall;
 use crate::call::resource_tool;
 use crate::fleet::Fleet;
 use crate::fleet::agent::AgentTools;
@@ -181,6 +182,10 @@ impl Tool for CatalogueTool {
 
     fn limit(&self, now: Instant, options: CallOptions<'_>) -> Result<(), String> {
         bridge::check_limit(self.server(), now, options)
+    }
+
+    fn ready(self: Arc<Self>, options: CallOptions<'_>) -> Option<Box<dyn Ready>> {
+        DirectCall::prepare(self, options).map(|call| call as Box<dyn Ready>)
     }
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {

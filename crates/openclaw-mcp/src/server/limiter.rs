@@ -64,6 +64,11 @@ impl Limiter {
         self.interval.store(interval(calls_a_minute), Ordering::Relaxed);
     }
 
+    /// Returns whether there is a limit.
+    pub fn is_limited(&self) -> bool {
+        self.interval.load(Ordering::Relaxed) != 0
+    }
+
     /// Takes one call from the quota.
     ///
     /// # Errors

@@ -306,12 +306,17 @@ impl Server {
         }
     }
 
+    /// Returns whether it takes one call at a time.
+    pub(crate) fn takes_turns(&self) -> bool {
+        self.one_at_a_time.load(Ordering::Relaxed)
+    }
+
     /// Waits for the turn of a call if the server takes one call at a time; `None` if it does not.
     pub(crate) async fn turn(
         &self,
         patience: Duration,
     ) -> Result<Option<SemaphorePermit<'_>>, Elapsed> {
-        if !self.one_at_a_time.load(Ordering::Relaxed) {
+        if !self.takes_turns() {
             return Ok(None);
         }
         // The semaphore is never closed.

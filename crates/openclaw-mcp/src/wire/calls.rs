@@ -10,7 +10,7 @@ use super::call_error::CallError;
 use super::fast_lane::Limits;
 use super::peek::number;
 use super::progress::Watcher;
-use crate::wire::json::Json;
+use crate::wire::json::{Json, JsonRef};
 
 /// Our ids start here: `rmcp` counts from zero and never gets this far. All stay below 2^53, which
 /// every JSON implementation can represent.
@@ -23,6 +23,9 @@ const GENERATIONS: u64 = 1 << 23;
 pub(super) struct CallId(u64);
 
 impl CallId {
+    /// The id of no call.
+    pub(super) const NONE: Self = Self(0);
+
     /// Parses the id of a message, if it is one of ours.
     pub(super) fn parse(id: &RawValue) -> Option<Self> {
         Self::of_number(number(id)?)
@@ -66,10 +69,32 @@ impl From<Fault> for CallError {
     }
 }
 
+/// Receives the response to a call that no future waits for. If it is dropped, the call was cancelled.
+pub(crate) trait OnReply: Send {
+    /// Handles the response to the call with this number. Runs on the task that reads the server, so
+    /// it must not block.
+    fn reply(self: Box<Self>, call: u64, reply: Result<JsonRef<'_>, CallError>);
+}
+
+/// What gets the response to a call.
+pub(super) enum Waiter {
+    /// A future.
+    Future(oneshot::Sender<CallReply>),
+    /// A function.
+    Function(Box<dyn OnReply>),
+}
+
+/// A call that no future waits for and that has timed out.
+pub(super) struct Expired {
+    pub(super) id: CallId,
+    pub(super) call: Box<dyn OnReply>,
+    pub(super) after: Duration,
+}
+
 struct Waiting {
     id: CallId,
     /// The caller; `None` once the call has timed out.
-    answer: Option<oneshot::Sender<CallReply>>,
+    waiter: Option<Waiter>,
     /// When the call times out; `None` if the caller enforces the timeout.
     due: Option<Due>,
     /// When the server last reported progress.
@@ -113,31 +138,38 @@ pub(super) struct Calls {
 }
 
 impl Calls {
-    /// Opens a call; `None` if the limit is reached.
+    /// Opens a call that a future waits for; `None` if the limit is reached.
     pub(super) fn open(&mut self) -> Option<(CallId, oneshot::Receiver<CallReply>)> {
-        let slot = self.free.pop().or_else(|| {
-            let fits = self.slots.len() < 1 << SLOT_BITS;
-            fits.then(|| {
-                self.slots.push(None);
-                self.slots.len() - 1
-            })
-        })?;
-        self.generation = (self.generation + 1) % GENERATIONS;
-        let id = CallId(BASE | self.generation << SLOT_BITS | slot as u64);
         let (answer, receiver) = oneshot::channel();
-        let answer = Some(answer);
-        self.slots[slot] = Some(Waiting { id, answer, due: None, progress: None, watcher: None });
+        let id = self.open_for(Waiter::Future(answer)).ok()?;
         Some((id, receiver))
     }
 
+    /// Opens a call. If the limit is reached, `waiter` is returned.
+    pub(super) fn open_for(&mut self, waiter: Waiter) -> Result<CallId, Waiter> {
+        let slot = match self.free.pop() {
+            Some(slot) => slot,
+            None if self.slots.len() < 1 << SLOT_BITS => {
+                self.slots.push(None);
+                self.slots.len() - 1
+            }
+            None => return Err(waiter),
+        };
+        self.generation = (self.generation + 1) % GENERATIONS;
+        let id = CallId(BASE | self.generation << SLOT_BITS | slot as u64);
+        let waiter = Some(waiter);
+        self.slots[slot] = Some(Waiting { id, waiter, due: None, progress: None, watcher: None });
+        Ok(id)
+    }
+
     /// Closes a call; `None` if it is not pending.
-    pub(super) fn close(&mut self, id: CallId) -> Option<Option<oneshot::Sender<CallReply>>> {
+    pub(super) fn close(&mut self, id: CallId) -> Option<Option<Waiter>> {
         let slot = self.slots.get_mut(id.slot())?;
         if slot.as_ref().is_none_or(|waiting| waiting.id != id) {
             return None;
         }
         self.free.push(id.slot());
-        slot.take().map(|waiting| waiting.answer)
+        slot.take().map(|waiting| waiting.waiter)
     }
 
     /// Sets the timeout of a call that starts now. Returns whether it is earlier than the next
@@ -153,21 +185,30 @@ impl Calls {
         is_sooner
     }
 
-    /// Completes the calls that have timed out; their callers then close them. Returns the time of
-    /// the next check.
-    pub(super) fn expire(&mut self, now: Instant) -> Option<Instant> {
+    /// Completes the calls that have timed out; the futures that wait for them then close them. Returns
+    /// the time of the next check, and closes and returns the calls that no future waits for.
+    pub(super) fn expire(&mut self, now: Instant) -> (Option<Instant>, Vec<Expired>) {
         let (asked, answered) = (self.asked, self.answered);
-        let mut next_look = None;
-        for waiting in self.slots.iter_mut().flatten() {
+        let (mut next_look, mut expired) = (None, Vec::new());
+        for slot in &mut self.slots {
+            let Some(waiting) = slot else { continue };
             let progress = waiting.last_progress(asked, answered, now);
-            let Some(due) = waiting.due.as_mut().filter(|_| waiting.answer.is_some()) else {
+            let Some(due) = waiting.due.as_mut().filter(|_| waiting.waiter.is_some()) else {
                 continue;
             };
             if due.at <= now {
                 let Some(left) = due.limits.left(due.started, progress, now) else {
-                    let after = now.saturating_duration_since(due.started);
-                    if let Some(answer) = waiting.answer.take() {
-                        let _ = answer.send(Err(Fault::TimedOut(after)));
+                    let (id, after) = (waiting.id, now.saturating_duration_since(due.started));
+                    match waiting.waiter.take() {
+                        Some(Waiter::Future(answer)) => {
+                            let _ = answer.send(Err(Fault::TimedOut(after)));
+                        }
+                        Some(Waiter::Function(call)) => {
+                            *slot = None;
+                            self.free.push(id.slot());
+                            expired.push(Expired { id, call, after });
+                        }
+                        None => {}
                     }
                     continue;
                 };
@@ -176,7 +217,7 @@ impl Calls {
             next_look = Some(next_look.map_or(due.at, |next: Instant| next.min(due.at)));
         }
         self.next_look = next_look;
-        next_look
+        (next_look, expired)
     }
 
     /// Sends further progress reports of the call to `watcher`.
@@ -215,9 +256,15 @@ impl Calls {
         self.answered = Some(Instant::now());
     }
 
-    /// Drops all calls, which wakes their callers with an error.
-    pub(super) fn clear(&mut self) {
-        *self = Self::default();
+    /// Drops all calls, which wakes the futures that wait for them with an error. Returns those that no
+    /// future waits for.
+    pub(super) fn clear(&mut self) -> Vec<(CallId, Box<dyn OnReply>)> {
+        let all = std::mem::take(self).slots.into_iter().flatten();
+        let functions = all.filter_map(|waiting| match waiting.waiter {
+            Some(Waiter::Function(call)) => Some((waiting.id, call)),
+            Some(Waiter::Future(_)) | None => None,
+        });
+        functions.collect()
     }
 
     pub(super) fn count(&self) -> usize {

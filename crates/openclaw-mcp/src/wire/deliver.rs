@@ -3,7 +3,7 @@
 use openclaw_secrets::Redactor;
 use serde_json::value::RawValue;
 
-use super::calls::{CallId, CallReply, Calls, Fault};
+use super::calls::{CallId, CallReply, Calls, Fault, Waiter};
 use super::inbox::{ReceiverDropped, ToRmcp, WhenFull};
 use super::peek::{Line, peek};
 use super::skipped::SkippedLines;
@@ -40,11 +40,11 @@ pub(super) async fn deliver(
         Line::Unreadable(id) if Some(id.number()) == wanted => Ok(Some(Err(Fault::Unreadable))),
         Line::Nameless(error) if wanted.is_some() => Ok(Some(owned(Err(error), redactor))),
         Line::Answer(id, answer) => {
-            hand_to_waiter(id, || owned(answer, redactor), waiters);
+            hand_to_waiter(id, answer.map_err(Unusable::Error), waiters);
             Ok(None)
         }
         Line::Unreadable(id) => {
-            hand_to_waiter(id, || Err(Fault::Unreadable), waiters);
+            hand_to_waiter(id, Err(Unusable::Unreadable), waiters);
             Ok(None)
         }
         Line::Progress(id) => {
@@ -82,15 +82,40 @@ pub(super) async fn deliver(
     }
 }
 
+/// Why a response has no result.
+enum Unusable<'a> {
+    /// It is an error.
+    Error(&'a RawValue),
+    /// It is not valid JSON.
+    Unreadable,
+}
+
+impl Unusable<'_> {
+    /// Redacts secrets.
+    fn fault(self, redactor: &Redactor) -> Fault {
+        match self {
+            Self::Error(error) => Fault::Error(redacted::error(error, redactor)),
+            Self::Unreadable => Fault::Unreadable,
+        }
+    }
+}
+
 /// Copies a response. Secrets are redacted in errors; whether a result is content is known to the
 /// caller.
 fn owned(answer: Result<JsonRef<'_>, &RawValue>, redactor: &Redactor) -> CallReply {
-    answer.map(Json::from).map_err(|error| Fault::Error(redacted::error(error, redactor)))
+    answer.map(Json::from).map_err(|error| Unusable::Error(error).fault(redactor))
 }
 
-fn hand_to_waiter(id: CallId, answer: impl FnOnce() -> CallReply, waiters: &impl Waiters) {
+fn hand_to_waiter(id: CallId, answer: Result<JsonRef<'_>, Unusable<'_>>, waiters: &impl Waiters) {
+    let redactor = waiters.skipped().redactor();
     // There may be no waiter: the call timed out, or the server responded twice.
-    if let Some(Some(waiter)) = waiters.with_calls(|calls| calls.close(id)) {
-        let _ = waiter.send(answer());
+    match waiters.with_calls(|calls| calls.close(id)) {
+        Some(Some(Waiter::Future(waiter))) => {
+            let _ = waiter.send(answer.map(Json::from).map_err(|it| it.fault(redactor)));
+        }
+        Some(Some(Waiter::Function(call))) => {
+            call.reply(id.number(), answer.map_err(|it| it.fault(redactor).into()));
+        }
+        Some(None) | None => {}
     }
 }

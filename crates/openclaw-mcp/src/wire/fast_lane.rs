@@ -6,20 +6,21 @@ use std::time::Duration;
 
 use openclaw_oauth::grant::Grant;
 use openclaw_secrets::Redactor;
+use openclaw_tools::StartedCall;
 use openclaw_trace::SpanContext;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::call_error::CallError;
-use super::calls::Calls;
+use super::calls::{Calls, OnReply};
 use super::http::{self, HttpWire};
 use super::pipe::WhenDropped;
 use super::progress::Watcher;
 use super::queue::Queue;
 use super::{Closed, frame, pipe, redacted};
 use crate::connection::param_headers::ParamHeader;
-use crate::wire::json::Json;
+use crate::wire::json::{Json, JsonCow};
 
 /// Time limits of a call (T7).
 #[derive(Debug, Clone, Copy)]
@@ -106,6 +107,41 @@ impl WeakLane {
             WeakTransport::Http(wire) => Transport::Http(wire.upgrade()?),
         };
         Some(FastLane { way })
+    }
+}
+
+/// A pipe that calls can be started on without a future.
+#[derive(Clone)]
+pub(crate) struct DirectLane(Arc<Queue>);
+
+impl DirectLane {
+    /// Returns the redactor of the server's secrets.
+    pub(crate) fn redactor(&self) -> &Redactor {
+        self.0.skipped.redactor()
+    }
+
+    /// Spawns a task for the rest of a call that goes on after its first response; cancelling the call
+    /// aborts it.
+    pub(crate) fn go_on(&self, call: u64, rest: impl Future<Output = ()> + Send + 'static) {
+        self.0.go_on(call, rest);
+    }
+
+    /// Ends the task of a call. Returns false if the call was cancelled.
+    pub(crate) fn is_over(&self, call: u64) -> bool {
+        self.0.is_over(call)
+    }
+
+    /// Starts a call: `on_reply` gets the response. Secrets are redacted in errors, but not in
+    /// results.
+    pub(crate) fn start(
+        self,
+        call: &ToolCall<'_>,
+        limits: Limits,
+        now: Instant,
+        on_reply: Box<dyn OnReply>,
+    ) -> StartedCall {
+        let frame = |out: &mut Vec<u8>, id| frame::tool_call(out, id, call);
+        pipe::start(self.0, limits, now, on_reply, frame)
     }
 }
 
@@ -261,7 +297,15 @@ impl FastLane {
                     Box::pin(http::call_tool(wire, &call, limits, watcher)).await
                 }
             }
-            .map(|result| redacted::result(result, self.redactor()))
+            .map(|result| redacted::result(JsonCow::Owned(result), self.redactor()).into())
+        }
+    }
+
+    /// Returns a way to start calls without a future, if this is a pipe that has room.
+    pub(crate) fn direct(&self) -> Option<DirectLane> {
+        match &self.way {
+            Transport::Pipe(queue) if queue.has_room() => Some(DirectLane(Arc::clone(queue))),
+            Transport::Pipe(_) | Transport::Http(_) => None,
         }
     }
 

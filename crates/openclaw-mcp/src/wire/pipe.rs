@@ -1,9 +1,12 @@
 //! A call over the pipes of a process.
 
+use std::sync::Arc;
+
+use openclaw_tools::{CallLane, StartedCall};
 use tokio::time::Instant;
 
 use super::call_error::CallError;
-use super::calls::{CallId, Fault};
+use super::calls::{CallId, Fault, OnReply, Waiter};
 use super::fast_lane::Limits;
 use super::progress::Watcher;
 use super::queue::Queue;
@@ -64,6 +67,59 @@ pub(super) async fn send(
         Ok(Ok(result)) => Ok(result),
         Ok(Err(fault)) => Err(fault.into()),
         Err(_) => Err(queue.closed().cloned().unwrap_or(Closed::ByUs).into()),
+    }
+}
+
+/// Sends a call whose response is passed to `call`. It is buffered until the queue is flushed. The
+/// queue may exceed its capacity by this call: whether there is room is checked before.
+pub(super) fn start(
+    queue: Arc<Queue>,
+    limits: Limits,
+    now: Instant,
+    call: Box<dyn OnReply>,
+    write: impl FnOnce(&mut Vec<u8>, u64),
+) -> StartedCall {
+    let mut is_due_sooner = false;
+    let opened = {
+        let mut state = queue.state();
+        let opened = state.calls.open_for(Waiter::Function(call));
+        if let Ok(id) = opened {
+            is_due_sooner = state.calls.limit(id, now, limits);
+            write(&mut state.out, id.number());
+            state.out.push(b'\n');
+        }
+        opened
+    };
+    let id = match opened {
+        Ok(id) => id,
+        Err(waiter) => {
+            if let Waiter::Function(call) = waiter {
+                call.reply(CallId::NONE.number(), Err(CallError::Busy));
+            }
+            CallId::NONE
+        }
+    };
+    if is_due_sooner {
+        queue.is_due_sooner();
+    }
+    // Checked after the call was opened: if the connection was closed before, nothing would complete
+    // the call.
+    if let Some(closed) = queue.closed() {
+        let waiter = queue.state().calls.close(id);
+        if let Some(Some(Waiter::Function(call))) = waiter {
+            call.reply(id.number(), Err(closed.clone().into()));
+        }
+    }
+    StartedCall::new(queue, id.number())
+}
+
+impl CallLane for Queue {
+    fn flush(&self) {
+        Self::flush(self);
+    }
+
+    fn cancel(&self, call: u64) -> bool {
+        CallId::of_number(call).is_some_and(|id| Self::cancel(self, id))
     }
 }
 

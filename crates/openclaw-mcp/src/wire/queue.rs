@@ -1,5 +1,6 @@
 //! The write buffer of a connection, and the state that both lanes share.
 
+use std::collections::HashMap;
 use std::io;
 use std::process::ExitStatus;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,9 +8,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::{Notify, oneshot};
+use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::calls::Calls;
+use super::call_error::CallError;
+use super::calls::{CallId, Calls, Expired};
 use super::deliver::Waiters;
 use super::ending::CloseReason;
 use super::last_activity::LastActivity;
@@ -17,7 +20,7 @@ use super::outlet::Outlet;
 use super::pending_requests::PendingRequests;
 use super::skipped::SkippedLines;
 use super::traffic::Traffic;
-use super::{Closed, ENDS};
+use super::{Closed, ENDS, frame};
 
 /// With more bytes than this in the buffer, nothing is added: the server does not read.
 const HIGH_WATER: usize = 4 * 1024 * 1024;
@@ -41,6 +44,8 @@ pub(super) struct Queue {
     /// A call has an earlier deadline than the timer.
     due: Notify,
     ending: CloseReason,
+    /// The tasks of calls that no future waits for and that go on after their first response.
+    continuing: Mutex<HashMap<u64, AbortHandle>>,
     /// Notifies the reader that the process has exited.
     ends: Mutex<Option<oneshot::Sender<ExitStatus>>>,
     /// Requests from the server that are not answered yet.
@@ -74,6 +79,7 @@ impl Queue {
             room: Notify::new(),
             due: Notify::new(),
             ending: CloseReason::default(),
+            continuing: Mutex::default(),
             ends: Mutex::new(Some(ends)),
             asked: PendingRequests::default(),
             heard: LastActivity::default(),
@@ -159,6 +165,26 @@ impl Queue {
         added
     }
 
+    /// Writes the buffer directly, if nothing else is being written; what does not fit is left to the
+    /// writer.
+    pub(super) fn flush(&self) {
+        let mut state = self.state();
+        if state.out.is_empty() || state.writing {
+            return;
+        }
+        if let Some(outlet) = self.outlet() {
+            // An error is left to the writer.
+            let written = outlet.try_write(&state.out).unwrap_or(0);
+            self.traffic.sent(written);
+            state.out.drain(..written);
+        }
+        let is_left = !state.out.is_empty();
+        drop(state);
+        if is_left {
+            self.work.notify_one();
+        }
+    }
+
     /// Notifies [`Self::keep_time`] of an earlier deadline.
     pub(super) fn is_due_sooner(&self) {
         self.due.notify_one();
@@ -168,7 +194,7 @@ impl Queue {
     /// cancelling one for each would be a large part of the cost of a call.
     pub(super) async fn keep_time(self: Arc<Self>) {
         loop {
-            let next_look = self.state().calls.expire(Instant::now());
+            let next_look = self.expire();
             let look = async {
                 match next_look {
                     Some(at) => sleep_until(at).await,
@@ -181,6 +207,49 @@ impl Queue {
                 _ = self.until_closed() => return,
             }
         }
+    }
+
+    /// Completes the calls that have timed out, and returns when to look again.
+    fn expire(&self) -> Option<Instant> {
+        let (next_look, expired) = self.state().calls.expire(Instant::now());
+        for Expired { id, call, after } in expired {
+            self.push(|state| cancelled(state, id));
+            call.reply(id.number(), Err(CallError::TimedOut(after)));
+        }
+        next_look
+    }
+
+    /// Cancels a call that no future waits for. Returns whether it was pending.
+    pub(super) fn cancel(&self, id: CallId) -> bool {
+        let closed = self.push(|state| {
+            let closed = state.calls.close(id);
+            if closed.is_some() {
+                cancelled(state, id);
+            }
+            closed
+        });
+        if closed.is_some() {
+            // It is dropped here, without the lock.
+            return true;
+        }
+        let task = self.continuing().remove(&id.number());
+        task.map(|task| task.abort()).is_some()
+    }
+
+    /// Spawns a task for the rest of a call that no future waits for.
+    pub(super) fn go_on(&self, call: u64, rest: impl Future<Output = ()> + Send + 'static) {
+        // Locked meanwhile, so that the task does not end before it is known.
+        let mut continuing = self.continuing();
+        continuing.insert(call, tokio::spawn(rest).abort_handle());
+    }
+
+    /// Ends the task of a call. Returns false if the call was cancelled.
+    pub(super) fn is_over(&self, call: u64) -> bool {
+        self.continuing().remove(&call).is_some()
+    }
+
+    fn continuing(&self) -> MutexGuard<'_, HashMap<u64, AbortHandle>> {
+        self.continuing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Runs the writer: batches the buffered messages into one write, until the connection closes.
@@ -237,10 +306,20 @@ impl Queue {
     /// first reason counts.
     pub(super) fn close(&self, reason: Closed) {
         self.ending.set(reason);
-        self.state().calls.clear();
+        let calls = self.state().calls.clear();
         self.work.notify_one();
         self.room.notify_waiters();
+        for (id, call) in calls {
+            let reason = self.closed().cloned().unwrap_or(Closed::ByUs);
+            call.reply(id.number(), Err(reason.into()));
+        }
     }
+}
+
+/// Adds the notification that a call is cancelled.
+fn cancelled(state: &mut State, id: CallId) {
+    frame::cancelled(&mut state.out, id.number());
+    state.out.push(b'\n');
 }
 
 impl Waiters for Queue {

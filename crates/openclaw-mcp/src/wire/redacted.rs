@@ -11,7 +11,7 @@ use openclaw_secrets::Redactor;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::wire::json::Json;
+use crate::wire::json::{JsonCow, JsonRef};
 
 /// Members whose values identify something, in messages and in JSON schemas.
 const IDENTIFIERS: &[&str] = &[
@@ -66,17 +66,18 @@ pub(super) fn error(error: &RawValue, redactor: &Redactor) -> Box<RawValue> {
 }
 
 /// Redacts a tool result that reports an error.
-pub(super) fn result(result: Json, redactor: &Redactor) -> Json {
-    if redactor.is_empty() || !is_error(&result) {
+pub(crate) fn result<'a>(result: JsonCow<'a>, redactor: &Redactor) -> JsonCow<'a> {
+    if redactor.is_empty() || !is_error(result.as_ref()) {
         return result;
     }
-    match message(result.get(), redactor) {
-        Cow::Borrowed(_) => result,
-        Cow::Owned(json) => RawValue::from_string(json).map_or(result, Json::from),
-    }
+    let clean = match message(result.as_ref().get(), redactor) {
+        Cow::Borrowed(_) => None,
+        Cow::Owned(json) => RawValue::from_string(json).ok(),
+    };
+    clean.map_or(result, |json| JsonCow::Owned(json.into()))
 }
 
-fn is_error(result: &Json) -> bool {
+fn is_error(result: JsonRef<'_>) -> bool {
     #[derive(serde::Deserialize)]
     struct Outcome {
         #[serde(default, rename = "isError")]
@@ -214,7 +215,8 @@ mod tests {
     #[test]
     fn only_a_result_that_reports_an_error_is_redacted() {
         let redactor = knowing(&["hunter22"]);
-        let read = |json: &str| Json::from(RawValue::from_string(json.to_owned()).unwrap());
+        let read =
+            |json: &str| JsonCow::Owned(RawValue::from_string(json.to_owned()).unwrap().into());
         for (json, is_redacted) in [
             (r#"{"content":[{"type":"text","text":"hunter22"}],"isError":true}"#, true),
             (r#"{"content":[{"type":"text","text":"hunter22"}]}"#, false),
@@ -223,7 +225,7 @@ mod tests {
             (r#"{"content":[],"structuredContent":{"a":"hunter22","isError":true}}"#, false),
         ] {
             let clean = result(read(json), &redactor);
-            assert_eq!(!clean.get().contains("hunter22"), is_redacted, "{json}");
+            assert_eq!(!clean.as_ref().get().contains("hunter22"), is_redacted, "{json}");
         }
     }
 

@@ -1,5 +1,6 @@
 //! One line of the audit log.
 
+use std::fmt::Write as _;
 use std::time::{Duration, Instant, SystemTime};
 
 use openclaw_secrets::Redactor;
@@ -8,7 +9,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 
-use crate::clock::Rfc3339;
+use crate::clock::LogClock;
 use crate::decimal::Decimal;
 use crate::outcome::{Failure, RefusedBy, ToolOutcome};
 
@@ -98,11 +99,16 @@ enum LoggedArguments {
 impl CallRecord<'_> {
     /// Appends the line, including its newline. With a redactor, the arguments are included. Built
     /// without serde: calls are frequent.
-    pub(super) fn write_line(&self, line: &mut String, redactor: Option<&Redactor>) {
+    pub(super) fn write_line(
+        &self,
+        line: &mut String,
+        clock: &mut LogClock,
+        redactor: Option<&Redactor>,
+    ) {
         let arguments = self.arguments;
         line.reserve(ROOM);
         line.push_str("{\"time\":\"");
-        Rfc3339(time_of_day(self.ended)).push_to(line);
+        clock.push_time(self.ended, line);
         line.push('"');
         member(line, "who", Some(self.who));
         member(line, "agent", self.agent);
@@ -135,12 +141,6 @@ impl CallRecord<'_> {
         }
         line.push_str("}\n");
     }
-}
-
-/// Converts a recent instant to wall-clock time.
-fn time_of_day(moment: Instant) -> SystemTime {
-    let now = SystemTime::now();
-    now.checked_sub(moment.elapsed()).unwrap_or(now)
 }
 
 /// Appends a string member, if it is present.

@@ -20,6 +20,7 @@ use std::time::Duration;
 use openclaw_secrets::Redactor;
 use tokio::sync::{mpsc, oneshot};
 
+use crate::clock::LogClock;
 use packed::Packed;
 use writer::Writer;
 
@@ -122,7 +123,8 @@ impl Audit {
             true => Message::Call(Packed::of(call)),
             false => {
                 let mut line = String::new();
-                call.write_line(&mut line, log.with_arguments.then_some(&log.redactor));
+                let shown = log.with_arguments.then_some(&log.redactor);
+                call.write_line(&mut line, &mut LogClock::now(), shown);
                 Message::Line(line)
             }
         };

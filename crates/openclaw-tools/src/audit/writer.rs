@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 use super::{AuditCounters, Message};
 use crate::appended::Appended;
-use crate::clock::Rfc3339;
+use crate::clock::{LogClock, Rfc3339};
 
 /// Maximum size of one write, in bytes.
 const BATCH: usize = 64 * 1024;
@@ -30,6 +30,7 @@ pub(super) struct Writer {
     lines: u64,
     /// Reused buffer for one line.
     line: String,
+    clock: LogClock,
     /// Redactor for the arguments, if those are logged.
     shown: Option<Redactor>,
     /// Whether the last write failed: the failure is reported once.
@@ -48,12 +49,14 @@ impl Writer {
         let file = Appended::open(path, older.into(), max_bytes, PATIENCE)?;
         let batch = String::with_capacity(BATCH);
         let line = String::new();
-        Ok(Self { file, tally, batch, lines: 0, line, shown, is_failing: false })
+        let clock = LogClock::now();
+        Ok(Self { file, tally, batch, lines: 0, line, clock, shown, is_failing: false })
     }
 
     /// Writes messages until all senders are dropped.
     pub(super) fn run(mut self, mut messages: mpsc::Receiver<Message>) {
         while let Some(message) = messages.blocking_recv() {
+            self.clock.read_again();
             self.take(message);
             while let Ok(message) = messages.try_recv() {
                 self.take(message);
@@ -70,7 +73,7 @@ impl Writer {
             Message::Call(call) => {
                 let mut line = std::mem::take(&mut self.line);
                 line.clear();
-                call.record().write_line(&mut line, self.shown.as_ref());
+                call.record().write_line(&mut line, &mut self.clock, self.shown.as_ref());
                 self.take_line(&line);
                 self.line = line;
             }

@@ -3,8 +3,12 @@
 //! [`Pipeline::call`] is the only way to execute a tool: resolve → policy → pin → approval → schema
 //! → limits → execute → provenance → audit. Every call and every refusal writes exactly one line to
 //! the audit log, even if the caller drops the call.
+//!
+//! [`Pipeline::begin`] takes the same steps without a future, for callers with many calls, as long
+//! as nothing has to be waited for but the result.
 
 mod arguments;
+mod begin;
 mod context;
 mod record;
 mod refusal;
@@ -17,6 +21,8 @@ pub use context::{Call, CallContext, CallOptions, Consent, Relay};
 pub use refusal::Refusal;
 pub use resolve::{FixedTool, Lookup, RefuseCall, Resolve, Resolving, unknown};
 
+use std::sync::Arc;
+
 use openclaw_metrics::Metrics;
 use openclaw_trace::{Kind, Span, SpanContext, Tracer};
 use tokio::time::Instant;
@@ -26,11 +32,16 @@ use crate::approval::{ApprovalContext, ApprovalNeed};
 use crate::audit::Audit;
 use crate::outcome::ToolOutcome;
 use crate::source::{Executed, Tool, ToolCall};
-use record::Recorder;
+use record::{AwaitedCall, Recorder};
+use steps::{Approved, Consented};
 
 /// Executes calls. Clones share the audit log and the metrics.
 #[derive(Debug, Clone)]
-pub struct Pipeline {
+pub struct Pipeline(Arc<Services>);
+
+/// What a pipeline records calls with.
+#[derive(Debug, Clone)]
+struct Services {
     audit: Audit,
     metrics: Metrics,
     tracer: Tracer,
@@ -45,29 +56,31 @@ pub fn standing(tool: &dyn Tool, arguments: &Arguments<'_>, session: Option<&str
 impl Pipeline {
     /// Creates a pipeline that logs to `audit`.
     pub fn new(audit: Audit) -> Self {
-        Self { audit, metrics: Metrics::off(), tracer: Tracer::off() }
+        Self(Arc::new(Services { audit, metrics: Metrics::off(), tracer: Tracer::off() }))
     }
 
     /// Counts the calls in `metrics`.
     #[must_use]
-    pub fn counted_in(self, metrics: Metrics) -> Self {
-        Self { metrics, ..self }
+    pub fn counted_in(mut self, metrics: Metrics) -> Self {
+        Arc::make_mut(&mut self.0).metrics = metrics;
+        self
     }
 
     /// Records the spans of calls, too.
     #[must_use]
-    pub fn traced(self, tracer: Tracer) -> Self {
-        Self { tracer, ..self }
+    pub fn traced(mut self, tracer: Tracer) -> Self {
+        Arc::make_mut(&mut self.0).tracer = tracer;
+        self
     }
 
     /// Returns what records spans.
     pub fn tracer(&self) -> &Tracer {
-        &self.tracer
+        &self.0.tracer
     }
 
     /// Returns the audit log.
     pub fn audit(&self) -> &Audit {
-        &self.audit
+        &self.0.audit
     }
 
     /// Calls a tool of a source. Failures are outcomes. Dropping the future cancels the call, and
@@ -78,10 +91,11 @@ impl Pipeline {
         call: Call<'_>,
         context: &CallContext<'_>,
     ) -> ToolOutcome {
-        let span = self.tracer.start(traced::NAME, Kind::Internal, context.trace);
+        let span = self.0.tracer.start(traced::NAME, Kind::Internal, context.trace);
         let logged = span.context().map_or_else(tracing::Span::none, SpanContext::log_span);
         async {
-            let mut record = Recorder::new(&self.audit, &self.metrics, call, context, &span);
+            let subject = AwaitedCall { call, context, span: &span };
+            let mut record = Recorder::new(&self.0, subject, Instant::now());
             match run(source, call, context, &span, &mut record).await {
                 Ok(outcome) => record.done(outcome),
                 Err(refusal) => record.refused(refusal),
@@ -97,7 +111,7 @@ async fn run<S: Resolve + ?Sized>(
     call: Call<'_>,
     context: &CallContext<'_>,
     span: &Span,
-    record: &mut Recorder<'_>,
+    record: &mut Recorder<AwaitedCall<'_>>,
 ) -> Result<ToolOutcome, Refusal> {
     let mut first = None;
     loop {
@@ -111,18 +125,14 @@ async fn run<S: Resolve + ?Sized>(
             Some(arguments) => arguments,
             None => first.insert(call.arguments.read()?),
         };
-        steps::policy(tool, arguments)?;
         let (session, now) = (context.session, record.started());
         let about = ApprovalContext { arguments, session, now };
-        let pin = tool.pin(about);
-        let approval = steps::approval(tool, pin, about, context, record.metrics()).await?;
-        if !approval.is_schema_checked {
-            steps::schema(tool, arguments)?;
-        }
-        steps::limit(tool, record.started(), context.options)?;
-        if let Some(approved) = &approval.given {
-            tool.keep(approved, pin, about);
-        }
+        let pin = steps::allowed(tool, about)?;
+        let approval = match steps::consent(tool, pin, about, context)? {
+            Consented::Given(given) => Approved { given, ..Approved::default() },
+            Consented::Ask(why) => steps::ask(tool, why, about, context, record.metrics()).await?,
+        };
+        steps::admit(tool, &approval, pin, about, context.options)?;
         if approval.has_waited {
             record.begin_anew();
         }

@@ -9,21 +9,67 @@ use tokio::time::Instant;
 
 use super::context::{Call, CallContext};
 use super::refusal::Refusal;
-use super::traced;
-use crate::audit::{Audit, AuditOutcome, CallRecord};
+use super::{Services, traced};
+use crate::audit::{AuditOutcome, CallRecord};
 use crate::outcome::{Details, ToolOutcome};
 use crate::source::{Origin, Tool};
 
 /// The source and the name of a tool, in metrics, if a call was refused before it was found.
 const UNKNOWN: &str = "unknown";
 
+/// What is recorded about a call whatever becomes of it.
+pub(super) trait Subject {
+    /// The name of the tool, as the caller knows it.
+    fn name(&self) -> &str;
+    /// The arguments, as given.
+    fn arguments(&self) -> &str;
+    /// The caller.
+    fn who(&self) -> &str;
+    /// The agent.
+    fn agent(&self) -> Option<&str>;
+    /// The session.
+    fn session(&self) -> Option<&str>;
+    /// The span of the call.
+    fn span(&self) -> &Span;
+}
+
+/// A call whose caller waits for it.
+pub(super) struct AwaitedCall<'a> {
+    pub(super) call: Call<'a>,
+    pub(super) context: &'a CallContext<'a>,
+    pub(super) span: &'a Span,
+}
+
+impl Subject for AwaitedCall<'_> {
+    fn name(&self) -> &str {
+        self.call.name
+    }
+
+    fn arguments(&self) -> &str {
+        self.call.arguments.text()
+    }
+
+    fn who(&self) -> &str {
+        self.context.who
+    }
+
+    fn agent(&self) -> Option<&str> {
+        self.context.agent
+    }
+
+    fn session(&self) -> Option<&str> {
+        self.context.session
+    }
+
+    fn span(&self) -> &Span {
+        self.span
+    }
+}
+
 /// Records a call: if dropped before the end, the call was cancelled.
-pub(super) struct Recorder<'a> {
-    audit: &'a Audit,
-    metrics: &'a Metrics,
-    call: Call<'a>,
-    context: &'a CallContext<'a>,
-    span: &'a Span,
+pub(super) struct Recorder<S: Subject> {
+    services: Arc<Services>,
+    subject: S,
     tool: Option<Arc<dyn Tool>>,
     /// Where the call is counted, unless its tool knows.
     series: Option<Arc<CallSeries>>,
@@ -33,40 +79,36 @@ pub(super) struct Recorder<'a> {
     is_written: bool,
 }
 
-impl<'a> Recorder<'a> {
-    pub(super) fn new(
-        audit: &'a Audit,
-        metrics: &'a Metrics,
-        call: Call<'a>,
-        context: &'a CallContext<'a>,
-        span: &'a Span,
-    ) -> Self {
+impl<S: Subject> Recorder<S> {
+    pub(super) fn new(services: &Arc<Services>, subject: S, started: Instant) -> Self {
         Self {
-            audit,
-            metrics,
-            call,
-            context,
-            span,
+            services: Arc::clone(services),
+            subject,
             tool: None,
             series: None,
             is_executing: false,
-            started: Instant::now(),
+            started,
             tries: 0,
             is_written: false,
         }
     }
 
+    /// Returns what is recorded whatever becomes of the call.
+    pub(super) fn subject(&self) -> &S {
+        &self.subject
+    }
+
     /// Returns the metrics.
-    pub(super) fn metrics(&self) -> &'a Metrics {
-        self.metrics
+    pub(super) fn metrics(&self) -> &Metrics {
+        &self.services.metrics
     }
 
     /// Records that the tool was resolved.
     pub(super) fn found(&mut self, tool: &Arc<dyn Tool>) {
         self.stop_executing();
         self.series = None;
-        if self.metrics.is_on() && tool.known_series().is_none() {
-            self.series = tool.series(self.metrics);
+        if self.services.metrics.is_on() && tool.known_series().is_none() {
+            self.series = tool.series(&self.services.metrics);
         }
         self.tool = Some(Arc::clone(tool));
         self.tries += 1;
@@ -125,8 +167,8 @@ impl<'a> Recorder<'a> {
             series.executed(ended.into(), *duration, findings);
             self.is_executing = false;
         }
-        self.write(ended, &outcome, self.call.name);
-        self.span.set_content("gen_ai.tool.call.result", || outcome.text());
+        self.write(ended, &outcome, None);
+        self.subject.span().set_content("gen_ai.tool.call.result", || outcome.text());
         outcome
     }
 
@@ -136,12 +178,12 @@ impl<'a> Recorder<'a> {
         let Refusal { mut outcome, ended, name } = refusal;
         label(&mut outcome.details, self.origin());
         if self.tool.is_none() {
-            self.series = self.metrics.calls(UNKNOWN, "", UNKNOWN);
+            self.series = self.services.metrics.calls(UNKNOWN, "", UNKNOWN);
         }
         if let Some(series) = self.series() {
             series.ended(ended.into(), outcome.details.refused.map(Into::into));
         }
-        self.write(ended, &outcome, name.as_deref().unwrap_or(self.call.name));
+        self.write(ended, &outcome, name.as_deref());
         *outcome
     }
 
@@ -149,15 +191,22 @@ impl<'a> Recorder<'a> {
         self.tool.as_ref().map(|tool| tool.origin()).unwrap_or_default()
     }
 
-    fn write(&self, ended: AuditOutcome, outcome: &ToolOutcome, name: &str) {
+    fn write(&self, ended: AuditOutcome, outcome: &ToolOutcome, name: Option<&str>) {
         let details = &outcome.details;
-        let chars = if self.audit.is_on() { outcome.content_chars() } else { 0 };
+        let chars = if self.services.audit.is_on() { outcome.content_chars() } else { 0 };
         self.record(ended, details, chars, name);
     }
 
-    fn record(&self, ended: AuditOutcome, details: &Details, result_chars: usize, name: &str) {
+    /// `name` replaces the one that the caller used.
+    fn record(
+        &self,
+        ended: AuditOutcome,
+        details: &Details,
+        result_chars: usize,
+        name: Option<&str>,
+    ) {
         // A tool that serves several servers reports the server in its outcome only.
-        let origin = self.origin();
+        let (origin, subject) = (self.origin(), &self.subject);
         let server = match origin.server {
             "" => details.server.as_deref().unwrap_or_default(),
             server => server,
@@ -166,12 +215,15 @@ impl<'a> Recorder<'a> {
             "" => details.tool.as_deref().unwrap_or_default(),
             tool => tool,
         };
-        let name = if origin.name.is_empty() { name } else { origin.name };
-        if self.span.is_recorded() {
+        let name = match origin.name {
+            "" => name.unwrap_or(subject.name()),
+            name => name,
+        };
+        let span = subject.span();
+        if span.is_recorded() {
             let named = Origin { name, server, raw_tool, ..origin };
-            traced::describe(self.span, named, self.context, ended);
-            let arguments = || self.call.arguments.text().to_owned();
-            self.span.set_content("gen_ai.tool.call.arguments", arguments);
+            traced::describe(span, named, subject, ended);
+            span.set_content("gen_ai.tool.call.arguments", || subject.arguments().to_owned());
         }
         tracing::debug!(
             server,
@@ -180,24 +232,24 @@ impl<'a> Recorder<'a> {
             duration_ms = details.duration.as_secs_f64() * 1_000.0,
             "call"
         );
-        if !self.audit.is_on() {
+        if !self.services.audit.is_on() {
             return;
         }
-        self.audit.record(&CallRecord {
+        self.services.audit.record(&CallRecord {
             ended: (self.started + details.duration).into_std(),
-            who: self.context.who,
-            agent: self.context.agent,
-            session: self.context.session,
+            who: subject.who(),
+            agent: subject.agent(),
+            session: subject.session(),
             source: origin.source,
             server,
             tool: name,
             raw_tool,
-            arguments: self.call.arguments.text(),
+            arguments: subject.arguments(),
             outcome: ended,
             refused: details.refused,
             duration: details.duration,
             result_chars,
-            trace: self.span.context().map(|it| (it.trace_id(), it.span_id())),
+            trace: span.context().map(|it| (it.trace_id(), it.span_id())),
         });
     }
 }
@@ -212,7 +264,7 @@ fn label(details: &mut Details, origin: Origin<'_>) {
     }
 }
 
-impl Drop for Recorder<'_> {
+impl<S: Subject> Drop for Recorder<S> {
     fn drop(&mut self) {
         self.stop_executing();
         if !self.is_written {
@@ -220,7 +272,7 @@ impl Drop for Recorder<'_> {
                 series.ended(CallOutcome::Cancelled, None);
             }
             let details = Details { duration: self.started.elapsed(), ..Details::default() };
-            self.record(AuditOutcome::Cancelled, &details, 0, self.call.name);
+            self.record(AuditOutcome::Cancelled, &details, 0, None);
         }
     }
 }

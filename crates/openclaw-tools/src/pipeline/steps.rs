@@ -2,7 +2,6 @@
 
 use openclaw_metrics::{Metrics, labels};
 use serde_json::Value;
-use tokio::time::Instant;
 
 use super::arguments::Arguments;
 use super::context::{CallContext, CallOptions, Consent};
@@ -16,8 +15,14 @@ use crate::policy::Decision;
 use crate::schema::Validator;
 use crate::source::Tool;
 
-/// Checks that the policy allows the tool and these arguments, and that it is usable.
-pub(super) fn policy(tool: &dyn Tool, arguments: &Arguments<'_>) -> Result<(), Refusal> {
+/// Checks that the policy allows the tool and these arguments, and that it is usable. Returns what
+/// was seen and approved of it before.
+pub(super) fn allowed(tool: &dyn Tool, about: ApprovalContext<'_>) -> Result<Pin, Refusal> {
+    policy(tool, about.arguments)?;
+    Ok(tool.pin(about))
+}
+
+fn policy(tool: &dyn Tool, arguments: &Arguments<'_>) -> Result<(), Refusal> {
     if let Decision::Denied { by } = tool.decision() {
         return Err(Refusal::policy(by));
     }
@@ -42,31 +47,52 @@ pub(super) struct Approved {
     pub(super) has_waited: bool,
 }
 
-/// Obtains an approval, if one is needed.
-pub(super) async fn approval(
+/// Whether a call may be made.
+#[derive(Debug)]
+pub(super) enum Consented {
+    /// At once; with an approval, if one is needed.
+    Given(Option<Approval>),
+    /// Only if the approver agrees.
+    Ask(ApprovalReason),
+}
+
+/// Decides whether an approval must be asked for.
+pub(super) fn consent(
     tool: &dyn Tool,
     pin: Pin,
     about: ApprovalContext<'_>,
     context: &CallContext<'_>,
+) -> Result<Consented, Refusal> {
+    if let Consent::Caller { seen, approves_change } = context.consent {
+        let is_seen = seen.map(|seen| tool.fingerprint() == Some(seen));
+        let is_approved = approves_change && is_seen == Some(true);
+        if is_seen == Some(false) || (pin == Pin::Changed && !is_approved) {
+            return Err(Refusal::changed());
+        }
+        return Ok(Consented::Given(Some(Approval::Once)));
+    }
+    let effect = tool.spec().effect;
+    let need = ApprovalNeed::of(tool.rule(about.arguments), effect, pin);
+    match context.options.permission.applied(need, effect) {
+        None => Err(Refusal::read_only()),
+        Some(ApprovalNeed::Ask(why)) => Ok(Consented::Ask(why)),
+        Some(ApprovalNeed::Free) => Ok(Consented::Given(None)),
+    }
+}
+
+/// Asks for an approval.
+pub(super) async fn ask(
+    tool: &dyn Tool,
+    why: ApprovalReason,
+    about: ApprovalContext<'_>,
+    context: &CallContext<'_>,
     metrics: &Metrics,
 ) -> Result<Approved, Refusal> {
-    let (approver, fallback) = match context.consent {
-        Consent::Caller { seen, approves_change } => {
-            let is_seen = seen.map(|seen| tool.fingerprint() == Some(seen));
-            let is_approved = approves_change && is_seen == Some(true);
-            if is_seen == Some(false) || (pin == Pin::Changed && !is_approved) {
-                return Err(Refusal::changed());
-            }
-            return Ok(Approved { given: Some(Approval::Once), ..Approved::default() });
-        }
-        Consent::Ask { approver, fallback } => (approver, fallback),
+    // A caller that approves by calling is not asked.
+    let Consent::Ask { approver, fallback } = context.consent else {
+        return Err(Refusal::nobody());
     };
     let spec = tool.spec();
-    let need = ApprovalNeed::of(tool.rule(about.arguments), spec.effect, pin);
-    let need = context.options.permission.applied(need, spec.effect);
-    let ApprovalNeed::Ask(why) = need.ok_or_else(Refusal::read_only)? else {
-        return Ok(Approved::default());
-    };
     schema(tool, about.arguments)?;
     let always = if why.can_last() { tool.always(about) } else { Vec::new() };
     let changes = if why == ApprovalReason::Changed { tool.changes() } else { Vec::new() };
@@ -113,8 +139,26 @@ pub(super) async fn approval(
     Ok(Approved { given: Some(given), is_schema_checked: true, has_waited: true })
 }
 
+/// The last checks: the arguments, and the rate limits. An approval is stored.
+pub(super) fn admit(
+    tool: &dyn Tool,
+    approved: &Approved,
+    pin: Pin,
+    about: ApprovalContext<'_>,
+    options: CallOptions<'_>,
+) -> Result<(), Refusal> {
+    if !approved.is_schema_checked {
+        schema(tool, about.arguments)?;
+    }
+    tool.limit(about.now, options).map_err(Refusal::limit)?;
+    if let Some(given) = &approved.given {
+        tool.keep(given, pin, about);
+    }
+    Ok(())
+}
+
 /// Validates the arguments.
-pub(super) fn schema(tool: &dyn Tool, arguments: &Arguments<'_>) -> Result<(), Refusal> {
+fn schema(tool: &dyn Tool, arguments: &Arguments<'_>) -> Result<(), Refusal> {
     let validator = tool.validator();
     if validator.plainly_fits(arguments.raw()) {
         return Ok(());
@@ -135,13 +179,4 @@ fn fits(validator: &Validator, arguments: &Arguments<'_>) -> Result<(), Refusal>
         return Ok(());
     }
     Err(Refusal::misfit(&violations))
-}
-
-/// Checks the rate limits of the tool.
-pub(super) fn limit(
-    tool: &dyn Tool,
-    now: Instant,
-    options: CallOptions<'_>,
-) -> Result<(), Refusal> {
-    tool.limit(now, options).map_err(Refusal::limit)
 }

@@ -1,7 +1,8 @@
 //! Every step of a call, and its audit log line.
 
-use std::sync::Arc;
+use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
 use openclaw_content::Text;
@@ -17,8 +18,26 @@ use crate::name::ToolName;
 use crate::outcome::{Content, Details, Failure, RefusedBy};
 use crate::policy::Decision;
 use crate::schema::LazyValidator;
-use crate::source::{Origin, ToolSource};
+use crate::source::{CallLane, OnExecuted, Origin, Ready, StartedCall, ToolSource};
 use crate::spec::{Effect, ToolSpec};
+
+/// A call that was started and never ends.
+#[derive(Default)]
+struct HangingCall(Mutex<Option<OnExecuted>>);
+
+impl fmt::Debug for HangingCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("HangingCall")
+    }
+}
+
+impl CallLane for HangingCall {
+    fn flush(&self) {}
+
+    fn cancel(&self, _: u64) -> bool {
+        self.0.lock().unwrap().take().is_some()
+    }
+}
 
 /// A tool with scripted behaviour that counts its calls.
 #[derive(Debug)]
@@ -35,6 +54,7 @@ struct ScriptedTool {
     /// How often it reports that it is stale.
     stale: AtomicUsize,
     hangs: bool,
+    hanging: Arc<HangingCall>,
     pinned: AtomicUsize,
     executed: AtomicUsize,
     kept: AtomicUsize,
@@ -63,6 +83,7 @@ impl ScriptedTool {
             failure: None,
             stale: AtomicUsize::new(0),
             hangs: false,
+            hanging: Arc::default(),
             pinned: AtomicUsize::new(0),
             executed: AtomicUsize::new(0),
             kept: AtomicUsize::new(0),
@@ -122,16 +143,40 @@ impl Tool for ScriptedTool {
             if self.hangs {
                 std::future::pending::<()>().await;
             }
-            let left = self.stale.load(Ordering::Relaxed);
-            let details = Box::new(Details { failure: self.failure, ..Details::default() });
-            let content = vec![Content::Text(Text::ours("pushed"))];
-            let outcome = ToolOutcome { content, is_error: self.failure.is_some(), details };
-            if left > 0 {
-                self.stale.store(left - 1, Ordering::Relaxed);
-                return Executed::Stale(outcome);
-            }
-            Executed::Done(outcome)
+            self.result()
         })
+    }
+
+    fn ready(self: Arc<Self>, _: CallOptions<'_>) -> Option<Box<dyn Ready>> {
+        Some(Box::new(ReadyTool(self)))
+    }
+}
+
+impl ScriptedTool {
+    fn result(&self) -> Executed {
+        let left = self.stale.load(Ordering::Relaxed);
+        let details = Box::new(Details { failure: self.failure, ..Details::default() });
+        let content = vec![Content::Text(Text::ours("pushed"))];
+        let outcome = ToolOutcome { content, is_error: self.failure.is_some(), details };
+        if left > 0 {
+            self.stale.store(left - 1, Ordering::Relaxed);
+            return Executed::Stale(outcome);
+        }
+        Executed::Done(outcome)
+    }
+}
+
+struct ReadyTool(Arc<ScriptedTool>);
+
+impl Ready for ReadyTool {
+    fn start(self: Box<Self>, _: ToolCall<'_>, done: OnExecuted) -> StartedCall {
+        let tool = &self.0;
+        tool.executed.fetch_add(1, Ordering::Relaxed);
+        match tool.hangs {
+            true => drop(tool.hanging.0.lock().unwrap().replace(done)),
+            false => done(tool.result()),
+        }
+        StartedCall::new(Arc::clone(&tool.hanging) as Arc<dyn CallLane>, 1)
     }
 }
 
@@ -343,5 +388,65 @@ async fn a_caller_who_decides_approves_by_calling_but_not_what_has_changed() {
         assert_eq!(outcome.details.refused, expected, "{pin:?} {seen:?} {approves_change}");
         let kept = shop.0.kept.load(Ordering::Relaxed);
         assert_eq!(kept, usize::from(expected.is_none()), "an approval is kept");
+    }
+}
+
+/// Begins a call. Returns whether it was started, whether it has an outcome, and its audit log lines;
+/// a call that hangs is cancelled.
+async fn begun(shop: &Shop, name: &str, arguments: &str) -> (bool, bool, Vec<Value>) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("audit.jsonl");
+    let pipeline = Pipeline::new(Audit::to_file(&file, AuditOptions::default()).unwrap());
+    let approver = Answers(YES);
+    let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
+    let session = Some("s");
+    let context = CallContext { session, consent, ..CallContext::by_hand("test") };
+    let call = Call { name, arguments: Given::Text(arguments) };
+    let ended = Arc::new(AtomicUsize::new(0));
+    let done = || {
+        let ended = Arc::clone(&ended);
+        move |_: ToolOutcome| drop(ended.fetch_add(1, Ordering::Relaxed))
+    };
+    let started = pipeline.begin(shop, call, &context, done);
+    let is_started = started.is_some();
+    if let Some(started) = started.filter(|_| shop.0.hangs) {
+        assert!(started.cancel() && !started.cancel());
+    }
+    assert!(pipeline.audit().flush().await);
+    let text = std::fs::read_to_string(&file).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    (is_started, ended.load(Ordering::Relaxed) == 1, lines)
+}
+
+#[tokio::test]
+async fn a_call_without_a_future_leaves_one_line_also_if_it_is_cancelled() {
+    for (hangs, outcome) in [(false, "ok"), (true, "cancelled")] {
+        let shop = Shop::with(|tool| tool.hangs = hangs);
+        let (is_started, is_done, lines) = begun(&shop, "push", r#"{"to":"x"}"#).await;
+        assert!(is_started && is_done != hangs);
+        let [line] = lines.as_slice() else { panic!("{lines:?}") };
+        assert_eq!((&line["outcome"], &line["who"]), (&json!(outcome), &json!("test")));
+        assert_eq!((&line["session"], &line["server"]), (&json!("s"), &json!("shop")));
+        assert_eq!((&line["tool"], &line["agent"]), (&json!("push"), &Value::Null));
+    }
+}
+
+#[tokio::test]
+async fn what_is_refused_or_has_to_be_asked_is_left_to_a_future() {
+    type Change = fn(&mut ScriptedTool);
+    let table: [(Change, &str, &str); 7] = [
+        (|_| {}, "pull", "{}"),
+        (|_| {}, "push", r#"{"to":5}"#),
+        (|tool| tool.decision = Decision::Denied { by: "x".to_owned() }, "push", "{}"),
+        (|tool| tool.flaw = Some("x".to_owned()), "push", "{}"),
+        (|tool| tool.pin = Pin::Changed, "push", "{}"),
+        (|tool| tool.rule = ApprovalRule::Always, "push", "{}"),
+        (|tool| tool.limit = Err("later".to_owned()), "push", "{}"),
+    ];
+    for (change, name, arguments) in table {
+        let shop = Shop::with(change);
+        let (is_started, is_done, lines) = begun(&shop, name, arguments).await;
+        assert!(!is_started && !is_done && lines.is_empty(), "{name} {arguments}");
+        assert_eq!(shop.0.executed.load(Ordering::Relaxed), 0);
     }
 }

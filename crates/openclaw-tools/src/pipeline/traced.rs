@@ -2,7 +2,7 @@
 
 use openclaw_trace::{Kind, Span};
 
-use super::context::CallContext;
+use super::record::Subject;
 use crate::audit::AuditOutcome;
 use crate::source::Origin;
 
@@ -20,7 +20,7 @@ const PROMPT: &str = "prompts/get";
 pub(super) fn describe(
     span: &Span,
     origin: Origin<'_>,
-    context: &CallContext<'_>,
+    subject: &impl Subject,
     ended: AuditOutcome,
 ) {
     match (origin.source, origin.name) {
@@ -50,8 +50,8 @@ pub(super) fn describe(
         }
     }
     span.set_text("openclaw.mcp.server", origin.server);
-    span.set_text("gen_ai.agent.name", context.agent.unwrap_or_default());
-    span.set_text("gen_ai.conversation.id", context.session.unwrap_or_default());
+    span.set_text("gen_ai.agent.name", subject.agent().unwrap_or_default());
+    span.set_text("gen_ai.conversation.id", subject.session().unwrap_or_default());
     match ended {
         AuditOutcome::Ok => {}
         AuditOutcome::Error => span.fail("tool_error", ""),

@@ -1,5 +1,6 @@
 //! Clients and servers that misbehave.
 
+use std::collections::BTreeSet;
 use std::io::Write as _;
 use std::process::Stdio;
 use std::time::Duration;
@@ -146,6 +147,50 @@ fn a_call_that_is_cancelled_is_cancelled_at_the_server() {
     assert!(recording.wait_for(LONG, |it| it["method"] == "notifications/cancelled").is_some());
     // Nothing is said about it any more.
     assert_eq!(hub.request("ping", &json!({}))["result"], json!({}));
+}
+
+#[test]
+fn calls_that_time_out_are_reported_and_cancelled_at_the_server() {
+    let record = tempfile::tempdir().unwrap();
+    let file = record.path().join("record");
+    let mut place = Place::new();
+    let script = Script::new().call_delay_ms(60_000).record(&file);
+    place.add("one", &script, json!({ "approval": "never", "toolTimeout": 300 }));
+    let mut hub = place.hub(&["--no-wrap"]);
+    let ids: Vec<u64> = (0..3)
+        .map(|_| hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } })))
+        .collect();
+    for id in ids {
+        let answer = hub.message();
+        assert_eq!(answer["id"], id, "{answer}");
+        assert!(text(&answer).contains("timed out"), "{answer}");
+    }
+    let is_cancelled = |it: &Value| it["method"] == "notifications/cancelled";
+    assert!(Recording::at(&file).wait_for(LONG, is_cancelled).is_some());
+}
+
+#[test]
+fn calls_in_flight_are_answered_when_their_server_dies() {
+    let place = Place::with("one", &Script::new().crash_after_calls(1));
+    let mut hub = place.hub(&["--no-wrap"]);
+    let call = |id: u64| {
+        let params = json!({ "name": "echo", "arguments": { "text": "x" } });
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        call.to_string()
+    };
+    // In one write, so that the server exits with most of them unanswered.
+    hub.send(&(100..110).map(call).collect::<Vec<_>>().join("\n"));
+    let (mut ids, mut failed) = (BTreeSet::new(), 0);
+    while ids.len() < 10 {
+        let answer = hub.message();
+        assert!(!answer.is_null(), "the hub has exited");
+        if let Some(id) = answer["id"].as_u64() {
+            ids.insert(id);
+            failed += usize::from(answer["result"]["isError"] == true);
+        }
+    }
+    assert!(failed > 0);
+    assert_eq!(ids, (100..110).collect());
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::{
-    NoRandomness, Source, Text, Untrusted, clean_line, inspect, render, render_json,
+    JsonRenderer, NoRandomness, Source, Text, Untrusted, clean_line, inspect, render,
 };
 use openclaw_tools::{RawReply, ToolOutcome};
 use serde::Deserialize;
@@ -17,7 +17,7 @@ use serde_json::{Map, Value, json};
 use super::text::Token;
 use super::{ResponseContext, ResultLimits, failure};
 use crate::wire::CallError;
-use crate::wire::json::Json;
+use crate::wire::json::{JsonCow, JsonRef};
 
 /// Maximum length of a name or description, in characters.
 const MAX_LINE: usize = 600;
@@ -35,21 +35,22 @@ pub(crate) enum ReplyKind {
 
 /// Returns the outcome of a result that is passed on.
 pub(crate) fn relayed(
-    raw: Json,
+    raw: JsonCow<'_>,
     kind: ReplyKind,
-    source: Arc<Source>,
+    renderer: &JsonRenderer,
     wraps: bool,
     duration: Duration,
 ) -> ToolOutcome {
+    let source = Arc::clone(renderer.source());
     let place = ResponseContext { source, limits: ResultLimits::default(), spill: None, duration };
-    if !raw.get().starts_with('{') {
+    if !raw.as_ref().get().starts_with('{') {
         let server = failure::named(place.origin().server);
         return place.failure(format!("{server} sent an invalid response: not a result."));
     }
-    let is_error = is_error(&raw);
+    let is_error = is_error(raw.as_ref());
     let json = match wraps {
         false => Ok(String::from(raw)),
-        true => wrapped(raw, kind, &place.source),
+        true => wrapped(raw, kind, renderer),
     };
     let Ok(json) = json else { return super::present::no_boundary(&place) };
     let mut details = place.details();
@@ -68,7 +69,7 @@ pub(crate) fn raw_error(error: &CallError, source: &Source, wraps: bool) -> Opti
     json.map(RawReply::Error)
 }
 
-fn is_error(raw: &Json) -> bool {
+fn is_error(raw: JsonRef<'_>) -> bool {
     #[derive(Deserialize)]
     #[serde(rename_all = "camelCase")]
     struct Flag {
@@ -81,30 +82,35 @@ fn is_error(raw: &Json) -> bool {
     }
 }
 
-fn wrapped(raw: Json, kind: ReplyKind, source: &Arc<Source>) -> Result<String, NoRandomness> {
+fn wrapped(
+    raw: JsonCow<'_>,
+    kind: ReplyKind,
+    renderer: &JsonRenderer,
+) -> Result<String, NoRandomness> {
+    let json = raw.as_ref();
     if kind == ReplyKind::Call
-        && let Some((escaped, _)) = raw.one_text()
+        && let Some((escaped, _)) = json.one_text()
     {
-        return spliced(raw.get(), escaped, source);
+        return spliced(json.get(), escaped, renderer);
     }
     // A result that is a request for input has no content: it is for the client, not for its model.
-    let Ok(Value::Object(mut result)) = serde_json::from_str(raw.get()) else {
+    let Ok(Value::Object(mut result)) = serde_json::from_str(json.get()) else {
         return Ok(String::from(raw));
     };
     drop(raw);
-    wrap_members(&mut result, kind, source)?;
+    wrap_members(&mut result, kind, renderer.source())?;
     Ok(Value::Object(result).to_string())
 }
 
 /// Puts the boundary around the only text of a result, which is not encoded again.
-fn spliced(json: &str, escaped: &str, source: &Source) -> Result<String, NoRandomness> {
+fn spliced(json: &str, escaped: &str, renderer: &JsonRenderer) -> Result<String, NoRandomness> {
     let start = escaped.as_ptr().addr() - json.as_ptr().addr();
     let (before, rest) = json.split_at(start);
     let mut out = String::with_capacity(json.len() + 512);
     out.push_str(before);
     let text = Token::bare(escaped).decode();
     // The findings are in the log.
-    let _ = render_json(&mut out, escaped, Untrusted::new(&*text), source)?;
+    let _ = renderer.render(&mut out, escaped, Untrusted::new(&*text))?;
     out.push_str(rest.get(escaped.len()..).unwrap_or_default());
     Ok(out)
 }
@@ -204,8 +210,9 @@ mod tests {
 
     fn relay(json: &str, kind: ReplyKind, wraps: bool) -> (Value, bool) {
         let raw = serde_json::value::RawValue::from_string(json.to_owned()).unwrap();
-        let source = Arc::new(Source::mcp_tool("git", "log"));
-        let outcome = relayed(raw.into(), kind, source, wraps, Duration::ZERO);
+        let renderer = JsonRenderer::new(Source::mcp_tool("git", "log"));
+        let raw = JsonCow::Owned(raw.into());
+        let outcome = relayed(raw, kind, &renderer, wraps, Duration::ZERO);
         let Some(RawReply::Result(json)) = &outcome.details.raw else { panic!("{outcome:?}") };
         (serde_json::from_str(json).unwrap(), outcome.is_error)
     }
@@ -221,8 +228,9 @@ mod tests {
         let json =
             r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"b":1.50},"x":[]}"#;
         let raw = serde_json::value::RawValue::from_string(json.to_owned()).unwrap();
-        let source = Arc::new(Source::mcp_tool("git", "log"));
-        let outcome = relayed(raw.into(), ReplyKind::Call, source, false, Duration::ZERO);
+        let renderer = JsonRenderer::new(Source::mcp_tool("git", "log"));
+        let raw = JsonCow::Owned(raw.into());
+        let outcome = relayed(raw, ReplyKind::Call, &renderer, false, Duration::ZERO);
         assert_eq!(outcome.details.raw, Some(RawReply::Result(json.to_owned())));
     }
 

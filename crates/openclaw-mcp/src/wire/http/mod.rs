@@ -167,7 +167,8 @@ impl HttpWire {
     /// Closes the connection: pending calls fail. The first reason counts.
     fn close(&self, reason: Closed) {
         self.ending.set(reason);
-        self.calls().clear();
+        // Futures wait for all of them.
+        drop(self.calls().clear());
     }
 
     /// Returns the redactor of the server's secrets.

@@ -71,6 +71,47 @@ impl<'a> JsonRef<'a> {
     pub(crate) fn get(self) -> &'a str {
         self.text
     }
+
+    /// Like [`Json::one_text`].
+    pub(crate) fn one_text(self) -> Option<(&'a str, bool)> {
+        self.one_text?.of(self.text)
+    }
+}
+
+/// A valid JSON value, which may be borrowed from a longer text.
+#[derive(Debug)]
+pub(crate) enum JsonCow<'a> {
+    /// Owned.
+    Owned(Json),
+    /// Borrowed.
+    Borrowed(JsonRef<'a>),
+}
+
+impl JsonCow<'_> {
+    pub(crate) fn as_ref(&self) -> JsonRef<'_> {
+        match self {
+            Self::Owned(json) => JsonRef { text: &json.text, one_text: json.one_text },
+            Self::Borrowed(json) => *json,
+        }
+    }
+}
+
+impl From<JsonCow<'_>> for Json {
+    fn from(json: JsonCow<'_>) -> Self {
+        match json {
+            JsonCow::Owned(json) => json,
+            JsonCow::Borrowed(json) => json.into(),
+        }
+    }
+}
+
+impl From<JsonCow<'_>> for String {
+    fn from(json: JsonCow<'_>) -> Self {
+        match json {
+            JsonCow::Owned(json) => json.into(),
+            JsonCow::Borrowed(json) => json.text.to_owned(),
+        }
+    }
 }
 
 impl<'a> From<&'a RawValue> for JsonRef<'a> {

@@ -1,0 +1,168 @@
+//! A call of a relay that no future waits for: its response is handled by the task that reads the
+//! server. What has to be waited for is left to [`bridge::call`].
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use openclaw_tools::{
+    CallOptions, Executed, OnExecuted, Ready, Relay, StartedCall, ToolCall, ToolOutcome,
+};
+use openclaw_trace::SpanContext;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+
+use super::bridge;
+use super::results::{self, ReplyKind};
+use crate::connection::client::CallGuard;
+use crate::connection::era::Era;
+use crate::connection::{Called, Connection};
+use crate::fleet::catalogue::CatalogueTool;
+use crate::inventory::listing::TaskSupport;
+use crate::server::live::LiveConnection;
+use crate::wire::json::{Json, JsonCow, JsonRef};
+use crate::wire::{self, CallError, DirectLane, OnReply, redacted};
+
+/// A call, and where its result goes.
+pub(crate) struct DirectCall {
+    tool: Arc<CatalogueTool>,
+    live: Arc<LiveConnection>,
+    lane: DirectLane,
+    wraps: bool,
+    /// Once it is started.
+    running: Option<Running>,
+}
+
+struct Running {
+    started: Instant,
+    done: OnExecuted,
+    at_work: Option<CallGuard>,
+    /// What is needed to repeat the call, if its server may request input.
+    again: Option<Box<Again>>,
+}
+
+struct Again {
+    arguments: Box<RawValue>,
+    trace: Option<SpanContext>,
+}
+
+impl DirectCall {
+    /// Prepares a call, if its server is connected and nothing else has to be waited for.
+    pub(crate) fn prepare(tool: Arc<CatalogueTool>, options: CallOptions<'_>) -> Option<Box<Self>> {
+        let CallOptions { relay, watcher, deadline, .. } = options;
+        let wraps = match relay {
+            Some(Relay { wraps, meta: None, more: "" }) => wraps,
+            _ => return None,
+        };
+        if watcher.is_some() || deadline.is_some() || tool.server().takes_turns() {
+            return None;
+        }
+        let live = tool.server().connected()?;
+        let connection = live.connection();
+        if tool.listed.task_support == TaskSupport::Required && connection.era() == Era::Legacy {
+            return None;
+        }
+        let lane = connection.direct()?;
+        Some(Box::new(Self { tool, live, lane, wraps, running: None }))
+    }
+
+    /// Converts a result. A large one, and one that is not the end of the call, is left to a task.
+    fn read(mut self: Box<Self>, call: u64, raw: JsonRef<'_>) {
+        let Some(Running { started, .. }) = &self.running else { return };
+        let (length, duration) = (raw.get().len(), started.elapsed());
+        let raw = redacted::result(JsonCow::Borrowed(raw), self.lane.redactor());
+        let is_final = self.live.connection().is_final(raw.as_ref().get());
+        if !is_final || !bridge::is_quick(self.wraps, length) {
+            let (raw, lane) = (Json::from(raw), self.lane.clone());
+            return lane.go_on(call, self.rest(call, raw, is_final));
+        }
+        let renderer = self.tool.renderer();
+        let outcome = results::relayed(raw, ReplyKind::Call, renderer, self.wraps, duration);
+        bridge::succeeded(&self.tool, &self.live, &outcome, length);
+        self.finish(outcome, duration);
+    }
+
+    /// The rest of a call with this result.
+    async fn rest(mut self: Box<Self>, call: u64, raw: Json, is_final: bool) {
+        let Some(Running { started, again, .. }) = &mut self.running else { return };
+        let (started, again) = (*started, again.take());
+        // Nothing of this is borrowed across an `await`: the receiver of the result is not `Sync`.
+        let (tool, live, relay) = (Arc::clone(&self.tool), Arc::clone(&self.live), self.relay());
+        let result = match &again {
+            Some(again) if !is_final => {
+                let (connection, limits) = (live.connection(), tool.member.limits);
+                let call = request(&tool, connection, &again.arguments, again.trace.as_ref());
+                let called = Called { call, started, limits, watcher: None, asks: true };
+                connection.continued(called, raw).await
+            }
+            _ => Ok(raw),
+        };
+        let duration = started.elapsed();
+        let outcome = match result {
+            Ok(raw) => {
+                let length = raw.get().len();
+                let options = CallOptions { relay: Some(relay), ..CallOptions::default() };
+                let outcome = bridge::read_result(&tool, raw, options, duration).await;
+                bridge::succeeded(&tool, &live, &outcome, length);
+                outcome
+            }
+            Err(error) => bridge::rejected(&tool, &live, error, Some(relay)),
+        };
+        if self.lane.is_over(call) {
+            self.finish(outcome, duration);
+        }
+    }
+
+    fn relay(&self) -> Relay<'static> {
+        Relay { wraps: self.wraps, more: "", meta: None }
+    }
+
+    fn finish(&mut self, outcome: ToolOutcome, duration: Duration) {
+        self.tool.server().stats.record(duration, outcome.is_error);
+        if let Some(Running { done, at_work, .. }) = self.running.take() {
+            drop(at_work);
+            done(Executed::Done(outcome));
+        }
+    }
+}
+
+fn request<'a>(
+    tool: &'a CatalogueTool,
+    connection: &'a Connection,
+    arguments: &'a RawValue,
+    trace: Option<&'a SpanContext>,
+) -> wire::ToolCall<'a> {
+    let meta = connection.call_meta().unwrap_or_default();
+    wire::ToolCall { tool: &tool.listed.name, arguments, meta, more: "", headers: &[], trace }
+}
+
+impl Ready for DirectCall {
+    fn start(mut self: Box<Self>, call: ToolCall<'_>, done: OnExecuted) -> StartedCall {
+        let (tool, live) = (Arc::clone(&self.tool), Arc::clone(&self.live));
+        let connection = live.connection();
+        bridge::describe(call.span, connection);
+        let at_work = connection.client().working_for(call.agent, call.session);
+        let (arguments, trace) = (call.arguments.raw(), call.span.context());
+        let again = connection
+            .call_meta()
+            .map(|_| Box::new(Again { arguments: arguments.to_owned(), trace: trace.cloned() }));
+        self.running = Some(Running { started: call.started, done, at_work, again });
+        let request = request(&tool, connection, arguments, trace);
+        let lane = self.lane.clone();
+        lane.start(&request, tool.member.limits, call.started, self)
+    }
+}
+
+impl OnReply for DirectCall {
+    fn reply(mut self: Box<Self>, call: u64, reply: Result<JsonRef<'_>, CallError>) {
+        match reply {
+            Ok(raw) => self.read(call, raw),
+            Err(error) => {
+                let Some(Running { started, .. }) = &self.running else { return };
+                let duration = started.elapsed();
+                let relay = Some(self.relay());
+                let outcome = bridge::rejected(&self.tool, &self.live, error, relay);
+                self.finish(outcome, duration);
+            }
+        }
+    }
+}
