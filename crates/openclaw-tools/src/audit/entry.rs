@@ -1,7 +1,7 @@
 //! One line of the audit log.
 
 use std::fmt::Write as _;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use openclaw_secrets::Redactor;
 use openclaw_trace::{SpanId, TraceId};

@@ -115,7 +115,7 @@ impl<S: Subject> Recorder<S> {
     }
 
     fn series(&self) -> Option<&CallSeries> {
-        if !self.metrics.is_on() {
+        if !self.services.metrics.is_on() {
             return None;
         }
         self.series.as_deref().or_else(|| self.tool.as_deref()?.known_series())
