@@ -1,6 +1,5 @@
 //! One line of the audit log.
 
-use std::fmt::Write as _;
 use std::time::{Duration, Instant};
 
 use openclaw_secrets::Redactor;

@@ -52,25 +52,25 @@ fn a_result_that_violates_the_output_schema_is_shown_with_an_error() {
 fn a_failure_that_names_the_protocol_version_has_a_hint_for_every_caller() {
     let text = "ctx.elicit() is unavailable on 2026-07-28 connections";
     let result = json!({ "isError": true, "content": [{ "type": "text", "text": text }] });
-    let script = Script::new().tools([Tool::new("ask").result(&result)]);
+    let script = Script::new().tools([Tool::new("plan").result(&result)]);
     let place = Place::new(&[("test", &script)]);
     let hint = "set `protocolVersion: \"2025-11-25\"` in its entry";
-    let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "ask"]);
+    let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "plan"]);
     assert_eq!((exit, stdout.as_str()), (1, ""), "{stderr}");
     let lines: Vec<&str> = stderr.lines().collect();
-    assert_eq!(lines[0], format!("error: test/ask failed: {text}"), "{stderr}");
+    assert_eq!(lines[0], format!("error: test/plan failed: {text}"), "{stderr}");
     assert!(lines[1].starts_with("hint: ") && lines[1].contains(hint), "{stderr}");
     // An agent's call shows it, too, to the model and to the user.
     let file = place.path("openclaw.json");
     let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     config["mcp"]["servers"]["test"]["approval"] = json!("never");
     fs::write(file, config.to_string()).unwrap();
-    let message = "/call mcp_test_ask {}";
+    let message = "/call mcp_test_plan {}";
     let (_, stdout, stderr) = place.said(&["agent", "--message", message]);
     assert!(format!("{stdout}{stderr}").contains(hint), "{stdout}{stderr}");
     // With an older version, it is the server's own problem.
     let place = Place::new(&[("test", &script.legacy())]);
-    let (_, _, stderr) = place.said(&["mcp", "call", "test", "ask"]);
+    let (_, _, stderr) = place.said(&["mcp", "call", "test", "plan"]);
     assert!(stderr.contains(text) && !stderr.contains("hint"), "{stderr}");
 }
 

@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::Chat;
 use super::dialogue::{AfterQuestion, Dialogue, Question};
 use super::editor::Editor;
-use super::turn::TurnEnd;
+use super::turn::{TurnEnd, wait_for_servers};
 use crate::commands::talk::{Call, EventFilter, Message, TurnEvent, TurnStatus, View, fresh_key};
 use crate::output::Output;
 use crate::signals::{SignalAction, Signals};
@@ -63,6 +63,10 @@ pub(super) async fn invoke(
     let mut view = View::new(editor.as_ref().is_some_and(|editor| editor.can_draw()));
     if editor.is_some() {
         view.number_from(chat.results.next());
+    }
+    // The tool may belong to a server that is starting.
+    if let Some(end) = wait_for_servers(chat, &mut view, signals, output).await {
+        return end;
     }
     view.called(&call, output);
     let started = Instant::now();

@@ -138,7 +138,7 @@ pub(super) async fn join_turn(
 }
 
 /// Waits for starting servers, whose tools would be missing in the turn. Ctrl-C skips the wait.
-async fn wait_for_servers(
+pub(super) async fn wait_for_servers(
     chat: &Chat<'_>,
     view: &mut View,
     signals: &mut Signals,
