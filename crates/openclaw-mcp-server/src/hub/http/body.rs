@@ -83,7 +83,7 @@ where
     }
     let mut body = pin!(Limited::new(body, limit));
     let first = match body.as_mut().frame().await {
-        Some(frame) => frame.map_err(reason)?.into_data().unwrap_or_default(),
+        Some(frame) => frame.map_err(|error| reason(&*error))?.into_data().unwrap_or_default(),
         None => return Ok(Bytes::new()),
     };
     // Most messages arrive in one piece.
@@ -92,16 +92,15 @@ where
     }
     let mut all = Vec::from(first);
     while let Some(frame) = body.as_mut().frame().await {
-        all.extend_from_slice(&frame.map_err(reason)?.into_data().unwrap_or_default());
+        all.extend_from_slice(
+            &frame.map_err(|error| reason(&*error))?.into_data().unwrap_or_default(),
+        );
     }
     Ok(all.into())
 }
 
-fn reason(error: Box<dyn std::error::Error + Send + Sync>) -> ReadError {
-    match error.is::<LengthLimitError>() {
-        true => ReadError::TooLarge,
-        false => ReadError::Incomplete,
-    }
+fn reason(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ReadError {
+    if error.is::<LengthLimitError>() { ReadError::TooLarge } else { ReadError::Incomplete }
 }
 
 #[cfg(test)]
