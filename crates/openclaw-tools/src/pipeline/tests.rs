@@ -405,7 +405,9 @@ async fn begun(shop: &Shop, name: &str, arguments: &str) -> (bool, bool, Vec<Val
     let ended = Arc::new(AtomicUsize::new(0));
     let done = || {
         let ended = Arc::clone(&ended);
-        move |_: ToolOutcome| drop(ended.fetch_add(1, Ordering::Relaxed))
+        move |_: ToolOutcome| {
+            ended.fetch_add(1, Ordering::Relaxed);
+        }
     };
     let started = pipeline.begin(shop, call, &context, done);
     let is_started = started.is_some();
