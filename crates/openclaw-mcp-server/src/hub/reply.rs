@@ -99,6 +99,17 @@ impl Reply {
         }
     }
 
+    /// Returns the message with this reply, on one line.
+    pub(super) fn into_message(self, id: &str) -> Vec<u8> {
+        let (start, json) = match self {
+            Self::Result(json) => (",\"result\":", json),
+            Self::Error(json) => (",\"error\":", json),
+        };
+        let json = on_one_line(json);
+        [br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), start.as_bytes(), json.as_slice(), b"}"]
+            .concat()
+    }
+
     /// Appends the message with this reply on one line, without the line break.
     pub(super) fn write_message(self, id: &str, out: &mut Segments) {
         let (member, json) = match self {
@@ -138,6 +149,8 @@ mod tests {
         Reply::Result("{\n  \"a\": 1\r\n}".to_owned()).write_message("\"x\"", &mut out);
         let line = String::from_utf8(out.front().to_vec()).unwrap();
         assert_eq!(line, r#"{"jsonrpc":"2.0","id":"x","result":{   "a": 1  }}"#);
+        let message = Reply::Error("{\n}".to_owned()).into_message("7");
+        assert_eq!(message, br#"{"jsonrpc":"2.0","id":7,"error":{ }}"#);
     }
 
     #[test]

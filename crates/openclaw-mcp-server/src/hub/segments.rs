@@ -67,19 +67,6 @@ impl Segments {
         other.bytes = 0;
     }
 
-    /// Returns all bytes.
-    pub(super) fn into_bytes(mut self) -> Vec<u8> {
-        match (self.queue.len(), self.queue.pop_front()) {
-            (1, Some(only)) if self.written == 0 => only,
-            (_, first) => {
-                let first = first.unwrap_or_default();
-                let mut all = first.get(self.written..).unwrap_or_default().to_vec();
-                self.queue.iter().for_each(|rest| all.extend_from_slice(rest));
-                all
-            }
-        }
-    }
-
     /// The bytes to write next.
     pub(super) fn front(&self) -> &[u8] {
         let first = self.queue.front().map(Vec::as_slice).unwrap_or_default();

@@ -20,7 +20,6 @@ use super::super::reply::{
     BUSY, HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, Reply,
 };
 use super::super::running::{Running, Step};
-use super::super::segments::Segments;
 use super::sessions::{CallGuard, Session};
 use super::{HubBody, respond};
 
@@ -122,7 +121,7 @@ fn events(id: String, running: Running, asking: Asking, first: Vec<u8>) -> Respo
                 }
                 match next(running, &asking).await {
                     Next::Reply(reply) => {
-                        let _ = sender.send(event(&message_of(&id, reply))).await;
+                        let _ = sender.send(event(&reply.into_message(&id))).await;
                         return;
                     }
                     Next::Event(later, next) => (running, message) = (later, next),
@@ -158,13 +157,7 @@ fn event(message: &[u8]) -> Bytes {
     [b"event: message\ndata: ", message, b"\n\n"].concat().into()
 }
 
-fn message_of(id: &str, reply: Reply) -> Vec<u8> {
-    let mut out = Segments::default();
-    reply.write_message(id, &mut out);
-    out.into_bytes()
-}
-
 /// Returns a response with one message.
 pub(super) fn json(status: StatusCode, id: &str, reply: Reply) -> Response<HubBody> {
-    respond(status, "application/json", message_of(id, reply))
+    respond(status, "application/json", reply.into_message(id))
 }

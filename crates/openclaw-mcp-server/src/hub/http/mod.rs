@@ -29,6 +29,8 @@ use sessions::Sessions;
 
 /// Maximum size of a request's body.
 const MAX_BODY: usize = 64 * 1024 * 1024;
+/// What clients usually accept; compared first, because it is quick.
+const USUAL_ACCEPT: &str = "application/json, text/event-stream";
 /// The versions with sessions.
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
@@ -189,7 +191,8 @@ fn add_trace(request: &mut CallRequest, headers: &HeaderMap) {
 fn text(headers: &HeaderMap, name: impl AsHeaderName) -> Option<&str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next().filter(|_| values.next().is_none())?;
-    value.to_str().ok()
+    // Faster than `to_str`, which looks at each byte.
+    std::str::from_utf8(value.as_bytes()).ok().filter(|text| text.is_ascii())
 }
 
 /// Whether the request can be a call. What is wrong with another one, `rmcp` reports.
@@ -197,7 +200,8 @@ fn is_for_call(headers: &HeaderMap) -> bool {
     let accepts = text(headers, ACCEPT).unwrap_or_default();
     let is_json = |it: &str| it.starts_with("application/json");
     text(headers, CONTENT_TYPE).is_some_and(is_json)
-        && ["application/json", "text/event-stream"].iter().all(|kind| accepts.contains(kind))
+        && (accepts == USUAL_ACCEPT
+            || ["application/json", "text/event-stream"].iter().all(|kind| accepts.contains(kind)))
 }
 
 fn is_modern(headers: &HeaderMap) -> bool {
@@ -205,8 +209,10 @@ fn is_modern(headers: &HeaderMap) -> bool {
 }
 
 fn is_legacy(headers: &HeaderMap) -> bool {
-    !headers.contains_key(&VERSION)
-        || text(headers, &VERSION).is_some_and(|version| LEGACY.contains(&version))
+    match text(headers, &VERSION) {
+        Some(version) => LEGACY.contains(&version),
+        None => !headers.contains_key(&VERSION),
+    }
 }
 
 /// Whether the headers name this call, as they must since 2026-07-28. Arguments in headers are left
