@@ -39,6 +39,10 @@ impl Pipeline {
         F: FnOnce() -> D,
         D: FnOnce(ToolOutcome) + Send + 'static,
     {
+        // What is recorded about an error is known to a future only.
+        if self.0.tracer.is_on() {
+            return None;
+        }
         let Resolving::Now(Ok(tool)) = source.resolve(call.name) else { return None };
         let ready = Arc::clone(&tool).ready(context.options)?;
         let arguments = &call.arguments.read().ok()?;
