@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::time::Instant;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use crate::peers;
 use crate::shell::{Failure, Run as _, cargo, failed, hold};
@@ -76,11 +76,10 @@ fn push<T>(list: &Mutex<Vec<T>>, item: T) {
     }
 }
 
-/// Builds all test programs, with the binaries that they start, and returns them. Benchmarks are built
-/// as well, so that a change cannot break them unnoticed.
+/// Builds all test programs, with the binaries that they start, and returns them.
 fn build() -> Result<Vec<Program>, Failure> {
     let mut cargo = cargo("test");
-    cargo.args(["--all-features", "--workspace", "--all-targets", "--no-run"]);
+    cargo.args(["--all-features", "--workspace", "--no-run"]);
     cargo.arg("--message-format=json-render-diagnostics").stdout(Stdio::piped());
     let cannot = |error: io::Error| Failure::new(format!("cannot run `cargo`: {error}"));
     let mut child = cargo.spawn().map_err(cannot)?;
@@ -100,7 +99,7 @@ fn build() -> Result<Vec<Program>, Failure> {
 
 /// Returns the test program in a message of cargo, if it announces one.
 fn program(message: &Value) -> Option<Program> {
-    if message["profile"]["test"] != true || message["target"]["kind"] == json!(["bench"]) {
+    if message["profile"]["test"] != true {
         return None;
     }
     let path = PathBuf::from(message["executable"].as_str()?);
