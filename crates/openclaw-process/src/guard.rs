@@ -216,7 +216,8 @@ impl Drop for Entry {
     }
 }
 
-#[cfg(all(test, unix))]
+#[cfg(unix)]
+#[cfg(test)]
 mod tests {
     use std::path::Path;
 
