@@ -272,7 +272,7 @@ fn only_port_address_token_and_counting_need_a_restart() {
     }
     assert_eq!(RestartCause::Token.key(), "gateway.auth.token");
     let metrics = |text: &str| {
-        let changes = base.diff(&good(&format!("metrics: {text}")));
+        let changes = base.diff(&good(&format!("{{ metrics: {text} }}")));
         assert!(changes.metrics, "{text}");
         changes.needs_restart().to_vec()
     };

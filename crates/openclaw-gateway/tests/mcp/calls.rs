@@ -308,6 +308,6 @@ async fn arguments_that_are_texts_get_the_types_of_the_schema() {
     let wrong = json!({ "tool": "mcp_a_add", "args": { "a": 2 }, "texts": { "b": "many" } });
     let (message, _, hint) = refused(&me, "mcp.call", wrong).await;
     assert!(message.starts_with("`b` expects a number"), "{message}");
-    assert!(hint.contains("openclaw mcp tools a --schema"), "{hint}");
+    assert!(hint.contains("openclaw mcp tools a add"), "{hint}");
     stop(gateway).await;
 }
