@@ -251,8 +251,10 @@ fn acpx_keeps_sessions() {
     run(&["sessions", "close"]);
     let mut command = place.command(&["sessions", "list", "--json"]);
     let output = command.output().unwrap();
-    let stored = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert_eq!(stored.matches("acp-").count(), 1, "one session: {stored}");
+    let stored: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let keys: Vec<&str> =
+        stored["sessions"].as_array().unwrap().iter().filter_map(|it| it["key"].as_str()).collect();
+    assert!(matches!(keys[..], [key] if key.contains(":acp-")), "one session: {stored}");
     place.assert_nothing_left();
 }
 
