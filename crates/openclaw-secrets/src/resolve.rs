@@ -29,7 +29,7 @@ const AT_ONCE: usize = 32;
 /// # use openclaw_secrets::*;
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let environment: Environment = [("TOKEN", "t0ken")].into_iter().collect();
-/// let resolver = Resolver::new(Settings::default(), environment, Redactor::new());
+/// let resolver = Resolver::new(SecretSettings::default(), environment, Redactor::new());
 ///
 /// let header = SecretTemplate::parse("Bearer secret://env/TOKEN")?;
 /// assert_eq!(resolver.resolve_credential(&header).await?.expose(), "Bearer t0ken");
@@ -125,7 +125,7 @@ impl Resolver {
     /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let environment = Environment::new(|_| None);
     /// let redactor = Redactor::new();
-    /// let resolver = Resolver::new(Settings::default(), environment, redactor.clone());
+    /// let resolver = Resolver::new(SecretSettings::default(), environment, redactor.clone());
     ///
     /// resolver.resolve_credential(&SecretTemplate::parse("Bearer sk-in-the-clear")?).await?;
     /// assert_eq!(redactor.redact("Bearer of sk-in-the-clear"), "Bearer of [REDACTED]");
