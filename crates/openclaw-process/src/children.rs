@@ -1,4 +1,4 @@
-//! The children of this program, and their changes as the guard is told of them.
+//! The children of this program, and their changes, as the guard reads them.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -148,31 +148,22 @@ impl Queue {
         let was_idle = state.out.is_empty() && !state.writing;
         let added = add(&mut state);
         let is_crowded = state.calls.count() >= CROWD;
-        if was_idle
-            && !is_crowded
-            && let Some(outlet) = self.outlet()
-        {
-            // An error is left to the writer.
-            let written = outlet.try_write(&state.out).unwrap_or(0);
-            self.traffic.sent(written);
-            state.out.drain(..written);
-        }
-        let is_left = !state.out.is_empty();
-        drop(state);
-        if is_left {
-            self.work.notify_one();
-        }
+        self.write_out(state, was_idle && !is_crowded);
         added
     }
 
     /// Writes the buffer directly, if nothing else is being written; what does not fit is left to the
     /// writer.
     pub(super) fn flush(&self) {
-        let mut state = self.state();
-        if state.out.is_empty() || state.writing {
-            return;
+        let state = self.state();
+        if !state.out.is_empty() && !state.writing {
+            self.write_out(state, true);
         }
-        if let Some(outlet) = self.outlet() {
+    }
+
+    /// Writes what fits of the buffer, if `directly`, and leaves the rest to the writer.
+    fn write_out(&self, mut state: MutexGuard<'_, State>, directly: bool) {
+        if directly && let Some(outlet) = self.outlet() {
             // An error is left to the writer.
             let written = outlet.try_write(&state.out).unwrap_or(0);
             self.traffic.sent(written);

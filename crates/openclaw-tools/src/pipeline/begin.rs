@@ -92,7 +92,7 @@ fn log_span(span: &Span) -> tracing::Span {
     span.context().map_or_else(tracing::Span::none, SpanContext::log_span)
 }
 
-/// What is recorded about a call that nobody waits for, in one allocation.
+/// What is recorded about a call that no future waits for, in one allocation.
 struct OwnedCall {
     span: Option<Arc<Span>>,
     /// Caller, name, agent, session and arguments, concatenated.
