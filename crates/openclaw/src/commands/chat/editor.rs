@@ -209,6 +209,11 @@ impl Editor {
         timeout(LET_GO, self.typed()).await.unwrap_or(Typed::GivenUp)
     }
 
+    /// Leaves the thread alone, because the terminal is gone: its reads return nothing without end.
+    pub(super) fn abandon(&mut self) {
+        self.thread = None;
+    }
+
     /// Keeps lines that were typed ahead from being sent: the user may want to change them.
     pub(super) fn hold_back(&self) {
         self.ahead.lock().unwrap_or_else(PoisonError::into_inner).hold_back();

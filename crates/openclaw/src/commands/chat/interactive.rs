@@ -157,14 +157,19 @@ impl Desk<'_, '_> {
             self.editor.begin(Ask::Message);
             let typed = match self.prompt(chat).await? {
                 AtPrompt::Typed(typed) => typed,
-                AtPrompt::Signal(signal) => {
+                AtPrompt::Signal(SignalAction::HangUp) => {
+                    // At once: until the chat ends, approvals wait for it.
+                    self.editor.abandon();
+                    return Ok(None);
+                }
+                AtPrompt::Signal(SignalAction::End) => {
                     self.editor.give_up().await;
-                    match signal {
-                        SignalAction::HangUp => return Ok(None),
-                        SignalAction::End => return Err(CommandError::Interrupted),
-                        // Ctrl-C just before the prompt.
-                        SignalAction::Interrupt => Typed::Interrupt,
-                    }
+                    return Err(CommandError::Interrupted);
+                }
+                // Ctrl-C just before the prompt.
+                AtPrompt::Signal(SignalAction::Interrupt) => {
+                    self.editor.give_up().await;
+                    Typed::Interrupt
                 }
                 AtPrompt::Changed(change) => {
                     let typed = self.editor.give_up().await;
