@@ -1,6 +1,6 @@
-//! Grants as files: `mcp/tokens/<hash>.json` in the state directory, one per server and URL.
+//! Grants as files: `mcp/tokens/<hash>.json` in the state folder, one per server and URL.
 //!
-//! Beside a grant stand `<hash>.login.json`, an unfinished login, and `<hash>.lock`. A lock file is
+//! Next to a grant are `<hash>.login.json`, an unfinished login, and `<hash>.lock`. A lock file is
 //! never deleted: a process that waits for it would hold the lock of a file that others don't see.
 
 use std::path::Path;
@@ -20,14 +20,14 @@ use crate::grant::{Grant, GrantKey};
 /// The format of the plaintext.
 const RECORD: u32 = 1;
 
-/// A [`GrantStore`] in a state directory. Clones share their keys.
+/// A [`GrantStore`] in a state folder. Clones share their keys.
 #[derive(Debug, Clone)]
 pub struct FileStore {
     files: SealedFiles,
 }
 
 impl FileStore {
-    /// Returns the store of a state directory. Nothing is read or created yet.
+    /// Returns the store of a state folder. Nothing is read or created yet.
     pub fn new(state: &Path, options: KeyOptions) -> Self {
         let folder = state.join("mcp");
         Self { files: SealedFiles::new(folder.join("tokens"), Keys::new(&folder, options)) }

@@ -85,7 +85,7 @@ fn without_a_terminal_the_url_is_printed_and_a_code_finishes_the_login_in_anothe
     assert!(first.starts_with("✓ logged in to `box` until "), "{stdout}");
     assert!(first.ends_with("UTC (renewed automatically)"), "{stdout}");
     for words in
-        [&server.issuer(), "scopes: mcp", "key file (the keychain is switched off", "15 tools"]
+        [&server.issuer(), "scopes: mcp", "key file (the keychain is turned off", "15 tools"]
     {
         assert!(stdout.contains(words), "{words}: {stdout}");
     }
@@ -249,7 +249,7 @@ fn the_status_shows_the_login_without_its_tokens() {
     let (_, stdout, _) = place.said(&["doctor"]);
     assert!(stdout.contains("1 login readable"), "{stdout}");
     assert!(
-        stdout.contains("encrypted with a key in a file: the keychain is switched off"),
+        stdout.contains("encrypted with a key in a file: the keychain is turned off"),
         "{stdout}"
     );
 }
