@@ -37,7 +37,7 @@ const PASSWORD_STORES: &[&str] = &[
 /// How long to wait for the end of the output after the command has exited.
 const LEFT_OPEN: Duration = Duration::from_millis(200);
 
-/// The commands in the config.
+/// The commands in the configuration.
 pub(super) struct Exec {
     settings: Arc<SecretSettings>,
     environment: Environment,
@@ -51,9 +51,9 @@ impl Exec {
     async fn run(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let name = reference.name();
         let command = self.settings.exec.get(name).ok_or_else(|| {
-            let cause = format!("no command `{name}` in the config");
+            let cause = format!("no command `{name}` in the configuration");
             ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
-                .hint(format!("add `secrets.exec.{name}` to the config"))
+                .hint(format!("add `secrets.exec.{name}` to the configuration"))
         })?;
         let mut group = ProcessGroup::spawn(self.prepare(command)?)
             .map_err(|error| spawn_failure(&command.command, &error))?;
@@ -164,7 +164,7 @@ fn spawn_failure(command: &str, error: &std::io::Error) -> ProviderFailure {
         std::io::ErrorKind::NotFound => {
             let cause = format!("program `{command}` not found");
             ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
-                .hint("install it, or set its full path in the config")
+                .hint("install it, or set its full path in the configuration")
         }
         kind => {
             let cause = format!("cannot start `{command}`: {kind}");

@@ -47,13 +47,14 @@ impl Fetch for File {
 fn io_failure(path: &Path, error: &io::Error) -> ProviderFailure {
     let path = path.display();
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            ProviderFailure::new(ResolveErrorKind::NotFound, format!("file `{path}` not found"))
-                .hint(
-                    "paths are relative to the folder of the config file; an absolute path has two \
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ProviderFailure::new(
+            ResolveErrorKind::NotFound,
+            format!("file `{path}` not found"),
+        )
+        .hint(
+            "paths are relative to the folder of the configuration; an absolute path has two \
                  slashes, as in `secret://file//etc/token`",
-                )
-        }
+        ),
         io::ErrorKind::PermissionDenied => {
             ProviderFailure::new(ResolveErrorKind::Denied, format!("permission denied: `{path}`"))
                 .hint("make it readable for the user that runs OpenClaw")
