@@ -67,7 +67,7 @@ pub struct Connection {
     subscribed: Mutex<Subscribed>,
     /// The resources to watch for changes.
     followed: watch::Sender<BTreeSet<String>>,
-    /// The level that the server was told, before 2026-07-28.
+    /// The log level that was sent to the server, before 2026-07-28.
     log_level: Mutex<Option<LogLevel>>,
     /// Interruptions since the connection was opened, for servers that have them.
     interruptions: Option<watch::Receiver<u64>>,

@@ -231,7 +231,7 @@ async fn a_refresh_token_that_is_used_twice_ends_the_login_at_oidc_provider() {
     client.whoami().await;
     client.fleet.stop().await;
 
-    // The state directory is restored from a backup, with a refresh token that was used.
+    // The state folder is restored from a backup, with a refresh token that was used.
     let store = FileStore::new(client.state.path(), KeyOptions { use_keychain: false });
     let key = GrantKey::new("x", &pair.1.url().parse().unwrap());
     let lease = store.lock(&key, Duration::from_secs(30)).await.unwrap();
