@@ -149,7 +149,7 @@ impl Client {
         let _ = self.outbox.set(Arc::clone(outbox));
     }
 
-    /// Records that the handshake is done: from now on it may be told what changes.
+    /// Records that the handshake is done: from now on it may be notified of changes.
     pub(super) fn is_ready(&self) {
         self.ready.send_replace(true);
     }
@@ -287,7 +287,7 @@ impl Answers for Client {
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            let peer = self.peer.get().ok_or("the client cannot be asked")?;
+            let peer = self.peer.get().ok_or("the client cannot answer yet")?;
             ask_peer(peer, question).await
         })
     }

@@ -360,7 +360,7 @@ impl Front {
     fn finish(&mut self, (id, reply): Finished) {
         self.requests.remove(&id);
         if let Ok(reply) = reply {
-            // What was told during the call comes first.
+            // Notifications of the call come before its reply.
             self.take_outbox();
             reply.write_message(&id, &mut self.out.lines);
             self.out.lines.push(b"\n");
