@@ -177,7 +177,9 @@ pub(super) async fn allow(
             command_prefix(&words).map_err(ErrorShape::invalid)?
         }
         (Some(Native::Exec), _) => {
-            return Err(ErrorShape::invalid("`exec` needs the words that its commands begin with"));
+            return Err(ErrorShape::invalid(
+                "`exec` needs the first words of the commands to allow",
+            ));
         }
         (Some(Native::WebFetch), _) => {
             let words = "set `tools.web.fetch.allowHosts` to allow hosts for `web_fetch`";
@@ -224,7 +226,7 @@ async fn allow_of_server(
     let tool = catalogue.get(name).ok_or_else(unknown)?;
     if tool.is_changed() {
         return Err(ErrorShape::invalid(format!(
-            "`{shown}` has changed since it was first seen; the next call of it shows the change and asks"
+            "`{shown}` has changed since it was first seen; the next call shows the change and asks for approval"
         )));
     }
     let nothing = RawValue::from_string("{}".to_owned()).map_err(|_| unknown())?;

@@ -103,7 +103,7 @@ async fn ask(model: &dyn Model, parts: Vec<Part>) -> Option<String> {
     match read_text(model, request, TITLE_BYTES).await {
         Ok(title) => (!title.trim().is_empty()).then_some(title),
         Err(error) => {
-            tracing::debug!(%error, "the model wrote no title");
+            tracing::debug!(%error, "cannot write a title for a session");
             None
         }
     }
