@@ -74,7 +74,7 @@ fn configuration(paths: &Paths, loaded: &Loaded) -> Finding {
     let report = &loaded.report;
     let check = match &loaded.config {
         None => Check::bad(
-            format!("{file} has errors: {}", summary(report)),
+            format!("{file} has {}", summary(report)),
             Some("run `openclaw config validate` to see them all".to_owned()),
         ),
         Some(config) if config.file.is_none() => {
