@@ -87,6 +87,7 @@ impl Cli {
             | Command::Approvals(_)
             | Command::Status(_)
             | Command::Top(_)
+            // What a server writes to stderr is in its log, and would overwrite a prompt.
             | Command::Doctor => "error,openclaw_mcp::process::stderr=off",
             // Without what `rmcp` logs about errors of hub clients.
             Command::Gateway(_) => "warn,openclaw_gateway=info,rmcp::service=off",
