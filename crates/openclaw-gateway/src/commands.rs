@@ -97,11 +97,12 @@ fn manage_args(gateway: &Gateway, service: &AgentRuntime) -> Vec<CommandArg> {
         value: value.to_owned(),
         label: label.to_owned(),
     };
-    let argument = |name: &str, description: &str, choices, required, dynamic| CommandArg {
+    // Both may be omitted: then the servers are listed.
+    let argument = |name: &str, description: &str, choices, dynamic| CommandArg {
         name: name.to_owned(),
         description: description.to_owned(),
         kind: CommandArgKind::String,
-        required: Some(required),
+        required: Some(false),
         choices: Some(choices),
         dynamic: Some(dynamic),
     };
@@ -110,8 +111,8 @@ fn manage_args(gateway: &Gateway, service: &AgentRuntime) -> Vec<CommandArg> {
     let statuses = tools.map(|tools| tools.statuses()).unwrap_or_default();
     let servers = statuses.iter().map(|it| choice(&it.name, it.state.name())).collect();
     vec![
-        argument("verb", "The action", verbs, true, false),
-        argument("server", "The server's name, or a URL", servers, false, true),
+        argument("verb", "The action", verbs, false),
+        argument("server", "The server's name, or a URL", servers, true),
     ]
 }
 

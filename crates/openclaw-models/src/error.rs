@@ -180,7 +180,9 @@ fn or_variable(variable: Option<&str>) -> String {
         .unwrap_or_default()
 }
 
+/// Quotes the provider's message. More may follow it, so that its full stop is omitted.
 fn quoted(message: &str) -> String {
+    let message = message.strip_suffix('.').unwrap_or(message);
     if message.is_empty() { String::new() } else { format!(": {message}") }
 }
 

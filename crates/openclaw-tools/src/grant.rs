@@ -86,7 +86,7 @@ impl Grant {
                 match shown {
                     // One word is the whole program.
                     Some(program) if words.len() == 1 => {
-                        format!("every {program} command, whatever its arguments")
+                        format!("every {program} command with any arguments")
                     }
                     Some(words) => format!("every command that begins with {words}"),
                     None => "every command that begins with the same words".to_owned(),

@@ -94,8 +94,7 @@ impl Output {
 
     /// The width of the terminal; `None` if stdout is not a terminal.
     pub(crate) fn columns(&self) -> Option<usize> {
-        let is_terminal = io::stdout().is_terminal();
-        is_terminal.then(|| usize::from(self.width()))
+        io::stdout().is_terminal().then(|| usize::from(self.width()))
     }
 
     /// The number of lines of the terminal; `None` if stdout is not a terminal.
@@ -114,9 +113,10 @@ impl Output {
         }
     }
 
-    /// Writes a prompt without a line break, and flushes.
+    /// Writes a prompt that fits the terminal, without a line break, and flushes.
     pub(crate) fn prompt(&mut self, text: &str) {
-        self.raw(text.as_bytes());
+        let width = self.columns().unwrap_or(usize::MAX);
+        self.raw(fold(text, width).as_bytes());
         self.flush();
     }
 

@@ -14,6 +14,7 @@ pub(super) fn field(app: App, key: &str, value: &Value, to: &mut Conversion<'_>)
         App::OpenCode => opencode(key, value, to),
         App::Goose => goose(key, value, to),
         App::Amp => amp(key, value, to),
+        App::JetBrains => jetbrains(key, value, to),
         _ => false,
     }
 }
@@ -103,6 +104,20 @@ fn amp(key: &str, value: &Value, to: &mut Conversion<'_>) -> bool {
         to.tools("allow", value);
     }
     key == "includeTools"
+}
+
+/// GitHub Copilot has the options of an HTTP request, of which only the headers have a meaning here.
+fn jetbrains(key: &str, value: &Value, to: &mut Conversion<'_>) -> bool {
+    if key != "requestInit" {
+        return false;
+    }
+    for (option, value) in value.as_object().into_iter().flatten() {
+        match option.as_str() {
+            "headers" => to.table("headers", value),
+            _ => to.note(format!("`requestInit.{option}` was skipped: it is not supported here")),
+        }
+    }
+    true
 }
 
 fn set_text(key: &str, value: &Value, to: &mut Conversion<'_>) {

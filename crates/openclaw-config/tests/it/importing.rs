@@ -400,4 +400,10 @@ fn jetbrains_has_a_file_for_each_of_its_assistants() {
     let copilot = "/home/user/.config/github-copilot/intellij/mcp.json";
     let text = r#"{ "servers": { "x": { "type": "http", "url": "https://a.example" } } }"#;
     assert_becomes(&found(copilot, text)[0], &json!({ "url": "https://a.example" }));
+    let text = r#"{ "servers": { "x": { "url": "https://a.example",
+        "requestInit": { "headers": { "X-A": "${env:A}" }, "credentials": "omit" } } } }"#;
+    let servers = found(copilot, text);
+    let expected = json!({ "url": "https://a.example", "headers": { "X-A": "${A}" } });
+    assert_becomes(&servers[0], &expected);
+    assert_eq!(servers[0].notes.len(), 1, "{:?}", servers[0].notes);
 }

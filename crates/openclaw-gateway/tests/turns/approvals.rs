@@ -351,7 +351,7 @@ async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
         json!([
             words("the command `echo a`"),
             words("every command that begins with `echo a`"),
-            words("every `echo` command, whatever its arguments"),
+            words("every `echo` command with any arguments"),
         ])
     );
     // A client that knows no choices gets the narrowest.

@@ -59,7 +59,7 @@ async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
     }
     let listed = user.ask("approvals.rules", json!({})).await.unwrap();
     let [rule] = listed["rules"].as_array().unwrap().as_slice() else { panic!("{listed}") };
-    assert_eq!(rule["words"], "every `echo` command, whatever its arguments");
+    assert_eq!(rule["words"], "every `echo` command with any arguments");
     let wrong = user.ask("approvals.revoke", json!({ "ids": ["ffffffff0"] })).await.unwrap_err();
     assert!(wrong.message.contains("no approval"), "{wrong}");
     let writer = Someone::with(&gateway, &["read", "write"]);

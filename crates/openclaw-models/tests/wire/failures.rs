@@ -143,11 +143,11 @@ async fn other_errors_say_what_can_be_done() {
     assert!(error.to_string().contains("`mine/m` not found: model 'm' not found"), "{error}");
     let error = told(ApiKind::OpenAi, 418, "", &says("")).await;
     assert_eq!(error.to_string(), "the model provider rejected the request: HTTP status 418");
-    let error = told(ApiKind::OpenAi, 429, "retry-after: 3000", &says("slow")).await;
+    let error = told(ApiKind::OpenAi, 429, "retry-after: 3000", &says("Slow down.")).await;
     let retry_after = Some(Duration::from_secs(3_000));
-    let (provider, message) = ("mine".into(), "slow".into());
+    let (provider, message) = ("mine".into(), "Slow down.".into());
     assert_eq!(error, ModelError::RateLimited { provider, message, retry_after });
-    let words = "rate limited by the model provider `mine`: slow; retry in 3000 s";
+    let words = "rate limited by the model provider `mine`: Slow down; retry in 3000 s";
     assert_eq!(error.to_string(), words);
     let wait = json!([{"error": {"code": 429, "status": "RESOURCE_EXHAUSTED", "message": "quota",
         "details": [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": "90s"}]}}]);

@@ -86,8 +86,8 @@ impl Refusal {
 
     pub(super) fn nobody() -> Self {
         let words = "The call needs the user's approval, and no user answered. The tool was not \
-                     called. (See `approval` of its server or `tools.web.fetch`, and \
-                     `approval.fallback` of the agent.)";
+                     called. (To allow such calls: `openclaw approvals allow`, `approval` of the \
+                     server or of `tools.web.fetch`, or `approval.fallback` of the agent.)";
         Self::new(Failure::Denied, words).by(RefusedBy::NobodyToAsk)
     }
 

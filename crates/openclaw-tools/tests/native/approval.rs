@@ -135,7 +135,7 @@ fn what_always_allows_is_said_exactly() {
         [
             words("the command `git status -s`"),
             words("every command that begins with `git status`"),
-            words("every `git` command, whatever its arguments"),
+            words("every `git` command with any arguments"),
         ]
     );
     let hidden = json!({"command": "ls\u{1b}[8m; rm -rf ~"});

@@ -94,7 +94,8 @@ impl Cli {
             | Command::Approvals(_)
             | Command::Status(_)
             | Command::Top(_)
-            | Command::Doctor => "error",
+            // What a server writes to stderr is in its log, and would overwrite a prompt.
+            | Command::Doctor => "error,openclaw_mcp::process::stderr=off",
             // What clients of the hub do wrong is their own business.
             Command::Gateway(_) => "warn,openclaw_gateway=info,rmcp::service=off",
             // Its stderr is read by the client: without the warnings of `rmcp`.

@@ -22,7 +22,7 @@ use super::workspace::{self, Conversation};
 use crate::cli::TurnArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
-use crate::output::Output;
+use crate::output::{FAINT, Output};
 use crate::signals::Signals;
 
 /// How long to wait for servers before the turn starts without them.
@@ -301,6 +301,9 @@ impl SingleTurn<'_> {
         }
         if answer.is_empty() {
             output.note("the model returned an empty answer");
+        }
+        if let Some(used) = answer.used().filter(|_| self.shows_calls) {
+            output.aside(&format!("{FAINT}· {used}{FAINT:#}"));
         }
         if args.session.is_none() && self.shows_calls {
             output.note(&format!("use `--session {session}` to continue this conversation"));

@@ -1,11 +1,23 @@
 //! The results of checks, with advice for each problem.
 
+use anstyle::Style;
 use openclaw_content::wrap_words;
-use openclaw_mcp::server::status::ServerStatus;
+use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use serde_json::{Value, json};
 
 use super::mcp::show_servers;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, printable};
+use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING, printable};
+
+/// Returns the mark of a server in this state, and its style.
+pub(crate) fn state_mark(state: ServerState) -> (&'static str, Style) {
+    match state {
+        ServerState::Ready => ("✓", GOOD),
+        ServerState::Connecting => ("·", FAINT),
+        state if state.is_at_rest() => ("·", FAINT),
+        ServerState::Restarting => ("↻", WARNING),
+        _ => ("✗", BAD),
+    }
+}
 
 /// The result of one check.
 #[derive(Debug)]

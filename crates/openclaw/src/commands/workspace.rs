@@ -1,5 +1,5 @@
 //! The folder that a conversation works in: the current one if a user started it at a terminal and
-//! trusts the folder. Which folders are trusted is remembered.
+//! trusts the folder. The answer is remembered.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -54,17 +54,22 @@ pub(crate) fn choose(
         return Ok(None);
     }
     let current = folder(&edge.folder())?;
-    let trusted = TrustedFolders(paths.state.join("trusted-folders.json"));
-    if trusted.contain(&current) {
-        return Ok(Some(current));
-    }
-    if !ask(&current, edge.is_home(&current), output)? {
-        return Ok(None);
-    }
-    if let Err(error) = trusted.add(&current) {
-        output.warning(&format!("cannot remember that the folder is trusted: {error}"));
-    }
-    Ok(Some(current))
+    let answers = TrustedFolders(paths.state.join("trusted-folders.json"));
+    let is_trusted = match answers.answer(&current) {
+        Some(true) => true,
+        Some(false) => {
+            output.note("this folder is not trusted; `--workspace .` works in it nevertheless");
+            false
+        }
+        None => {
+            let is_trusted = ask(&current, edge.is_home(&current), output)?;
+            if let Err(error) = answers.add(&current, is_trusted) {
+                output.warning(&format!("cannot remember the answer: {error}"));
+            }
+            is_trusted
+        }
+    };
+    Ok(is_trusted.then_some(current))
 }
 
 /// Returns the absolute path of a folder, without links.
@@ -97,32 +102,37 @@ fn ask(folder: &Path, is_home: bool, output: &mut Output) -> Result<bool, Comman
     })
 }
 
-/// The file of the trusted folders.
+/// The file of the trusted folders, and of those that the user does not trust.
 struct TrustedFolders(PathBuf);
 
 #[derive(Default, Serialize, Deserialize)]
+#[serde(default)]
 struct File {
     folders: BTreeSet<PathBuf>,
+    refused: BTreeSet<PathBuf>,
 }
 
 impl TrustedFolders {
-    /// Whether a folder, or one that it is in, is trusted.
-    fn contain(&self, folder: &Path) -> bool {
-        let File { folders } = self.read();
-        folder.ancestors().any(|it| folders.contains(it))
+    /// Returns whether the user trusts a folder or one that it is in; `None` if not asked yet. A
+    /// folder that is not trusted may contain one that is.
+    fn answer(&self, folder: &Path) -> Option<bool> {
+        let File { folders, refused } = self.read();
+        let is_trusted = folder.ancestors().any(|it| folders.contains(it));
+        (is_trusted || refused.contains(folder)).then_some(is_trusted)
     }
 
-    fn add(&self, folder: &Path) -> io::Result<()> {
+    fn add(&self, folder: &Path, is_trusted: bool) -> io::Result<()> {
         let Self(path) = self;
         if let Some(parent) = path.parent() {
             openclaw_files::make_folder(parent)?;
         }
         let _turn = openclaw_files::lock(&path.with_extension("lock"), PATIENCE)?;
         let mut file = self.read();
-        if file.folders.len() >= MAX_FOLDERS {
+        if file.folders.len() + file.refused.len() >= MAX_FOLDERS {
             return Err(io::Error::other("too many folders"));
         }
-        file.folders.insert(folder.to_owned());
+        let answers = if is_trusted { &mut file.folders } else { &mut file.refused };
+        answers.insert(folder.to_owned());
         openclaw_files::replace(path, &serde_json::to_vec_pretty(&file)?)
     }
 
@@ -138,21 +148,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_trusted_folder_is_remembered_with_what_is_in_it() {
+    fn answers_are_remembered_and_trust_extends_to_what_is_in_a_folder() {
         let state = tempfile::tempdir().unwrap();
         let file = state.path().join("new").join("trusted-folders.json");
         let trusted = TrustedFolders(file.clone());
-        assert!(!trusted.contain(Path::new("/home/me/project")));
-        trusted.add(Path::new("/home/me/project")).unwrap();
-        trusted.add(Path::new("/srv/x")).unwrap();
+        assert_eq!(trusted.answer(Path::new("/home/me/project")), None);
+        trusted.add(Path::new("/home/me/project"), true).unwrap();
+        trusted.add(Path::new("/srv/x"), true).unwrap();
+        trusted.add(Path::new("/srv"), false).unwrap();
         let trusted = TrustedFolders(file.clone());
         for inside in ["/home/me/project", "/home/me/project/src/deep", "/srv/x"] {
-            assert!(trusted.contain(Path::new(inside)), "{inside}");
+            assert_eq!(trusted.answer(Path::new(inside)), Some(true), "{inside}");
         }
-        for outside in ["/home/me", "/home/me/project2", "/srv", "/"] {
-            assert!(!trusted.contain(Path::new(outside)), "{outside}");
+        assert_eq!(trusted.answer(Path::new("/srv")), Some(false));
+        for unknown in ["/home/me", "/home/me/project2", "/srv/y", "/"] {
+            assert_eq!(trusted.answer(Path::new(unknown)), None, "{unknown}");
         }
+        std::fs::write(&file, r#"{ "folders": ["/srv/x"] }"#).unwrap();
+        assert_eq!(trusted.answer(Path::new("/srv/x")), Some(true), "of an earlier version");
         std::fs::write(&file, "nonsense").unwrap();
-        assert!(!trusted.contain(Path::new("/srv/x")));
+        assert_eq!(trusted.answer(Path::new("/srv/x")), None);
     }
 }

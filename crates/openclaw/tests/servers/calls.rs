@@ -49,6 +49,17 @@ fn a_result_that_violates_the_output_schema_is_shown_with_an_error() {
 }
 
 #[test]
+fn without_a_terminal_descriptions_are_not_cut() {
+    let long = "word ".repeat(300);
+    let script = Script::new().tools([Tool::new("echo").description(&format!("{long}THE END"))]);
+    let place = Place::new(&[("test", &script)]);
+    for args in [&["mcp", "tools", "test"][..], &["mcp", "tools", "test", "--schema"]] {
+        let (_, stdout, _) = place.said(args);
+        assert!(stdout.contains("THE END"), "{args:?}: {stdout}");
+    }
+}
+
+#[test]
 fn a_failure_that_names_the_protocol_version_has_a_hint_for_every_caller() {
     let text = "ctx.elicit() is unavailable on 2026-07-28 connections";
     let result = json!({ "isError": true, "content": [{ "type": "text", "text": text }] });

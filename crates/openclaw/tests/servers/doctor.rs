@@ -166,6 +166,8 @@ fn status_agrees_with_doctor_about_a_server_and_with_validate_about_a_model() {
         (code, &shown["ok"], &shown["problems"][0]["verdict"], &shown["errors"]),
         (1, &json!(false), &json!("bad"), &json!(1))
     );
+    let (_, shown, _) = place.said(&["status"]);
+    assert!(shown.contains("openclaw.json: 1 agent, 1 error\n"), "as validate says: {shown}");
     for command in ["status", "doctor"] {
         let (code, shown, _) = place.said(&[command, "--json"]);
         let status: Value = serde_json::from_str(&shown).unwrap();

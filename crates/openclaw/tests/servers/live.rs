@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 use openclaw_testkit::{Script, processes};
 use serde_json::{Value, json};
@@ -114,6 +115,36 @@ fn a_question_that_no_client_shows_is_denied_at_once() {
     let _ = waiting.wait();
     assert_ne!(code, 0, "{stdout}{stderr}");
     assert!(stderr.contains("was denied"), "{stderr}");
+}
+
+#[test]
+fn a_chat_exits_at_once_when_its_terminal_is_closed() {
+    let place = place("auto");
+    let _running = gateway(&place);
+    let chat = Window::open(&place, "chat.out", &[("› ", "/he")]);
+    chat.shows("/he");
+    let chats = processes::children_of(chat.child.id());
+    assert_eq!(chats.len(), 1, "{chats:?}");
+    let closed = Instant::now();
+    drop(chat);
+    let is_over = || chats.iter().all(|chat| !processes::is_alive(*chat));
+    assert!(processes::wait_until(LONG, is_over), "it never exited");
+    // Until then, approvals wait for it. An editor that is waited for takes two seconds and more.
+    assert!(closed.elapsed() < Duration::from_secs(2), "{:?}", closed.elapsed());
+}
+
+#[test]
+fn a_withdrawn_question_is_followed_by_a_line_of_its_own() {
+    let place = place("auto");
+    let _running = gateway(&place);
+    let steps = [("instead) ", ""), ("withdrawn", ""), ("› ", "/exit\r")];
+    let chat = Window::open(&place, "chat.out", &steps);
+    chat.shows("› ");
+    let (code, ..) = place.said(&["agent", "--timeout", "3000", "--message", CALL]);
+    assert_eq!(code, 5);
+    let shown = chat.ended();
+    let (before, _) = shown.split_once("· answered elsewhere, or withdrawn").unwrap();
+    assert!(before.ends_with('\n'), "{shown:?}");
 }
 
 #[test]

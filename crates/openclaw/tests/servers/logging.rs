@@ -85,6 +85,15 @@ fn a_signal_ends_a_program_that_hangs() {
 }
 
 #[test]
+fn a_command_does_not_log_what_its_servers_write() {
+    let place = Place::new(&[("a", &Script::new().stderr_line("ERROR: broken"))]);
+    let (code, _, stderr) = place.said(&["mcp", "call", "a", "count"]);
+    assert_eq!((code, stderr.as_str()), (0, ""));
+    let (_, stdout, _) = place.said(&["mcp", "logs", "a"]);
+    assert!(stdout.contains("ERROR: broken"), "{stdout}");
+}
+
+#[test]
 fn a_line_of_a_server_has_the_level_that_it_names() {
     let script = Script::new().stderr_line("ready on stdio").stderr_line("WARNING: deprecated");
     let place = Place::new(&[("a", &script.stderr_line("ERROR: broken"))]);

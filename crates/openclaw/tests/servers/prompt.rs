@@ -199,6 +199,27 @@ fn a_terminal_with_sixel_shows_the_pictures_of_a_result() {
 }
 
 #[test]
+fn without_redrawing_every_message_begins_a_new_line() {
+    let place = offline(&Script::new().start_delay_ms(2_000));
+    let command = [env!("CARGO_BIN_EXE_openclaw"), "chat"];
+    let steps = [
+        ("› ", ""),
+        ("✓ x", ""),
+        ("› ", "hello\r"),
+        ("› ", "\u{3}"),
+        ("to exit", ""),
+        ("› ", "\u{4}"),
+    ];
+    let variables = [("TERM", "dumb"), ("NO_COLOR", "1")];
+    let (exit, shown) = command_on_a_terminal(&place, &steps, &command, &variables);
+    assert_eq!(exit, 0, "{shown}");
+    for line in ["✓ x", "Ctrl-D, or Ctrl-C twice more", "to continue this conversation"] {
+        let (before, _) = shown.split_once(line).unwrap();
+        assert!(before.ends_with('\n'), "{line}: {shown:?}");
+    }
+}
+
+#[test]
 fn a_picture_of_a_direct_call_can_be_saved() {
     let (_, model) = place();
     let models = json!({ "providers": { "local": model.entry() } });
@@ -253,5 +274,5 @@ fn a_command_of_the_gateway_does_not_wait_for_servers() {
     let steps = [("› ", "/usage\r"), ("No tokens were used", ""), ("› ", "/exit\r")];
     let (exit, shown) = conversation(&place, &steps, &["chat"]);
     assert_eq!(exit, 0, "{shown}");
-    assert!(!shown.contains("waiting for"), "{shown}");
+    assert!(!shown.contains("waiting ("), "{shown}");
 }

@@ -4,7 +4,7 @@ use std::process::Stdio;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use openclaw_testkit::{Ask, Script, Tool, processes};
+use openclaw_testkit::{Ask, Script, TestServer, Tool, processes};
 
 use crate::common::gateway::RunningGateway;
 use crate::support::{LONG, Place, at_a_terminal};
@@ -46,6 +46,25 @@ fn calls_use_the_servers_of_the_gateway_unless_no_gateway_is_set() {
 }
 
 #[test]
+fn a_running_gateway_knows_what_a_command_has_written_when_the_command_exits() {
+    let place = Place::new(&[("a", &Script::new())]);
+    let _running = gateway(&place);
+    let (program, args) = TestServer::stdio_from(&place.path("new.script.json"), &Script::new());
+    let add = ["mcp", "add", "--no-check", "new", "--", program.to_str().unwrap()];
+    let args: Vec<&str> = args.iter().map(String::as_str).collect();
+    let (code, _, stderr) = place.said(&[&add[..], &args].concat());
+    assert_eq!(code, 0, "{stderr}");
+    let (code, _, stderr) = place.said(&["mcp", "call", "new", "count"]);
+    assert_eq!(code, 0, "{stderr}");
+    assert_eq!(place.said(&["config", "set", "mcp.servers.new.enabled", "false"]).0, 0);
+    let (code, _, stderr) = place.said(&["mcp", "call", "new", "count"]);
+    assert_eq!(code, 3, "{stderr}");
+    assert_eq!(place.said(&["mcp", "remove", "new"]).0, 0);
+    let (code, _, stderr) = place.said(&["mcp", "call", "new", "count"]);
+    assert_eq!(code, 2, "{stderr}");
+}
+
+#[test]
 fn a_changed_tool_of_a_gateway_is_called_only_when_it_is_approved() {
     let script = Script::new()
         .tools([Tool::new("count")])
@@ -73,6 +92,16 @@ fn a_deleted_configuration_is_reported_and_changes_nothing() {
     assert!(stderr.contains("openclaw.json was deleted") && !stderr.contains(": :"), "{stderr}");
     let (code, _, stderr) = place.said(&["mcp", "call", "a", "count"]);
     assert_eq!(code, 0, "{stderr}");
+}
+
+#[test]
+fn gateway_status_marks_a_server_that_has_failed() {
+    let place = Place::new(&[("a", &Script::new())]);
+    let _running = gateway(&place);
+    let missing = ["mcp", "add", "--no-check", "missing", "/nonexistent/program"];
+    assert_eq!(place.said(&missing).0, 0);
+    let is_marked = || place.said(&["gateway", "status"]).1.contains("  ✗ missing  program `/non");
+    assert!(processes::wait_until(LONG, is_marked), "{}", place.said(&["gateway", "status"]).1);
 }
 
 #[test]

@@ -25,6 +25,10 @@ fn a_chat_works_in_the_current_folder_once_it_is_trusted() {
     let (exit, shown) = on_a_terminal(&place, &refused, &["chat"], no_colour);
     assert!(exit == 0 && !shown.contains("found it"), "{shown}");
     assert!(shown.contains("the agent's own workspace"), "{shown}");
+    let (exit, shown) = on_a_terminal(&place, &refused[1..], &["chat"], no_colour);
+    assert!(exit == 0 && shown.contains("`--workspace .` works in it"), "{shown}");
+    assert!(!shown.contains("Trust this folder?"), "the answer is remembered: {shown}");
+    std::fs::remove_file(place.path("trusted-folders.json")).unwrap();
     let trusted =
         [("Trust this folder?", "y\r"), ("› ", READ), ("found it", ""), ("› ", "/exit\r")];
     let (exit, shown) = on_a_terminal(&place, &trusted, &["chat"], no_colour);

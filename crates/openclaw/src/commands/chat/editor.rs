@@ -168,6 +168,7 @@ impl Editor {
             ask => ask,
         };
         if let Some(plain) = &mut self.plain {
+            self.is_asking = true;
             return plain.begin(ask);
         }
         self.give_up.store(false, Ordering::Relaxed);
@@ -176,18 +177,18 @@ impl Editor {
 
     /// Waits for the result of the prompt. Cancel-safe.
     pub(super) async fn typed(&mut self) -> Typed {
-        if let Some(plain) = &mut self.plain {
-            return plain.typed().await;
-        }
-        let typed = self.typed.recv().await;
+        let typed = match &mut self.plain {
+            Some(plain) => Some(plain.typed().await),
+            None => self.typed.recv().await,
+        };
         self.is_asking = false;
         typed.unwrap_or_else(|| Typed::Failed("the line editor has stopped".to_owned()))
     }
 
     /// Waits for the result of the prompt, or for a request for values. Cancel-safe.
     pub(super) async fn event(&mut self) -> EditorEvent {
-        if let Some(plain) = &mut self.plain {
-            return EditorEvent::Typed(plain.typed().await);
+        if self.plain.is_some() {
+            return EditorEvent::Typed(self.typed().await);
         }
         let typed = tokio::select! {
             biased;
@@ -203,6 +204,12 @@ impl Editor {
     /// kept for the next prompt; if it was just completed, it is returned.
     pub(super) async fn give_up(&mut self) -> Typed {
         if !self.is_asking {
+            return Typed::GivenUp;
+        }
+        if self.plain.is_some() {
+            // The line that is being typed is read by the next prompt.
+            end_line();
+            self.is_asking = false;
             return Typed::GivenUp;
         }
         self.give_up.store(true, Ordering::Relaxed);
@@ -230,7 +237,7 @@ impl Editor {
     pub(super) fn print(&self, line: &str) {
         let line = if self.is_ascii { ascii(line) } else { line.into() };
         match &self.plain {
-            Some(_) => drop(writeln!(anstream::stdout().lock(), "{line}")),
+            Some(plain) => plain.print(&line),
             None => drop(self.printer.try_send(coloured(&line).into_owned())),
         }
     }
@@ -363,7 +370,12 @@ impl Editors {
                     .with_highlighter(Box::new(TextMonitor::default()))
                     .with_ansi_colors(colour_wanted())
                     .with_break_signal(Arc::clone(&self.give_up));
-                choice.read_line(&Mark(show_all_but_the_last_line(&format!("  {words} "))))
+                let words = show_all_but_the_last_line(&format!("  {words} "));
+                let signal = choice.read_line(&Mark(words));
+                if matches!(signal, Ok(Signal::ExternalBreak(_))) {
+                    end_line();
+                }
+                signal
             }
         };
         match signal {
@@ -383,12 +395,23 @@ fn erase_line() {
     let _ = stdout.write_all(b"\r\x1b[J").and_then(|()| stdout.flush());
 }
 
-/// Prints all but the last line of a question, and returns that. The editor would break words.
-fn show_all_but_the_last_line(question: &str) -> String {
+/// Ends the line of a withdrawn question: what follows begins a new one.
+fn end_line() {
+    // If the write fails, the next one fails, too, and reports it.
+    let _ = writeln!(std::io::stdout().lock());
+}
+
+/// Wraps a question, and leaves room for the answer.
+pub(super) fn folded(question: &str) -> String {
     // Some terminals do not know their size, and say 0.
     let width = crossterm::terminal::size().map_or(0, |(width, _)| usize::from(width));
     let width = if width == 0 { 80 } else { width };
-    let folded = fold(question, width.saturating_sub(ANSWER));
+    fold(question, width.saturating_sub(ANSWER))
+}
+
+/// Prints all but the last line of a question, and returns that. The editor would break words.
+fn show_all_but_the_last_line(question: &str) -> String {
+    let folded = folded(question);
     let Some((above, last)) = folded.rsplit_once('\n') else { return folded };
     // If the write fails, the editor fails, too, and reports it.
     let _ = writeln!(anstream::stdout().lock(), "{above}");

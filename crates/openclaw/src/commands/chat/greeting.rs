@@ -8,8 +8,9 @@ use openclaw_protocol::{RequestError, rpc};
 
 use super::Chat;
 use super::conversation::Start;
+use crate::commands::check::state_mark;
 use crate::commands::link::look;
-use crate::output::{BAD, FAINT, GOOD, Output, STRONG, WARNING};
+use crate::output::{BAD, FAINT, Output, STRONG, WARNING};
 
 /// The maximum length of a path, a name or an error.
 const LINE_CHARS: usize = 200;
@@ -87,13 +88,7 @@ pub(super) fn model(chat: &Chat<'_>) -> String {
 
 /// Describes a server in one line.
 pub(super) fn server_line(server: &ServerStatus) -> String {
-    let (mark, style) = match server.state {
-        ServerState::Ready => ("✓", GOOD),
-        ServerState::Connecting => ("·", FAINT),
-        state if state.is_at_rest() => ("·", FAINT),
-        ServerState::Restarting => ("↻", WARNING),
-        _ => ("✗", BAD),
-    };
+    let (mark, style) = state_mark(server.state);
     let name = line(&server.name);
     if server.state == ServerState::NeedsAuth && is_for_logins(server) {
         return format!(

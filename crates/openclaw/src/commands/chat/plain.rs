@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 
-use super::editor::{Ask, Typed};
+use super::editor::{Ask, Typed, folded};
 use super::picker::Item;
 use crate::commands::talk::Lines;
 
@@ -28,7 +28,7 @@ impl PlainPrompts {
             Ask::Message => self.mark.to_owned(),
             Ask::Choice(words) => {
                 self.lines.forget();
-                format!("  {words} ")
+                folded(&format!("  {words} "))
             }
             Ask::Pick(title, items) => {
                 self.lines.forget();
@@ -39,16 +39,23 @@ impl PlainPrompts {
                 format!("{title}\n{list}number (empty for none): ")
             }
         };
-        let mut stdout = anstream::stdout().lock();
-        // If the write fails, the terminal is gone, and so is stdin.
-        let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+        write(&text);
+    }
+
+    /// Prints a line while the prompt of a message is shown, which is shown again after it.
+    pub(super) fn print(&self, line: &str) {
+        write(&format!("\n{line}\n{}", self.mark));
     }
 
     /// Waits for a line. Cancel-safe.
     pub(super) async fn typed(&mut self) -> Typed {
         let line = match self.lines.next().await {
             Ok(Some(line)) => line,
-            Ok(None) => return Typed::End,
+            Ok(None) => {
+                // Ctrl-D does not end the line.
+                write("\n");
+                return Typed::End;
+            }
             Err(error) => return Typed::Failed(error.to_string()),
         };
         if self.items.is_empty() {
@@ -60,4 +67,10 @@ impl PlainPrompts {
             None => Typed::End,
         }
     }
+}
+
+fn write(text: &str) {
+    let mut stdout = anstream::stdout().lock();
+    // If the write fails, the terminal is gone, and so is stdin.
+    let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
 }

@@ -151,7 +151,8 @@ pub(super) async fn wait_for_servers(
     if starting.is_empty() {
         return None;
     }
-    view.draft(&format!("waiting for {} (Ctrl-C to skip)", starting.join(", ")), output);
+    // The names last: they may not fit the line.
+    view.draft(&format!("waiting (Ctrl-C to skip) for {}", starting.join(", ")), output);
     let mut settled = pin!(servers_settled(chat.surface, agent, SERVERS));
     loop {
         tokio::select! {

@@ -113,7 +113,13 @@ impl Field {
         let compiled = form.as_object().map(Validator::compile_for_answers);
         let Some(Ok(validator)) = compiled else { return Ok(()) };
         let filled_in = json!({ &*self.name: value });
-        validator.check(&filled_in).map_err(|violations| violations.to_string())
+        validator.check(&filled_in).map_err(|violations| {
+            // The field has just been named, in its own words.
+            let place = format!("/{} ", self.name);
+            let violations = violations.to_string();
+            let lines = violations.lines().map(|line| line.strip_prefix(&place).unwrap_or(line));
+            lines.collect::<Vec<_>>().join("\n")
+        })
     }
 }
 
@@ -260,6 +266,9 @@ mod tests {
         ] {
             assert!(matches!(field(&schema, true).read(line), Filled::Wrong(_)), "{line}");
         }
+        let date = json!({"type": "string", "format": "date"});
+        let words = "must be a date, such as 2026-07-28".to_owned();
+        assert_eq!(field(&date, true).read("tomorrow"), Filled::Wrong(words));
     }
 
     #[test]

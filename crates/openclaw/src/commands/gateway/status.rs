@@ -4,7 +4,7 @@ use std::path::Path;
 
 use openclaw_gateway::mcp::summary;
 use openclaw_gateway::state::Running;
-use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use openclaw_mcp::server::status::ServerStatus;
 use openclaw_protocol::client::ConnectError;
 use openclaw_protocol::config::{GetParams, GetResult};
 use openclaw_protocol::health::{StatusParams, StatusResult};
@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 
 use super::duration_words;
 use crate::commands::block_on;
+use crate::commands::check::state_mark;
 use crate::commands::link::{find_running, look};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -203,9 +204,7 @@ fn show(gateway: &RunningGateway, words: &str, output: &mut Output) {
         output.line("    → run `openclaw config validate`");
     }
     for server in &gateway.servers {
-        let is_ready = server.state == ServerState::Ready;
-        let style = if is_ready || server.state.is_at_rest() { GOOD } else { BAD };
-        let mark = if is_ready { "✓" } else { "·" };
+        let (mark, style) = state_mark(server.state);
         let words = printable(&summary(server)).into_owned();
         output.line(format_args!("  {style}{mark}{style:#} {}  {words}", server.name));
     }

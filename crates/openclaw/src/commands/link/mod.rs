@@ -16,7 +16,8 @@ use openclaw_config::{Config, Paths};
 use openclaw_gateway::Gateway;
 use openclaw_mcp::fleet::StartMode;
 use openclaw_protocol::connect::caps;
-use openclaw_protocol::{ErrorShape, RequestError, Rpc, Scope, Surface, ask, detail};
+use openclaw_protocol::mcp::ServersParams;
+use openclaw_protocol::{ErrorShape, RequestError, Rpc, Scope, Surface, ask, detail, rpc};
 use tokio::time::timeout;
 
 use super::{block_on, load_config_at};
@@ -35,6 +36,8 @@ pub(crate) use target::{NamedGateway, Target};
 
 /// The timeout of a short request.
 const LOOK: Duration = Duration::from_secs(30);
+/// How long a gateway may take to apply a changed configuration.
+const RELOAD: Duration = Duration::from_secs(10);
 /// How long running work may take to stop when the command exits.
 const GRACE: Duration = Duration::from_secs(1);
 
@@ -323,6 +326,19 @@ pub(crate) fn with_running(
             _ = signals.next() => Err(CommandError::Interrupted),
         }
     })
+}
+
+/// Makes the running gateway apply the configuration file, which was just written, so that the next
+/// command finds the change. If this fails, the gateway notices the change by itself, but later.
+pub(crate) fn reload_running(paths: &Paths, edge: &Edge) {
+    let Some(running) = running(&paths.state, edge) else { return };
+    let reload = async {
+        if let Ok(client) = remote::usable(&running, paths, &Need::Records).await {
+            let _ = timeout(RELOAD, ask::<rpc::McpReload>(&client, ServersParams::default())).await;
+        }
+        Ok(())
+    };
+    let _ = block_on(reload);
 }
 
 /// Waits for a signal to end.

@@ -87,7 +87,7 @@ impl ConnectionTest {
             }
             Self::Failed(trouble) => {
                 let message = printable(&trouble.message).into_owned();
-                output.line(format_args!("{BAD}✗{BAD:#} cannot connect: {message}"));
+                output.line(format_args!("{BAD}✗{BAD:#} not available: {message}"));
                 for line in &trouble.last_lines {
                     output.line(format_args!("  {FAINT}| {}{FAINT:#}", printable(line)));
                 }

@@ -29,8 +29,8 @@ const LEAST_DESCRIPTION: usize = 12;
 const DESCRIPTION_ROOM: usize = 30;
 /// The maximum length of a URI or name. Users copy it, so it is not truncated to the terminal.
 const NAME_CHARS: usize = 8 * 1024;
-/// The maximum length of a description.
-const DESCRIPTION_CHARS: usize = 400;
+/// The maximum length of a description. On a terminal, the width is the limit.
+const DESCRIPTION_CHARS: usize = 10_000;
 
 /// The shown fields of a resource, a resource template or a prompt.
 #[derive(Debug, Default, Deserialize)]

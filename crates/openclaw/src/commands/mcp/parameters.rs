@@ -67,8 +67,12 @@ fn add(prefix: &str, object: &Value, root: &Value, depth: usize, rows: &mut Vec<
         let description = property.get("description").and_then(Value::as_str).unwrap_or_default();
         let mut description = line(description, DESCRIPTION_CHARS);
         if let Some(values) = values(property) {
-            let space = if description.is_empty() { "" } else { " " };
-            let _ = write!(description, "{space}One of {values}.");
+            let separator = match description.chars().last() {
+                None => "",
+                Some('.' | '!' | '?' | ':') => " ",
+                Some(_) => ". ",
+            };
+            let _ = write!(description, "{separator}One of {values}.");
         }
         rows.push(Row { name: name.clone(), kind: kind(property, root), remark, description });
         let inner = resolved(property.get("items").unwrap_or(property), root);
@@ -187,6 +191,7 @@ mod tests {
             "type": "object",
             "properties": {
                 "limit": { "type": "integer", "default": 5, "description": "How many." },
+                "scale": { "type": "string", "description": "The scale", "enum": ["a"] },
                 "mode": { "type": "string", "enum": ["a", "b"] },
                 "tags": { "type": "array", "items": { "type": "string" } },
                 "query": { "type": "string", "description": "What to\nsearch" },
@@ -201,6 +206,7 @@ mod tests {
             [
                 "query|string|required|What to search",
                 "limit|integer|default 5|How many.",
+                "scale|string||The scale. One of a.",
                 "mode|string||One of a, b.",
                 "tags|list of string||",
                 "since|string or null (date)||",

@@ -16,12 +16,10 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::{BAD, Column, FAINT, Output, STRONG, cut, fit, plural, printable};
 
-/// The maximum length of a description.
-const DESCRIPTION_CHARS: usize = 400;
 /// The name, which is rarely truncated, and the description.
 const COLUMNS: [Column; 2] = [Column { widths: [64, 64], cut }, Column { widths: [10, 10], cut }];
-/// The maximum length of the description of a tool that is shown alone.
-const WHOLE_CHARS: usize = 10_000;
+/// The maximum length of a description. In a list on a terminal, the width is the limit.
+const DESCRIPTION_CHARS: usize = 10_000;
 /// The maximum width of a paragraph.
 const PARAGRAPH: usize = 100;
 /// Below this width, four columns do not fit.
@@ -101,8 +99,8 @@ fn table(tools: &[Tool], output: &mut Output) {
 fn show_one(tool: &Tool, output: &mut Output) {
     heading(tool, output);
     let text = tool.description.as_deref().unwrap_or("(no description)");
-    for line in text.chars().take(WHOLE_CHARS).collect::<String>().lines() {
-        let line = clean_line(Untrusted::new(line), WHOLE_CHARS);
+    for line in text.chars().take(DESCRIPTION_CHARS).collect::<String>().lines() {
+        let line = clean_line(Untrusted::new(line), DESCRIPTION_CHARS);
         wrap_words(&printable(&line), text_width(output)).iter().for_each(|it| output.line(it));
     }
     let none = Value::Null;

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::find;
 use super::remove::not_found;
+use crate::commands::link::reload_running;
 use crate::edge::Edge;
 use crate::error::CommandError;
 use crate::output::{FAINT, GOOD, Output};
@@ -77,7 +78,7 @@ pub(crate) fn open(paths: &Paths, edge: &Edge) -> Result<Document, CommandError>
     })
 }
 
-/// Validates the document, and writes it.
+/// Validates the document, writes it, and makes a running gateway apply it.
 pub(crate) fn save(
     document: &Document,
     paths: &Paths,
@@ -89,6 +90,7 @@ pub(crate) fn save(
         return Err(CommandError::config(loaded.report).hint(unchanged));
     };
     document.save(&paths.config).map_err(|error| failed(&error, paths))?;
+    reload_running(paths, edge);
     Ok(Written { config, report: loaded.report })
 }
 

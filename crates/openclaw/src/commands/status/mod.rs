@@ -71,22 +71,22 @@ async fn look(
 
 fn configuration(paths: &Paths, loaded: &Loaded) -> Finding {
     let file = paths.config.display();
-    let report = &loaded.report;
+    // As `config validate` counts them.
+    let report = &loaded.report.for_validation();
+    let all = || Some("run `openclaw config validate` to see them all".to_owned());
     let check = match &loaded.config {
-        None => Check::bad(
-            format!("{file} has errors: {}", summary(report)),
-            Some("run `openclaw config validate` to see them all".to_owned()),
-        ),
+        None => Check::bad(format!("{file} has errors: {}", summary(report)), all()),
         Some(config) if config.file.is_none() => {
             Check::good(format!("{file} does not exist; the built-in default is used"))
         }
         Some(config) => {
             let agents = plural(config.agents.len(), "agent");
-            Check::good(format!("{file}: {agents}, {}", summary(report)))
+            let words = format!("{file}: {agents}, {}", summary(report));
+            if report.has_errors() { Check::bad(words, all()) } else { Check::good(words) }
         }
     };
     let mut checks = vec![check];
-    if loaded.config.is_some() && report.count(Severity::Warning) > 0 {
+    if !report.has_errors() && report.count(Severity::Warning) > 0 {
         checks.push(Check::note("run `openclaw config validate` to see the warnings"));
     }
     Finding::new("Configuration", checks)

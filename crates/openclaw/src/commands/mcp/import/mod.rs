@@ -12,7 +12,7 @@ use crate::cli::{AppArg, ImportArgs};
 use crate::edge::Edge;
 use crate::error::{CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{Output, printable};
 
 /// A server that was found, and whether it can be added.
 struct Candidate {
@@ -57,11 +57,12 @@ fn run(
     output: &mut Output,
 ) -> CommandResult {
     let is_asked = args.all || !args.names.is_empty();
+    let mut are_shown = false;
     if !output.json {
         show::broken(broken, output);
         // A user who names servers knows them; `--all` shows what they are.
         if args.names.is_empty() || args.dry_run {
-            show::table(candidates, args.dry_run, output);
+            are_shown = show::table(candidates, args.dry_run, output);
         }
     }
     let picked = if args.all {
@@ -93,7 +94,9 @@ fn run(
     let diagnostics = diagnostics(&servers, &written);
     finish(candidates, broken, &picked, Some(&servers), &diagnostics, output);
     if !output.json {
-        tell(&servers, &written, paths, output);
+        for candidate in &picked {
+            tell(candidate, &written, are_shown, paths, output);
+        }
     }
     Ok(Exit::Ok)
 }
@@ -103,10 +106,24 @@ fn new_server(candidate: &Candidate) -> Option<NewServer> {
     Some(NewServer { name, entry: candidate.found.entry.clone() })
 }
 
-fn tell(servers: &[NewServer], written: &Written, paths: &Paths, output: &mut Output) {
-    for server in servers {
-        print_added(&server.name, written, false, paths, output);
+/// Reports a server that was added and, unless they were shown, the notes about its settings.
+fn tell(
+    candidate: &Candidate,
+    written: &Written,
+    are_shown: bool,
+    paths: &Paths,
+    output: &mut Output,
+) {
+    let Some(name) = &candidate.found.name else { return };
+    print_added(name, written, false, paths, output);
+    if are_shown {
+        return;
     }
+    candidate
+        .found
+        .notes
+        .iter()
+        .for_each(|note| output.line(format_args!("  {}", printable(note))));
 }
 
 /// Returns the findings about the servers that were added.

@@ -106,7 +106,7 @@ pub(super) fn ask<'c>(
 /// Prompts until the answer is valid, at most [`MAX_QUESTIONS`] times.
 fn answer(count: usize, output: &mut Output) -> Result<Selection, CommandError> {
     for _ in 0..MAX_QUESTIONS {
-        output.prompt("\nAdd which? (numbers, `all`, or Enter for none) ");
+        output.prompt("\nAdd which? (such as `1 3-5`, `all`, or Enter for none) ");
         let mut answer = String::new();
         let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer);
         read.context("cannot read the answer")?;
@@ -159,8 +159,8 @@ enum Selection {
     These(Vec<usize>),
 }
 
-/// Parses an answer: `all`, or numbers separated by spaces or commas, without duplicates. The error
-/// is the invalid word.
+/// Parses an answer: `all`, or numbers and ranges (`2-4`), separated by spaces or commas, without
+/// duplicates. The error is the invalid word.
 fn numbers(answer: &str, count: usize) -> Result<Selection, String> {
     let words = answer.split(|c: char| c == ',' || c.is_whitespace());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
@@ -169,10 +169,14 @@ fn numbers(answer: &str, count: usize) -> Result<Selection, String> {
     }
     let mut numbers = Vec::new();
     for word in words {
-        let number = word.parse().ok().filter(|number| (1..=count).contains(number));
-        let number = number.ok_or_else(|| word.to_owned())?;
-        if !numbers.contains(&number) {
-            numbers.push(number);
+        let (first, last) = word.split_once('-').unwrap_or((word, word));
+        let number = |word: &str| word.parse().ok().filter(|number| (1..=count).contains(number));
+        let range = number(first).zip(number(last)).filter(|(first, last)| first <= last);
+        let (first, last) = range.ok_or_else(|| word.to_owned())?;
+        for number in first..=last {
+            if !numbers.contains(&number) {
+                numbers.push(number);
+            }
         }
     }
     Ok(Selection::These(numbers))
@@ -187,6 +191,10 @@ mod tests {
         assert_eq!(numbers(" all\n", 3), Ok(Selection::All));
         assert_eq!(numbers("\n", 3), Ok(Selection::These(vec![])));
         assert_eq!(numbers("1, 3 3,2", 3), Ok(Selection::These(vec![1, 3, 2])));
+        assert_eq!(numbers("2-3,1", 3), Ok(Selection::These(vec![2, 3, 1])));
+        for bad in ["3-2", "1-4", "-1", "1-", "1-2-3"] {
+            assert_eq!(numbers(bad, 3), Err(bad.to_owned()));
+        }
         assert_eq!(numbers("1 4", 3), Err("4".to_owned()));
         assert_eq!(numbers("0", 3), Err("0".to_owned()));
         assert_eq!(numbers("all 1", 3), Err("all".to_owned()));

@@ -34,10 +34,11 @@ pub(super) fn broken(broken: &[BrokenFile], output: &mut Output) {
 
 /// Writes a row for each server, and the remarks below the table. On a terminal each server has one
 /// line of remarks, or none if the list and the question after it would not fit; `in_full` shows all.
-pub(super) fn table(candidates: &[Candidate], in_full: bool, output: &mut Output) {
+/// Returns whether all remarks were shown.
+pub(super) fn table(candidates: &[Candidate], in_full: bool, output: &mut Output) -> bool {
     if candidates.is_empty() {
         output.line("No MCP servers of other programs found.");
-        return;
+        return true;
     }
     let header = ["  #", "program", "name", "type", "target", ""].map(str::to_owned).to_vec();
     let mut texts = vec![header];
@@ -65,7 +66,7 @@ pub(super) fn table(candidates: &[Candidate], in_full: bool, output: &mut Output
     let room = output.lines().filter(|_| !in_full).unwrap_or(usize::MAX);
     if remarked > 0 && candidates.len() + remarked + MARGIN > room {
         output.line(format_args!("{FAINT}     details: `openclaw mcp import --dry-run`{FAINT:#}"));
-        return;
+        return false;
     }
     for (candidate, number) in candidates.iter().zip(1..) {
         let remarks = remarks(candidate);
@@ -82,6 +83,7 @@ pub(super) fn table(candidates: &[Candidate], in_full: bool, output: &mut Output
             }
         }
     }
+    brief.is_none()
 }
 
 /// Returns the remark for a new server if an earlier one has the same name.
