@@ -200,9 +200,10 @@ impl Connection {
         }
     }
 
-    /// Returns whether the result of a call is its end: neither a request for input nor a task.
-    pub(crate) fn is_final(&self, result: &str) -> bool {
-        !self.is_incomplete(result) && !self.may_be_task(result)
+    /// Returns whether the result of a call is its end: neither a task nor, unless that is relayed, a
+    /// request for input.
+    pub(crate) fn is_final(&self, result: &str, relays_input: bool) -> bool {
+        (relays_input || !self.is_incomplete(result)) && !self.may_be_task(result)
     }
 
     /// Waits for the end of a call with another result.
