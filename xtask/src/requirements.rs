@@ -1,5 +1,5 @@
 //! Checks that `docs/requirements.md` matches the source: every id cited in a comment has a row, and
-//! every test named in a row exists.
+//! every test named in a row, or in `SECURITY.md`, exists.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -64,6 +64,37 @@ fn every_cited_id_has_a_row() {
     assert!(count > 100, "only {count} citations were found: is the rule still right?");
     let unknown = unknown.join("\n");
     assert!(unknown.is_empty(), "add rows to {DOCUMENT}, or correct the ids:\n{unknown}");
+}
+
+/// `SECURITY.md` names a test by its crate and the end of its path, as in "mcp `fleet/calls.rs:
+/// function`", or only its file.
+#[test]
+fn every_test_in_the_threat_model_exists() {
+    let root = Path::new(ROOT);
+    let document = fs::read_to_string(root.join("SECURITY.md")).unwrap();
+    let files = sources(&root.join("crates"));
+    let mut missing = Vec::new();
+    let mut count = 0;
+    for line in document.lines().filter(|line| line.starts_with("| ")) {
+        let Some((_, tests)) = line.trim_end_matches(" |").rsplit_once(" | ") else { continue };
+        for test in tests.split(", ").filter(|test| test.contains(".rs")) {
+            count += 1;
+            let (of, test) = test.split_once(" `").unwrap();
+            let (file, function) =
+                test.trim_end_matches('`').split_once(": ").unwrap_or((test, ""));
+            let file = Path::new(file.trim_end_matches('`'));
+            let folder = if of == "openclaw" { of.to_owned() } else { format!("openclaw-{of}") };
+            let folder = root.join("crates").join(folder);
+            let mut candidates =
+                files.iter().filter(|path| path.starts_with(&folder) && path.ends_with(file));
+            let function = format!("fn {function}");
+            if !candidates.any(|path| fs::read_to_string(path).unwrap().contains(&function)) {
+                missing.push(format!("{of} `{test}"));
+            }
+        }
+    }
+    assert!(count > 40, "only {count} tests were found: is the rule still right?");
+    assert!(missing.is_empty(), "correct these tests in SECURITY.md:\n{}", missing.join("\n"));
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub(crate) struct HostContext {
     pub(crate) resolver: Resolver,
     pub(crate) environment: Environment,
     pub(crate) state: PathBuf,
-    /// The workspace of agents that have none of their own, if it is not in the state directory.
+    /// The workspace of agents that have none of their own, if it is not in the state folder.
     pub(crate) workspace: Option<PathBuf>,
     pub(crate) native_approvals: native::Approvals,
     /// Terminates child processes if this process is killed.

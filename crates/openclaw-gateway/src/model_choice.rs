@@ -249,7 +249,11 @@ impl Models {
         if let Some((_, provider)) = configured {
             let resolve = async |template| {
                 let resolved = self.resolver.resolve_credential(template).await;
-                resolved.map_err(|error| ModelError::Invalid { message: error.to_string() })
+                resolved.map_err(|error| ModelError::Invalid {
+                    message: format!(
+                        "cannot use the model provider `{id}`: {error}; run `openclaw secrets check`"
+                    ),
+                })
             };
             if let Some(template) = &provider.api_key {
                 settings.api_key = Some(resolve(template).await?);

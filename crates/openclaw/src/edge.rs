@@ -111,7 +111,8 @@ impl Edge {
         Environment::new(variable)
     }
 
-    /// The environment for servers of a configuration, which they can tell it by.
+    /// The environment for servers of a configuration. It names the configuration, so that this
+    /// program can recognize itself as one of its own servers.
     pub(crate) fn environment_of(&self, paths: &Paths) -> Environment {
         let file = identity(&paths.config);
         Environment::new(move |name| match name {

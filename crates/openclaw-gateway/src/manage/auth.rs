@@ -320,13 +320,16 @@ fn login_failed(name: &str, error: &AuthError) -> Problem {
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::NotAboutTokens => invalid(&format!("`{name}` does not require a login")),
-        AuthError::Unreachable { .. } => Problem::new(ProblemKind::Unavailable, message),
+        AuthError::Unreachable { .. } => {
+            let hint = "check `url` in the server's entry, and the network";
+            Problem::new(ProblemKind::Unavailable, message).hint(hint)
+        }
         AuthError::NotRegistered { .. } => {
             let hint = "register a client there, and set `auth.clientId` in the server's entry";
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::Mismatch(_) => {
-            let hint = "paste the code, or the whole address that the browser ended at";
+            let hint = "paste the code, or the whole URL that the browser was redirected to";
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::Rejected { .. } | AuthError::Cancelled { .. } => {

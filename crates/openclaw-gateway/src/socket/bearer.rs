@@ -8,7 +8,7 @@ use openclaw_secrets::SecretString;
 use super::access::Access;
 use super::handshake::{Rejection, check_token};
 use super::listener::Gate;
-use super::visit::RequestInfo;
+use super::request_info::RequestInfo;
 
 /// Returns the bearer token of a request.
 pub(super) fn bearer(headers: &HeaderMap) -> Option<SecretString> {

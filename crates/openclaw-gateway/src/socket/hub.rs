@@ -18,7 +18,7 @@ use super::access::Access;
 use super::bearer::authenticate;
 use super::body::ResponseBody;
 use super::listener::Gate;
-use super::visit::{RequestInfo, Upgrade};
+use super::request_info::{RequestInfo, Upgrade};
 use crate::tokens::TokenInUse;
 
 /// The path of the hub.
@@ -90,7 +90,7 @@ pub(super) async fn serve_lines(
         () = revoked => Ok(()),
     };
     if let Err(error) = served {
-        tracing::debug!(%error, "a client of the hub is gone");
+        tracing::debug!(%error, "the connection to a hub client ended");
     }
     let _ = output.shutdown().await;
 }

@@ -24,7 +24,7 @@ use super::connection::{self, GOODBYE};
 use super::handshake::{self, Admitted, Peer, Refusal};
 use super::http::Routes;
 use super::hub::{self, Lines};
-use super::visit::{RequestInfo, Upgrade};
+use super::request_info::{RequestInfo, Upgrade};
 use super::{CallerService, ListenError, MIN_REMOTE_TOKEN, Options};
 
 /// Maximum size of a request's head, in bytes.
@@ -101,7 +101,7 @@ struct Server {
     ending: Arc<Ending>,
 }
 
-/// What decides who is let in.
+/// What decides which clients are admitted.
 #[derive(Debug)]
 pub(super) struct Gate {
     pub(super) options: Options,

@@ -13,7 +13,7 @@ mod listener;
 mod metrics;
 mod origin;
 mod pages;
-mod visit;
+mod request_info;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};

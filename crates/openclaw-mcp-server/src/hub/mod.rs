@@ -1,6 +1,6 @@
 //! The hub: the MCP servers of an agent as one MCP server, for other programs (S6).
 //!
-//! The connection to a server turned round. A tool call takes the fast lane: its arguments and its
+//! It is the reverse of a connection to a server. A tool call takes the fast lane: its arguments and its
 //! result stay JSON text, and it goes through the same pipeline as the calls of the agent (policy,
 //! approval, schema, audit). Everything else goes to `rmcp`'s server ([`handler`]), through a
 //! transport of our own over [lines](lines) (stdio), or `rmcp`'s own over [HTTP](http).

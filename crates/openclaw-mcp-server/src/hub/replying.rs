@@ -107,9 +107,9 @@ impl Answers for ReplyingTask {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             if !self.send(CallEvent::Ask(question, answer)) {
-                return Err("the client cannot be asked".to_owned());
+                return Err("the client can no longer answer".to_owned());
             }
-            answered.await.unwrap_or_else(|_| Err("the client is gone".to_owned()))
+            answered.await.unwrap_or_else(|_| Err("the client has disconnected".to_owned()))
         })
     }
 
@@ -151,10 +151,10 @@ mod tests {
         let mut asking = client.ask(question());
         assert!(asking.as_mut().now_or_never().is_none());
         (1..MAX_EVENTS).for_each(|_| client.log(&json!(1)));
-        assert_eq!(client.ask(question()).await, Err("the client cannot be asked".to_owned()));
+        assert_eq!(client.ask(question()).await, Err("the client can no longer answer".to_owned()));
         assert_eq!(client.lock().events.len(), MAX_EVENTS);
         drop(events);
-        assert_eq!(asking.await, Err("the client is gone".to_owned()));
-        assert_eq!(client.ask(question()).await, Err("the client cannot be asked".to_owned()));
+        assert_eq!(asking.await, Err("the client has disconnected".to_owned()));
+        assert_eq!(client.ask(question()).await, Err("the client can no longer answer".to_owned()));
     }
 }

@@ -17,7 +17,7 @@ use crate::source::{Origin, Tool};
 /// The source and the name of a tool, in metrics, if a call was refused before it was found.
 const UNKNOWN: &str = "unknown";
 
-/// What is recorded about a call whatever becomes of it.
+/// What is recorded about a call whatever its outcome.
 pub(super) trait Subject {
     /// The name of the tool, as the caller knows it.
     fn name(&self) -> &str;
@@ -93,7 +93,7 @@ impl<S: Subject> Recorder<S> {
         }
     }
 
-    /// Returns what is recorded whatever becomes of the call.
+    /// Returns what is recorded whatever the outcome of the call.
     pub(super) fn subject(&self) -> &S {
         &self.subject
     }
@@ -104,13 +104,13 @@ impl<S: Subject> Recorder<S> {
     }
 
     /// Records that the tool was resolved.
-    pub(super) fn found(&mut self, tool: &Arc<dyn Tool>) {
+    pub(super) fn found(&mut self, tool: Arc<dyn Tool>) {
         self.stop_executing();
         self.series = None;
         if self.services.metrics.is_on() && tool.known_series().is_none() {
             self.series = tool.series(&self.services.metrics);
         }
-        self.tool = Some(Arc::clone(tool));
+        self.tool = Some(tool);
         self.tries += 1;
     }
 

@@ -99,7 +99,8 @@ impl ClientHandler for Client {
             }
             _ => {
                 let method = clean_line(Untrusted::new(&method), METHOD_CHARS);
-                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+                let message = format!("unknown method `{method}`");
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
             }
         }
     }

@@ -143,7 +143,7 @@ impl HttpWire {
         let version = agreed_version(&result).unwrap_or_default();
         if self.agreed_on.get() != Some(&version) {
             let version = clean_line(Untrusted::new(&version), 40);
-            return Err(CallError::Protocol(format!("it now speaks version `{version}`")));
+            return Err(CallError::Protocol(format!("it now uses version `{version}`")));
         }
         let route = Arc::new(self.route().after_handshake(begun.session.clone(), &version));
         let subject = Subject { method: "notifications/initialized", object: Object::None };

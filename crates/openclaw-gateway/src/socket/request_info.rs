@@ -1,4 +1,4 @@
-//! What the handlers of HTTP requests and the owner of their connection tell each other.
+//! The state that the handlers of HTTP requests share with the owner of their connection.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
