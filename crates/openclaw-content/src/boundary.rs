@@ -7,8 +7,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::source::{NOTICE_END, NOTICE_START, Source};
 
 const START: &str = "<<<EXTERNAL_UNTRUSTED_CONTENT id=\"";
-const END: &str = "<<<END_EXTERNAL_UNTRUSTED_CONTENT id=\"";
-const CLOSE: &str = "\">>>";
+/// The footer before and after the id.
+pub(crate) const FOOTER_START: &str = "\n<<<END_EXTERNAL_UNTRUSTED_CONTENT id=\"";
+pub(crate) const CLOSE: &str = "\">>>";
 /// Capacity reserved for the header and the footer; a header is rarely longer.
 pub(crate) const HEADER: usize = 320;
 pub(crate) const FOOTER: usize = 64;
@@ -95,11 +96,13 @@ impl Boundary {
 
     pub(crate) fn write_id(&self, out: &mut String) {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        for byte in self.0 {
-            for digit in [byte >> 4, byte & 0xf] {
-                out.push(char::from(DIGITS[usize::from(digit)]));
-            }
+        let mut id = [0; ID_CHARS];
+        for (pair, byte) in id.chunks_exact_mut(2).zip(self.0) {
+            pair[0] = DIGITS[usize::from(byte >> 4)];
+            pair[1] = DIGITS[usize::from(byte & 0xf)];
         }
+        // Digits are ASCII.
+        out.push_str(std::str::from_utf8(&id).unwrap_or_default());
     }
 
     /// Returns the boundary with this id; none if the id is malformed.
@@ -125,8 +128,7 @@ impl Boundary {
     }
 
     pub(crate) fn write_footer(&self, out: &mut String) {
-        out.push('\n');
-        out.push_str(END);
+        out.push_str(FOOTER_START);
         self.write_id(out);
         out.push_str(CLOSE);
     }

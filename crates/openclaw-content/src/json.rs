@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use crate::boundary::{
-    Boundary, FOOTER, HEADER, NoRandomness, write_header_end, write_header_start,
+    Boundary, CLOSE, FOOTER, FOOTER_START, HEADER, NoRandomness, write_header_end,
+    write_header_start,
 };
 use crate::finding::Findings;
 use crate::report::report;
@@ -32,6 +33,8 @@ pub struct JsonRenderer {
     source: Arc<Source>,
     /// The header before and after the id, escaped.
     header: [String; 2],
+    /// The footer before and after the id, escaped.
+    footer: [String; 2],
 }
 
 impl JsonRenderer {
@@ -39,12 +42,11 @@ impl JsonRenderer {
     pub fn new(source: impl Into<Arc<Source>>) -> Self {
         let source = source.into();
         let header = [write_header_start, write_header_end].map(|write| {
-            let (mut words, mut escaped) = (String::with_capacity(HEADER), String::new());
+            let mut words = String::with_capacity(HEADER);
             write(&mut words, &source);
-            escape(&mut escaped, &words);
-            escaped
+            escaped(&words)
         });
-        Self { source, header }
+        Self { source, header, footer: [FOOTER_START, CLOSE].map(escaped) }
     }
 
     /// Returns the source.
@@ -81,14 +83,22 @@ impl JsonRenderer {
             out.push_str(escaped);
             scan.into_findings()
         };
-        let mut footer = String::with_capacity(2 * FOOTER);
-        boundary.write_footer(&mut footer);
-        escape(out, &footer);
+        let [start, end] = &self.footer;
+        out.push_str(start);
+        boundary.write_id(out);
+        out.push_str(end);
         if !findings.is_empty() {
             report(&self.source, &findings);
         }
         Ok(findings)
     }
+}
+
+/// Returns a text as the content of a JSON string.
+fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    escape(&mut escaped, text);
+    escaped
 }
 
 /// Appends a text as the content of a JSON string.

@@ -26,8 +26,7 @@ pub use client::StdioClient;
 pub use command::run;
 pub use model_server::{ModelServer, Piece};
 pub use peers::{
-    AcpSchema, AuthorizationPeer, FastMcp, FastMcpOAuth, GatewaySchema, OidcOptions, OidcProvider,
-    Peer, Peers, ProtectedOptions, ProtectedServer, RunningPeer,
+    AcpSchema, FastMcp, GatewaySchema, OAuthPeer, OidcOptions, Peer, Peers, RunningPeer,
 };
 pub use processes::KillGroup;
 pub use recording::Recording;

@@ -12,8 +12,8 @@ use tokio::time::Instant;
 
 use super::answers::Answers;
 use super::approver::ClientApprover;
-use super::client::Client;
-use super::incoming::{CallLine, CallRequest, ModernRequest};
+use super::client::{Client, Rights};
+use super::incoming::{CallRequest, PlainCall};
 use super::outbox::Outbox;
 use super::reply::{BUSY, INVALID_PARAMS, Reply};
 use super::search;
@@ -92,8 +92,11 @@ impl Client {
             return Reply::error(BUSY, "the agent was removed");
         };
         let approver = ClientApprover(by.answers);
+        let modern = request.modern.as_ref();
+        let meta = modern.map(|modern| modern.meta.as_str());
+        let more = modern.map_or("", |modern| &modern.more);
         let context = CallContext {
-            options: CallOptions { watcher: by.watcher, ..self.relaying(request.modern.as_ref()) },
+            options: CallOptions { watcher: by.watcher, ..self.relaying(meta, more) },
             trace: request.trace.as_ref(),
             ..self.context(by.session, &approver, fallback)
         };
@@ -111,32 +114,40 @@ impl Client {
         if request.modern.is_some() { reply.typed() } else { reply }
     }
 
-    /// Starts the call of an older client, if nothing has to be waited for but the result, which goes
-    /// to `outbox`.
+    /// Starts a call, if nothing has to be waited for but the result, which goes to `outbox`.
     pub(super) fn begin(
         &self,
+        rights: &Rights,
         id: &Arc<str>,
-        line: &CallLine<'_>,
+        call: &PlainCall<'_>,
         by: CallFor<'_>,
         outbox: &Arc<Outbox>,
     ) -> Option<StartedCall> {
-        // A client with a limit, or with two tools for all, has its calls made by `call`.
-        if self.options.search || self.is_limited() {
+        // A client with two tools for all has its calls made by `call`, which also refuses those beyond
+        // the rate limit.
+        if self.options.search || self.check_room(rights.now).is_err() {
             return None;
         }
-        let (name, arguments) = line.plain()?;
-        let (fallback, tools) = self.agent()?;
+        let is_modern = call.is_modern();
+        let meta = call.meta.as_ref();
         let approver = ClientApprover(by.answers);
         let context = CallContext {
-            options: self.relaying(None),
-            ..self.context(by.session, &approver, fallback)
+            options: self.relaying(meta.filter(|_| is_modern).map(|it| it.members.as_str()), ""),
+            trace: meta.and_then(|meta| meta.trace.as_ref()),
+            ..self.context(by.session, &approver, rights.fallback)
         };
         let done = || {
+            // There is room: only the client's own task takes it.
+            let _ = self.check_limit(rights.now);
             let (id, outbox, wraps) = (Arc::clone(id), Arc::clone(outbox), self.options.wrap);
-            move |outcome| outbox.reply(id, Reply::of_call(outcome, wraps))
+            move |outcome| {
+                let reply = Reply::of_call(outcome, wraps);
+                outbox.reply(id, if is_modern { reply.typed() } else { reply });
+            }
         };
-        let call = Call::new(name, arguments);
-        tools.pipeline().begin(&ViewedTools(&self.view_of(&tools)), call, &context, done)
+        let call = Call::new(call.name, call.arguments);
+        let pipeline = rights.view.agent().pipeline();
+        pipeline.begin(&ViewedTools(&rights.view), call, &context, rights.now, done)
     }
 
     fn context<'a>(
@@ -153,12 +164,8 @@ impl Client {
         }
     }
 
-    fn relaying<'a>(&self, modern: Option<&'a ModernRequest>) -> CallOptions<'a> {
-        let relay = Relay {
-            wraps: self.options.wrap,
-            more: modern.map_or("", |modern| &modern.more),
-            meta: modern.map(|modern| modern.meta.as_str()),
-        };
+    fn relaying<'a>(&self, meta: Option<&'a str>, more: &'a str) -> CallOptions<'a> {
+        let relay = Relay { wraps: self.options.wrap, more, meta };
         CallOptions { relay: Some(relay), ..CallOptions::default() }
     }
 }

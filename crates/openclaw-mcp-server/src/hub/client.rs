@@ -10,13 +10,13 @@ use openclaw_config::LogLevel;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Server;
-use openclaw_mcp::server::limiter::Limiter;
+use openclaw_mcp::server::limiter::{Limiter, RetryAfter};
 use openclaw_tools::Fallback;
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 use super::Hub;
 use super::answers::{Abilities, Answer, Answers, Question, ask_peer};
@@ -54,6 +54,15 @@ pub(super) struct Client {
     log_level: Mutex<Option<LogLevel>>,
     /// The resources that it has subscribed to, with their servers.
     subscriptions: Mutex<BTreeMap<String, String>>,
+}
+
+/// What a client may call at one point in time.
+pub(super) struct Rights {
+    /// What to do with calls that no user of the client approves.
+    pub(super) fallback: Fallback,
+    pub(super) view: Arc<View>,
+    /// That time.
+    pub(super) now: Instant,
 }
 
 impl fmt::Debug for Client {
@@ -103,19 +112,25 @@ impl Client {
         self.name.get().unwrap_or(&self.options.name)
     }
 
-    /// Whether there is a rate limit.
-    pub(super) fn is_limited(&self) -> bool {
-        self.limiter.is_limited()
+    /// Checks whether a call would exceed its rate limit; it is not counted.
+    pub(super) fn check_room(&self, now: Instant) -> Result<(), RetryAfter> {
+        self.limiter.check_room(now)
     }
 
     /// Counts a call against its rate limit, if there is one.
-    pub(super) fn check_limit(&self, now: tokio::time::Instant) -> Result<(), String> {
+    pub(super) fn check_limit(&self, now: Instant) -> Result<(), String> {
         self.limiter.check(now).map_err(|wait| format!("{wait} (`gateway.hubRateLimit`)"))
     }
 
     /// Returns its current view; `None` if its agent was removed from the configuration.
     pub(super) fn view(&self) -> Option<Arc<View>> {
         self.hub.agent_tools(&self.agent).map(|agent| self.view_of(&agent))
+    }
+
+    /// Returns its rights at this time; `None` if its agent was removed.
+    pub(super) fn rights(&self) -> Option<Rights> {
+        let (fallback, agent) = self.agent()?;
+        Some(Rights { fallback, view: self.view_of(&agent), now: Instant::now() })
     }
 
     /// Returns its current view of its agent.

@@ -16,6 +16,8 @@ pub(super) const MODERN: &str = "2026-07-28";
 const VERSION_KEY: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES_KEY: &str = "io.modelcontextprotocol/clientCapabilities";
 const PROGRESS_KEY: &str = "progressToken";
+/// The arguments of a call that has none.
+const NO_ARGUMENTS: &str = "{}";
 
 /// The kind of a message, with what is needed to route it.
 #[derive(Debug)]
@@ -91,6 +93,23 @@ struct CancelParams<'a> {
     id: &'a RawValue,
 }
 
+/// A tool call that nothing can happen to before its result.
+#[derive(Debug)]
+pub(super) struct PlainCall<'a> {
+    /// The name of the tool, as the client knows it.
+    pub(super) name: &'a str,
+    /// The arguments: one JSON object.
+    pub(super) arguments: &'a RawValue,
+    pub(super) meta: Option<RequestMeta>,
+}
+
+impl PlainCall<'_> {
+    /// Whether it is a call of 2026-07-28 or later.
+    pub(super) fn is_modern(&self) -> bool {
+        self.meta.as_ref().is_some_and(|meta| meta.is_modern)
+    }
+}
+
 /// A tool call that outlives its message.
 #[derive(Debug)]
 pub(super) struct CallRequest {
@@ -127,11 +146,27 @@ impl CallLine<'_> {
         &self.params.name.0
     }
 
-    /// Returns the name and the arguments of a call that consists of nothing else.
-    pub(super) fn plain(&self) -> Option<(&str, &RawValue)> {
-        let CallParams { name, arguments, meta, .. } = &self.params;
-        let arguments = arguments.filter(|it| it.get().starts_with('{') && meta.is_none())?;
-        Some((&name.0, arguments))
+    /// Returns a call that nothing can happen to before its result: the client wants no progress, and
+    /// if it is asked by results (2026-07-28), it cannot be asked for anything and does not answer
+    /// anything.
+    pub(super) fn plain(&self) -> Option<PlainCall<'_>> {
+        let CallParams { name, arguments, meta, responses, state } = &self.params;
+        let arguments = match arguments {
+            Some(arguments) => arguments.get().starts_with('{').then_some(*arguments)?,
+            None => serde_json::from_str(NO_ARGUMENTS).ok()?,
+        };
+        let meta = match meta {
+            None => None,
+            Some(meta) => {
+                let meta = RequestMeta::parse(meta).filter(|it| it.progress.is_none())?;
+                let is_answer = responses.is_some() || state.is_some();
+                if meta.is_modern && (is_answer || meta.abilities != Abilities::default()) {
+                    return None;
+                }
+                Some(meta)
+            }
+        };
+        Some(PlainCall { name: &name.0, arguments, meta })
     }
 
     /// Returns a copy of the call; `None` if its parameters are invalid.
@@ -139,7 +174,7 @@ impl CallLine<'_> {
         let arguments = match self.params.arguments {
             Some(arguments) if arguments.get().starts_with('{') => arguments.to_owned(),
             Some(_) => return None,
-            None => RawValue::from_string("{}".to_owned()).ok()?,
+            None => RawValue::from_string(NO_ARGUMENTS.to_owned()).ok()?,
         };
         let meta = match self.params.meta {
             Some(meta) => RequestMeta::parse(meta)?,
@@ -301,6 +336,35 @@ mod tests {
         assert_eq!(kind("{"), "Garbage");
         let no_name = r#"{"id":1,"method":"tools/call","params":{}}"#;
         assert_eq!(kind(no_name), r#"Request("1")"#, "for rmcp, which knows the error");
+    }
+
+    #[test]
+    fn a_plain_call_wants_no_progress_and_cannot_be_asked() {
+        let plain = |params: Value| {
+            let line = json!({ "id": 7, "method": "tools/call", "params": params }).to_string();
+            let Incoming::Call(call) = classify(line.as_bytes()) else { panic!("{line}") };
+            call.plain().map(|it| (it.arguments.get().to_owned(), it.is_modern()))
+        };
+        let modern =
+            |capabilities: Value| json!({ VERSION_KEY: MODERN, CAPABILITIES_KEY: capabilities });
+        let is_plain = |arguments: &str, is_modern| Some((arguments.to_owned(), is_modern));
+        assert_eq!(plain(json!({ "name": "a" })), is_plain("{}", false));
+        let arguments = json!({ "b": 1 });
+        let with_meta = json!({ "name": "a", "arguments": arguments, "_meta": { "x": 1 } });
+        assert_eq!(plain(with_meta), is_plain(r#"{"b":1}"#, false));
+        let call = json!({ "name": "a", "_meta": modern(json!({ "experimental": {} })) });
+        assert_eq!(plain(call.clone()), is_plain("{}", true));
+        let mut answer = call;
+        answer["requestState"] = json!("s");
+        for other in [
+            answer,
+            json!({ "name": "a", "arguments": [] }),
+            json!({ "name": "a", "_meta": { "progressToken": 1 } }),
+            json!({ "name": "a", "_meta": modern(json!({ "roots": {} })) }),
+            json!({ "name": "a", "_meta": [] }),
+        ] {
+            assert_eq!(plain(other.clone()), None, "{other}");
+        }
     }
 
     #[test]

@@ -26,9 +26,9 @@ use tokio_util::task::AbortOnDropHandle;
 
 use super::asks::CallScope;
 use super::call::CallFor;
-use super::client::{Client, notification};
+use super::client::{Client, Rights, notification};
 use super::handler::Handler;
-use super::incoming::{CallLine, CallRequest, Incoming, classify};
+use super::incoming::{CallLine, CallRequest, Incoming, PlainCall, classify};
 use super::options::ClientOptions;
 use super::outbox::{FULL, Outbox, Taken};
 use super::reply::{BUSY, INVALID_REQUEST, PARSE_ERROR, Reply};
@@ -98,6 +98,7 @@ pub async fn serve(
         buffer: Vec::with_capacity(SMALL),
         searched: 0,
         out: Taken::default(),
+        rights: None,
         unflushed: Vec::new(),
         held: None,
         scope: Arc::new(scope),
@@ -136,6 +137,8 @@ struct Front {
     searched: usize,
     /// What is written next.
     out: Taken,
+    /// What the client may call, for all lines of one read.
+    rights: Option<Rights>,
     /// The servers that calls were started on since the last flush.
     unflushed: Vec<Arc<dyn CallLane>>,
     /// A message for which `rmcp` has no room. Nothing is read meanwhile.
@@ -227,6 +230,7 @@ impl Front {
             start = end + 1;
             self.searched = start;
         }
+        self.rights = None;
         // The calls of all lines leave in one write.
         self.unflushed.drain(..).for_each(|lane| lane.flush());
         if start == buffer.len() {
@@ -284,17 +288,28 @@ impl Front {
     /// Starts an ordinary call. Returns whether it was.
     fn begin(&mut self, call: &CallLine<'_>) -> bool {
         let is_new = !self.requests.contains_key(call.id) && self.requests.len() < MAX_REQUESTS;
-        if !is_new || !self.is_open.load(Ordering::Acquire) {
+        let Some(plain) = call.plain().filter(|plain| is_new && self.is_open_for(plain)) else {
             return false;
+        };
+        if self.rights.is_none() {
+            self.rights = self.client.rights();
         }
+        let Some(rights) = &self.rights else { return false };
         let id = Arc::<str>::from(call.id);
         let by = CallFor { session: self.scope.session(), answers: &*self.client, watcher: None };
-        let Some(started) = self.client.begin(&id, call, by, &self.outbox) else { return false };
+        let started = self.client.begin(rights, &id, &plain, by, &self.outbox);
+        let Some(started) = started else { return false };
         if !self.unflushed.last().is_some_and(|last| Arc::ptr_eq(last, started.lane())) {
             self.unflushed.push(Arc::clone(started.lane()));
         }
         self.requests.insert(id, InProgress::Started(started));
         true
+    }
+
+    /// Whether a plain call can be started: after the handshake, or without one since 2026-07-28. If
+    /// such a client has performed a handshake nevertheless, it may be one that can be asked.
+    fn is_open_for(&self, call: &PlainCall<'_>) -> bool {
+        self.is_open.load(Ordering::Acquire) != call.is_modern()
     }
 
     /// Returns a call for the fast lane: after the handshake, or without one since 2026-07-28.
@@ -362,8 +377,7 @@ impl Front {
         if let Ok(reply) = reply {
             // Notifications of the call come before its reply.
             self.take_outbox();
-            reply.write_message(&id, &mut self.out.lines);
-            self.out.lines.push(b"\n");
+            reply.write_line(&id, &mut self.out.lines);
         }
     }
 
@@ -401,8 +415,7 @@ impl Front {
     }
 
     fn refuse(&mut self, id: Option<&str>, code: i64, message: &str) {
-        Reply::error(code, message).write_message(id.unwrap_or("null"), &mut self.out.lines);
-        self.out.lines.push(b"\n");
+        Reply::error(code, message).write_line(id.unwrap_or("null"), &mut self.out.lines);
     }
 }
 

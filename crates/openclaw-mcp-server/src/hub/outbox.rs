@@ -67,8 +67,7 @@ impl Outbox {
     /// Adds the reply to a call, whether or not there is room: the number of calls is bounded.
     pub(super) fn reply(&self, id: Arc<str>, reply: Reply) {
         let mut state = self.state();
-        reply.write_message(&id, &mut state.lines);
-        state.lines.push(b"\n");
+        reply.write_line(&id, &mut state.lines);
         state.answered.push(id);
         // One notification is enough for all that the front takes together.
         let is_first = state.answered.len() == 1;

@@ -110,19 +110,15 @@ impl Reply {
             .concat()
     }
 
-    /// Appends the message with this reply on one line, without the line break.
-    pub(super) fn write_message(self, id: &str, out: &mut Segments) {
+    /// Appends the line with this reply.
+    pub(super) fn write_line(self, id: &str, out: &mut Segments) {
         let (member, json) = match self {
-            Self::Result(json) => ("result", json),
-            Self::Error(json) => ("error", json),
+            Self::Result(json) => (",\"result\":", json),
+            Self::Error(json) => (",\"error\":", json),
         };
-        out.push(br#"{"jsonrpc":"2.0","id":"#);
-        out.push(id.as_bytes());
-        for part in [",\"", member, "\":"] {
-            out.push(part.as_bytes());
-        }
+        out.push_all(&[br#"{"jsonrpc":"2.0","id":"#, id.as_bytes(), member.as_bytes()]);
         out.push_owned(on_one_line(json));
-        out.push(b"}");
+        out.push(b"}\n");
     }
 }
 
@@ -146,9 +142,9 @@ mod tests {
     #[test]
     fn a_reply_is_one_line_whatever_the_servers_formatting() {
         let mut out = Segments::default();
-        Reply::Result("{\n  \"a\": 1\r\n}".to_owned()).write_message("\"x\"", &mut out);
+        Reply::Result("{\n  \"a\": 1\r\n}".to_owned()).write_line("\"x\"", &mut out);
         let line = String::from_utf8(out.front().to_vec()).unwrap();
-        assert_eq!(line, r#"{"jsonrpc":"2.0","id":"x","result":{   "a": 1  }}"#);
+        assert_eq!(line, r#"{"jsonrpc":"2.0","id":"x","result":{   "a": 1  }}"#.to_owned() + "\n");
         let message = Reply::Error("{\n}".to_owned()).into_message("7");
         assert_eq!(message, br#"{"jsonrpc":"2.0","id":7,"error":{ }}"#);
     }

@@ -3,8 +3,9 @@
 
 use std::collections::VecDeque;
 
-/// Messages of at least this size are written from their own buffer.
-const LARGE: usize = 32 * 1024;
+/// Messages of at least this size are written from their own buffer; smaller ones are gathered up to
+/// this size, which a pipe usually takes in one write.
+const LARGE: usize = 64 * 1024;
 /// A buffer with more capacity than this is freed once it is empty.
 const KEPT: usize = 256 * 1024;
 
@@ -31,15 +32,19 @@ impl Segments {
 
     /// Appends bytes.
     pub(super) fn push(&mut self, bytes: &[u8]) {
-        self.bytes += bytes.len();
-        match self.queue.back_mut() {
-            Some(last) if last.len() < LARGE => last.extend_from_slice(bytes),
-            _ => {
-                let mut fresh = std::mem::take(&mut self.spare);
-                fresh.extend_from_slice(bytes);
-                self.queue.push_back(fresh);
-            }
+        self.push_all(&[bytes]);
+    }
+
+    /// Appends parts, one after the other.
+    pub(super) fn push_all(&mut self, parts: &[&[u8]]) {
+        let has_room = self.queue.back().is_some_and(|last| last.len() < LARGE);
+        if !has_room {
+            self.queue.push_back(std::mem::take(&mut self.spare));
         }
+        let Some(last) = self.queue.back_mut() else { return };
+        let before = last.len();
+        parts.iter().for_each(|part| last.extend_from_slice(part));
+        self.bytes += last.len() - before;
     }
 
     /// Appends a buffer, which is not copied if it is large.

@@ -13,9 +13,8 @@ use tokio::time::Instant;
 
 use super::bridge;
 use super::results::{self, ReplyKind};
-use crate::connection::client::CallGuard;
+use crate::connection::Called;
 use crate::connection::era::Era;
-use crate::connection::{Called, Connection};
 use crate::fleet::catalogue::CatalogueTool;
 use crate::inventory::listing::TaskSupport;
 use crate::server::live::LiveConnection;
@@ -28,6 +27,10 @@ pub(crate) struct DirectCall {
     live: Arc<LiveConnection>,
     lane: DirectLane,
     wraps: bool,
+    /// Whether a request for input is its result (2026-07-28).
+    relays_input: bool,
+    /// The number of the server's work on it.
+    work: Option<u64>,
     /// Once it is started.
     running: Option<Running>,
 }
@@ -35,7 +38,6 @@ pub(crate) struct DirectCall {
 struct Running {
     started: Instant,
     done: OnExecuted,
-    at_work: Option<CallGuard>,
     /// What is needed to repeat the call, if its server may request input.
     again: Option<Box<Again>>,
 }
@@ -49,10 +51,7 @@ impl DirectCall {
     /// Prepares a call, if its server is connected and nothing else has to be waited for.
     pub(crate) fn prepare(tool: Arc<CatalogueTool>, options: CallOptions<'_>) -> Option<Box<Self>> {
         let CallOptions { relay, watcher, deadline, .. } = options;
-        let wraps = match relay {
-            Some(Relay { wraps, meta: None, more: "" }) => wraps,
-            _ => return None,
-        };
+        let Relay { wraps, meta, .. } = relay.filter(|relay| relay.more.is_empty())?;
         if watcher.is_some() || deadline.is_some() || tool.server().takes_turns() {
             return None;
         }
@@ -62,15 +61,17 @@ impl DirectCall {
             return None;
         }
         let lane = connection.direct()?;
-        Some(Box::new(Self { tool, live, lane, wraps, running: None }))
+        let relays_input = meta.is_some() && connection.call_meta().is_some();
+        let (work, running) = (None, None);
+        Some(Box::new(Self { tool, live, lane, wraps, relays_input, work, running }))
     }
 
     /// Converts a result. A large one, and one that is not the end of the call, is left to a task.
-    fn read(mut self: Box<Self>, call: u64, raw: JsonRef<'_>) {
+    fn read(mut self: Box<Self>, call: u64, raw: JsonRef<'_>, now: Instant) {
         let Some(Running { started, .. }) = &self.running else { return };
-        let (length, duration) = (raw.get().len(), started.elapsed());
+        let (length, duration) = (raw.get().len(), now.saturating_duration_since(*started));
         let raw = redacted::result(JsonCow::Borrowed(raw), self.lane.redactor());
-        let is_final = self.live.connection().is_final(raw.as_ref().get());
+        let is_final = self.live.connection().is_final(raw.as_ref().get(), self.relays_input);
         if !is_final || !bridge::is_quick(self.wraps, length) {
             let (raw, lane) = (Json::from(raw), self.lane.clone());
             return lane.go_on(call, self.rest(call, raw, is_final));
@@ -90,8 +91,10 @@ impl DirectCall {
         let result = match &again {
             Some(again) if !is_final => {
                 let (connection, limits) = (live.connection(), tool.member.limits);
-                let call = request(&tool, connection, &again.arguments, again.trace.as_ref());
-                let called = Called { call, started, limits, watcher: None, asks: true };
+                let meta = connection.call_meta();
+                let call = request(&tool, meta, &again.arguments, again.trace.as_ref());
+                let asks = !self.relays_input;
+                let called = Called { call, started, limits, watcher: None, asks };
                 connection.continued(called, raw).await
             }
             _ => Ok(raw),
@@ -116,49 +119,63 @@ impl DirectCall {
         Relay { wraps: self.wraps, more: "", meta: None }
     }
 
+    fn end_work(&mut self) {
+        if let Some(work) = self.work.take() {
+            self.live.connection().client().end_work(work);
+        }
+    }
+
     fn finish(&mut self, outcome: ToolOutcome, duration: Duration) {
         self.tool.server().stats.record(duration, outcome.is_error);
-        if let Some(Running { done, at_work, .. }) = self.running.take() {
-            drop(at_work);
+        self.end_work();
+        if let Some(Running { done, .. }) = self.running.take() {
             done(Executed::Done(outcome));
         }
     }
 }
 
+impl Drop for DirectCall {
+    fn drop(&mut self) {
+        self.end_work();
+    }
+}
+
 fn request<'a>(
     tool: &'a CatalogueTool,
-    connection: &'a Connection,
+    meta: Option<&'a str>,
     arguments: &'a RawValue,
     trace: Option<&'a SpanContext>,
 ) -> wire::ToolCall<'a> {
-    let meta = connection.call_meta().unwrap_or_default();
+    let meta = meta.unwrap_or_default();
     wire::ToolCall { tool: &tool.listed.name, arguments, meta, more: "", headers: &[], trace }
 }
 
 impl Ready for DirectCall {
     fn start(mut self: Box<Self>, call: ToolCall<'_>, done: OnExecuted) -> StartedCall {
-        let (tool, live) = (Arc::clone(&self.tool), Arc::clone(&self.live));
-        let connection = live.connection();
+        let connection = self.live.connection();
         bridge::describe(call.span, connection);
-        let at_work = connection.client().working_for(call.agent, call.session);
+        let work = connection.client().begin_work(call.agent, call.session);
         let (arguments, trace) = (call.arguments.raw(), call.span.context());
         let again = connection
             .call_meta()
             .map(|_| Box::new(Again { arguments: arguments.to_owned(), trace: trace.cloned() }));
-        self.running = Some(Running { started: call.started, done, at_work, again });
-        let request = request(&tool, connection, arguments, trace);
-        let lane = self.lane.clone();
-        lane.start(&request, tool.member.limits, call.started, self)
+        (self.work, self.running) = (work, Some(Running { started: call.started, done, again }));
+        let (lane, limits) = (self.lane.clone(), self.tool.member.limits);
+        let theirs = call.options.relay.and_then(|relay| relay.meta).filter(|_| self.relays_input);
+        lane.start(limits, call.started, self, |it, frame| {
+            let meta = theirs.or_else(|| it.live.connection().call_meta());
+            frame.write(&request(&it.tool, meta, arguments, trace));
+        })
     }
 }
 
 impl OnReply for DirectCall {
-    fn reply(mut self: Box<Self>, call: u64, reply: Result<JsonRef<'_>, CallError>) {
+    fn reply(mut self: Box<Self>, call: u64, reply: Result<JsonRef<'_>, CallError>, now: Instant) {
         match reply {
-            Ok(raw) => self.read(call, raw),
+            Ok(raw) => self.read(call, raw, now),
             Err(error) => {
                 let Some(Running { started, .. }) = &self.running else { return };
-                let duration = started.elapsed();
+                let duration = now.saturating_duration_since(*started);
                 let relay = Some(self.relay());
                 let outcome = bridge::rejected(&self.tool, &self.live, error, relay);
                 self.finish(outcome, duration);

@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::Connection;
 use crate::wire::json::Json;
-use crate::wire::{CallError, MAX_PARSED, redacted};
+use crate::wire::{CallError, Limits, MAX_PARSED, ToolCall, Watcher, redacted};
 
 /// Maximum number of input rounds per request.
 pub(super) const MAX_ROUNDS: usize = 10;
@@ -54,6 +54,23 @@ impl Answers {
 }
 
 impl Connection {
+    /// Repeats a call with the input that the server requests, until it returns a result.
+    pub(super) async fn asked_back(
+        &self,
+        call: ToolCall<'_>,
+        mut result: Json,
+        limits: Limits,
+        watcher: Option<&Watcher>,
+    ) -> Result<Json, CallError> {
+        for _ in 0..MAX_ROUNDS {
+            let Some(answers) = self.answers(&result).await? else { return Ok(result) };
+            let more = answers.members();
+            let call = ToolCall { more: &more, ..call };
+            result = self.lane.call_tool_watched(call, limits, watcher).await?;
+        }
+        self.complete(result)
+    }
+
     /// Collects the input for a repeated request; `None` if the result is complete.
     pub(super) async fn answers(&self, result: &Json) -> Result<Option<Answers>, CallError> {
         if !self.is_incomplete(result.get()) {

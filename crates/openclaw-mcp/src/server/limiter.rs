@@ -64,9 +64,14 @@ impl Limiter {
         self.interval.store(interval(calls_a_minute), Ordering::Relaxed);
     }
 
-    /// Returns whether there is a limit.
-    pub fn is_limited(&self) -> bool {
-        self.interval.load(Ordering::Relaxed) != 0
+    /// Checks whether a call would be accepted, without taking it from the quota.
+    ///
+    /// # Errors
+    /// If the quota is used up, with the time to wait.
+    pub fn check_room(&self, now: Instant) -> Result<(), RetryAfter> {
+        self.check_pause(now)?;
+        let used_until = self.used_until.load(Ordering::Relaxed);
+        self.after_one_more(used_until, self.since_start(now)).map(drop)
     }
 
     /// Takes one call from the quota.
@@ -75,24 +80,31 @@ impl Limiter {
     /// If the quota is used up, with the time to wait.
     pub fn check(&self, now: Instant) -> Result<(), RetryAfter> {
         self.check_pause(now)?;
-        let now = nanoseconds(now.saturating_duration_since(self.start));
-        let interval = self.interval.load(Ordering::Relaxed);
-        if interval == 0 {
+        if self.interval.load(Ordering::Relaxed) == 0 {
             return Ok(());
         }
-        let window = nanoseconds(MINUTE);
-        let take = |used_until: u64| {
-            let then = used_until.max(now) + interval;
-            (then - now <= window).then_some(then)
-        };
+        let now = self.since_start(now);
+        let take = |used_until: u64| self.after_one_more(used_until, now).ok();
         match self.used_until.fetch_update(Ordering::Relaxed, Ordering::Relaxed, take) {
             Ok(_) => Ok(()),
-            Err(used_until) => {
-                let until = (used_until + interval).saturating_sub(window);
-                let after = Duration::from_nanos(until.saturating_sub(now));
-                Err(RetryAfter { after, asked_by: AskedBy::Us })
-            }
+            Err(used_until) => self.after_one_more(used_until, now).map(drop),
         }
+    }
+
+    /// Returns until when the calls made so far and one more count, if it is within the limit.
+    fn after_one_more(&self, used_until: u64, now: u64) -> Result<u64, RetryAfter> {
+        let interval = self.interval.load(Ordering::Relaxed);
+        let window = nanoseconds(MINUTE);
+        let then = used_until.max(now) + interval;
+        if then - now <= window {
+            return Ok(then);
+        }
+        let after = Duration::from_nanos((then - window).saturating_sub(now));
+        Err(RetryAfter { after, asked_by: AskedBy::Us })
+    }
+
+    fn since_start(&self, now: Instant) -> u64 {
+        nanoseconds(now.saturating_duration_since(self.start))
     }
 
     /// Checks only whether the server has asked for a pause; takes nothing from the quota.
@@ -100,7 +112,7 @@ impl Limiter {
     /// # Errors
     /// If it has, with the time to wait.
     pub fn check_pause(&self, now: Instant) -> Result<(), RetryAfter> {
-        let now = nanoseconds(now.saturating_duration_since(self.start));
+        let now = self.since_start(now);
         match self.paused_until.load(Ordering::Relaxed).checked_sub(now) {
             None | Some(0) => Ok(()),
             Some(left) => {

@@ -71,9 +71,9 @@ impl From<Fault> for CallError {
 
 /// Receives the response to a call that no future waits for. If it is dropped, the call was cancelled.
 pub(crate) trait OnReply: Send {
-    /// Handles the response to the call with this number. Runs on the task that reads the server, so
-    /// it must not block.
-    fn reply(self: Box<Self>, call: u64, reply: Result<JsonRef<'_>, CallError>);
+    /// Handles the response to the call with this number, which was received at `now`. Runs on the
+    /// task that reads the server, so it must not block.
+    fn reply(self: Box<Self>, call: u64, reply: Result<JsonRef<'_>, CallError>, now: Instant);
 }
 
 /// What gets the response to a call.
@@ -141,25 +141,26 @@ impl Calls {
     /// Opens a call that a future waits for; `None` if the limit is reached.
     pub(super) fn open(&mut self) -> Option<(CallId, oneshot::Receiver<CallReply>)> {
         let (answer, receiver) = oneshot::channel();
-        let id = self.open_for(Waiter::Future(answer)).ok()?;
+        let id = self.has_room().then(|| self.open_for(|_| Waiter::Future(answer)))?;
         Some((id, receiver))
     }
 
-    /// Opens a call. If the limit is reached, `waiter` is returned.
-    pub(super) fn open_for(&mut self, waiter: Waiter) -> Result<CallId, Waiter> {
-        let slot = match self.free.pop() {
-            Some(slot) => slot,
-            None if self.slots.len() < 1 << SLOT_BITS => {
-                self.slots.push(None);
-                self.slots.len() - 1
-            }
-            None => return Err(waiter),
-        };
+    /// Returns whether a call can be opened.
+    pub(super) fn has_room(&self) -> bool {
+        self.count() < 1 << SLOT_BITS
+    }
+
+    /// Opens a call for the waiter that `waiter` returns. There must be room.
+    pub(super) fn open_for(&mut self, waiter: impl FnOnce(CallId) -> Waiter) -> CallId {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
         self.generation = (self.generation + 1) % GENERATIONS;
         let id = CallId(BASE | self.generation << SLOT_BITS | slot as u64);
-        let waiter = Some(waiter);
+        let waiter = Some(waiter(id));
         self.slots[slot] = Some(Waiting { id, waiter, due: None, progress: None, watcher: None });
-        Ok(id)
+        id
     }
 
     /// Closes a call; `None` if it is not pending.

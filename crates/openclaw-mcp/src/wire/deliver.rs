@@ -2,6 +2,7 @@
 
 use openclaw_secrets::Redactor;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::calls::{CallId, CallReply, Calls, Fault, Waiter};
 use super::inbox::{ReceiverDropped, ToRmcp, WhenFull};
@@ -31,8 +32,19 @@ pub(super) async fn deliver(
     waiters: &impl Waiters,
     to_rmcp: &ToRmcp,
 ) -> Result<Option<CallReply>, ReceiverDropped> {
+    route(peek(line), line, wanted, waiters, to_rmcp).await
+}
+
+/// Like [`deliver`], for a line that was classified.
+pub(super) async fn route(
+    kind: Line<'_>,
+    line: &[u8],
+    wanted: Option<u64>,
+    waiters: &impl Waiters,
+    to_rmcp: &ToRmcp,
+) -> Result<Option<CallReply>, ReceiverDropped> {
     let redactor = waiters.skipped().redactor();
-    match peek(line) {
+    match kind {
         Line::Answer(id, answer) if Some(id.number()) == wanted => {
             Ok(Some(owned(answer, redactor)))
         }
@@ -40,11 +52,11 @@ pub(super) async fn deliver(
         Line::Unreadable(id) if Some(id.number()) == wanted => Ok(Some(Err(Fault::Unreadable))),
         Line::Nameless(error) if wanted.is_some() => Ok(Some(owned(Err(error), redactor))),
         Line::Answer(id, answer) => {
-            hand_to_waiter(id, answer.map_err(Unusable::Error), waiters);
+            answered(id, answer, waiters, Instant::now());
             Ok(None)
         }
         Line::Unreadable(id) => {
-            hand_to_waiter(id, Err(Unusable::Unreadable), waiters);
+            hand_to_waiter(id, Err(Unusable::Unreadable), waiters, Instant::now());
             Ok(None)
         }
         Line::Progress(id) => {
@@ -106,7 +118,22 @@ fn owned(answer: Result<JsonRef<'_>, &RawValue>, redactor: &Redactor) -> CallRep
     answer.map(Json::from).map_err(|error| Unusable::Error(error).fault(redactor))
 }
 
-fn hand_to_waiter(id: CallId, answer: Result<JsonRef<'_>, Unusable<'_>>, waiters: &impl Waiters) {
+/// Hands the response to a call to its caller. It was received at `now`.
+pub(super) fn answered(
+    id: CallId,
+    answer: Result<JsonRef<'_>, &RawValue>,
+    waiters: &impl Waiters,
+    now: Instant,
+) {
+    hand_to_waiter(id, answer.map_err(Unusable::Error), waiters, now);
+}
+
+fn hand_to_waiter(
+    id: CallId,
+    answer: Result<JsonRef<'_>, Unusable<'_>>,
+    waiters: &impl Waiters,
+    now: Instant,
+) {
     let redactor = waiters.skipped().redactor();
     // There may be no waiter: the call timed out, or the server responded twice.
     match waiters.with_calls(|calls| calls.close(id)) {
@@ -114,7 +141,7 @@ fn hand_to_waiter(id: CallId, answer: Result<JsonRef<'_>, Unusable<'_>>, waiters
             let _ = waiter.send(answer.map(Json::from).map_err(|it| it.fault(redactor)));
         }
         Some(Some(Waiter::Function(call))) => {
-            call.reply(id.number(), answer.map_err(|it| it.fault(redactor).into()));
+            call.reply(id.number(), answer.map_err(|it| it.fault(redactor).into()), now);
         }
         Some(None) | None => {}
     }

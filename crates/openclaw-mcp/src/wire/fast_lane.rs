@@ -114,6 +114,19 @@ impl WeakLane {
 #[derive(Clone)]
 pub(crate) struct DirectLane(Arc<Queue>);
 
+/// Where a call that is being started is written to.
+pub(crate) struct CallFrame<'a> {
+    out: &'a mut Vec<u8>,
+    id: u64,
+}
+
+impl CallFrame<'_> {
+    /// Writes the call.
+    pub(crate) fn write(self, call: &ToolCall<'_>) {
+        frame::tool_call(self.out, self.id, call);
+    }
+}
+
 impl DirectLane {
     /// Returns the redactor of the server's secrets.
     pub(crate) fn redactor(&self) -> &Redactor {
@@ -131,16 +144,16 @@ impl DirectLane {
         self.0.is_over(call)
     }
 
-    /// Starts a call: `on_reply` gets the response. Secrets are redacted in errors, but not in
-    /// results.
-    pub(crate) fn start(
+    /// Starts the call that `write` writes: `on_reply` gets the response. Secrets are redacted in
+    /// errors, but not in results.
+    pub(crate) fn start<C: OnReply + 'static>(
         self,
-        call: &ToolCall<'_>,
         limits: Limits,
         now: Instant,
-        on_reply: Box<dyn OnReply>,
+        on_reply: Box<C>,
+        write: impl FnOnce(&C, CallFrame<'_>),
     ) -> StartedCall {
-        let frame = |out: &mut Vec<u8>, id| frame::tool_call(out, id, call);
+        let frame = |on_reply: &C, out: &mut Vec<u8>, id| write(on_reply, CallFrame { out, id });
         pipe::start(self.0, limits, now, on_reply, frame)
     }
 }

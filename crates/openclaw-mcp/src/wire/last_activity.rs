@@ -1,9 +1,11 @@
 //! When a server last sent something (L8).
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-/// The time of the last message from a server. An update costs one clock read.
+use tokio::time::Instant;
+
+/// The time of the last message from a server.
 #[derive(Debug)]
 pub(super) struct LastActivity {
     since: Instant,
@@ -18,17 +20,19 @@ impl Default for LastActivity {
 }
 
 impl LastActivity {
-    /// Records that something was received now.
-    pub(super) fn note(&self) {
-        self.last.store(self.now(), Ordering::Relaxed);
+    /// Records that something was received at this time.
+    pub(super) fn note(&self, now: Instant) {
+        self.last.store(self.millis(now), Ordering::Relaxed);
     }
 
     /// Returns the time since the last message.
     pub(super) fn age(&self) -> Duration {
-        Duration::from_millis(self.now().saturating_sub(self.last.load(Ordering::Relaxed)))
+        let now = self.millis(Instant::now());
+        Duration::from_millis(now.saturating_sub(self.last.load(Ordering::Relaxed)))
     }
 
-    fn now(&self) -> u64 {
-        u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX)
+    fn millis(&self, now: Instant) -> u64 {
+        let since = now.saturating_duration_since(self.since);
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
     }
 }

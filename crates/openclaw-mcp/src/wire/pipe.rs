@@ -9,7 +9,7 @@ use super::call_error::CallError;
 use super::calls::{CallId, Fault, OnReply, Waiter};
 use super::fast_lane::Limits;
 use super::progress::Watcher;
-use super::queue::Queue;
+use super::queue::{Queue, State};
 use super::{Closed, frame};
 use crate::wire::json::Json;
 
@@ -72,33 +72,27 @@ pub(super) async fn send(
 
 /// Sends a call whose response is passed to `call`. It is buffered until the queue is flushed. The
 /// queue may exceed its capacity by this call: whether there is room is checked before.
-pub(super) fn start(
+pub(super) fn start<C: OnReply + 'static>(
     queue: Arc<Queue>,
     limits: Limits,
     now: Instant,
-    call: Box<dyn OnReply>,
-    write: impl FnOnce(&mut Vec<u8>, u64),
+    call: Box<C>,
+    write: impl FnOnce(&C, &mut Vec<u8>, u64),
 ) -> StartedCall {
-    let mut is_due_sooner = false;
-    let opened = {
-        let mut state = queue.state();
-        let opened = state.calls.open_for(Waiter::Function(call));
-        if let Ok(id) = opened {
-            is_due_sooner = state.calls.limit(id, now, limits);
-            write(&mut state.out, id.number());
-            state.out.push(b'\n');
-        }
-        opened
-    };
-    let id = match opened {
-        Ok(id) => id,
-        Err(waiter) => {
-            if let Waiter::Function(call) = waiter {
-                call.reply(CallId::NONE.number(), Err(CallError::Busy));
-            }
-            CallId::NONE
-        }
-    };
+    let mut state = queue.state();
+    if !state.calls.has_room() {
+        drop(state);
+        call.reply(CallId::NONE.number(), Err(CallError::Busy), now);
+        return StartedCall::new(queue, CallId::NONE.number());
+    }
+    let State { calls, out, .. } = &mut *state;
+    let id = calls.open_for(|id| {
+        write(&call, out, id.number());
+        out.push(b'\n');
+        Waiter::Function(call)
+    });
+    let is_due_sooner = calls.limit(id, now, limits);
+    drop(state);
     if is_due_sooner {
         queue.is_due_sooner();
     }
@@ -107,7 +101,7 @@ pub(super) fn start(
     if let Some(closed) = queue.closed() {
         let waiter = queue.state().calls.close(id);
         if let Some(Some(Waiter::Function(call))) = waiter {
-            call.reply(id.number(), Err(closed.clone().into()));
+            call.reply(id.number(), Err(closed.clone().into()), now);
         }
     }
     StartedCall::new(queue, id.number())

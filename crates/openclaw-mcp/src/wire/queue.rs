@@ -202,10 +202,11 @@ impl Queue {
 
     /// Completes the calls that have timed out, and returns when to look again.
     fn expire(&self) -> Option<Instant> {
-        let (next_look, expired) = self.state().calls.expire(Instant::now());
+        let now = Instant::now();
+        let (next_look, expired) = self.state().calls.expire(now);
         for Expired { id, call, after } in expired {
             self.push(|state| cancelled(state, id));
-            call.reply(id.number(), Err(CallError::TimedOut(after)));
+            call.reply(id.number(), Err(CallError::TimedOut(after)), now);
         }
         next_look
     }
@@ -302,7 +303,7 @@ impl Queue {
         self.room.notify_waiters();
         for (id, call) in calls {
             let reason = self.closed().cloned().unwrap_or(Closed::ByUs);
-            call.reply(id.number(), Err(reason.into()));
+            call.reply(id.number(), Err(reason.into()), Instant::now());
         }
     }
 }

@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::sync::oneshot;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
-use super::deliver::deliver;
+use super::deliver::{answered, route};
 use super::inbox::ToRmcp;
+use super::peek::{Line, peek};
 use super::queue::{Queue, broken};
 use super::{Closed, ENDS, MAX_MESSAGE};
 
@@ -125,9 +126,12 @@ impl Lines {
 
     /// Delivers the complete lines.
     async fn take(&mut self, read: io::Result<usize>) -> Result<(), Closed> {
+        // One time for all lines that were read together: reading the clock is a considerable part of
+        // a call.
+        let now = Instant::now();
         match read {
             Ok(bytes) => {
-                self.queue.heard.note();
+                self.queue.heard.note(now);
                 self.queue.traffic.received(bytes);
             }
             Err(error) => return Err(broken(&error)),
@@ -138,8 +142,13 @@ impl Lines {
             let end = self.searched + at;
             let line = &self.buffer[self.start..end];
             (self.start, self.searched) = (end + 1, end + 1);
-            if deliver(line, None, &*self.queue, &self.to_rmcp).await.is_err() {
-                return Err(Closed::ByUs);
+            match peek(line) {
+                // Most lines, without a future.
+                Line::Answer(id, answer) => answered(id, answer, &*self.queue, now),
+                other => {
+                    let routed = route(other, line, None, &*self.queue, &self.to_rmcp).await;
+                    routed.map_err(|_| Closed::ByUs)?;
+                }
             }
             lines += 1;
             // Other tasks get their turn, however much a server writes.

@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use zeroize::Zeroizing;
 
@@ -48,24 +48,6 @@ impl Exec {
         Self { settings: context.settings.clone(), environment: context.environment.clone() }
     }
 
-    async fn run(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
-        let name = reference.name();
-        let command = self.settings.exec.get(name).ok_or_else(|| {
-            let cause = format!("no command `{name}` in the configuration");
-            ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
-                .hint(format!("add `secrets.exec.{name}` to the configuration"))
-        })?;
-        let mut group = ProcessGroup::spawn(self.prepare(command)?)
-            .map_err(|error| spawn_failure(&command.command, &error))?;
-        let (status, output) = group.finish().await?;
-        if !status.success() {
-            let cause = format!("the command `{}` failed ({status})", command.command);
-            return Err(ProviderFailure::new(ResolveErrorKind::Failed, cause)
-                .hint("run it in a terminal to see its output"));
-        }
-        text::value(output)
-    }
-
     fn prepare(&self, exec: &ExecCommand) -> Result<CommandWrap, ProviderFailure> {
         let is_path =
             exec.command.starts_with('~') || Path::new(&exec.command).components().count() > 1;
@@ -86,12 +68,24 @@ impl Exec {
     }
 }
 
+#[async_trait]
 impl Fetch for Exec {
-    fn fetch<'a>(
-        &'a self,
-        reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
-        Box::pin(self.run(reference))
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
+        let name = reference.name();
+        let command = self.settings.exec.get(name).ok_or_else(|| {
+            let cause = format!("no command `{name}` in the configuration");
+            ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
+                .hint(format!("add `secrets.exec.{name}` to the configuration"))
+        })?;
+        let mut group = ProcessGroup::spawn(self.prepare(command)?)
+            .map_err(|error| spawn_failure(&command.command, &error))?;
+        let (status, output) = group.finish().await?;
+        if !status.success() {
+            let cause = format!("the command `{}` failed ({status})", command.command);
+            return Err(ProviderFailure::new(ResolveErrorKind::Failed, cause)
+                .hint("run it in a terminal to see its output"));
+        }
+        text::value(output)
     }
 }
 

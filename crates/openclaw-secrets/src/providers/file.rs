@@ -2,7 +2,7 @@
 
 use std::{io, path::Path, sync::Arc};
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 
 use super::{Fetch, ProviderContext, expand, text};
 use crate::{
@@ -18,8 +18,11 @@ impl File {
     pub(super) fn new(context: &ProviderContext) -> Self {
         Self { settings: context.settings.clone() }
     }
+}
 
-    async fn read(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
+#[async_trait]
+impl Fetch for File {
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let path = expand(&self.settings, reference.name())?;
         // Checked before opening: opening a pipe blocks until there is a writer.
         let metadata = tokio::fs::metadata(&path).await.map_err(|e| io_failure(&path, &e))?;
@@ -32,15 +35,6 @@ impl File {
         let file = text::open(&path).await.map_err(|e| io_failure(&path, &e))?;
         let expected = usize::try_from(metadata.len()).unwrap_or(usize::MAX);
         text::read_value(file, expected).await
-    }
-}
-
-impl Fetch for File {
-    fn fetch<'a>(
-        &'a self,
-        reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
-        Box::pin(self.read(reference))
     }
 }
 

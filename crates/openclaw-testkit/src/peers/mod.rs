@@ -10,9 +10,7 @@ use std::process::Command;
 
 pub use acp_schema::AcpSchema;
 pub use gateway_schema::GatewaySchema;
-pub use oauth::{
-    AuthorizationPeer, FastMcpOAuth, OidcOptions, OidcProvider, ProtectedOptions, ProtectedServer,
-};
+pub use oauth::{OAuthPeer, OidcOptions};
 use running::Probe;
 pub use running::RunningPeer;
 

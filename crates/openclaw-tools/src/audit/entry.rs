@@ -96,12 +96,13 @@ enum LoggedArguments {
 }
 
 impl CallRecord<'_> {
-    /// Appends the line, including its newline. With a redactor, the arguments are included. Built
-    /// without serde: calls are frequent.
+    /// Appends the line, including its newline. `labels` are those of [`Self::write_labels`]. With a
+    /// redactor, the arguments are included. Built without serde: calls are frequent.
     pub(super) fn write_line(
         &self,
         line: &mut String,
         clock: &mut LogClock,
+        labels: &str,
         redactor: Option<&Redactor>,
     ) {
         let arguments = self.arguments;
@@ -109,13 +110,7 @@ impl CallRecord<'_> {
         line.push_str("{\"time\":\"");
         clock.push_time(self.ended, line);
         line.push('"');
-        member(line, "who", Some(self.who));
-        member(line, "agent", self.agent);
-        member(line, "session", self.session);
-        member(line, "source", Some(self.source).filter(|source| !source.is_empty()));
-        member(line, "server", Some(self.server));
-        member(line, "tool", Some(self.tool));
-        member(line, "rawTool", Some(self.raw_tool));
+        line.push_str(labels);
         member(line, "outcome", Some(self.outcome.name()));
         member(line, "refusedBy", self.refused.map(RefusedBy::name));
         line.push_str(",\"durationMs\":");
@@ -139,6 +134,17 @@ impl CallRecord<'_> {
             line.push('"');
         }
         line.push_str("}\n");
+    }
+
+    /// Appends the members that are the same for many calls.
+    pub(super) fn write_labels(&self, line: &mut String) {
+        member(line, "who", Some(self.who));
+        member(line, "agent", self.agent);
+        member(line, "session", self.session);
+        member(line, "source", Some(self.source).filter(|source| !source.is_empty()));
+        member(line, "server", Some(self.server));
+        member(line, "tool", Some(self.tool));
+        member(line, "rawTool", Some(self.raw_tool));
     }
 }
 

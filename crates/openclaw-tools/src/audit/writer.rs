@@ -3,20 +3,19 @@
 use std::io;
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 use openclaw_secrets::Redactor;
-use tokio::sync::mpsc;
 
-use super::{AuditCounters, Message};
+use super::packed::{Labels, PackedCall};
+use super::queue::{Batch, Queue, Waiting};
 use crate::appended::Appended;
 use crate::clock::{LogClock, Rfc3339};
 
 /// Maximum size of one write, in bytes.
 const BATCH: usize = 64 * 1024;
 /// Pause after a write, to collect lines: a wakeup and a write per line would cost a call more than
-/// all our other overhead. The queue has room for the lines that arrive meanwhile.
+/// all our other overhead. It ends early if many lines arrive meanwhile.
 const PAUSE: Duration = Duration::from_millis(2);
 /// Timeout for the lock of other processes that write.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -24,17 +23,37 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Owner of the file.
 pub(super) struct Writer {
     file: Appended,
-    tally: Arc<AuditCounters>,
+    queue: Arc<Queue>,
     /// Lines not written yet, and their number.
     batch: String,
     lines: u64,
-    /// Reused buffer for one line.
-    line: String,
     clock: LogClock,
+    formatted: FormattedLabels,
     /// Redactor for the arguments, if those are logged.
     shown: Option<Redactor>,
     /// Whether the last write failed: the failure is reported once.
     is_failing: bool,
+}
+
+/// The labels of the last call: those of the next one are mostly the same.
+#[derive(Default)]
+struct FormattedLabels {
+    texts: String,
+    labels: Option<Labels>,
+    members: String,
+}
+
+impl FormattedLabels {
+    /// Returns the labels of a call as members of a line.
+    fn of(&mut self, call: &PackedCall<'_>) -> &str {
+        let (texts, labels) = call.labels();
+        if self.labels != Some(labels) || self.texts != texts {
+            self.members.clear();
+            call.record().write_labels(&mut self.members);
+            (self.texts, self.labels) = (texts.to_owned(), Some(labels));
+        }
+        &self.members
+    }
 }
 
 impl Writer {
@@ -42,57 +61,50 @@ impl Writer {
         path: PathBuf,
         max_bytes: u64,
         shown: Option<Redactor>,
-        tally: Arc<AuditCounters>,
+        queue: Arc<Queue>,
     ) -> io::Result<Self> {
         let mut older = path.clone().into_os_string();
         older.push(".1");
         let file = Appended::open(path, older.into(), max_bytes, PATIENCE)?;
-        let batch = String::with_capacity(BATCH);
-        let line = String::new();
-        let clock = LogClock::now();
-        Ok(Self { file, tally, batch, lines: 0, line, clock, shown, is_failing: false })
+        let (batch, clock) = (String::with_capacity(BATCH), LogClock::now());
+        let formatted = FormattedLabels::default();
+        Ok(Self { file, queue, batch, lines: 0, clock, formatted, shown, is_failing: false })
     }
 
-    /// Writes messages until all senders are dropped.
-    pub(super) fn run(mut self, mut messages: mpsc::Receiver<Message>) {
-        while let Some(message) = messages.blocking_recv() {
+    /// Writes lines until the log is closed.
+    pub(super) fn run(mut self) {
+        let mut taken = Batch::default();
+        while let Some(lost) = self.queue.next(&mut taken, PAUSE) {
             self.clock.read_again();
-            self.take(message);
-            while let Ok(message) = messages.try_recv() {
-                self.take(message);
+            self.record_losses(lost);
+            for line in taken.lines() {
+                self.take(line);
             }
             self.write_batch();
-            // A flush unparks the thread.
-            std::thread::park_timeout(PAUSE);
-        }
-        self.record_losses();
-    }
-
-    fn take(&mut self, message: Message) {
-        match message {
-            Message::Call(call) => {
-                let mut line = std::mem::take(&mut self.line);
-                line.clear();
-                call.record().write_line(&mut line, &mut self.clock, self.shown.as_ref());
-                self.take_line(&line);
-                self.line = line;
-            }
-            Message::Line(line) => self.take_line(&line),
-            Message::Flush(done) => {
-                self.write_batch();
-                self.record_losses();
+            for done in taken.flushes.drain(..) {
                 // The requester may be gone.
                 let _ = done.send(());
             }
         }
+        self.record_losses(self.queue.lost());
     }
 
-    fn take_line(&mut self, line: &str) {
-        let length = self.batch.len() + line.len();
-        if length > BATCH || self.file.is_full_with(length as u64) {
-            self.write_batch();
+    fn take(&mut self, line: Waiting<'_>) {
+        let start = self.batch.len();
+        match line {
+            Waiting::Call(call) => {
+                let labels = self.formatted.of(&call);
+                let (clock, shown) = (&mut self.clock, self.shown.as_ref());
+                call.record().write_line(&mut self.batch, clock, labels, shown);
+            }
+            Waiting::Whole(line) => self.batch.push_str(line),
         }
-        self.batch.push_str(line);
+        let length = self.batch.len();
+        if start > 0 && (length > BATCH || self.file.is_full_with(length as u64)) {
+            let line = self.batch.split_off(start);
+            self.write_batch();
+            self.batch.push_str(&line);
+        }
         self.lines += 1;
     }
 
@@ -100,25 +112,22 @@ impl Writer {
         if self.batch.is_empty() {
             return;
         }
-        self.record_losses();
         let mut batch = std::mem::take(&mut self.batch);
         if !self.write(&batch) {
-            self.tally.lost.fetch_add(self.lines, Ordering::Relaxed);
+            self.queue.add_lost(self.lines);
         }
-        self.tally.waiting.fetch_sub(self.lines, Ordering::Release);
         batch.clear();
         (self.batch, self.lines) = (batch, 0);
     }
 
-    fn record_losses(&mut self) {
-        let lost = self.tally.lost.swap(0, Ordering::Relaxed);
+    fn record_losses(&mut self, lost: u64) {
         if lost > 0 {
             if !self.is_failing {
                 tracing::warn!(lost, "audit log lines were lost");
             }
             let time = Rfc3339(SystemTime::now());
             if !self.write(&format!("{{\"time\":\"{time}\",\"lost\":{lost}}}\n")) {
-                self.tally.lost.fetch_add(lost, Ordering::Relaxed);
+                self.queue.add_lost(lost);
             }
         }
     }

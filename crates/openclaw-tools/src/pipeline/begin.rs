@@ -21,6 +21,7 @@ static NO_SPAN: Span = Span::NONE;
 impl Pipeline {
     /// Starts a call, if it can be decided at once that it may be made, and its tool can be executed
     /// without waiting for anything but the result. Takes the same steps as [`call`](Self::call).
+    /// `started` is the time of the start: several calls that begin together can share it.
     ///
     /// The function that `done` returns gets the outcome, usually from another task; it must not
     /// block. It is dropped if the call is cancelled.
@@ -32,6 +33,7 @@ impl Pipeline {
         source: &S,
         call: Call<'_>,
         context: &CallContext<'_>,
+        started: Instant,
         done: F,
     ) -> Option<StartedCall>
     where
@@ -46,7 +48,6 @@ impl Pipeline {
         let Resolving::Now(Ok(tool)) = source.resolve(call.name) else { return None };
         let ready = Arc::clone(&tool).ready(context.options)?;
         let arguments = &call.arguments.read().ok()?;
-        let started = Instant::now();
         let about = ApprovalContext { arguments, session: context.session, now: started };
         let pin = steps::allowed(&*tool, about).ok()?;
         let Ok(Consented::Given(given)) = steps::consent(&*tool, pin, about, context) else {
@@ -59,7 +60,7 @@ impl Pipeline {
         let span = span.context().is_some().then(|| Arc::new(span));
         let subject = OwnedCall::new(span.clone(), call, context);
         let mut record = Recorder::new(&self.0, subject, started);
-        record.found(&tool);
+        record.found(tool);
         record.executing();
         if let Some(begun) = context.begun {
             begun.get_or_init(std::time::Instant::now);

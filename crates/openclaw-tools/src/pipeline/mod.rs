@@ -119,7 +119,7 @@ async fn run<S: Resolve + ?Sized>(
             Resolving::Now(found) => found?,
             Resolving::Later(finding) => finding.await?,
         };
-        record.found(&tool);
+        record.found(Arc::clone(&tool));
         let tool = &*tool;
         let arguments = match &first {
             Some(arguments) => arguments,

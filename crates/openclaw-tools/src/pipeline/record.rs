@@ -104,13 +104,13 @@ impl<S: Subject> Recorder<S> {
     }
 
     /// Records that the tool was resolved.
-    pub(super) fn found(&mut self, tool: &Arc<dyn Tool>) {
+    pub(super) fn found(&mut self, tool: Arc<dyn Tool>) {
         self.stop_executing();
         self.series = None;
         if self.services.metrics.is_on() && tool.known_series().is_none() {
             self.series = tool.series(&self.services.metrics);
         }
-        self.tool = Some(Arc::clone(tool));
+        self.tool = Some(tool);
         self.tries += 1;
     }
 

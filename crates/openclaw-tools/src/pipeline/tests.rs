@@ -1,5 +1,7 @@
 //! Every step of a call, and its audit log line.
 
+mod begun;
+
 use std::fmt;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -388,67 +390,5 @@ async fn a_caller_who_decides_approves_by_calling_but_not_what_has_changed() {
         assert_eq!(outcome.details.refused, expected, "{pin:?} {seen:?} {approves_change}");
         let kept = shop.0.kept.load(Ordering::Relaxed);
         assert_eq!(kept, usize::from(expected.is_none()), "an approval is kept");
-    }
-}
-
-/// Begins a call. Returns whether it was started, whether it has an outcome, and its audit log lines;
-/// a call that hangs is cancelled.
-async fn begun(shop: &Shop, name: &str, arguments: &str) -> (bool, bool, Vec<Value>) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("audit.jsonl");
-    let pipeline = Pipeline::new(Audit::to_file(&file, AuditOptions::default()).unwrap());
-    let approver = Answers(YES);
-    let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
-    let session = Some("s");
-    let context = CallContext { session, consent, ..CallContext::by_hand("test") };
-    let call = Call { name, arguments: Given::Text(arguments) };
-    let ended = Arc::new(AtomicUsize::new(0));
-    let done = || {
-        let ended = Arc::clone(&ended);
-        move |_: ToolOutcome| {
-            ended.fetch_add(1, Ordering::Relaxed);
-        }
-    };
-    let started = pipeline.begin(shop, call, &context, done);
-    let is_started = started.is_some();
-    if let Some(started) = started.filter(|_| shop.0.hangs) {
-        assert!(started.cancel() && !started.cancel());
-    }
-    assert!(pipeline.audit().flush().await);
-    let text = std::fs::read_to_string(&file).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    (is_started, ended.load(Ordering::Relaxed) == 1, lines)
-}
-
-#[tokio::test]
-async fn a_call_without_a_future_leaves_one_line_also_if_it_is_cancelled() {
-    for (hangs, outcome) in [(false, "ok"), (true, "cancelled")] {
-        let shop = Shop::with(|tool| tool.hangs = hangs);
-        let (is_started, is_done, lines) = begun(&shop, "push", r#"{"to":"x"}"#).await;
-        assert!(is_started && is_done != hangs);
-        let [line] = lines.as_slice() else { panic!("{lines:?}") };
-        assert_eq!((&line["outcome"], &line["who"]), (&json!(outcome), &json!("test")));
-        assert_eq!((&line["session"], &line["server"]), (&json!("s"), &json!("shop")));
-        assert_eq!((&line["tool"], &line["agent"]), (&json!("push"), &Value::Null));
-    }
-}
-
-#[tokio::test]
-async fn what_is_refused_or_has_to_be_asked_is_left_to_a_future() {
-    type Change = fn(&mut ScriptedTool);
-    let table: [(Change, &str, &str); 7] = [
-        (|_| {}, "pull", "{}"),
-        (|_| {}, "push", r#"{"to":5}"#),
-        (|tool| tool.decision = Decision::Denied { by: "x".to_owned() }, "push", "{}"),
-        (|tool| tool.flaw = Some("x".to_owned()), "push", "{}"),
-        (|tool| tool.pin = Pin::Changed, "push", "{}"),
-        (|tool| tool.rule = ApprovalRule::Always, "push", "{}"),
-        (|tool| tool.limit = Err("later".to_owned()), "push", "{}"),
-    ];
-    for (change, name, arguments) in table {
-        let shop = Shop::with(change);
-        let (is_started, is_done, lines) = begun(&shop, name, arguments).await;
-        assert!(!is_started && !is_done && lines.is_empty(), "{name} {arguments}");
-        assert_eq!(shop.0.executed.load(Ordering::Relaxed), 0);
     }
 }

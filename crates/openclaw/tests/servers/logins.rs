@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use openclaw_testkit::oauth::{Browser, Endpoint, Fake, OAuthScript, OAuthTestServer, form};
 use openclaw_testkit::processes;
 use serde_json::{Value, json};
 
-use crate::support::{LONG, ON_A_TERMINAL, Place, at_a_terminal, conversation};
+use crate::support::{LONG, Place, at_a_terminal, conversation, terminal};
 use crate::with_gateway::gateway;
 
 /// A folder with a configuration that has the server as `box`.
@@ -425,20 +425,13 @@ fn answering(place: &Place, question: &str, answer: &str, args: &[&str]) -> Atte
 }
 
 fn attended(place: &Place, has_browser: bool, steps: &[(&str, &str)], args: &[&str]) -> Attended {
-    let steps = serde_json::to_string(steps).unwrap();
-    let mut command = Command::new("python3");
-    command.args(["-c", ON_A_TERMINAL, &steps, env!("CARGO_BIN_EXE_openclaw")]).args(args);
+    let mut command = terminal(place, steps, &[&[env!("CARGO_BIN_EXE_openclaw")], args].concat());
     command
-        .current_dir(place.folder.path())
-        .env("OPENCLAW_STATE_DIR", place.folder.path())
-        .env("OPENCLAW_KEYCHAIN", "off")
-        .env("TERM", "xterm")
         .env("NO_COLOR", "1")
         .env_remove("DISPLAY")
         .env_remove("WAYLAND_DISPLAY")
         .env_remove("SSH_CONNECTION")
         .env_remove("BROWSER")
-        .stdin(Stdio::null())
         .stdout(Stdio::piped());
     if has_browser {
         let browser = place.path("browser");

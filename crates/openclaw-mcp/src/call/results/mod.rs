@@ -165,19 +165,7 @@ impl ResponseContext<'_> {
 
     /// The details that are known before the response is parsed.
     fn details(&self) -> Box<Details> {
-        let (server, tool) = match &*self.source {
-            Source::McpTool { server, tool } => (Some(server), Some(tool)),
-            Source::McpResource { server, uri } => (Some(server), Some(uri)),
-            Source::McpPrompt { server, prompt } => (Some(server), Some(prompt)),
-            _ => (None, None),
-        };
-        Box::new(Details {
-            source: Some(SOURCE),
-            server: server.cloned(),
-            tool: tool.cloned(),
-            duration: self.duration,
-            ..Details::default()
-        })
+        details(&self.source, self.duration)
     }
 
     /// The outcome for a response that cannot be shown.
@@ -186,6 +174,23 @@ impl ResponseContext<'_> {
         outcome.details.duration = self.duration;
         outcome
     }
+}
+
+/// The details of an outcome that are known before the response is parsed.
+fn details(source: &Source, duration: Duration) -> Box<Details> {
+    let (server, tool) = match source {
+        Source::McpTool { server, tool } => (Some(server), Some(tool)),
+        Source::McpResource { server, uri } => (Some(server), Some(uri)),
+        Source::McpPrompt { server, prompt } => (Some(server), Some(prompt)),
+        _ => (None, None),
+    };
+    Box::new(Details {
+        source: Some(SOURCE),
+        server: server.cloned(),
+        tool: tool.cloned(),
+        duration,
+        ..Details::default()
+    })
 }
 
 /// The fast path for a response with a single text; returns other responses unchanged.

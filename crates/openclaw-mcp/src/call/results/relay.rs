@@ -41,9 +41,13 @@ pub(crate) fn relayed(
     wraps: bool,
     duration: Duration,
 ) -> ToolOutcome {
-    let source = Arc::clone(renderer.source());
-    let place = ResponseContext { source, limits: ResultLimits::default(), spill: None, duration };
+    let source = renderer.source();
+    let place = || {
+        let (source, limits) = (Arc::clone(source), ResultLimits::default());
+        ResponseContext { source, limits, spill: None, duration }
+    };
     if !raw.as_ref().get().starts_with('{') {
+        let place = place();
         let server = failure::named(place.origin().server);
         return place.failure(format!("{server} sent an invalid response: not a result."));
     }
@@ -52,8 +56,8 @@ pub(crate) fn relayed(
         false => Ok(String::from(raw)),
         true => wrapped(raw, kind, renderer),
     };
-    let Ok(json) = json else { return super::present::no_boundary(&place) };
-    let mut details = place.details();
+    let Ok(json) = json else { return super::present::no_boundary(&place()) };
+    let mut details = super::details(source, duration);
     details.untrusted = true;
     details.raw = Some(RawReply::Result(json));
     ToolOutcome { content: Vec::new(), is_error, details }

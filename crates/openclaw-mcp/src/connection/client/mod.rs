@@ -234,12 +234,22 @@ impl Client {
 
     /// Registers a call of an agent, in a session or without one, until the guard is dropped.
     pub(crate) fn working_for(&self, agent: &str, session: Option<&str>) -> Option<CallGuard> {
+        let call = self.begin_work(agent, session)?;
+        Some(CallGuard { shared: Arc::clone(&self.shared), call })
+    }
+
+    /// Like [`working_for`](Self::working_for), until [`Self::end_work`].
+    pub(crate) fn begin_work(&self, agent: &str, session: Option<&str>) -> Option<u64> {
         let Host { elicitor, sampler, downstream, .. } = &self.shared.host;
         if elicitor.is_none() && sampler.is_none() && downstream.is_none() {
             return None;
         }
-        let call = self.shared.work.begin(agent, session);
-        Some(CallGuard { shared: Arc::clone(&self.shared), call })
+        Some(self.shared.work.begin(agent, session))
+    }
+
+    /// Ends the work on a call.
+    pub(crate) fn end_work(&self, call: u64) {
+        self.shared.work.end(call);
     }
 
     /// Suspends the time limits of calls until the returned value is dropped.

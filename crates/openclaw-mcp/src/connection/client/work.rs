@@ -1,7 +1,7 @@
 //! The calls that a server is processing: they determine which sessions a request from the server
 //! concerns, and when its answer is no longer needed (T11).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
@@ -20,7 +20,7 @@ pub(super) struct Work {
 struct Calls {
     next: u64,
     /// The caller of each, in the order of their start.
-    open: Vec<(u64, Arc<CallInProgress>)>,
+    open: VecDeque<(u64, Arc<CallInProgress>)>,
     /// The last caller, which is usually the next one too.
     last: Option<Arc<CallInProgress>>,
     /// Number of requests waiting for calls to end: usually none, and then nothing is woken.
@@ -51,14 +51,17 @@ impl Work {
         };
         let number = calls.next;
         calls.next += 1;
-        calls.open.push((number, call));
+        calls.open.push_back((number, call));
         number
     }
 
     /// Removes a call.
     pub(super) fn end(&self, number: u64) {
         let mut calls = self.calls();
-        calls.open.retain(|(open, _)| *open != number);
+        // Most calls end in the order of their start, so it is one of the first.
+        if let Some(at) = calls.open.iter().position(|(open, _)| *open == number) {
+            calls.open.remove(at);
+        }
         if calls.questions > 0 {
             self.ended.notify_waiters();
         }

@@ -41,6 +41,7 @@ use openclaw_oauth::grant::Grant;
 use openclaw_secrets::Redactor;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::AbortHandle;
+use tokio::time::Instant;
 
 use super::Closed;
 use super::calls::{CallReply, Calls};
@@ -182,7 +183,7 @@ impl HttpWire {
         message: &[u8],
         wanted: Option<u64>,
     ) -> Result<Option<CallReply>, Closed> {
-        self.heard.note();
+        self.heard.note(Instant::now());
         let delivered = deliver(message, wanted, self, &self.to_rmcp).await;
         delivered.map_err(|_| self.closed().cloned().unwrap_or(Closed::ByUs))
     }
