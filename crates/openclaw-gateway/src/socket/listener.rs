@@ -10,7 +10,6 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use openclaw_protocol::socket::Socket;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -25,6 +24,7 @@ use super::handshake::{self, Admitted, Peer, Refusal};
 use super::http::Routes;
 use super::hub::{self, Lines};
 use super::request_info::{RequestInfo, Upgrade};
+use super::watched::WatchedStream;
 use super::{CallerService, ListenError, MIN_REMOTE_TOKEN, Options};
 
 /// Maximum size of a request's head, in bytes.
@@ -264,7 +264,8 @@ async fn enter(
     let (mut stranger, mut guest) = (Some(stranger), None);
     // One timer for the connection: one for each request would cost more than reading the request.
     let mut timer = pin!(sleep_until(deadline));
-    let (unused, mut seen) = (server.gate.options.limits.unused, 0);
+    let unused = server.gate.options.limits.unused;
+    let (mut requests, mut written) = (0, 0);
     let spoken = loop {
         let is_stranger = guest.is_none();
         tokio::select! {
@@ -275,7 +276,9 @@ async fn enter(
                 timer.as_mut().reset(Instant::now() + unused);
             }
             () = &mut timer => {
-                if is_stranger || visit.is_unused_since(&mut seen) {
+                let is_unused = visit.is_unused_since(&mut requests);
+                let is_stalled = visit.is_stalled_since(&mut written);
+                if is_stranger || is_unused || is_stalled {
                     return None;
                 }
                 timer.as_mut().reset(Instant::now() + unused);
@@ -330,7 +333,7 @@ async fn speak_http(
     });
     let connection = http1::Builder::new()
         .max_buf_size(MAX_HEAD)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(WatchedStream::new(stream, visit.clone()), service)
         .without_shutdown();
     let parts = connection.await.map_err(io::Error::other)?;
     Ok(visit.is_upgraded().then(|| (parts.io.into_inner(), parts.read_buf.to_vec())))
