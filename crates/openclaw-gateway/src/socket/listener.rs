@@ -23,7 +23,7 @@ use super::connection::{self, GOODBYE};
 use super::handshake::{self, Admitted, Peer, Refusal};
 use super::http::Routes;
 use super::hub::{self, Lines};
-use super::request_info::{RequestInfo, Upgrade};
+use super::request_info::{Activity, RequestInfo, Upgrade};
 use super::watched::WatchedStream;
 use super::{CallerService, ListenError, MIN_REMOTE_TOKEN, Options};
 
@@ -265,7 +265,7 @@ async fn enter(
     // One timer for the connection: one for each request would cost more than reading the request.
     let mut timer = pin!(sleep_until(deadline));
     let unused = server.gate.options.limits.unused;
-    let (mut requests, mut written) = (0, 0);
+    let mut seen = Activity::default();
     let spoken = loop {
         let is_stranger = guest.is_none();
         tokio::select! {
@@ -276,9 +276,7 @@ async fn enter(
                 timer.as_mut().reset(Instant::now() + unused);
             }
             () = &mut timer => {
-                let is_unused = visit.is_unused_since(&mut requests);
-                let is_stalled = visit.is_stalled_since(&mut written);
-                if is_stranger || is_unused || is_stalled {
+                if is_stranger || visit.is_unused_since(&mut seen) {
                     return None;
                 }
                 timer.as_mut().reset(Instant::now() + unused);
