@@ -13,6 +13,7 @@
 
 mod bridge;
 mod http;
+mod http_bridge;
 #[allow(dead_code, reason = "other benchmarks use more of it")]
 #[path = "../program/mod.rs"]
 mod program;
@@ -33,14 +34,27 @@ fn main() {
     {
         return bridge::run(program, rest);
     }
+    if let [first, program, rest @ ..] = args.as_slice()
+        && first == http_bridge::ARGUMENT
+    {
+        return http_bridge::run(program, rest);
+    }
     let is_pinned = pin(1) || pin(0);
     println!("pinned to one core: {is_pinned}; load average: {}", load());
-    stdio::latency();
-    stdio::throughput();
-    http::latency();
-    stdio::large_result();
-    stdio::start();
-    stdio::idle();
+    let parts: [(&str, fn()); 6] = [
+        ("latency", stdio::latency),
+        ("throughput", stdio::throughput),
+        ("http", http::latency),
+        ("large", stdio::large_result),
+        ("start", stdio::start),
+        ("idle", stdio::idle),
+    ];
+    for (name, measure) in parts {
+        // Without names, all of them.
+        if args.is_empty() || args.iter().any(|arg| arg == name) {
+            measure();
+        }
+    }
 }
 
 #[cfg(target_os = "linux")]
