@@ -172,8 +172,8 @@ impl Peers {
         RunningPeer::start(self.fastmcp_as(mode), "")
     }
 
-    /// Our script `peers/otlp_collector.py`, which decodes traces with the types of the OpenTelemetry
-    /// project and writes them to a file, one request per line.
+    /// Our script `peers/otlp_collector.py`, which decodes traces and logs with the types of the
+    /// OpenTelemetry project and writes them to a file, one request per line.
     ///
     /// # Panics
     /// If `opentelemetry-proto` is not installed or the server does not start.
