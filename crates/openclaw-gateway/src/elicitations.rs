@@ -202,6 +202,7 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
 
     use futures_util::FutureExt as _;
+    use openclaw_mcp::connection::client::CallInProgress;
     use openclaw_protocol::connect::{ClientInfo, caps};
     use serde_json::json;
 

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use openclaw_config::import::{self, App, ImportResult, Platform, SearchContext};
 use openclaw_config::install::{InstallError, McpClient};

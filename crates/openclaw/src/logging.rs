@@ -4,7 +4,9 @@ use std::io::{IsTerminal as _, Write as _, stderr};
 
 use openclaw_secrets::{RedactingWriter, Redactor};
 use openclaw_trace::export::LogExporter;
+use tracing::Subscriber;
 use tracing_subscriber::filter::{FilterExt, LevelFilter, Targets};
+use tracing_subscriber::layer::Filter;
 use tracing_subscriber::prelude::*;
 
 use crate::cli::{GlobalArgs, LogFormat};
@@ -20,7 +22,6 @@ pub(crate) fn start(
     exporter: Option<LogExporter>,
 ) -> Result<LogWriter, String> {
     let level = levels(args.log_level.as_deref().unwrap_or(usual))?;
-    let level = FilterExt::and(level, quiet());
     let redactor = redactor.clone();
     let log = LogWriter::new(match args.log_format {
         LogFormat::Json => dropped_as_json,
@@ -28,20 +29,25 @@ pub(crate) fn start(
     });
     let lines = log.clone();
     let writer = move || RedactingWriter::new(redactor.clone(), lines.clone());
-    let export = exporter.map(|exporter| LogExport(exporter).with_filter(level.clone()));
+    let export = exporter.map(|exporter| LogExport(exporter).with_filter(capped(&level)));
     let registry = tracing_subscriber::registry().with(export);
     match args.log_format {
         LogFormat::Json => {
             let layer = tracing_subscriber::fmt::layer().json().flatten_event(true);
-            registry.with(layer.with_writer(writer).with_filter(level)).init();
+            registry.with(layer.with_writer(writer).with_filter(capped(&level))).init();
         }
         LogFormat::Human => {
             let colour = stderr().is_terminal() && crate::output::colour_wanted();
             let layer = tracing_subscriber::fmt::layer().with_ansi(colour);
-            registry.with(layer.with_writer(writer).with_filter(level)).init();
+            registry.with(layer.with_writer(writer).with_filter(capped(&level))).init();
         }
     }
     Ok(log)
+}
+
+/// Filters by level, and by the caps of libraries.
+fn capped<S: Subscriber>(level: &Targets) -> impl Filter<S> + use<S> {
+    FilterExt::<S>::and(level.clone(), quiet())
 }
 
 fn dropped(lines: u64) -> String {

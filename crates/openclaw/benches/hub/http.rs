@@ -10,7 +10,7 @@ use openclaw_testkit::{Script, TestServer};
 use serde_json::{Value, json};
 
 use crate::running::Running;
-use crate::{http_bridge, line, with_servers};
+use crate::{VERSION, http_bridge, line, with_servers};
 
 const ROUNDS: usize = 15;
 const CALLS: usize = 500;
@@ -140,7 +140,7 @@ impl Drop for Bridge {
 
 /// Measures sequential calls on one connection.
 pub(crate) fn latency() {
-    let program = with_servers(1);
+    let program = with_servers(1, VERSION);
     let (running, _) = Running::start(&program);
     running.until_ready(&program, 1);
     let state = std::fs::read_to_string(program.state().join("gateway.json")).unwrap();
