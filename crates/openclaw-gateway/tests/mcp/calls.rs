@@ -79,7 +79,7 @@ async fn a_call_that_cannot_be_made_fails_with_a_hint() {
         (json!({ "tool": "mcp_a_ecko" }), "UNKNOWN_TOOL", "`mcp_a_echo`"),
         (json!({ "tool": "a" }), "UNKNOWN_TOOL", "`a` is a server"),
         (json!({ "server": "broken", "tool": "x" }), "SERVER_UNAVAILABLE", ""),
-        (json!({ "server": "off", "tool": "x" }), "SERVER_UNAVAILABLE", "enabled: true"),
+        (json!({ "server": "off", "tool": "x" }), "SERVER_UNAVAILABLE", "openclaw mcp enable off"),
     ] {
         let (message, code, told) = refused(&me, "mcp.call", params).await;
         assert_eq!(code, expected, "{message}");
