@@ -206,6 +206,8 @@ mod tests {
     use openclaw_protocol::connect::{ClientInfo, caps};
     use serde_json::json;
 
+    use openclaw_mcp::connection::client::CallInProgress;
+
     use super::*;
     use crate::socket::Caller;
 
