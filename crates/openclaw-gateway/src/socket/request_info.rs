@@ -1,8 +1,9 @@
 //! The state that the handlers of HTTP requests share with the owner of their connection.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::handshake::Peer;
@@ -66,16 +67,16 @@ impl RequestInfo {
 
     /// Records that the connection leaves HTTP with the next response.
     pub(super) fn upgrade_to(&self, upgrade: Upgrade) {
-        *self.shared.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
+        *self.shared.upgrade.lock() = Some(upgrade);
     }
 
     pub(super) fn is_upgraded(&self) -> bool {
-        self.shared.upgrade.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.shared.upgrade.lock().is_some()
     }
 
     /// Takes what the connection has become.
     pub(super) fn upgrade(&self) -> Option<Upgrade> {
-        self.shared.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.shared.upgrade.lock().take()
     }
 
     /// Records that a request was authenticated.
