@@ -115,17 +115,6 @@ async fn endpoints_without_https_or_at_private_addresses_are_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_server_without_s256_is_refused() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    for methods in [None, Some(vec![]), Some(vec!["plain".to_owned()]), Some(vec!["s256".into()])] {
-        server.change(|script| script.pkce_methods.clone_from(&methods));
-        let error = refused(&server).await;
-        assert!(matches!(error, AuthError::Unsupported { .. }), "{methods:?}: {error:?}");
-        assert!(error.to_string().contains("S256"), "{error}");
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_registration_needs_a_configured_client() {
     let script = OAuthScript {
         registration: false,

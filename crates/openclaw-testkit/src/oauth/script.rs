@@ -83,8 +83,6 @@ pub struct OAuthScript {
     pub resource: Option<String>,
     /// The `issuer` in the metadata of the authorization server, if it is not the right one.
     pub issuer: Option<String>,
-    /// `code_challenge_methods_supported`; left out if `None`.
-    pub pkce_methods: Option<Vec<String>>,
     /// Whether clients can register.
     pub registration: bool,
     /// Whether the metadata offers client id metadata documents. Any `client_id` that is an `https`
@@ -127,7 +125,6 @@ impl Default for OAuthScript {
             tool_scopes: Vec::new(),
             resource: None,
             issuer: None,
-            pkce_methods: Some(vec!["S256".into()]),
             registration: true,
             client_id_documents: false,
             documents_at: None,

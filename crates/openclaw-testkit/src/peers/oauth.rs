@@ -37,9 +37,6 @@ impl Peers {
     /// tokens with detection of reuse, revocation, `iss`, DPoP. Any user name and password are accepted
     /// by its pages, which [`Browser`](crate::oauth::Browser) and real browsers understand. Scopes:
     /// `mcp:read` (the default), `mcp:admin`, `openid`, `offline_access`. Its URL is the issuer.
-    ///
-    /// # Panics
-    /// If it is not installed or does not start.
     pub fn oidc_provider(&self, options: &OidcOptions) -> OAuthPeer {
         let peer = self.kit_script("oidc_provider.mjs", options, None);
         OAuthPeer(RunningPeer::start_with(peer, "", Probe::Get("/_test/requests")))
@@ -48,9 +45,6 @@ impl Peers {
     /// An MCP server that accepts the tokens of this provider. TypeScript SDK 2; all versions. Tools:
     /// `whoami` returns `{subject, client, scopes}` of the token as JSON; `admin_task` needs the scope
     /// `mcp:admin`, too (403 `insufficient_scope` without).
-    ///
-    /// # Panics
-    /// If it is not installed or does not start.
     pub fn protected_server(&self, provider: &OAuthPeer, options: &OidcOptions) -> OAuthPeer {
         let peer = self.kit_script("protected_server.mjs", options, Some(provider.url()));
         OAuthPeer(RunningPeer::start_with(peer, "", Probe::Get("/_test/seen")))
@@ -60,9 +54,6 @@ impl Peers {
     /// tokens, rotation of refresh tokens, revocation, no `iss`, no resource indicators. A page asks for
     /// the consent, without a login. Tools: `whoami` returns the client and the scopes as JSON;
     /// `admin_task` needs the scope `admin`, too, and is hidden without.
-    ///
-    /// # Panics
-    /// If `FastMCP` is not installed or the server does not start.
     pub fn fastmcp_oauth(&self) -> OAuthPeer {
         let script = kit().join("peers/fastmcp_oauth_server.py");
         let peer = self.python("python", &[&script.to_string_lossy()]);

@@ -46,12 +46,10 @@ impl Shared {
             "token_endpoint_auth_methods_supported":
                 ["none", "client_secret_basic", "client_secret_post"],
             "authorization_response_iss_parameter_supported": true,
+            "code_challenge_methods_supported": ["S256"],
         });
         if script.registration {
             document["registration_endpoint"] = json!(format!("{issuer}/register"));
-        }
-        if let Some(methods) = &script.pkce_methods {
-            document["code_challenge_methods_supported"] = json!(methods);
         }
         if script.client_id_documents {
             document["client_id_metadata_document_supported"] = json!(true);
