@@ -8,6 +8,7 @@
 //! [`ModelServer`] is a model provider. [`Peers`] are third-party servers, for tests of interoperability. [`oauth`] has a browser for the
 //! pages of authorization servers, and an authorization server that misbehaves on command.
 
+pub mod bench;
 mod client;
 mod command;
 mod engine;

@@ -21,8 +21,9 @@ mod program;
 mod running;
 mod stdio;
 
+use openclaw_testkit::bench::{load, pin, verdict};
 use openclaw_testkit::{Script, TestServer};
-use program::{Program, load, verdict};
+use program::Program;
 use serde_json::{Map, Value, json};
 
 fn main() {
@@ -33,26 +34,13 @@ fn main() {
     {
         return bridge::run(program, rest);
     }
-    let is_pinned = pin(1) || pin(0);
-    println!("pinned to one core: {is_pinned}; load average: {}", load());
+    println!("pinned to one core: {}; load average: {}", pin(), load());
     stdio::latency();
     stdio::throughput();
     http::latency();
     stdio::large_result();
     stdio::start();
     stdio::idle();
-}
-
-#[cfg(target_os = "linux")]
-fn pin(core: usize) -> bool {
-    use nix::sched::{CpuSet, sched_setaffinity};
-    let mut cores = CpuSet::new();
-    cores.set(core).is_ok() && sched_setaffinity(nix::unistd::Pid::from_raw(0), &cores).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn pin(_: usize) -> bool {
-    false
 }
 
 /// Returns the program with this many identical servers.
