@@ -69,9 +69,8 @@ pub async fn serve(
     let bind = bind.unwrap_or_else(|| settings.bind.ip());
     let metrics = &setup.config.metrics;
     let served_metrics = ServedMetrics::new(bind, metrics, resolver).await?;
-    if metrics.counts() {
-        setup.fleet.services.metrics = Metrics::on(resolver.redactor().clone());
-    }
+    setup.fleet.services.metrics = Metrics::on(resolver.redactor().clone());
+    setup.fleet.services.metrics.switch(metrics.counts());
     let options = Options {
         bind,
         port: port.unwrap_or(settings.port),

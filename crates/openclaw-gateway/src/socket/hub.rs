@@ -42,7 +42,7 @@ pub(super) async fn handle(
     visit: &RequestInfo,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
-    let Some((_, http)) = desk.hub() else { return respond(StatusCode::NOT_FOUND) };
+    let Some((hub, http)) = desk.hub() else { return respond(StatusCode::NOT_FOUND) };
     let access = match authenticate(request.headers(), visit, gate, Method::ToolsInvoke.scope()) {
         Ok(access) => access,
         Err(response) => return response.map(ResponseBody::from),
@@ -56,6 +56,10 @@ pub(super) async fn handle(
         Ok(options) => options,
         Err(error) => return respond((StatusCode::BAD_REQUEST, error.to_string())),
     };
+    // Here, where there is a way to report it.
+    if let Err(error) = hub.check(&options) {
+        return respond((StatusCode::BAD_REQUEST, error.to_string()));
+    }
     let token = match (&gate.options.tokens, &access) {
         (Some(tokens), Access::Token(token)) => Some(TokenInUse::new(tokens, token)),
         _ => None,

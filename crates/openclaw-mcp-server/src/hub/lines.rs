@@ -297,8 +297,11 @@ impl Front {
         let Some(rights) = &self.rights else { return false };
         let id = Arc::<str>::from(call.id);
         let by = CallFor { session: self.scope.session(), answers: &*self.client, watcher: None };
-        let started = self.client.begin(rights, &id, &plain, by, &self.outbox);
-        let Some(started) = started else { return false };
+        let done = || {
+            let (id, outbox) = (Arc::clone(&id), Arc::clone(&self.outbox));
+            move |reply| outbox.reply(id, reply)
+        };
+        let Some(started) = self.client.begin(rights, &plain, by, done) else { return false };
         if !self.unflushed.last().is_some_and(|last| Arc::ptr_eq(last, started.lane())) {
             self.unflushed.push(Arc::clone(started.lane()));
         }

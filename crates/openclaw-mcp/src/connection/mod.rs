@@ -22,7 +22,6 @@ use std::time::Duration;
 use openclaw_config::LogLevel;
 use openclaw_oauth::grant::Grant;
 use openclaw_tools::CallOptions;
-use openclaw_trace::SpanContext;
 use rmcp::RoleClient;
 use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RunningService};
@@ -43,7 +42,7 @@ pub use about::{Offers, ServerSelfInfo};
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
 use requests::Meta;
-use tasks::Cancellations;
+use tasks::{Cancellations, Followed};
 
 /// Timeout for closing the connection.
 const GOODBYE: Duration = Duration::from_secs(3);
@@ -163,30 +162,28 @@ impl Connection {
         headers: &[ParamHeader],
         limits: Limits,
     ) -> Result<Json, CallError> {
-        let options = CallOptions::default();
-        self.call_tool_watched(tool, arguments, headers, limits, options, None).await
+        let (meta, more, trace, work) = ("", "", None, None);
+        let call = ToolCall { tool, arguments, meta, more, headers, trace, work };
+        self.call_tool_watched(call, limits, CallOptions::default()).await
     }
 
-    /// Like [`call_tool`](Self::call_tool), with the watcher and the relay of these options, and a
-    /// span. For a relay whose client answers requests for input itself, such a request is the
+    /// Like [`call_tool`](Self::call_tool), with the watcher and the relay of these options; `meta` and
+    /// `more` are added to the call. For a relay whose client answers requests for input itself, such a request is the
     /// result.
     ///
     /// # Errors
     /// If the server responds with an error, the call times out, or the connection fails.
     pub fn call_tool_watched<'a>(
         &'a self,
-        tool: &'a str,
-        arguments: &'a RawValue,
-        headers: &'a [ParamHeader],
+        call: ToolCall<'a>,
         limits: Limits,
         options: CallOptions<'a>,
-        trace: Option<&'a SpanContext>,
     ) -> impl Future<Output = Result<Json, CallError>> + Send + 'a {
         let CallOptions { watcher, relay, .. } = options;
         let own = self.meta.as_ref().map_or("", |meta| &meta.members);
         let theirs = self.relayed_meta(relay);
         let (meta, more) = theirs.unwrap_or((own, ""));
-        let call = ToolCall { tool, arguments, meta, more, headers, trace };
+        let call = ToolCall { meta, more, ..call };
         // Not an `async fn`, which would hold its arguments twice.
         async move {
             let started = Instant::now();
@@ -218,7 +215,10 @@ impl Connection {
         }
         match self.may_be_task(result.get()) {
             false => Ok(result),
-            true => self.settled(result, started, limits, watcher).await,
+            true => {
+                let called = Followed { started, limits, watcher, work: call.work };
+                self.settled(result, called).await
+            }
         }
     }
 

@@ -62,7 +62,7 @@ impl Connection {
         let with_meta = |params| self.with_meta_and(params, trace);
         let mut result = self.lane.request(method, &with_meta(params.clone()), limits).await?;
         for _ in 0..MAX_ROUNDS {
-            let Some(answers) = self.answers(&result).await? else { return Ok(result) };
+            let Some(answers) = self.answers(&result, None).await? else { return Ok(result) };
             let mut params = params.clone();
             params.insert("inputResponses", answers.responses);
             if let Some(state) = answers.state {

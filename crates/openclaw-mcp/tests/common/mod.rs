@@ -56,7 +56,15 @@ pub(crate) async fn call_tool(
     limits: Limits,
 ) -> Result<Value, CallError> {
     let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
-    let call = ToolCall { tool, arguments: &arguments, meta, more: "", headers: &[], trace: None };
+    let call = ToolCall {
+        tool,
+        arguments: &arguments,
+        meta,
+        more: "",
+        headers: &[],
+        trace: None,
+        work: None,
+    };
     let result = lane.call_tool(call, limits).await?;
     Ok(serde_json::from_str(result.get()).unwrap())
 }

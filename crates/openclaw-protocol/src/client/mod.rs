@@ -107,7 +107,7 @@ pub enum ConnectError {
     #[error("the connection to {0} would not be encrypted")]
     Plaintext(String),
     /// Nothing listens at the address.
-    #[error("cannot connect to a gateway at {address}: {error}")]
+    #[error("cannot connect to {address}: {error}")]
     Unreachable {
         /// The address.
         address: String,

@@ -140,8 +140,8 @@ impl Peers {
         RunningPeer::start(self.fastmcp_as(mode), "")
     }
 
-    /// Our script `peers/otlp_collector.py`, which decodes traces with the types of the OpenTelemetry
-    /// project and writes them to a file, one request per line.
+    /// Our script `peers/otlp_collector.py`, which decodes traces and logs with the types of the
+    /// OpenTelemetry project and writes them to a file, one request per line.
     pub fn otlp_collector(&self, file: &Path) -> RunningPeer {
         let script = kit().join("peers/otlp_collector.py");
         let args = [&*script.to_string_lossy(), &*file.to_string_lossy()];

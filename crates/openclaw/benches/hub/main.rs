@@ -13,6 +13,7 @@
 
 mod bridge;
 mod http;
+mod http_bridge;
 #[allow(dead_code, reason = "other benchmarks use more of it")]
 #[path = "../program/mod.rs"]
 mod program;
@@ -34,13 +35,26 @@ fn main() {
     {
         return bridge::run(program, rest);
     }
+    if let [first, program, rest @ ..] = args.as_slice()
+        && first == http_bridge::ARGUMENT
+    {
+        return http_bridge::run(program, rest);
+    }
     println!("pinned to one core: {}; load average: {}", pin(), load());
-    stdio::latency();
-    stdio::throughput();
-    http::latency();
-    stdio::large_result();
-    stdio::start();
-    stdio::idle();
+    let parts: [(&str, fn()); 6] = [
+        ("latency", stdio::latency),
+        ("throughput", stdio::throughput),
+        ("http", http::latency),
+        ("large", stdio::large_result),
+        ("start", stdio::start),
+        ("idle", stdio::idle),
+    ];
+    for (name, measure) in parts {
+        // Without names, all of them.
+        if args.is_empty() || args.iter().any(|arg| arg == name) {
+            measure();
+        }
+    }
 }
 
 /// Returns the program with this many identical servers.

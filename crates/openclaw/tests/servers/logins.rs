@@ -152,7 +152,7 @@ fn on_a_terminal_the_browser_is_opened_and_its_callback_ends_the_login() {
     let (code, shown) = login.end();
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("Waiting for up to 15 minutes; Ctrl-C to cancel."), "{shown}");
-    assert!(shown.contains("Paste the code or the address"), "{shown}");
+    assert!(shown.contains("Paste the code or the URL"), "{shown}");
     assert!(shown.contains("✓ logged in to `box` until "), "{shown}");
     assert_eq!(fs::read_to_string(place.path("opened")).unwrap().trim(), url);
 }

@@ -16,6 +16,7 @@ use super::headers::{Object, SESSION, Subject};
 use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
 use crate::wire::call_error::CallError;
+use crate::wire::deliver::Wanted;
 use crate::wire::json::Json;
 use crate::wire::{Closed, frame};
 
@@ -102,7 +103,7 @@ impl HttpWire {
             )));
         }
         let begun = NewSession { wire: Arc::clone(self), session };
-        match self.answer(id.number(), &outside, response).await? {
+        match self.answer(Wanted { id: id.number(), work: None }, &outside, response).await? {
             Some(Ok(result)) => Ok((result, begun)),
             Some(Err(fault)) => Err(fault.into()),
             None => Err(CallError::Protocol(
