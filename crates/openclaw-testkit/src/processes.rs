@@ -21,6 +21,11 @@ pub fn in_group(pgid: u32) -> Vec<u32> {
     running(|stat| stat.group == pgid)
 }
 
+/// Returns the running children of this process.
+pub fn children_of(parent: u32) -> Vec<u32> {
+    running(|stat| stat.parent == parent)
+}
+
 /// Returns the running processes with this text in their command line, such as the path of a
 /// recording, so that a test finds servers that the program under test has started.
 pub fn mentioning(text: &str) -> Vec<u32> {
@@ -86,6 +91,7 @@ impl Drop for KillGroup {
 struct Stat {
     pid: u32,
     is_zombie: bool,
+    parent: u32,
     group: u32,
 }
 
@@ -105,5 +111,10 @@ fn stat(pid: u32) -> Option<Stat> {
     // `PID (NAME) STATE PARENT GROUP …`; the name may contain anything, so parse after its end.
     let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
-    Some(Stat { pid, is_zombie: matches!(state, "Z" | "X"), group: fields.nth(1)?.parse().ok()? })
+    Some(Stat {
+        pid,
+        is_zombie: matches!(state, "Z" | "X"),
+        parent: fields.next()?.parse().ok()?,
+        group: fields.next()?.parse().ok()?,
+    })
 }
