@@ -9,6 +9,7 @@
 //! client that does not read. Such a client is not read either, and its calls are not continued.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,6 +25,7 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
+use super::answers::{Abilities, Answers as _};
 use super::asks::CallScope;
 use super::call::CallFor;
 use super::client::{Client, Rights, notification};
@@ -287,8 +289,8 @@ impl Front {
 
     /// Starts an ordinary call. Returns whether it was.
     fn begin(&mut self, call: &CallLine<'_>) -> bool {
-        let is_new = !self.requests.contains_key(call.id) && self.requests.len() < MAX_REQUESTS;
-        let Some(plain) = call.plain().filter(|plain| is_new && self.is_open_for(plain)) else {
+        let has_room = self.requests.len() < MAX_REQUESTS;
+        let Some(plain) = call.plain().filter(|plain| has_room && self.is_open_for(plain)) else {
             return false;
         };
         if self.rights.is_none() {
@@ -296,20 +298,24 @@ impl Front {
         }
         let Some(rights) = &self.rights else { return false };
         let id = Arc::<str>::from(call.id);
+        let Entry::Vacant(place) = self.requests.entry(Arc::clone(&id)) else { return false };
         let by = CallFor { session: self.scope.session(), answers: &*self.client, watcher: None };
         let started = self.client.begin(rights, &id, &plain, by, &self.outbox);
         let Some(started) = started else { return false };
         if !self.unflushed.last().is_some_and(|last| Arc::ptr_eq(last, started.lane())) {
             self.unflushed.push(Arc::clone(started.lane()));
         }
-        self.requests.insert(id, InProgress::Started(started));
+        place.insert(InProgress::Started(started));
         true
     }
 
-    /// Whether a plain call can be started: after the handshake, or without one since 2026-07-28. If
-    /// such a client has performed a handshake nevertheless, it may be one that can be asked.
+    /// Whether a plain call can be started: after the handshake, or without one since 2026-07-28. A
+    /// client of 2026-07-28 that has performed a handshake nevertheless may be one that can be asked.
     fn is_open_for(&self, call: &PlainCall<'_>) -> bool {
-        self.is_open.load(Ordering::Acquire) != call.is_modern()
+        match call.is_modern() {
+            true => self.client.abilities() == Abilities::default(),
+            false => self.is_open.load(Ordering::Acquire),
+        }
     }
 
     /// Returns a call for the fast lane: after the handshake, or without one since 2026-07-28.

@@ -39,7 +39,7 @@ struct Running {
     started: Instant,
     done: OnExecuted,
     /// What is needed to repeat the call, if its server may request input.
-    again: Option<Box<Again>>,
+    again: Option<Again>,
 }
 
 struct Again {
@@ -158,7 +158,7 @@ impl Ready for DirectCall {
         let (arguments, trace) = (call.arguments.raw(), call.span.context());
         let again = connection
             .call_meta()
-            .map(|_| Box::new(Again { arguments: arguments.to_owned(), trace: trace.cloned() }));
+            .map(|_| Again { arguments: arguments.to_owned(), trace: trace.cloned() });
         (self.work, self.running) = (work, Some(Running { started: call.started, done, again }));
         let (lane, limits) = (self.lane.clone(), self.tool.member.limits);
         let theirs = call.options.relay.and_then(|relay| relay.meta).filter(|_| self.relays_input);

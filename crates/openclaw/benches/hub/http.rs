@@ -9,7 +9,7 @@ use openclaw_testkit::{Script, TestServer};
 use serde_json::{Value, json};
 
 use crate::running::Running;
-use crate::{line, with_servers};
+use crate::{VERSION, line, with_servers};
 
 const ROUNDS: usize = 15;
 const CALLS: usize = 500;
@@ -116,7 +116,7 @@ impl Http {
 
 /// Measures sequential calls on one connection.
 pub(crate) fn latency() {
-    let program = with_servers(1);
+    let program = with_servers(1, VERSION);
     let (running, _) = Running::start(&program);
     running.until_ready(&program, 1);
     let state = std::fs::read_to_string(program.state().join("gateway.json")).unwrap();

@@ -2,7 +2,7 @@
 //! bridge made of the client and the server of `rmcp`: `cargo xtask bench hub`.
 //!
 //! All processes are pinned to one core, rounds are interleaved and the best of each side counts. All
-//! checks, wrapping and the audit log are on. A missed budget is printed; it does not fail the run.
+//! checks, wrapping and the audit log are on, and all sides speak the same protocol version. A missed budget is printed; it does not fail the run.
 
 #![allow(
     clippy::unwrap_used,
@@ -55,10 +55,18 @@ fn pin(_: usize) -> bool {
     false
 }
 
-/// Returns the program with this many identical servers.
-fn with_servers(count: usize) -> Program {
+/// The protocol version of all sides, unless stated otherwise.
+const VERSION: &str = "2025-11-25";
+/// The version whose calls carry the client's name and capabilities. Neither the direct client nor the
+/// bridge speaks it.
+const MODERN: &str = "2026-07-28";
+
+/// Returns the program with this many identical servers, which it speaks this version to.
+fn with_servers(count: usize, version: &str) -> Program {
     let (server, args) = TestServer::stdio(&Script::new());
-    let entry = json!({ "command": server, "args": args, "approval": "never" });
+    let entry = json!({
+        "command": server, "args": args, "approval": "never", "protocolVersion": version,
+    });
     let servers: Map<String, Value> =
         (0..count).map(|number| (format!("x{number}"), entry.clone())).collect();
     Program::with_servers(&Value::Object(servers))

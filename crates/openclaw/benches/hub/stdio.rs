@@ -9,7 +9,7 @@ use openclaw_testkit::{Script, TestServer};
 use serde_json::json;
 
 use crate::program::{Program, verdict};
-use crate::{bridge, line, with_servers};
+use crate::{MODERN, VERSION, bridge, line, with_servers};
 
 const ROUNDS: usize = 15;
 const CALLS: usize = 1_000;
@@ -149,14 +149,14 @@ fn rmcp_bridge() -> Lines {
 
 /// Measures sequential calls: short ones, and ones with 64 KB of result.
 pub(crate) fn latency() {
-    let program = with_servers(1);
-    let mut sides = [direct(), hub(&program), rmcp_bridge()];
+    let [program, modern] = [VERSION, MODERN].map(|version| with_servers(1, version));
+    let mut sides = [direct(), hub(&program), rmcp_bridge(), hub(&modern)];
     println!("{:<44} {:>10} {:>10}", "stdio, best of the medians", "hub", "direct");
     for (what, line_of_call, budget) in [
         ("call of 66 bytes", echo(7), Some(LATENCY)),
         ("result of 64 KB", call(7, "big", &json!({ "bytes": 65_536 })), None),
     ] {
-        let mut best = [f64::MAX; 3];
+        let mut best = [f64::MAX; 4];
         for _ in 0..ROUNDS {
             for (best, side) in best.iter_mut().zip(&mut sides) {
                 *best = best.min(side.median(&line_of_call));
@@ -164,32 +164,34 @@ pub(crate) fn latency() {
         }
         line(what, "µs", best[1], best[0], budget);
         line(&format!("{what}, rmcp bridge"), "µs", best[2], best[0], None);
+        line(&format!("{what}, server of {MODERN}"), "µs", best[3], best[0], None);
     }
 }
 
 /// Measures calls per second with many in flight.
 pub(crate) fn throughput() {
-    let program = with_servers(1);
-    let mut sides = [hub(&program), rmcp_bridge()];
+    let [program, modern] = [VERSION, MODERN].map(|version| with_servers(1, version));
+    let mut sides = [hub(&program), rmcp_bridge(), hub(&modern)];
     let batch: String = (0..IN_FLIGHT).map(|id| echo(id + 10)).collect();
-    let mut best = [f64::MAX; 2];
+    let mut best = [f64::MAX; 3];
     for _ in 0..ROUNDS {
         for (best, side) in best.iter_mut().zip(&mut sides) {
             *best = best.min(side.in_flight(&batch));
         }
     }
-    let [hub, bridge] = best.map(|micros| 1e6 / micros);
+    let [hub, bridge, modern] = best.map(|micros| 1e6 / micros);
     let ratio = hub / bridge;
     let met = if ratio >= THROUGHPUT { "met" } else { "MISSED" };
     println!(
         "{:<44} {hub:>10.0} {bridge:>10.0} calls/s {ratio:>6.2} ×   budget at least {THROUGHPUT}: {met}",
         "64 in flight, against the rmcp bridge"
     );
+    line(&format!("64 in flight, server of {MODERN}"), "calls/s", modern, bridge, None);
 }
 
 /// Measures the peak memory for a large result.
 pub(crate) fn large_result() {
-    let program = with_servers(1);
+    let program = with_servers(1, VERSION);
     let mut hub = hub(&program);
     let before = hub.figure("VmHWM:");
     hub.send(call(7, "big", &json!({ "bytes": LARGE })).as_bytes());
@@ -201,7 +203,7 @@ pub(crate) fn large_result() {
 
 /// Measures the time from before the spawn until the response to `initialize`.
 pub(crate) fn start() {
-    let program = with_servers(1);
+    let program = with_servers(1, VERSION);
     let mut best = [f64::MAX; 2];
     for _ in 0..STARTS {
         let begun = Instant::now();
@@ -216,7 +218,7 @@ pub(crate) fn start() {
 
 /// Measures the anonymous memory with idle servers.
 pub(crate) fn idle() {
-    let program = with_servers(IDLE_SERVERS);
+    let program = with_servers(IDLE_SERVERS, VERSION);
     let hub = hub(&program);
     sleep(IDLE);
     let anonymous = hub.figure("RssAnon:") / 1024.0;

@@ -174,6 +174,34 @@ fn a_client_without_a_handshake_is_asked_by_results_whatever_the_server_speaks()
 }
 
 #[test]
+fn a_client_without_a_handshake_that_cannot_be_asked_gets_results_with_a_type() {
+    for (script, gets_meta) in [(Script::new().modern(), true), (Script::new().legacy(), false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let record = folder.path().join("record");
+        let place = Place::with("one", &script.record(&record));
+        let mut hub = place.spawn(&["--no-wrap"]);
+        let mut meta = modern(json!({}));
+        meta["example.org/own"] = json!(7);
+        let call = json!({ "name": "echo", "arguments": { "text": "x" }, "_meta": meta });
+        // The first one waits for the server, the others do not.
+        for _ in 0..3 {
+            let answer = hub.request("tools/call", &call);
+            assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+            assert_eq!(text(&answer), "x");
+        }
+        let counted = hub.request("tools/call", &json!({ "name": "count", "_meta": meta }));
+        assert_eq!(text(&counted), "4", "without arguments");
+        let is_call = |it: &&Value| it["method"] == "tools/call";
+        let lines = std::fs::read_to_string(&record).unwrap();
+        let lines: Vec<Value> = lines.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
+        for line in lines.iter().filter(is_call) {
+            let own = &line["params"]["_meta"]["example.org/own"];
+            assert_eq!(*own == json!(7), gets_meta, "{line}");
+        }
+    }
+}
+
+#[test]
 fn a_change_of_a_resource_is_reported_to_a_client_that_has_subscribed() {
     let place = Place::with("one", &Script::new().legacy().subscriptions());
     let mut hub = place.hub(&[]);
