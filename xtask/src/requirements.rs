@@ -80,7 +80,8 @@ fn every_test_in_the_threat_model_exists() {
         for test in tests.split(", ").filter(|test| test.contains(".rs")) {
             count += 1;
             let (of, test) = test.split_once(" `").unwrap();
-            let (file, function) = test.trim_end_matches('`').split_once(": ").unwrap_or((test, ""));
+            let (file, function) =
+                test.trim_end_matches('`').split_once(": ").unwrap_or((test, ""));
             let file = Path::new(file.trim_end_matches('`'));
             let folder = if of == "openclaw" { of.to_owned() } else { format!("openclaw-{of}") };
             let folder = root.join("crates").join(folder);

@@ -96,7 +96,7 @@ impl Agent {
         self.requests.wait().await;
     }
 
-    /// Gives up the requests that are not answered yet, and closes all sessions.
+    /// Drops the requests that are not answered yet, and closes all sessions.
     pub(crate) async fn close(&self) {
         self.closed.cancel();
         self.finished().await;

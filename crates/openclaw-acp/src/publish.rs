@@ -1,6 +1,6 @@
-//! The tools of a session at a gateway that takes none for a session: a node publishes them.
+//! Publishes the tools of a session through a node, at a gateway without tools of sessions.
 //!
-//! Such a gateway offers them to all of its agents, and asks for no approval. Both are made good here:
+//! Such a gateway offers them to all of its agents, and asks for no approval. So both are checked here:
 //! only this session can call them, and what may change something is approved by the user.
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use std::fmt;
 
 use agent_client_protocol::{Error, JsonRpcMessage, JsonRpcRequest, UntypedMessage};
 use serde::de::DeserializeOwned;
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::error::invalid_params;
 
@@ -58,12 +58,19 @@ impl<T: JsonRpcMessage + DeserializeOwned> JsonRpcMessage for Lenient<T> {
     }
 
     fn parse_message(method: &str, params: &Value) -> Result<Self, Error> {
-        let mut params = params.clone();
+        let mut params = match params {
+            // A request may omit its parameters.
+            Value::Null => Value::Object(Map::new()),
+            params => params.clone(),
+        };
         let servers = params.get_mut("mcpServers").map(|it| std::mem::replace(it, empty_list()));
         if let (None, Value::Object(members)) = (&servers, &mut params) {
             members.insert("mcpServers".to_owned(), empty_list());
         }
-        let request = serde_json::from_value(params).map_err(|error| words(&error));
+        let request = match params {
+            Value::Object(_) => serde_json::from_value(params).map_err(|error| words(&error)),
+            _ => Err("they must be an object".to_owned()),
+        };
         Ok(Self { method: method.to_owned(), request, servers })
     }
 }
@@ -76,10 +83,21 @@ fn empty_list() -> Value {
     Value::Array(Vec::new())
 }
 
-/// Describes a parse error. Its own words may quote a value, unless a field is missing.
+/// Describes a parse error. Its own words may quote a value, unless a field is missing; what follows
+/// the value names the expected type.
 fn words(error: &serde_json::Error) -> String {
     let text = error.to_string();
-    if text.starts_with("missing field") { text } else { "a value has the wrong type".to_owned() }
+    if text.starts_with("missing field") {
+        return text;
+    }
+    let expected = text.rsplit_once(", expected ").filter(|_| text.starts_with("invalid type: "));
+    match expected {
+        // Types of Rust mean nothing to a client.
+        Some((_, expected)) if !expected.contains("struct") && !expected.contains("enum") => {
+            format!("a value has the wrong type; expected {expected}")
+        }
+        _ => "a value has the wrong type".to_owned(),
+    }
 }
 
 #[cfg(test)]
@@ -92,16 +110,19 @@ mod tests {
     #[test]
     fn invalid_parameters_are_described_without_quoting_them() {
         let servers = json!({"env": [{"name": "TOKEN", "value": "hunter2"}]});
-        for params in [
-            json!({"cwd": 7, "mcpServers": servers}),
-            json!({"mcpServers": servers}),
-            json!("hunter2"),
-            json!(null),
+        let path = "a value has the wrong type; expected path string";
+        for (params, expected) in [
+            (json!({"cwd": 7, "mcpServers": servers}), path),
+            (json!({"cwd": null}), path),
+            (json!({"cwd": ["hunter2, expected hunter2"]}), path),
+            (json!({"mcpServers": servers}), "missing field `cwd`"),
+            (json!("hunter2"), "they must be an object"),
+            (json!(null), "missing field `cwd`"),
         ] {
             let read = Lenient::<NewSessionRequest>::parse_message("session/new", &params).unwrap();
             let shown = format!("{read:?}");
             let error = read.check().unwrap_err();
-            assert!(error.message.starts_with("invalid session/new params: "), "{error:?}");
+            assert_eq!(error.message, format!("invalid session/new params: {expected}"));
             assert!(!format!("{error:?}{shown}").contains("hunter2"), "{error:?} {shown}");
         }
     }

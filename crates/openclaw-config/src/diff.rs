@@ -109,8 +109,6 @@ pub enum RestartCause {
     Bind,
     /// `gateway.auth.token`.
     Token,
-    /// `metrics.enabled`, where it decides whether anything is counted.
-    Metrics,
 }
 
 impl RestartCause {
@@ -120,7 +118,6 @@ impl RestartCause {
             Self::Port => "gateway.port",
             Self::Bind => "gateway.bind",
             Self::Token => "gateway.auth.token",
-            Self::Metrics => "metrics.enabled",
         }
     }
 }
@@ -209,7 +206,6 @@ impl Config {
             (gateway.port != newer.gateway.port, RestartCause::Port),
             (gateway.bind != newer.gateway.bind, RestartCause::Bind),
             (gateway.token != newer.gateway.token, RestartCause::Token),
-            (metrics.counts() != newer.metrics.counts(), RestartCause::Metrics),
         ];
         ConfigChanges {
             agents: agents.collect(),

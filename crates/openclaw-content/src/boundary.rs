@@ -18,7 +18,7 @@ const ID_CHARS: usize = 16;
 
 /// The operating system returned no random bytes, so the boundary would be guessable.
 #[derive(Debug, thiserror::Error)]
-#[error("no randomness for the boundary around external content")]
+#[error("no random numbers are available for the boundary around external content")]
 pub struct NoRandomness(#[source] getrandom::Error);
 
 /// A buffer of unused random bytes. They are requested in bulk: a system call for eight bytes takes

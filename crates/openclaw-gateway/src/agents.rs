@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
 use openclaw_agent::AgentLimits;
 use openclaw_config::{AgentConfig, AgentId, Approval, ApprovalFallback, Config, ToolPolicy};
@@ -14,6 +14,7 @@ use openclaw_secrets::{Environment, Resolver};
 use openclaw_tools::address::AllowPrivate;
 use openclaw_tools::native::{self, Native, NativeTools};
 use openclaw_tools::{ApprovalRule, Fallback, NoTools, Policy, Rules, ToolSource, Toolbox};
+use parking_lot::Mutex;
 
 use crate::gateway::Gateway;
 use crate::manage::ManageTool;
@@ -31,7 +32,7 @@ pub(crate) struct HostContext {
     pub(crate) resolver: Resolver,
     pub(crate) environment: Environment,
     pub(crate) state: PathBuf,
-    /// The workspace of agents that have none of their own, if it is not in the state directory.
+    /// The workspace of agents that have none of their own, if it is not in the state folder.
     pub(crate) workspace: Option<PathBuf>,
     pub(crate) native_approvals: native::Approvals,
     /// Terminates child processes if this process is killed.
@@ -130,7 +131,7 @@ impl ActiveConfig {
             return Ok(Arc::clone(agent));
         }
         let key = (agent.config.id.to_string(), folder);
-        let lock = || self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = || self.elsewhere.lock();
         if let Some(known) = lock().get(&key) {
             return Ok(Arc::clone(known));
         }

@@ -92,23 +92,18 @@ fn without_front_matter(text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use openclaw_mcp::server::status::{AuthKind, ServerState, TransportKind};
+    use openclaw_mcp::server::status::ServerState;
     use serde_json::json;
 
     use super::*;
 
     #[test]
     fn servers_are_listed_with_their_tools_and_states_up_to_a_limit() {
-        let status = |number: usize| {
-            let (state, transport) = (ServerState::NeedsAuth, TransportKind::Http);
-            let status = ServerStatus::new(
-                format!("s{number}"),
-                state,
-                transport,
-                String::new(),
-                AuthKind::OAuth,
-            );
-            ServerStatus { tools: 3, ..status }
+        let status = |number: usize| ServerStatus {
+            name: format!("s{number}"),
+            state: ServerState::NeedsAuth,
+            tools: 3,
+            ..ServerStatus::default()
         };
         let statuses: Vec<_> = (0..=MAX_SERVERS).map(status).collect();
         let text = servers(&statuses);

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures_util::TryFutureExt as _;
@@ -16,6 +16,7 @@ use openclaw_protocol::{
     names,
 };
 use openclaw_trace::SpanContext;
+use parking_lot::Mutex;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
@@ -56,7 +57,7 @@ pub(crate) struct Connected {
 impl Connected {
     /// Subscribes to the events of a session.
     pub(crate) fn follow(&self, session: &str) {
-        let mut follows = self.follows.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut follows = self.follows.lock();
         if follows.len() >= FOLLOWED {
             self.follow_all();
         } else {
@@ -66,7 +67,7 @@ impl Connected {
 
     /// Unsubscribes from the events of a session.
     pub(crate) fn unfollow(&self, session: &str) {
-        self.follows.lock().unwrap_or_else(PoisonError::into_inner).remove(session);
+        self.follows.lock().remove(session);
     }
 
     /// Subscribes to the events of all sessions.
@@ -75,8 +76,7 @@ impl Connected {
     }
 
     fn is_following(&self, session: &str) -> bool {
-        self.follows_all.load(Ordering::Relaxed)
-            || self.follows.lock().unwrap_or_else(PoisonError::into_inner).contains(session)
+        self.follows_all.load(Ordering::Relaxed) || self.follows.lock().contains(session)
     }
 
     /// Whether it may approve calls.
@@ -151,13 +151,13 @@ impl Callers {
             follows: Mutex::default(),
             follows_all: AtomicBool::new(false),
         });
-        self.lock().insert(id, Arc::clone(&connected));
+        self.connected.lock().insert(id, Arc::clone(&connected));
         self.changed();
         connected
     }
 
     fn remove(&self, id: u64) {
-        self.lock().remove(&id);
+        self.connected.lock().remove(&id);
         self.changed();
     }
 
@@ -172,7 +172,7 @@ impl Callers {
         decides: impl Fn(&Connected) -> bool,
         for_long: impl Fn() -> Duration,
     ) {
-        let some_decide = |_: &u64| self.lock().values().any(|caller| decides(caller));
+        let some_decide = |_: &u64| self.connected.lock().values().any(|caller| decides(caller));
         let mut moves = self.moves.subscribe();
         loop {
             // The sender is owned by `self` and cannot be dropped.
@@ -183,14 +183,10 @@ impl Callers {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, BTreeMap<u64, Arc<Connected>>> {
-        self.connected.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Number of messages that the slowest caller has not received yet, and how long the oldest one
     /// has waited, of all callers.
     pub(crate) fn behind(&self) -> (usize, Duration) {
-        let callers = self.lock();
+        let callers = self.connected.lock();
         let of_each = callers.values().map(|caller| {
             let backlog = caller.backlog.get();
             let queued = backlog.map_or(0, |backlog| backlog.messages());
@@ -201,12 +197,12 @@ impl Callers {
 
     /// The connected callers.
     pub(crate) fn all(&self) -> Vec<Arc<Connected>> {
-        self.lock().values().map(Arc::clone).collect()
+        self.connected.lock().values().map(Arc::clone).collect()
     }
 
     /// Number of connected callers.
     pub(crate) fn count(&self) -> usize {
-        self.lock().len()
+        self.connected.lock().len()
     }
 
     /// Sends an event to all callers that may read.
@@ -232,7 +228,7 @@ impl Callers {
 
     /// Whether there is a caller for [`send_chat`](Self::send_chat).
     pub(crate) fn has_chat_follower(&self, session: &str, assembles: bool) -> bool {
-        self.lock().values().any(|caller| caller.follows_chat(session, assembles))
+        self.connected.lock().values().any(|caller| caller.follows_chat(session, assembles))
     }
 
     /// Tells the callers that follow a session, and do not ask for its row themselves, that it has
@@ -248,7 +244,8 @@ impl Callers {
         name: &'static str,
         payload: &impl Serialize,
     ) -> usize {
-        let asked = self.lock().values().filter(|caller| caller.decides_in(session)).count();
+        let asked =
+            self.connected.lock().values().filter(|caller| caller.decides_in(session)).count();
         if asked > 0 {
             self.tell(name, payload, |caller| caller.decides_in(session));
         }
@@ -257,12 +254,15 @@ impl Callers {
 
     /// Whether a caller that may approve calls shows servers' questions in a session.
     pub(crate) fn has_decider(&self, session: &str) -> bool {
-        self.lock().values().any(|caller| caller.decides() && caller.sees_questions_of(session))
+        self.connected
+            .lock()
+            .values()
+            .any(|caller| caller.decides() && caller.sees_questions_of(session))
     }
 
     /// Ids of the callers that answer elicitations for one of these sessions.
     pub(crate) fn who_answers_for(&self, sessions: &[String]) -> BTreeSet<u64> {
-        let connected = self.lock();
+        let connected = self.connected.lock();
         let meant = connected.values().filter(|caller| caller.answers_for(sessions));
         meant.map(|caller| caller.id).collect()
     }
@@ -279,7 +279,7 @@ impl Callers {
 
     /// Waits until none of these callers is connected.
     pub(crate) async fn all_left(&self, these: &BTreeSet<u64>) {
-        let none_left = |_: &u64| !self.lock().keys().any(|id| these.contains(id));
+        let none_left = |_: &u64| !self.connected.lock().keys().any(|id| these.contains(id));
         // The sender is owned by `self` and cannot be dropped.
         let _ = self.moves.subscribe().wait_for(none_left).await;
     }
@@ -291,7 +291,7 @@ impl Callers {
         name: &'static str,
         payload: &impl Serialize,
     ) -> bool {
-        let is_there = self.lock().contains_key(&id);
+        let is_there = self.connected.lock().contains_key(&id);
         self.tell(name, payload, |caller| caller.id == id);
         is_there
     }
@@ -302,8 +302,13 @@ impl Callers {
         payload: &impl Serialize,
         is_meant: impl Fn(&Connected) -> bool,
     ) {
-        let meant: Vec<Arc<Connected>> =
-            self.lock().values().filter(|caller| is_meant(caller)).map(Arc::clone).collect();
+        let meant: Vec<Arc<Connected>> = self
+            .connected
+            .lock()
+            .values()
+            .filter(|caller| is_meant(caller))
+            .map(Arc::clone)
+            .collect();
         if meant.is_empty() {
             return;
         }

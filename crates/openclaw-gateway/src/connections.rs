@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use openclaw_config::{
     AgentId, Config, LoadEnvironment, ServerConfig, ServerConnection, ServerName, Severity,
@@ -11,6 +11,7 @@ use openclaw_config::{
 };
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use parking_lot::Mutex;
 use serde_json::json;
 
 use crate::gateway::Gateway;
@@ -40,7 +41,7 @@ impl Connections {
     /// entries that the file has overridden meanwhile.
     pub(crate) fn applied_to(&self, config: &Config) -> Config {
         let mut merged = config.clone();
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         all.retain(|id, _| merged.agents.iter().any(|agent| agent.id == *id));
         for agent in &mut merged.agents {
             let Some(of_agent) = all.get_mut(&agent.id) else { continue };
@@ -60,7 +61,7 @@ impl Connections {
     }
 
     fn add(&self, agent: &AgentId, name: &ServerName, config: ServerConfig) -> Result<(), Problem> {
-        let mut all = self.lock();
+        let mut all = self.0.lock();
         let added = &mut all.entry(agent.clone()).or_default().added;
         if added.len() >= MAX_ADDED {
             let message = format!("at most {MAX_ADDED} servers can be connected this way");
@@ -73,11 +74,7 @@ impl Connections {
 
     /// Whether a server was disconnected.
     pub(crate) fn is_off(&self, agent: &AgentId, name: &str) -> bool {
-        self.lock().get(agent).is_some_and(|it| it.off.contains_key(name))
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<AgentId, AgentConnections>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().get(agent).is_some_and(|it| it.off.contains_key(name))
     }
 }
 
@@ -176,7 +173,7 @@ impl Gateway {
         let mut status = self.server_of(agent, name)?.status();
         let active = self.active.load_full();
         {
-            let mut all = self.connections.lock();
+            let mut all = self.connections.0.lock();
             let of_agent = all.entry(agent.clone()).or_default();
             let configured = active.config.agent(Some(agent.as_str()));
             match configured.and_then(|it| it.mcp.servers.get_key_value(name)) {
@@ -197,7 +194,7 @@ impl Gateway {
     /// Reconnects a server that was disconnected. Returns whether it was.
     pub(crate) async fn reconnect(&self, agent: &AgentId, name: &str) -> bool {
         let _changing = self.changing.lock().await;
-        let off = self.connections.lock().get_mut(agent).and_then(|it| it.off.remove(name));
+        let off = self.connections.0.lock().get_mut(agent).and_then(|it| it.off.remove(name));
         if off.is_none() {
             return false;
         }

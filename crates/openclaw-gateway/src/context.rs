@@ -5,7 +5,7 @@
 //! again after a minute. A turn waits only briefly: what arrives later is used in the next one.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::join_all;
@@ -13,6 +13,7 @@ use openclaw_content::Text;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::live::ResourceVersion;
 use openclaw_tools::{CallContext, CallOptions, Content, ToolOutcome};
+use parking_lot::Mutex;
 use tokio::sync::watch;
 use tokio::time::{Instant, timeout_at};
 
@@ -63,16 +64,12 @@ struct Read {
 impl Context {
     /// Clears the cache after the configuration has changed.
     pub(crate) fn forget(&self) {
-        self.lock().clear();
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Kept>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().clear();
     }
 
     /// Returns the cached content of a resource, if any.
     fn texts(&self, key: &Key) -> Option<Vec<Text>> {
-        let kept = self.lock();
+        let kept = self.0.lock();
         Some(kept.get(key)?.read.as_ref()?.texts.clone())
     }
 }
@@ -138,7 +135,7 @@ fn begin(
     let edition = edition(agent, key);
     let (done, reading) = watch::channel(());
     {
-        let mut all = gateway.context.lock();
+        let mut all = gateway.context.0.lock();
         let kept = all.entry(key.clone()).or_insert(Kept { read: None, reading: None });
         if kept.read.as_ref().is_some_and(|read| read.is_fresh(edition)) {
             return None;
@@ -181,7 +178,7 @@ async fn read(gateway: &Gateway, agent: &AgentTools, key: &Key) {
     let outcome = agent.read(&key.server, &key.uri, &context).await;
     let (at, failed) = (Instant::now(), outcome.is_error);
     let texts = if failed { vec![not_there(key)] } else { texts(outcome) };
-    let mut all = gateway.context.lock();
+    let mut all = gateway.context.0.lock();
     if let Some(kept) = all.get_mut(key) {
         kept.read = Some(Read { texts, at, edition, failed });
         kept.reading = None;

@@ -94,7 +94,7 @@ impl Elicitor for ElicitationClients {
 
 impl ElicitationClients {
     async fn ask_callers(&self, question: ElicitationRequest) -> ElicitationAnswer {
-        let asked = self.callers.who_answers_for(&question.sessions);
+        let asked = self.callers.who_answers_for(&question.sessions());
         let trouble = if asked.is_empty() {
             Some("no client can answer")
         } else if self.waiting.count() >= MAX_WAITING {
@@ -156,13 +156,14 @@ impl ElicitationClients {
     }
 
     fn words(&self, question: ElicitationRequest, patience: Duration) -> Elicitation {
-        let ElicitationRequest { server, sessions, message, wanted } = question;
+        let session_keys = question.sessions();
+        let ElicitationRequest { server, message, wanted, .. } = question;
         let now = now_ms();
         let patience = u64::try_from(patience.as_millis()).unwrap_or(u64::MAX);
         Elicitation {
             id: format!("{server}-{now}-{}", self.waiting.number()),
             server,
-            session_keys: sessions,
+            session_keys,
             message,
             wanted: match wanted {
                 ElicitationKind::Form(requested_schema) => Shown::Form { requested_schema },
@@ -201,6 +202,7 @@ mod tests {
     use std::net::{Ipv4Addr, SocketAddr};
 
     use futures_util::FutureExt as _;
+    use openclaw_mcp::connection::client::CallInProgress;
     use openclaw_protocol::connect::{ClientInfo, caps};
     use serde_json::json;
 
@@ -227,7 +229,9 @@ mod tests {
 
     fn question(wanted: ElicitationKind) -> ElicitationRequest {
         let (server, message) = ("x".to_owned(), "Well?".to_owned());
-        ElicitationRequest { server, sessions: vec![SESSION.to_owned()], message, wanted }
+        let (agent, session) = ("main".to_owned(), Some(SESSION.to_owned()));
+        let calls = vec![CallInProgress { agent, session }];
+        ElicitationRequest { server, calls, message, wanted }
     }
 
     fn form() -> ElicitationRequest {
@@ -257,7 +261,7 @@ mod tests {
         let address = format!("https://x.test/{}", "a".repeat(MAX_ADDRESS));
         let answer = people.ask(question(ElicitationKind::Visit(address))).now_or_never();
         assert_eq!(answer, Some(ElicitationAnswer::Decline));
-        let alone = ElicitationRequest { sessions: Vec::new(), ..form() };
+        let alone = ElicitationRequest { calls: Vec::new(), ..form() };
         assert_eq!(
             people.ask(alone).now_or_never(),
             Some(ElicitationAnswer::Decline),

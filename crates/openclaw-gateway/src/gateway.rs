@@ -224,7 +224,7 @@ impl Gateway {
         self.active.load_full()
     }
 
-    /// The state directory.
+    /// The state folder.
     pub fn state(&self) -> &Path {
         &self.state
     }

@@ -1,7 +1,9 @@
 //! Selects an agent's model: the configured one, one whose API key is in the environment, a local
 //! Ollama model, or the built-in one (G2).
 
+use std::net::Ipv4Addr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use openclaw_config::{AgentConfig, Config, ModelApi, ModelName, ProviderConfig};
 use openclaw_metrics::Metrics;
@@ -9,13 +11,18 @@ use openclaw_models::{
     ApiKind, LocalOllama, Model, ModelError, Offline, ProviderSettings, find_ollama, open,
 };
 use openclaw_secrets::{Environment, Resolver, SecretString};
+use tokio::net::TcpStream;
 use tokio::sync::{Mutex, OnceCell};
+use tokio::time::timeout;
 
 use crate::agents::HostContext;
 use crate::counted_model::counted;
 
 /// Address of a local Ollama.
 const OLLAMA: &str = "http://127.0.0.1:11434";
+const OLLAMA_SOCKET: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 11434);
+/// Timeout for connecting to it.
+const OLLAMA_CONNECT: Duration = Duration::from_millis(300);
 /// A provider that needs nothing but an API key.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct KeyedProvider {
@@ -91,9 +98,13 @@ pub async fn unconfigured_model(environment: &Environment) -> ModelInUse {
     if let Some(keyed) = KEYED_PROVIDERS.into_iter().find(|keyed| has(keyed.variable)) {
         return only(keyed.model.to_owned(), ModelOrigin::KeyIn(keyed.variable));
     }
-    let local = match openclaw_models::http_client() {
-        Ok(http) => find_ollama(OLLAMA, &http).await,
-        Err(_) => LocalOllama::Absent,
+    // Usually there is none. An HTTP client loads the certificates of the system, which takes longer
+    // than everything else that the first session needs.
+    let listens = timeout(OLLAMA_CONNECT, TcpStream::connect(OLLAMA_SOCKET)).await;
+    let client = matches!(listens, Ok(Ok(_))).then(openclaw_models::http_client);
+    let local = match client {
+        Some(Ok(http)) => find_ollama(OLLAMA, &http).await,
+        _ => LocalOllama::Absent,
     };
     let offline = || Offline::NAME.to_owned();
     match local {
@@ -249,7 +260,11 @@ impl Models {
         if let Some((_, provider)) = configured {
             let resolve = async |template| {
                 let resolved = self.resolver.resolve_credential(template).await;
-                resolved.map_err(|error| ModelError::Invalid { message: error.to_string() })
+                resolved.map_err(|error| ModelError::Invalid {
+                    message: format!(
+                        "cannot use the model provider `{id}`: {error}; run `openclaw secrets check`"
+                    ),
+                })
             };
             if let Some(template) = &provider.api_key {
                 settings.api_key = Some(resolve(template).await?);

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use openclaw_protocol::{ErrorCode, ErrorShape};
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 
 /// Pending questions `Q` that are answered with `A`.
@@ -41,23 +41,23 @@ impl<Q: Clone, A> PendingQuestions<Q, A> {
     /// Adds a question, which can be answered from now on.
     pub(crate) fn open(&self, id: String, asked: Q) -> oneshot::Receiver<A> {
         let (answer, answered) = oneshot::channel();
-        self.lock().insert(id, Open { asked, answer, passed: BTreeSet::new() });
+        self.open.lock().insert(id, Open { asked, answer, passed: BTreeSet::new() });
         answered
     }
 
     /// Removes a question.
     pub(crate) fn close(&self, id: &str) {
-        self.lock().remove(id);
+        self.open.lock().remove(id);
     }
 
     /// Number of pending questions.
     pub(crate) fn count(&self) -> usize {
-        self.lock().len()
+        self.open.lock().len()
     }
 
     /// The pending questions.
     pub(crate) fn list(&self) -> Vec<Q> {
-        self.lock().values().map(|open| open.asked.clone()).collect()
+        self.open.lock().values().map(|open| open.asked.clone()).collect()
     }
 
     /// Answers a question. An invalid answer leaves it open.
@@ -66,31 +66,27 @@ impl<Q: Clone, A> PendingQuestions<Q, A> {
         id: &str,
         answer: impl FnOnce(&Q) -> Result<A, ErrorShape>,
     ) -> Result<(), ErrorShape> {
-        let asked = self.lock().get(id).ok_or_else(gone)?.asked.clone();
+        let asked = self.open.lock().get(id).ok_or_else(gone)?.asked.clone();
         // Not under the lock: validating may take a moment.
         let answer = answer(&asked)?;
-        let waiting = self.lock().remove(id).ok_or_else(gone)?;
+        let waiting = self.open.lock().remove(id).ok_or_else(gone)?;
         // If the receiver is gone, the answer is too late.
         waiting.answer.send(answer).map_err(|_| gone())
     }
 
     /// Records that a caller cannot answer a question.
     pub(crate) fn pass(&self, id: &str, caller: u64) -> Result<(), ErrorShape> {
-        self.lock().get_mut(id).ok_or_else(gone)?.passed.insert(caller);
+        self.open.lock().get_mut(id).ok_or_else(gone)?.passed.insert(caller);
         Ok(())
     }
 
     /// Whether a caller has said that it cannot answer a question.
     pub(crate) fn has_passed(&self, id: &str, caller: u64) -> bool {
-        self.lock().get(id).is_some_and(|open| open.passed.contains(&caller))
+        self.open.lock().get(id).is_some_and(|open| open.passed.contains(&caller))
     }
 
     /// Whether any caller has said so.
     pub(crate) fn is_passed(&self, id: &str) -> bool {
-        self.lock().get(id).is_some_and(|open| !open.passed.is_empty())
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Open<Q, A>>> {
-        self.open.lock().unwrap_or_else(PoisonError::into_inner)
+        self.open.lock().get(id).is_some_and(|open| !open.passed.is_empty())
     }
 }

@@ -2,9 +2,9 @@
 //! it covers.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use openclaw_tools::{Grant, ToolSpec};
+use parking_lot::Mutex;
 
 /// The subject of each pending approval.
 #[derive(Debug, Default)]
@@ -36,25 +36,21 @@ impl Subject {
 
 impl QuestionSubjects {
     pub(crate) fn open(&self, id: &str, subject: Subject) {
-        self.lock().insert(id.to_owned(), subject);
+        self.0.lock().insert(id.to_owned(), subject);
     }
 
     pub(crate) fn close(&self, id: &str) {
-        self.lock().remove(id);
+        self.0.lock().remove(id);
     }
 
     /// The other questions that an approval for later calls also answers, each with its number among
     /// their choices.
     pub(crate) fn others(&self, id: &str, choice: usize) -> Vec<(String, usize)> {
-        let open = self.lock();
+        let open = self.0.lock();
         let Some(subject) = open.get(id) else { return Vec::new() };
         let others = open.iter().filter(|(other, _)| *other != id);
         let covered = others
             .filter_map(|(other, about)| Some((other.clone(), about.choice(subject, choice)?)));
         covered.collect()
-    }
-
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<String, Subject>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

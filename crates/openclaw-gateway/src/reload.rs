@@ -82,6 +82,7 @@ impl Gateway {
         for cause in wanted.needs_restart() {
             tracing::warn!("`{}` has changed; restart the gateway to apply it", cause.key());
         }
+        let counts = config.metrics.counts();
         let effective = self.connections.applied_to(&config);
         let active = ActiveConfig::new(config, &self.fleet, &self.host_context, &self.this);
         active.set_up();
@@ -92,6 +93,7 @@ impl Gateway {
         self.active.store(active);
         if let Some((served, newer)) = &served_metrics {
             served.replace(newer);
+            self.fleet.metrics().switch(counts);
         }
         self.fleet.learn();
         self.context.forget();

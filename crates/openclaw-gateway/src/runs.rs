@@ -3,10 +3,11 @@
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::FutureExt as _;
 use openclaw_protocol::chat::SendStatus;
+use parking_lot::Mutex;
 use tokio::sync::{Notify, OwnedMutexGuard};
 use tokio_util::sync::CancellationToken;
 
@@ -88,12 +89,8 @@ impl QueuePlace {
 }
 
 impl Runs {
-    fn lock(&self) -> std::sync::MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn begin(gateway: &Arc<Gateway>, id: &str, session: &str) -> RunAdmission {
-        let mut table = gateway.runs.lock();
+        let mut table = gateway.runs.table.lock();
         // Checked under the lock: a gateway that stops sees this run, or no run starts after it
         // looked.
         if gateway.ending.is_cancelled() {
@@ -128,7 +125,7 @@ impl Runs {
 
     /// Cancels the turns of a session, or one of them. Returns their ids.
     pub(crate) fn cancel(&self, session: &str, id: Option<&str>) -> Vec<String> {
-        let table = self.lock();
+        let table = self.table.lock();
         let is_meant = |run: &Name| run.session == session && id.is_none_or(|id| id == run.id);
         let meant = table.active.iter().filter(|(run, _)| is_meant(run));
         meant
@@ -140,17 +137,21 @@ impl Runs {
     }
 
     pub(crate) fn cancel_all(&self) {
-        self.lock().active.values().for_each(|run| run.cancel.cancel());
+        self.table.lock().active.values().for_each(|run| run.cancel.cancel());
     }
 
     /// Whether a turn of this session runs or waits.
     pub(crate) fn is_active(&self, session: &str) -> bool {
-        self.lock().active.iter().any(|(run, active)| run.session == session && !active.is_over)
+        self.table
+            .lock()
+            .active
+            .iter()
+            .any(|(run, active)| run.session == session && !active.is_over)
     }
 
     /// Ids of the turns of a session that run or wait, in no particular order.
     pub(crate) fn active(&self, session: &str) -> Vec<String> {
-        let table = self.lock();
+        let table = self.table.lock();
         let active = table.active.iter().filter(|(run, it)| run.session == session && !it.is_over);
         active.map(|(run, _)| run.id.clone()).collect()
     }
@@ -161,7 +162,7 @@ impl Runs {
             let mut change = std::pin::pin!(self.is_idle.notified());
             change.as_mut().enable();
             let status = {
-                let table = self.lock();
+                let table = self.table.lock();
                 let is_active = table.active.keys().any(|run| run.id == id);
                 let over = table.over.iter().find(|(run, _)| run.id == id);
                 over.filter(|_| !is_active).map(|(_, status)| *status)
@@ -175,12 +176,12 @@ impl Runs {
 
     /// Number of turns that run or wait.
     pub(crate) fn count(&self) -> usize {
-        self.lock().active.len()
+        self.table.lock().active.len()
     }
 
     /// Number of sessions with a turn that runs or waits, and of turns that wait for another one.
     pub(crate) fn queue(&self) -> (usize, usize) {
-        let table = self.lock();
+        let table = self.table.lock();
         let sessions: BTreeSet<&str> =
             table.active.keys().map(|run| run.session.as_str()).collect();
         (sessions.len(), table.active.len() - sessions.len())
@@ -198,7 +199,7 @@ impl Runs {
     }
 
     fn remember(&self, run: &Run) {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         let name = run.name();
         if let Some(active) = table.active.get_mut(&name) {
             active.is_over = true;
@@ -247,7 +248,7 @@ impl Drop for Run {
         let runs = &self.gateway.runs;
         runs.remember(self);
         self.place = QueuePlace::Left;
-        let mut table = runs.lock();
+        let mut table = runs.table.lock();
         table.active.remove(&self.name());
         table.turns.retain(|_, turn| turn.strong_count() > 0);
         drop(table);

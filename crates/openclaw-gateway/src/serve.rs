@@ -1,4 +1,4 @@
-//! A gateway that listens on a socket: claims the state directory, provides the token, binds the
+//! A gateway that listens on a socket: claims the state folder, provides the token, binds the
 //! port.
 
 use std::path::Path;
@@ -30,7 +30,7 @@ pub struct Served {
 /// Why a gateway cannot listen.
 #[derive(Debug, thiserror::Error)]
 pub enum ServeError {
-    /// Another gateway uses the state directory.
+    /// Another gateway uses the state folder.
     #[error(transparent)]
     Claimed(#[from] ClaimError),
     /// The port cannot be bound.
@@ -69,9 +69,8 @@ pub async fn serve(
     let bind = bind.unwrap_or_else(|| settings.bind.ip());
     let metrics = &setup.config.metrics;
     let served_metrics = ServedMetrics::new(bind, metrics, resolver).await?;
-    if metrics.counts() {
-        setup.fleet.services.metrics = Metrics::on(resolver.redactor().clone());
-    }
+    setup.fleet.services.metrics = Metrics::on(resolver.redactor().clone());
+    setup.fleet.services.metrics.switch(metrics.counts());
     let options = Options {
         bind,
         port: port.unwrap_or(settings.port),
@@ -113,7 +112,7 @@ impl Served {
         drop(claim);
     }
 
-    /// The state directory.
+    /// The state folder.
     pub fn state(&self) -> &Path {
         self.gateway.state()
     }

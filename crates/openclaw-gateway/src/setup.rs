@@ -17,7 +17,7 @@ pub struct Setup {
     pub config_file: PathBuf,
     /// Loads the configuration again.
     pub load: Arc<dyn Fn() -> Loaded + Send + Sync>,
-    /// The state directory.
+    /// The state folder.
     pub state: PathBuf,
     /// Options for the MCP servers.
     pub fleet: fleet::Setup,

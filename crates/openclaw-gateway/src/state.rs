@@ -1,6 +1,6 @@
-//! Files of a running gateway in the state directory: lock, address, token.
+//! Files of a running gateway in the state folder: lock, address, token.
 //!
-//! - `gateway.lock` is locked while the gateway lives. The OS releases the lock however the process
+//! - `gateway.lock` is locked while the gateway runs. The OS releases the lock however the process
 //!   exits, so a killed gateway is never taken for a running one.
 //! - `gateway.json` holds its address. It is valid only while the lock is held.
 //! - `gateway-token` is created at the first start and reused later.
@@ -25,7 +25,7 @@ const MAX_FILE: u64 = 64 * 1024;
 const TRIES: u32 = 20;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// A gateway's claim to a state directory. Released when dropped.
+/// A gateway's claim to a state folder. Released when dropped.
 #[derive(Debug)]
 pub struct Claim {
     folder: PathBuf,
@@ -33,7 +33,7 @@ pub struct Claim {
     _lock: File,
 }
 
-/// Why a state directory cannot be claimed.
+/// Why a state folder cannot be claimed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
     /// Another gateway has claimed it.
@@ -79,7 +79,7 @@ struct GatewayFile {
 }
 
 impl Claim {
-    /// Claims a state directory and creates it if necessary. Blocks briefly while [`find`] holds
+    /// Claims a state folder and creates it if necessary. Blocks briefly while [`find`] holds
     /// the lock.
     ///
     /// # Errors
@@ -162,7 +162,7 @@ impl Drop for Claim {
     }
 }
 
-/// Finds the gateway that runs on this state directory. Cheap: whether it responds is not checked.
+/// Finds the gateway that runs on this state folder. Cheap: whether it responds is not checked.
 #[must_use]
 pub fn find(folder: &Path) -> Option<Running> {
     let running = read_card(folder)?;

@@ -1,4 +1,4 @@
-//! Claiming a state directory, and finding the gateway that has claimed it.
+//! Claiming a state folder, and finding the gateway that has claimed it.
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 

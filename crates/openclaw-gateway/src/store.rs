@@ -3,9 +3,10 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use async_trait::async_trait;
 use openclaw_sessions::{
-    Entry, LeaseError, LeaseFuture, ListFilter, NewEntry, ReadFilter, Session, SessionKey,
-    SessionStore, SqliteStore, StoreError, StoreFuture,
+    Entry, Lease, LeaseError, ListFilter, NewEntry, ReadFilter, Session, SessionField, SessionKey,
+    SessionStore, SqliteStore, StoreError,
 };
 use tokio::sync::OnceCell;
 
@@ -31,55 +32,51 @@ impl StoreOnUse {
     }
 }
 
+#[async_trait]
 impl SessionStore for StoreOnUse {
-    fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> StoreFuture<'a, Session> {
-        Box::pin(async move { self.opened().await?.open(key, agent).await })
+    async fn open(&self, key: &SessionKey, agent: &str) -> Result<Session, StoreError> {
+        self.opened().await?.open(key, agent).await
     }
 
-    fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Session>> {
-        Box::pin(async move { self.opened().await?.get(key).await })
+    async fn get(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        self.opened().await?.get(key).await
     }
 
-    fn list(&self, filter: ListFilter) -> StoreFuture<'_, Vec<Session>> {
-        Box::pin(async move { self.opened().await?.list(filter).await })
+    async fn list(&self, filter: ListFilter) -> Result<Vec<Session>, StoreError> {
+        self.opened().await?.list(filter).await
     }
 
-    fn append<'a>(
-        &'a self,
-        key: &'a SessionKey,
+    async fn append(
+        &self,
+        key: &SessionKey,
         entries: Vec<NewEntry>,
-    ) -> StoreFuture<'a, Vec<u64>> {
-        Box::pin(async move { self.opened().await?.append(key, entries).await })
+    ) -> Result<Vec<u64>, StoreError> {
+        self.opened().await?.append(key, entries).await
     }
 
-    fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> StoreFuture<'a, Vec<Entry>> {
-        Box::pin(async move { self.opened().await?.read(key, filter).await })
+    async fn read(&self, key: &SessionKey, filter: ReadFilter) -> Result<Vec<Entry>, StoreError> {
+        self.opened().await?.read(key, filter).await
     }
 
-    fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> StoreFuture<'a, ()> {
-        Box::pin(async move { self.opened().await?.set_title(key, title).await })
+    async fn set(
+        &self,
+        key: &SessionKey,
+        field: SessionField,
+        value: Option<&str>,
+    ) -> Result<(), StoreError> {
+        self.opened().await?.set(key, field, value).await
     }
 
-    fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> StoreFuture<'a, ()> {
-        Box::pin(async move { self.opened().await?.set_model(key, model).await })
+    async fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        self.opened().await?.delete(key).await
     }
 
-    fn set_permission<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        mode: Option<&'a str>,
-    ) -> StoreFuture<'a, ()> {
-        Box::pin(async move { self.opened().await?.set_permission(key, mode).await })
-    }
-
-    fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool> {
-        Box::pin(async move { self.opened().await?.delete(key).await })
-    }
-
-    fn lease<'a>(&'a self, key: &'a SessionKey, owner: &'a str, ttl: Duration) -> LeaseFuture<'a> {
-        Box::pin(async move {
-            let store = self.opened().await.map_err(LeaseError::Store)?;
-            store.lease(key, owner, ttl).await
-        })
+    async fn lease(
+        &self,
+        key: &SessionKey,
+        owner: &str,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
+        self.opened().await?.lease(key, owner, ttl).await
     }
 }

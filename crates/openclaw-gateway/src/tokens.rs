@@ -1,6 +1,6 @@
 //! Access tokens with limited scopes, for clients other than the operator's own programs.
 //!
-//! Only their hashes are stored, in `gateway-tokens.json` in the state directory. The file is read
+//! Only their hashes are stored, in `gateway-tokens.json` in the state folder. The file is read
 //! at every connect with such a token: a new token is valid, and a revoked one invalid, without a
 //! restart.
 
@@ -27,7 +27,7 @@ const MAX_NAME: usize = 64;
 /// How long a change waits for a concurrent one.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// The access tokens of a state directory.
+/// The access tokens of a state folder.
 #[derive(Debug, Clone)]
 pub struct TokenStore {
     folder: PathBuf,
@@ -79,7 +79,7 @@ pub enum TokenError {
 }
 
 impl TokenStore {
-    /// The tokens of a state directory.
+    /// The tokens of a state folder.
     #[must_use]
     pub fn of(state: &Path) -> Self {
         Self { folder: state.to_owned() }

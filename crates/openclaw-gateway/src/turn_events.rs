@@ -1,7 +1,7 @@
 //! Sends the events of a turn to callers.
 
 use std::convert::Infallible;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openclaw_agent::{EndReason, LoopEvent, Observer, TurnResult};
@@ -10,6 +10,7 @@ use openclaw_protocol::approvals::Approval;
 use openclaw_protocol::approvals::published::ExecDetails;
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, ErrorKind};
 use openclaw_protocol::names;
+use parking_lot::Mutex;
 use serde_json::{Value, json};
 use tokio::sync::Notify;
 
@@ -109,10 +110,6 @@ impl TurnEvents {
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, PendingText> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     pub(crate) fn chat(&self, state: ChatState) {
         self.chat_to(true, state.clone());
         self.chat_to(false, state);
@@ -123,7 +120,7 @@ impl TurnEvents {
     fn chat_to(&self, assembles: bool, state: ChatState) {
         let Some(gateway) = self.gateway.upgrade() else { return };
         let seq = {
-            let mut told = self.lock();
+            let mut told = self.state.lock();
             let seq = if assembles { &mut told.chat } else { &mut told.whole.chat };
             *seq += 1;
             *seq
@@ -142,7 +139,7 @@ impl TurnEvents {
     pub(crate) fn agent(&self, stream: &str, data: Value) {
         let Some(gateway) = self.gateway.upgrade() else { return };
         let seq = {
-            let mut told = self.lock();
+            let mut told = self.state.lock();
             told.agent += 1;
             told.agent
         };
@@ -161,11 +158,11 @@ impl TurnEvents {
 
     /// Buffers text briefly, to avoid an event for every few characters.
     fn text(&self, text: &str, is_thought: bool) {
-        if self.lock().is_thought != is_thought {
+        if self.state.lock().is_thought != is_thought {
             self.send_text();
         }
         let is_due = {
-            let mut told = self.lock();
+            let mut told = self.state.lock();
             told.is_thought = is_thought;
             told.text.push_str(text);
             if !is_thought {
@@ -194,7 +191,7 @@ impl TurnEvents {
         let whole = async {
             loop {
                 self.gathered_whole.notified().await;
-                let interval = self.lock().whole.interval();
+                let interval = self.state.lock().whole.interval();
                 tokio::time::sleep(interval).await;
                 self.send_whole(false);
             }
@@ -214,7 +211,7 @@ impl TurnEvents {
     /// Sends the buffered text to the followers that assemble deltas.
     fn send_text(&self) {
         let (text, is_thought) = {
-            let mut told = self.lock();
+            let mut told = self.state.lock();
             told.last = Some(Instant::now());
             (std::mem::take(&mut told.text), told.is_thought)
         };
@@ -240,7 +237,7 @@ impl TurnEvents {
         if !is_heard() {
             return;
         }
-        let delta = self.lock().whole.take(in_any_case);
+        let delta = self.state.lock().whole.take(in_any_case);
         match delta {
             Some(delta) => self.chat_to(false, delta),
             None if in_any_case => {}
@@ -318,7 +315,7 @@ impl Observer for TurnEvents {
         match event {
             LoopEvent::Text(_) | LoopEvent::Reasoning(_) | LoopEvent::Part(_) => {}
             LoopEvent::CallStarted(call) => {
-                self.lock().whole.is_interrupted = true;
+                self.state.lock().whole.is_interrupted = true;
                 self.agent(
                     "tool",
                     json!({

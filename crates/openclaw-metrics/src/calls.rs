@@ -1,7 +1,7 @@
 //! The series of one tool.
 //!
 //! A call that ends with a result costs three additions: when it is entered, and in the histogram of
-//! durations. What can be told from these is not counted once more.
+//! durations. What can be derived from these is not counted again.
 
 use std::sync::OnceLock;
 use std::time::Duration;

@@ -1,6 +1,7 @@
 //! The handle to all series, and the bounds on their number.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use openclaw_secrets::Redactor;
@@ -32,6 +33,8 @@ pub struct Metrics(Option<Arc<Registry>>);
 #[derive(Debug)]
 pub(crate) struct Registry {
     redactor: Redactor,
+    /// Whether calls are counted, and the numbers shown.
+    is_on: AtomicBool,
     calls: Mutex<CallTable>,
     servers: Mutex<BTreeMap<Box<str>, Weak<ServerSeries>>>,
     turns: Mutex<BTreeMap<Box<str>, Arc<TurnSeries>>>,
@@ -86,6 +89,7 @@ impl Metrics {
     pub fn on(redactor: Redactor) -> Self {
         Self(Some(Arc::new(Registry {
             redactor,
+            is_on: AtomicBool::new(true),
             calls: Mutex::default(),
             servers: Mutex::default(),
             turns: Mutex::default(),
@@ -96,16 +100,30 @@ impl Metrics {
         })))
     }
 
-    /// Whether anything is counted.
+    /// Whether calls are counted, and the numbers shown.
     pub fn is_on(&self) -> bool {
-        self.0.is_some()
+        self.shown().is_some()
+    }
+
+    /// Starts or stops counting calls and showing the numbers, unless they are [off](Self::off) for
+    /// good. What is rare, or not a count, is kept up to date meanwhile: bytes, turns, states.
+    pub fn switch(&self, on: bool) {
+        if let Some(registry) = self.registry() {
+            registry.is_on.store(on, Ordering::Relaxed);
+        }
     }
 
     pub(crate) fn registry(&self) -> Option<&Registry> {
         self.0.as_deref()
     }
 
-    /// Returns the series of a tool; `None` if nothing is counted. Callers keep it where they can.
+    /// All series, if they are shown.
+    pub(crate) fn shown(&self) -> Option<&Registry> {
+        self.registry().filter(|registry| registry.is_on.load(Ordering::Relaxed))
+    }
+
+    /// Returns the series of a tool; `None` if nothing is ever counted. Callers keep it where they
+    /// can.
     pub fn calls(&self, source: &'static str, server: &str, tool: &str) -> Option<Arc<CallSeries>> {
         let registry = self.registry()?;
         let mut calls = lock(&registry.calls);
@@ -248,6 +266,20 @@ mod tests {
         let of_first = all.iter().filter(|series| &*series.server == "s0").count();
         assert_eq!(of_first, TOOLS_PER_SERVER + 1);
         assert_eq!(all.iter().map(|series| series.in_flight()).sum::<u64>(), 100_000);
+    }
+
+    #[test]
+    fn numbers_that_are_switched_off_are_not_shown_and_their_series_stay() {
+        let metrics = metrics();
+        metrics.switch(false);
+        let series = metrics.calls("native", "", "exec").unwrap();
+        assert!(!metrics.is_on() && metrics.sample().is_none());
+        metrics.switch(true);
+        assert!(metrics.is_on() && metrics.sample().is_some());
+        assert!(Arc::ptr_eq(&series, &metrics.calls("native", "", "exec").unwrap()));
+        let off = Metrics::off();
+        off.switch(true);
+        assert!(!off.is_on());
     }
 
     #[test]

@@ -41,7 +41,7 @@ pub struct Gauges {
 impl Metrics {
     /// Writes all series. Returns `None` if nothing is counted.
     pub fn render(&self, format: Format, gauges: &Gauges) -> Option<String> {
-        let registry = self.registry()?;
+        let registry = self.shown()?;
         let mut text = Writer::new(format);
         text.family(&all::BUILD);
         text.sample(&all::BUILD, &[&gauges.version], 1);

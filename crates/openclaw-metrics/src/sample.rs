@@ -62,7 +62,7 @@ pub struct CallSample {
 impl Metrics {
     /// Reads the numbers for a live view; `None` if nothing is counted.
     pub fn sample(&self) -> Option<Sample> {
-        let registry = self.registry()?;
+        let registry = self.shown()?;
         let tools: Vec<ToolSample> =
             registry.all_calls().iter().map(|series| ToolSample::of(series)).collect();
         let servers = registry.all_servers();

@@ -115,7 +115,8 @@ impl AuthorizationRequest {
     pub fn check(&self, params: &CallbackParams) -> Result<SecretString, AuthError> {
         // Compared in constant time.
         if params.state.as_ref() != Some(&self.state) {
-            let cause = if params.state.is_some() { "another state" } else { "no state" };
+            let cause =
+                if params.state.is_some() { "it belongs to another login" } else { "no state" };
             return Err(AuthError::Mismatch(cause.to_owned()));
         }
         self.check_issuer(params)?;

@@ -164,7 +164,7 @@ impl Authorizer {
         let scheme = if grant.dpop.is_some() { "DPoP" } else { "Bearer" };
         let value = HeaderValue::try_from(format!("{scheme} {token}"));
         let mut value =
-            value.map_err(|_| AuthError::Store("the token is no valid header".into()))?;
+            value.map_err(|_| AuthError::Store("the token is not a valid header value".into()))?;
         value.set_sensitive(true);
         headers.insert(AUTHORIZATION, value);
         if let Some(key) = &grant.dpop {

@@ -386,7 +386,7 @@ fn unreachable(what: &'static str, url: &Url, error: &reqwest::Error) -> AuthErr
         return AuthError::Refused {
             what,
             url: AuthError::shown(url),
-            cause: "its host name leads to a private address",
+            cause: "its host name resolves to a private address",
         };
     }
     // The innermost cause is the one that helps; the outer ones contain the URL with its query.

@@ -183,7 +183,8 @@ fn read_pem(pem: &str) -> Result<Zeroizing<Vec<u8>>, AuthError> {
             false => "it is not a private key in PEM",
         }));
     };
-    let (body, _) = rest.split_once("-----END").ok_or_else(|| bad_key("the PEM has no end"))?;
+    let (body, _) =
+        rest.split_once("-----END").ok_or_else(|| bad_key("the PEM has no END line"))?;
     let body: Zeroizing<String> =
         Zeroizing::new(body.chars().filter(|c| !c.is_ascii_whitespace()).collect());
     let der = STANDARD.decode(body.as_bytes()).map_err(|_| bad_key("the PEM is not base64"))?;
@@ -209,7 +210,8 @@ pub(crate) fn encode(
 /// Returns 256 random bits as base64url: a state, a verifier, or the id of a token.
 pub(crate) fn random() -> Result<String, AuthError> {
     let mut bytes = Zeroizing::new([0; 32]);
-    getrandom::fill(bytes.as_mut_slice()).map_err(|_| AuthError::Crypto("no randomness"))?;
+    getrandom::fill(bytes.as_mut_slice())
+        .map_err(|_| AuthError::Crypto("no random numbers are available"))?;
     Ok(URL_SAFE_NO_PAD.encode(bytes.as_slice()))
 }
 

@@ -82,7 +82,7 @@ fn a_key_that_cannot_be_used_is_explained_without_showing_it() {
         ("hunter22".to_owned(), None, "not a private key in PEM"),
         (old, None, "openssl pkcs8"),
         ("-----BEGIN PRIVATE KEY-----\n?\n-----END PRIVATE KEY-----".into(), None, "base64"),
-        ("-----BEGIN PRIVATE KEY-----\nAAAA".into(), None, "no end"),
+        ("-----BEGIN PRIVATE KEY-----\nAAAA".into(), None, "no END line"),
         (pem(b"nonsense").expose().to_owned(), None, "not a P-256"),
         (good.expose().to_owned(), Some(Algorithm::Rs256), "not a key for RS256"),
     ] {

@@ -135,7 +135,7 @@ async fn the_issuer_must_be_identical() {
 
 #[tokio::test]
 async fn a_server_without_s256_is_refused_for_logins_only() {
-    for methods in [json!(null), json!([]), json!(["plain"])] {
+    for methods in [json!(null), json!([]), json!(["plain"]), json!(["s256"])] {
         let document = with(metadata("BASE"), "code_challenge_methods_supported", methods);
         let server = serving(&[(PRM, resource("/mcp", "BASE")), (AS, document)]).await;
         let error = found(&server, None).await.unwrap_err();
@@ -147,15 +147,7 @@ async fn a_server_without_s256_is_refused_for_logins_only() {
 }
 
 #[tokio::test]
-async fn endpoints_in_the_clear_or_in_private_networks_are_refused() {
-    for name in ["authorization_endpoint", "token_endpoint", "revocation_endpoint"] {
-        for bad in ["http://as.example/x", "https://10.0.0.1/x", "javascript:alert(1)"] {
-            let document = with(metadata("BASE"), name, json!(bad));
-            let server = serving(&[(PRM, resource("/mcp", "BASE")), (AS, document)]).await;
-            let error = found(&server, None).await.unwrap_err();
-            assert!(matches!(error, AuthError::Refused { .. }), "{error}");
-        }
-    }
+async fn an_authorization_server_in_the_clear_is_refused() {
     let server = serving(&[(PRM, resource("/mcp", "http://as.example"))]).await;
     let error = found(&server, None).await.unwrap_err();
     assert!(matches!(error, AuthError::Refused { .. }), "{error}");

@@ -1,6 +1,7 @@
 //! `agents.list` and `commands.list`: the agents, and the commands they accept.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::models::ModelChoice;
 use serde_json::Value;
@@ -35,55 +36,47 @@ pub enum Scope {
 }
 
 /// An agent.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Agent {
     /// Agent id.
     pub id: String,
     /// Display name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
     /// Working directory.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     /// Model and fallbacks.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<AgentModel>,
     /// Identity shown to users: name, theme, emoji, avatar.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub identity: Option<Value>,
 }
 
 /// The models of an agent.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentModel {
     /// Model that is tried first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub primary: Option<String>,
     /// Models that are tried, in order, when the primary fails.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fallbacks: Option<Vec<String>>,
 }
 
 /// Parameters of `commands.list`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandsParams {
     /// Session key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Channel whose command names are used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// Only commands of this scope.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<CommandScope>,
     /// Whether to include arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub include_args: Option<bool>,
 }
 
@@ -108,18 +101,17 @@ pub struct CommandsResult {
 }
 
 /// A command.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Command {
     /// Name, without the slash.
     pub name: String,
     /// Aliases, with the slash.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text_aliases: Option<Vec<String>>,
     /// What it does.
     pub description: String,
     /// Category.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub category: Option<CommandCategory>,
     /// Where it comes from.
     pub source: CommandSource,
@@ -128,7 +120,6 @@ pub struct Command {
     /// Whether it accepts arguments.
     pub accepts_args: bool,
     /// Arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Vec<CommandArg>>,
 }
 
@@ -163,6 +154,7 @@ pub enum CommandSource {
 }
 
 /// An argument of a command.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CommandArg {
@@ -174,13 +166,10 @@ pub struct CommandArg {
     #[serde(rename = "type")]
     pub kind: CommandArgKind,
     /// Whether it is required.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub required: Option<bool>,
     /// Allowed values.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub choices: Option<Vec<CommandChoice>>,
     /// Whether the allowed values are computed at run time.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub dynamic: Option<bool>,
 }
 
@@ -207,14 +196,13 @@ pub struct CommandChoice {
 }
 
 /// Parameters of `agent.identity.get`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct IdentityParams {
     /// Agent id; the default agent if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Session key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
 }
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 use crate::number;
 use crate::sessions::{Defaults, Row};
@@ -13,85 +14,65 @@ pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 pub const MESSAGE_TOO_LONG: &str = "the message is longer than 4096 KB; put it into a file";
 
 /// Parameters of `chat.send`, which sends a message to a session.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SendParams {
     /// Session key.
     pub session_key: String,
     /// Agent id, if the key does not contain it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Expected session id; the request is rejected if the session has another one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Message text.
     pub message: String,
     /// Goal that the message starts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub intent: Option<Value>,
     /// Thinking level of the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking: Option<String>,
     /// `true`, `false` or `"auto"`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_mode: Option<Value>,
     /// Seconds after which `"auto"` switches.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fast_auto_on_seconds: Option<u64>,
     /// How to queue the message if a run is in progress.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub queue_mode: Option<QueueMode>,
     /// Whether to deliver the answer to the channel as well.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub deliver: Option<bool>,
     /// Channel that the message came from.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub originating_channel: Option<String>,
     /// Recipient on that channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub originating_to: Option<String>,
     /// Account on that channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub originating_account_id: Option<String>,
     /// Thread on that channel.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub originating_thread_id: Option<String>,
     /// Id of the message it replies to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reply_to_id: Option<String>,
     /// Attached files.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub attachments: Option<Vec<Attachment>>,
     /// Tools bound to this run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool_bindings: Option<Value>,
     /// Timeout of the run, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Origin of a message that was not written by a user.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_input_provenance: Option<Value>,
     /// Receipt for `system_input_provenance`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_provenance_receipt: Option<String>,
     /// Whether to treat a leading slash as plain text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub suppress_command_interpretation: Option<bool>,
     /// Last entry known to the sender; `null` for none.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub expected_leaf_entry_id: Option<Value>,
     /// Routing known to the sender.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expected_session_routing_contract: Option<String>,
     /// Permission mode known to the sender; `null` for none.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub expected_permission_mode: Option<Value>,
     /// Tool overrides known to the sender; `null` for none.
-    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present")]
     pub expected_tool_overrides: Option<Value>,
     /// The folder to work in (ours): an absolute path on the gateway's machine. Needs the scope
     /// `operator.admin`. Default: the agent's workspace.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     /// Deduplicates requests: a repeated key does not start another run. It becomes the run id.
     pub idempotency_key: String,
@@ -123,38 +104,34 @@ pub enum QueueMode {
 pub const EXTERNAL: &str = "external";
 
 /// A file attached to a message.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Attachment {
     /// Kind: `image`, `audio`, `file`, `external`.
-    #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "type")]
     pub kind: Option<String>,
     /// MIME type.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// File name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub file_name: Option<String>,
     /// Content, in base64.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Box<RawValue>>,
     /// Size in bytes.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
+    #[serde(serialize_with = "number::write")]
     pub size_bytes: Option<f64>,
     /// Duration in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
+    #[serde(serialize_with = "number::write")]
     pub duration_ms: Option<f64>,
     /// Width in pixels.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
+    #[serde(serialize_with = "number::write")]
     pub width: Option<f64>,
     /// Height in pixels.
-    #[serde(skip_serializing_if = "Option::is_none", serialize_with = "number::write")]
+    #[serde(serialize_with = "number::write")]
     pub height: Option<f64>,
     /// Text of a document (ours), for models that cannot read it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// URL that it was fetched from (ours): its text is untrusted then.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
 }
 
@@ -185,19 +162,17 @@ pub enum SendStatus {
 }
 
 /// Parameters of `chat.abort`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AbortParams {
     /// Session key.
     pub session_key: String,
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Run to abort; all of them if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     /// Whether side runs continue.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub preserve_side_runs: Option<bool>,
 }
 
@@ -214,18 +189,17 @@ pub struct AbortResult {
 }
 
 /// Parameters of `chat.inject`, which adds a message to the history without starting a run.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InjectParams {
     /// Session key.
     pub session_key: String,
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Text of the assistant message.
     pub message: String,
     /// Label.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
 }
 
@@ -240,72 +214,57 @@ pub struct InjectResult {
 }
 
 /// Parameters of `chat.history`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryParams {
     /// Session key.
     pub session_key: String,
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Cursor from an earlier response.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
     /// Maximum number of messages, 1 to 1,000.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
     /// Number of messages to skip, from the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub offset: Option<u64>,
     /// Only pending inputs before this one.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub pending_before: Option<u64>,
     /// Runs whose inputs are requested.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub input_run_ids: Option<Vec<String>>,
     /// Message that the page must contain.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message_id: Option<String>,
     /// Expected session id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Maximum characters per text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub max_chars: Option<u32>,
     /// Whether to include image and audio data (ours); otherwise only type and size are returned.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub include_media: Option<bool>,
 }
 
 /// Result of `chat.history` and `chat.startup`. Messages keep the shape in which they are stored.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct HistoryResult {
     /// Session key.
     pub session_key: String,
     /// Session id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// `{role, content: [{type, …}], timestamp}`, oldest first.
     pub messages: Vec<Box<RawValue>>,
     /// Whether there are earlier messages. Pages are limited in bytes and may be shorter than
     /// requested.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub has_more: Option<bool>,
     /// `offset` of the preceding page, if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub next_offset: Option<u64>,
     /// Thinking level of the model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub thinking_level: Option<String>,
     /// The session's row.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_info: Option<Row>,
     /// Defaults for sessions without settings of their own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<Defaults>,
     /// The run in progress, for clients that have not seen its beginning.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_flight_run: Option<InFlightRun>,
 }
 
@@ -320,6 +279,7 @@ pub struct InFlightRun {
 }
 
 /// Payload of the event `chat`: progress of a run.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChatEvent {
@@ -328,10 +288,8 @@ pub struct ChatEvent {
     /// Session key.
     pub session_key: String,
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Session that started the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<String>,
     /// Sequence number within the run.
     pub seq: u64,
@@ -341,6 +299,7 @@ pub struct ChatEvent {
 }
 
 /// State of a run.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "state", rename_all = "lowercase", rename_all_fields = "camelCase")]
 pub enum ChatState {
@@ -352,60 +311,45 @@ pub enum ChatState {
     /// More text arrived.
     Delta {
         /// The message so far.
-        #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<Value>,
         /// New text.
         delta_text: String,
         /// Whether `message` replaces the earlier text.
-        #[serde(skip_serializing_if = "Option::is_none")]
         replace: Option<bool>,
         /// Token usage so far.
-        #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Value>,
     },
     /// The run has finished.
     Final {
         /// The complete message.
-        #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<Value>,
         /// Total token usage.
-        #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Value>,
         /// Why the model stopped.
-        #[serde(skip_serializing_if = "Option::is_none")]
         stop_reason: Option<String>,
     },
     /// The run was aborted.
     Aborted {
         /// The message up to the abort.
-        #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<Value>,
         /// Message for the user.
-        #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
         /// Why the run stopped.
-        #[serde(skip_serializing_if = "Option::is_none")]
         stop_reason: Option<String>,
     },
     /// The run failed.
     Error {
         /// The message up to the failure.
-        #[serde(skip_serializing_if = "Option::is_none")]
         message: Option<Value>,
         /// Message for the user.
-        #[serde(skip_serializing_if = "Option::is_none")]
         error_message: Option<String>,
         /// Kind of failure.
-        #[serde(skip_serializing_if = "Option::is_none")]
         error_kind: Option<ErrorKind>,
         /// Error details from the provider.
-        #[serde(skip_serializing_if = "Option::is_none")]
         error_detail: Option<Value>,
         /// Total token usage.
-        #[serde(skip_serializing_if = "Option::is_none")]
         usage: Option<Value>,
         /// Why the run stopped.
-        #[serde(skip_serializing_if = "Option::is_none")]
         stop_reason: Option<String>,
     },
 }
@@ -449,6 +393,7 @@ pub enum ErrorKind {
 /// Payload of the event `agent`: the steps of a run.
 ///
 /// Known streams: `lifecycle`, `assistant`, `tool`, `item`, `usage`; there may be others.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AgentEvent {
@@ -461,13 +406,10 @@ pub struct AgentEvent {
     /// Timestamp, in milliseconds since 1970.
     pub ts: u64,
     /// Session key. The Node gateway sends it, too; the published schema lacks it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     /// Session that started the run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub spawned_by: Option<String>,
     /// Whether the run is a heartbeat, not a response to a user.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub is_heartbeat: Option<bool>,
     /// An object; its shape depends on `stream`.
     pub data: Value,

@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 /// Parameters of `config.get`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -11,6 +12,7 @@ use serde_json::value::RawValue;
 pub struct GetParams {}
 
 /// Result of `config.get`. Secrets are shown as references, as written in the file.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetResult {
@@ -23,7 +25,6 @@ pub struct GetResult {
     /// The effective configuration, merged from all files.
     pub config: Box<RawValue>,
     /// Hash of the files.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub hash: Option<String>,
     /// Problems found.
     pub issues: Vec<Issue>,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::health::Health;
 use openclaw_secrets::SecretString;
@@ -36,6 +37,7 @@ pub struct Challenge {
 }
 
 /// Parameters of `connect`, the first request of a client.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectParams {
@@ -46,72 +48,55 @@ pub struct ConnectParams {
     /// Client identification.
     pub client: ClientInfo,
     /// Capabilities: some of [`caps`].
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub caps: Option<Vec<String>>,
     /// Commands that can be invoked on a node.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub commands: Option<Vec<String>>,
     /// How the client's screen can be used.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub computer_use: Option<Value>,
     /// How the client can run agents.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub worker_runs: Option<Value>,
     /// Permissions of a node.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub permissions: Option<BTreeMap<String, bool>>,
     /// The client's `PATH`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub path_env: Option<String>,
     /// `operator` or `node`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub role: Option<String>,
     /// Requested scopes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
     /// Device signature.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub device: Option<Value>,
     /// Credentials.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub auth: Option<Auth>,
     /// Locale.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub locale: Option<String>,
     /// User agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub user_agent: Option<String>,
 }
 
 /// Identification of a client.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ClientInfo {
     /// Program.
     pub id: ClientId,
     /// Display name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// Version.
     pub version: String,
     /// Build id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
     /// Operating system.
     pub platform: String,
     /// Device family.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub device_family: Option<String>,
     /// Device model.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model_identifier: Option<String>,
     /// Time zone.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub time_zone: Option<String>,
     /// How the client is used.
     pub mode: ClientMode,
     /// Distinguishes instances of the same client.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub instance_id: Option<String>,
 }
 
@@ -180,26 +165,27 @@ pub enum ClientMode {
 }
 
 /// Credentials of a client. Only [`SecretString::expose`] reveals them.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Auth {
     /// Gateway token.
-    #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "sent")]
     pub token: Option<SecretString>,
     /// Bootstrap token.
-    #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "sent")]
     pub bootstrap_token: Option<SecretString>,
     /// Device token.
-    #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "sent")]
     pub device_token: Option<SecretString>,
     /// Password.
-    #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "sent")]
     pub password: Option<SecretString>,
     /// Token of the gateway's approval runtime.
-    #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "sent")]
     pub approval_runtime_token: Option<SecretString>,
     /// Token of an agent that the gateway started.
-    #[serde(with = "sent", skip_serializing_if = "Option::is_none")]
+    #[serde(with = "sent")]
     pub agent_runtime_identity_token: Option<SecretString>,
 }
 
@@ -254,22 +240,22 @@ pub enum HelloKind {
 }
 
 /// Identification of a gateway.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerInfo {
     /// Version.
     pub version: String,
     /// Build id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub build_id: Option<String>,
     /// Changes at every start.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub boot_id: Option<String>,
     /// Id of this connection.
     pub conn_id: String,
 }
 
 /// Features of a gateway.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct Features {
     /// Method names.
@@ -277,11 +263,11 @@ pub struct Features {
     /// Event names.
     pub events: Vec<String>,
     /// Further capabilities.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub capabilities: Option<Vec<String>>,
 }
 
 /// State of a gateway at connection time.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
@@ -294,48 +280,37 @@ pub struct Snapshot {
     /// Uptime in milliseconds.
     pub uptime_ms: u64,
     /// Path of the configuration file.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub config_path: Option<String>,
     /// State directory.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub state_dir: Option<String>,
     /// Session used when a request names none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_defaults: Option<SessionDefaults>,
     /// How clients authenticate.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub auth_mode: Option<AuthMode>,
 }
 
 /// A connected client, or the gateway itself.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PresenceEntry {
     /// Name of the machine or the client.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
     /// Version of the program.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub version: Option<String>,
     /// Operating system.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub platform: Option<String>,
     /// Kind of client, or `gateway`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub mode: Option<String>,
     /// Why it is listed: `self` or `connect`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     /// One line for users.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Timestamp, in milliseconds since 1970.
     pub ts: u64,
     /// Roles.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub roles: Option<Vec<String>>,
     /// Scopes.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub scopes: Option<Vec<String>>,
 }
 
@@ -349,6 +324,7 @@ pub struct StateVersion {
 }
 
 /// Session used when a request names none.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SessionDefaults {
@@ -359,7 +335,6 @@ pub struct SessionDefaults {
     /// Full key.
     pub main_session_key: String,
     /// Which senders share it.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub scope: Option<String>,
 }
 

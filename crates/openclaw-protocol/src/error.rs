@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use serde_with::skip_serializing_none;
 
 /// Values of `details.code`, more specific than the error's own code.
 pub mod detail {
@@ -100,6 +101,7 @@ impl From<ErrorCode> for String {
 }
 
 /// The error of a failed request.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ErrorShape {
@@ -108,13 +110,10 @@ pub struct ErrorShape {
     /// Message for users.
     pub message: String,
     /// Details for programs; often an object with a `code`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<RawValue>>,
     /// Whether a retry may succeed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub retryable: Option<bool>,
     /// Delay before a retry, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub retry_after_ms: Option<u64>,
 }
 

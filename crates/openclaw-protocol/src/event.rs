@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
+use serde_with::skip_serializing_none;
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -168,12 +169,12 @@ pub struct Tick {
 }
 
 /// Payload of the event `shutdown`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Shutdown {
     /// Reason.
     pub reason: String,
     /// Milliseconds until the gateway is expected back, if it restarts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub restart_expected_ms: Option<u64>,
 }

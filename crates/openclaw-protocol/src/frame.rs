@@ -7,6 +7,7 @@ use openclaw_trace::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE};
 use serde::de::{Deserializer, Error as _, IgnoredAny, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 use crate::error::ErrorShape;
 
@@ -134,18 +135,15 @@ pub fn request(
     params: Option<&RawValue>,
     trace: Option<&SpanContext>,
 ) -> Result<String, serde_json::Error> {
+    #[skip_serializing_none]
     #[derive(Serialize)]
     struct Request<'a> {
         r#type: &'static str,
         id: &'a str,
         method: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
         params: Option<&'a RawValue>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         traceparent: Option<String>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         tracestate: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         baggage: Option<&'a str>,
     }
     serde_json::to_string(&Request {
@@ -167,14 +165,13 @@ pub fn response(
     id: &str,
     outcome: Result<&RawValue, &ErrorShape>,
 ) -> Result<String, serde_json::Error> {
+    #[skip_serializing_none]
     #[derive(Serialize)]
     struct Response<'a> {
         r#type: &'static str,
         id: &'a str,
         ok: bool,
-        #[serde(skip_serializing_if = "Option::is_none")]
         payload: Option<&'a RawValue>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         error: Option<&'a ErrorShape>,
     }
     let (payload, error) = (outcome.ok(), outcome.err());
@@ -190,13 +187,12 @@ pub fn event(
     payload: Option<&RawValue>,
     seq: Option<u64>,
 ) -> Result<String, serde_json::Error> {
+    #[skip_serializing_none]
     #[derive(Serialize)]
     struct Event<'a> {
         r#type: &'static str,
         event: &'a str,
-        #[serde(skip_serializing_if = "Option::is_none")]
         payload: Option<&'a RawValue>,
-        #[serde(skip_serializing_if = "Option::is_none")]
         seq: Option<u64>,
     }
     serde_json::to_string(&Event { r#type: "event", event, payload, seq })

@@ -1,6 +1,7 @@
 //! `metrics.sample`: numbers for a live view.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Parameters of `metrics.sample`.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -64,6 +65,7 @@ pub struct ToolSample {
 }
 
 /// Numbers about calls.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct CallNumbers {
@@ -74,10 +76,8 @@ pub struct CallNumbers {
     /// Those that are being executed.
     pub in_flight: u64,
     /// Median duration of those that were executed, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub p50_ms: Option<f64>,
     /// 95th percentile of the durations, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub p95_ms: Option<f64>,
     /// Durations in microseconds (within 3 %), each with how often it occurred.
     pub durations: Vec<(u64, u64)>,

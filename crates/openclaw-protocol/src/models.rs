@@ -1,28 +1,24 @@
 //! `models.list`: the models that an agent may use.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 /// Parameters of `models.list`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListParams {
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Whether to describe the providers, too.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub include_provider_capabilities: Option<bool>,
     /// A model to list, too, if the provider in its name is configured (ours).
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Only models that are ready.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prepared_only: Option<bool>,
     /// Whether to ask the providers again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub refresh: Option<bool>,
     /// Which models to list.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub view: Option<View>,
 }
 
@@ -48,6 +44,7 @@ pub struct ListResult {
 }
 
 /// A model.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ModelChoice {
@@ -58,9 +55,7 @@ pub struct ModelChoice {
     /// Provider id.
     pub provider: String,
     /// Whether it can be used; absent if that is not known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub available: Option<bool>,
     /// Context window, in tokens.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub context_window: Option<u64>,
 }

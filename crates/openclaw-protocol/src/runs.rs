@@ -1,35 +1,30 @@
 //! `agent` and `agent.wait`: a message whose answer is the response.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use crate::chat::Attachment;
 
 /// Parameters of `agent`, as far as they are supported.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunParams {
     /// The message.
     pub message: String,
     /// Agent id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Session key; the agent's main session if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     /// Session id, if there is no key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Provider of the model, if its name has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub provider: Option<String>,
     /// Model for this run, as in `models.list`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// Attached files.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachments: Option<Vec<Attachment>>,
     /// Timeout of the run, in seconds; 0 for none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout: Option<u64>,
     /// Deduplicates requests, and becomes the run id.
     pub idempotency_key: String,
@@ -55,6 +50,7 @@ pub struct RunAccepted {
 }
 
 /// Result of `agent`, when the run has ended.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RunResult {
@@ -65,10 +61,8 @@ pub struct RunResult {
     /// How it ended: `ok`, `error`, `timeout`, or `in_flight` for a run that another request follows.
     pub status: String,
     /// How it ended, in words.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
     /// The answer.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<RunAnswer>,
 }
 
@@ -89,13 +83,13 @@ pub struct Payload {
 }
 
 /// Parameters of `agent.wait`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct WaitParams {
     /// Run id.
     pub run_id: String,
     /// How long to wait, in milliseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 

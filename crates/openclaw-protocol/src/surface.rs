@@ -50,7 +50,7 @@ pub trait Connect: Send + Sync {
     /// # Errors
     /// Why that is not possible, for the user.
     fn node(&self) -> BoxFuture<'_, Result<PublishingNode, String>> {
-        Box::pin(async { Err("the gateway takes no tools of its clients".to_owned()) })
+        Box::pin(async { Err("the gateway does not accept tools from clients".to_owned()) })
     }
 }
 

@@ -3,16 +3,16 @@
 use openclaw_trace::SpanContext;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 /// Parameters of `tools.catalog`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CatalogParams {
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Whether to include tools of plugins; for us, those of MCP servers.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub include_plugins: Option<bool>,
 }
 
@@ -53,6 +53,7 @@ pub enum ProfileId {
 }
 
 /// Tools of one source.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Group {
@@ -63,7 +64,6 @@ pub struct Group {
     /// Source.
     pub source: Source,
     /// Plugin id; for an MCP server, its name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin_id: Option<String>,
     /// Tools.
     pub tools: Vec<Entry>,
@@ -80,6 +80,7 @@ pub enum Source {
 }
 
 /// A tool in the catalogue.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Entry {
@@ -92,16 +93,12 @@ pub struct Entry {
     /// Source.
     pub source: Source,
     /// Plugin or server name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub plugin_id: Option<String>,
     /// Whether it must be enabled explicitly.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub optional: Option<bool>,
     /// Risk level.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub risk: Option<Risk>,
     /// Tags.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tags: Option<Vec<String>>,
     /// Profiles that include it.
     pub default_profiles: Vec<ProfileId>,
@@ -120,35 +117,30 @@ pub enum Risk {
 }
 
 /// Parameters of `tools.invoke`, which calls one tool once.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvokeParams {
     /// Tool name.
     pub name: String,
     /// Arguments, an object.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Box<RawValue>>,
     /// Session key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Whether the caller has already confirmed the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub confirm: Option<bool>,
     /// The folder to work in (ours), as in `chat.send`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     /// Deduplicates requests: a repeated key does not call the tool again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
     /// `direct-operator` if a user makes the request.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub conversation_read_origin: Option<String>,
 }
 
 /// Result of `tools.invoke`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvokeResult {
@@ -157,23 +149,19 @@ pub struct InvokeResult {
     /// Tool name.
     pub tool_name: String,
     /// Output of the tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output: Option<Box<RawValue>>,
     /// Whether the call needs an approval first.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub requires_approval: Option<bool>,
     /// Id of that approval.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub approval_id: Option<String>,
     /// `core`, `plugin`, `mcp`, `channel`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Error.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<InvokeError>,
 }
 
 /// The error of a call.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvokeError {
@@ -182,11 +170,11 @@ pub struct InvokeError {
     /// Message for users.
     pub message: String,
     /// Details.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub details: Option<Box<RawValue>>,
 }
 
 /// Payload of the event `node.invoke.request`: a call of a tool that this client lent.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvokeRequestEvent {
@@ -197,22 +185,17 @@ pub struct InvokeRequestEvent {
     /// Tool name.
     pub command: String,
     /// Arguments, as JSON text.
-    #[serde(rename = "paramsJSON", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "paramsJSON")]
     pub params_json: Option<String>,
     /// Timeout in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Deduplicates calls: a repeated key must not run the tool again.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
     /// The span of the call.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceparent: Option<String>,
     /// What tracing systems pass to each other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tracestate: Option<String>,
     /// What applications pass to each other.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub baggage: Option<String>,
 }
 
@@ -226,6 +209,7 @@ impl InvokeRequestEvent {
 }
 
 /// Parameters of `node.invoke.result`: the result of such a call.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct InvokeResultParams {
@@ -237,25 +221,22 @@ pub struct InvokeResultParams {
     pub ok: bool,
     /// Output of the tool. `{"content": [{"type": "text", "text"}, …]}` is taken as blocks (`text`,
     /// `image` or `audio` with `mimeType` and `data`), anything else as text.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub payload: Option<Box<RawValue>>,
     /// Output of the tool, as JSON text.
-    #[serde(rename = "payloadJSON", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "payloadJSON")]
     pub payload_json: Option<String>,
     /// Error.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<NodeError>,
 }
 
 /// The error of a client's tool.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeError {
     /// Error code.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// Message for users.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
@@ -274,15 +255,14 @@ pub struct InvokeProgressParams {
 }
 
 /// The progress of a call.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct InvokeProgress {
     /// Progress so far.
     pub progress: f64,
     /// Total, if known.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub total: Option<f64>,
     /// Message for users.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }
 
@@ -295,11 +275,11 @@ pub struct InvokeResultReceived {
 }
 
 /// Parameters of `tools.effective`: the tools of a session.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct EffectiveParams {
     /// Agent id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Session key.
     pub session_key: String,

@@ -1,4 +1,4 @@
-//! Determines the parts of a plaintext credential in the config that must be redacted in logs.
+//! Determines the parts of a plaintext credential in the configuration that must be redacted in logs.
 
 use crate::{SecretString, SecretTemplate, TemplatePart};
 

@@ -66,7 +66,7 @@ impl fmt::Display for Provider {
 /// Nothing is percent-decoded. A reference contains no white space, so that it can be part of a
 /// longer text (see [`SecretTemplate`](crate::SecretTemplate)), and no control characters.
 ///
-/// The path of a `file` reference is relative to the folder of the config file
+/// The path of a `file` reference is relative to the folder of the configuration
 /// (`secret://file/keys/github`), absolute with a second slash (`secret://file//run/secrets/token`),
 /// or under the home folder (`secret://file/~/.config/token`).
 ///

@@ -13,7 +13,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 pub struct SecretSettings {
     /// The timeout for one secret.
     pub timeout: Duration,
-    /// The base folder of relative paths: that of the config file.
+    /// The base folder of relative paths: that of the configuration.
     pub base_dir: PathBuf,
     /// What `~/` expands to in paths; if `None`, such a path is an error.
     pub home: Option<PathBuf>,

@@ -60,7 +60,7 @@ impl SecretTemplate {
         Self { parts }
     }
 
-    /// Whether the string contains no references, so that the text in the config is the value.
+    /// Whether the string contains no references, so that the text in the configuration is the value.
     #[must_use]
     pub fn is_plain(&self) -> bool {
         self.references().next().is_none()

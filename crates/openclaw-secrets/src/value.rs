@@ -30,6 +30,12 @@ impl SecretString {
         &self.0
     }
 
+    /// Whether the value is this text. Texts of equal length are compared in constant time.
+    #[must_use]
+    pub fn is(&self, text: &str) -> bool {
+        self.0.as_bytes().ct_eq(text.as_bytes()).into()
+    }
+
     /// Whether the value is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -57,7 +63,7 @@ impl fmt::Debug for SecretString {
 
 impl PartialEq for SecretString {
     fn eq(&self, other: &Self) -> bool {
-        self.0.as_bytes().ct_eq(other.0.as_bytes()).into()
+        self.is(other.expose())
     }
 }
 
@@ -79,5 +85,6 @@ mod tests {
         assert_eq!(SecretString::from("a"), SecretString::from("a"));
         assert_ne!(SecretString::from("a"), SecretString::from("b"));
         assert_ne!(SecretString::from("a"), SecretString::from("ab"));
+        assert!(SecretString::from("a").is("a") && !SecretString::from("a").is("ab"));
     }
 }

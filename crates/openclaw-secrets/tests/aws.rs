@@ -65,7 +65,10 @@ async fn an_arn_is_looked_up_in_its_own_region() {
     // A name alone does not determine the region.
     let error = aws.error("secret://aws/far").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
-    assert_eq!(error.hint(), Some("set `secrets.aws.region` in the config, or `AWS_REGION`"));
+    assert_eq!(
+        error.hint(),
+        Some("set `secrets.aws.region` in the configuration, or `AWS_REGION`")
+    );
 }
 
 #[tokio::test]

@@ -221,7 +221,7 @@ async fn a_failed_command_is_reported_without_its_output() {
 async fn commands_that_do_not_exist_or_print_too_much_are_rejected() {
     let error = error_of(SecretSettings::default(), "secret://exec/nope").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
-    assert_eq!(error.hint(), Some("add `secrets.exec.nope` to the config"));
+    assert_eq!(error.hint(), Some("add `secrets.exec.nope` to the configuration"));
 
     let exec = ExecCommand { command: "no-such-program-here".into(), ..ExecCommand::default() };
     let exec = BTreeMap::from([("gone".to_owned(), exec)]);

@@ -336,7 +336,7 @@ fn debug_of_the_settings_hides_arguments_and_url_credentials() {
     }
 }
 
-/// Plaintext credentials in the config.
+/// Plaintext credentials in the configuration.
 #[cfg(feature = "resolve")]
 mod credentials {
     use openclaw_secrets::{Environment, Resolver};

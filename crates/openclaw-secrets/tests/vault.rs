@@ -135,7 +135,10 @@ async fn missing_settings_are_reported() {
     let asker = Asker::new(settings(), environment([]));
     let error = asker.error("secret://vault/kv/github").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
-    assert_eq!(error.hint(), Some("set `secrets.vault.address` in the config, or `VAULT_ADDR`"));
+    assert_eq!(
+        error.hint(),
+        Some("set `secrets.vault.address` in the configuration, or `VAULT_ADDR`")
+    );
     let variables = environment([("VAULT_ADDR", "http://127.0.0.1:1")]);
     let error = Asker::new(settings(), variables).error("secret://vault/kv/github").await;
     assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, timeout};
@@ -35,12 +35,13 @@ pub enum LeaseError {
 }
 
 /// Renews and releases one lease: the part that differs between stores.
+#[async_trait]
 pub trait LeaseKeeper: Send + Sync + fmt::Debug {
     /// Extends the lease by its full duration. Returns `false` if another owner has it.
-    fn renew(&self) -> BoxFuture<'_, Result<bool, StoreError>>;
+    async fn renew(&self) -> Result<bool, StoreError>;
 
     /// Releases the lease, unless another owner has it.
-    fn release(&self) -> BoxFuture<'_, Result<(), StoreError>>;
+    async fn release(&self) -> Result<(), StoreError>;
 }
 
 /// The exclusive right to run in a session. On drop it is released in the background.

@@ -39,6 +39,6 @@ pub use limits::{
     MAX_BODY_BYTES, MAX_BODY_DEPTH, MAX_ENTRIES_AT_ONCE, MAX_LEASE, MAX_LISTED, MAX_NAME_BYTES,
     MAX_READ, MAX_READ_BYTES, MAX_TITLE_BYTES, MIN_LEASE,
 };
-pub use session::{ListFilter, Position, Session};
+pub use session::{ListFilter, Position, Session, SessionField};
 pub use sqlite::{OpenedStore, SqliteOptions, SqliteStore};
-pub use store::{LeaseFuture, SessionStore, StoreFuture};
+pub use store::SessionStore;

@@ -32,6 +32,17 @@ impl Session {
     }
 }
 
+/// A value of a session that can be set and removed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionField {
+    /// [`Session::title`].
+    Title,
+    /// [`Session::model`].
+    Model,
+    /// [`Session::permission`].
+    Permission,
+}
+
 /// A position in a listing of sessions. It stays valid when sessions are added, changed or removed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Position {

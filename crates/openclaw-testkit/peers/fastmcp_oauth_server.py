@@ -6,7 +6,6 @@ requests need the scope `read`, the tool `admin_task` needs `admin`, too.
 
 Controls for tests, all without a body:
   GET  /_test/requests                         every request so far: method, path, query, form, status
-  POST /_test/access_token_lifetime?seconds=N  for tokens issued from now on
   POST /_test/expire                           all access tokens become invalid
   POST /_test/revoke_refresh_tokens            all refresh tokens become invalid
 """
@@ -140,9 +139,6 @@ def build(address: str) -> FastMCP:
         match request.path_params["name"]:
             case "requests":
                 return JSONResponse(requests)
-            case "access_token_lifetime":
-                seconds = int(request.query_params["seconds"])
-                in_memory.DEFAULT_ACCESS_TOKEN_EXPIRY_SECONDS = seconds
             case "expire":
                 for token in provider.access_tokens.values():
                     token.expires_at = int(time.time()) - 1

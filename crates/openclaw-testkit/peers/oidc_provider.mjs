@@ -6,12 +6,7 @@
 //
 // Controls for tests, all without a body:
 //   GET  /_test/requests                            every request so far: method, path, query, form, status
-//   POST /_test/access_token_lifetime?seconds=N     for tokens issued from now on
 //   POST /_test/revoke_refresh_tokens               all of them become invalid
-//   POST /_test/forget_clients                      all registrations become invalid
-//   POST /_test/dpop_nonce?required=true            token requests with DPoP need a nonce
-//   POST /_test/fail?path=/token&status=503&times=2 the next requests to this path fail
-//   POST /_test/delay?path=/token&ms=500            all requests to this path take longer
 import { createHash, generateKeyPairSync } from "node:crypto";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -26,22 +21,15 @@ const defaults = {
   access_token_lifetime: 3600,
   // "jwt" or "opaque".
   access_token_format: "jwt",
-  // "always", "offline_access" (only with this scope and prompt=consent), or "never".
-  refresh_tokens: "always",
   // Scopes of the protected server, and those of a request that names none.
   scopes: ["mcp:read", "mcp:admin"],
   default_scope: "mcp:read",
-  // Whether clients can register.
-  registration: true,
-  // Clients that are registered from the start, as in RFC 7591.
-  clients: [],
   // Whether tokens are issued only with a DPoP proof, and only with a nonce.
   dpop: false,
   dpop_nonce: false,
 };
 const options = { ...defaults, ...JSON.parse(process.env.OPTIONS ?? "{}") };
 
-const controls = { failures: new Map(), delays: new Map() };
 const requests = [];
 
 /** Keeps everything in memory, by model, so that all tokens of a kind can be revoked. */
@@ -88,12 +76,6 @@ class Store {
 function configuration() {
   const { privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const key = { ...privateKey.export({ format: "jwk" }), kid: "test", alg: "RS256", use: "sig" };
-  const issues = {
-    always: (_, client) => client.grantTypeAllowed("refresh_token"),
-    offline_access: (_, client, source) =>
-      client.grantTypeAllowed("refresh_token") && source.scopes.has("offline_access"),
-    never: () => false,
-  };
   // The protected server checks opaque tokens with this client.
   const introspecting = {
     client_id: "protected-server",
@@ -104,7 +86,7 @@ function configuration() {
   };
   return {
     adapter: Store,
-    clients: [introspecting, ...options.clients],
+    clients: [introspecting],
     clientDefaults: { dpop_bound_access_tokens: options.dpop },
     cookies: { keys: ["not a secret: this server is for tests"] },
     expiresWithSession: () => false,
@@ -116,7 +98,7 @@ function configuration() {
         requireNonce: () => options.dpop_nonce,
       },
       introspection: { enabled: true, allowedPolicy: () => true },
-      registration: { enabled: options.registration },
+      registration: { enabled: true },
       resourceIndicators: {
         enabled: true,
         useGrantedResource: () => true,
@@ -129,7 +111,7 @@ function configuration() {
       },
       revocation: { enabled: true },
     },
-    issueRefreshToken: async (...args) => issues[options.refresh_tokens](...args),
+    issueRefreshToken: async (_, client) => client.grantTypeAllowed("refresh_token"),
     jwks: { keys: [key] },
     pkce: { required: () => true },
     rotateRefreshToken: true,
@@ -139,30 +121,12 @@ function configuration() {
 }
 
 /** Performs a control; returns the body of the response. */
-function control(name, query) {
+function control(name) {
   switch (name) {
     case "requests":
       return requests;
-    case "access_token_lifetime":
-      options.access_token_lifetime = Number(query.seconds);
-      return {};
     case "revoke_refresh_tokens":
       Store.models.get("RefreshToken")?.clear();
-      return {};
-    case "forget_clients":
-      Store.models.get("Client")?.clear();
-      return {};
-    case "dpop_nonce":
-      options.dpop_nonce = query.required === "true";
-      return {};
-    case "fail":
-      controls.failures.set(query.path, {
-        status: Number(query.status ?? 500),
-        times: Number(query.times ?? 1),
-      });
-      return {};
-    case "delay":
-      controls.delays.set(query.path, Number(query.ms));
       return {};
   }
 }
@@ -170,7 +134,7 @@ function control(name, query) {
 async function outermost(ctx, next) {
   const name = ctx.path.split("/_test/")[1];
   if (name) {
-    const body = control(name, ctx.query);
+    const body = control(name);
     ctx.status = body ? 200 : 404;
     ctx.body = body ?? { error: "unknown control" };
     return;
@@ -183,15 +147,7 @@ async function outermost(ctx, next) {
   if (ctx.path === "/auth" && !ctx.query.scope) {
     ctx.query = { ...ctx.query, scope: options.default_scope };
   }
-  await new Promise((resolve) => setTimeout(resolve, controls.delays.get(ctx.path) ?? 0));
-  const failure = controls.failures.get(ctx.path);
-  if (failure?.times > 0) {
-    failure.times -= 1;
-    ctx.status = failure.status;
-    ctx.body = { error: "server_error" };
-  } else {
-    await next();
-  }
+  await next();
   request.status = ctx.status;
   request.form = { ...ctx.oidc?.body };
   if (ctx.body?.error) request.error = ctx.body.error;

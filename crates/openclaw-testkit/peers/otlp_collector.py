@@ -1,4 +1,4 @@
-"""A collector of traces: OTLP over HTTP, decoded with the types of the OpenTelemetry project.
+"""A collector of traces and logs: OTLP over HTTP, decoded with the types of the OpenTelemetry project.
 
 Usage: otlp_collector.py FILE
 
@@ -13,12 +13,20 @@ import sys
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from google.protobuf.json_format import MessageToDict
+from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import (
+    ExportLogsServiceRequest,
+    ExportLogsServiceResponse,
+)
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
 
 PROTOBUF = "application/x-protobuf"
+TYPES = {
+    "/v1/logs": (ExportLogsServiceRequest, ExportLogsServiceResponse),
+    "/v1/traces": (ExportTraceServiceRequest, ExportTraceServiceResponse),
+}
 
 
 class Collector(BaseHTTPRequestHandler):
@@ -29,16 +37,17 @@ class Collector(BaseHTTPRequestHandler):
 
     def do_POST(self):
         body = self.rfile.read(int(self.headers["content-length"]))
-        if self.path != "/v1/traces" or self.headers["content-type"] != PROTOBUF:
+        if self.path not in TYPES or self.headers["content-type"] != PROTOBUF:
             return self.answer(400, b"")
         if self.headers["content-encoding"] == "gzip":
             body = gzip.decompress(body)
-        request = ExportTraceServiceRequest()
+        request_type, response_type = TYPES[self.path]
+        request = request_type()
         request.ParseFromString(body)
         line = {"headers": dict(self.headers.items()), "request": MessageToDict(request)}
         with open(sys.argv[1], "a", encoding="utf-8") as file:
             file.write(json.dumps(line) + "\n")
-        self.answer(200, ExportTraceServiceResponse().SerializeToString())
+        self.answer(200, response_type().SerializeToString())
 
     def answer(self, status, body):
         self.send_response(status)

@@ -26,10 +26,6 @@ const defaults = {
   // The scope that every request needs, and the one that `admin_task` needs.
   scope: "mcp:read",
   admin_scope: "mcp:admin",
-  // Whether the challenge of a request without a token names the scope.
-  scope_in_challenge: true,
-  // Whether the challenge has the address of the metadata, or the client must try the well-known ones.
-  metadata_in_challenge: true,
   // Whether only tokens bound to a DPoP key are accepted, and only with a nonce.
   dpop: false,
   dpop_nonce: false,
@@ -135,8 +131,8 @@ function handler(resource) {
   const bearer = {
     verifier: verifier(resource),
     expectedResource: new URL(resource),
-    resourceMetadataUrl: options.metadata_in_challenge ? metadataUrl : undefined,
-    requiredScopes: options.scope_in_challenge ? [options.scope] : [],
+    resourceMetadataUrl: metadataUrl,
+    requiredScopes: [options.scope],
   };
   const mcp = sdk.createMcpHandler(tools);
 

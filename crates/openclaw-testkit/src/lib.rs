@@ -8,6 +8,7 @@
 //! [`ModelServer`] is a model provider. [`Peers`] are third-party servers, for tests of interoperability. [`oauth`] has a browser for the
 //! pages of authorization servers, and an authorization server that misbehaves on command.
 
+pub mod bench;
 mod client;
 mod command;
 mod engine;
@@ -26,8 +27,7 @@ pub use client::StdioClient;
 pub use command::run;
 pub use model_server::{ModelServer, Piece};
 pub use peers::{
-    AcpSchema, AuthorizationPeer, FastMcp, FastMcpOAuth, GatewaySchema, OidcOptions, OidcProvider,
-    Peer, Peers, ProtectedOptions, ProtectedServer, RunningPeer,
+    AcpSchema, FastMcp, GatewaySchema, OAuthPeer, OidcOptions, Peer, Peers, RunningPeer,
 };
 pub use processes::KillGroup;
 pub use recording::Recording;

@@ -59,15 +59,8 @@ fn spawn(grandchild: &Grandchild) -> std::io::Result<u32> {
     if !grandchild.hold_pipes {
         command.stdout(Stdio::null()).stderr(Stdio::null());
     }
-    #[cfg(unix)]
-    if grandchild.own_group {
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
-    }
     let pid = command.spawn()?.id();
     say(&format!("grandchild {pid}"));
-    if let Some(path) = &grandchild.pid_file {
-        std::fs::write(path, pid.to_string())?;
-    }
     Ok(pid)
 }
 

@@ -21,11 +21,6 @@ pub fn in_group(pgid: u32) -> Vec<u32> {
     running(|stat| stat.group == pgid)
 }
 
-/// Returns the running children of this process.
-pub fn children_of(parent: u32) -> Vec<u32> {
-    running(|stat| stat.parent == parent)
-}
-
 /// Returns the running processes with this text in their command line, such as the path of a
 /// recording, so that a test finds servers that the program under test has started.
 pub fn mentioning(text: &str) -> Vec<u32> {
@@ -35,11 +30,6 @@ pub fn mentioning(text: &str) -> Vec<u32> {
             stat.pid != std::process::id() && line.contains(text)
         })
     })
-}
-
-/// Returns the process group of a running process.
-pub fn group_of(pid: u32) -> Option<u32> {
-    stat(pid).map(|stat| stat.group)
 }
 
 /// Waits until `processes` returns nothing, or until the timeout; returns the processes that are left.
@@ -96,7 +86,6 @@ impl Drop for KillGroup {
 struct Stat {
     pid: u32,
     is_zombie: bool,
-    parent: u32,
     group: u32,
 }
 
@@ -116,10 +105,5 @@ fn stat(pid: u32) -> Option<Stat> {
     // `PID (NAME) STATE PARENT GROUP …`; the name may contain anything, so parse after its end.
     let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
-    Some(Stat {
-        pid,
-        is_zombie: matches!(state, "Z" | "X"),
-        parent: fields.next()?.parse().ok()?,
-        group: fields.next()?.parse().ok()?,
-    })
+    Some(Stat { pid, is_zombie: matches!(state, "Z" | "X"), group: fields.nth(1)?.parse().ok()? })
 }

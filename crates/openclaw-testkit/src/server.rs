@@ -10,26 +10,19 @@ use crate::script::Script;
 /// Longer scripts do not fit into one argument (Linux: 128 KiB).
 const LONGEST_ARGUMENT: usize = 100_000;
 
-/// Creates test servers.
+/// Creates test servers. Its functions panic if their binary is not built (cargo does not build the
+/// binaries of a dependency by itself), or does not start.
 #[derive(Debug)]
 pub struct TestServer;
 
 impl TestServer {
     /// Returns the program and the arguments of a stdio server with this script.
-    ///
-    /// # Panics
-    ///
-    /// If the binary is not built.
     pub fn stdio(script: &Script) -> (PathBuf, Vec<String>) {
         (Self::program(), vec!["stdio".into(), "--script".into(), argument(script)])
     }
 
     /// Like [`stdio`](Self::stdio), with the script in this file: another script makes no other
     /// command line, as when a server is updated.
-    ///
-    /// # Panics
-    ///
-    /// If the binary is not built.
     pub fn stdio_from(file: &Path, script: &Script) -> (PathBuf, Vec<String>) {
         let written = std::fs::write(file, script.to_json());
         assert!(written.is_ok(), "cannot write {}: {written:?}", file.display());
@@ -38,19 +31,11 @@ impl TestServer {
     }
 
     /// Starts an HTTP server with this script.
-    ///
-    /// # Panics
-    ///
-    /// If the binary is not built or does not start.
     pub fn http(script: &Script) -> HttpServer {
         Self::http_on(0, script)
     }
 
     /// Like [`http`](Self::http), on this port, for servers that restart or start late.
-    ///
-    /// # Panics
-    ///
-    /// If the binary is not built or does not start.
     pub fn http_on(port: u16, script: &Script) -> HttpServer {
         let arguments = [
             "http",
@@ -72,10 +57,6 @@ impl TestServer {
     }
 
     /// Returns the path of the binary: `OPENCLAW_TEST_SERVER`, or next to the running test.
-    ///
-    /// # Panics
-    ///
-    /// If it is not built: cargo does not build the binaries of a dependency by itself.
     #[expect(clippy::panic, reason = "a test cannot continue without it")]
     pub fn program() -> PathBuf {
         if let Some(path) = std::env::var_os("OPENCLAW_TEST_SERVER") {

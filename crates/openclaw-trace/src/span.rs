@@ -11,13 +11,13 @@ use crate::ids::SpanId;
 use crate::tracer::Recorder;
 
 /// Maximum length of an attribute, in bytes. Names and messages come from other programs.
-const MAX_TEXT: usize = 1024;
+pub(crate) const MAX_TEXT: usize = 1024;
 /// Maximum length of recorded content, in bytes.
-const MAX_CONTENT: usize = 4 * 1024;
+pub(crate) const MAX_CONTENT: usize = 4 * 1024;
 /// Maximum length of a recorded message, in bytes: its text is limited before it becomes JSON.
 const MAX_MESSAGE: usize = 8 * MAX_CONTENT;
 /// Maximum number of attributes.
-const MAX_ATTRIBUTES: usize = 32;
+pub(crate) const MAX_ATTRIBUTES: usize = 32;
 
 /// The kind of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -254,7 +254,7 @@ fn bounded_value(value: Value) -> Value {
     }
 }
 
-fn bounded(text: Cow<'static, str>, max: usize) -> Cow<'static, str> {
+pub(crate) fn bounded(text: Cow<'static, str>, max: usize) -> Cow<'static, str> {
     if text.len() <= max { text } else { Cow::Owned(cut(&text, max).to_owned()) }
 }
 

@@ -21,8 +21,9 @@ use futures_util::future::join_all;
 use openclaw_protocol::chat::{ChatEvent, ChatState, SendParams};
 use openclaw_protocol::client::{Client, Options};
 use openclaw_protocol::{Received, Surface as _, ask, names, rpc};
+use openclaw_testkit::bench::{load, pin, verdict};
 use openclaw_testkit::{ModelServer, Piece, Script, TestServer};
-use program::{Program, load, pin, verdict};
+use program::Program;
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
 use serde_json::{Value, json};
 

@@ -7,8 +7,9 @@
 
 mod program;
 
+use openclaw_testkit::bench::{load, verdict};
 use openclaw_testkit::{Script, TestServer};
-use program::{Program, load, verdict};
+use program::Program;
 use serde_json::json;
 
 /// With 30 runs, the best still varies by 10% between takes.

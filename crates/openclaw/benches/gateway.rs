@@ -11,8 +11,9 @@ mod running;
 use std::thread::sleep;
 use std::time::Duration;
 
+use openclaw_testkit::bench::{load, verdict};
 use openclaw_testkit::{Script, TestServer};
-use program::{Program, load, verdict};
+use program::Program;
 use running::{Running, parent};
 use serde_json::{Map, Value, json};
 

@@ -4,7 +4,6 @@ use std::ffi::OsString;
 use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
 
 use openclaw_config::import::{self, App, ImportResult, Platform, SearchContext};
 use openclaw_config::install::{InstallError, McpClient};
@@ -18,11 +17,11 @@ use openclaw_oauth::browser::BrowserEnvironment;
 use openclaw_oauth::store::KeyOptions;
 use openclaw_secrets::{Environment, Redactor, Resolver, SecretString};
 use openclaw_trace::Tracer;
-use openclaw_trace::export::{Exporter, Off, Settings};
 
 use crate::clipboard::ClipboardProgram;
 use crate::error::CommandError;
 use crate::pictures::{PictureProtocol, Pictures};
+use crate::telemetry::Telemetry;
 
 /// As the first argument, runs the program as the guard for another process's servers.
 pub(crate) const GUARD_ARGUMENT: &str = "__guard";
@@ -40,9 +39,6 @@ const PROXIES: [&str; 3] = ["HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"];
 
 /// The highest limit of servers and tools of an editor's session, as in the configuration.
 const MAX_EDITOR_LIMIT: usize = 1_000;
-
-/// How long sending the last spans may take.
-const LAST_SPANS: Duration = Duration::from_secs(2);
 
 /// The maximum size of a secret on stdin, in bytes.
 #[cfg(feature = "keychain")]
@@ -82,36 +78,31 @@ pub(crate) struct Edge {
     pub(crate) redactor: Redactor,
     /// Records spans; off unless a collector is named (`OTEL_EXPORTER_OTLP_ENDPOINT`).
     pub(crate) tracer: Tracer,
-    exporter: Option<Exporter>,
     home: Option<PathBuf>,
     config_flag: Option<PathBuf>,
 }
 
 impl Edge {
-    pub(crate) fn of_this_process(redactor: Redactor, config_flag: Option<PathBuf>) -> Self {
+    pub(crate) fn of_this_process(
+        redactor: Redactor,
+        config_flag: Option<PathBuf>,
+        telemetry: &Telemetry,
+    ) -> Self {
         let proxies = PROXIES.iter().flat_map(|name| [(*name).to_owned(), name.to_lowercase()]);
         let addresses = proxies.filter_map(|name| variable(&name)).map(|address| {
             if address.contains("://") { address } else { format!("http://{address}") }
         });
         redactor.add_all(&addresses.flat_map(|url| url_credentials(&url)).collect::<Vec<_>>());
         let home = std::env::home_dir().filter(|home| !home.as_os_str().is_empty());
-        let exporter = exporter(&redactor);
-        let tracer = exporter.as_ref().map_or_else(Tracer::off, Exporter::tracer);
-        Self { redactor, tracer, exporter, home, config_flag }
-    }
-
-    /// Sends the last spans, if there is a collector. Does not take long.
-    pub(crate) fn finish_traces(&self) {
-        if let Some(exporter) = &self.exporter {
-            exporter.close(LAST_SPANS);
-        }
+        Self { redactor, tracer: telemetry.tracer(), home, config_flag }
     }
 
     pub(crate) fn environment(&self) -> Environment {
         Environment::new(variable)
     }
 
-    /// The environment for servers of a configuration, which they can tell it by.
+    /// The environment for servers of a configuration. It names the configuration, so that this
+    /// program can recognize itself as one of its own servers.
     pub(crate) fn environment_of(&self, paths: &Paths) -> Environment {
         let file = identity(&paths.config);
         Environment::new(move |name| match name {
@@ -372,23 +363,6 @@ pub(crate) fn is_colourless() -> bool {
     is_dumb && variable("CLICOLOR_FORCE").is_none_or(|value| value.is_empty() || value == "0")
 }
 
-/// Returns what sends spans, if it is switched on. Problems are logged: a program must not fail
-/// because of its telemetry.
-fn exporter(redactor: &Redactor) -> Option<Exporter> {
-    let mut problems = Vec::new();
-    let settings = match Settings::from_variables(&variable, &mut problems) {
-        Ok(settings) => settings,
-        Err(Off::NotWanted) => return None,
-        Err(Off::Unusable(why)) => {
-            tracing::warn!("traces are off: {why}");
-            return None;
-        }
-    };
-    problems.iter().for_each(|problem| tracing::warn!("{problem}"));
-    redactor.add_all(&settings.secrets());
-    Some(Exporter::new(settings, redactor.clone()))
-}
-
 /// Whether terminals show UTF-8. Only a locale that says otherwise means that they do not: in
 /// containers, often none is set.
 pub(crate) fn has_utf8() -> bool {
@@ -400,7 +374,8 @@ pub(crate) fn has_utf8() -> bool {
     })
 }
 
-fn variable(name: &str) -> Option<String> {
+/// Returns a variable of the environment.
+pub(crate) fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok()
 }
 

@@ -44,7 +44,7 @@ impl LogWriter {
 
     fn start_thread(&self, state: &mut State) {
         let shared = Arc::clone(&self.0);
-        // It lives as long as the process: a write that blocks cannot be cancelled.
+        // It runs as long as the process: a write that blocks cannot be cancelled.
         let thread = std::thread::Builder::new().name("log".to_owned());
         state.has_thread = thread.spawn(move || shared.write_all(stderr())).is_ok();
     }

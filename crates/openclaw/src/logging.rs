@@ -1,23 +1,27 @@
-//! Logs go to stderr, through the redactor.
+//! Logs go to stderr, through the redactor, and to a collector if there is one for them.
 
 use std::io::{IsTerminal as _, Write as _, stderr};
 
 use openclaw_secrets::{RedactingWriter, Redactor};
+use openclaw_trace::export::LogExporter;
+use tracing::Subscriber;
 use tracing_subscriber::filter::{FilterExt, LevelFilter, Targets};
+use tracing_subscriber::layer::Filter;
 use tracing_subscriber::prelude::*;
 
 use crate::cli::{GlobalArgs, LogFormat};
+use crate::log_export::LogExport;
 use crate::log_writer::LogWriter;
 
 /// Starts logging at the level of the command line or `OPENCLAW_LOG`, or else at the `usual` one.
-/// The returned writer has to be finished before the program exits.
+/// An exporter gets the same lines. The returned writer has to be finished before the program exits.
 pub(crate) fn start(
     args: &GlobalArgs,
     usual: &str,
     redactor: &Redactor,
+    exporter: Option<LogExporter>,
 ) -> Result<LogWriter, String> {
     let level = levels(args.log_level.as_deref().unwrap_or(usual))?;
-    let level = FilterExt::and(level, quiet());
     let redactor = redactor.clone();
     let log = LogWriter::new(match args.log_format {
         LogFormat::Json => dropped_as_json,
@@ -25,19 +29,25 @@ pub(crate) fn start(
     });
     let lines = log.clone();
     let writer = move || RedactingWriter::new(redactor.clone(), lines.clone());
-    let registry = tracing_subscriber::registry();
+    let export = exporter.map(|exporter| LogExport(exporter).with_filter(capped(&level)));
+    let registry = tracing_subscriber::registry().with(export);
     match args.log_format {
         LogFormat::Json => {
             let layer = tracing_subscriber::fmt::layer().json().flatten_event(true);
-            registry.with(layer.with_writer(writer).with_filter(level)).init();
+            registry.with(layer.with_writer(writer).with_filter(capped(&level))).init();
         }
         LogFormat::Human => {
             let colour = stderr().is_terminal() && crate::output::colour_wanted();
             let layer = tracing_subscriber::fmt::layer().with_ansi(colour);
-            registry.with(layer.with_writer(writer).with_filter(level)).init();
+            registry.with(layer.with_writer(writer).with_filter(capped(&level))).init();
         }
     }
     Ok(log)
+}
+
+/// Filters by level, and by the caps of libraries.
+fn capped<S: Subscriber>(level: &Targets) -> impl Filter<S> + use<S> {
+    FilterExt::<S>::and(level.clone(), quiet())
 }
 
 fn dropped(lines: u64) -> String {

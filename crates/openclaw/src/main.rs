@@ -11,6 +11,7 @@ mod exit;
 mod fold;
 mod glyphs;
 mod hidden;
+mod log_export;
 mod log_writer;
 mod logging;
 mod markdown;
@@ -18,6 +19,7 @@ mod output;
 mod pictures;
 mod prompt;
 mod signals;
+mod telemetry;
 mod typed_ahead;
 
 use std::time::Duration;
@@ -29,6 +31,7 @@ use crate::edge::{CompletionRequest, Edge};
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::output::Output;
+use crate::telemetry::Telemetry;
 
 /// How long the last log lines may take to be written.
 const LAST_LINES: Duration = Duration::from_secs(1);
@@ -48,7 +51,7 @@ fn main() -> std::process::ExitCode {
         return read_pdf();
     }
     if let Some(request) = CompletionRequest::of_this_process() {
-        let edge = Edge::of_this_process(Redactor::new(), None);
+        let edge = Edge::of_this_process(Redactor::new(), None, &Telemetry::default());
         completion::run(request, &edge, &mut std::io::stdout().lock());
         return Exit::Ok.into();
     }
@@ -94,13 +97,16 @@ fn read_pdf() -> std::process::ExitCode {
 }
 
 fn run(cli: &Cli, redactor: Redactor, output: &mut Output) -> CommandResult {
-    let log = logging::start(&cli.global, cli.usual_log_level(), &redactor).map_err(|error| {
+    let telemetry = Telemetry::of_this_process(&redactor);
+    let (level, lines) = (cli.usual_log_level(), telemetry.logs.clone());
+    let log = logging::start(&cli.global, level, &redactor, lines).map_err(|error| {
         CommandError::usage(error)
             .hint("use error, warn, info, debug, trace or off; per module: info,openclaw_mcp=debug")
     })?;
-    let edge = Edge::of_this_process(redactor, cli.global.config.clone());
+    telemetry.report_problems();
+    let edge = Edge::of_this_process(redactor, cli.global.config.clone(), &telemetry);
     let result = commands::run(cli, &edge, output);
-    edge.finish_traces();
+    telemetry.finish();
     log.finish(LAST_LINES);
     result
 }

@@ -43,7 +43,7 @@ impl Signals {
     pub(crate) fn listen() -> io::Result<Self> {
         let (sender, received) = mpsc::channel(PENDING);
         let (installed, is_installed) = std::sync::mpsc::sync_channel(1);
-        // It lives as long as the process: signals have to take effect until the very end.
+        // It runs as long as the process: signals have to take effect until the very end.
         std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             let _ = match runtime {

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
+use common::gateway::RunningGateway;
 use common::openclaw;
 
 /// A generous timeout: the machine may be busy.
@@ -30,28 +31,9 @@ fn signal(child: &Child, signal: Signal) {
     kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
 }
 
-/// A running gateway, killed on drop.
-struct Gateway(Child);
-
-impl Gateway {
-    /// Starts a gateway, and waits until it listens.
-    fn start(state: &Path) -> Self {
-        let mut child = openclaw(state, &["gateway", "run", "--port", "0"])
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        assert!(line.contains("listening on ws://127.0.0.1:"), "{line}");
-        Self(child)
-    }
-}
-
-impl Drop for Gateway {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
+/// Starts a gateway, and waits until it listens.
+fn gateway(state: &Path) -> RunningGateway {
+    RunningGateway::start(openclaw(state, &["gateway", "run", "--port", "0"]), state)
 }
 
 #[test]
@@ -102,7 +84,7 @@ fn main_is_short_for_the_main_conversation() {
 #[test]
 fn sigterm_during_a_turn_cancels_the_turn_and_exits_the_chat() {
     let state = tempfile::tempdir().unwrap();
-    let _gateway = Gateway::start(state.path());
+    let _gateway = gateway(state.path());
     let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
     let message = b"/call mcp_demo_count {\"to\": 1000, \"pause_ms\": 1000}\n";
     child.stdin.as_mut().unwrap().write_all(message).unwrap();
@@ -123,10 +105,10 @@ fn sigterm_during_a_turn_cancels_the_turn_and_exits_the_chat() {
 #[test]
 fn a_gateway_serves_front_ends_and_stops_when_asked() {
     let state = tempfile::tempdir().unwrap();
-    let mut gateway = Gateway::start(state.path());
+    let mut gateway = gateway(state.path());
     let status = run(state.path(), &["gateway", "status", "--json"]);
     let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
-    assert_eq!((&status["running"], &status["pid"]), (&true.into(), &gateway.0.id().into()));
+    assert_eq!((&status["running"], &status["pid"]), (&true.into(), &gateway.child.id().into()));
 
     let answer = run(state.path(), &["agent", "--message", "add 2 and 3"]);
     assert_eq!(said(&answer), "`mcp_demo_add` returned: 5\n");
@@ -138,7 +120,7 @@ fn a_gateway_serves_front_ends_and_stops_when_asked() {
 
     let stopped = run(state.path(), &["gateway", "stop"]);
     assert!(said(&stopped).contains("gateway stopped (process "), "{}", said(&stopped));
-    assert_eq!(gateway.0.wait().unwrap().code(), Some(0));
+    assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
     assert_eq!(run(state.path(), &["gateway", "status"]).status.code(), Some(3));
 }
 
@@ -173,15 +155,15 @@ fn nothing_starts_without_a_server_that_is_required() {
 #[test]
 fn a_gateway_exits_with_success_on_sigterm() {
     let state = tempfile::tempdir().unwrap();
-    let mut gateway = Gateway::start(state.path());
-    signal(&gateway.0, Signal::SIGTERM);
-    assert_eq!(gateway.0.wait().unwrap().code(), Some(0));
+    let mut gateway = gateway(state.path());
+    signal(&gateway.child, Signal::SIGTERM);
+    assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
 }
 
 #[test]
 fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
     let state = tempfile::tempdir().unwrap();
-    let mut gateway = Gateway::start(state.path());
+    let mut gateway = gateway(state.path());
     let message = r#"/call mcp_demo_count {"to": 1000, "pause_ms": 1000}"#;
     let child = openclaw(state.path(), &["agent", "--message", message]).spawn().unwrap();
     // The turn has started as soon as the gateway lists a conversation.
@@ -194,7 +176,7 @@ fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
     while !has_begun() {
         assert!(begun.elapsed() < LONG, "the turn never started");
     }
-    gateway.0.kill().unwrap();
+    gateway.child.kill().unwrap();
     let output = child.wait_with_output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success() && words.contains("error: "), "{words}");
@@ -287,7 +269,7 @@ fn commands_with_missing_or_unknown_arguments_say_so_and_change_nothing() {
 #[test]
 fn a_named_configuration_is_used_even_if_a_gateway_is_running() {
     let state = tempfile::tempdir().unwrap();
-    let gateway = Gateway::start(state.path());
+    let gateway = gateway(state.path());
     let ask = |file: &Path| {
         run(
             state.path(),
@@ -310,7 +292,7 @@ fn a_named_configuration_is_used_even_if_a_gateway_is_running() {
 #[test]
 fn a_gateway_killed_during_a_turn_is_reported_by_the_exit_code() {
     let state = tempfile::tempdir().unwrap();
-    let mut gateway = Gateway::start(state.path());
+    let mut gateway = gateway(state.path());
     let message = r#"/call mcp_demo_count {"to": 1000, "pause_ms": 1000}"#;
     let args = ["agent", "--session", "agent:main:long", "--message", message];
     let child = openclaw(state.path(), &args).spawn().unwrap();
@@ -320,8 +302,8 @@ fn a_gateway_killed_during_a_turn_is_reported_by_the_exit_code() {
             .contains("mcp_demo_count")
     };
     assert!((0..100).any(|_| is_called()), "the turn never started");
-    gateway.0.kill().unwrap();
-    gateway.0.wait().unwrap();
+    gateway.child.kill().unwrap();
+    gateway.child.wait().unwrap();
     let output = child.wait_with_output().unwrap();
     let words = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(3), "{words}");
@@ -350,7 +332,7 @@ fn status_shows_the_servers_as_a_table_and_programs_get_checks() {
         "demo: configured; run `openclaw mcp servers` to start it"
     );
 
-    let _gateway = Gateway::start(state.path());
+    let _gateway = gateway(state.path());
     // The server is running once an agent has used a tool.
     run(state.path(), &["agent", "--message", "add 2 and 3"]);
     let ready = table(&said(&run(state.path(), &["status"])));
@@ -413,7 +395,7 @@ fn a_rejected_reload_is_logged_with_file_and_line() {
     let stderr = BufReader::new(child.stderr.take().unwrap());
     let mut line = String::new();
     BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let gateway = Gateway(child);
+    let gateway = RunningGateway::of(child, state.path());
     std::fs::write(&file, "{\n  agents {} }").unwrap();
     let mut lines = stderr.lines().map(Result::unwrap);
     let told = lines.find(|line| line.contains("configuration rejected")).unwrap();

@@ -4,13 +4,13 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use openclaw_agent::{EndReason, LoopEvent, TurnError};
 use openclaw_models::Message;
 use openclaw_models::scripted::Turn as Says;
 use openclaw_sessions::{
-    Entry, Lease, LeaseError, LeaseFuture, LeaseKeeper, ListFilter, NewEntry, ReadFilter, Session,
-    SessionKey, SessionStore, StoreError, StoreFuture,
+    Entry, Lease, LeaseError, LeaseKeeper, ListFilter, NewEntry, ReadFilter, Session, SessionField,
+    SessionKey, SessionStore, StoreError,
 };
 use tokio::sync::{Notify, Semaphore};
 
@@ -123,72 +123,71 @@ impl Contested {
 #[derive(Debug)]
 struct Gone;
 
+#[async_trait]
 impl LeaseKeeper for Gone {
-    fn renew(&self) -> BoxFuture<'_, Result<bool, StoreError>> {
-        Box::pin(std::future::ready(Ok(false)))
+    async fn renew(&self) -> Result<bool, StoreError> {
+        Ok(false)
     }
 
-    fn release(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(std::future::ready(Ok(())))
+    async fn release(&self) -> Result<(), StoreError> {
+        Ok(())
     }
 }
 
+#[async_trait]
 impl SessionStore for Contested {
-    fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> StoreFuture<'a, Session> {
-        self.store.open(key, agent)
+    async fn open(&self, key: &SessionKey, agent: &str) -> Result<Session, StoreError> {
+        self.store.open(key, agent).await
     }
 
-    fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Session>> {
-        self.store.get(key)
+    async fn get(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        self.store.get(key).await
     }
 
-    fn list(&self, filter: ListFilter) -> StoreFuture<'_, Vec<Session>> {
-        self.store.list(filter)
+    async fn list(&self, filter: ListFilter) -> Result<Vec<Session>, StoreError> {
+        self.store.list(filter).await
     }
 
-    fn append<'a>(
-        &'a self,
-        key: &'a SessionKey,
+    async fn append(
+        &self,
+        key: &SessionKey,
         entries: Vec<NewEntry>,
-    ) -> StoreFuture<'a, Vec<u64>> {
-        self.store.append(key, entries)
+    ) -> Result<Vec<u64>, StoreError> {
+        self.store.append(key, entries).await
     }
 
-    fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> StoreFuture<'a, Vec<Entry>> {
-        self.store.read(key, filter)
+    async fn read(&self, key: &SessionKey, filter: ReadFilter) -> Result<Vec<Entry>, StoreError> {
+        self.store.read(key, filter).await
     }
 
-    fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> StoreFuture<'a, ()> {
-        self.store.set_title(key, title)
+    async fn set(
+        &self,
+        key: &SessionKey,
+        field: SessionField,
+        value: Option<&str>,
+    ) -> Result<(), StoreError> {
+        self.store.set(key, field, value).await
     }
 
-    fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> StoreFuture<'a, ()> {
-        self.store.set_model(key, model)
+    async fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        self.store.delete(key).await
     }
 
-    fn set_permission<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        mode: Option<&'a str>,
-    ) -> StoreFuture<'a, ()> {
-        self.store.set_permission(key, mode)
-    }
-
-    fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool> {
-        self.store.delete(key)
-    }
-
-    fn lease<'a>(&'a self, key: &'a SessionKey, by: &'a str, ttl: Duration) -> LeaseFuture<'a> {
-        let lease = match self.remaining.lock().unwrap().pop_front() {
+    async fn lease(&self, key: &SessionKey, by: &str, ttl: Duration) -> Result<Lease, LeaseError> {
+        match self.remaining.lock().unwrap().pop_front() {
             Some(remaining) => {
-                Err(LeaseError::Busy { key: key.clone(), by: "somebody".to_owned(), remaining })
+                return Err(LeaseError::Busy {
+                    key: key.clone(),
+                    by: "somebody".to_owned(),
+                    remaining,
+                });
             }
             None if self.comes_back => {
-                Ok(Lease::granted(key.clone(), Duration::from_millis(60), Arc::new(Gone)))
+                return Ok(Lease::granted(key.clone(), Duration::from_millis(60), Arc::new(Gone)));
             }
-            None => return self.store.lease(key, by, ttl),
-        };
-        Box::pin(std::future::ready(lease))
+            None => {}
+        }
+        self.store.lease(key, by, ttl).await
     }
 }
 

@@ -259,7 +259,7 @@ impl Builder<'_> {
             Ok(name) => Some((name, agent)),
             Err(problem) => {
                 let message = format!("invalid agent id: {problem}");
-                self.found.push(id.error(message, "bad id").suggest(&problem));
+                self.found.push(id.error(message, "invalid id").suggest(&problem));
                 None
             }
         };

@@ -40,7 +40,7 @@ impl ServerBuilder<'_, '_> {
         let mut out: BTreeMap<String, SecretTemplate> = BTreeMap::new();
         for (name, text) in table.map(|table| table.value.0).unwrap_or_default() {
             if let Some(problem) = problem(&name) {
-                self.cx.found.push(text.error(problem, "belongs to a bad name"));
+                self.cx.found.push(text.error(problem, "its value"));
                 continue;
             }
             let twin =

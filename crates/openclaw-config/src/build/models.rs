@@ -44,7 +44,7 @@ impl Builder<'_> {
                 Ok(id) => drop(config.map(|config| built.usable.insert(id, config))),
                 Err(problem) => {
                     let message = format!("invalid model provider id: {problem}");
-                    self.found.push(place.error(message, "bad id").suggest(&problem));
+                    self.found.push(place.error(message, "invalid id").suggest(&problem));
                 }
             }
         }
@@ -146,7 +146,7 @@ impl Builder<'_> {
         for (name, text) in headers.map(|headers| headers.value.0).unwrap_or_default() {
             if !is_header_name(&name) {
                 let message = "invalid HTTP header name";
-                self.found.push(text.error(message, "belongs to a bad name"));
+                self.found.push(text.error(message, "the value of this header"));
                 continue;
             }
             if let Some(twin) = out.keys().find(|other| other.eq_ignore_ascii_case(&name)) {

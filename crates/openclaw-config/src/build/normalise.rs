@@ -50,7 +50,7 @@ impl RawServer {
                 Diagnostic::note("this list has no effect here")
                     .at(list.at, "accepted and ignored")
                     .path(list.path)
-                    .help("`approval` says which calls need your approval"),
+                    .help("`approval` sets which calls need approval"),
             );
         }
         self.description = None;
@@ -103,7 +103,7 @@ fn adopt<T>(slot: &mut Field<T>, value: Field<T>, ours: &str, found: &mut Vec<Di
     match (&*slot, value) {
         (Some(given), Some(value)) => found.push(
             value
-                .error(format!("this and `{ours}` mean the same"), "given again here")
+                .error(format!("both this and `{ours}` are set"), "given again here")
                 .also(given.at, "given here")
                 .help(format!("keep `{ours}`")),
         ),

@@ -5,10 +5,10 @@
 //! not affect the others.
 
 mod apps;
+mod check;
 mod codex;
 mod convert;
 mod fields;
-mod judge;
 mod placeholders;
 mod yaml;
 
@@ -19,9 +19,9 @@ use serde_json::Value;
 
 pub(crate) use apps::parse as parse_json;
 pub use apps::{App, Platform};
+pub use check::{ImportCandidate, ImportStatus};
 pub(crate) use codex::parse as parse_toml;
 pub use convert::adapted;
-pub use judge::{ImportCandidate, ImportStatus};
 
 use crate::name::ServerName;
 use crate::source::{ReadError, read_text};

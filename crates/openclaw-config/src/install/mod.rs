@@ -41,7 +41,7 @@ pub enum InstallError {
     #[error("the home folder is unknown")]
     NoHome,
     /// The program has no file of its own.
-    #[error("its usual settings are those of this program, too")]
+    #[error("its usual settings file is also that of this program")]
     SharedFile,
     /// The file cannot be read or edited.
     #[error("{0}")]

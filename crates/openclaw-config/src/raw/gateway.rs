@@ -66,8 +66,8 @@ section! {
 section! {
     /// Metrics of the gateway.
     struct RawMetrics("the metrics", Refuse) {
-        /// `true` serves `/metrics` whatever interface the gateway listens on, `false` counts
-        /// nothing. By default it is served if the gateway listens on a loopback address.
+        /// `true` serves `/metrics` whatever interface the gateway listens on, `false` turns
+        /// metrics off. By default it is served if the gateway listens on a loopback address.
         enabled: bool = "enabled",
         /// The bearer token of the scraper, preferably a `secret://…` reference. It gives access to
         /// `/metrics` only. The gateway's own token, and access tokens with the scope

@@ -130,7 +130,7 @@ impl Decode for Servers {
             let before = cx.found.len();
             if let Err(problem) = ServerName::new(member.key.as_str()) {
                 let message = format!("invalid server name: {problem}");
-                let found = Diagnostic::error(message).at(member.key_at, "bad name");
+                let found = Diagnostic::error(message).at(member.key_at, "invalid name");
                 cx.report_key(member, found.suggest(&problem));
             }
             if let Some(server) = cx.member(member) {

@@ -283,7 +283,7 @@ fn servers_pasted_from_another_program_are_read_with_a_note() {
     let said = bad_server("{ type: 'stdio', url: 'https://a.example' }");
     assert_says(&said, &["transport `stdio` needs `command`, but the server has `url`"]);
     let said = bad_server("{ command: 'a', enabled: true, disabled: true }");
-    assert_says(&said, &["this and `enabled` mean the same"]);
+    assert_says(&said, &["both this and `enabled` are set"]);
 }
 
 #[test]
@@ -303,7 +303,7 @@ fn a_duplicate_key_is_an_error_that_shows_both_places() {
     assert_says(&said, &["`workingDirectory` and `cwd` mean the same"]);
     let said =
         bad_server("{ command: 'a', tools: { allow: ['a'] }, toolFilter: { include: ['b'] } }");
-    assert_says(&said, &["this and `tools.allow` mean the same"]);
+    assert_says(&said, &["both this and `tools.allow` are set"]);
 }
 
 #[test]

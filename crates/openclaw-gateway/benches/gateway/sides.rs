@@ -33,7 +33,7 @@ pub(crate) const CALLS: usize = 5;
 /// Timeout after which a run has failed.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A listening gateway, and its state directory.
+/// A listening gateway, and its state folder.
 pub(crate) struct RunningGateway {
     pub(crate) served: Served,
     pub(crate) folder: TempDir,

@@ -5,8 +5,8 @@
 mod tool;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
@@ -16,6 +16,7 @@ use openclaw_protocol::sessions::{ExtraTool, ExtraToolSchema};
 use openclaw_protocol::tools::{InvokeProgress, InvokeProgressParams, InvokeResultParams};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{Decision, Effect, Policy, Progress, ToolName, ToolSource, ToolSpec, Watcher};
+use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
@@ -100,7 +101,7 @@ impl Lent {
         }
         let usable = loans.iter().filter(|loan| is_allowed(of.policy, loan));
         let names = usable.map(|loan| loan.spec.name.to_string()).collect();
-        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sets = self.sets.lock();
         let others = sets.iter().filter(|(key, _)| key.as_str() != session);
         let others = others.filter_map(|(_, lenders)| lenders.get(&lender));
         let (empty, used): (Vec<_>, Vec<_>) = others.partition(|loans| loans.is_empty());
@@ -125,13 +126,13 @@ impl Lent {
 
     /// Removes the tools of a client that has disconnected; calls in progress fail immediately.
     pub(crate) fn take_back(&self, lender: u64) {
-        let mut sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut sets = self.sets.lock();
         sets.values_mut().for_each(|lenders| {
             lenders.remove(&lender);
         });
         sets.retain(|_, lenders| !lenders.is_empty());
         drop(sets);
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         calls.retain(|_, call| call.lender != lender);
     }
 
@@ -145,7 +146,7 @@ impl Lent {
         caller: u64,
         policy: &Policy,
     ) -> Arc<dyn ToolSource> {
-        let sets = self.sets.lock().unwrap_or_else(PoisonError::into_inner);
+        let sets = self.sets.lock();
         let lenders = sets.get(session);
         let is_lender = lenders.is_some_and(|lenders| lenders.contains_key(&caller));
         let lenders = lenders.into_iter().flatten();
@@ -168,7 +169,7 @@ impl Lent {
         lender: u64,
         result: InvokeResultParams,
     ) -> Result<(), ErrorShape> {
-        let mut calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut calls = self.calls.lock();
         pending(&calls, &result.id, lender)?;
         if let Some(call) = calls.remove(&result.id) {
             let _ = call.result.send(result);
@@ -182,7 +183,7 @@ impl Lent {
         lender: u64,
         report: &InvokeProgressParams,
     ) -> Result<(), ErrorShape> {
-        let calls = self.calls.lock().unwrap_or_else(PoisonError::into_inner);
+        let calls = self.calls.lock();
         let call = pending(&calls, &report.invoke_id, lender)?;
         let progress = serde_json::from_str(&report.chunk).unwrap_or_else(|_| InvokeProgress {
             message: Some(report.chunk.clone()),

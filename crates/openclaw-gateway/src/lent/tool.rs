@@ -1,7 +1,7 @@
 //! Calls of client tools.
 
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{Source, Text, Untrusted, label};
@@ -61,7 +61,7 @@ impl LentTool {
         let (result, answered) = oneshot::channel();
         let watcher = call.options.watcher.cloned();
         let pending = PendingCall { lender: self.lender, result, watcher };
-        lent.calls.lock().unwrap_or_else(PoisonError::into_inner).insert(id.clone(), pending);
+        lent.calls.lock().insert(id.clone(), pending);
         let _under_way = PendingInvocation { lent, id: &id };
         let trace = call.span.context();
         let request = InvokeRequestEvent {
@@ -98,7 +98,7 @@ struct PendingInvocation<'a> {
 
 impl Drop for PendingInvocation<'_> {
     fn drop(&mut self) {
-        self.lent.calls.lock().unwrap_or_else(PoisonError::into_inner).remove(self.id);
+        self.lent.calls.lock().remove(self.id);
     }
 }
 

@@ -4,7 +4,7 @@
 //! server afterwards. Clients get its URL at once and ask for its state.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use openclaw_config::{AgentId, OAuthGrant, Transport};
@@ -18,6 +18,7 @@ use openclaw_oauth::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};
 use openclaw_oauth::store::Version;
 use openclaw_protocol::mcp::{AuthResult, GrantInfo};
 use openclaw_secrets::SecretString;
+use parking_lot::Mutex;
 use tokio::sync::oneshot;
 use tokio_util::task::AbortOnDropHandle;
 
@@ -48,21 +49,17 @@ enum Outcome {
 }
 
 impl Logins {
-    fn all(&self) -> MutexGuard<'_, HashMap<String, Login>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// Returns the URL of the last login, and how far it is.
     fn state(&self, server: &str) -> Option<(String, Outcome)> {
-        let all = self.all();
+        let all = self.0.lock();
         let login = all.get(server)?;
-        let outcome = login.outcome.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let outcome = login.outcome.lock().clone();
         Some((login.url.clone(), outcome))
     }
 
     /// Ends a running login, and waits until its port is free.
     async fn end(&self, server: &str) {
-        let login = self.all().remove(server);
+        let login = self.0.lock().remove(server);
         if let Some(Login { task, .. }) = login {
             task.abort();
             let _ = task.await;
@@ -70,7 +67,7 @@ impl Logins {
     }
 
     fn forget(&self, server: &str) {
-        self.all().remove(server);
+        self.0.lock().remove(server);
     }
 }
 
@@ -80,7 +77,7 @@ struct UrlSender(Mutex<Option<oneshot::Sender<String>>>);
 
 impl LoginPrompt for UrlSender {
     fn show(&self, login: LoginRequest) -> BoxFuture<'_, PromptResponse> {
-        let sender = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let sender = self.0.lock().take();
         if let Some(sender) = sender {
             // The caller may be gone; the login can still be finished with a code.
             let _ = sender.send(login.url.into());
@@ -212,13 +209,13 @@ async fn begin(
             // The state of the server says whether it worked.
             let _ = server.refresh().await;
         }
-        *reported.lock().unwrap_or_else(PoisonError::into_inner) = outcome;
+        *reported.lock() = outcome;
     });
     let task = AbortOnDropHandle::new(task);
     match url.await {
         Ok(url) => {
             let login = Login { url: url.clone(), outcome, task };
-            gateway.logins.all().insert(name, login);
+            gateway.logins.0.lock().insert(name, login);
             Ok(url)
         }
         Err(_) => Err(too_early.await.unwrap_or(AuthError::LoginRequired)),
@@ -320,13 +317,16 @@ fn login_failed(name: &str, error: &AuthError) -> Problem {
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::NotAboutTokens => invalid(&format!("`{name}` does not require a login")),
-        AuthError::Unreachable { .. } => Problem::new(ProblemKind::Unavailable, message),
+        AuthError::Unreachable { .. } => {
+            let hint = "check `url` in the server's entry, and the network";
+            Problem::new(ProblemKind::Unavailable, message).hint(hint)
+        }
         AuthError::NotRegistered { .. } => {
             let hint = "register a client there, and set `auth.clientId` in the server's entry";
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::Mismatch(_) => {
-            let hint = "paste the code, or the whole address that the browser ended at";
+            let hint = "paste the code, or the whole URL that the browser was redirected to";
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
         AuthError::Rejected { .. } | AuthError::Cancelled { .. } => {

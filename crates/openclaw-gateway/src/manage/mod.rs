@@ -2,12 +2,12 @@
 //! `mcp_manage`, and the protocol.
 
 mod auth;
-mod order;
+mod parse;
 mod text;
 mod tool;
 
 pub(crate) use auth::{AuthOrder, Logins, auth};
-pub(crate) use order::{Order, VERBS, Verb};
+pub(crate) use parse::{Order, VERBS, Verb};
 pub(crate) use tool::{ManageTool, NAME};
 
 use std::collections::BTreeSet;

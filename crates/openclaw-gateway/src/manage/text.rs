@@ -161,8 +161,8 @@ fn auth(name: &str, result: &AuthResult) -> String {
     if let Some(url) = &result.url {
         return format!(
             "Open this URL within 15 minutes to log in to {name}:\n\n{}\n\nThe server is connected when you \
-             are done. If the browser cannot reach this machine, copy the address that it ends at:\n/mcp auth \
-             {name} --code ADDRESS",
+             are done. If the browser cannot reach this machine, copy the URL that it was redirected \
+             to:\n/mcp auth {name} --code URL",
             clean(url, URL)
         );
     }

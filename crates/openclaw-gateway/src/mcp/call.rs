@@ -1,7 +1,7 @@
 //! Calls tools, reads resources and gets prompts for users and programs, with the complete result.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
@@ -19,6 +19,7 @@ use openclaw_tools::{
     PermissionMode, RefusedBy, Tool, ToolOutcome, Watcher,
 };
 use openclaw_trace::SpanContext;
+use parking_lot::Mutex;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout};
@@ -167,7 +168,7 @@ struct Found {
 
 impl Found {
     fn keep(&self, tool: Arc<CatalogueTool>) -> Arc<CatalogueTool> {
-        *lock(&self.tool) = Some(Arc::clone(&tool));
+        *self.tool.lock() = Some(Arc::clone(&tool));
         tool
     }
 
@@ -180,7 +181,7 @@ impl Found {
         name: &str,
     ) -> Refusal {
         let refusal = refusal(&problem);
-        *lock(&self.problem) = Some(problem);
+        *self.problem.lock() = Some(problem);
         match known(agent, server, name) {
             Some(tool) => refusal
                 .at(tool.server().name().as_str(), &tool.listed().name)
@@ -191,11 +192,7 @@ impl Found {
 
     /// Returns why the call was rejected, if the user can do something about it.
     fn problem(self, answer: &ToolOutcome) -> Result<(), Problem> {
-        let into = |mutex: Mutex<Option<Problem>>| {
-            mutex.into_inner().unwrap_or_else(PoisonError::into_inner)
-        };
-        let tool = self.tool.into_inner().unwrap_or_else(PoisonError::into_inner);
-        match (into(self.problem), answer.details.refused, tool) {
+        match (self.problem.into_inner(), answer.details.refused, self.tool.into_inner()) {
             (Some(problem), ..) => Err(problem),
             (None, Some(RefusedBy::Changed), Some(tool)) => Err(changed(&tool)),
             (None, Some(RefusedBy::NobodyToAsk), Some(tool)) => {
@@ -204,10 +201,6 @@ impl Found {
             _ => Ok(()),
         }
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Converts a problem to a rejection for the audit log.
@@ -336,14 +329,14 @@ async fn ask<'a>(
         Ok(()) => request.tool(),
         Err(problem) => {
             let refusal = refusal(&problem).at(request.server(), request.what());
-            *lock(&refused) = Some(problem);
+            *refused.lock() = Some(problem);
             Err(refusal)
         }
     });
     let context = hand.context(agent, CallOptions { deadline: time.deadline(), ..EVERYTHING });
     let answer =
         agent.pipeline().call(&finding, Call::new(request.method(), given), &context).await;
-    let refused = refused.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let refused = refused.into_inner();
     match (refused, answer.details.refused) {
         (Some(problem), _) => Err(problem),
         (None, Some(RefusedBy::NobodyToAsk)) => {

@@ -57,7 +57,7 @@ pub fn server<'a>(agent: &'a AgentTools, name: &str) -> Result<&'a Arc<Server>, 
             last_lines: trouble.last_lines.clone(),
         },
         None => Problem::new(ProblemKind::Unavailable, format!("`{name}` is disabled"))
-            .hint("set `enabled: true` in its entry"),
+            .hint(format!("run `openclaw mcp enable {name}`")),
     })
 }
 

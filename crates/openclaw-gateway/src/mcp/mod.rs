@@ -11,7 +11,7 @@ mod outcome;
 mod problem;
 mod refresh;
 mod server_list;
-mod shown;
+mod state_text;
 
 pub use arguments::fit_texts;
 pub use call::{DirectCaller, call, prompt, read};
@@ -25,4 +25,4 @@ pub use outcome::outcome;
 pub use problem::{Problem, ProblemKind};
 pub use refresh::{not_refreshed, refreshed};
 pub use server_list::{ListStyle, server_list, status_rows};
-pub use shown::{expiry, summary, with_try};
+pub use state_text::{expiry, summary, with_try};

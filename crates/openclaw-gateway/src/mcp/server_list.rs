@@ -9,7 +9,7 @@ use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
 use openclaw_mcp::server::supervisor::ServerError;
 use openclaw_protocol::mcp::GrantInfo;
 
-use super::shown::{auth, expiry, state, telling_line};
+use super::state_text::{auth, expiry, state, telling_line};
 
 /// The least and the greatest width of the column of names.
 const NAME_COLUMN: (usize, usize) = (14, 30);
@@ -138,9 +138,9 @@ pub fn status_rows(
         value.map_or_else(|| "–".to_owned(), |value| clean(value, TEXT_CHARS))
     };
     let ms = |value: Option<f64>| text(value.map(|value| format!("{value} ms")).as_deref());
-    let seconds = |ms: Option<u64>| {
+    let seconds = |ms: Option<u64>, ago: &str| {
         let seconds = ms.map(|ms| Duration::from_millis(ms).as_secs_f64());
-        text(seconds.map(|seconds| format!("{seconds:.1} s")).as_deref())
+        text(seconds.map(|seconds| format!("{seconds:.1} s{ago}")).as_deref())
     };
     let yes_or_no = |value: bool| if value { "yes" } else { "no" }.to_owned();
     let transport = match status.transport {
@@ -168,8 +168,8 @@ pub fn status_rows(
     rows.extend([
         ("Lazy", yes_or_no(status.lazy)),
         ("Required", yes_or_no(status.required)),
-        ("Uptime", seconds(status.uptime_ms)),
-        ("Last answer", seconds(status.last_answer_age_ms)),
+        ("Uptime", seconds(status.uptime_ms, "")),
+        ("Last seen", seconds(status.last_answer_age_ms, " ago")),
         ("Restarts", status.restarts.to_string()),
         ("Tools", status.tools.to_string()),
         ("Resources", status.resources.to_string()),

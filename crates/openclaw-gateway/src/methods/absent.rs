@@ -4,7 +4,7 @@
 use openclaw_protocol::{ErrorShape, Scope};
 use serde_json::value::RawValue;
 
-use super::{RequestContext, has_scope};
+use super::{Reply, RequestContext, has_scope};
 
 /// A method with a constant answer.
 #[derive(Debug)]
@@ -118,7 +118,7 @@ pub(crate) const ABSENT: &[Absent] = &[
 
 /// Answers a method that is not in the table of methods: with "none", or with the error for an unknown
 /// one.
-pub(super) fn answer(asked: &RequestContext<'_>, name: &str) -> Result<Box<RawValue>, ErrorShape> {
+pub(super) fn answer(asked: &RequestContext<'_>, name: &str) -> Reply<Box<RawValue>> {
     let Some(absent) = ABSENT.iter().find(|it| it.name == name) else {
         return Err(ErrorShape::unknown_method(name));
     };

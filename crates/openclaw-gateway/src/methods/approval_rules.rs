@@ -17,7 +17,7 @@ use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
-use super::RequestContext;
+use super::{Reply, RequestContext};
 use crate::gateway::Gateway;
 
 /// Bytes of an id.
@@ -109,10 +109,7 @@ fn stored(gateway: &Gateway) -> Vec<Stored> {
     native.chain(of_servers.into_iter().map(Stored::Server)).collect()
 }
 
-pub(super) fn list(
-    asked: &RequestContext<'_>,
-    params: &RulesParams,
-) -> Result<RulesResult, ErrorShape> {
+pub(super) fn list(asked: &RequestContext<'_>, params: &RulesParams) -> Reply<RulesResult> {
     if let Some(agent) = &params.agent_id {
         asked.agent_id(Some(agent))?;
     }
@@ -130,7 +127,7 @@ pub(super) fn list(
 pub(super) fn revoke(
     asked: &RequestContext<'_>,
     params: &RevokeParams,
-) -> Result<ChangedRulesResult, ErrorShape> {
+) -> Reply<ChangedRulesResult> {
     if params.ids.len() > MAX_IDS {
         return Err(ErrorShape::invalid("too many ids"));
     }
@@ -168,7 +165,7 @@ pub(super) fn revoke(
 pub(super) async fn allow(
     asked: &RequestContext<'_>,
     params: AllowParams,
-) -> Result<ChangedRulesResult, ErrorShape> {
+) -> Reply<ChangedRulesResult> {
     let AllowParams { agent_id, tool, command, arguments, workspace } = params;
     let service = asked.agent(agent_id.as_deref())?;
     let native = Native::ALL.into_iter().find(|native| native.name() == tool);
@@ -177,7 +174,9 @@ pub(super) async fn allow(
             command_prefix(&words).map_err(ErrorShape::invalid)?
         }
         (Some(Native::Exec), _) => {
-            return Err(ErrorShape::invalid("`exec` needs the words that its commands begin with"));
+            return Err(ErrorShape::invalid(
+                "`exec` needs the first words of the commands to allow",
+            ));
         }
         (Some(Native::WebFetch), _) => {
             let words = "set `tools.web.fetch.allowHosts` to allow hosts for `web_fetch`";
@@ -210,7 +209,7 @@ async fn allow_of_server(
     agent: &str,
     name: &str,
     grant: Grant,
-) -> Result<ChangedRulesResult, ErrorShape> {
+) -> Reply<ChangedRulesResult> {
     let shown = clean_line(Untrusted::new(name), MAX_NAME);
     let unknown = || ErrorShape::invalid(format!("unknown tool `{shown}`"));
     let (Some(servers), Some(pins)) = (gateway.fleet.agent(agent), gateway.fleet.pins()) else {
@@ -224,7 +223,7 @@ async fn allow_of_server(
     let tool = catalogue.get(name).ok_or_else(unknown)?;
     if tool.is_changed() {
         return Err(ErrorShape::invalid(format!(
-            "`{shown}` has changed since it was first seen; the next call of it shows the change and asks"
+            "`{shown}` has changed since it was first seen; the next call shows the change and asks for approval"
         )));
     }
     let nothing = RawValue::from_string("{}".to_owned()).map_err(|_| unknown())?;
@@ -244,7 +243,7 @@ async fn allow_of_server(
 }
 
 /// The folder as tools know it.
-fn canonical(folder: &str) -> Result<PathBuf, ErrorShape> {
+fn canonical(folder: &str) -> Reply<PathBuf> {
     let shown = clean_line(Untrusted::new(folder), MAX_NAME);
     if !Path::new(folder).is_absolute() {
         return Err(ErrorShape::invalid(format!("not an absolute path: `{shown}`")));

@@ -10,16 +10,13 @@ use openclaw_protocol::approvals::{
 use openclaw_protocol::{ErrorCode, ErrorShape};
 use openclaw_sessions::SessionKey;
 
-use super::RequestContext;
+use super::{Reply, RequestContext};
 use crate::questions::Decided;
 
 /// Maximum characters of the user's words to the model.
 const INSTEAD: usize = 4_000;
 
-pub(super) fn list(
-    asked: &RequestContext<'_>,
-    params: ListParams,
-) -> Result<ListResult, ErrorShape> {
+pub(super) fn list(asked: &RequestContext<'_>, params: ListParams) -> Reply<ListResult> {
     let ListParams { session_key, agent_id } = params;
     let session_key =
         session_key.map(|key| asked.session(&key, agent_id.as_deref())).transpose()?;
@@ -33,10 +30,7 @@ pub(super) fn list(
     Ok(ListResult { approvals })
 }
 
-pub(super) fn respond(
-    asked: &RequestContext<'_>,
-    params: RespondParams,
-) -> Result<RespondResult, ErrorShape> {
+pub(super) fn respond(asked: &RequestContext<'_>, params: RespondParams) -> Reply<RespondResult> {
     let RespondParams { id, decision, always, instead } = params;
     if instead.is_some() && decision != Decision::Deny {
         return Err(ErrorShape::invalid("`instead` requires the decision `deny`"));
@@ -65,10 +59,7 @@ pub(super) fn respond(
     Ok(RespondResult { ok: true, id, decision })
 }
 
-pub(super) fn pass(
-    asked: &RequestContext<'_>,
-    params: PassParams,
-) -> Result<PassResult, ErrorShape> {
+pub(super) fn pass(asked: &RequestContext<'_>, params: PassParams) -> Reply<PassResult> {
     let PassParams { id } = params;
     asked.gateway.questions.pass(&id, asked.caller.id)?;
     asked.gateway.callers.changed();
@@ -83,19 +74,13 @@ pub(super) fn published(asked: &RequestContext<'_>) -> Vec<Requested> {
 }
 
 /// `respond`, under its published name.
-pub(super) fn resolve(
-    asked: &RequestContext<'_>,
-    params: ResolveParams,
-) -> Result<ResolveResult, ErrorShape> {
+pub(super) fn resolve(asked: &RequestContext<'_>, params: ResolveParams) -> Reply<ResolveResult> {
     let ResolveParams { id, decision } = params;
     let answer = RespondParams { id, decision, always: None, instead: None };
     respond(asked, answer).map(|_| ResolveResult { ok: true })
 }
 
-pub(super) fn details(
-    asked: &RequestContext<'_>,
-    params: &GetParams,
-) -> Result<ExecDetails, ErrorShape> {
+pub(super) fn details(asked: &RequestContext<'_>, params: &GetParams) -> Reply<ExecDetails> {
     let pending = asked.gateway.questions.list();
     let found = pending.iter().find(|it| it.id == params.id).map(ExecDetails::from);
     found.ok_or_else(|| ErrorShape::new(ErrorCode::ApprovalNotFound, "no such pending approval"))

@@ -8,6 +8,8 @@ use openclaw_protocol::ErrorShape;
 use openclaw_protocol::chat::{Attachment, EXTERNAL};
 use openclaw_tools::{MediaKind, NotPassed, check_media, image_type};
 
+use super::Reply;
+
 /// Maximum size of all attachments in base64, in bytes.
 const MAX_BYTES: usize = 20 * 1024 * 1024;
 /// Maximum size of text among them, in bytes: the same as for a message, for the same reason.
@@ -18,7 +20,7 @@ const PDF: &str = "application/pdf";
 /// Converts attachments: supported images, audio, video and PDF documents are passed on, texts become
 /// text. Anything else is rejected here, because a provider would reject the whole session from then
 /// on.
-pub(super) fn read(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
+pub(super) fn read(files: &[Attachment]) -> Reply<Vec<Part>> {
     let (mut total, mut of_text) = (0, 0);
     let mut parts = Vec::with_capacity(files.len());
     for file in files {
@@ -49,7 +51,7 @@ pub(super) fn read(files: &[Attachment]) -> Result<Vec<Part>, ErrorShape> {
     Ok(parts)
 }
 
-fn read_one(file: &Attachment, data: String) -> Result<Part, ErrorShape> {
+fn read_one(file: &Attachment, data: String) -> Reply<Part> {
     let name = file.file_name.as_deref().unwrap_or("file");
     let bytes = STANDARD
         .decode(&data)
@@ -94,7 +96,7 @@ fn is_file(declared: &str, bytes: &[u8]) -> bool {
 
 /// The text of an attachment. What was fetched from the web, or comes from outside in another way, is
 /// untrusted.
-fn text_of(file: &Attachment, name: &str, text: &str) -> Result<Text, ErrorShape> {
+fn text_of(file: &Attachment, name: &str, text: &str) -> Reply<Text> {
     let source = match &file.url {
         Some(url) => Source::web_fetch(url.as_str()),
         None if file.kind.as_deref() == Some(EXTERNAL) => Source::other(name),

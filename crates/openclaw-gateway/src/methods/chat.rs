@@ -16,7 +16,7 @@ use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::{EntryKind, NewEntry, SessionKey};
 
 use super::sessions::store_error;
-use super::{RequestContext, attachments};
+use super::{Reply, RequestContext, attachments};
 use crate::agents::AgentRuntime;
 use crate::commands::{self, Message as Said};
 use crate::gateway::Gateway;
@@ -27,10 +27,7 @@ use crate::turns::{self, TurnRequest, Work};
 /// Maximum length of a run id, in bytes.
 const MAX_ID: usize = 256;
 
-pub(super) async fn send(
-    asked: &RequestContext<'_>,
-    params: SendParams,
-) -> Result<SendResult, ErrorShape> {
+pub(super) async fn send(asked: &RequestContext<'_>, params: SendParams) -> Reply<SendResult> {
     send_to(asked, params, None).await
 }
 
@@ -39,7 +36,7 @@ pub(super) async fn send_to(
     asked: &RequestContext<'_>,
     params: SendParams,
     model: Option<String>,
-) -> Result<SendResult, ErrorShape> {
+) -> Reply<SendResult> {
     let gateway = asked.gateway;
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     let id = params.idempotency_key.as_str();
@@ -142,7 +139,7 @@ pub(super) async fn service(
     asked: &RequestContext<'_>,
     key: &SessionKey,
     named: Option<&str>,
-) -> Result<Arc<AgentRuntime>, ErrorShape> {
+) -> Reply<Arc<AgentRuntime>> {
     let in_key = keys::agent_of(key.as_str());
     if let Some(named) = named {
         let service = asked.agent(Some(named))?;
@@ -160,10 +157,7 @@ pub(super) async fn service(
     asked.agent(in_key)
 }
 
-pub(super) fn abort(
-    asked: &RequestContext<'_>,
-    params: &AbortParams,
-) -> Result<AbortResult, ErrorShape> {
+pub(super) fn abort(asked: &RequestContext<'_>, params: &AbortParams) -> Reply<AbortResult> {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     let run_ids = asked.gateway.runs.cancel(key.as_str(), params.run_id.as_deref());
     Ok(AbortResult { ok: true, aborted: !run_ids.is_empty(), run_ids })
@@ -172,7 +166,7 @@ pub(super) fn abort(
 pub(super) async fn inject(
     asked: &RequestContext<'_>,
     params: InjectParams,
-) -> Result<InjectResult, ErrorShape> {
+) -> Reply<InjectResult> {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     if params.message.len() > MAX_MESSAGE {
         return Err(ErrorShape::invalid("the message is too long"));

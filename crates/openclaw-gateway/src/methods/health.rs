@@ -6,19 +6,16 @@ use openclaw_protocol::agents::{
 };
 use openclaw_protocol::connect::PresenceEntry;
 use openclaw_protocol::health::{StatusParams, StatusResult};
+use openclaw_protocol::keys;
 use openclaw_protocol::models::{self, ModelChoice};
-use openclaw_protocol::{ErrorShape, keys};
 use serde_json::json;
 use serde_json::value::to_raw_value;
 
-use super::RequestContext;
+use super::{Reply, RequestContext};
 use crate::commands;
 use crate::gateway::now_ms;
 
-pub(super) async fn status(
-    asked: &RequestContext<'_>,
-    _: StatusParams,
-) -> Result<StatusResult, ErrorShape> {
+pub(super) async fn status(asked: &RequestContext<'_>, _: StatusParams) -> Reply<StatusResult> {
     let gateway = asked.gateway;
     let active = gateway.active.load_full();
     let mut agents = Vec::new();
@@ -53,7 +50,7 @@ pub(super) async fn status(
 pub(super) async fn agents(
     asked: &RequestContext<'_>,
     ListParams {}: ListParams,
-) -> Result<ListResult, ErrorShape> {
+) -> Reply<ListResult> {
     let active = asked.gateway.active.load_full();
     let mut agents = Vec::new();
     for agent in &active.config.agents {
@@ -108,7 +105,7 @@ pub(super) fn presence(asked: &RequestContext<'_>) -> Vec<PresenceEntry> {
 pub(super) async fn models(
     asked: &RequestContext<'_>,
     params: models::ListParams,
-) -> Result<models::ListResult, ErrorShape> {
+) -> Reply<models::ListResult> {
     let service = asked.agent(params.agent_id.as_deref())?;
     let mut names: Vec<&str> = service.models.names().await.collect();
     let other = params.model.as_deref().filter(|model| !names.contains(model));
@@ -133,7 +130,7 @@ pub(super) async fn models(
 pub(super) fn commands(
     asked: &RequestContext<'_>,
     params: &CommandsParams,
-) -> Result<CommandsResult, ErrorShape> {
+) -> Reply<CommandsResult> {
     let service = asked.agent(params.agent_id.as_deref())?;
     Ok(CommandsResult { commands: commands::list(asked.gateway, &service) })
 }
@@ -141,7 +138,7 @@ pub(super) fn commands(
 pub(super) fn identity(
     asked: &RequestContext<'_>,
     params: &IdentityParams,
-) -> Result<IdentityResult, ErrorShape> {
+) -> Reply<IdentityResult> {
     let in_key = params.session_key.as_deref().and_then(keys::agent_of);
     let agent_id = asked.agent_id(params.agent_id.as_deref().or(in_key))?.to_string();
     Ok(IdentityResult { name: agent_id.clone(), agent_id })
@@ -151,7 +148,7 @@ pub(super) fn identity(
 pub(super) async fn metadata(
     asked: &RequestContext<'_>,
     params: CommandsParams,
-) -> Result<MetadataResult, ErrorShape> {
+) -> Reply<MetadataResult> {
     let commands = commands(asked, &params)?.commands;
     let list = models::ListParams { agent_id: params.agent_id, ..models::ListParams::default() };
     let models = models(asked, list).await?.models;

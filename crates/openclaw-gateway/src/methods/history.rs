@@ -6,15 +6,14 @@ use std::time::UNIX_EPOCH;
 use openclaw_agent::{Compacted, Record};
 use openclaw_content::Text;
 use openclaw_models::{Message, Part};
-use openclaw_protocol::ErrorShape;
 use openclaw_protocol::chat::{HistoryParams, HistoryResult, InFlightRun};
 use openclaw_protocol::sessions::{GetParams, GetResult};
 use openclaw_sessions::{Entry, EntryKind, ReadFilter, SessionKey};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 
-use super::RequestContext;
 use super::sessions::{self, store_error};
+use super::{Reply, RequestContext};
 
 /// Default and maximum number of messages.
 const USUAL: u64 = 200;
@@ -29,7 +28,7 @@ const MOST_AT_ONCE: u64 = 64;
 pub(super) async fn history(
     asked: &RequestContext<'_>,
     params: HistoryParams,
-) -> Result<HistoryResult, ErrorShape> {
+) -> Reply<HistoryResult> {
     let key = asked.session(&params.session_key, params.agent_id.as_deref())?;
     asked.caller.follow(key.as_str());
     let session = asked.gateway.store.get(&key).await.map_err(store_error)?;
@@ -56,10 +55,7 @@ pub(super) async fn history(
 }
 
 /// The last messages of a session.
-pub(super) async fn get(
-    asked: &RequestContext<'_>,
-    params: GetParams,
-) -> Result<GetResult, ErrorShape> {
+pub(super) async fn get(asked: &RequestContext<'_>, params: GetParams) -> Reply<GetResult> {
     let GetParams { key, limit } = params;
     let params = HistoryParams { session_key: key, limit, ..HistoryParams::default() };
     Ok(GetResult { messages: history(asked, params).await?.messages })
@@ -77,7 +73,7 @@ async fn read(
     key: &SessionKey,
     all: u64,
     params: &HistoryParams,
-) -> Result<Page, ErrorShape> {
+) -> Reply<Page> {
     let end = all.saturating_sub(params.offset.unwrap_or(0));
     let wanted = params.limit.map_or(USUAL, u64::from).clamp(1, MOST);
     let first = end.saturating_sub(wanted);

@@ -21,7 +21,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::watch;
 use tokio::time::sleep;
 
-use super::RequestContext;
+use super::{Reply, RequestContext};
 use crate::callers::Connected;
 use crate::manage::{self, AuthOrder};
 use crate::mcp::{self, DirectCaller, Gathered, Problem, ToolsWanted, WaitFor};
@@ -37,15 +37,12 @@ pub(super) const MAX_TOKEN: usize = 256;
 const LISTS_WAIT: Duration = Duration::from_secs(10);
 
 /// A server's status as JSON; the protocol passes it on as the engine writes it.
-fn raw_status(status: &ServerStatus) -> Result<Box<RawValue>, ErrorShape> {
+fn raw_status(status: &ServerStatus) -> Reply<Box<RawValue>> {
     to_raw_value(status).map_err(|error| ErrorShape::unavailable(error.to_string()))
 }
 
 /// The requested agent and its servers. Does not set up the rest of the agent.
-fn of(
-    asked: &RequestContext<'_>,
-    id: Option<&str>,
-) -> Result<(AgentId, Arc<AgentTools>), ErrorShape> {
+fn of(asked: &RequestContext<'_>, id: Option<&str>) -> Reply<(AgentId, Arc<AgentTools>)> {
     let id = asked.agent_id(id)?;
     let tools = asked.gateway.fleet.agent(id.as_str());
     let tools = tools.ok_or_else(|| ErrorShape::unavailable("the agent no longer exists"))?;
@@ -58,7 +55,7 @@ fn using(
     asked: &RequestContext<'_>,
     id: Option<&str>,
     server: Option<&str>,
-) -> Result<Arc<AgentTools>, ErrorShape> {
+) -> Reply<Arc<AgentTools>> {
     let (id, agent) = of(asked, id)?;
     if let Some(name) = server {
         asked.gateway.server_of(&id, name)?;
@@ -66,20 +63,14 @@ fn using(
     Ok(agent)
 }
 
-pub(super) fn servers(
-    asked: &RequestContext<'_>,
-    params: ServersParams,
-) -> Result<ServersResult, ErrorShape> {
+pub(super) fn servers(asked: &RequestContext<'_>, params: ServersParams) -> Reply<ServersResult> {
     let ServersParams { agent_id } = params;
     let (id, agent) = of(asked, agent_id.as_deref())?;
     let statuses = manage::statuses(asked.gateway, &id, &agent);
     Ok(mcp::servers_as(&agent, &statuses))
 }
 
-pub(super) fn status(
-    asked: &RequestContext<'_>,
-    params: ServerParams,
-) -> Result<Box<RawValue>, ErrorShape> {
+pub(super) fn status(asked: &RequestContext<'_>, params: ServerParams) -> Reply<Box<RawValue>> {
     let ServerParams { agent_id, server } = params;
     let (id, _) = of(asked, agent_id.as_deref())?;
     raw_status(&manage::status(asked.gateway, &id, &server)?)
@@ -89,7 +80,7 @@ pub(super) fn status(
 async fn gathered(
     asked: &RequestContext<'_>,
     params: &ListParams,
-) -> Result<(Arc<AgentTools>, Gathered), ErrorShape> {
+) -> Reply<(Arc<AgentTools>, Gathered)> {
     let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
     // Servers that start on use are started for the listing, and waited for.
     let patience = match asked.gateway.fleet.starts_on_use() {
@@ -101,10 +92,7 @@ async fn gathered(
     Ok((agent, gathered))
 }
 
-pub(super) async fn tools(
-    asked: &RequestContext<'_>,
-    params: ListParams,
-) -> Result<ToolsResult, ErrorShape> {
+pub(super) async fn tools(asked: &RequestContext<'_>, params: ListParams) -> Reply<ToolsResult> {
     let wanted =
         ToolsWanted { schema: params.schema.unwrap_or(false), raw: params.raw.unwrap_or(false) };
     if let Some(name) = &params.tool {
@@ -119,7 +107,7 @@ pub(super) async fn tools(
 pub(super) async fn resources(
     asked: &RequestContext<'_>,
     params: ListParams,
-) -> Result<ResourcesResult, ErrorShape> {
+) -> Reply<ResourcesResult> {
     let (_, gathered) = gathered(asked, &params).await?;
     Ok(mcp::resources(&gathered))
 }
@@ -127,15 +115,12 @@ pub(super) async fn resources(
 pub(super) async fn prompts(
     asked: &RequestContext<'_>,
     params: ListParams,
-) -> Result<PromptsResult, ErrorShape> {
+) -> Reply<PromptsResult> {
     let (_, gathered) = gathered(asked, &params).await?;
     Ok(mcp::prompts(&gathered))
 }
 
-pub(super) async fn call(
-    asked: &RequestContext<'_>,
-    mut params: CallParams,
-) -> Result<Outcome, ErrorShape> {
+pub(super) async fn call(asked: &RequestContext<'_>, mut params: CallParams) -> Reply<Outcome> {
     if let Some(key) = &mut params.session_key {
         *key = asked.session(key, params.agent_id.as_deref())?.to_string();
     }
@@ -195,20 +180,14 @@ pub(super) async fn telling<T>(
     }
 }
 
-pub(super) async fn read(
-    asked: &RequestContext<'_>,
-    params: ReadParams,
-) -> Result<Outcome, ErrorShape> {
+pub(super) async fn read(asked: &RequestContext<'_>, params: ReadParams) -> Reply<Outcome> {
     let (id, agent) = of(asked, params.agent_id.as_deref())?;
     let who = asked.caller.name();
     let read = mcp::read(&agent, &params, hand(asked, &who)).await;
     read.map_err(|problem| refused(asked, &id, Some(&params.server), problem))
 }
 
-pub(super) async fn prompt(
-    asked: &RequestContext<'_>,
-    params: PromptParams,
-) -> Result<Outcome, ErrorShape> {
+pub(super) async fn prompt(asked: &RequestContext<'_>, params: PromptParams) -> Reply<Outcome> {
     let (id, agent) = of(asked, params.agent_id.as_deref())?;
     let who = asked.caller.name();
     let prompt = mcp::prompt(&agent, &params, hand(asked, &who)).await;
@@ -218,7 +197,7 @@ pub(super) async fn prompt(
 pub(super) async fn complete(
     asked: &RequestContext<'_>,
     params: CompleteParams,
-) -> Result<CompleteResult, ErrorShape> {
+) -> Reply<CompleteResult> {
     let (id, agent) = of(asked, params.agent_id.as_deref())?;
     let completed = mcp::complete(&agent, &params).await;
     completed.map_err(|problem| refused(asked, &id, params.server.as_deref(), problem))
@@ -251,10 +230,7 @@ pub(super) fn elicitations(asked: &RequestContext<'_>) -> elicitation::ListResul
     elicitation::ListResult { elicitations }
 }
 
-pub(super) fn respond(
-    asked: &RequestContext<'_>,
-    params: RespondParams,
-) -> Result<RespondResult, ErrorShape> {
+pub(super) fn respond(asked: &RequestContext<'_>, params: RespondParams) -> Reply<RespondResult> {
     asked.gateway.elicitations.respond(&params)?;
     Ok(RespondResult { ok: true, id: params.id, action: params.action })
 }
@@ -262,7 +238,7 @@ pub(super) fn respond(
 pub(super) async fn connect(
     asked: &RequestContext<'_>,
     params: ConnectParams,
-) -> Result<ServerResult, ErrorShape> {
+) -> Reply<ServerResult> {
     let ConnectParams { agent_id, url, server } = params;
     let (id, _) = of(asked, agent_id.as_deref())?;
     let status = match (url, server) {
@@ -277,17 +253,14 @@ pub(super) async fn connect(
 pub(super) async fn disconnect(
     asked: &RequestContext<'_>,
     params: ServerParams,
-) -> Result<ServerResult, ErrorShape> {
+) -> Reply<ServerResult> {
     let ServerParams { agent_id, server } = params;
     let (id, _) = of(asked, agent_id.as_deref())?;
     let status = asked.gateway.disconnect(&id, &server).await?;
     Ok(ServerResult { ok: true, server: raw_status(&status)? })
 }
 
-pub(super) async fn auth(
-    asked: &RequestContext<'_>,
-    params: AuthParams,
-) -> Result<AuthResult, ErrorShape> {
+pub(super) async fn auth(asked: &RequestContext<'_>, params: AuthParams) -> Reply<AuthResult> {
     let AuthParams { agent_id, server, action, code, scopes } = params;
     let (id, _) = of(asked, agent_id.as_deref())?;
     let order = match (action.unwrap_or(AuthAction::Login), code) {
@@ -302,7 +275,7 @@ pub(super) async fn auth(
 pub(super) async fn refresh(
     asked: &RequestContext<'_>,
     params: RefreshParams,
-) -> Result<RefreshResult, ErrorShape> {
+) -> Reply<RefreshResult> {
     let RefreshParams { agent_id, server } = params;
     let (id, _) = of(asked, agent_id.as_deref())?;
     Ok(manage::refresh(asked.gateway, &id, server.as_deref()).await?)
@@ -311,16 +284,13 @@ pub(super) async fn refresh(
 pub(super) async fn reload(
     asked: &RequestContext<'_>,
     params: ServersParams,
-) -> Result<ReloadResult, ErrorShape> {
+) -> Reply<ReloadResult> {
     let ServersParams { agent_id } = params;
     let (id, _) = of(asked, agent_id.as_deref())?;
     Ok(asked.gateway.reload_servers(&id).await)
 }
 
-pub(super) async fn logs(
-    asked: &RequestContext<'_>,
-    params: LogsParams,
-) -> Result<LogsResult, ErrorShape> {
+pub(super) async fn logs(asked: &RequestContext<'_>, params: LogsParams) -> Reply<LogsResult> {
     let LogsParams { server, lines } = params;
     let count = lines.map_or(LINES, |lines| lines as usize).min(MOST_LINES);
     let Some(folder) = asked.gateway.logs.clone() else {

@@ -33,6 +33,9 @@ use crate::callers::Connected;
 use crate::gateway::Gateway;
 use crate::socket::EarlyResponse;
 
+/// The response to a request.
+type Reply<T> = Result<T, ErrorShape>;
+
 /// Maximum characters of a path in an error.
 const MAX_SHOWN: usize = 200;
 
@@ -48,7 +51,7 @@ pub(crate) struct RequestContext<'a> {
 
 impl RequestContext<'_> {
     /// The requested agent, or the default one.
-    fn agent(&self, id: Option<&str>) -> Result<Arc<AgentRuntime>, ErrorShape> {
+    fn agent(&self, id: Option<&str>) -> Reply<Arc<AgentRuntime>> {
         let active = self.gateway.active.load();
         let id = id.unwrap_or_else(|| active.default_agent());
         active.agent(id).map(Arc::clone).ok_or_else(|| unknown_agent(id))
@@ -59,7 +62,7 @@ impl RequestContext<'_> {
         &self,
         agent: Arc<AgentRuntime>,
         folder: Option<&str>,
-    ) -> Result<Arc<AgentRuntime>, ErrorShape> {
+    ) -> Reply<Arc<AgentRuntime>> {
         let Some(folder) = folder else { return Ok(agent) };
         // Files can be read there without asking. A gateway in the process of a command may have been
         // started for this folder.
@@ -78,14 +81,14 @@ impl RequestContext<'_> {
     }
 
     /// The id of the requested agent, without setting the agent up.
-    fn agent_id(&self, id: Option<&str>) -> Result<AgentId, ErrorShape> {
+    fn agent_id(&self, id: Option<&str>) -> Reply<AgentId> {
         let active = self.gateway.active.load();
         active.id(id).cloned().ok_or_else(|| unknown_agent(id.unwrap_or_default()))
     }
 
     /// Resolves a session key. All keys of callers go through here: `main` stands for the main
     /// session of the given agent, or of the default one.
-    fn session(&self, key: &str, agent: Option<&str>) -> Result<SessionKey, ErrorShape> {
+    fn session(&self, key: &str, agent: Option<&str>) -> Reply<SessionKey> {
         if key.trim().is_empty() {
             return Err(ErrorShape::invalid("invalid session key: blank"));
         }
@@ -107,7 +110,7 @@ pub(crate) async fn answer_json(
     asked: RequestContext<'_>,
     name: &str,
     params: Option<Box<RawValue>>,
-) -> Result<Box<RawValue>, ErrorShape> {
+) -> Reply<Box<RawValue>> {
     let Some(method) = Method::from_name(name) else {
         return absent::answer(&asked, name);
     };
@@ -122,27 +125,24 @@ pub(crate) async fn answer_json(
 }
 
 /// Answers a request.
-pub(crate) async fn answer(
-    asked: RequestContext<'_>,
-    request: Request,
-) -> Result<Response, ErrorShape> {
+pub(crate) async fn answer(asked: RequestContext<'_>, request: Request) -> Reply<Response> {
     may(&asked, request.method())?;
     dispatch(asked, request).await
 }
 
 /// Checks whether the caller may use this method.
-fn may(asked: &RequestContext<'_>, method: Method) -> Result<(), ErrorShape> {
+fn may(asked: &RequestContext<'_>, method: Method) -> Reply<()> {
     has_scope(asked, method.name(), method.scope())
 }
 
-fn has_scope(asked: &RequestContext<'_>, method: &str, scope: Scope) -> Result<(), ErrorShape> {
+fn has_scope(asked: &RequestContext<'_>, method: &str, scope: Scope) -> Reply<()> {
     if scope.is_in(&asked.caller.who.scopes) {
         return Ok(());
     }
     Err(ErrorShape::missing_scope(method, scope.name().unwrap_or_default()))
 }
 
-async fn dispatch(asked: RequestContext<'_>, request: Request) -> Result<Response, ErrorShape> {
+async fn dispatch(asked: RequestContext<'_>, request: Request) -> Reply<Response> {
     // The most frequent method: avoids the allocation for `handle`.
     if let Request::Health(_) = request {
         return Ok(Response::Health(asked.gateway.health()));
@@ -151,7 +151,7 @@ async fn dispatch(asked: RequestContext<'_>, request: Request) -> Result<Respons
 }
 
 /// Handles every method; a missing one does not compile.
-async fn handle(asked: &RequestContext<'_>, request: Request) -> Result<Response, ErrorShape> {
+async fn handle(asked: &RequestContext<'_>, request: Request) -> Reply<Response> {
     Ok(match request {
         Request::Connect(_) => return Err(ErrorShape::invalid("already connected")),
         Request::RequestCancel(_) => {

@@ -5,17 +5,18 @@ use openclaw_protocol::sessions::{
     CreateParams, CreateResult, PatchParams, ResetParams, ResetResult,
 };
 use openclaw_protocol::{ErrorShape, keys};
+use openclaw_sessions::SessionField;
 
 use super::chat::service;
 use super::sessions::{announce, patch, row, store_error};
-use super::{RequestContext, chat};
+use super::{Reply, RequestContext, chat};
 use crate::socket::random_hex;
 
 /// Creates a session, and sends its first message if there is one.
 pub(super) async fn create(
     asked: &RequestContext<'_>,
     params: CreateParams,
-) -> Result<CreateResult, ErrorShape> {
+) -> Reply<CreateResult> {
     let agent = asked.agent_id(params.agent_id.as_deref())?.to_string();
     let key = match &params.key {
         Some(key) if keys::agent_of(key).is_none() && key != keys::MAIN => {
@@ -61,10 +62,7 @@ pub(super) async fn create(
 }
 
 /// Deletes the messages of a session and keeps its settings.
-pub(super) async fn reset(
-    asked: &RequestContext<'_>,
-    params: ResetParams,
-) -> Result<ResetResult, ErrorShape> {
+pub(super) async fn reset(asked: &RequestContext<'_>, params: ResetParams) -> Reply<ResetResult> {
     let key = asked.session(&params.key, params.agent_id.as_deref())?;
     if asked.gateway.runs.is_active(key.as_str()) {
         let words = "a turn of this session is running; abort it first with `chat.abort`";
@@ -76,8 +74,11 @@ pub(super) async fn reset(
     store.delete(&key).await.map_err(store_error)?;
     let mut session = store.open(&key, service.config.id.as_str()).await.map_err(store_error)?;
     if let Some(before) = before {
-        store.set_model(&key, before.model.as_deref()).await.map_err(store_error)?;
-        store.set_permission(&key, before.permission.as_deref()).await.map_err(store_error)?;
+        store.set(&key, SessionField::Model, before.model.as_deref()).await.map_err(store_error)?;
+        store
+            .set(&key, SessionField::Permission, before.permission.as_deref())
+            .await
+            .map_err(store_error)?;
         (session.model, session.permission) = (before.model, before.permission);
     }
     announce(asked.gateway, &key, "reset").await;

@@ -12,7 +12,7 @@ use openclaw_sessions::SessionKey;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 
-use super::{RequestContext, chat, sessions};
+use super::{Reply, RequestContext, chat, sessions};
 use crate::gateway::now_ms;
 
 /// Default and maximum time of `agent.wait`.
@@ -21,10 +21,7 @@ const LONGEST_WAIT: Duration = Duration::from_secs(3_600);
 
 /// Sends a message, responds that it is accepted, and waits for the end of its run. Cancelling the
 /// request does not abort the run.
-pub(super) async fn run(
-    asked: &RequestContext<'_>,
-    params: RunParams,
-) -> Result<RunResult, ErrorShape> {
+pub(super) async fn run(asked: &RequestContext<'_>, params: RunParams) -> Reply<RunResult> {
     let key = session(asked, &params).await?;
     let service = chat::service(asked, &key, params.agent_id.as_deref()).await?;
     let model = match (params.provider, params.model) {
@@ -103,7 +100,7 @@ pub(super) async fn run(
 }
 
 /// The session that is meant: by its key or its id, or the agent's main one.
-async fn session(asked: &RequestContext<'_>, params: &RunParams) -> Result<SessionKey, ErrorShape> {
+async fn session(asked: &RequestContext<'_>, params: &RunParams) -> Reply<SessionKey> {
     let agent = params.agent_id.as_deref();
     match (&params.session_key, &params.session_id) {
         (Some(key), _) => asked.session(key, agent),

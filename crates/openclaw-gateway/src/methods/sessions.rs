@@ -9,12 +9,12 @@ use openclaw_protocol::sessions::{
     SubscribeResult,
 };
 use openclaw_protocol::{ErrorShape, keys};
-use openclaw_sessions::{ListFilter, MAX_LISTED, Session, SessionKey, StoreError};
+use openclaw_sessions::{ListFilter, MAX_LISTED, Session, SessionField, SessionKey, StoreError};
 use openclaw_tools::PermissionMode;
 
-use super::RequestContext;
 use super::chat::service;
 use super::previews::Previews;
+use super::{Reply, RequestContext};
 use crate::agents::AgentRuntime;
 use crate::gateway::{Gateway, now_ms};
 use crate::usage;
@@ -24,10 +24,7 @@ const USUAL: usize = 100;
 /// The channel of conversations with front ends, as the Node gateway calls it.
 const CHANNEL: &str = "webchat";
 
-pub(super) async fn list(
-    asked: &RequestContext<'_>,
-    params: ListParams,
-) -> Result<ListResult, ErrorShape> {
+pub(super) async fn list(asked: &RequestContext<'_>, params: ListParams) -> Reply<ListResult> {
     let number = |it: Option<u64>| it.and_then(|it| usize::try_from(it).ok());
     let limit = number(params.limit).unwrap_or(USUAL).clamp(1, MAX_LISTED);
     let offset = number(params.offset).unwrap_or(0);
@@ -71,7 +68,7 @@ pub(super) async fn list(
 pub(super) async fn describe(
     asked: &RequestContext<'_>,
     params: DescribeParams,
-) -> Result<DescribeResult, ErrorShape> {
+) -> Reply<DescribeResult> {
     let key = asked.session(&params.key, None)?;
     let session = asked.gateway.store.get(&key).await.map_err(store_error)?;
     let mut session = match session {
@@ -89,7 +86,7 @@ pub(super) async fn describe(
 pub(super) async fn subscribe(
     asked: &RequestContext<'_>,
     params: Option<ListParams>,
-) -> Result<SubscribeResult, ErrorShape> {
+) -> Reply<SubscribeResult> {
     asked.caller.follow_all();
     let list = match params {
         None => None,
@@ -99,10 +96,7 @@ pub(super) async fn subscribe(
 }
 
 /// Changes a session, which is created if necessary. All or nothing is checked first.
-pub(super) async fn patch(
-    asked: &RequestContext<'_>,
-    params: PatchParams,
-) -> Result<PatchResult, ErrorShape> {
+pub(super) async fn patch(asked: &RequestContext<'_>, params: PatchParams) -> Reply<PatchResult> {
     let PatchParams { key, agent_id, label, model, permission_mode } = params;
     let key = asked.session(&key, agent_id.as_deref())?;
     let service = service(asked, &key, agent_id.as_deref()).await?;
@@ -124,13 +118,13 @@ pub(super) async fn patch(
     let store = &asked.gateway.store;
     store.open(&key, service.config.id.as_str()).await.map_err(store_error)?;
     if let Some(label) = label {
-        store.set_title(&key, label.as_deref()).await.map_err(store_error)?;
+        store.set(&key, SessionField::Title, label.as_deref()).await.map_err(store_error)?;
     }
     if let Some(model) = model {
-        store.set_model(&key, model.as_deref()).await.map_err(store_error)?;
+        store.set(&key, SessionField::Model, model.as_deref()).await.map_err(store_error)?;
     }
     if let Some(mode) = mode {
-        store.set_permission(&key, mode.name()).await.map_err(store_error)?;
+        store.set(&key, SessionField::Permission, mode.name()).await.map_err(store_error)?;
     }
     let session = store.open(&key, service.config.id.as_str()).await.map_err(store_error)?;
     let path = asked.gateway.state.join("sessions.db").display().to_string();
@@ -140,10 +134,7 @@ pub(super) async fn patch(
 }
 
 /// Returns the name of a model that a session of this agent can use.
-pub(super) async fn usable_model(
-    service: &AgentRuntime,
-    model: String,
-) -> Result<String, ErrorShape> {
+pub(super) async fn usable_model(service: &AgentRuntime, model: String) -> Reply<String> {
     let known: Vec<&str> = service.models.names().await.collect();
     if known.contains(&model.as_str()) {
         return Ok(model);
@@ -169,7 +160,7 @@ pub(crate) fn permission(session: &Session) -> PermissionMode {
 pub(super) async fn delete(
     asked: &RequestContext<'_>,
     params: DeleteParams,
-) -> Result<DeleteResult, ErrorShape> {
+) -> Reply<DeleteResult> {
     let key = asked.session(&params.key, None)?;
     if asked.gateway.runs.is_active(key.as_str()) {
         let words = "a turn of this session is running; abort it first with `chat.abort`";
@@ -282,7 +273,7 @@ fn session_id(session: &Session) -> String {
 pub(super) async fn resolve(
     asked: &RequestContext<'_>,
     params: ResolveParams,
-) -> Result<ResolveResult, ErrorShape> {
+) -> Reply<ResolveResult> {
     let found = if let Some(key) = &params.key {
         let key = asked.session(key, params.agent_id.as_deref())?;
         asked.gateway.store.get(&key).await.map_err(store_error)?
@@ -311,7 +302,7 @@ pub(super) fn follow(
     asked: &RequestContext<'_>,
     params: &MessagesParams,
     subscribed: bool,
-) -> Result<MessagesResult, ErrorShape> {
+) -> Reply<MessagesResult> {
     let key = asked.session(&params.key, params.agent_id.as_deref())?;
     match subscribed {
         true => asked.caller.follow(key.as_str()),

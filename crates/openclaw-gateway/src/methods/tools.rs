@@ -19,10 +19,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use super::RequestContext;
 use super::chat::service;
 use super::history::text_part;
 use super::mcp::{MAX_TOKEN, telling};
+use super::{Reply, RequestContext};
 use crate::lent::ToolRecipient;
 use crate::manage;
 
@@ -32,7 +32,7 @@ const OWN: [&str; 3] = [SEARCH_TOOL, manage::NAME, resource_tool::NAME];
 pub(super) async fn set_extra(
     asked: &RequestContext<'_>,
     params: SetExtraToolsParams,
-) -> Result<SetExtraToolsResult, ErrorShape> {
+) -> Reply<SetExtraToolsResult> {
     let key = asked.session(&params.session_key, None)?;
     let service = service(asked, &key, None).await?;
     let (session, lender) = (key.as_str(), asked.caller.id);
@@ -55,7 +55,7 @@ pub(super) async fn set_extra(
 pub(super) fn invoke_result(
     asked: &RequestContext<'_>,
     params: InvokeResultParams,
-) -> Result<InvokeResultReceived, ErrorShape> {
+) -> Reply<InvokeResultReceived> {
     asked.gateway.lent.answered(asked.caller.id, params)?;
     Ok(InvokeResultReceived { ok: true })
 }
@@ -63,15 +63,12 @@ pub(super) fn invoke_result(
 pub(super) fn invoke_progress(
     asked: &RequestContext<'_>,
     params: &InvokeProgressParams,
-) -> Result<InvokeResultReceived, ErrorShape> {
+) -> Reply<InvokeResultReceived> {
     asked.gateway.lent.progressed(asked.caller.id, params)?;
     Ok(InvokeResultReceived { ok: true })
 }
 
-pub(super) fn catalog(
-    asked: &RequestContext<'_>,
-    params: &CatalogParams,
-) -> Result<CatalogResult, ErrorShape> {
+pub(super) fn catalog(asked: &RequestContext<'_>, params: &CatalogParams) -> Reply<CatalogResult> {
     let service = asked.agent(params.agent_id.as_deref())?;
     let agent_id = service.config.id.to_string();
     let servers = asked.gateway.fleet.agent(&agent_id);
@@ -119,7 +116,7 @@ pub(super) fn catalog(
 pub(super) fn effective(
     asked: &RequestContext<'_>,
     params: &EffectiveParams,
-) -> Result<EffectiveResult, ErrorShape> {
+) -> Reply<EffectiveResult> {
     let agent_id = params.agent_id.as_deref().or(keys::agent_of(&params.session_key));
     let agent_id = agent_id.map(ToOwned::to_owned);
     let catalog = catalog(asked, &CatalogParams { agent_id, include_plugins: None })?;
@@ -161,7 +158,7 @@ fn risk(effect: Effect) -> Risk {
 pub(super) async fn invoke(
     asked: &RequestContext<'_>,
     params: InvokeParams,
-) -> Result<InvokeResult, ErrorShape> {
+) -> Reply<InvokeResult> {
     if params.confirm == Some(true) && !asked.caller.decides() {
         let scope = Scope::Approvals.name().unwrap_or_default();
         return Err(ErrorShape::missing_scope("confirm", scope));

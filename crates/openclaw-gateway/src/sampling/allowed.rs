@@ -1,8 +1,7 @@
 //! Servers that the user has allowed permanently, until the gateway stops.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
 use openclaw_config::Transport;
+use parking_lot::Mutex;
 
 use super::context::SamplingContext;
 
@@ -28,11 +27,11 @@ impl Grant {
 
 impl Allowed {
     pub(super) fn contains(&self, context: &SamplingContext) -> bool {
-        self.lock().iter().any(|grant| grant.is_for(context))
+        self.0.lock().iter().any(|grant| grant.is_for(context))
     }
 
     pub(super) fn add(&self, context: &SamplingContext) {
-        let mut grants = self.lock();
+        let mut grants = self.0.lock();
         // A server has one entry at a time: earlier grants are void.
         grants.retain(|it| it.agent != context.agent_id() || it.server != context.server);
         grants.push(Grant {
@@ -40,9 +39,5 @@ impl Allowed {
             server: context.server.clone(),
             identity: context.identity.clone(),
         });
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Vec<Grant>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

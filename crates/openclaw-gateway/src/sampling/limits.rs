@@ -1,9 +1,9 @@
 //! Rate limits of sampling requests.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
 use openclaw_mcp::server::limiter::Limiter;
+use parking_lot::Mutex;
 
 use super::context::SamplingContext;
 use super::refusal::Refusal;
@@ -19,7 +19,7 @@ pub(super) struct RecordedRejections(Mutex<BTreeMap<String, Limiter>>);
 impl RecordedRejections {
     /// Returns whether a rejected request is to be recorded.
     pub(super) fn check(&self, server: &str) -> bool {
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         if !all.contains_key(server) {
             all.insert(server.to_owned(), Limiter::new(Some(RECORDED_REJECTIONS)));
         }
@@ -42,7 +42,7 @@ impl Limits {
     pub(super) fn check(&self, context: &SamplingContext) -> Result<(), Refusal> {
         let limit = context.sampling.requests_per_minute.get();
         let key = (context.agent_id().to_owned(), context.server.clone());
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = self.0.lock();
         let fresh = || Limited { requests_per_minute: limit, limiter: Limiter::new(Some(limit)) };
         let limited = all.entry(key).or_insert_with(fresh);
         if limited.requests_per_minute != limit {

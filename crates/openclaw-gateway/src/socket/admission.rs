@@ -6,8 +6,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
 use super::Limits;
@@ -89,7 +90,7 @@ impl Admission {
 
     /// Registers a new connection. Returns `None` if the maximum number is authenticated.
     pub(super) fn enter(self: &Arc<Self>, address: IpAddr) -> Option<UnauthenticatedConnection> {
-        let mut table = self.lock();
+        let mut table = self.table.lock();
         if table.guests >= self.guests {
             return None;
         }
@@ -112,11 +113,7 @@ impl Admission {
 
     /// Number of authenticated connections.
     pub(super) fn guests(&self) -> usize {
-        self.lock().guests
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Table> {
-        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+        self.table.lock().guests
     }
 }
 
@@ -128,7 +125,7 @@ impl UnauthenticatedConnection {
 
     /// Marks the connection as a WebSocket.
     pub(super) fn upgraded(&self) {
-        if let Some(stranger) = self.admission.lock().strangers.get_mut(&self.number) {
+        if let Some(stranger) = self.admission.table.lock().strangers.get_mut(&self.number) {
             stranger.is_upgraded = true;
         }
     }
@@ -136,7 +133,7 @@ impl UnauthenticatedConnection {
     /// Marks the connection as authenticated. Returns `None` if it was just closed to make room, or
     /// if too many are authenticated.
     pub(super) fn let_in(self) -> Option<AuthenticatedConnection> {
-        let mut table = self.admission.lock();
+        let mut table = self.admission.table.lock();
         table.remove(self.number)?;
         if table.guests >= self.admission.guests {
             return None;
@@ -149,13 +146,13 @@ impl UnauthenticatedConnection {
 
 impl Drop for UnauthenticatedConnection {
     fn drop(&mut self) {
-        self.admission.lock().remove(self.number);
+        self.admission.table.lock().remove(self.number);
     }
 }
 
 impl Drop for AuthenticatedConnection {
     fn drop(&mut self) {
-        self.0.lock().guests -= 1;
+        self.0.table.lock().guests -= 1;
     }
 }
 
@@ -203,7 +200,7 @@ mod tests {
         let gone = strangers.each_ref().map(|it| it.leave().is_cancelled());
         assert_eq!(gone, [false, true, false, false]);
         drop(strangers);
-        assert!(admission.lock().of_address.is_empty());
+        assert!(admission.table.lock().of_address.is_empty());
     }
 
     #[test]

@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::Instant;
 
 /// Maximum number of addresses kept.
@@ -31,14 +31,14 @@ impl Attempts {
 
     /// How long this address is still blocked.
     pub(super) fn refused(&self, address: IpAddr, now: Instant) -> Option<Duration> {
-        let table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let table = self.table.lock();
         let wrong = table.get(&network(address)).filter(|wrong| wrong.until > now)?;
         (wrong.count >= self.most).then(|| wrong.until - now)
     }
 
     /// Counts a wrong token of this address. Returns whether the address is blocked from now on.
     pub(super) fn wrong(&self, address: IpAddr, now: Instant) -> bool {
-        let mut table = self.table.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut table = self.table.lock();
         let address = network(address);
         if table.len() >= MAX_ADDRESSES && !table.contains_key(&address) {
             make_room(&mut table, now);
@@ -122,6 +122,6 @@ mod tests {
         for number in 0..8 + u32::try_from(MAX_ADDRESSES).unwrap() {
             attempts.wrong(IpAddr::V4(number.into()), now);
         }
-        assert_eq!(attempts.table.lock().unwrap().len(), MAX_ADDRESSES);
+        assert_eq!(attempts.table.lock().len(), MAX_ADDRESSES);
     }
 }

@@ -20,12 +20,14 @@ use tungstenite::handshake::derive_accept_key;
 
 use super::body::ResponseBody;
 use super::listener::Gate;
-use super::visit::{RequestInfo, Upgrade};
+use super::request_info::{RequestInfo, Upgrade};
 use super::{CallerService, hub, metrics, origin, pages};
 use crate::client_metadata;
 
 /// Authorization servers fetch the document at every login, and may keep it for a while.
 const METADATA_CACHE: &str = "public, max-age=3600";
+/// The body of a response to another host or origin.
+const FORBIDDEN: &str = "forbidden: `Host` or `Origin` is not allowed (`gateway.allowedOrigins`)\n";
 
 /// All routes.
 pub(super) struct Routes {
@@ -61,7 +63,7 @@ impl Routes {
         let allowed = || self.desk.allowed_origins();
         let (target, headers) = (request.uri(), request.headers());
         let mut response = if !origin::is_allowed(target, headers, visit.peer.local, allowed) {
-            StatusCode::FORBIDDEN.into_response().map(ResponseBody::from)
+            (StatusCode::FORBIDDEN, FORBIDDEN).into_response().map(ResponseBody::from)
         } else if target.path() == hub::PATH {
             hub::handle(&*self.desk, &self.gate, visit, request).await
         } else {

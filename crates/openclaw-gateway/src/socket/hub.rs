@@ -18,7 +18,7 @@ use super::access::Access;
 use super::bearer::authenticate;
 use super::body::ResponseBody;
 use super::listener::Gate;
-use super::visit::{RequestInfo, Upgrade};
+use super::request_info::{RequestInfo, Upgrade};
 use crate::tokens::TokenInUse;
 
 /// The path of the hub.
@@ -42,7 +42,7 @@ pub(super) async fn handle(
     visit: &RequestInfo,
     request: Request<Incoming>,
 ) -> Response<ResponseBody> {
-    let Some((_, http)) = desk.hub() else { return respond(StatusCode::NOT_FOUND) };
+    let Some((hub, http)) = desk.hub() else { return respond(StatusCode::NOT_FOUND) };
     let access = match authenticate(request.headers(), visit, gate, Method::ToolsInvoke.scope()) {
         Ok(access) => access,
         Err(response) => return response.map(ResponseBody::from),
@@ -56,6 +56,10 @@ pub(super) async fn handle(
         Ok(options) => options,
         Err(error) => return respond((StatusCode::BAD_REQUEST, error.to_string())),
     };
+    // Here, where there is a way to report it.
+    if let Err(error) = hub.check(&options) {
+        return respond((StatusCode::BAD_REQUEST, error.to_string()));
+    }
     let token = match (&gate.options.tokens, &access) {
         (Some(tokens), Access::Token(token)) => Some(TokenInUse::new(tokens, token)),
         _ => None,
@@ -90,7 +94,7 @@ pub(super) async fn serve_lines(
         () = revoked => Ok(()),
     };
     if let Err(error) = served {
-        tracing::debug!(%error, "a client of the hub is gone");
+        tracing::debug!(%error, "the connection to a hub client ended");
     }
     let _ = output.shutdown().await;
 }

@@ -10,7 +10,6 @@ use std::time::Duration;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
-use hyper_util::rt::TokioIo;
 use openclaw_protocol::socket::Socket;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
@@ -24,7 +23,8 @@ use super::connection::{self, GOODBYE};
 use super::handshake::{self, Admitted, Peer, Refusal};
 use super::http::Routes;
 use super::hub::{self, Lines};
-use super::visit::{RequestInfo, Upgrade};
+use super::request_info::{Activity, RequestInfo, Upgrade};
+use super::watched::WatchedStream;
 use super::{CallerService, ListenError, MIN_REMOTE_TOKEN, Options};
 
 /// Maximum size of a request's head, in bytes.
@@ -101,7 +101,7 @@ struct Server {
     ending: Arc<Ending>,
 }
 
-/// What decides who is let in.
+/// What decides which clients are admitted.
 #[derive(Debug)]
 pub(super) struct Gate {
     pub(super) options: Options,
@@ -264,7 +264,8 @@ async fn enter(
     let (mut stranger, mut guest) = (Some(stranger), None);
     // One timer for the connection: one for each request would cost more than reading the request.
     let mut timer = pin!(sleep_until(deadline));
-    let (unused, mut seen) = (server.gate.options.limits.unused, 0);
+    let unused = server.gate.options.limits.unused;
+    let mut seen = Activity::default();
     let spoken = loop {
         let is_stranger = guest.is_none();
         tokio::select! {
@@ -330,7 +331,7 @@ async fn speak_http(
     });
     let connection = http1::Builder::new()
         .max_buf_size(MAX_HEAD)
-        .serve_connection(TokioIo::new(stream), service)
+        .serve_connection(WatchedStream::new(stream, visit.clone()), service)
         .without_shutdown();
     let parts = connection.await.map_err(io::Error::other)?;
     Ok(visit.is_upgraded().then(|| (parts.io.into_inner(), parts.read_buf.to_vec())))

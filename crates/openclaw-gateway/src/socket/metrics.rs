@@ -11,7 +11,7 @@ use openclaw_protocol::Scope;
 use super::CallerService;
 use super::bearer::{authenticate, bearer};
 use super::listener::Gate;
-use super::visit::RequestInfo;
+use super::request_info::RequestInfo;
 
 /// Handles a request to `/metrics`. `Host` and `Origin` were checked.
 pub(super) async fn handle(

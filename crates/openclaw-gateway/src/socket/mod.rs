@@ -13,7 +13,8 @@ mod listener;
 mod metrics;
 mod origin;
 mod pages;
-mod visit;
+mod request_info;
+mod watched;
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
@@ -234,7 +235,8 @@ pub struct Limits {
     pub message: usize,
     /// Timeout for authentication, from the first byte on.
     pub authenticate: Duration,
-    /// An authenticated HTTP connection is closed if it is unused for this long; at most twice as long.
+    /// An authenticated HTTP connection is closed if it is unused for this long, or if its client does
+    /// not read; at most after twice as long.
     pub unused: Duration,
     /// Maximum number of authenticated connections.
     pub connections: usize,

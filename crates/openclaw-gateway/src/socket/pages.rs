@@ -22,6 +22,9 @@ const MAX_FILE: u64 = 16 * 1024 * 1024;
 /// Maximum length of a path in a request, in bytes.
 const MAX_PATH: usize = 1_024;
 const INDEX: &str = "index.html";
+/// Shown in a browser if no folder of pages is configured.
+const NO_PAGES: &str =
+    "This is an OpenClaw gateway. It has no page here: `gateway.controlUi.root` is not set.\n";
 /// What the pages ask for before they connect.
 const SETTINGS: &str = "control-ui-config.json";
 
@@ -32,7 +35,9 @@ pub(super) async fn serve(
     target: Uri,
     headers: HeaderMap,
 ) -> Response {
-    let Some(root) = desk.control_ui() else { return StatusCode::NOT_FOUND.into_response() };
+    let Some(root) = desk.control_ui() else {
+        return (StatusCode::NOT_FOUND, NO_PAGES).into_response();
+    };
     if method != Method::GET && method != Method::HEAD {
         return StatusCode::METHOD_NOT_ALLOWED.into_response();
     }

@@ -203,6 +203,37 @@ async fn the_token_of_scrapers_changes_with_the_configuration() {
 }
 
 #[tokio::test]
+async fn counting_starts_and_stops_with_the_configuration() {
+    let with = |enabled: bool| {
+        let mut config = config(&json!({ "a": entry(&Script::new()) }));
+        config["metrics"] = json!({ "enabled": enabled });
+        config
+    };
+    let place = Place::new(&with(false));
+    let served = served(&place, None).await;
+    let me = caller(&served.gateway);
+    for (enabled, counted) in [(false, None), (true, Some(1)), (false, None), (true, Some(2))] {
+        place.write(&with(enabled));
+        ask(&me, "config.reload", json!({})).await;
+        let call = json!({ "server": "a", "tool": "echo", "args": { "text": "hi" } });
+        ask(&me, "mcp.call", call).await;
+        let (status, text) = scrape(&served, Some(&own_token(&served)), "*/*").await;
+        let Some(counted) = counted else {
+            assert_eq!(status, 404);
+            let (message, ..) = refused(&me, "metrics.sample", json!({})).await;
+            assert!(message.contains("`metrics.enabled`"), "{message}");
+            continue;
+        };
+        let calls = "openclaw_tool_calls_total{source=\"mcp\",server=\"a\",tool=\"echo\"";
+        let line = format!("{calls},outcome=\"ok\"}} {counted}");
+        assert!(text.lines().any(|it| it == line), "{text}");
+        let ready = r#"openclaw_mcp_server_state{server="a",state="ready"} 1"#;
+        assert!(text.lines().any(|it| it == ready), "{text}");
+    }
+    served.stop(Duration::ZERO).await;
+}
+
+#[tokio::test]
 async fn suspicious_descriptions_are_counted() {
     let tools = [
         Tool::new("plain").description("Reads a file."),
@@ -265,13 +296,5 @@ async fn a_sample_has_the_servers_and_the_tools() {
     assert_eq!(sample["tools"][0]["tool"], "echo", "{sample}");
     let (_, code, _) = refused(&scraper, "status", json!({})).await;
     assert_eq!(code, "MISSING_SCOPE");
-    served.stop(Duration::ZERO).await;
-
-    let mut config = config(&json!({}));
-    config["metrics"] = json!({ "enabled": false });
-    let place = Place::new(&config);
-    let served = self::served(&place, None).await;
-    let (message, ..) = refused(&caller(&served.gateway), "metrics.sample", json!({})).await;
-    assert!(message.contains("`metrics.enabled`"), "{message}");
     served.stop(Duration::ZERO).await;
 }

@@ -243,3 +243,17 @@ async fn an_authenticated_http_connection_is_kept_while_it_is_used() {
     let closed = timeout(LONG, stream.read_to_end(&mut rest)).await.unwrap();
     assert!(closed.is_ok() && rest.is_empty(), "{closed:?} {rest:?}");
 }
+
+#[tokio::test]
+async fn an_http_connection_whose_client_does_not_read_is_closed() {
+    let unused = Duration::from_secs(1);
+    let (server, _desk) = start(Limits { unused, ..Limits::default() }).await;
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let request = format!(
+        "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+    );
+    let requests = request.repeat(100);
+    // Nothing is read, so the responses wait for room, and then so do the requests.
+    let sending = async { while stream.write_all(requests.as_bytes()).await.is_ok() {} };
+    timeout(LONG, sending).await.unwrap();
+}

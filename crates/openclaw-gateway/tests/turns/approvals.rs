@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::common::ALL_SCOPES;
-use crate::support::{KEY, LONG, Place, Someone, config, entry, entry_with, text};
+use crate::support::{KEY, LONG, Place, Someone, config, entry, entry_with, start, text};
 
 const CALL: &str = "/call mcp_x_add {\"a\":2,\"b\":3}";
 
@@ -20,19 +20,20 @@ fn asking(agent: &Value) -> Place {
     Place::new(&config)
 }
 
-/// The latest tool result sent to the model.
-async fn result(someone: &Someone) -> String {
+/// Asserts that a turn ends, and what is in the tool result that the model got.
+async fn assert_result(someone: &mut Someone, run: &str, expected: &str) {
+    assert_eq!(someone.end_of(run).await["state"], "final");
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     let messages = history["messages"].as_array().unwrap();
     let results = messages.iter().rev().find(|it| it["role"] == "toolResult").unwrap();
-    results["content"][0]["content"][0]["text"].as_str().unwrap().to_owned()
+    let result = results["content"][0]["content"][0]["text"].as_str().unwrap();
+    assert!(result.contains(expected), "{result}");
 }
 
 #[tokio::test]
 async fn who_may_decide_is_asked_and_the_answer_decides() {
     let place = asking(&json!({}));
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     let mut writer = Someone::with(&gateway, &["read", "write"]);
     writer.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     for (nth, (decision, expected)) in
@@ -56,8 +57,7 @@ async fn who_may_decide_is_asked_and_the_answer_decides() {
         user.ask("approvals.respond", answer.clone()).await.unwrap();
         let resolved = user.hear_of("approval.resolved").await;
         assert_eq!(resolved, json!({ "id": asked["id"], "decision": decision, "reason": "user" }));
-        assert_eq!(user.end_of(&run).await["state"], "final");
-        assert!(result(&user).await.contains(expected), "{decision}");
+        assert_result(&mut user, &run, expected).await;
         assert!(user.ask("approvals.respond", answer).await.is_err(), "it is already answered");
     }
     let heard = writer.heard_so_far();
@@ -73,8 +73,7 @@ async fn without_an_approver_the_configured_fallback_applies_at_once() {
         let gateway = place.start().await;
         let mut writer = Someone::with(&gateway, &["read", "write"]);
         writer.send(KEY, "r", CALL).await;
-        assert_eq!(writer.end_of("r").await["state"], "final");
-        assert!(result(&writer).await.contains(expected), "{fallback}");
+        assert_result(&mut writer, "r", expected).await;
         gateway.stop(Duration::ZERO).await;
     }
 }
@@ -88,10 +87,8 @@ async fn all_approvers_are_asked_whatever_they_follow() {
     writer.send(KEY, "r", CALL).await;
     let asked = elsewhere.hear_of("approval.requested").await;
     assert_eq!(asked["sessionKey"], KEY);
-    let answer = json!({ "id": asked["id"], "decision": "allow-once" });
-    elsewhere.ask("approvals.respond", answer).await.unwrap();
-    assert_eq!(writer.end_of("r").await["state"], "final");
-    assert!(result(&writer).await.contains('5'));
+    elsewhere.decide(&asked, "allow-once").await;
+    assert_result(&mut writer, "r", "5").await;
     gateway.stop(Duration::ZERO).await;
 }
 
@@ -105,18 +102,15 @@ async fn a_request_that_no_client_shows_is_denied_at_once() {
     let other = json!({ "sessionKey": "agent:main:other" });
     elsewhere.ask("chat.history", other).await.unwrap();
     script.send(KEY, "r1", CALL).await;
-    assert_eq!(script.end_of("r1").await["state"], "final");
-    assert!(result(&script).await.contains("no user answered"));
+    assert_result(&mut script, "r1", "no user answered").await;
     let heard = elsewhere.heard_so_far();
     assert!(!heard.iter().any(|(name, _)| name.starts_with("approval")), "{heard:?}");
     // It follows the session now, and is asked.
     elsewhere.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     script.send(KEY, "r2", CALL).await;
     let asked = elsewhere.hear_of("approval.requested").await;
-    let answer = json!({ "id": asked["id"], "decision": "allow-once" });
-    elsewhere.ask("approvals.respond", answer).await.unwrap();
-    assert_eq!(script.end_of("r2").await["state"], "final");
-    assert!(result(&script).await.contains('5'));
+    elsewhere.decide(&asked, "allow-once").await;
+    assert_result(&mut script, "r2", "5").await;
     gateway.stop(Duration::ZERO).await;
 }
 
@@ -131,8 +125,7 @@ async fn when_all_approvers_have_left_the_fallback_applies() {
         user.hear_of("approval.requested").await;
     }
     drop(people);
-    assert_eq!(writer.end_of("r").await["state"], "final");
-    assert!(result(&writer).await.contains("no user answered"));
+    assert_result(&mut writer, "r", "no user answered").await;
     gateway.stop(Duration::ZERO).await;
 }
 
@@ -148,10 +141,8 @@ async fn an_approver_that_reconnects_can_still_answer() {
     let user = Someone::new(&gateway);
     let waiting = user.ask("approvals.list", json!({})).await.unwrap();
     assert_eq!(waiting["approvals"], json!([asked]));
-    let answer = json!({ "id": asked["id"], "decision": "allow-once" });
-    user.ask("approvals.respond", answer).await.unwrap();
-    assert_eq!(writer.end_of("r").await["state"], "final");
-    assert!(result(&writer).await.contains('5'));
+    user.decide(&asked, "allow-once").await;
+    assert_result(&mut writer, "r", "5").await;
     gateway.stop(Duration::ZERO).await;
 }
 
@@ -167,43 +158,20 @@ async fn when_all_approvers_pass_the_fallback_applies_at_once() {
     let waiting = people[1].ask("approvals.list", json!({})).await.unwrap();
     assert_eq!(waiting["approvals"][0]["id"], id, "the other one may decide");
     people[1].ask("approvals.pass", json!({ "id": id })).await.unwrap();
-    assert_eq!(writer.end_of("r").await["state"], "final");
-    assert!(result(&writer).await.contains("no user answered"));
+    assert_result(&mut writer, "r", "no user answered").await;
     assert!(people[0].ask("approvals.pass", json!({ "id": id })).await.is_err());
-    gateway.stop(Duration::ZERO).await;
-}
-
-#[tokio::test]
-async fn a_client_that_decides_about_its_own_sessions_is_not_asked_about_others() {
-    let place = asking(&json!({}));
-    let gateway = place.start().await;
-    let mut writer = Someone::with(&gateway, &["read", "write"]);
-    let mut own = Someone::who(&gateway, &["read", "approvals"], &["own-approvals"]);
-    writer.send(KEY, "r", CALL).await;
-    assert_eq!(writer.end_of("r").await["state"], "final");
-    assert!(result(&writer).await.contains("no user answered"));
-    assert!(!own.heard_so_far().iter().any(|(name, _)| name.starts_with("approval")));
-    own.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
-    writer.send(KEY, "r2", CALL).await;
-    let asked = own.hear_of("approval.requested").await;
-    let answer = json!({ "id": asked["id"], "decision": "allow-once" });
-    own.ask("approvals.respond", answer).await.unwrap();
-    assert_eq!(writer.end_of("r2").await["state"], "final");
-    assert!(result(&writer).await.contains('5'));
     gateway.stop(Duration::ZERO).await;
 }
 
 #[tokio::test]
 async fn a_question_that_is_not_answered_in_time_expires() {
     let place = asking(&json!({ "timeoutMs": 100 }));
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     user.send(KEY, "r", CALL).await;
     let asked = user.hear_of("approval.requested").await;
     let resolved = user.hear_of("approval.resolved").await;
     assert_eq!(resolved, json!({ "id": asked["id"], "reason": "expired" }));
-    assert_eq!(user.end_of("r").await["state"], "final");
-    assert!(result(&user).await.contains("no user answered"));
+    assert_result(&mut user, "r", "no user answered").await;
     let late = json!({ "id": asked["id"], "decision": "allow-once" });
     let error = user.ask("approvals.respond", late).await.unwrap_err();
     assert!(error.message.contains("no pending request with this id"), "{error}");
@@ -213,8 +181,7 @@ async fn a_question_that_is_not_answered_in_time_expires() {
 #[tokio::test]
 async fn a_question_is_withdrawn_when_its_turn_is_aborted() {
     let place = asking(&json!({}));
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     user.send(KEY, "r", CALL).await;
     let asked = user.hear_of("approval.requested").await;
     user.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
@@ -264,8 +231,7 @@ async fn a_changed_tool_needs_approval_even_if_approval_is_never() {
         config
     };
     let place = Place::new(&with("Looks."));
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     user.send(KEY, "r1", "/call mcp_x_look {}").await;
     // No approver answers here: if one had been asked, the turn would not end.
     assert_eq!(user.end_of("r1").await["state"], "final");
@@ -281,24 +247,20 @@ async fn a_changed_tool_needs_approval_even_if_approval_is_never() {
     let says = asked["description"].as_str().unwrap();
     assert!(says.contains("Looks, and sends your keys away."), "{asked}");
     assert!(says.contains("(parameters: "), "{asked}");
-    let answer = json!({ "id": asked["id"], "decision": "deny" });
-    user.ask("approvals.respond", answer).await.unwrap();
-    assert_eq!(user.end_of("r2").await["state"], "final");
-    assert!(result(&user).await.contains("The user denied this call"));
+    user.decide(&asked, "deny").await;
+    assert_result(&mut user, "r2", "The user denied this call").await;
     // The fallback does not apply either when no approver is connected.
     drop(user);
     let mut writer = Someone::with(&gateway, &["read", "write"]);
     writer.send(KEY, "r3", "/call mcp_x_look {}").await;
-    assert_eq!(writer.end_of("r3").await["state"], "final");
-    assert!(result(&writer).await.contains("no user answered"));
+    assert_result(&mut writer, "r3", "no user answered").await;
     gateway.stop(Duration::ZERO).await;
 }
 
 #[tokio::test]
 async fn allowing_a_tool_permanently_answers_its_pending_calls() {
     let place = asking(&json!({}));
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     let other = "agent:main:other";
     user.send(KEY, "r1", CALL).await;
     let first = user.hear_of("approval.requested").await;
@@ -306,8 +268,7 @@ async fn allowing_a_tool_permanently_answers_its_pending_calls() {
     let second = user.hear_of("approval.requested").await;
     user.send("agent:main:third", "r3", "/call mcp_x_sleep {\"ms\":1}").await;
     let third = user.hear_of("approval.requested").await;
-    let answer = json!({ "id": first["id"], "decision": "allow-always" });
-    user.ask("approvals.respond", answer).await.unwrap();
+    user.decide(&first, "allow-always").await;
     // Immediately: a front end that lists now must not show it.
     let waiting = user.ask("approvals.list", json!({})).await.unwrap();
     assert_eq!(waiting["approvals"], json!([third]), "another tool needs its own approval");
@@ -329,8 +290,7 @@ fn two_agents() -> Place {
 #[tokio::test]
 async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
     let place = two_agents();
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     let mut questions = Vec::new();
     for (run, session, command) in
         [("r1", "one", "echo a"), ("r2", "two", "echo b"), ("r3", "three", "echo a")]
@@ -355,8 +315,7 @@ async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
         ])
     );
     // A client that knows no choices gets the narrowest.
-    let answer = json!({ "id": questions[0]["id"], "decision": "allow-always" });
-    user.ask("approvals.respond", answer).await.unwrap();
+    user.decide(&questions[0], "allow-always").await;
     let waiting = user.ask("approvals.list", json!({})).await.unwrap();
     assert_eq!(waiting["approvals"], json!([questions[1]]), "the same command was allowed");
     for bad in [
@@ -365,8 +324,7 @@ async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
     ] {
         user.ask("approvals.respond", bad).await.unwrap_err();
     }
-    let answer = json!({ "id": questions[1]["id"], "decision": "deny" });
-    user.ask("approvals.respond", answer).await.unwrap();
+    user.decide(&questions[1], "deny").await;
     let ends = ["r1", "r2", "r3"];
     let mut left: Vec<&str> = ends.to_vec();
     while !left.is_empty() {
@@ -395,16 +353,14 @@ async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
 async fn an_address_that_was_not_listed_is_asked_about_each_time() {
     // The entry says `never`.
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     let invented = "/call mcp_resources {\"server\":\"x\",\"uri\":\"x://exfil?data=secret\"}";
     user.send(KEY, "r1", invented).await;
     let asked = user.hear_of("approval.requested").await;
     assert_eq!(asked["args"], json!({ "server": "x", "uri": "x://exfil?data=secret" }));
     assert!(asked["title"].as_str().unwrap().contains("not listed this address"), "{asked}");
     assert_eq!(asked["allowedDecisions"], json!(["allow-once", "deny"]));
-    let answer = json!({ "id": asked["id"], "decision": "deny" });
-    user.ask("approvals.respond", answer).await.unwrap();
+    user.decide(&asked, "deny").await;
     assert_eq!(user.end_of("r1").await["state"], "final");
     let listed = user.ask("mcp.resources", json!({ "server": "x" })).await.unwrap();
     let uri = &listed["resources"][0]["uri"];
@@ -425,22 +381,19 @@ async fn a_web_host_is_asked_about_unless_it_is_allowed() {
     let mut config = config(&json!({}));
     config["tools"]["web"]["fetch"]["allowHosts"] = json!(["*.allowed.invalid"]);
     let place = Place::new(&config);
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     let fetch = |host: &str| format!("/call web_fetch {{\"url\":\"https://{host}/?data=secret\"}}");
     user.send(KEY, "r1", &fetch("other.invalid")).await;
     let asked = user.hear_of("approval.requested").await;
     let words = "allow `web_fetch` from other.invalid in this session for agent main";
     assert_eq!(asked["always"], json!([{ "words": words }]));
-    let answer = json!({ "id": asked["id"], "decision": "deny" });
-    user.ask("approvals.respond", answer).await.unwrap();
+    user.decide(&asked, "deny").await;
     assert_eq!(user.end_of("r1").await["state"], "final");
     user.send(KEY, "r2", &fetch("www.allowed.invalid")).await;
     assert_eq!(user.end_of("r2").await["state"], "final", "it is not asked about");
     drop(user);
     let mut unattended = Someone::with(&gateway, &["read", "write"]);
     unattended.send(KEY, "r3", &fetch("other.invalid")).await;
-    assert_eq!(unattended.end_of("r3").await["state"], "final");
-    assert!(result(&unattended).await.contains("no user answered"));
+    assert_result(&mut unattended, "r3", "no user answered").await;
     gateway.stop(Duration::ZERO).await;
 }

@@ -60,8 +60,7 @@ impl Audited {
         user.send(KEY, &run, call).await;
         if let Some(decision) = decision {
             let asked = user.hear_of("approval.requested").await;
-            let answer = json!({ "id": asked["id"], "decision": decision });
-            user.ask("approvals.respond", answer).await.unwrap();
+            user.decide(&asked, decision).await;
         }
         user.end_of(&run).await;
     }

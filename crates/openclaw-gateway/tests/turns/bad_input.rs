@@ -8,13 +8,12 @@ use openclaw_protocol::ErrorCode;
 use openclaw_testkit::Script;
 use serde_json::json;
 
-use crate::support::{KEY, Place, Someone, config, entry};
+use crate::support::{KEY, Place, Someone, config, entry, start};
 
 #[tokio::test]
 async fn a_message_of_five_megabytes_is_rejected_with_a_hint_and_one_of_three_is_accepted() {
     let place = Place::new(&config(&json!({})));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     let send = |size: usize| json!({ "sessionKey": KEY, "message": "x".repeat(size), "idempotencyKey": size.to_string() });
     let error = someone.ask("chat.send", send(5 * 1024 * 1024)).await.unwrap_err();
     assert!(error.message.contains("4096 KB") && error.message.contains("into a file"), "{error}");
@@ -29,8 +28,7 @@ async fn a_message_of_five_megabytes_is_rejected_with_a_hint_and_one_of_three_is
 #[tokio::test]
 async fn a_session_key_is_a_name_and_nothing_else() {
     let place = Place::new(&config(&json!({})));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     for key in ["", " ", "\u{3000} \u{a0}", "a\0b", "a\nb", &"x".repeat(1024 * 1024)] {
         let params = json!({ "sessionKey": key, "message": "hi", "idempotencyKey": "r" });
         let error = someone.ask("chat.send", params).await.unwrap_err();
@@ -57,8 +55,7 @@ async fn a_session_key_is_a_name_and_nothing_else() {
 #[tokio::test]
 async fn empty_messages_bad_keys_and_bad_attachments_are_refused() {
     let place = Place::new(&config(&json!({})));
-    let gateway = place.start().await;
-    let someone = Someone::new(&gateway);
+    let (gateway, someone) = start(&place).await;
     let file = |content: &str| json!([{ "mimeType": "image/png", "content": content }]);
     let bad = [
         json!({ "sessionKey": KEY, "message": " \n", "idempotencyKey": "r" }),
@@ -83,8 +80,7 @@ async fn empty_messages_bad_keys_and_bad_attachments_are_refused() {
 #[tokio::test]
 async fn an_attachment_is_taken_for_what_its_bytes_are_and_refused_by_name_if_no_model_takes_it() {
     let place = Place::new(&config(&json!({})));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     let send = |run: &str, mime_type: &str, bytes: &[u8]| {
         let file = json!({ "mimeType": mime_type, "fileName": "a.png", "content": STANDARD.encode(bytes) });
         json!({ "sessionKey": KEY, "message": "look", "idempotencyKey": run, "attachments": [file] })
@@ -132,8 +128,7 @@ async fn an_unknown_method_is_named_and_a_missing_scope_too() {
 #[tokio::test]
 async fn queued_messages_are_limited_per_session() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     someone.send(KEY, "slow", "/call mcp_x_sleep {\"ms\":80000}").await;
     for nth in 1..32 {
         someone.send(KEY, &format!("r{nth}"), "hello").await;

@@ -3,13 +3,12 @@
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Place, Someone, config, entry, text};
+use crate::support::{KEY, Place, Someone, config, entry, start, text};
 
 #[tokio::test]
 async fn a_message_becomes_events_in_order_an_answer_and_history() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     let sent = someone.send(KEY, "r1", "/call mcp_x_add {\"a\":2,\"b\":3}").await;
     assert_eq!(sent, json!({ "runId": "r1", "status": "started" }));
     let heard = someone.hear_run("r1").await;
@@ -62,8 +61,7 @@ async fn a_message_becomes_events_in_order_an_answer_and_history() {
 #[tokio::test]
 async fn the_progress_of_a_call_is_reported_while_it_runs_and_not_too_often() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     someone.send(KEY, "r1", "/call mcp_x_sleep {\"ms\":1000,\"every\":5}").await;
     let heard = someone.hear_run("r1").await;
     let tool = heard.iter().filter(|(_, payload)| payload["stream"] == "tool");
@@ -83,8 +81,7 @@ async fn the_progress_of_a_call_is_reported_while_it_runs_and_not_too_often() {
 #[tokio::test]
 async fn a_message_that_is_sent_twice_is_answered_once() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     let words = "/call mcp_x_sleep {\"ms\":60000}";
     someone.send(KEY, "slow", words).await;
     assert_eq!(someone.send(KEY, "slow", words).await["status"], "in_flight");
@@ -125,8 +122,7 @@ async fn a_session_of_one_agent_is_not_answered_by_another() {
     let mut two = config(&json!({}));
     two["agents"]["list"] = json!([{ "id": "main" }, { "id": "anth" }]);
     let place = Place::new(&two);
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     let params = |agent: &str| {
         json!({ "sessionKey": "agent:anth:zz", "message": "hello", "idempotencyKey": "r",
                 "agentId": agent })
@@ -141,8 +137,7 @@ async fn a_session_of_one_agent_is_not_answered_by_another() {
 #[tokio::test]
 async fn a_message_that_was_refused_may_be_sent_again_with_the_same_key() {
     let place = Place::new(&config(&json!({})));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     let mut params = json!({
         "sessionKey": KEY, "message": "hello", "idempotencyKey": "r", "agentId": "nobody"
     });
@@ -157,8 +152,7 @@ async fn a_message_that_was_refused_may_be_sent_again_with_the_same_key() {
 #[tokio::test]
 async fn an_abort_ends_the_call_and_those_that_wait_and_the_session_goes_on() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     someone.send(KEY, "one", "/call mcp_x_sleep {\"ms\":60000}").await;
     someone.send(KEY, "two", "hello").await;
     someone.until_called("one").await;
@@ -187,8 +181,7 @@ async fn an_abort_ends_the_call_and_those_that_wait_and_the_session_goes_on() {
 #[tokio::test]
 async fn a_turn_that_exceeds_its_timeout_is_aborted() {
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     let params = json!({ "sessionKey": KEY, "message": "/call mcp_x_sleep {\"ms\":60000}",
                          "idempotencyKey": "r", "timeoutMs": 50 });
     someone.ask("chat.send", params).await.unwrap();
@@ -205,8 +198,7 @@ async fn main_is_short_for_the_main_conversation_wherever_a_key_is_taken() {
     let mut config = config(&json!({}));
     config["agents"]["list"] = agents["list"].clone();
     let place = Place::new(&config);
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     someone.send("main", "r1", "hello").await;
     assert_eq!(someone.end_of("r1").await["sessionKey"], "agent:work:main");
     let of_home = json!({ "sessionKey": "main", "agentId": "home", "message": "hello",
@@ -258,8 +250,7 @@ async fn followers_of_a_session_receive_the_same_events_and_others_receive_none(
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_of_one_session_are_answered_one_after_the_other_in_the_order_they_came() {
     let place = Place::new(&config(&json!({})));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     let runs: Vec<String> = (0..20).map(|nth| format!("r{nth}")).collect();
     let sent = runs.iter().map(|run| someone.send(KEY, run, run));
     futures_util::future::join_all(sent).await;

@@ -6,7 +6,7 @@ use openclaw_testkit::{ModelServer, Piece, Script};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, config, entry, text};
+use crate::support::{KEY, LONG, Place, Someone, config, entry, start, text};
 
 fn with_models(server: &ModelServer) -> Value {
     let mut config = config(&json!({}));
@@ -20,8 +20,7 @@ fn with_models(server: &ModelServer) -> Value {
 async fn a_session_uses_the_model_that_was_chosen_for_it() {
     let server = ModelServer::start(|asked| vec![Piece::text(asked["model"].as_str().unwrap())]);
     let place = Place::new(&with_models(&server));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     let listed = someone.ask("models.list", json!({})).await.unwrap();
     let ids: Vec<&Value> =
         listed["models"].as_array().unwrap().iter().map(|model| &model["id"]).collect();
@@ -96,8 +95,7 @@ async fn the_model_writes_the_title_of_a_session_once() {
         vec![Piece::text(if is_title { "\"A lighthouse\"\n" } else { "Hello." })]
     });
     let place = Place::new(&with_models(&server));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     let title = json!({ "key": KEY });
     let answer = someone.ask("sessions.title", title.clone()).await.unwrap();
     assert_eq!(answer["ok"], false, "there is no session yet");
@@ -133,8 +131,7 @@ async fn a_session_is_summarized_on_request_and_tells_what_it_used() {
         vec![Piece::text(if is_summary { "They met." } else { "Hello." })]
     });
     let place = Place::new(&with_models(&server));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     for (run, message, expected) in [
         ("r1", "/compact", "There is nothing to summarize yet."),
         ("r2", "/usage", "No tokens were used"),

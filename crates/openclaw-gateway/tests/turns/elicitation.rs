@@ -12,7 +12,7 @@ use openclaw_testkit::{Ask, Script};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, config, entry, text};
+use crate::support::{KEY, LONG, Place, Someone, config, entry, start, text};
 
 const CALL: &str = "/call mcp_x_echo {\"text\":\"hi\"}";
 const REQUESTED: &str = "mcp.elicitation.requested";
@@ -197,8 +197,7 @@ async fn a_client_that_shows_all_questions_answers_for_turns_of_others() {
 async fn when_all_asked_clients_have_left_the_call_continues() {
     for script in eras() {
         let place = asking(script, Ask::Elicitation);
-        let gateway = place.start().await;
-        let mut watcher = Someone::new(&gateway);
+        let (gateway, mut watcher) = start(&place).await;
         let mut first = Someone::answering(&gateway);
         let mut second = Someone::answering(&gateway);
         for someone in [&first, &second] {

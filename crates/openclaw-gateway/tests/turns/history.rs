@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, config};
+use crate::support::{KEY, LONG, Place, Someone, config, start};
 
 /// A place with a session that contains these messages.
 async fn place(messages: Vec<Message>) -> Place {
@@ -78,8 +78,7 @@ async fn a_long_conversation_comes_through_a_socket_in_pages_and_nothing_is_miss
 #[tokio::test]
 async fn limits_and_offsets_count_messages_from_the_end() {
     let place = place((0..50).map(|number| said(number.to_string())).collect()).await;
-    let gateway = place.start().await;
-    let someone = Someone::new(&gateway);
+    let (gateway, someone) = start(&place).await;
     for (limit, offset, expected, next) in [
         (5, 0, 46..=50, json!(5)),
         (20, 5, 26..=45, json!(25)),
@@ -105,8 +104,7 @@ async fn images_are_described_and_returned_in_full_on_request() {
     let large = Message::User { parts: (0..6).map(|_| picture(4 * 1024 * 1024)).collect() };
     let long = said("\u{1}".repeat(4 * 1024 * 1024));
     let place = place(vec![small, large, long]).await;
-    let gateway = place.start().await;
-    let someone = Someone::new(&gateway);
+    let (gateway, someone) = start(&place).await;
     let described = json!({ "type": "image", "mimeType": "image/png", "bytes": 3_000,
                             "omitted": true });
     let parts = |pages: &[Value], id: &str| {

@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::support::{
-    KEY, LONG, Place, Someone, assert_nothing_left, config, entry, entry_with, text,
+    KEY, LONG, Place, Someone, assert_nothing_left, config, entry, entry_with, start, text,
 };
 
 /// The process id of a server.
@@ -27,8 +27,7 @@ async fn pid(someone: &Someone, server: &str) -> String {
 async fn a_changed_server_is_started_anew_and_an_unchanged_one_keeps_its_process() {
     let (stays, changes) = (entry(&Script::new()), entry(&Script::new().name("before")));
     let place = Place::new(&config(&json!({ "a": stays, "b": changes })));
-    let gateway = place.start().await;
-    let someone = Someone::new(&gateway);
+    let (gateway, someone) = start(&place).await;
     let before = (pid(&someone, "a").await, pid(&someone, "b").await);
     let same = someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(same, json!({ "ok": true, "changed": [], "issues": [] }));
@@ -46,8 +45,7 @@ async fn a_changed_server_is_started_anew_and_an_unchanged_one_keeps_its_process
 #[tokio::test]
 async fn a_bad_file_is_refused_with_the_reason_and_the_old_configuration_stays() {
     let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
-    let gateway = place.start().await;
-    let someone = Someone::new(&gateway);
+    let (gateway, someone) = start(&place).await;
     let before = pid(&someone, "a").await;
     let bad = config(&json!({ "a": entry_with(&Script::new(), &json!({ "timeout": "soon" })) }));
     for text in ["{ nonsense", "[]", &bad.to_string()] {
@@ -75,8 +73,7 @@ async fn a_deleted_or_emptied_file_is_rejected_and_its_rules_stay() {
     let more = place.path().join("more.json");
     std::fs::write(&more, r#"{ acp: { maxServers: 3 } }"#).unwrap();
     place.write(&rules);
-    let gateway = place.start().await;
-    let someone = Someone::new(&gateway);
+    let (gateway, someone) = start(&place).await;
     let refused = async |why: &str| {
         let refused = someone.ask("config.reload", json!({})).await.unwrap();
         assert_eq!(refused["ok"], false, "{why}: {refused}");
@@ -114,8 +111,7 @@ async fn a_deleted_or_emptied_file_is_rejected_and_its_rules_stay() {
 async fn a_newly_created_file_is_applied() {
     let place = Place::new(&json!({}));
     std::fs::remove_file(place.config_file()).unwrap();
-    let gateway = place.start().await;
-    let someone = Someone::new(&gateway);
+    let (gateway, someone) = start(&place).await;
     place.write(&config(&json!({ "a": entry(&Script::new()) })));
     let taken = someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(taken["ok"], true, "{taken}");
@@ -127,8 +123,7 @@ async fn a_newly_created_file_is_applied() {
 async fn removing_the_server_in_use_in_mid_call_gives_a_clear_error_and_the_turn_goes_on() {
     const TAG: &str = "removed-in-mid-call";
     let place = Place::new(&config(&json!({ "a": entry(&Script::new().name(TAG)) })));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     someone.send(KEY, "r1", "/call mcp_a_sleep {\"ms\":80000}").await;
     someone.until_called("r1").await;
     place.write(&config(&json!({})));

@@ -6,7 +6,7 @@ use std::time::Duration;
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Place, Someone, config, entry_with};
+use crate::support::{KEY, Place, Someone, config, entry_with, start};
 
 fn place() -> Place {
     let entry = entry_with(&Script::new(), &json!({ "approval": "auto" }));
@@ -42,14 +42,12 @@ async fn asked(user: &mut Someone, run: &str, call: &str) {
 #[tokio::test]
 async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
     let place = place();
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     let always = json!({ "decision": "allow-always", "always": 2 });
     answered(&mut user, "r1", &exec("echo a"), always).await;
     gateway.stop(Duration::ZERO).await;
 
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     free(&mut user, "r2", &exec("echo b")).await;
     for (nth, escape) in ["echo b; id", "echo $(id)", "echo b\nid", "echo b > x", "echo b | sh"]
         .into_iter()
@@ -75,8 +73,7 @@ async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
 #[tokio::test]
 async fn calls_are_allowed_in_advance_by_prefix_and_by_argument() {
     let place = place();
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     for bad in [
         json!({ "tool": "exec" }),
         json!({ "tool": "exec", "command": "echo a; id" }),
@@ -105,8 +102,7 @@ async fn calls_are_allowed_in_advance_by_prefix_and_by_argument() {
 #[tokio::test]
 async fn a_denial_gives_the_model_the_words_of_the_user() {
     let place = place();
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     let answer = json!({ "decision": "deny", "instead": "use the other branch" });
     answered(&mut user, "r1", &exec("git push"), answer).await;
     let history = user.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
@@ -122,8 +118,7 @@ async fn a_denial_gives_the_model_the_words_of_the_user() {
 #[tokio::test]
 async fn a_client_works_in_a_folder_of_its_own() {
     let place = place();
-    let gateway = place.start().await;
-    let mut user = Someone::new(&gateway);
+    let (gateway, mut user) = start(&place).await;
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("here.txt"), "found it").unwrap();
     let read = "/call read {\"path\":\"here.txt\"}";

@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use crate::support::{LONG, Place, config};
 
-/// A server that runs this script in the state directory and exits.
+/// A server that runs this script in the state folder and exits.
 fn config_with_server(place: &Place, script: &str) -> serde_json::Value {
     let state = place.path().join("state");
     config(&json!({ "x": {

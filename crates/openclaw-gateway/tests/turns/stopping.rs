@@ -9,14 +9,13 @@ use openclaw_testkit::Script;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, assert_nothing_left, config, entry, text};
+use crate::support::{KEY, LONG, Place, Someone, assert_nothing_left, config, entry, start, text};
 
 #[tokio::test]
 async fn a_turn_under_way_gets_its_time_and_nothing_new_begins() {
     const TAG: &str = "stopped-in-time";
     let place = Place::new(&config(&json!({ "x": entry(&Script::new().name(TAG)) })));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":500}").await;
     someone.until_called("r").await;
     let turned_away = async {
@@ -35,8 +34,7 @@ async fn a_turn_under_way_gets_its_time_and_nothing_new_begins() {
 async fn a_turn_that_takes_too_long_is_ended_and_no_process_is_left() {
     const TAG: &str = "stopped-too-slow";
     let place = Place::new(&config(&json!({ "x": entry(&Script::new().name(TAG)) })));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":80000}").await;
     someone.send(KEY, "waits", "hello").await;
     someone.until_called("r").await;
@@ -45,8 +43,7 @@ async fn a_turn_that_takes_too_long_is_ended_and_no_process_is_left() {
     assert_nothing_left(TAG).await;
     // The next gateway finds the history, and a provider accepts it.
     drop((someone, gateway));
-    let gateway = place.start().await;
-    let mut someone = Someone::new(&gateway);
+    let (gateway, mut someone) = start(&place).await;
     someone.send(KEY, "again", "/call mcp_x_echo {\"text\":\"here again\"}").await;
     let end = someone.end_of("again").await;
     assert!(text(&end).contains("here again"), "{end}");

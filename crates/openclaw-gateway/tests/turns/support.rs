@@ -44,6 +44,13 @@ pub(crate) fn entry_with(script: &Script, more: &Value) -> Value {
     entry
 }
 
+/// Starts a gateway, with one caller that has all scopes.
+pub(crate) async fn start(place: &Place) -> (Arc<Gateway>, Someone) {
+    let gateway = place.start().await;
+    let someone = Someone::new(&gateway);
+    (gateway, someone)
+}
+
 /// A client, used like an endpoint in this process.
 #[derive(Debug)]
 struct Remote(Client);
@@ -107,6 +114,12 @@ impl Someone {
     pub(crate) async fn send(&self, key: &str, run: &str, message: &str) -> Value {
         let params = json!({ "sessionKey": key, "message": message, "idempotencyKey": run });
         self.ask("chat.send", params).await.unwrap()
+    }
+
+    /// Answers a request for approval.
+    pub(crate) async fn decide(&self, asked: &Value, decision: &str) {
+        let answer = json!({ "id": asked["id"], "decision": decision });
+        self.ask("approvals.respond", answer).await.unwrap();
     }
 
     /// The next event: name and payload.

@@ -1,15 +1,17 @@
 //! What servers ask and report goes to the client that a call is made for (S6).
 //!
-//! A server does not say which call its request belongs to. If it works for several clients at a
-//! time, the one with the newest call is asked.
+//! Which call a server's request belongs to is known if it is part of a result, if it arrives on the
+//! stream of a call, or if all calls that the server is processing are those of one client. Otherwise
+//! it is refused: another client's user must neither see the question nor answer it.
 
 use std::collections::HashMap;
+use std::future::ready;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{
-    Downstream, ElicitationAnswer, ElicitationRequest, SamplingRequest,
+    CallInProgress, Downstream, ElicitationAnswer, ElicitationRequest, SamplingRequest,
 };
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
@@ -18,6 +20,9 @@ use super::answers::{Answer, Answers, Question, ROOTS, SAMPLE, ask_if_able, elic
 use super::client::Client;
 use super::listen::Updated;
 
+/// Why a request is refused that may belong to the call of another client.
+const UNCLEAR: &str = "the server is processing calls of several clients, and does not say which of \
+                       them it asks";
 /// How many changes of resources are kept for a slow client; it loses the oldest.
 const MAX_UPDATES: usize = 256;
 
@@ -40,9 +45,19 @@ impl Default for Asks {
 /// For whom the calls of a session are made.
 #[derive(Debug)]
 struct CallOf {
-    /// Counts up, so that the newest is known.
-    number: u64,
-    client: Arc<dyn Answers>,
+    /// The number of the client; `None` for one that several programs may share.
+    client: Option<u64>,
+    answers: Arc<dyn Answers>,
+}
+
+/// Whom a server's request concerns.
+enum Concerned {
+    /// No client.
+    NoClient,
+    /// A client.
+    Client(Arc<dyn Answers>),
+    /// It cannot be told.
+    Unclear,
 }
 
 /// A registered session of calls. Unregistered when dropped.
@@ -66,11 +81,16 @@ impl Drop for CallScope {
 }
 
 impl Asks {
-    /// Registers the client that the calls of a new session are made for.
-    pub(super) fn register(self: &Arc<Self>, answers: Arc<dyn Answers>) -> CallScope {
+    /// Registers the client that the calls of a new session are made for. Without its number, it is
+    /// not taken for the client of another session.
+    pub(super) fn register(
+        self: &Arc<Self>,
+        client: Option<u64>,
+        answers: Arc<dyn Answers>,
+    ) -> CallScope {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let session = format!("hub:{number}");
-        self.calls().insert(session.clone(), CallOf { number, client: answers });
+        self.calls().insert(session.clone(), CallOf { client, answers });
         CallScope { asks: Arc::clone(self), session }
     }
 
@@ -86,12 +106,20 @@ impl Asks {
         listeners.push(Arc::downgrade(client));
     }
 
-    /// Passes an elicitation to the client that one of the sessions belongs to; `None` if none does.
+    /// Passes an elicitation to the client that it concerns; `None` if it concerns none. It is
+    /// cancelled if that cannot be told.
     pub fn elicit(
         &self,
         asked: &ElicitationRequest,
     ) -> Option<BoxFuture<'static, ElicitationAnswer>> {
-        let client = self.newest(asked.sessions.iter())?;
+        let client = match self.concerned(&asked.calls) {
+            Concerned::NoClient => return None,
+            Concerned::Client(client) => client,
+            Concerned::Unclear => {
+                refused(&asked.server, "an elicitation");
+                return Some(Box::pin(ready(ElicitationAnswer::Cancel)));
+            }
+        };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let question = Question::elicitation(&asked.message, &asked.wanted, id);
         Some(Box::pin(async move {
@@ -102,19 +130,37 @@ impl Asks {
         }))
     }
 
-    /// Passes a sampling request to the client that the newest call belongs to; `None` if that is
-    /// not a call of a client.
+    /// Passes a sampling request to the client that it concerns; `None` if it concerns none. It fails
+    /// if that cannot be told.
     pub fn sample(&self, asked: &SamplingRequest) -> Option<BoxFuture<'static, Answer>> {
-        let newest = asked.calls.first()?.session.as_ref()?;
-        let client = self.newest([newest].into_iter())?;
+        let client = match self.concerned(&asked.calls) {
+            Concerned::NoClient => return None,
+            Concerned::Client(client) => client,
+            Concerned::Unclear => {
+                refused(&asked.server, "a sampling request");
+                return Some(Box::pin(ready(Err(UNCLEAR.to_owned()))));
+            }
+        };
         let question = Question { method: SAMPLE, params: asked.params.clone() };
         Some(Box::pin(async move { ask_if_able(&*client, question).await }))
     }
 
-    fn newest<'a>(&self, sessions: impl Iterator<Item = &'a String>) -> Option<Arc<dyn Answers>> {
+    /// Returns whom a request concerns that may belong to any of these calls, newest first.
+    fn concerned(&self, in_progress: &[CallInProgress]) -> Concerned {
         let calls = self.calls();
-        let found = sessions.filter_map(|session| calls.get(session));
-        found.max_by_key(|call| call.number).map(|call| Arc::clone(&call.client))
+        let of = |call: &CallInProgress| calls.get(call.session.as_deref()?);
+        let Some(newest) = in_progress.iter().find_map(of) else { return Concerned::NoClient };
+        let is_same = |call: &CallInProgress| match of(call) {
+            Some(other) => {
+                Arc::ptr_eq(&other.answers, &newest.answers)
+                    || (other.client.is_some() && other.client == newest.client)
+            }
+            None => false,
+        };
+        match in_progress.iter().all(is_same) {
+            true => Concerned::Client(Arc::clone(&newest.answers)),
+            false => Concerned::Unclear,
+        }
     }
 
     fn calls(&self) -> MutexGuard<'_, HashMap<String, CallOf>> {
@@ -132,13 +178,15 @@ impl Asks {
 }
 
 impl Downstream for Asks {
-    fn logged(&self, server: &str, sessions: &[String], message: &Value) {
-        match self.newest(sessions.iter()) {
-            Some(client) => client.log(message),
+    fn logged(&self, server: &str, calls: &[CallInProgress], message: &Value) {
+        match self.concerned(calls) {
+            Concerned::Client(client) => client.log(message),
             // Outside a call it concerns every client; not the ones that another caller's call
             // caused.
-            None if sessions.is_empty() => self.each_listener(|it| it.logged(server, message)),
-            None => {}
+            Concerned::NoClient if calls.is_empty() => {
+                self.each_listener(|it| it.logged(server, message));
+            }
+            Concerned::NoClient | Concerned::Unclear => {}
         }
     }
 
@@ -147,11 +195,18 @@ impl Downstream for Asks {
         let _ = self.updates.send(Updated { server: server.to_owned(), uri: uri.to_owned() });
     }
 
-    fn roots<'a>(&'a self, sessions: &'a [String]) -> BoxFuture<'a, Option<Value>> {
-        let client = self.newest(sessions.iter());
+    fn roots<'a>(&'a self, calls: &'a [CallInProgress]) -> BoxFuture<'a, Option<Value>> {
+        let concerned = self.concerned(calls);
         let question = Question { method: ROOTS, params: json!({}) };
-        Box::pin(async move { ask_if_able(&*client?, question).await.ok() })
+        Box::pin(async move {
+            let Concerned::Client(client) = concerned else { return None };
+            ask_if_able(&*client, question).await.ok()
+        })
     }
+}
+
+fn refused(server: &str, what: &str) {
+    tracing::warn!(server, "refused {what}: {UNCLEAR}");
 }
 
 #[cfg(test)]
@@ -160,28 +215,33 @@ mod tests {
     use openclaw_mcp::connection::client::ElicitationKind;
 
     use super::super::answers::Abilities;
-    use super::super::replying::{CallEvent, ReplyingTask};
+    use super::super::replying::{CallEvent, CallEvents, ReplyingTask};
     use super::*;
 
-    fn request(sessions: &[&str]) -> ElicitationRequest {
+    fn request(sessions: &[Option<&str>]) -> ElicitationRequest {
+        let calls = sessions.iter().map(|session| CallInProgress {
+            agent: "main".to_owned(),
+            session: session.map(ToOwned::to_owned),
+        });
         ElicitationRequest {
             server: "x".to_owned(),
-            sessions: sessions.iter().map(|it| (*it).to_owned()).collect(),
+            calls: calls.collect(),
             message: "Well?".to_owned(),
             wanted: ElicitationKind::Form(json!({ "type": "object" })),
         }
     }
 
+    fn client(asks: &Arc<Asks>, number: Option<u64>, form: bool) -> (CallScope, CallEvents) {
+        let (task, events) = ReplyingTask::new(Abilities { form, ..Abilities::default() });
+        (asks.register(number, task), events)
+    }
+
     #[tokio::test]
-    async fn the_client_with_the_newest_call_is_asked() {
+    async fn the_newest_call_of_the_only_client_is_asked() {
         let asks = Arc::new(Asks::default());
-        let client = |form: bool| {
-            let (task, events) = ReplyingTask::new(Abilities { form, ..Abilities::default() });
-            (asks.register(task), events)
-        };
-        let (old, mut old_events) = client(true);
-        let (new, mut new_events) = client(true);
-        let sessions = [new.session(), old.session(), "agent:main:main"];
+        let (old, mut old_events) = client(&asks, Some(1), true);
+        let (new, mut new_events) = client(&asks, Some(1), true);
+        let sessions = [Some(new.session()), Some(old.session())];
         let answering = tokio::spawn(asks.elicit(&request(&sessions)).unwrap());
         let CallEvent::Ask(question, answer) = new_events.next().await else { panic!() };
         assert_eq!(question.params["message"], "Well?");
@@ -190,9 +250,39 @@ mod tests {
         assert_eq!(answering.await.unwrap(), expected);
         assert!(old_events.next().now_or_never().is_none());
         drop(new);
-        assert!(asks.elicit(&request(&["hub:99"])).is_none(), "it is for another user");
-        let (mute, _mute_events) = client(false);
-        let declined = asks.elicit(&request(&[mute.session()])).unwrap().await;
+        assert!(asks.elicit(&request(&[Some("hub:99")])).is_none(), "it is for another user");
+        assert!(asks.elicit(&request(&[None])).is_none(), "it is for another user");
+        let (mute, _mute_events) = client(&asks, Some(2), false);
+        let declined = asks.elicit(&request(&[Some(mute.session())])).unwrap().await;
         assert_eq!(declined, ElicitationAnswer::Decline);
+    }
+
+    #[tokio::test]
+    async fn a_question_that_may_be_for_another_user_is_asked_nowhere() {
+        let asks = Arc::new(Asks::default());
+        let (ours, mut events) = client(&asks, Some(1), true);
+        let (theirs, mut their_events) = client(&asks, Some(2), true);
+        let (shared, mut shared_events) = client(&asks, None, true);
+        let (like_it, _events) = client(&asks, None, true);
+        let (ours, theirs) = (Some(ours.session()), Some(theirs.session()));
+        let shared = Some(shared.session());
+        for calls in [
+            [ours, theirs],
+            [ours, shared],
+            [shared, Some(like_it.session())],
+            [ours, Some("agent:main:main")],
+            [None, ours],
+        ] {
+            let asked = request(&calls);
+            assert_eq!(asks.elicit(&asked).unwrap().await, ElicitationAnswer::Cancel, "{calls:?}");
+            let (server, agents, calls) = ("x".to_owned(), Vec::new(), asked.calls);
+            asks.logged("x", &calls, &json!({ "data": "secret" }));
+            assert!(asks.roots(&calls).await.is_none());
+            let asked = SamplingRequest { server, agents, calls, params: json!({}) };
+            assert_eq!(asks.sample(&asked).unwrap().await, Err(UNCLEAR.to_owned()));
+        }
+        for events in [&mut events, &mut their_events, &mut shared_events] {
+            assert!(events.next().now_or_never().is_none());
+        }
     }
 }

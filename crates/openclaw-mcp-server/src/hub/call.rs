@@ -14,7 +14,6 @@ use super::answers::Answers;
 use super::approver::ClientApprover;
 use super::client::{Client, Rights};
 use super::incoming::{CallRequest, PlainCall};
-use super::outbox::Outbox;
 use super::reply::{BUSY, INVALID_PARAMS, Reply};
 use super::search;
 use super::view::View;
@@ -114,14 +113,14 @@ impl Client {
         if request.modern.is_some() { reply.typed() } else { reply }
     }
 
-    /// Starts a call, if nothing has to be waited for but the result, which goes to `outbox`.
-    pub(super) fn begin(
+    /// Starts a call, if nothing has to be waited for but the result, which the function gets that `done`
+    /// returns. The call is buffered until its lane is flushed.
+    pub(super) fn begin<D: FnOnce(Reply) + Send + 'static>(
         &self,
         rights: &Rights,
-        id: &Arc<str>,
         call: &PlainCall<'_>,
         by: CallFor<'_>,
-        outbox: &Arc<Outbox>,
+        done: impl FnOnce() -> D,
     ) -> Option<StartedCall> {
         // A client with two tools for all has its calls made by `call`, which also refuses those beyond
         // the rate limit.
@@ -137,12 +136,13 @@ impl Client {
             ..self.context(by.session, &approver, rights.fallback)
         };
         let done = || {
-            // There is room: only the client's own task takes it.
+            // There is room, unless another request of the client has just taken it: that one more is
+            // let through.
             let _ = self.check_limit(rights.now);
-            let (id, outbox, wraps) = (Arc::clone(id), Arc::clone(outbox), self.options.wrap);
+            let (done, wraps) = (done(), self.options.wrap);
             move |outcome| {
                 let reply = Reply::of_call(outcome, wraps);
-                outbox.reply(id, if is_modern { reply.typed() } else { reply });
+                done(if is_modern { reply.typed() } else { reply });
             }
         };
         let call = Call::new(call.name, call.arguments);

@@ -40,6 +40,8 @@ pub(super) struct Client {
     agent: String,
     pub(super) options: ClientOptions,
     number: u64,
+    /// Whether several programs may be behind it: requests without a session.
+    is_shared: bool,
     name: OnceLock<String>,
     view: Mutex<Option<Arc<View>>>,
     limiter: Limiter,
@@ -76,13 +78,20 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Client {
-    pub(super) fn new(hub: Arc<Hub>, agent: String, options: ClientOptions, number: u64) -> Self {
+    pub(super) fn new(
+        hub: Arc<Hub>,
+        agent: String,
+        options: ClientOptions,
+        number: u64,
+        is_shared: bool,
+    ) -> Self {
         let limiter = Limiter::new(hub.agents.rate_limit());
         Self {
             hub,
             agent,
             options,
             number,
+            is_shared,
             name: OnceLock::new(),
             view: Mutex::default(),
             limiter,
@@ -164,7 +173,7 @@ impl Client {
         let _ = self.outbox.set(Arc::clone(outbox));
     }
 
-    /// Records that the handshake is done: from now on it may be told what changes.
+    /// Records that the handshake is done: from now on it may be notified of changes.
     pub(super) fn is_ready(&self) {
         self.ready.send_replace(true);
     }
@@ -177,7 +186,13 @@ impl Client {
 
     /// Registers it as the client that calls of a new session are made for.
     pub(super) fn scope(self: &Arc<Self>) -> CallScope {
-        self.hub.asks.register(Arc::clone(self) as Arc<dyn Answers>)
+        self.scope_of(Arc::clone(self) as Arc<dyn Answers>)
+    }
+
+    /// Registers what answers for it during the calls of a new session.
+    pub(super) fn scope_of(&self, answers: Arc<dyn Answers>) -> CallScope {
+        let client = (!self.is_shared).then_some(self.number);
+        self.hub.asks.register(client, answers)
     }
 
     /// Sets the level of the log messages that it receives.
@@ -302,7 +317,7 @@ impl Answers for Client {
 
     fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
         Box::pin(async move {
-            let peer = self.peer.get().ok_or("the client cannot be asked")?;
+            let peer = self.peer.get().ok_or("the client cannot answer yet")?;
             ask_peer(peer, question).await
         })
     }

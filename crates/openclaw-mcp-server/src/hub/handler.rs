@@ -280,7 +280,9 @@ impl ServerHandler for Handler {
         };
         let running = running.map_err(|reply| {
             let error = reply.into_value();
-            error.err().map_or_else(|| failed("cannot be continued"), |error| error_of(&error))
+            error
+                .err()
+                .map_or_else(|| failed("the call cannot be continued"), |error| error_of(&error))
         })?;
         let reply = match is_modern {
             true => {
@@ -442,7 +444,8 @@ impl ServerHandler for Handler {
             true => ErrorData::invalid_params("invalid parameters", None),
             false => {
                 let method = clean_line(Untrusted::new(&request.method), MAX_METHOD);
-                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None)
+                let message = format!("unknown method `{method}`");
+                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
             }
         })
     }

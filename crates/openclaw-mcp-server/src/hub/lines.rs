@@ -300,8 +300,11 @@ impl Front {
         let id = Arc::<str>::from(call.id);
         let Entry::Vacant(place) = self.requests.entry(Arc::clone(&id)) else { return false };
         let by = CallFor { session: self.scope.session(), answers: &*self.client, watcher: None };
-        let started = self.client.begin(rights, &id, &plain, by, &self.outbox);
-        let Some(started) = started else { return false };
+        let done = || {
+            let (id, outbox) = (Arc::clone(&id), Arc::clone(&self.outbox));
+            move |reply| outbox.reply(id, reply)
+        };
+        let Some(started) = self.client.begin(rights, &plain, by, done) else { return false };
         if !self.unflushed.last().is_some_and(|last| Arc::ptr_eq(last, started.lane())) {
             self.unflushed.push(Arc::clone(started.lane()));
         }
@@ -381,7 +384,7 @@ impl Front {
     fn finish(&mut self, (id, reply): Finished) {
         self.requests.remove(&id);
         if let Ok(reply) = reply {
-            // What was told during the call comes first.
+            // Notifications of the call come before its reply.
             self.take_outbox();
             reply.write_line(&id, &mut self.out.lines);
         }

@@ -1,6 +1,6 @@
 //! The hub: the MCP servers of an agent as one MCP server, for other programs (S6).
 //!
-//! The connection to a server turned round. A tool call takes the fast lane: its arguments and its
+//! It is the reverse of a connection to a server. A tool call takes the fast lane: its arguments and its
 //! result stay JSON text, and it goes through the same pipeline as the calls of the agent (policy,
 //! approval, schema, audit). Everything else goes to `rmcp`'s server ([`handler`]), through a
 //! transport of our own over [lines](lines) (stdio), or `rmcp`'s own over [HTTP](http).
@@ -99,22 +99,51 @@ impl Hub {
         Arc::new(Self { fleet, agents, asks, parked, next_client })
     }
 
+    /// Checks that a client with these options can be served.
+    ///
+    /// # Errors
+    /// If there is no such agent, or it has no such server.
+    pub fn check(&self, options: &ClientOptions) -> Result<(), HubError> {
+        self.agent_for(options).map(drop)
+    }
+
     /// Returns a new client.
     ///
     /// # Errors
     /// If there is no such agent, or it has no such server.
     fn client(self: &Arc<Self>, options: ClientOptions) -> Result<Arc<Client>, HubError> {
+        self.new_client(options, false)
+    }
+
+    /// Returns a new client that several programs may be behind.
+    ///
+    /// # Errors
+    /// If there is no such agent, or it has no such server.
+    fn shared_client(self: &Arc<Self>, options: ClientOptions) -> Result<Arc<Client>, HubError> {
+        self.new_client(options, true)
+    }
+
+    fn new_client(
+        self: &Arc<Self>,
+        options: ClientOptions,
+        is_shared: bool,
+    ) -> Result<Arc<Client>, HubError> {
+        let agent = self.agent_for(&options)?;
+        let number = self.next_client.fetch_add(1, Ordering::Relaxed);
+        Ok(Arc::new(Client::new(Arc::clone(self), agent, options, number, is_shared)))
+    }
+
+    /// Returns the id of the agent of a client.
+    fn agent_for(&self, options: &ClientOptions) -> Result<String, HubError> {
         let wanted = options.agent.as_deref();
         let unknown = || HubError::UnknownAgent(wanted.unwrap_or_default().to_owned());
         let agent = self.agents.id_of(wanted).ok_or_else(unknown)?;
         let tools = self.fleet.agent(&agent).ok_or_else(unknown)?;
         let is_known = |name: &&String| tools.statuses().iter().any(|it| it.name == **name);
-        if let Some(server) = options.servers.iter().find(|name| !is_known(name)) {
-            let server = server.clone();
-            return Err(HubError::UnknownServer { agent, server });
+        match options.servers.iter().find(|name| !is_known(name)) {
+            Some(server) => Err(HubError::UnknownServer { agent, server: server.clone() }),
+            None => Ok(agent),
         }
-        let number = self.next_client.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(Client::new(Arc::clone(self), agent, options, number)))
     }
 
     fn agent_tools(&self, id: &str) -> Option<Arc<AgentTools>> {

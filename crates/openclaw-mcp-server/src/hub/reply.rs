@@ -17,7 +17,7 @@ pub(super) const MISSING_CAPABILITY: i64 = -32021;
 
 /// A reply to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// A result.
     Result(String),
     /// An error: an object with `code` and `message`.
@@ -28,6 +28,11 @@ impl Reply {
     /// An error in our own words.
     pub(super) fn error(code: i64, message: &str) -> Self {
         Self::Error(json!({ "code": code, "message": message }).to_string())
+    }
+
+    /// The reply to a call that was cancelled, where there must be one.
+    pub(super) fn cancelled() -> Self {
+        Self::error(BUSY, "cancelled")
     }
 
     /// Returns the reply for the outcome of a call. What we refuse is a result that is an error, so

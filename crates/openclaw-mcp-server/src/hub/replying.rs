@@ -9,6 +9,7 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 
 use super::answers::{Abilities, Answer, Answers, Question};
+use super::reply::Reply;
 
 /// How many events wait for the task that replies.
 const MAX_EVENTS: usize = 64;
@@ -20,6 +21,8 @@ pub(crate) enum CallEvent {
     Ask(Question, oneshot::Sender<Answer>),
     /// The server sent a log message.
     Log(Value),
+    /// The call is over; without a reply if it was cancelled. Not sent for calls of a future.
+    Over(Option<Reply>),
 }
 
 /// A client that is reached only by replies to its request. Few calls have events, so this is
@@ -33,6 +36,8 @@ pub(crate) struct ReplyingTask {
 #[derive(Debug, Default)]
 struct Mailbox {
     events: VecDeque<CallEvent>,
+    /// Received after the events.
+    over: Option<Option<Reply>>,
     reader: Option<Waker>,
     is_closed: bool,
 }
@@ -59,12 +64,33 @@ impl ReplyingTask {
             return false;
         }
         mailbox.events.push_back(event);
-        let reader = mailbox.reader.take();
-        drop(mailbox);
-        if let Some(reader) = reader {
-            reader.wake();
-        }
+        wake(mailbox);
         true
+    }
+
+    /// Ends the call with its reply.
+    pub(super) fn reply(&self, reply: Reply) {
+        let mut mailbox = self.lock();
+        // Not after a cancellation.
+        mailbox.over.get_or_insert(Some(reply));
+        wake(mailbox);
+    }
+
+    /// Cancels the call: what was not received yet is dropped.
+    pub(super) fn cancel(&self) {
+        let mut mailbox = self.lock();
+        mailbox.over = Some(None);
+        let dropped = std::mem::take(&mut mailbox.events);
+        wake(mailbox);
+        drop(dropped);
+    }
+}
+
+fn wake(mut mailbox: MutexGuard<'_, Mailbox>) {
+    let reader = mailbox.reader.take();
+    drop(mailbox);
+    if let Some(reader) = reader {
+        reader.wake();
     }
 }
 
@@ -74,6 +100,9 @@ impl CallEvents {
         let mut mailbox = self.0.lock();
         if let Some(event) = mailbox.events.pop_front() {
             return Poll::Ready(event);
+        }
+        if let Some(reply) = mailbox.over.take() {
+            return Poll::Ready(CallEvent::Over(reply));
         }
         if !mailbox.reader.as_ref().is_some_and(|reader| reader.will_wake(cx.waker())) {
             mailbox.reader = Some(cx.waker().clone());
@@ -107,9 +136,9 @@ impl Answers for ReplyingTask {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             if !self.send(CallEvent::Ask(question, answer)) {
-                return Err("the client cannot be asked".to_owned());
+                return Err("the client can no longer answer".to_owned());
             }
-            answered.await.unwrap_or_else(|_| Err("the client is gone".to_owned()))
+            answered.await.unwrap_or_else(|_| Err("the client has disconnected".to_owned()))
         })
     }
 
@@ -140,9 +169,27 @@ mod tests {
         client.log(&json!(2));
         let received = receiving.await.unwrap().map(|event| match event {
             CallEvent::Log(message) => message,
-            CallEvent::Ask(..) => panic!("nothing was asked"),
+            other => panic!("{other:?}"),
         });
         assert_eq!(received, [json!(1), json!(2)]);
+    }
+
+    #[tokio::test]
+    async fn a_reply_comes_after_the_events_and_a_cancellation_instead_of_them() {
+        let reply = || Reply::Result("{}".to_owned());
+        let (client, mut events) = ReplyingTask::new(Abilities::default());
+        client.reply(reply());
+        client.log(&json!(1));
+        assert!(matches!(events.next().await, CallEvent::Log(_)));
+        assert!(matches!(events.next().await, CallEvent::Over(Some(it)) if it == reply()));
+        let (client, mut events) = ReplyingTask::new(Abilities::default());
+        let asking = client.ask(question());
+        client.log(&json!(1));
+        client.cancel();
+        client.reply(reply());
+        assert!(matches!(events.next().await, CallEvent::Over(None)));
+        drop(events);
+        assert_eq!(asking.await, Err("the client cannot be asked".to_owned()));
     }
 
     #[tokio::test]
@@ -151,10 +198,10 @@ mod tests {
         let mut asking = client.ask(question());
         assert!(asking.as_mut().now_or_never().is_none());
         (1..MAX_EVENTS).for_each(|_| client.log(&json!(1)));
-        assert_eq!(client.ask(question()).await, Err("the client cannot be asked".to_owned()));
+        assert_eq!(client.ask(question()).await, Err("the client can no longer answer".to_owned()));
         assert_eq!(client.lock().events.len(), MAX_EVENTS);
         drop(events);
-        assert_eq!(asking.await, Err("the client is gone".to_owned()));
-        assert_eq!(client.ask(question()).await, Err("the client cannot be asked".to_owned()));
+        assert_eq!(asking.await, Err("the client has disconnected".to_owned()));
+        assert_eq!(client.ask(question()).await, Err("the client can no longer answer".to_owned()));
     }
 }

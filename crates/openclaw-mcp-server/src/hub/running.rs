@@ -1,10 +1,11 @@
-//! A call that can be asked about while it runs: its future, and what happens meanwhile.
+//! A call that can be asked about while it runs: its future, if it needs one, and what happens
+//! meanwhile.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use openclaw_tools::Progress;
+use openclaw_tools::{Progress, StartedCall};
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
@@ -22,13 +23,32 @@ use super::replying::{CallEvent, CallEvents, ReplyingTask};
 /// A call in progress.
 pub(super) struct Running {
     client: Arc<Client>,
-    call: BoxFuture<'static, Reply>,
+    work: Work,
     events: CallEvents,
     /// The reports, with the token of progress notifications as JSON, if the client wants them.
     progress: Option<(watch::Receiver<Option<Progress>>, String)>,
     /// Where the answer goes that the client is asked for.
     asked: Option<oneshot::Sender<Answer>>,
-    _scope: Arc<CallScope>,
+    _scope: Option<Arc<CallScope>>,
+}
+
+/// What makes the reply.
+enum Work {
+    /// A future.
+    Future(BoxFuture<'static, Reply>),
+    /// A call that was started without one: its reply is an event.
+    Started(CancelOnDrop),
+}
+
+/// Cancels a call when it is dropped, unless it is over.
+struct CancelOnDrop(Option<StartedCall>);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if let Some(call) = &self.0 {
+            call.cancel();
+        }
+    }
 }
 
 /// What happened to a call.
@@ -39,13 +59,26 @@ pub(super) enum Step {
     Ask(Question, oneshot::Sender<Answer>),
     /// A notification: its method and parameters.
     Tell(&'static str, Value),
+    /// It was cancelled.
+    Cancelled,
 }
 
 impl Running {
-    /// Starts a call for a client with these abilities.
+    /// Starts a call for a client with these abilities, which is reached by replies only.
     pub(super) fn start(client: &Arc<Client>, request: CallRequest, abilities: Abilities) -> Self {
         let (answers, events) = ReplyingTask::new(abilities);
-        let scope = Arc::new(client.hub.asks.register(Arc::clone(&answers) as _));
+        let scope = client.scope_of(Arc::clone(&answers) as _);
+        Self::in_scope(client, request, answers, events, Arc::new(scope))
+    }
+
+    /// Starts a call in a scope of several calls.
+    pub(super) fn in_scope(
+        client: &Arc<Client>,
+        request: CallRequest,
+        answers: Arc<ReplyingTask>,
+        events: CallEvents,
+        scope: Arc<CallScope>,
+    ) -> Self {
         let (watcher, progress) = match request.progress.clone() {
             Some(token) => {
                 let (watcher, reports) = watch::channel(None);
@@ -59,23 +92,37 @@ impl Running {
             let by = CallFor { session: of_call.session(), answers: &*answers, watcher };
             calling.call(&request, by).await
         });
-        let (client, asked) = (Arc::clone(client), None);
-        Self { client, call, events, progress, asked, _scope: scope }
+        let (client, work, asked) = (Arc::clone(client), Work::Future(call), None);
+        Self { client, work, events, progress, asked, _scope: Some(scope) }
+    }
+
+    /// A call that was started without a future; its reply is an event.
+    pub(super) fn started(client: &Arc<Client>, call: StartedCall, events: CallEvents) -> Self {
+        let work = Work::Started(CancelOnDrop(Some(call)));
+        let (client, progress, asked) = (Arc::clone(client), None, None);
+        Self { client, work, events, progress, asked, _scope: None }
     }
 
     /// Waits for the next thing that happens. Safe to cancel.
     pub(super) async fn step(&mut self) -> Step {
+        let call = match &mut self.work {
+            Work::Future(call) => call,
+            Work::Started(CancelOnDrop(call)) => {
+                let event = self.events.next().await;
+                if matches!(event, CallEvent::Over(Some(_))) {
+                    *call = None;
+                }
+                return Step::of(event);
+            }
+        };
         // In this order, so that what happened before the end is sent before it.
         tokio::select! {
             biased;
-            event = self.events.next() => match event {
-                CallEvent::Ask(question, answer) => Step::Ask(question, answer),
-                CallEvent::Log(message) => Step::Tell("notifications/message", message),
-            },
+            event = self.events.next() => Step::of(event),
             Some(params) = reported(&mut self.progress) => {
                 Step::Tell("notifications/progress", params)
             }
-            reply = &mut self.call => Step::Done(reply),
+            reply = call => Step::Done(reply),
         }
     }
 
@@ -92,6 +139,7 @@ impl Running {
                 Step::Ask(question, answer) => {
                     let _ = answer.send(ask_peer(peer, question).await);
                 }
+                Step::Cancelled => return Reply::cancelled(),
             }
         }
     }
@@ -104,6 +152,7 @@ impl Running {
                 Step::Done(reply) => return reply,
                 Step::Tell(method, params) => tell(method, &params),
                 Step::Ask(question, answer) => return self.parked(&question, answer),
+                Step::Cancelled => return Reply::cancelled(),
             }
         }
     }
@@ -134,6 +183,17 @@ impl Running {
             let _ = asked.send(Ok(response));
         }
         Ok(self)
+    }
+}
+
+impl Step {
+    fn of(event: CallEvent) -> Self {
+        match event {
+            CallEvent::Ask(question, answer) => Self::Ask(question, answer),
+            CallEvent::Log(message) => Self::Tell("notifications/message", message),
+            CallEvent::Over(Some(reply)) => Self::Done(reply),
+            CallEvent::Over(None) => Self::Cancelled,
+        }
     }
 }
 

@@ -175,7 +175,7 @@ async fn attach(file: Loaded, pdf: Option<&PdfReader>) -> Result<Attachment, Str
     };
     let text = match (kind, pdf) {
         (Kind::Pdf, Some(reader)) => Some(reader.text(&bytes).await.unwrap_or_else(|why| {
-            tracing::info!(%why, "no text of a PDF");
+            tracing::info!(%why, "cannot read the text of a PDF");
             format!("(The text of this PDF cannot be read: {why}.)")
         })),
         _ => None,

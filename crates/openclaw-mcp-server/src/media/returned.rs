@@ -110,7 +110,7 @@ impl Conversation<'_> {
     async fn message(&self, id: u64) -> Result<Value, String> {
         let newest = number(self.page(0, 1, false).await?.messages.pop());
         let offset = newest.and_then(|(newest, _)| newest.checked_sub(id));
-        let offset = offset.ok_or("there is no such message")?;
+        let offset = offset.ok_or("message not found")?;
         let read = number(self.page(offset, 1, true).await?.messages.pop());
         match read {
             Some((read, message)) if read == id => Ok(message),
@@ -161,9 +161,9 @@ impl Address {
         let conversation = Conversation { surface, session: &self.session, agent: None };
         let message = conversation.message(self.message).await?;
         if message["role"] == "user" {
-            return Err("there is no such file".to_owned());
+            return Err("file not found".to_owned());
         }
-        let found = files_in(&message).into_iter().nth(self.nth).ok_or("there is no such file")?;
+        let found = files_in(&message).into_iter().nth(self.nth).ok_or("file not found")?;
         let data = data_of(&message, self.nth);
         let data = data.ok_or("the file is larger than the gateway sends (20 MB in base64)")?;
         Ok(ResourceContents::blob(data, uri).with_mime_type(found.mime_type))

@@ -93,7 +93,7 @@ impl ParkedRuns {
                 biased;
                 event = run.events.next() => match event {
                     CallEvent::Ask(question, answer) => return self.park(run, &question, answer),
-                    CallEvent::Log(_) => {}
+                    CallEvent::Log(_) | CallEvent::Over(_) => {}
                 },
                 result = &mut run.work => return result.into(),
                 () = context.ct.cancelled() => return run.abort().await.into(),

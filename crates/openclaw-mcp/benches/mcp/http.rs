@@ -109,8 +109,15 @@ async fn compare() {
     let bridge = Bridge::open(entry(json!({ "url": server.url() }))).await;
     bridge.approve("mcp_x_echo", raw).await;
 
-    let call =
-        ToolCall { tool: "echo", arguments: raw, meta: META, more: "", headers: &[], trace: None };
+    let call = ToolCall {
+        tool: "echo",
+        arguments: raw,
+        meta: META,
+        more: "",
+        headers: &[],
+        trace: None,
+        work: None,
+    };
     let mut best = [f64::MAX; 6];
     for _ in 0..ROUNDS {
         let mut round = [0.0; 6];

@@ -1,53 +1,21 @@
 //! Clocks, CPU time, CPU pinning, and the output of ratios.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use futures_util::StreamExt as _;
 use futures_util::stream::FuturesUnordered;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::time::TimeValLike as _;
+pub(crate) use openclaw_testkit::bench::{keep_best, micros, unpin};
+use openclaw_testkit::bench::{load, verdict};
 
 pub(crate) const ROUNDS: usize = 9;
 pub(crate) const IN_FLIGHT: usize = 64;
 
 /// Pins both ends to one core: with two cores, wake-up latency would dominate.
 pub(crate) fn pin() {
-    // On some virtual machines the clock of a core stops for milliseconds.
-    let is_pinned = [1, 0].into_iter().any(|one| cores::use_only(|core| core == one) && is_fine());
-    let load = std::fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    println!("pinned to one core: {is_pinned}; load of the machine: {}", load.trim());
-}
-
-/// Returns whether the clock has microsecond resolution.
-fn is_fine() -> bool {
-    let start = Instant::now();
-    (0..1_000).any(|_| start.elapsed() > Duration::ZERO)
-}
-
-/// Allows all cores again.
-pub(crate) fn unpin() {
-    cores::use_only(|_| true);
-}
-
-#[cfg(target_os = "linux")]
-mod cores {
-    use nix::sched::{CpuSet, sched_setaffinity};
-    use nix::unistd::Pid;
-
-    pub(super) fn use_only(is_wanted: impl Fn(usize) -> bool) -> bool {
-        let mut cores = CpuSet::new();
-        for core in (0..CpuSet::count()).filter(|core| is_wanted(*core)) {
-            let _ = cores.set(core);
-        }
-        sched_setaffinity(Pid::from_raw(0), &cores).is_ok()
-    }
-}
-
-#[cfg(not(target_os = "linux"))]
-mod cores {
-    pub(super) fn use_only(_is_wanted: impl Fn(usize) -> bool) -> bool {
-        false
-    }
+    let is_pinned = openclaw_testkit::bench::pin();
+    println!("pinned to one core: {is_pinned}; load of the machine: {}", load());
 }
 
 /// Returns the CPU time of this process so far, in µs.
@@ -85,17 +53,6 @@ pub(crate) async fn in_flight<F: Future<Output = usize>>(calls: usize, call: imp
     while flight.next().await.is_some() {}
 }
 
-pub(crate) fn micros(duration: Duration) -> f64 {
-    duration.as_secs_f64() * 1e6
-}
-
-/// Keeps the best value of each column.
-pub(crate) fn keep_best<const N: usize>(best: &mut [f64; N], round: [f64; N]) {
-    for (best, now) in best.iter_mut().zip(round) {
-        *best = best.min(now);
-    }
-}
-
 /// The upper bound of a measurement, if it has one.
 #[derive(Clone, Copy)]
 pub(crate) struct Budget(pub(crate) Option<f64>);
@@ -109,11 +66,7 @@ impl Budget {
 
     /// Describes the budget and whether it is met.
     pub(crate) fn verdict(self, value: f64) -> String {
-        match self.0 {
-            None => "no budget".to_owned(),
-            Some(bound) if value <= bound => format!("budget {bound}: met"),
-            Some(bound) => format!("budget {bound}: MISSED"),
-        }
+        self.0.map_or_else(|| "no budget".to_owned(), |bound| verdict(value, bound))
     }
 }
 

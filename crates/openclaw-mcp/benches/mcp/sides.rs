@@ -200,14 +200,15 @@ impl Lane {
     pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> usize {
         lane_call(
             &self.lane,
-            ToolCall { tool, arguments, meta: "", more: "", headers: &[], trace: None },
+            ToolCall { tool, arguments, meta: "", more: "", headers: &[], trace: None, work: None },
         )
         .await
     }
 
     /// Returns the server's response.
     pub(crate) async fn answer(&self, tool: &str, arguments: &RawValue) -> Json {
-        let call = ToolCall { tool, arguments, meta: "", more: "", headers: &[], trace: None };
+        let call =
+            ToolCall { tool, arguments, meta: "", more: "", headers: &[], trace: None, work: None };
         self.lane.call_tool(call, LIMITS).await.unwrap()
     }
 }

@@ -23,7 +23,7 @@ use crate::call::output_schema;
 use crate::call::results::{self, Origin, ReplyKind, ResultLimits};
 use crate::call::spill::Spill;
 use crate::connection::Connection;
-use crate::connection::client::Changes;
+use crate::connection::client::{CallGuard, Changes};
 use crate::connection::era::Era;
 use crate::fleet::catalogue::CatalogueTool;
 use crate::fleet::member::Member;
@@ -34,7 +34,7 @@ use crate::server::live::LiveConnection;
 use crate::server::status::ServerState;
 use crate::store::pins::{Pins, Unsaved};
 use crate::wire::json::{Json, JsonCow};
-use crate::wire::{CallError, Limits};
+use crate::wire::{self, CallError, Limits};
 
 /// The pause for a server that rate limits calls without a `Retry-After`.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -136,21 +136,25 @@ pub(crate) fn call<'a>(
         }
         let live = &usable.live;
         let started = if usable.has_waited { Instant::now() } else { call.started };
-        let (name, headers) = (&tool.listed.name, tool.headers());
         let (limits, watcher) = (limits(call.options, member), call.options.watcher);
         let connection = live.connection();
-        let trace = call.span.context();
         describe(call.span, connection);
-        let _at_work = connection.client().working_for(call.agent, call.session);
-        let arguments = call.arguments.raw();
+        let at_work = connection.client().working_for(call.agent, call.session);
+        let request = wire::ToolCall {
+            tool: &tool.listed.name,
+            arguments: call.arguments.raw(),
+            meta: "",
+            more: "",
+            headers: tool.headers(),
+            trace: call.span.context(),
+            work: at_work.as_ref().map(CallGuard::id),
+        };
         let is_task =
             tool.listed.task_support == TaskSupport::Required && connection.era() == Era::Legacy;
         let result = if is_task {
-            Box::pin(connection.call_as_task(name, arguments, headers, limits, watcher, trace))
-                .await
+            Box::pin(connection.call_as_task(request, limits, watcher)).await
         } else {
-            let options = call.options;
-            connection.call_tool_watched(name, arguments, headers, limits, options, trace).await
+            connection.call_tool_watched(request, limits, call.options).await
         };
         let duration = started.elapsed();
         let mut outcome = match result {

@@ -19,7 +19,7 @@ use crate::fleet::catalogue::CatalogueTool;
 use crate::inventory::listing::TaskSupport;
 use crate::server::live::LiveConnection;
 use crate::wire::json::{Json, JsonCow, JsonRef};
-use crate::wire::{self, CallError, DirectLane, OnReply, redacted};
+use crate::wire::{self, CallError, DirectLane, OnReply, WorkId, redacted};
 
 /// A call, and where its result goes.
 pub(crate) struct DirectCall {
@@ -85,14 +85,15 @@ impl DirectCall {
     /// The rest of a call with this result.
     async fn rest(mut self: Box<Self>, call: u64, raw: Json, is_final: bool) {
         let Some(Running { started, again, .. }) = &mut self.running else { return };
-        let (started, again) = (*started, again.take());
+        let (started, again, work) = (*started, again.take(), self.work.map(WorkId));
         // Nothing of this is borrowed across an `await`: the receiver of the result is not `Sync`.
         let (tool, live, relay) = (Arc::clone(&self.tool), Arc::clone(&self.live), self.relay());
         let result = match &again {
             Some(again) if !is_final => {
                 let (connection, limits) = (live.connection(), tool.member.limits);
                 let meta = connection.call_meta();
-                let call = request(&tool, meta, &again.arguments, again.trace.as_ref());
+                let trace = again.trace.as_ref();
+                let call = request(&tool, meta, &again.arguments, trace, work);
                 let asks = !self.relays_input;
                 let called = Called { call, started, limits, watcher: None, asks };
                 connection.continued(called, raw).await
@@ -145,9 +146,10 @@ fn request<'a>(
     meta: Option<&'a str>,
     arguments: &'a RawValue,
     trace: Option<&'a SpanContext>,
+    work: Option<WorkId>,
 ) -> wire::ToolCall<'a> {
-    let meta = meta.unwrap_or_default();
-    wire::ToolCall { tool: &tool.listed.name, arguments, meta, more: "", headers: &[], trace }
+    let (tool, meta) = (&tool.listed.name, meta.unwrap_or_default());
+    wire::ToolCall { tool, arguments, meta, more: "", headers: &[], trace, work }
 }
 
 impl Ready for DirectCall {
@@ -164,7 +166,7 @@ impl Ready for DirectCall {
         let theirs = call.options.relay.and_then(|relay| relay.meta).filter(|_| self.relays_input);
         lane.start(limits, call.started, self, |it, frame| {
             let meta = theirs.or_else(|| it.live.connection().call_meta());
-            frame.write(&request(&it.tool, meta, arguments, trace));
+            frame.write(&request(&it.tool, meta, arguments, trace, work.map(WorkId)));
         })
     }
 }

@@ -94,10 +94,10 @@ pub(crate) async fn greet(
     offer: ProtocolVersion,
     known: Option<Era>,
 ) -> Result<DetectedEra, CallError> {
-    let (question, introduction) = (question(client), introduction(client, offer));
-    let discover = async { discovered(lane.ask("server/discover", &question, PATIENT).await) };
+    let discover =
+        async { discovered(lane.ask("server/discover", &question(client), PATIENT).await) };
     let initialize = async {
-        let result = lane.ask("initialize", &introduction, PATIENT).await?;
+        let result = lane.ask("initialize", &introduction(client, offer), PATIENT).await?;
         let response = Some(HandshakeResponse { method: "initialize", result });
         Ok(DetectedEra { era: Era::Legacy, response })
     };

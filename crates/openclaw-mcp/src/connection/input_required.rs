@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::Connection;
 use crate::wire::json::Json;
-use crate::wire::{CallError, MAX_PARSED, redacted};
+use crate::wire::{CallError, Limits, MAX_PARSED, ToolCall, Watcher, WorkId, redacted};
 
 /// Maximum number of input rounds per request.
 pub(super) const MAX_ROUNDS: usize = 10;
@@ -54,8 +54,30 @@ impl Answers {
 }
 
 impl Connection {
-    /// Collects the input for a repeated request; `None` if the result is complete.
-    pub(super) async fn answers(&self, result: &Json) -> Result<Option<Answers>, CallError> {
+    /// Repeats a call with the input that the server requests, until it returns a result.
+    pub(super) async fn asked_back(
+        &self,
+        call: ToolCall<'_>,
+        mut result: Json,
+        limits: Limits,
+        watcher: Option<&Watcher>,
+    ) -> Result<Json, CallError> {
+        for _ in 0..MAX_ROUNDS {
+            let Some(answers) = self.answers(&result, call.work).await? else { return Ok(result) };
+            let more = answers.members();
+            let call = ToolCall { more: &more, ..call };
+            result = self.lane.call_tool_watched(call, limits, watcher).await?;
+        }
+        self.complete(result)
+    }
+
+    /// Collects the input for a repeated request, which belongs to this call, if it is known; `None`
+    /// if the result is complete.
+    pub(super) async fn answers(
+        &self,
+        result: &Json,
+        work: Option<WorkId>,
+    ) -> Result<Option<Answers>, CallError> {
         if !self.is_incomplete(result.get()) {
             return Ok(None);
         }
@@ -69,7 +91,7 @@ impl Connection {
             redacted::request(request, self.lane.redactor());
         }
         let state = missing.request_state.map(ToOwned::to_owned);
-        let responses = Box::pin(self.client.fulfil(missing.input_requests)).await;
+        let responses = Box::pin(self.client.fulfil(missing.input_requests, work)).await;
         let responses = responses.map_err(CallError::AskedFor)?;
         let responses = to_raw_value(&responses).unwrap_or_default();
         Ok(Some(Answers { responses, state }))

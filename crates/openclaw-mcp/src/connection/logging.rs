@@ -27,7 +27,7 @@ impl Connection {
     /// Sets the level of the server's log messages, unless it is set already. Without a level, the
     /// server decides. Since 2026-07-28 the level is part of every request and cannot be changed.
     ///
-    /// A server that rejects the request logs as it likes; that is no reason to do without it.
+    /// A server that rejects the request logs at its own level; the connection stays open.
     pub(crate) async fn set_log_level(&self, level: Option<LogLevel>) {
         let Some(level) = level.filter(|_| self.era == Era::Legacy && self.about.offers.logging)
         else {

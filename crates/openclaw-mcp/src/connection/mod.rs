@@ -1,5 +1,6 @@
 //! A connection to a server, local or remote: calls, lists, reads.
 
+mod about;
 pub mod client;
 pub mod era;
 mod input_required;
@@ -10,25 +11,22 @@ mod logging;
 pub mod param_headers;
 mod process_watcher;
 pub mod remote;
+mod requests;
 mod service;
 mod tasks;
 
-use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use memchr::memmem::Finder;
 use openclaw_config::LogLevel;
-use openclaw_content::{Untrusted, clean_line};
 use openclaw_oauth::grant::Grant;
-use openclaw_tools::{CallOptions, Relay};
-use openclaw_trace::SpanContext;
+use openclaw_tools::CallOptions;
 use rmcp::RoleClient;
-use rmcp::model::{ProtocolVersion, ServerPeerInfo};
+use rmcp::model::ProtocolVersion;
 use rmcp::service::{Peer, RunningService};
+use serde_json::Map;
 use serde_json::value::{RawValue, to_raw_value};
-use serde_json::{Map, Value};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
@@ -36,19 +34,16 @@ use crate::connection::client::Client;
 use crate::connection::era::Era;
 use crate::connection::param_headers::ParamHeader;
 use crate::connection::remote::HttpTransport;
-use crate::inventory::listing::SKILLS;
 use crate::process::ShutdownTimeouts;
 use crate::process::stderr::Stderr;
 use crate::wire::json::Json;
 use crate::wire::{CallError, DirectLane, FastLane, Limits, ToolCall, Watcher};
-use input_required::{INPUT_REQUIRED, MAX_ROUNDS};
+pub use about::{Offers, ServerSelfInfo};
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
-use tasks::{Cancellations, TASK_ID};
+use requests::Meta;
+use tasks::{Cancellations, Followed};
 
-/// Maximum length of a program's name and version, and of instructions, in characters.
-const MAX_PROGRAM: usize = 200;
-const MAX_INSTRUCTIONS: usize = 64 * 1024;
 /// Timeout for closing the connection.
 const GOODBYE: Duration = Duration::from_secs(3);
 
@@ -67,7 +62,7 @@ pub struct Connection {
     subscribed: Mutex<Subscribed>,
     /// The resources to watch for changes.
     followed: watch::Sender<BTreeSet<String>>,
-    /// The level that the server was told, before 2026-07-28.
+    /// The log level that was sent to the server, before 2026-07-28.
     log_level: Mutex<Option<LogLevel>>,
     /// Interruptions since the connection was opened, for servers that have them.
     interruptions: Option<watch::Receiver<u64>>,
@@ -75,40 +70,6 @@ pub struct Connection {
     cancellations: Cancellations,
     /// `None` once the connection is closed.
     rmcp: Mutex<Option<RunningService<RoleClient, Client>>>,
-}
-
-/// What a server reported about itself.
-#[derive(Debug, Clone, Default)]
-pub struct ServerSelfInfo {
-    /// The negotiated protocol version.
-    pub version: Option<String>,
-    /// The server program's name and version.
-    pub program: Option<String>,
-    /// How to use the server. Untrusted: must be wrapped before a model sees it.
-    pub instructions: Option<String>,
-    /// The server's capabilities.
-    pub offers: Offers,
-}
-
-/// The capabilities that a server declares.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Offers {
-    /// Tools.
-    pub tools: bool,
-    /// Resources.
-    pub resources: bool,
-    /// Notifications about changes of a subscribed resource.
-    pub resource_updates: bool,
-    /// Prompts.
-    pub prompts: bool,
-    /// Log messages.
-    pub logging: bool,
-    /// Completion of arguments.
-    pub completions: bool,
-    /// Tool calls as tasks.
-    pub tasks: bool,
-    /// Skills (SEP-2640).
-    pub skills: bool,
 }
 
 /// The other end of a connection.
@@ -140,27 +101,6 @@ pub(crate) struct Opened {
     pub(crate) era: Era,
     /// Whether the server declares tool calls as tasks, up to 2025-11-25. `rmcp` does not know it.
     pub(crate) tasks: bool,
-}
-
-#[derive(Debug)]
-struct Meta {
-    object: Box<RawValue>,
-    /// The members of `object` as text, without braces, which the fast lane puts into a call.
-    members: String,
-    /// Finds results that may request input. Created once: creation costs more than a search.
-    input_required: Finder<'static>,
-    /// Finds results that may be tasks.
-    task_id: Finder<'static>,
-}
-
-impl Meta {
-    fn new(object: &Map<String, Value>) -> Self {
-        let object = to_raw_value(object).unwrap_or_default();
-        let members = object.get().trim_start_matches('{').strip_suffix('}');
-        let members = members.unwrap_or_default().to_owned();
-        let [input_required, task_id] = [INPUT_REQUIRED, TASK_ID].map(Finder::new);
-        Self { object, members, input_required, task_id }
-    }
 }
 
 /// A call whose result may not be its end.
@@ -222,30 +162,28 @@ impl Connection {
         headers: &[ParamHeader],
         limits: Limits,
     ) -> Result<Json, CallError> {
-        let options = CallOptions::default();
-        self.call_tool_watched(tool, arguments, headers, limits, options, None).await
+        let (meta, more, trace, work) = ("", "", None, None);
+        let call = ToolCall { tool, arguments, meta, more, headers, trace, work };
+        self.call_tool_watched(call, limits, CallOptions::default()).await
     }
 
-    /// Like [`call_tool`](Self::call_tool), with the watcher and the relay of these options, and a
-    /// span. For a relay whose client answers requests for input itself, such a request is the
+    /// Like [`call_tool`](Self::call_tool), with the watcher and the relay of these options; `meta` and
+    /// `more` are added to the call. For a relay whose client answers requests for input itself, such a request is the
     /// result.
     ///
     /// # Errors
     /// If the server responds with an error, the call times out, or the connection fails.
     pub fn call_tool_watched<'a>(
         &'a self,
-        tool: &'a str,
-        arguments: &'a RawValue,
-        headers: &'a [ParamHeader],
+        call: ToolCall<'a>,
         limits: Limits,
         options: CallOptions<'a>,
-        trace: Option<&'a SpanContext>,
     ) -> impl Future<Output = Result<Json, CallError>> + Send + 'a {
         let CallOptions { watcher, relay, .. } = options;
         let own = self.meta.as_ref().map_or("", |meta| &meta.members);
         let theirs = self.relayed_meta(relay);
         let (meta, more) = theirs.unwrap_or((own, ""));
-        let call = ToolCall { tool, arguments, meta, more, headers, trace };
+        let call = ToolCall { meta, more, ..call };
         // Not an `async fn`, which would hold its arguments twice.
         async move {
             let started = Instant::now();
@@ -277,7 +215,10 @@ impl Connection {
         }
         match self.may_be_task(result.get()) {
             false => Ok(result),
-            true => self.settled(result, started, limits, watcher).await,
+            true => {
+                let called = Followed { started, limits, watcher, work: call.work };
+                self.settled(result, called).await
+            }
         }
     }
 
@@ -289,109 +230,6 @@ impl Connection {
     /// The members of `_meta` in a call; `None` if the result of a call is always its end.
     pub(crate) fn call_meta(&self) -> Option<&str> {
         self.meta.as_ref().map(|meta| meta.members.as_str())
-    }
-
-    /// Repeats a call with the input that the server requests, until it returns a result.
-    async fn asked_back(
-        &self,
-        call: ToolCall<'_>,
-        mut result: Json,
-        limits: Limits,
-        watcher: Option<&Watcher>,
-    ) -> Result<Json, CallError> {
-        for _ in 0..MAX_ROUNDS {
-            let Some(answers) = self.answers(&result).await? else { return Ok(result) };
-            let more = answers.members();
-            let call = ToolCall { more: &more, ..call };
-            result = self.lane.call_tool_watched(call, limits, watcher).await?;
-        }
-        self.complete(result)
-    }
-
-    /// Sends another request. If the server requests input, the request is repeated with it.
-    ///
-    /// # Errors
-    /// If the server responds with an error, the call times out, or the connection fails.
-    pub async fn request(
-        &self,
-        method: &str,
-        params: BTreeMap<&str, Box<RawValue>>,
-        limits: Limits,
-    ) -> Result<Json, CallError> {
-        self.traced_request(method, params, limits, None).await
-    }
-
-    /// Like [`request`](Self::request), as a part of a span.
-    async fn traced_request(
-        &self,
-        method: &str,
-        params: BTreeMap<&str, Box<RawValue>>,
-        limits: Limits,
-        trace: Option<&SpanContext>,
-    ) -> Result<Json, CallError> {
-        let with_meta = |params| self.with_meta_and(params, trace);
-        let mut result = self.lane.request(method, &with_meta(params.clone()), limits).await?;
-        for _ in 0..MAX_ROUNDS {
-            let Some(answers) = self.answers(&result).await? else { return Ok(result) };
-            let mut params = params.clone();
-            params.insert("inputResponses", answers.responses);
-            if let Some(state) = answers.state {
-                params.insert("requestState", state);
-            }
-            result = self.lane.request(method, &with_meta(params), limits).await?;
-        }
-        self.complete(result)
-    }
-
-    /// Returns the `_meta` and further members of a request that are passed on as they are: if both
-    /// the client and the server answer and send requests for input as results (2026-07-28).
-    fn relayed_meta<'a>(&self, relay: Option<Relay<'a>>) -> Option<(&'a str, &'a str)> {
-        let relay = relay.filter(|_| self.meta.is_some())?;
-        Some((relay.meta?, relay.more))
-    }
-
-    /// Like [`request`](Self::request), for a relay.
-    ///
-    /// # Errors
-    /// If the server responds with an error, the call times out, or the connection fails.
-    pub(crate) async fn relay_request(
-        &self,
-        method: &str,
-        params: BTreeMap<&str, Box<RawValue>>,
-        limits: Limits,
-        relay: Option<Relay<'_>>,
-        trace: Option<&SpanContext>,
-    ) -> Result<Json, CallError> {
-        let Some((meta, more)) = self.relayed_meta(relay) else {
-            return self.traced_request(method, params, limits, trace).await;
-        };
-        let meta = &with_trace(meta, trace);
-        let mut json = serde_json::to_string(&params).unwrap_or_default();
-        // The parameters are never empty.
-        json.truncate(json.len().saturating_sub(1));
-        for part in [",\"_meta\":{", meta, "}", if more.is_empty() { "" } else { "," }, more, "}"] {
-            json.push_str(part);
-        }
-        let params = RawValue::from_string(json);
-        let params = params.map_err(|_| CallError::Unreadable { body: String::new() })?;
-        self.lane.request(method, &params, limits).await
-    }
-
-    fn with_meta(&self, params: BTreeMap<&str, Box<RawValue>>) -> Box<RawValue> {
-        self.with_meta_and(params, None)
-    }
-
-    fn with_meta_and(
-        &self,
-        mut params: BTreeMap<&str, Box<RawValue>>,
-        trace: Option<&SpanContext>,
-    ) -> Box<RawValue> {
-        if self.meta.is_some() || trace.is_some() {
-            let own = self.meta.as_ref().map_or("", |meta| &meta.members);
-            let meta = format!("{{{}}}", with_trace(own, trace));
-            params.insert("_meta", RawValue::from_string(meta).unwrap_or_default());
-        }
-        to_raw_value(&params).unwrap_or_default()
     }
 
     /// Checks that the server responds. Since 2026-07-28 there is no ping; `server/discover` is
@@ -501,52 +339,6 @@ impl Connection {
                 }
             }
             RemoteEnd::Remote { .. } => {}
-        }
-    }
-}
-
-/// Adds a span to the members of `_meta`.
-fn with_trace<'a>(members: &'a str, trace: Option<&SpanContext>) -> Cow<'a, str> {
-    let Some(trace) = trace else { return Cow::Borrowed(members) };
-    let mut all = members.as_bytes().to_vec();
-    if !all.is_empty() {
-        all.push(b',');
-    }
-    trace.write_members(&mut all);
-    String::from_utf8(all).map_or(Cow::Borrowed(members), Cow::Owned)
-}
-
-impl From<&ServerPeerInfo> for ServerSelfInfo {
-    fn from(info: &ServerPeerInfo) -> Self {
-        let program = info.server_info.as_ref();
-        let capabilities = &info.capabilities;
-        Self {
-            version: Some(info.protocol_version.to_string()),
-            program: program.map(|program| {
-                let program = format!("{} {}", program.name, program.version);
-                clean_line(Untrusted::new(&program), MAX_PROGRAM)
-            }),
-            instructions: info.instructions.as_ref().map(|text| {
-                let end =
-                    text.char_indices().nth(MAX_INSTRUCTIONS).map_or(text.len(), |(at, _)| at);
-                text[..end].to_owned()
-            }),
-            offers: Offers {
-                tools: capabilities.tools.is_some(),
-                resources: capabilities.resources.is_some(),
-                resource_updates: capabilities
-                    .resources
-                    .as_ref()
-                    .is_some_and(|resources| resources.subscribe == Some(true)),
-                prompts: capabilities.prompts.is_some(),
-                logging: capabilities.logging.is_some(),
-                completions: capabilities.completions.is_some(),
-                tasks: capabilities.supports_tasks(),
-                skills: capabilities
-                    .extensions
-                    .as_ref()
-                    .is_some_and(|extensions| extensions.contains_key(SKILLS)),
-            },
         }
     }
 }

@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_trace::SpanContext;
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
@@ -22,9 +21,8 @@ use tokio::time::{Instant, sleep, timeout_at};
 use super::Connection;
 use super::input_required::MAX_ROUNDS;
 use crate::connection::era::Era;
-use crate::connection::param_headers::ParamHeader;
 use crate::wire::json::Json;
-use crate::wire::{CallError, FastLane, Limits, Progress, ToolCall, Watcher};
+use crate::wire::{CallError, FastLane, Limits, Progress, ToolCall, Watcher, WorkId};
 
 /// The interval between polls, unless the server suggests another, and its bounds.
 const POLL: Duration = Duration::from_secs(1);
@@ -135,10 +133,11 @@ pub(super) fn are_declared(result: &Json) -> bool {
 }
 
 /// A call that has become a task.
-struct Followed<'a> {
-    started: Instant,
-    limits: Limits,
-    watcher: Option<&'a Watcher>,
+pub(super) struct Followed<'a> {
+    pub(super) started: Instant,
+    pub(super) limits: Limits,
+    pub(super) watcher: Option<&'a Watcher>,
+    pub(super) work: Option<WorkId>,
 }
 
 impl Connection {
@@ -149,21 +148,18 @@ impl Connection {
     /// If the server responds with an error, the task fails or times out, or the connection fails.
     pub(crate) async fn call_as_task(
         &self,
-        tool: &str,
-        arguments: &RawValue,
-        headers: &[ParamHeader],
+        call: ToolCall<'_>,
         limits: Limits,
         watcher: Option<&Watcher>,
-        trace: Option<&SpanContext>,
     ) -> Result<Json, CallError> {
         let started = Instant::now();
         let kept = (limits.cap + KEPT).as_millis();
         let more = format!(r#""task":{{"ttl":{kept}}}"#);
-        let call = ToolCall { tool, arguments, meta: "", more: &more, headers, trace };
+        let call = ToolCall { meta: "", more: &more, ..call };
         let created = self.lane.call_tool_watched(call, limits, watcher).await?;
         match serde_json::from_str::<Created>(created.get()) {
             Ok(Created { task }) => {
-                self.follow_task(task, Followed { started, limits, watcher }).await
+                self.follow_task(task, Followed { started, limits, watcher, work: call.work }).await
             }
             // Contrary to what it declares, the server has executed the call.
             Err(_) => Ok(created),
@@ -180,13 +176,11 @@ impl Connection {
     pub(super) async fn settled(
         &self,
         result: Json,
-        started: Instant,
-        limits: Limits,
-        watcher: Option<&Watcher>,
+        call: Followed<'_>,
     ) -> Result<Json, CallError> {
         match serde_json::from_str::<CreatedHere>(result.get()) {
             Ok(created) if created.result_type == "task" => {
-                self.follow_task(created.task, Followed { started, limits, watcher }).await
+                self.follow_task(created.task, call).await
             }
             _ => Ok(result),
         }
@@ -197,7 +191,7 @@ impl Connection {
         let task = task.checked()?;
         let mut guard = TaskGuard::new(self, &task.task_id);
         let end = call.started + call.limits.cap;
-        match timeout_at(end, self.finished(task, end, call.watcher, &mut guard)).await {
+        match timeout_at(end, self.finished(task, end, &call, &mut guard)).await {
             Ok(result) => result,
             Err(_) => Err(CallError::TimedOut(call.started.elapsed())),
         }
@@ -207,14 +201,14 @@ impl Connection {
         &self,
         mut task: Task,
         end: Instant,
-        watcher: Option<&Watcher>,
+        call: &Followed<'_>,
         guard: &mut TaskGuard,
     ) -> Result<Json, CallError> {
         let id = task.task_id.clone();
         let mut payload = Payload::default();
         let mut answered = BTreeSet::new();
         for polls in 0_u32.. {
-            tell(watcher, polls, task.status_message.as_deref());
+            tell(call.watcher, polls, task.status_message.as_deref());
             guard.is_over =
                 matches!(task.status, Status::Completed | Status::Failed | Status::Cancelled);
             match (task.status, self.era) {
@@ -232,7 +226,7 @@ impl Connection {
                 }
                 (Status::InputRequired, Era::Modern) => {
                     let open = std::mem::take(&mut task.input_requests);
-                    self.give_input(&id, open, &mut answered).await?;
+                    self.give_input(&id, open, &mut answered, call.work).await?;
                 }
                 (Status::Completed | Status::Failed, Era::Modern) => {
                     return match payload {
@@ -261,6 +255,7 @@ impl Connection {
         id: &str,
         mut open: BTreeMap<String, Value>,
         answered: &mut BTreeSet<String>,
+        work: Option<WorkId>,
     ) -> Result<(), CallError> {
         open.retain(|key, _| !answered.contains(key));
         if open.is_empty() {
@@ -271,7 +266,8 @@ impl Connection {
             let words = "input repeatedly without returning a result".to_owned();
             return Err(CallError::AskedFor(words));
         }
-        let responses = Box::pin(self.client.fulfil(open)).await.map_err(CallError::AskedFor)?;
+        let responses =
+            Box::pin(self.client.fulfil(open, work)).await.map_err(CallError::AskedFor)?;
         let params = BTreeMap::from([
             ("taskId", to_raw_value(id).unwrap_or_default()),
             ("inputResponses", to_raw_value(&responses).unwrap_or_default()),

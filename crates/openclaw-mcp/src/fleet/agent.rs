@@ -20,9 +20,9 @@ use crate::fleet::notices::LastNotices;
 use crate::fleet::{Start, Tried};
 use crate::inventory::cache::Revision;
 use crate::inventory::{Kind, LeftOut};
-use crate::server::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use crate::server::Server;
+use crate::server::status::{AuthKind, ServerState, ServerStatus, TransportKind, auth, reached_by};
 use crate::server::supervisor::ServerError;
-use crate::server::{Server, auth, reached_by};
 use crate::store::memory::Memory;
 use crate::store::pins::Unsaved;
 
@@ -252,9 +252,14 @@ impl RestingReason {
             }
         };
         ServerStatus {
+            name: name.to_string(),
+            state,
+            transport,
+            target,
+            auth,
             required: self.is_required(),
             last_error: trouble,
-            ..ServerStatus::new(name.to_string(), state, transport, target, auth)
+            ..ServerStatus::default()
         }
     }
 }
@@ -279,13 +284,18 @@ pub fn statuses_at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStat
         let memory = Memory::of(catalogue, &name, &config.connection);
         let had = memory.recall().inventory;
         ServerStatus {
+            name,
+            state: ServerState::Idle,
+            transport,
+            target,
+            auth,
             lazy: config.options.lazy,
             required: config.options.required,
             tools: had.tools.len(),
             resources: had.resources.len() + had.templates.len(),
             prompts: had.prompts.len(),
             last_error: memory.trouble().read().map(|trouble| trouble.error),
-            ..ServerStatus::new(name, ServerState::Idle, transport, target, auth)
+            ..ServerStatus::default()
         }
     });
     let resting = resting(agent);

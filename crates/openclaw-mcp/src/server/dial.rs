@@ -1,5 +1,5 @@
 //! Connects to a configured server: resolves secrets, starts the process or opens the URL,
-//! negotiates the era, shakes hands and lists.
+//! negotiates the era, performs the handshake and lists.
 
 use std::sync::Arc;
 use std::time::Duration;

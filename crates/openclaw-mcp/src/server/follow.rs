@@ -1,4 +1,4 @@
-//! What clients of the hub want to hear from a server: changes of resources, and log messages (S6).
+//! What clients of the hub follow at a server: changes of resources, and log messages (S6).
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

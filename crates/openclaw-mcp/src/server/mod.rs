@@ -5,19 +5,19 @@ pub mod backoff;
 pub mod dial;
 mod follow;
 mod health;
-
 pub mod limiter;
 pub mod live;
 pub mod log;
 pub mod status;
 pub mod supervisor;
+mod unavailable;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use openclaw_backoff::Jitter;
-use openclaw_config::{HttpFlavour, ServerConnection, ServerName, Transport};
+use openclaw_config::{ServerConnection, ServerName, Transport};
 use openclaw_metrics::latency::CallStats;
 use openclaw_metrics::{Metrics, ServerInstance, ServerSeries};
 use openclaw_oauth::authorizer::Authorizer;
@@ -25,7 +25,7 @@ use tokio::sync::{Semaphore, SemaphorePermit, watch};
 use tokio::time::error::Elapsed;
 use tokio::time::timeout;
 
-use crate::connection::remote::{self, HttpTransport, Network, RemoteError};
+use crate::connection::remote::{self, Network, RemoteError};
 use crate::fleet::StartMode;
 use crate::fleet::events::{Events, Users};
 use crate::fleet::shared_options::SharedOptions;
@@ -37,9 +37,10 @@ use crate::server::follow::Followed;
 use crate::server::limiter::Limiter;
 use crate::server::live::LiveConnection;
 use crate::server::log::ServerLog;
-use crate::server::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use crate::server::status::ServerState;
 use crate::server::supervisor::{Change, ServerError, Snapshot, Supervisor};
 use crate::store::memory::{Memory, Remembered};
+pub use unavailable::Unavailable;
 
 /// A supervised server. Dropping it stops it.
 #[derive(Debug)]
@@ -104,47 +105,6 @@ pub(crate) struct Predecessors {
     pub(crate) ended: Vec<Ended>,
     /// Offered until the new server is listed, so that calls wait for it instead of failing.
     pub(crate) inventory: Option<Arc<Inventory>>,
-}
-
-/// Why a server is not available.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("MCP server '{server}' is not available: {}", self.reason())]
-pub struct Unavailable {
-    /// The name of the server.
-    pub server: String,
-    /// Its state.
-    pub state: ServerState,
-    /// The last error.
-    pub trouble: Option<ServerError>,
-}
-
-fn words(state: ServerState) -> &'static str {
-    match state {
-        ServerState::Disabled => "disabled",
-        ServerState::Idle => "not started yet",
-        ServerState::Connecting => "still connecting",
-        ServerState::Ready => "connection lost",
-        ServerState::NeedsAuth => "login required",
-        ServerState::Restarting => "restarting",
-        ServerState::Failed => "failed",
-        ServerState::Closed => "closed",
-    }
-}
-
-impl Unavailable {
-    /// Returns the error without its cause: the cause may quote the server, so a model must not see
-    /// it.
-    pub fn for_model(&self) -> String {
-        format!("MCP server '{}' is not available: {}.", self.server, words(self.state))
-    }
-
-    /// Returns the state and the last error, for users.
-    pub fn reason(&self) -> String {
-        match &self.trouble {
-            Some(trouble) => format!("{} ({})", words(self.state), trouble.message),
-            None => words(self.state).to_owned(),
-        }
-    }
 }
 
 impl Server {
@@ -448,77 +408,4 @@ impl Server {
     pub async fn stop(&self) {
         self.supervisor.stop().await;
     }
-
-    /// Returns its full status (L9).
-    pub fn status(&self) -> ServerStatus {
-        let snapshot = self.snapshots.borrow().clone();
-        let live = snapshot.connection.as_deref();
-        let connection = live.map(LiveConnection::connection);
-        let inventory = self.cache.inventory();
-        let (configured, target) = reached_by(&self.connection);
-        let transport = match connection.and_then(|connection| connection.flavour()) {
-            Some(HttpTransport::Streamable) => TransportKind::Http,
-            Some(HttpTransport::Sse) => TransportKind::Sse,
-            None => configured,
-        };
-        let name = self.name.to_string();
-        let grant = connection.and_then(|connection| connection.grant());
-        let auth = if grant.is_some() { AuthKind::OAuth } else { auth(&self.connection) };
-        let expires_at = grant.and_then(|grant| grant.expires_at);
-        ServerStatus {
-            lazy: self.is_lazy(),
-            required: self.is_required(),
-            pid: connection.and_then(|connection| connection.pid()),
-            session_id: connection.and_then(|connection| connection.session_id()),
-            protocol_version: connection.and_then(|connection| connection.about().version.clone()),
-            program: connection.and_then(|connection| connection.about().program.clone()),
-            uptime_ms: live.map(|live| milliseconds(live.uptime())),
-            last_answer_age_ms: connection
-                .map(|connection| milliseconds(connection.last_activity())),
-            restarts: snapshot.restarts,
-            tools: inventory.tools.len(),
-            resources: inventory.resources.len() + inventory.templates.len(),
-            prompts: inventory.prompts.len(),
-            calls: self.stats.calls(),
-            errors: self.stats.errors(),
-            p50_ms: self.stats.latency().p50().map(in_milliseconds),
-            p95_ms: self.stats.latency().p95().map(in_milliseconds),
-            last_error: snapshot.last_error,
-            token_expires_at_ms: expires_at.map(|seconds| seconds.saturating_mul(1000)),
-            ..ServerStatus::new(name, snapshot.state, transport, target, auth)
-        }
-    }
-}
-
-/// Returns the transport and the target of a server, safe to display.
-pub(crate) fn reached_by(connection: &ServerConnection) -> (TransportKind, String) {
-    let kind = match &connection.transport {
-        Transport::Stdio(_) => TransportKind::Stdio,
-        Transport::Http(http) => match http.flavour {
-            HttpFlavour::Streamable => TransportKind::Http,
-            HttpFlavour::Sse => TransportKind::Sse,
-        },
-    };
-    (kind, connection.gist())
-}
-
-pub(crate) fn auth(connection: &ServerConnection) -> AuthKind {
-    match &connection.transport {
-        Transport::Stdio(_) => AuthKind::None,
-        Transport::Http(http) if http.api_key.is_some() => AuthKind::ApiKey,
-        Transport::Http(http) => {
-            let is_login = |name: &String| name.eq_ignore_ascii_case("authorization");
-            let has_header = http.headers.keys().any(is_login) || remote::userinfo::counts(http);
-            if has_header { AuthKind::Header } else { AuthKind::None }
-        }
-    }
-}
-
-fn milliseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// Rounds to 0.01 ms.
-fn in_milliseconds(duration: Duration) -> f64 {
-    (duration.as_secs_f64() * 100_000.0).round() / 100.0
 }

@@ -1,11 +1,17 @@
 //! The status of a server, for users and programs (L9).
 
+use std::time::Duration;
+
+use openclaw_config::{HttpFlavour, ServerConnection, Transport};
 use serde::{Deserialize, Serialize};
 
+use super::Server;
+use crate::connection::remote::{self, HttpTransport};
+use crate::server::live::LiveConnection;
 use crate::server::supervisor::ServerError;
 
 /// The status of a server.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerStatus {
     /// Its name.
@@ -56,51 +62,92 @@ pub struct ServerStatus {
     pub last_error: Option<ServerError>,
 }
 
-impl ServerStatus {
-    /// A status without any statistics.
-    #[must_use]
-    pub fn new(
-        name: String,
-        state: ServerState,
-        transport: TransportKind,
-        target: String,
-        auth: AuthKind,
-    ) -> Self {
-        Self {
-            name,
-            state,
+impl Server {
+    /// Returns its full status (L9).
+    pub fn status(&self) -> ServerStatus {
+        let snapshot = self.snapshots.borrow().clone();
+        let live = snapshot.connection.as_deref();
+        let connection = live.map(LiveConnection::connection);
+        let inventory = self.cache.inventory();
+        let (configured, target) = reached_by(&self.connection);
+        let transport = match connection.and_then(|connection| connection.flavour()) {
+            Some(HttpTransport::Streamable) => TransportKind::Http,
+            Some(HttpTransport::Sse) => TransportKind::Sse,
+            None => configured,
+        };
+        let grant = connection.and_then(|connection| connection.grant());
+        let auth = if grant.is_some() { AuthKind::OAuth } else { auth(&self.connection) };
+        let expires_at = grant.and_then(|grant| grant.expires_at);
+        ServerStatus {
+            name: self.name.to_string(),
+            state: snapshot.state,
             transport,
             target,
             auth,
-            token_expires_at_ms: None,
-            lazy: false,
-            required: false,
-            pid: None,
-            session_id: None,
-            protocol_version: None,
-            program: None,
-            uptime_ms: None,
-            last_answer_age_ms: None,
-            restarts: 0,
-            tools: 0,
-            resources: 0,
-            prompts: 0,
-            calls: 0,
-            errors: 0,
-            p50_ms: None,
-            p95_ms: None,
-            last_error: None,
+            lazy: self.is_lazy(),
+            required: self.is_required(),
+            pid: connection.and_then(|connection| connection.pid()),
+            session_id: connection.and_then(|connection| connection.session_id()),
+            protocol_version: connection.and_then(|connection| connection.about().version.clone()),
+            program: connection.and_then(|connection| connection.about().program.clone()),
+            uptime_ms: live.map(|live| milliseconds(live.uptime())),
+            last_answer_age_ms: connection
+                .map(|connection| milliseconds(connection.last_activity())),
+            restarts: snapshot.restarts,
+            tools: inventory.tools.len(),
+            resources: inventory.resources.len() + inventory.templates.len(),
+            prompts: inventory.prompts.len(),
+            calls: self.stats.calls(),
+            errors: self.stats.errors(),
+            p50_ms: self.stats.latency().p50().map(in_milliseconds),
+            p95_ms: self.stats.latency().p95().map(in_milliseconds),
+            last_error: snapshot.last_error,
+            token_expires_at_ms: expires_at.map(|seconds| seconds.saturating_mul(1000)),
         }
     }
 }
 
+/// Returns the transport and the target of a server, safe to display.
+pub(crate) fn reached_by(connection: &ServerConnection) -> (TransportKind, String) {
+    let kind = match &connection.transport {
+        Transport::Stdio(_) => TransportKind::Stdio,
+        Transport::Http(http) => match http.flavour {
+            HttpFlavour::Streamable => TransportKind::Http,
+            HttpFlavour::Sse => TransportKind::Sse,
+        },
+    };
+    (kind, connection.gist())
+}
+
+pub(crate) fn auth(connection: &ServerConnection) -> AuthKind {
+    match &connection.transport {
+        Transport::Stdio(_) => AuthKind::None,
+        Transport::Http(http) if http.api_key.is_some() => AuthKind::ApiKey,
+        Transport::Http(http) => {
+            let is_login = |name: &String| name.eq_ignore_ascii_case("authorization");
+            let has_header = http.headers.keys().any(is_login) || remote::userinfo::counts(http);
+            if has_header { AuthKind::Header } else { AuthKind::None }
+        }
+    }
+}
+
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Rounds to 0.01 ms.
+fn in_milliseconds(duration: Duration) -> f64 {
+    (duration.as_secs_f64() * 100_000.0).round() / 100.0
+}
+
 /// The state of a server (L6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerState {
     /// Disabled in the configuration.
     Disabled,
     /// Lazy and not used yet.
+    #[default]
     Idle,
     /// Connecting.
     Connecting,
@@ -154,10 +201,11 @@ impl ServerState {
 }
 
 /// The transport of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransportKind {
     /// A process, over its standard input and output.
+    #[default]
     Stdio,
     /// Streamable HTTP.
     Http,
@@ -166,10 +214,11 @@ pub enum TransportKind {
 }
 
 /// How the program authenticates to a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuthKind {
     /// No authentication.
+    #[default]
     None,
     /// With an API key.
     ApiKey,

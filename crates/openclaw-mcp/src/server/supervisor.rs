@@ -113,8 +113,7 @@ pub trait Dial: Send + 'static {
     /// Connects. Dropping the future releases everything.
     fn dial(&mut self) -> impl Future<Output = Result<Self::Connection, DialError>> + Send;
 
-    /// After [`DialError::NeedsAuth`], waits until a login has taken place that this program was
-    /// not told about. Cancel-safe.
+    /// After [`DialError::NeedsAuth`], waits until another program has logged in. Cancel-safe.
     fn authorized(&self) -> impl Future<Output = ()> + Send {
         std::future::pending()
     }
@@ -131,7 +130,7 @@ pub trait Live: Send + Sync + 'static {
 
 #[derive(Debug)]
 enum Command {
-    /// A caller wants to use the server.
+    /// A caller needs the server.
     Use,
     /// Reconnect, whatever the state.
     Refresh,

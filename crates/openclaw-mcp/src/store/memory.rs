@@ -15,7 +15,7 @@ use crate::connection::era::Era;
 use crate::connection::remote::HttpTransport;
 use crate::inventory::Inventory;
 use crate::store::identity;
-use crate::store::trouble::TroubleFile;
+use crate::store::last_error::TroubleFile;
 
 /// The version of the file format.
 const FORMAT: u32 = 3;

@@ -5,6 +5,7 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::calls::{CallId, CallReply, Calls, Fault, Waiter};
+use super::fast_lane::WorkId;
 use super::inbox::{ReceiverDropped, ToRmcp, WhenFull};
 use super::peek::{Line, peek};
 use super::skipped::SkippedLines;
@@ -24,11 +25,19 @@ pub(super) trait Waiters: Sync {
     fn is_rmcp_there(&self) -> bool;
 }
 
+/// A request whose response is read by its caller.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) id: u64,
+    /// The call that it is made for: what else is read belongs to it.
+    pub(super) work: Option<WorkId>,
+}
+
 /// Routes a message to its receiver. The response to request `wanted` is returned to the caller; an
 /// error without an id is treated as that response.
 pub(super) async fn deliver(
     line: &[u8],
-    wanted: Option<u64>,
+    wanted: Option<Wanted>,
     waiters: &impl Waiters,
     to_rmcp: &ToRmcp,
 ) -> Result<Option<CallReply>, ReceiverDropped> {
@@ -39,17 +48,18 @@ pub(super) async fn deliver(
 pub(super) async fn route(
     kind: Line<'_>,
     line: &[u8],
-    wanted: Option<u64>,
+    wanted: Option<Wanted>,
     waiters: &impl Waiters,
     to_rmcp: &ToRmcp,
 ) -> Result<Option<CallReply>, ReceiverDropped> {
     let redactor = waiters.skipped().redactor();
+    let wanted_id = wanted.map(|wanted| wanted.id);
     match kind {
-        Line::Answer(id, answer) if Some(id.number()) == wanted => {
+        Line::Answer(id, answer) if Some(id.number()) == wanted_id => {
             Ok(Some(owned(answer, redactor)))
         }
-        Line::ToRmcp(id, answer) if Some(id) == wanted => Ok(Some(owned(answer, redactor))),
-        Line::Unreadable(id) if Some(id.number()) == wanted => Ok(Some(Err(Fault::Unreadable))),
+        Line::ToRmcp(id, answer) if Some(id) == wanted_id => Ok(Some(owned(answer, redactor))),
+        Line::Unreadable(id) if Some(id.number()) == wanted_id => Ok(Some(Err(Fault::Unreadable))),
         Line::Nameless(error) if wanted.is_some() => Ok(Some(owned(Err(error), redactor))),
         Line::Answer(id, answer) => {
             answered(id, answer, waiters, Instant::now());
@@ -67,7 +77,8 @@ pub(super) async fn route(
         }
         Line::ToRmcp(..) | Line::Nameless(_) | Line::Other => {
             let when_full = if waiters.is_rmcp_there() { WhenFull::Wait } else { WhenFull::Drop };
-            to_rmcp.send(line, when_full, waiters.skipped()).await?;
+            let work = wanted.and_then(|wanted| wanted.work);
+            to_rmcp.send(line, work, when_full, waiters.skipped()).await?;
             // What a server says before the result of a call, such as a log message, is handled
             // before the result is delivered: `rmcp` gets its turn first.
             tokio::task::yield_now().await;

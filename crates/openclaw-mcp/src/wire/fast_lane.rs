@@ -60,7 +60,14 @@ pub struct ToolCall<'a> {
     pub headers: &'a [ParamHeader],
     /// The span of the call, sent in `_meta`.
     pub trace: Option<&'a SpanContext>,
+    /// The call among those in progress on the server, if they are tracked.
+    pub work: Option<WorkId>,
 }
+
+/// The number of a call among those in progress on its server. A message that a remote server sends on
+/// the stream of a call has it as an extension: it belongs to that call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkId(pub(crate) u64);
 
 /// The lane for calls. Clones share the connection.
 #[derive(Clone)]

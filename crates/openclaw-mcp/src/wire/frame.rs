@@ -83,6 +83,7 @@ mod tests {
             more: "\"requestState\":\n\"s\"",
             headers: &[],
             trace: trace.as_ref(),
+            work: None,
         };
         let mut out = Vec::new();
         tool_call(&mut out, 7, &call);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use bytes::BytesMut;
 use rmcp::RoleClient;
-use rmcp::model::{JsonRpcMessage, JsonRpcRequest, RequestId};
+use rmcp::model::{GetExtensions as _, JsonRpcMessage, JsonRpcRequest, RequestId};
 use rmcp::service::RxJsonRpcMessage;
 use rmcp::transport::async_rw::JsonRpcMessageCodec;
 use serde::Deserialize;
@@ -14,6 +14,7 @@ use serde_json::value::RawValue;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio_util::codec::Decoder as _;
 
+use super::fast_lane::WorkId;
 use super::redacted;
 use super::skipped::SkippedLines;
 
@@ -67,17 +68,19 @@ pub(super) fn channel() -> (ToRmcp, mpsc::Receiver<Queued>) {
 }
 
 impl ToRmcp {
-    /// Parses a message, redacts its secrets and queues it. One that cannot be parsed is skipped; of one that is too
-    /// large, only the id is used.
+    /// Parses a message, redacts its secrets and queues it, with the call that it belongs to as an
+    /// extension, if that is known. One that cannot be parsed is skipped; of one that is too large,
+    /// only the id is used.
     pub(super) async fn send(
         &self,
         line: &[u8],
+        work: Option<WorkId>,
         when_full: WhenFull,
         skipped: &SkippedLines,
     ) -> Result<(), ReceiverDropped> {
         if line.len() > MAX_PARSED {
             return match stub(line) {
-                Some(stub) => Box::pin(self.send(stub.as_bytes(), when_full, skipped)).await,
+                Some(stub) => Box::pin(self.send(stub.as_bytes(), work, when_full, skipped)).await,
                 None => {
                     skipped.note(line);
                     Ok(())
@@ -94,7 +97,12 @@ impl ToRmcp {
         };
         match parse(redacted::message(text, skipped.redactor()).as_bytes()) {
             Ok(Some(message)) if !has_usable_id(&message) => skipped.note(line),
-            Ok(Some(message)) => place.send(Queued { message, bytes: line.len(), _room: room }),
+            Ok(Some(mut message)) => {
+                if let Some(work) = work {
+                    belongs_to(&mut message, work);
+                }
+                place.send(Queued { message, bytes: line.len(), _room: room });
+            }
             // An unknown notification.
             Ok(None) => {}
             Err(_) => skipped.note(line),
@@ -131,6 +139,19 @@ fn parse(line: &[u8]) -> Result<Option<Message>, impl std::error::Error + use<>>
     bytes.extend(line.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
     bytes.extend_from_slice(b"\n");
     JsonRpcMessageCodec::<Message>::default().decode(&mut bytes)
+}
+
+/// Marks a request or a notification as belonging to a call.
+fn belongs_to(message: &mut Message, work: WorkId) {
+    match message {
+        JsonRpcMessage::Request(message) => {
+            message.request.extensions_mut().insert(work);
+        }
+        JsonRpcMessage::Notification(message) => {
+            message.notification.extensions_mut().insert(work);
+        }
+        JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
+    }
 }
 
 /// Returns whether a message that is a request has an id that can be repeated in logs and errors.
@@ -194,7 +215,7 @@ mod tests {
             let line = log(size);
             let fits = |when_full| {
                 // Without the budget of the test's own task.
-                let sending = unconstrained(to_rmcp.send(&line, when_full, &skipped));
+                let sending = unconstrained(to_rmcp.send(&line, None, when_full, &skipped));
                 sending.now_or_never().is_some()
             };
             let sent = std::iter::repeat_with(|| fits(WhenFull::Wait)).take_while(|fits| *fits);
@@ -215,10 +236,13 @@ mod tests {
             json!({ "jsonrpc": "2.0", "id": "a", "method": "ping", "params": padding }),
             json!({ "jsonrpc": "2.0", "id": 7, "result": { "a": padding } }),
         ] {
-            to_rmcp.send(line.to_string().as_bytes(), WhenFull::Wait, &skipped).await.unwrap();
+            to_rmcp
+                .send(line.to_string().as_bytes(), None, WhenFull::Wait, &skipped)
+                .await
+                .unwrap();
         }
         let long_id = json!({ "jsonrpc": "2.0", "id": "x".repeat(MAX_ID + 1), "method": "ping" });
-        to_rmcp.send(long_id.to_string().as_bytes(), WhenFull::Wait, &skipped).await.unwrap();
+        to_rmcp.send(long_id.to_string().as_bytes(), None, WhenFull::Wait, &skipped).await.unwrap();
         let request = from_server.recv().await.unwrap().message;
         assert!(serde_json::to_string(&request).unwrap().contains(TOO_LARGE), "{request:?}");
         let response = from_server.recv().await.unwrap().message;

@@ -32,7 +32,7 @@ mod traffic;
 pub use call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};
 pub(crate) use calls::OnReply;
 pub(crate) use fast_lane::{DirectLane, Thinking, WeakLane};
-pub use fast_lane::{FastLane, Limits, ToolCall};
+pub use fast_lane::{FastLane, Limits, ToolCall, WorkId};
 pub(crate) use handshake_response::HandshakeResponse;
 pub(crate) use inbox::{MAX_PARSED, TOO_LARGE};
 pub use progress::{Progress, Watcher};

@@ -1,8 +1,18 @@
-//! Calls over a lane.
+//! Configurations, calls over a lane, and what is left of servers.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Duration;
 
-use openclaw_mcp::wire::{CallError, FastLane, Limits, ToolCall};
+use openclaw_config::{Config, LoadEnvironment, load_text};
+use openclaw_mcp::connection::client::{Client, Host};
+use openclaw_mcp::connection::local::Plan;
+use openclaw_mcp::process::Launch;
+use openclaw_mcp::server::log::ServerLog;
+use openclaw_mcp::wire::{CallError, FastLane, Limits, ToolCall, Traffic};
+use openclaw_testkit::{Script, TestServer, processes};
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -16,6 +26,29 @@ pub(crate) fn client() -> ClientConfig {
         .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
 }
 
+/// The command line of a server of the testkit.
+pub(crate) fn scripted(script: &Script) -> (String, Vec<String>) {
+    let (program, args) = TestServer::stdio(script);
+    (program.to_str().unwrap().to_owned(), args)
+}
+
+/// How to connect to a local server.
+pub(crate) fn plan((program, args): (String, Vec<String>)) -> Plan {
+    let path = "/usr/local/bin:/usr/bin:/bin".into();
+    let env = BTreeMap::from([("PATH".to_owned(), path)]);
+    Plan {
+        server: "test".to_owned(),
+        launch: Launch { program, args, env, cwd: None },
+        client: Client::new("test", Host::default()),
+        known_era: None,
+        only_era: None,
+        offer: ProtocolVersion::LATEST_WITH_INITIALIZE,
+        timeout: Duration::from_secs(120),
+        log: ServerLog::none(),
+        traffic: Traffic::default(),
+    }
+}
+
 /// Calls a tool with these arguments and members of `_meta`.
 pub(crate) async fn call_tool(
     lane: &FastLane,
@@ -23,7 +56,33 @@ pub(crate) async fn call_tool(
     limits: Limits,
 ) -> Result<Value, CallError> {
     let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
-    let call = ToolCall { tool, arguments: &arguments, meta, more: "", headers: &[], trace: None };
+    let call = ToolCall {
+        tool,
+        arguments: &arguments,
+        meta,
+        more: "",
+        headers: &[],
+        trace: None,
+        work: None,
+    };
     let result = lane.call_tool(call, limits).await?;
     Ok(serde_json::from_str(result.get()).unwrap())
+}
+
+/// Loads a configuration, which must be valid.
+pub(crate) fn load(config: &Value) -> Config {
+    let loaded =
+        load_text(Path::new("openclaw.json"), &config.to_string(), LoadEnvironment::empty());
+    match loaded.config {
+        Some(config) => config,
+        None => panic!("{:?}", loaded.report),
+    }
+}
+
+/// Asserts that no process of a server is left. The tag is the name in its script.
+pub(crate) async fn assert_nothing_left(tag: &'static str) {
+    let left = tokio::task::spawn_blocking(move || {
+        processes::wait_until_none(Duration::from_secs(60), || processes::mentioning(tag))
+    });
+    assert_eq!(left.await.unwrap(), Vec::<u32>::new());
 }

@@ -10,7 +10,8 @@ use openclaw_mcp::process::{Launch, ShutdownTimeouts};
 use openclaw_mcp::wire::{CallError, Closed, Limits};
 use openclaw_testkit::{Grandchild, Script, processes};
 
-use crate::local::{assert_nothing_left, plan, raw};
+use crate::common::assert_nothing_left;
+use crate::local::{plan, raw};
 
 /// Longer than any test may take.
 const FOREVER: Duration = Duration::from_secs(600);

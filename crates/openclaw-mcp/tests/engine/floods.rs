@@ -85,6 +85,7 @@ impl Flooded {
             more: "",
             headers: &[],
             trace: None,
+            work: None,
         };
         tokio::time::timeout(SOON, self.fast.call_tool(call, PATIENT)).await.unwrap()
     }

@@ -1,49 +1,24 @@
 //! Connections to local servers, from spawn to exit.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use openclaw_mcp::connection::client::{Client, Host};
 use openclaw_mcp::connection::era::Era;
 use openclaw_mcp::connection::local::{self, ConnectError, Plan, Step};
+use openclaw_mcp::process::ShutdownTimeouts;
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::process::{Launch, ShutdownTimeouts};
-use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::wire::{CallError, Limits};
-use openclaw_testkit::{Discover, Junk, Script, TestServer, processes};
-use rmcp::model::ProtocolVersion;
+use openclaw_testkit::{Discover, Junk, Script, processes};
 use serde_json::value::RawValue;
 
+use crate::common::{self, assert_nothing_left};
 use crate::support::LIMITS;
 
 pub(crate) fn plan(script: &Script) -> Plan {
-    let (program, args) = TestServer::stdio(script);
-    let program = program.to_str().unwrap().to_owned();
-    let launch = Launch { program, args, env: BTreeMap::new(), cwd: None };
-    let timeout = Duration::from_secs(60);
-    Plan {
-        server: "test".to_owned(),
-        launch,
-        client: Client::new("test", Host::default()),
-        known_era: None,
-        only_era: None,
-        offer: ProtocolVersion::LATEST_WITH_INITIALIZE,
-        timeout,
-        log: ServerLog::none(),
-        traffic: openclaw_mcp::wire::Traffic::default(),
-    }
+    common::plan(common::scripted(script))
 }
 
 pub(crate) fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
-}
-
-/// Asserts that no process of a server is left; its script names it by a tag.
-pub(crate) async fn assert_nothing_left(tag: &'static str) {
-    let left = tokio::task::spawn_blocking(move || {
-        processes::wait_until_none(Duration::from_secs(60), || processes::mentioning(tag))
-    });
-    assert_eq!(left.await.unwrap(), Vec::<u32>::new());
 }
 
 #[tokio::test]

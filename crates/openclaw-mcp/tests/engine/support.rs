@@ -1,18 +1,16 @@
 //! A connection to a server of the testkit.
 
-use std::collections::BTreeMap;
-
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::process::{Launch, Process, ShutdownTimeouts};
+use openclaw_mcp::process::{Process, ShutdownTimeouts};
 use openclaw_mcp::wire::{self, CallError, FastLane, Limits};
-use openclaw_testkit::{Script, TestServer};
+use openclaw_testkit::Script;
 use rmcp::RoleClient;
 use rmcp::model::ClientConfig;
 use rmcp::service::RunningService;
 use serde_json::Value;
 
-use crate::common::call_tool;
 pub(crate) use crate::common::{LIMITS, client};
+use crate::common::{call_tool, plan, scripted};
 
 pub(crate) struct Connection {
     pub(crate) fast: FastLane,
@@ -22,9 +20,7 @@ pub(crate) struct Connection {
 
 impl Connection {
     pub(crate) async fn open(script: &Script) -> Self {
-        let (program, args) = TestServer::stdio(script);
-        let program = program.to_str().unwrap().to_owned();
-        let launch = Launch { program, args, env: BTreeMap::new(), cwd: None };
+        let launch = plan(scripted(script)).launch;
         let (process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
         let (fast, slow) = wire::open(
             "test",

@@ -5,17 +5,16 @@ use openclaw_testkit::{Cursor, Junk, Script, TestServer, Tool};
 use openclaw_tools::{Content, Failure};
 use serde_json::json;
 
-use crate::support::{assert_nothing_left, call, entry, entry_with, servers, start, tools};
+use crate::support::{assert_nothing_left, call, entry, entry_with, ready, servers, start, tools};
 
 #[tokio::test]
 async fn odd_tools_are_left_out_or_tamed_and_the_rest_works() {
-    let fleet = start(&servers(json!({
+    let (fleet, tools) = ready(&servers(json!({
         "odd": entry(&Script::new().odd_tools().name("openclaw-tag-odd")),
         "many": entry(&Script::new().extra_tools(10_000).page_size(500)),
         "endless": entry(&Script::new().page_size(5).cursor(Cursor::Endless)),
-    })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    })))
+    .await;
     for status in tools.statuses() {
         assert_eq!(status.state, ServerState::Ready, "{status:?}");
     }
@@ -38,9 +37,7 @@ async fn servers_whose_names_collide_keep_their_tools_apart() {
         "a.b": entry(&Script::new().tools([Tool::new("who").result(&json!({ "content": [{ "type": "text", "text": "dot" }] }))])),
         "a_b": entry(&Script::new().tools([Tool::new("who").result(&json!({ "content": [{ "type": "text", "text": "line" }] }))])),
     }));
-    let fleet = start(&config);
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&config).await;
     let catalogue = tools.catalogue();
     for (server, answer) in [("a.b", "dot"), ("a_b", "line")] {
         let tool = catalogue.find(server, "who").unwrap();
@@ -57,9 +54,7 @@ async fn an_invalid_response_is_not_reported_as_an_error_of_the_server() {
         let script = script.tools([Tool::new("nan").raw_result(nan)]);
         let server = TestServer::http(&script);
         let remote = json!({ "url": server.url(), "timeout": 60_000 });
-        let fleet = start(&servers(json!({ "x": entry(&script), "y": remote })));
-        fleet.tried().await;
-        let tools = tools(&fleet);
+        let (fleet, tools) = ready(&servers(json!({ "x": entry(&script), "y": remote }))).await;
         for server in ["x", "y"] {
             let outcome = call(&tools, &format!("mcp_{server}_nan"), json!({})).await;
             let said = "sent an invalid response: it is not valid JSON.";
@@ -73,16 +68,14 @@ async fn an_invalid_response_is_not_reported_as_an_error_of_the_server() {
 
 #[tokio::test]
 async fn invalid_results_are_described() {
-    let fleet = start(&servers(
+    let (fleet, tools) = ready(&servers(
         json!({ "y": entry(&Script::new().bad_base64()), "x": entry(&Script::new().legacy().tools([
         Tool::new("nothing").result(&json!({ "content": [] })),
         Tool::new("number").raw_result(r#"{"content":42}"#),
         Tool::new("text").raw_result(r#"{"content":"not a list"}"#),
         Tool::new("infinite").raw_result(r#"{"content":[{"type":"text","text":"ok"}],"structuredContent":{"n":1e999}}"#),
     ])) }),
-    ));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    )).await;
     let parts = call(&tools, "mcp_y_parts", json!({ "n": 1_000 })).await;
     assert!(!parts.is_error, "{parts:?}");
     let image = call(&tools, "mcp_y_image", json!({})).await;
@@ -142,9 +135,7 @@ async fn an_unusable_tool_is_not_offered_and_a_call_fails_with_the_reason() {
         Tool::new("endless").schema(endless),
         Tool::new("nonsense").schema(json!({ "type": 17 })),
     ]);
-    let fleet = start(&servers(json!({ "x": entry(&script) })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
     let catalogue = tools.catalogue();
     let offered: Vec<&str> = catalogue.allowed().map(|tool| tool.spec.name.as_str()).collect();
     assert_eq!(offered, ["mcp_x_good"]);

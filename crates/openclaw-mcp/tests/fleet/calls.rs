@@ -14,7 +14,9 @@ use openclaw_tools::{CallContext, Consent, Content, Failure, ToolSource as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{call, call_in, config, entry, entry_with, servers, setup, start, tools};
+use crate::support::{
+    call, call_in, config, entry, entry_with, ready, servers, setup, start, tools,
+};
 
 #[tokio::test]
 async fn results_are_wrapped_and_say_where_they_come_from() {
@@ -43,9 +45,7 @@ async fn what_is_denied_is_not_shown_and_cannot_be_called() {
         "mcp": { "servers": { "x": entry_with(&Script::new(), own) } },
         "tools": { "deny": ["*_sleep"] },
     }));
-    let fleet = start(&config);
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&config).await;
     let catalogue = tools.catalogue();
     let shown: Vec<&str> = catalogue.allowed().map(|tool| tool.spec.name.as_str()).collect();
     assert_eq!(shown, ["mcp_x_add", "mcp_x_echo"]);
@@ -61,9 +61,7 @@ async fn what_is_denied_is_not_shown_and_cannot_be_called() {
 
 #[tokio::test]
 async fn arguments_that_do_not_fit_are_refused_before_the_call() {
-    let fleet = start(&servers(json!({ "x": entry(&Script::new()) })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&servers(json!({ "x": entry(&Script::new()) }))).await;
     let outcome = call(&tools, "mcp_x_add", json!({ "a": "one" })).await;
     assert_eq!(outcome.details.failure, Some(Failure::InvalidArguments), "{outcome:?}");
     assert!(outcome.rendered().contains('a'), "{}", outcome.rendered());
@@ -74,9 +72,7 @@ async fn arguments_that_do_not_fit_are_refused_before_the_call() {
 #[tokio::test]
 async fn rate_limited_calls_report_when_to_retry() {
     let entry = entry_with(&Script::new(), json!({ "rateLimit": 3 }));
-    let fleet = start(&servers(json!({ "x": entry })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&servers(json!({ "x": entry }))).await;
     for _ in 0..3 {
         assert!(!call(&tools, "mcp_x_echo", json!({ "text": "a" })).await.is_error);
     }
@@ -96,9 +92,7 @@ async fn a_call_that_times_out_is_cancelled_and_reported() {
     let entry = entry_with(&script, json!({ "toolTimeout": 10_000 }));
     let config =
         config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": 12_000 } }));
-    let fleet = start(&config);
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&config).await;
     let outcome = call(&tools, "mcp_x_sleep", json!({ "ms": 600_000 })).await;
     assert_eq!(outcome.details.failure, Some(Failure::TimedOut), "{outcome:?}");
     assert!(outcome.rendered().contains("timed out after "), "{}", outcome.rendered());
@@ -111,9 +105,8 @@ async fn a_call_that_times_out_is_cancelled_and_reported() {
 async fn a_caller_that_goes_away_cancels_the_call() {
     let folder = tempfile::tempdir().unwrap();
     let record = folder.path().join("record");
-    let fleet = start(&servers(json!({ "x": entry(&Script::new().record(&record)) })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) =
+        ready(&servers(json!({ "x": entry(&Script::new().record(&record)) }))).await;
     let slow = call(&tools, "mcp_x_sleep", json!({ "ms": 60_000 }));
     assert!(tokio::time::timeout(Duration::from_millis(200), slow).await.is_err());
     assert!(!call(&tools, "mcp_x_echo", json!({ "text": "a" })).await.is_error);
@@ -124,9 +117,7 @@ async fn a_caller_that_goes_away_cancels_the_call() {
 #[tokio::test]
 async fn a_tool_that_the_server_does_not_know_any_more_is_taken_away() {
     let script = Script::new().unknown_tool("echo").changed_tools([Tool::new("other")]);
-    let fleet = start(&servers(json!({ "x": entry(&script) })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
     assert!(outcome.is_error);
     assert!(tools.catalogue().get("mcp_x_echo").is_none());
@@ -329,9 +320,7 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
 #[tokio::test]
 async fn resources_are_read_and_prompts_become_commands() {
     for script in [Script::new().legacy(), Script::new().modern()] {
-        let fleet = start(&servers(json!({ "x": entry(&script) })));
-        fleet.tried().await;
-        let tools = tools(&fleet);
+        let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
         let resource = tools.resources().into_iter().next().unwrap();
         let read =
             tools.read(&resource.server, &resource.entry.uri, &CallContext::by_hand("test")).await;

@@ -87,7 +87,7 @@ struct Thoughtful;
 
 impl Elicitor for Thoughtful {
     fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
-        assert_eq!(question.sessions, ["here"]);
+        assert_eq!(question.sessions(), ["here"]);
         async {
             tokio::time::sleep(Duration::from_secs(5)).await;
             ElicitationAnswer::Accept(Some(json!({ "name": "Ada" })))

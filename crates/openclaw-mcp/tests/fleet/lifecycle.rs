@@ -13,7 +13,7 @@ use openclaw_tools::Failure;
 use serde_json::json;
 
 use crate::support::{
-    assert_nothing_left, call, config, entry, entry_with, servers, setup, start, tools,
+    assert_nothing_left, call, config, entry, entry_with, ready, servers, setup, start, tools,
 };
 
 #[tokio::test]
@@ -80,9 +80,7 @@ async fn the_start_mode_decides_which_servers_start_immediately() {
 #[tokio::test]
 async fn a_server_that_crashes_keeps_its_tools_and_comes_back() {
     let script = Script::new().name("openclaw-tag-fleet-crash");
-    let fleet = start(&servers(json!({ "x": entry(&script) })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
     let server = Arc::clone(tools.server("x").unwrap());
     let pid = server.status().pid;
     let crashed = call(&tools, "mcp_x_crash", json!({})).await;
@@ -227,9 +225,7 @@ async fn a_list_that_changes_is_read_again() {
             .changed_tools([Tool::new("brand_new")])
             .list_changed_after_calls(1)
             .name("openclaw-tag-fleet-changed");
-        let fleet = start(&servers(json!({ "x": entry(&script) })));
-        fleet.tried().await;
-        let tools = tools(&fleet);
+        let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
         assert!(tools.catalogue().get("mcp_x_brand_new").is_none());
         call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
         let changed = async {

@@ -5,6 +5,8 @@
 
 mod bad_input;
 mod calls;
+#[path = "../common/mod.rs"]
+mod common;
 mod input;
 mod lifecycle;
 mod oauth;

@@ -8,14 +8,12 @@ use openclaw_testkit::{DropStream, Fault, On, Recording, Script, TestServer, Too
 use openclaw_tools::Failure;
 use serde_json::json;
 
-use crate::support::{call, entry as entry_of, servers, start, tools};
+use crate::support::{call, entry as entry_of, ready, servers, start, tools};
 
 #[tokio::test]
 async fn a_server_that_was_gone_for_a_moment_is_listed_again() {
     let server = TestServer::http(&Script::new().modern());
-    let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&servers(json!({ "x": { "url": server.url() } }))).await;
     assert!(tools.catalogue().get("mcp_x_echo").is_some());
     let port = server.port();
     server.kill();
@@ -36,9 +34,7 @@ async fn in_a_new_session_the_lists_are_read_again() {
     let recording = Recording::at(folder.path().join("record"));
     let script = Script::new().legacy().session_lost_after_calls(1).record(recording.path());
     let server = TestServer::http(&script);
-    let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&servers(json!({ "x": { "url": server.url() } }))).await;
     call(&tools, "mcp_x_echo", json!({ "text": "before" })).await;
     assert_eq!(recording.of_method("tools/list").len(), 1);
     let after = call(&tools, "mcp_x_echo", json!({ "text": "after" })).await;
@@ -150,9 +146,7 @@ async fn a_server_that_refuses_a_key_says_which_setting_it_came_from() {
 async fn a_401_during_a_call_changes_the_state_to_needs_auth() {
     let refuses = Fault::status(401).on(On::Call);
     let server = TestServer::http(&Script::new().legacy().fault(refuses));
-    let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&servers(json!({ "x": { "url": server.url() } }))).await;
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
     assert!(outcome.rendered().contains("requires authorization"), "{}", outcome.rendered());
     let mut snapshots = tools.server("x").unwrap().snapshots();
@@ -175,9 +169,8 @@ async fn a_key_from_a_secret_is_resolved_again_before_a_login_is_required() {
     let refuses_once = Fault::status(401).on(On::Call).times(1);
     let server = TestServer::http(&Script::new().legacy().fault(refuses_once));
     let key = format!("secret://file/{}", key.display());
-    let fleet = start(&servers(json!({ "x": { "url": server.url(), "apiKey": key } })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) =
+        ready(&servers(json!({ "x": { "url": server.url(), "apiKey": key } }))).await;
     let server = tools.server("x").unwrap();
     let first = Arc::clone(server.snapshots().borrow().connection.as_ref().unwrap());
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;

@@ -9,7 +9,7 @@ use openclaw_testkit::{Recording, Script, Skill};
 use openclaw_tools::{CallContext, Failure, ToolOutcome, ToolSource as _};
 use serde_json::json;
 
-use crate::support::{call, entry, entry_with, servers, start, tools};
+use crate::support::{call, entry, entry_with, ready, servers};
 
 const FORMS: &str = "skill://pdf/references/FORMS.md";
 
@@ -18,9 +18,7 @@ fn skill() -> Skill {
 }
 
 async fn with(script: &Script) -> (Arc<Fleet>, Arc<AgentTools>) {
-    let fleet = start(&servers(json!({ "x": entry(script) })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&servers(json!({ "x": entry(script) }))).await;
     (fleet, tools)
 }
 
@@ -126,9 +124,7 @@ async fn an_invalid_skill_is_left_out_with_the_reason_and_others_are_not() {
 async fn an_agent_that_may_not_read_a_skill_is_not_offered_it() {
     let script = Script::new().skills([skill(), Skill::new("csv", "Read tables")]);
     let denied = entry_with(&script, json!({ "tools": { "deny": ["skill://pdf/SKILL.md"] } }));
-    let fleet = start(&servers(json!({ "x": denied })));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready(&servers(json!({ "x": denied }))).await;
     let names: Vec<_> =
         tools.readable_skills().iter().map(|it| it.entry.name().to_owned()).collect();
     assert_eq!((tools.skills().len(), names), (2, vec!["csv".to_owned()]));

@@ -1,18 +1,18 @@
 //! Starts a fleet from a few lines of configuration.
 
-use std::path::Path;
 use std::sync::Arc;
-use std::time::Duration;
 
-use openclaw_config::{Config, LoadEnvironment, load_text};
+use openclaw_config::Config;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_secrets::Environment;
-use openclaw_testkit::{Script, TestServer, processes};
+use openclaw_testkit::{Script, TestServer};
 use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+
+pub(crate) use crate::common::{assert_nothing_left, load as config};
 
 /// The entry of a testkit server.
 pub(crate) fn entry(script: &Script) -> Value {
@@ -28,15 +28,6 @@ pub(crate) fn entry_with(script: &Script, more: Value) -> Value {
         entry[key] = value;
     }
     entry
-}
-
-pub(crate) fn config(config: &Value) -> Config {
-    let loaded =
-        load_text(Path::new("openclaw.json"), &config.to_string(), LoadEnvironment::empty());
-    match loaded.config {
-        Some(config) => config,
-        None => panic!("{:?}", loaded.report),
-    }
 }
 
 pub(crate) fn servers(servers: Value) -> Config {
@@ -58,6 +49,15 @@ pub(crate) fn start(config: &Config) -> Arc<Fleet> {
     Fleet::start(config, setup())
 }
 
+/// Starts a fleet, and waits until every server was tried. Returns it with the tools of the default
+/// agent.
+pub(crate) async fn ready(config: &Config) -> (Arc<Fleet>, Arc<AgentTools>) {
+    let fleet = start(config);
+    fleet.tried().await;
+    let tools = tools(&fleet);
+    (fleet, tools)
+}
+
 /// The tools of the default agent.
 pub(crate) fn tools(fleet: &Fleet) -> Arc<AgentTools> {
     fleet.agent("main").unwrap()
@@ -76,12 +76,4 @@ pub(crate) async fn call_in(
 ) -> ToolOutcome {
     let arguments = RawValue::from_string(arguments.to_string()).unwrap();
     tools.call(name, &arguments, context).await
-}
-
-/// Asserts that no process of a server is left. The tag is the name in its script.
-pub(crate) async fn assert_nothing_left(tag: &'static str) {
-    let left = tokio::task::spawn_blocking(move || {
-        processes::wait_until_none(Duration::from_secs(60), || processes::mentioning(tag))
-    });
-    assert_eq!(left.await.unwrap(), Vec::<u32>::new());
 }

@@ -13,7 +13,9 @@ use openclaw_tools::{CallContext, CallOptions, Failure};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::support::{call, call_in, config, entry, entry_with, servers, setup, start, tools};
+use crate::support::{
+    call, call_in, config, entry, entry_with, ready, servers, setup, start, tools,
+};
 
 /// How long to wait for a message at most.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -68,9 +70,7 @@ async fn a_caller_that_goes_away_cancels_the_task() {
     for script in scripts(TaskScript { polls: None, poll_ms: 200, fails: false }) {
         let folder = tempfile::tempdir().unwrap();
         let record = folder.path().join("messages");
-        let fleet = start(&servers(json!({ "x": entry(&script.record(&record)) })));
-        fleet.tried().await;
-        let tools = tools(&fleet);
+        let (fleet, tools) = ready(&servers(json!({ "x": entry(&script.record(&record)) }))).await;
         tokio::select! {
             outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })) => panic!("{outcome:?}"),
             polled = received(&record, "tasks/get") => assert!(polled.is_some()),
@@ -144,9 +144,7 @@ async fn a_tool_that_runs_only_as_a_task_is_not_offered_where_tasks_are_not_decl
     for script in
         [legacy.capabilities(capabilities.clone()), modern.capabilities(capabilities), old]
     {
-        let fleet = start(&servers(json!({ "x": entry(&script) })));
-        fleet.tried().await;
-        let tools = tools(&fleet);
+        let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
         assert!(tools.catalogue().get("mcp_x_echo").is_none());
         let (_, left_out) = tools.left_out("echo").unwrap();
         assert!(left_out.reason.contains("only as a task"), "{left_out:?}");

@@ -1,9 +1,11 @@
 //! The tools of servers, as an agent sees them.
 
+use std::path::Path;
+
 use futures_util::future::BoxFuture;
 use openclaw_mcp::call::bridge::CallServices;
-use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::toolset::ServerTools;
+use openclaw_mcp::fleet::{Fleet, Setup};
 use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Script, TestServer, Tool};
 use openclaw_tools::{
@@ -25,16 +27,18 @@ impl Approver for Answers {
     }
 }
 
+/// A setup that keeps approvals in this folder.
+fn with_pins(folder: &Path) -> Setup {
+    let pins = Some(Pins::load(folder.join("pins.json")).unwrap().into());
+    Setup { services: CallServices { pins, ..CallServices::none() }, ..setup() }
+}
+
 #[tokio::test]
 async fn read_only_tools_need_no_approval_and_others_do() {
     let folder = tempfile::tempdir().unwrap();
-    let pins = Some(Pins::load(folder.path().join("pins.json")).unwrap().into());
     let looks = Tool::new("look").with("annotations", json!({ "readOnlyHint": true }));
     let script = Script::new().tools([looks, Tool::new("push")]);
-    let setup = openclaw_mcp::fleet::Setup {
-        services: CallServices { pins, ..CallServices::none() },
-        ..setup()
-    };
+    let setup = with_pins(folder.path());
     let fleet = Fleet::start(&servers(json!({ "x": entry(&script) })), setup);
     fleet.tried().await;
     let tools = ServerTools::new(fleet.clone(), "main");
@@ -141,11 +145,7 @@ async fn a_read_only_tool_that_changes_is_noticed_before_it_is_offered() {
         let looks = looks.with("annotations", json!({ "readOnlyHint": true }));
         let script = Script::new().tools([looks, Tool::new("push")]);
         let (program, args) = TestServer::stdio_from(&folder.path().join("script.json"), &script);
-        let pins = Some(Pins::load(folder.path().join("pins.json")).unwrap().into());
-        let setup = openclaw_mcp::fleet::Setup {
-            services: CallServices { pins, ..CallServices::none() },
-            ..setup()
-        };
+        let setup = with_pins(folder.path());
         let entry = json!({ "command": program, "args": args, "timeout": 60_000 });
         Fleet::start(&servers(json!({ "x": entry })), setup)
     };
@@ -186,11 +186,7 @@ async fn a_read_only_tool_that_changes_is_noticed_before_it_is_offered() {
 async fn another_program_or_agent_asks_again_for_a_tool_of_the_same_name() {
     let folder = tempfile::tempdir().unwrap();
     let start = |script: &Script| {
-        let pins = Some(Pins::load(folder.path().join("pins.json")).unwrap().into());
-        let setup = openclaw_mcp::fleet::Setup {
-            services: CallServices { pins, ..CallServices::none() },
-            ..setup()
-        };
+        let setup = with_pins(folder.path());
         let config = json!({
             "mcp": { "servers": { "x": entry(script) } },
             "agents": { "list": [{ "id": "main" }, { "id": "night" }] },
@@ -232,11 +228,7 @@ async fn tools_of_a_predecessor_are_not_taken_for_those_of_its_successor() {
         let looks = looks.with("annotations", json!({ "readOnlyHint": true }));
         servers(json!({ "x": entry(&Script::new().tools([looks])) }))
     };
-    let pins = Some(Pins::load(folder.path().join("pins.json")).unwrap().into());
-    let setup = openclaw_mcp::fleet::Setup {
-        services: CallServices { pins, ..CallServices::none() },
-        ..setup()
-    };
+    let setup = with_pins(folder.path());
     let fleet = Fleet::start(&with("Looks."), setup);
     fleet.tried().await;
     drop(fleet.apply(&with("Looks elsewhere.")));

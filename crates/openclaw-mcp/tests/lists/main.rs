@@ -4,6 +4,8 @@
 
 mod bounds;
 mod changes;
+#[path = "../common/mod.rs"]
+mod common;
 mod memory;
 mod odd;
 mod support;

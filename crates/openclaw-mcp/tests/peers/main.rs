@@ -3,6 +3,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
+#[path = "../common/mod.rs"]
+mod common;
 mod http;
 mod oauth;
 mod questions;

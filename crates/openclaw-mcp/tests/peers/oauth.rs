@@ -18,7 +18,7 @@ use openclaw_oauth::grant::{Grant, GrantKey};
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};
 use openclaw_oauth::store::{FileStore, GrantStore as _, KeyOptions};
 use openclaw_testkit::oauth::Browser;
-use openclaw_testkit::{OidcOptions, OidcProvider, Peers, ProtectedOptions, ProtectedServer};
+use openclaw_testkit::{OAuthPeer, OidcOptions, Peers};
 use openclaw_tools::ToolOutcome;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -134,12 +134,13 @@ async fn blocking<T: Send + 'static>(work: impl FnOnce() -> T + Send + 'static) 
     within(spawn_blocking(work)).await.unwrap()
 }
 
-type Pair = Arc<(OidcProvider, ProtectedServer)>;
+/// An authorization server, and the server that it protects.
+type Pair = Arc<(OAuthPeer, OAuthPeer)>;
 
-async fn protected(oidc: OidcOptions, options: ProtectedOptions) -> Pair {
+async fn protected(options: OidcOptions) -> Pair {
     blocking(move || {
         let peers = Peers::find();
-        let provider = peers.oidc_provider(&oidc);
+        let provider = peers.oidc_provider(&options);
         let server = peers.protected_server(&provider, &options);
         Arc::new((provider, server))
     })
@@ -153,13 +154,13 @@ async fn token_requests(pair: &Pair, grant_type: &'static str) -> Vec<Value> {
 
 #[tokio::test]
 async fn a_user_logs_in_at_oidc_provider_and_calls_a_tool() {
-    let pair = protected(OidcOptions::default(), ProtectedOptions::default()).await;
+    let pair = protected(OidcOptions::default()).await;
     let client = Client::start(pair.1.url()).await;
     let denied = client.login(false).await.unwrap_err();
     assert!(denied.to_string().contains("access_denied"), "{denied}");
 
     let grant = client.login(true).await.unwrap();
-    assert_eq!(grant.issuer, pair.0.issuer());
+    assert_eq!(grant.issuer, pair.0.url());
     client.until(ServerState::Ready).await;
     let whoami = client.whoami().await;
     assert_eq!((&whoami["subject"], &whoami["scopes"]), (&json!("bob"), &json!(["mcp:read"])));
@@ -173,7 +174,7 @@ async fn a_user_logs_in_at_oidc_provider_and_calls_a_tool() {
 #[tokio::test]
 async fn a_token_of_oidc_provider_is_renewed_when_it_expires_with_rotation() {
     let oidc = OidcOptions { access_token_lifetime: 2, ..OidcOptions::default() };
-    let pair = protected(oidc, ProtectedOptions::default()).await;
+    let pair = protected(oidc).await;
     let (client, first) = Client::logged_in(pair.1.url()).await;
     // Every call succeeds, before and after the expiry.
     let renewed = async {
@@ -192,7 +193,7 @@ async fn a_token_of_oidc_provider_is_renewed_when_it_expires_with_rotation() {
 
 #[tokio::test]
 async fn a_token_that_the_server_rejects_is_renewed_and_a_revoked_one_needs_a_login() {
-    let pair = protected(OidcOptions::default(), ProtectedOptions::default()).await;
+    let pair = protected(OidcOptions::default()).await;
     let (client, _) = Client::logged_in(pair.1.url()).await;
     let server = Arc::clone(&pair);
     blocking(move || server.1.expire_tokens()).await;
@@ -221,7 +222,7 @@ async fn a_token_that_the_server_rejects_is_renewed_and_a_revoked_one_needs_a_lo
 
 #[tokio::test]
 async fn a_refresh_token_that_is_used_twice_ends_the_login_at_oidc_provider() {
-    let pair = protected(OidcOptions::default(), ProtectedOptions::default()).await;
+    let pair = protected(OidcOptions::default()).await;
     let (client, first) = Client::logged_in(pair.1.url()).await;
     let expire = || {
         let server = Arc::clone(&pair);
@@ -231,7 +232,7 @@ async fn a_refresh_token_that_is_used_twice_ends_the_login_at_oidc_provider() {
     client.whoami().await;
     client.fleet.stop().await;
 
-    // The state directory is restored from a backup, with a refresh token that was used.
+    // The state folder is restored from a backup, with a refresh token that was used.
     let store = FileStore::new(client.state.path(), KeyOptions { use_keychain: false });
     let key = GrantKey::new("x", &pair.1.url().parse().unwrap());
     let lease = store.lock(&key, Duration::from_secs(30)).await.unwrap();
@@ -253,7 +254,7 @@ async fn a_refresh_token_that_is_used_twice_ends_the_login_at_oidc_provider() {
 
 #[tokio::test]
 async fn the_user_of_oidc_provider_grants_another_scope_in_the_middle_of_a_call() {
-    let pair = protected(OidcOptions::default(), ProtectedOptions::default()).await;
+    let pair = protected(OidcOptions::default()).await;
     let (client, _) = Client::logged_in(pair.1.url()).await;
     let outcome = client.call("admin_task").await;
     assert!(!outcome.is_error, "{}", outcome.rendered());
@@ -271,7 +272,7 @@ async fn the_user_of_oidc_provider_grants_another_scope_in_the_middle_of_a_call(
 #[tokio::test]
 async fn a_logout_revokes_the_tokens_at_oidc_provider() {
     let oidc = OidcOptions { access_token_format: "opaque", ..OidcOptions::default() };
-    let pair = protected(oidc, ProtectedOptions::default()).await;
+    let pair = protected(oidc).await;
     let (client, _) = Client::logged_in(pair.1.url()).await;
     client.whoami().await;
     let outcome = client.authorizer().await.logout().await.unwrap();
@@ -300,8 +301,7 @@ async fn proofs_have_the_nonces_that_oidc_provider_and_the_server_require() {
 
 async fn assert_bound(nonce: bool) {
     let oidc = OidcOptions { dpop: true, dpop_nonce: nonce, ..OidcOptions::default() };
-    let options = ProtectedOptions { dpop: true, dpop_nonce: nonce, ..ProtectedOptions::default() };
-    let pair = protected(oidc, options).await;
+    let pair = protected(oidc).await;
     let (client, grant) = Client::logged_in(pair.1.url()).await;
     assert!(grant.dpop.is_some());
     assert_eq!(client.whoami().await["subject"], "bob");

@@ -1,11 +1,11 @@
 //! A fleet of real servers, and what is expected of each of them.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_config::{Config, LoadEnvironment, load_text};
+use openclaw_config::Config;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, Setup};
@@ -18,6 +18,8 @@ use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
+
+use crate::common::load;
 
 /// Python servers need seconds of CPU to start, and many start concurrently.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -93,12 +95,7 @@ pub(crate) struct Expected {
 }
 
 pub(crate) fn servers(servers: &Value) -> Config {
-    let text = json!({ "mcp": { "servers": servers, "maxConcurrentServers": 16 } }).to_string();
-    let loaded = load_text(Path::new("openclaw.json"), &text, LoadEnvironment::empty());
-    match loaded.config {
-        Some(config) => config,
-        None => panic!("{:?}", loaded.report),
-    }
+    load(&json!({ "mcp": { "servers": servers, "maxConcurrentServers": 16 } }))
 }
 
 pub(crate) fn setup(host: Host) -> Setup {

@@ -45,6 +45,7 @@ async fn marked_arguments_are_also_sent_as_headers() {
         more: "",
         headers: &headers,
         trace: None,
+        work: None,
     };
     connection.lane().call_tool(call, LIMITS).await.unwrap();
     let ended = connection.close().await;

@@ -1,11 +1,11 @@
-//! The model that needs no network: not a language model, but a stand-in that understands simple
+//! The model that needs no network: not a language model, but a program that understands simple
 //! commands. It is deterministic and calls tools for real, so that a first run, a demo and a test
 //! exercise the whole program.
 
+mod parse;
 mod pick;
+mod replies;
 mod resources;
-mod tell;
-mod wish;
 
 use std::sync::Arc;
 
@@ -61,16 +61,16 @@ fn answer(request: &ModelRequest) -> Vec<Chunk> {
     let (words, wanted) = if let (Some(asked), true) = (sampled(request), results.is_empty()) {
         answer_server(asked, request)
     } else if results.is_empty() {
-        let (wanted, not_understood) = wish::read(&asked, &request.tools);
+        let (wanted, not_understood) = parse::read(&asked, &request.tools);
         if wanted.is_empty() {
-            (tell::about_itself(&request.tools), wanted)
+            (replies::about_itself(&request.tools), wanted)
         } else {
-            (tell::not_understood(&not_understood), wanted)
+            (replies::not_understood(&not_understood), wanted)
         }
     } else if let Some(wanted) = resources::follow_up(&asked, &results, &request.tools) {
         (String::new(), vec![wanted])
     } else {
-        (tell::results(&last_round(since)), Vec::new())
+        (replies::results(&last_round(since)), Vec::new())
     };
     let (words, is_cut) = within(words, request.max_output_tokens);
     let mut chunks: Vec<Chunk> =
@@ -108,14 +108,14 @@ fn sampled(request: &ModelRequest) -> Option<&str> {
 
 /// Answers a sampling request: with a call of one of its tools, or with text.
 fn answer_server(asked: &str, request: &ModelRequest) -> (String, Vec<PlannedCall>) {
-    let mut wanted = wish::read(asked, &request.tools).0;
+    let mut wanted = parse::read(asked, &request.tools).0;
     if let (true, true, Some(first)) =
         (request.must_use_tool, wanted.is_empty(), request.tools.first())
     {
         wanted.push(PlannedCall { tool: first.name.clone(), arguments: "{}".to_owned() });
     }
     match wanted.is_empty() {
-        true => (tell::to_server(asked), wanted),
+        true => (replies::to_server(asked), wanted),
         false => (String::new(), wanted),
     }
 }

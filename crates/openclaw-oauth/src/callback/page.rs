@@ -44,7 +44,7 @@ impl Page {
             }
             Self::Failed => (
                 "Login failed",
-                format!("The login to {server} failed. OpenClaw shows the reason."),
+                format!("The login to {server} failed. See OpenClaw for the reason."),
             ),
             Self::OtherLogin => (
                 "Login ignored",
@@ -55,7 +55,7 @@ impl Page {
             Self::NotFound => ("Not found", "This page does not exist.".to_owned()),
             Self::Invalid => ("Invalid request", "This request is invalid.".to_owned()),
             Self::TooLarge => ("Request too large", "This request is too large.".to_owned()),
-            Self::TooSlow => ("Timed out", "This request took too long.".to_owned()),
+            Self::TooSlow => ("Timed out", "This request timed out.".to_owned()),
         }
     }
 

@@ -239,7 +239,7 @@ async fn a_lost_key_and_a_locked_keychain_have_different_errors() {
     let locked = state.with_keychain(&keychain).load(&state.key).await.unwrap_err().to_string();
     assert!(locked.contains("locked") && locked.contains("unlock"), "{locked}");
     let without = state.error().await;
-    assert!(without.contains("switched off") && !without.contains("unlock"), "{without}");
+    assert!(without.contains("turned off") && !without.contains("unlock"), "{without}");
     *keychain.broken.lock().unwrap() = None;
     *keychain.entry.lock().unwrap() = None;
     let lost = state.with_keychain(&keychain).load(&state.key).await.unwrap_err().to_string();

@@ -2,7 +2,7 @@
 //!
 //! It is an entry of the keychain; without one, a file that only the owner can read. A stored grant
 //! names its key by id, and every key that is found is tried by id: so grants stay readable when the
-//! keychain comes and goes.
+//! keychain is not always available.
 //!
 //! - Reading looks in memory, in the key file, then in the keychain.
 //! - Saving uses the key file if there is one, else the keychain. If that does not respond, it
@@ -53,7 +53,7 @@ pub enum KeyPlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum KeyFileReason {
     /// [`KeyOptions::use_keychain`] is off.
-    #[error("the keychain is switched off")]
+    #[error("the keychain is turned off")]
     Disabled,
     /// The program was built without the feature `keychain`.
     #[error("this build does not support keychains")]
@@ -102,7 +102,7 @@ impl KeyFileReason {
     }
 }
 
-/// All keys of a state directory.
+/// All keys of a state folder.
 #[derive(Debug)]
 pub(super) struct Keys {
     file: KeyFile,

@@ -28,7 +28,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use serde::{Deserialize, Serialize};
 
 use crate::error::AuthError;
@@ -50,73 +50,49 @@ pub const LOGIN_LIFETIME: i64 = 15 * 60;
 /// Stores grants and unfinished logins, for all processes of a user.
 ///
 /// Errors are [`AuthError::Store`] unless stated otherwise.
+#[async_trait]
 pub trait GrantStore: Send + Sync + fmt::Debug {
     /// Waits up to `patience` until no other task or process holds the lease of this key. It is
     /// held during a refresh or a login, and released when dropped.
-    fn lock<'a>(
-        &'a self,
-        key: &'a GrantKey,
-        patience: Duration,
-    ) -> BoxFuture<'a, Result<GrantLock, AuthError>>;
+    async fn lock(&self, key: &GrantKey, patience: Duration) -> Result<GrantLock, AuthError>;
 
     /// Returns the stored grant. Fails if it is damaged or cannot be decrypted.
-    fn load<'a>(
-        &'a self,
-        key: &'a GrantKey,
-    ) -> BoxFuture<'a, Result<Option<StoredGrant>, AuthError>>;
+    async fn load(&self, key: &GrantKey) -> Result<Option<StoredGrant>, AuthError>;
 
     /// Stores a grant, replaces an earlier one, and removes its mark. Durable when it returns.
-    fn save<'a>(
-        &'a self,
-        lease: &'a GrantLock,
-        grant: &'a Grant,
-    ) -> BoxFuture<'a, Result<Version, AuthError>>;
+    async fn save(&self, lease: &GrantLock, grant: &Grant) -> Result<Version, AuthError>;
 
     /// Marks the stored grant: a refresh begins `at` this time, in Unix seconds. Durable when it
     /// returns. Fails with [`AuthError::LoginRequired`] if there is no grant.
-    fn mark_refreshing<'a>(
-        &'a self,
-        lease: &'a GrantLock,
-        at: i64,
-    ) -> BoxFuture<'a, Result<Version, AuthError>>;
+    async fn mark_refreshing(&self, lease: &GrantLock, at: i64) -> Result<Version, AuthError>;
 
     /// Deletes a grant. Returns whether there was one, readable or not.
-    fn delete<'a>(&'a self, lease: &'a GrantLock) -> BoxFuture<'a, Result<bool, AuthError>>;
+    async fn delete(&self, lease: &GrantLock) -> Result<bool, AuthError>;
 
     /// Returns all grants, sorted by key.
-    fn list(&self) -> BoxFuture<'_, Result<GrantList, AuthError>>;
+    async fn list(&self) -> Result<GrantList, AuthError>;
 
     /// Returns the version of the stored grant, or `None` without one. Cheap enough to poll every
     /// few seconds: nothing is decrypted.
-    fn version<'a>(
-        &'a self,
-        key: &'a GrantKey,
-    ) -> BoxFuture<'a, Result<Option<Version>, AuthError>>;
+    async fn version(&self, key: &GrantKey) -> Result<Option<Version>, AuthError>;
 
     /// Stores an unfinished login, and replaces an earlier one of this key.
-    fn save_login<'a>(
-        &'a self,
-        key: &'a GrantKey,
-        login: &'a PendingLogin,
-    ) -> BoxFuture<'a, Result<(), AuthError>>;
+    async fn save_login(&self, key: &GrantKey, login: &PendingLogin) -> Result<(), AuthError>;
 
     /// Returns the unfinished login. Returns `None` and deletes it if it has expired at `now`, in
     /// Unix seconds.
-    fn load_login<'a>(
-        &'a self,
-        key: &'a GrantKey,
-        now: i64,
-    ) -> BoxFuture<'a, Result<Option<PendingLogin>, AuthError>>;
+    async fn load_login(&self, key: &GrantKey, now: i64)
+    -> Result<Option<PendingLogin>, AuthError>;
 
     /// Deletes the unfinished login. Returns whether there was one: of several processes that
     /// finish the same login, only one gets `true`.
-    fn delete_login<'a>(&'a self, key: &'a GrantKey) -> BoxFuture<'a, Result<bool, AuthError>>;
+    async fn delete_login(&self, key: &GrantKey) -> Result<bool, AuthError>;
 
     /// Fails if a grant could not be saved. To be called before a browser opens.
-    fn check_writable(&self) -> BoxFuture<'_, Result<(), AuthError>>;
+    async fn check_writable(&self) -> Result<(), AuthError>;
 
     /// Returns where the key that encrypts grants is kept, or `None` if the store has no such key.
-    fn key_place(&self) -> BoxFuture<'_, Option<KeyPlace>>;
+    async fn key_place(&self) -> Option<KeyPlace>;
 }
 
 /// The exclusive right to change the grant of one key. Released when dropped.

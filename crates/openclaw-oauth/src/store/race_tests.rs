@@ -12,7 +12,7 @@ use crate::grant::GrantKey;
 use crate::grant::tests::grant;
 
 const PATIENCE: Duration = Duration::from_secs(30);
-/// Tells a child process of these tests which state directory to use.
+/// Tells a child process of these tests which state folder to use.
 const VARIABLE: &str = "OPENCLAW_OAUTH_TEST_STATE";
 
 fn key() -> GrantKey {

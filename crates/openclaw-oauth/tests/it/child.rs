@@ -6,7 +6,7 @@ use std::process::{ChildStdin, ChildStdout, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::{Grant, GrantKey};
@@ -180,94 +180,67 @@ impl SteppedStore {
     }
 }
 
+#[async_trait]
 impl GrantStore for SteppedStore {
-    fn lock<'a>(
-        &'a self,
-        key: &'a GrantKey,
-        patience: Duration,
-    ) -> BoxFuture<'a, Result<GrantLock, AuthError>> {
-        Box::pin(async move {
-            let lease = self.store.lock(key, patience).await?;
-            self.at("locked").await?;
-            Ok(lease)
-        })
+    async fn lock(&self, key: &GrantKey, patience: Duration) -> Result<GrantLock, AuthError> {
+        let lease = self.store.lock(key, patience).await?;
+        self.at("locked").await?;
+        Ok(lease)
     }
 
-    fn load<'a>(
-        &'a self,
-        key: &'a GrantKey,
-    ) -> BoxFuture<'a, Result<Option<StoredGrant>, AuthError>> {
-        self.store.load(key)
+    async fn load(&self, key: &GrantKey) -> Result<Option<StoredGrant>, AuthError> {
+        self.store.load(key).await
     }
 
-    fn save<'a>(
-        &'a self,
-        lease: &'a GrantLock,
-        grant: &'a Grant,
-    ) -> BoxFuture<'a, Result<Version, AuthError>> {
-        Box::pin(async move {
-            self.at("saving").await?;
-            let version = self.store.save(lease, grant).await?;
-            self.at("saved").await?;
-            Ok(version)
-        })
+    async fn save(&self, lease: &GrantLock, grant: &Grant) -> Result<Version, AuthError> {
+        self.at("saving").await?;
+        let version = self.store.save(lease, grant).await?;
+        self.at("saved").await?;
+        Ok(version)
     }
 
-    fn mark_refreshing<'a>(
-        &'a self,
-        lease: &'a GrantLock,
-        at: i64,
-    ) -> BoxFuture<'a, Result<Version, AuthError>> {
-        Box::pin(async move {
-            if self.fails {
-                self.at("marked").await?;
-            }
-            let version = self.store.mark_refreshing(lease, at).await?;
+    async fn mark_refreshing(&self, lease: &GrantLock, at: i64) -> Result<Version, AuthError> {
+        if self.fails {
             self.at("marked").await?;
-            Ok(version)
-        })
+        }
+        let version = self.store.mark_refreshing(lease, at).await?;
+        self.at("marked").await?;
+        Ok(version)
     }
 
-    fn delete<'a>(&'a self, lease: &'a GrantLock) -> BoxFuture<'a, Result<bool, AuthError>> {
-        self.store.delete(lease)
+    async fn delete(&self, lease: &GrantLock) -> Result<bool, AuthError> {
+        self.store.delete(lease).await
     }
 
-    fn list(&self) -> BoxFuture<'_, Result<GrantList, AuthError>> {
-        self.store.list()
+    async fn list(&self) -> Result<GrantList, AuthError> {
+        self.store.list().await
     }
 
-    fn version<'a>(
-        &'a self,
-        key: &'a GrantKey,
-    ) -> BoxFuture<'a, Result<Option<Version>, AuthError>> {
-        self.store.version(key)
+    async fn version(&self, key: &GrantKey) -> Result<Option<Version>, AuthError> {
+        self.store.version(key).await
     }
 
-    fn save_login<'a>(
-        &'a self,
-        key: &'a GrantKey,
-        login: &'a PendingLogin,
-    ) -> BoxFuture<'a, Result<(), AuthError>> {
-        self.store.save_login(key, login)
+    async fn save_login(&self, key: &GrantKey, login: &PendingLogin) -> Result<(), AuthError> {
+        self.store.save_login(key, login).await
     }
 
-    fn load_login<'a>(
-        &'a self,
-        key: &'a GrantKey,
+    async fn load_login(
+        &self,
+        key: &GrantKey,
         now: i64,
-    ) -> BoxFuture<'a, Result<Option<PendingLogin>, AuthError>> {
-        self.store.load_login(key, now)
+    ) -> Result<Option<PendingLogin>, AuthError> {
+        self.store.load_login(key, now).await
     }
 
-    fn delete_login<'a>(&'a self, key: &'a GrantKey) -> BoxFuture<'a, Result<bool, AuthError>> {
-        self.store.delete_login(key)
+    async fn delete_login(&self, key: &GrantKey) -> Result<bool, AuthError> {
+        self.store.delete_login(key).await
     }
 
-    fn check_writable(&self) -> BoxFuture<'_, Result<(), AuthError>> {
-        self.store.check_writable()
+    async fn check_writable(&self) -> Result<(), AuthError> {
+        self.store.check_writable().await
     }
 
-    fn key_place(&self) -> BoxFuture<'_, Option<KeyPlace>> {
-        self.store.key_place()
+    async fn key_place(&self) -> Option<KeyPlace> {
+        self.store.key_place().await
     }
 }

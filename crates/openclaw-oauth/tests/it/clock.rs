@@ -1,7 +1,7 @@
 //! A clock that is an hour off, or is set while a login is stored. Lifetimes are relative, so what is
 //! stored is wrong by the difference, and nothing else.
 
-use openclaw_testkit::oauth::{Endpoint, OAuthScript, OAuthTestServer, RefreshTokens};
+use openclaw_testkit::oauth::{Endpoint, OAuthScript, OAuthTestServer};
 
 use crate::support::{call, change_grant, client, folder, logged_in};
 
@@ -48,7 +48,7 @@ async fn after_the_clock_was_set_forward_the_token_is_renewed_once_and_no_login_
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_cannot_be_renewed_is_sent_although_it_has_expired_by_our_clock() {
-    let script = OAuthScript { refresh_tokens: RefreshTokens::Never, ..OAuthScript::new() };
+    let script = OAuthScript { refresh_tokens: false, ..OAuthScript::new() };
     let server = OAuthTestServer::start(script);
     let state = folder();
     login_with_clock(&server, state.path(), -2 * HOUR).await;

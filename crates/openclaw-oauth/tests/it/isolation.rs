@@ -211,13 +211,3 @@ async fn a_code_with_the_issuer_of_another_server_is_sent_nowhere() {
     assert_eq!((ours.count(Endpoint::Authorize), ours.count(Endpoint::Token)), (2, 0));
     assert!(other.all_requests().is_empty());
 }
-
-#[tokio::test(flavor = "multi_thread")]
-async fn metadata_of_another_resource_is_rejected() {
-    let [ours, other] = start();
-    ours.change(|script| script.resource = Some(other.url()));
-    let state = folder();
-    let error = login(&client(&ours, state.path())).await.unwrap_err();
-    assert!(error.to_string().contains("another resource"), "{error}");
-    assert_eq!(ours.count(Endpoint::Authorize), 0);
-}

@@ -1,4 +1,4 @@
-//! A client with its state directory, and the user in front of it.
+//! A client with its state folder, and the user in front of it.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -69,7 +69,7 @@ pub(crate) fn key(server: &OAuthTestServer) -> GrantKey {
     GrantKey::new(SERVER, &server.url().parse().unwrap())
 }
 
-/// Returns the file of the only grant in a state directory.
+/// Returns the file of the only grant in a state folder.
 pub(crate) fn grant_file(state: &Path) -> PathBuf {
     let entries = std::fs::read_dir(state.join("mcp/tokens")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());

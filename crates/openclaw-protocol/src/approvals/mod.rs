@@ -5,16 +5,16 @@ pub mod published;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 /// Parameters of `approvals.list`, which lists pending approvals.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListParams {
     /// Only approvals of this session.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     /// Only approvals of this agent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
 }
 
@@ -27,6 +27,7 @@ pub struct ListResult {
 }
 
 /// A pending approval; also the payload of the event `approval.requested`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Approval {
@@ -36,28 +37,22 @@ pub struct Approval {
     #[serde(default, skip_serializing_if = "ApprovalKind::is_call")]
     pub kind: ApprovalKind,
     /// Agent that makes the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Session key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     /// Run id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     /// Tool name.
     pub tool: String,
     /// MCP server that provides the tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// One-line title.
     pub title: String,
     /// Details.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
     /// How risky the call is.
     pub severity: Severity,
     /// Arguments of the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Box<RawValue>>,
     /// Decisions that are accepted.
     pub allowed_decisions: Vec<Decision>,
@@ -127,6 +122,7 @@ pub enum Decision {
 }
 
 /// Parameters of `approvals.respond`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RespondParams {
@@ -135,10 +131,8 @@ pub struct RespondParams {
     /// The decision.
     pub decision: Decision,
     /// For `allow-always`: the index of the chosen entry of `always`. Default: the first one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub always: Option<usize>,
     /// For `deny`: what the user wants instead, for the model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instead: Option<String>,
 }
 
@@ -174,13 +168,13 @@ pub struct PassResult {
 }
 
 /// Payload of the event `approval.resolved`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedEvent {
     /// Approval id.
     pub id: String,
     /// The decision; `None` if none was made.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub decision: Option<Decision>,
     /// How the approval was resolved.
     pub reason: ResolvedReason,
@@ -199,11 +193,11 @@ pub enum ResolvedReason {
 }
 
 /// Parameters of `approvals.rules`, which lists the approvals for later calls.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RulesParams {
     /// Only those of this agent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
 }
 
@@ -216,6 +210,7 @@ pub struct RulesResult {
 }
 
 /// An approval for later calls.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Rule {
@@ -226,13 +221,10 @@ pub struct Rule {
     /// The tool: for that of an MCP server, the server's name for it.
     pub tool: String,
     /// The MCP server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// The folder, for a tool that works in one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
     /// The session, if it is limited to one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     /// Says in one line what is allowed. It may quote a command of a model.
     pub words: String,
@@ -255,22 +247,20 @@ pub struct ChangedRulesResult {
 }
 
 /// Parameters of `approvals.allow`, which adds an approval for later calls.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AllowParams {
     /// The agent; the default agent if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// The tool's name, as models see it.
     pub tool: String,
     /// For `exec`: the words that commands begin with.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// Only calls in which these arguments have these values.
     #[serde(default, skip_serializing_if = "serde_json::Map::is_empty")]
     pub arguments: serde_json::Map<String, serde_json::Value>,
     /// The folder, for a tool that works in one; the agent's workspace if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub workspace: Option<String>,
 }
 

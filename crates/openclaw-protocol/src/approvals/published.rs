@@ -2,6 +2,7 @@
 //! published schema.
 
 use serde::{Deserialize, Serialize};
+use serde_with::skip_serializing_none;
 
 use super::{Approval, Decision, Severity};
 
@@ -35,6 +36,7 @@ pub struct Requested {
 }
 
 /// What a decision is about.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ApprovalRequest {
@@ -43,7 +45,6 @@ pub struct ApprovalRequest {
     /// Description.
     pub description: String,
     /// The arguments of the call, as JSON.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub detail: Option<String>,
     /// How risky the call is.
     pub severity: Severity,
@@ -52,10 +53,8 @@ pub struct ApprovalRequest {
     /// Decisions that are accepted.
     pub allowed_decisions: Vec<Decision>,
     /// Agent that makes the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Session key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
 }
 
@@ -126,6 +125,7 @@ pub struct GetParams {
 }
 
 /// Result of `exec.approval.get`: a pending approval as a command.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExecDetails {
@@ -136,7 +136,6 @@ pub struct ExecDetails {
     /// Decisions that are accepted.
     pub allowed_decisions: Vec<Decision>,
     /// Agent that makes the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Expiry time, in milliseconds since 1970.
     pub expires_at_ms: u64,

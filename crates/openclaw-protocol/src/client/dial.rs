@@ -120,7 +120,7 @@ async fn wait_for<T>(
             return Ok(found);
         }
     }
-    Err(ConnectError::NoGateway("no handshake".to_owned()))
+    Err(ConnectError::NoGateway("it sent no challenge".to_owned()))
 }
 
 fn lost(broken: &SocketError) -> ConnectError {

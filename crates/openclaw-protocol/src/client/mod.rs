@@ -107,7 +107,7 @@ pub enum ConnectError {
     #[error("the connection to {0} would not be encrypted")]
     Plaintext(String),
     /// Nothing listens at the address.
-    #[error("no gateway answers at {address}: {error}")]
+    #[error("cannot connect to {address}: {error}")]
     Unreachable {
         /// The address.
         address: String,
@@ -115,7 +115,7 @@ pub enum ConnectError {
         error: std::io::Error,
     },
     /// The TLS handshake failed.
-    #[error("no TLS connection to {address}: {error}")]
+    #[error("TLS connection to {address} failed: {error}")]
     Tls {
         /// The address.
         address: String,
@@ -123,7 +123,7 @@ pub enum ConnectError {
         error: String,
     },
     /// The certificate of the gateway is not the pinned one.
-    #[error("{address} has another certificate, with the fingerprint {found}")]
+    #[error("the certificate of {address} is not the pinned one; its fingerprint is {found}")]
     OtherCertificate {
         /// The address.
         address: String,
@@ -131,7 +131,7 @@ pub enum ConnectError {
         found: Fingerprint,
     },
     /// Connecting or the handshake timed out.
-    #[error("the gateway did not answer in time")]
+    #[error("the gateway did not respond in time")]
     TimedOut,
     /// The peer is not a gateway.
     #[error("not a gateway: {0}")]
@@ -149,10 +149,10 @@ pub enum ConnectError {
         retry_after: Duration,
     },
     /// The two sides have no protocol version in common.
-    #[error("the gateway speaks another version of the protocol: {0}")]
+    #[error("the gateway uses another protocol version: {0}")]
     ProtocolMismatch(ErrorShape),
     /// The gateway does not know this device yet. Its operator must approve it.
-    #[error("the gateway waits for the approval of this device")]
+    #[error("this device is not approved at the gateway yet")]
     NotPaired {
         /// The id of the request for approval.
         request: Option<String>,
@@ -261,7 +261,7 @@ impl Client {
             cancel.disarm();
         }
         answered.unwrap_or_else(|_| {
-            let message = format!("the gateway did not answer `{method}` in time");
+            let message = format!("the gateway did not respond to `{method}` in time");
             Err(ErrorShape::unavailable(message).with_detail(detail::TIMED_OUT))
         })
     }

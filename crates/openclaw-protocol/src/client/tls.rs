@@ -79,8 +79,16 @@ pub(super) async fn secure(
     let config = config(pin).await.map_err(|error| failed(error.to_string()))?;
     Tcp::secured(stream, Arc::new(config), name).await.map_err(|error| match found(&error) {
         Some(found) => ConnectError::OtherCertificate { address: address.to_string(), found },
-        None => failed(error.to_string()),
+        None => failed(described(&error)),
     })
+}
+
+/// Describes a failed handshake. The library's words for a peer without TLS are for programmers.
+fn described(error: &io::Error) -> String {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Error>()) {
+        Some(Error::InvalidMessage(_)) => "the gateway does not use TLS".to_owned(),
+        _ => error.to_string(),
+    }
 }
 
 async fn config(pin: Option<Fingerprint>) -> Result<ClientConfig, Error> {

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+use serde_with::skip_serializing_none;
 
 use crate::approvals::ResolvedReason;
 
@@ -70,6 +71,7 @@ pub struct ListResult {
 }
 
 /// Parameters of `mcp.elicitation.respond`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RespondParams {
@@ -78,7 +80,6 @@ pub struct RespondParams {
     /// The response.
     pub action: Action,
     /// Form values, if accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub content: Option<Value>,
 }
 
@@ -95,13 +96,13 @@ pub struct RespondResult {
 }
 
 /// Payload of the event `mcp.elicitation.resolved`. Form values are not included.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolvedEvent {
     /// Elicitation id.
     pub id: String,
     /// The response; `None` if there was none.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<Action>,
     /// How the elicitation was resolved.
     pub reason: ResolvedReason,

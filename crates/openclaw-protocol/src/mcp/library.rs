@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 use super::Missing;
 
@@ -24,21 +25,19 @@ pub struct ResourcesResult {
 }
 
 /// Parameters of `mcp.read`, which reads one resource.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ReadParams {
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Server name.
     pub server: String,
     /// Resource URI.
     pub uri: String,
     /// Whether to return texts as a model sees them, inside their boundaries.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
     /// Timeout in milliseconds, including the start of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
@@ -54,57 +53,51 @@ pub struct PromptsResult {
 }
 
 /// Parameters of `mcp.prompt`, which renders one prompt.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct PromptParams {
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Server name.
     pub server: String,
     /// Prompt name.
     pub name: String,
     /// Arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<BTreeMap<String, String>>,
     /// Whether to return texts as a model sees them, inside their boundaries.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
     /// Timeout in milliseconds, including the start of the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 
 /// Parameters of `mcp.complete`, which completes an argument of a prompt or resource template.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompleteParams {
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Server name; if absent, `of` is the name of a prompt's command.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// Prompt name or URI template.
     pub of: String,
     /// Argument name.
     pub argument: String,
     /// What was typed of its value.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<String>,
     /// Values of other arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<BTreeMap<String, String>>,
 }
 
 /// Result of `mcp.complete`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CompleteResult {
     /// Values, best first, each one printable line. Untrusted: not for a model.
     pub values: Vec<String>,
     /// How many values there are, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub total: Option<u64>,
     /// Whether there are more than these.
     pub has_more: bool,

@@ -21,15 +21,16 @@ pub use tools::{
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 use crate::config::Issue;
 
 /// Parameters of `mcp.servers` and `mcp.reload`: all servers of an agent.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServersParams {
     /// Agent id; the default agent if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
 }
 
@@ -48,11 +49,11 @@ pub struct ServersResult {
 }
 
 /// Parameters of `mcp.status` and `mcp.disconnect`: one server.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerParams {
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Server name.
     pub server: String,
@@ -60,17 +61,15 @@ pub struct ServerParams {
 
 /// Parameters of `mcp.connect`, which adds a remote server until the gateway stops, or reconnects a
 /// disconnected one.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ConnectParams {
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Server URL. If absent, `server` names a known server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Server name; derived from the URL if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }
 
@@ -85,20 +84,18 @@ pub struct ServerResult {
 }
 
 /// Parameters of `mcp.auth`, which manages the login at a server.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthParams {
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Server name.
     pub server: String,
     /// Action; `login` if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub action: Option<AuthAction>,
     /// With `login`: finishes the login that has begun, with the code, or with the URL that the
     /// browser was redirected to.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// With `login`: scopes to request besides the usual ones and those granted before.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -119,6 +116,7 @@ pub enum AuthAction {
 }
 
 /// Result of `mcp.auth`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct AuthResult {
@@ -127,17 +125,15 @@ pub struct AuthResult {
     /// State: `authorized`, `pending` (a login has begun), `required`, `failed`, `none`.
     pub state: String,
     /// URL that the user must visit.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub url: Option<String>,
     /// Why the last login failed, or what a logout could not do. May quote a server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// The stored login.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub grant: Option<GrantInfo>,
 }
 
 /// A stored login, without its tokens.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GrantInfo {
@@ -146,7 +142,6 @@ pub struct GrantInfo {
     /// The granted scopes. Untrusted.
     pub scopes: Vec<String>,
     /// When the access token expires, in Unix milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub expires_at_ms: Option<i64>,
     /// Whether it is renewed without the user.
     pub renewable: bool,
@@ -155,19 +150,17 @@ pub struct GrantInfo {
     /// Whether the token is bound to a key (DPoP).
     pub bound: bool,
     /// Where the key that encrypts it is kept.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key_in: Option<String>,
 }
 
 /// Parameters of `mcp.refresh`, which reads the listings of servers again.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RefreshParams {
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Server name; all servers if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
 }
 
@@ -182,6 +175,7 @@ pub struct RefreshResult {
 }
 
 /// Result of refreshing one server.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Refreshed {
@@ -190,31 +184,23 @@ pub struct Refreshed {
     /// Whether its listings could be read.
     pub ok: bool,
     /// Number of tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tools: Option<u64>,
     /// Number of resources and resource templates.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<u64>,
     /// Number of prompts.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub prompts: Option<u64>,
     /// New tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub added: Option<Vec<String>>,
     /// Removed tools.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub removed: Option<Vec<String>>,
     /// Tools whose definition has changed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub changed: Option<Vec<String>>,
     /// Error message.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
     /// Whether a login would help.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub needs_login: bool,
     /// How to fix it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
     /// Last lines that the server wrote to stderr.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -241,13 +227,13 @@ pub struct ReloadResult {
 }
 
 /// Parameters of `mcp.logs`: a server's stderr output and lifecycle events.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct LogsParams {
     /// Server name.
     pub server: String,
     /// Maximum number of lines, from the end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub lines: Option<u32>,
 }
 
@@ -262,17 +248,16 @@ pub struct LogsResult {
 }
 
 /// Payload of the event `mcp.server`: the state of a server has changed.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ServerEvent {
     /// Agent id; several agents may share the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Server name.
     pub name: String,
     /// New state, as in the status.
     pub state: String,
     /// Error message.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
 }

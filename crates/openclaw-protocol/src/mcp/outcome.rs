@@ -2,18 +2,18 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 /// Result of `mcp.call`, `mcp.read` and `mcp.prompt`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Outcome {
     /// Content parts, texts first.
     pub content: Vec<Part>,
     /// Structured content, raw from the server: untrusted and not sanitized.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub structured_content: Option<Box<RawValue>>,
     /// For prompts: the messages with their roles, raw from the server and untrusted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub messages: Option<Box<RawValue>>,
     /// Whether the call failed.
     pub is_error: bool,
@@ -25,6 +25,7 @@ pub struct Outcome {
 }
 
 /// A part of a result.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "type", rename_all = "kebab-case", rename_all_fields = "camelCase")]
 pub enum Part {
@@ -39,7 +40,6 @@ pub enum Part {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         placeholder: bool,
         /// Whom the source addresses it to, if not everyone.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         audience: Option<Audience>,
     },
     /// An image.
@@ -47,10 +47,8 @@ pub enum Part {
         /// Media type.
         mime_type: String,
         /// File that the data was saved to.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
         /// Data in base64, unless saved to a file.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<String>,
     },
     /// Audio.
@@ -58,24 +56,19 @@ pub enum Part {
         /// Media type.
         mime_type: String,
         /// File that the data was saved to.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
         /// Data in base64, unless saved to a file.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<String>,
     },
     /// Other binary data.
     Blob {
         /// URI on the server.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         uri: Option<String>,
         /// Media type; empty if unknown.
         mime_type: String,
         /// File that the data was saved to.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         file: Option<String>,
         /// Data in base64, unless saved to a file.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
         data: Option<String>,
     },
 }

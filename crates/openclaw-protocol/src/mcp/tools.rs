@@ -5,25 +5,22 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 /// Parameters of `mcp.tools`, `mcp.resources`, `mcp.prompts`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ListParams {
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Server name; all servers if absent.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// For tools: only this one, by its model-facing name or its name on the server.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub tool: Option<String>,
     /// For tools: whether to include the input schema.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub schema: Option<bool>,
     /// For tools: whether to return complete definitions, unprocessed, as the server sent them.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
 }
 
@@ -74,23 +71,20 @@ pub struct Tool {
 }
 
 /// What else a server says about a tool, as the server sent it. Untrusted.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct DefinitionRest {
     /// Annotations, such as hints about its effects.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub annotations: Option<Value>,
     /// Schema of its structured results.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
     /// Icons.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub icons: Option<Value>,
     /// How it is executed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub execution: Option<Value>,
     /// Metadata.
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "_meta")]
     pub meta: Option<Value>,
     /// Members that the protocol does not define.
     #[serde(default, skip_serializing_if = "Map::is_empty")]
@@ -140,46 +134,38 @@ pub struct Missing {
 }
 
 /// Parameters of `mcp.call`, which calls one tool once.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CallParams {
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Server name; if absent, `tool` is a model-facing name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub server: Option<String>,
     /// Tool name.
     pub tool: String,
     /// Arguments, an object.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub args: Option<Box<RawValue>>,
     /// More arguments, as strings: each is converted to the type in the tool's schema.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub texts: Option<BTreeMap<String, String>>,
     /// Session key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_key: Option<String>,
     /// Whether to approve the tool with this `fingerprint`.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub approve: Option<bool>,
     /// Expected fingerprint, from `mcp.tools`. If it differs, the tool is not called. Required to
     /// approve a changed tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub fingerprint: Option<String>,
     /// Timeout in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
     /// Whether to return texts as a model sees them, inside their boundaries.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub raw: Option<bool>,
     /// If given, `mcp.progress` events with this token report the progress of the call.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub progress_token: Option<String>,
 }
 
 /// Payload of the event `mcp.progress`: the progress that a server reports for a call. Sent to the
 /// caller only, at most a few times a second, with the latest state.
+#[skip_serializing_none]
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ProgressEvent {
@@ -188,9 +174,7 @@ pub struct ProgressEvent {
     /// Progress so far.
     pub done: f64,
     /// Progress in percent, if known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percent: Option<f64>,
     /// Progress message, one sanitized line. Untrusted: not for a model.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
 }

@@ -5,24 +5,26 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use serde_with::skip_serializing_none;
 
 /// Parameters of `sessions.setExtraTools` (ours): the tools that a client lends to a session. They
 /// replace those lent before. Messages of a client that has lent tools, or an empty list of them,
 /// use its tools only; messages of others use all. Calls arrive as `node.invoke.request` events and
 /// are answered with `node.invoke.result`; the tools are removed when the connection closes.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct SetExtraToolsParams {
     /// Session key.
     pub session_key: String,
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Tools; an empty list removes the earlier ones.
     pub tools: Vec<ExtraTool>,
 }
 
 /// A tool that a client lends.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ExtraTool {
@@ -31,13 +33,10 @@ pub struct ExtraTool {
     /// What it does.
     pub description: String,
     /// JSON Schema of the arguments.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub parameters: Option<ExtraToolSchema>,
     /// Whether it changes nothing.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_only: Option<bool>,
     /// Timeout of a call, in milliseconds.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub timeout_ms: Option<u64>,
 }
 

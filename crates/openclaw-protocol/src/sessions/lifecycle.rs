@@ -2,48 +2,41 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
+use serde_with::skip_serializing_none;
 
 use super::{PermissionMode, Row};
 use crate::ErrorShape;
 use crate::chat::Attachment;
 
 /// Parameters of `sessions.create`, as far as they are supported.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateParams {
     /// Session key; a new one if absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Agent id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Label set by a user.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Title; the label takes precedence.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
     /// Model, as in `models.list`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub model: Option<String>,
     /// How strict it is about tool calls.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission_mode: Option<PermissionMode>,
     /// First message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<String>,
     /// First message, under an older name.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
     /// Files attached to the first message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attachments: Option<Vec<Attachment>>,
     /// Id of the run that answers the first message.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idempotency_key: Option<String>,
 }
 
 /// Result of `sessions.create`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct CreateResult {
@@ -52,29 +45,26 @@ pub struct CreateResult {
     /// Session key.
     pub key: String,
     /// Session id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// The session.
     pub entry: Row,
     /// Whether the first message was accepted.
     pub run_started: bool,
     /// Id of its run.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_id: Option<String>,
     /// Why the first message was not accepted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub run_error: Option<ErrorShape>,
 }
 
 /// Parameters of `sessions.reset`, which begins the session anew: its messages are deleted, its
 /// settings are kept.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResetParams {
     /// Session key.
     pub key: String,
     /// Agent id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
 }
 
@@ -91,6 +81,7 @@ pub struct ResetResult {
 }
 
 /// Parameters of `sessions.get`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct GetParams {
@@ -98,7 +89,6 @@ pub struct GetParams {
     #[serde(alias = "sessionKey")]
     pub key: String,
     /// Maximum number of messages.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u32>,
 }
 
@@ -111,13 +101,13 @@ pub struct GetResult {
 }
 
 /// Parameters of `sessions.messages.subscribe` and `sessions.messages.unsubscribe`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct MessagesParams {
     /// Session key.
     pub key: String,
     /// Agent id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
 }
 
@@ -132,48 +122,43 @@ pub struct MessagesResult {
 }
 
 /// Parameters of `sessions.resolve`, as far as they are supported.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolveParams {
     /// Session key.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Session id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session_id: Option<String>,
     /// Label.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
     /// Agent id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
 }
 
 /// Result of `sessions.resolve`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ResolveResult {
     /// Whether there is such a session.
     pub ok: bool,
     /// Session key.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Display name.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub display_name: Option<String>,
 }
 
 /// Payload of the event `sessions.changed`.
+#[skip_serializing_none]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct ChangedEvent {
     /// Session key.
     pub session_key: String,
     /// Agent id.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub agent_id: Option<String>,
     /// Why it changed.
     pub reason: String,
@@ -184,6 +169,5 @@ pub struct ChangedEvent {
     /// Ids of all runs in progress.
     pub active_run_ids: Vec<String>,
     /// The session as it is now; absent if it was deleted.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<Row>,
 }

@@ -1,6 +1,6 @@
 //! `secret://env/VARIABLE`: the host environment.
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 
 use super::{Fetch, ProviderContext};
 use crate::{
@@ -18,13 +18,11 @@ impl Env {
     }
 }
 
+#[async_trait]
 impl Fetch for Env {
-    fn fetch<'a>(
-        &'a self,
-        reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let variable = reference.name();
-        let value = match self.environment.get(variable) {
+        match self.environment.get(variable) {
             Some(value) if value.is_empty() => Err(ProviderFailure::new(
                 ResolveErrorKind::Empty,
                 format!("the environment variable `{variable}` is empty"),
@@ -35,7 +33,6 @@ impl Fetch for Env {
                 format!("the environment variable `{variable}` is not set"),
             )
             .hint(format!("set `{variable}` where OpenClaw is started"))),
-        };
-        Box::pin(std::future::ready(value))
+        }
     }
 }

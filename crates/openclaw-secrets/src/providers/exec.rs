@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use zeroize::Zeroizing;
 
@@ -37,7 +37,7 @@ const PASSWORD_STORES: &[&str] = &[
 /// How long to wait for the end of the output after the command has exited.
 const LEFT_OPEN: Duration = Duration::from_millis(200);
 
-/// The commands in the config.
+/// The commands in the configuration.
 pub(super) struct Exec {
     settings: Arc<SecretSettings>,
     environment: Environment,
@@ -46,24 +46,6 @@ pub(super) struct Exec {
 impl Exec {
     pub(super) fn new(context: &ProviderContext) -> Self {
         Self { settings: context.settings.clone(), environment: context.environment.clone() }
-    }
-
-    async fn run(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
-        let name = reference.name();
-        let command = self.settings.exec.get(name).ok_or_else(|| {
-            let cause = format!("no command `{name}` in the config");
-            ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
-                .hint(format!("add `secrets.exec.{name}` to the config"))
-        })?;
-        let mut group = ProcessGroup::spawn(self.prepare(command)?)
-            .map_err(|error| spawn_failure(&command.command, &error))?;
-        let (status, output) = group.finish().await?;
-        if !status.success() {
-            let cause = format!("the command `{}` failed ({status})", command.command);
-            return Err(ProviderFailure::new(ResolveErrorKind::Failed, cause)
-                .hint("run it in a terminal to see its output"));
-        }
-        text::value(output)
     }
 
     fn prepare(&self, exec: &ExecCommand) -> Result<CommandWrap, ProviderFailure> {
@@ -86,12 +68,24 @@ impl Exec {
     }
 }
 
+#[async_trait]
 impl Fetch for Exec {
-    fn fetch<'a>(
-        &'a self,
-        reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
-        Box::pin(self.run(reference))
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
+        let name = reference.name();
+        let command = self.settings.exec.get(name).ok_or_else(|| {
+            let cause = format!("no command `{name}` in the configuration");
+            ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
+                .hint(format!("add `secrets.exec.{name}` to the configuration"))
+        })?;
+        let mut group = ProcessGroup::spawn(self.prepare(command)?)
+            .map_err(|error| spawn_failure(&command.command, &error))?;
+        let (status, output) = group.finish().await?;
+        if !status.success() {
+            let cause = format!("the command `{}` failed ({status})", command.command);
+            return Err(ProviderFailure::new(ResolveErrorKind::Failed, cause)
+                .hint("run it in a terminal to see its output"));
+        }
+        text::value(output)
     }
 }
 
@@ -164,7 +158,7 @@ fn spawn_failure(command: &str, error: &std::io::Error) -> ProviderFailure {
         std::io::ErrorKind::NotFound => {
             let cause = format!("program `{command}` not found");
             ProviderFailure::new(ResolveErrorKind::NotConfigured, cause)
-                .hint("install it, or set its full path in the config")
+                .hint("install it, or set its full path in the configuration")
         }
         kind => {
             let cause = format!("cannot start `{command}`: {kind}");

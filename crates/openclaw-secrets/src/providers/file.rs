@@ -2,7 +2,7 @@
 
 use std::{io, path::Path, sync::Arc};
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 
 use super::{Fetch, ProviderContext, expand, text};
 use crate::{
@@ -18,8 +18,11 @@ impl File {
     pub(super) fn new(context: &ProviderContext) -> Self {
         Self { settings: context.settings.clone() }
     }
+}
 
-    async fn read(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
+#[async_trait]
+impl Fetch for File {
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let path = expand(&self.settings, reference.name())?;
         // Checked before opening: opening a pipe blocks until there is a writer.
         let metadata = tokio::fs::metadata(&path).await.map_err(|e| io_failure(&path, &e))?;
@@ -35,25 +38,17 @@ impl File {
     }
 }
 
-impl Fetch for File {
-    fn fetch<'a>(
-        &'a self,
-        reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
-        Box::pin(self.read(reference))
-    }
-}
-
 fn io_failure(path: &Path, error: &io::Error) -> ProviderFailure {
     let path = path.display();
     match error.kind() {
-        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => {
-            ProviderFailure::new(ResolveErrorKind::NotFound, format!("file `{path}` not found"))
-                .hint(
-                    "paths are relative to the folder of the config file; an absolute path has two \
+        io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ProviderFailure::new(
+            ResolveErrorKind::NotFound,
+            format!("file `{path}` not found"),
+        )
+        .hint(
+            "paths are relative to the folder of the configuration; an absolute path has two \
                  slashes, as in `secret://file//etc/token`",
-                )
-        }
+        ),
         io::ErrorKind::PermissionDenied => {
             ProviderFailure::new(ResolveErrorKind::Denied, format!("permission denied: `{path}`"))
                 .hint("make it readable for the user that runs OpenClaw")

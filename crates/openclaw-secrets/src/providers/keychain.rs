@@ -1,7 +1,7 @@
 //! `secret://keychain/NAME`: the keychain of the operating system. On a container or a server
 //! without one, the error says so.
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use tokio::task::spawn_blocking;
 
 use super::Fetch;
@@ -11,18 +11,14 @@ use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::ProviderFa
 /// The user's keychain.
 pub(super) struct Keychain;
 
+#[async_trait]
 impl Fetch for Keychain {
-    fn fetch<'a>(
-        &'a self,
-        reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let name = reference.name().to_owned();
-        Box::pin(async {
-            // The keychain may prompt the user. If the caller times out, the thread keeps waiting:
-            // it cannot be interrupted.
-            spawn_blocking(move || read(&name)).await.unwrap_or_else(|_| {
-                Err(ProviderFailure::new(ResolveErrorKind::Failed, "the keychain library failed"))
-            })
+        // The keychain may prompt the user. If the caller times out, the thread keeps waiting:
+        // it cannot be interrupted.
+        spawn_blocking(move || read(&name)).await.unwrap_or_else(|_| {
+            Err(ProviderFailure::new(ResolveErrorKind::Failed, "the keychain library failed"))
         })
     }
 }

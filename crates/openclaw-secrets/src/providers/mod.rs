@@ -23,7 +23,7 @@ use std::{
     sync::Arc,
 };
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 
 use crate::{
     Environment, Provider, Redactor, ResolveErrorKind, SecretRef, SecretSettings, SecretString,
@@ -31,12 +31,10 @@ use crate::{
 };
 
 /// A secret provider. Calls are cancel safe.
+#[async_trait]
 pub(crate) trait Fetch: Send + Sync {
     /// Fetches a secret. The caller applies the timeout.
-    fn fetch<'a>(
-        &'a self,
-        reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>>;
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure>;
 }
 
 /// The context of a provider.
@@ -78,11 +76,9 @@ pub(crate) fn provider(provider: Provider, context: &ProviderContext) -> Box<dyn
 struct NotBuilt;
 
 #[cfg(not(all(feature = "keychain", feature = "gcp", feature = "aws", feature = "vault")))]
+#[async_trait]
 impl Fetch for NotBuilt {
-    fn fetch<'a>(
-        &'a self,
-        reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let provider = reference.provider();
         let what = match provider {
             Provider::Aws => "AWS",
@@ -95,7 +91,7 @@ impl Fetch for NotBuilt {
             format!("this build has no {what} support"),
         )
         .hint(format!("build with `--features {provider}`"));
-        Box::pin(std::future::ready(Err(failure)))
+        Err(failure)
     }
 }
 

@@ -72,7 +72,7 @@ impl Files {
     pub(super) fn make_folder(&self) -> Result<&Path, StoreError> {
         let folder = self.path.parent().unwrap_or(Path::new("."));
         openclaw_files::make_folder(folder)
-            .map_err(|error| file_error("cannot create the directory", folder, error))?;
+            .map_err(|error| file_error("cannot create the folder", folder, error))?;
         Ok(folder)
     }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use sqlx::SqliteConnection;
 
 use super::database::Database;
@@ -162,13 +162,14 @@ impl GrantedLease {
     }
 }
 
+#[async_trait]
 impl LeaseKeeper for GrantedLease {
-    fn renew(&self) -> BoxFuture<'_, Result<bool, StoreError>> {
-        Box::pin(async { self.try_renew().await.map_err(|fault| self.database.explain(fault)) })
+    async fn renew(&self) -> Result<bool, StoreError> {
+        self.try_renew().await.map_err(|fault| self.database.explain(fault))
     }
 
-    fn release(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async { self.try_release().await.map_err(|fault| self.database.explain(fault)) })
+    async fn release(&self) -> Result<(), StoreError> {
+        self.try_release().await.map_err(|fault| self.database.explain(fault))
     }
 }
 

@@ -13,16 +13,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use async_trait::async_trait;
+
 use self::database::Database;
 use self::fault::DatabaseError;
-use self::rows::Field;
 use crate::entry::{Entry, NewEntry, ReadFilter};
 use crate::error::StoreError;
 use crate::holder::ProcessIdentity;
 use crate::key::SessionKey;
+use crate::lease::{Lease, LeaseError};
 use crate::limits::{self, MAX_TITLE_BYTES, check_name, check_size};
-use crate::session::{ListFilter, Session};
-use crate::store::{LeaseFuture, SessionStore, StoreFuture};
+use crate::session::{ListFilter, Session, SessionField};
+use crate::store::SessionStore;
 
 /// Options of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -143,14 +145,14 @@ impl SqliteStore {
     async fn try_set(
         &self,
         key: &SessionKey,
-        field: Field,
+        field: SessionField,
         value: Option<&str>,
     ) -> Result<(), DatabaseError> {
         let given = value.unwrap_or_default();
         match field {
-            Field::Title => check_size("a title", given.len(), MAX_TITLE_BYTES)?,
-            Field::Model => check_name("the name of a model", given)?,
-            Field::Permission => check_name("the name of a mode", given)?,
+            SessionField::Title => check_size("a title", given.len(), MAX_TITLE_BYTES)?,
+            SessionField::Model => check_name("the name of a model", given)?,
+            SessionField::Permission => check_name("the name of a mode", given)?,
         }
         let mut writer = self.database.writer().await?;
         rows::set(&mut writer, key, field, value).await?;
@@ -168,82 +170,64 @@ impl SqliteStore {
         Ok(was_there)
     }
 
-    fn set<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        field: Field,
-        value: Option<&'a str>,
-    ) -> StoreFuture<'a, ()> {
-        Box::pin(async move {
-            self.try_set(key, field, value).await.map_err(|fault| self.explain(fault))
-        })
-    }
-
     fn explain(&self, fault: DatabaseError) -> StoreError {
         self.database.explain(fault)
     }
 }
 
+#[async_trait]
 impl SessionStore for SqliteStore {
-    fn open<'a>(&'a self, key: &'a SessionKey, agent: &'a str) -> StoreFuture<'a, Session> {
-        Box::pin(async move {
-            check_name("the name of an agent", agent)?;
-            let session = self.try_open(key, agent).await.map_err(|fault| self.explain(fault))?;
-            if session.agent != agent {
-                let (key, agent) = (session.key, session.agent);
-                return Err(StoreError::OtherAgent { key, agent });
-            }
-            Ok(session)
-        })
+    async fn open(&self, key: &SessionKey, agent: &str) -> Result<Session, StoreError> {
+        check_name("the name of an agent", agent)?;
+        let session = self.try_open(key, agent).await.map_err(|fault| self.explain(fault))?;
+        if session.agent != agent {
+            let (key, agent) = (session.key, session.agent);
+            return Err(StoreError::OtherAgent { key, agent });
+        }
+        Ok(session)
     }
 
-    fn get<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, Option<Session>> {
-        Box::pin(async move { self.try_get(key).await.map_err(|fault| self.explain(fault)) })
+    async fn get(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
+        self.try_get(key).await.map_err(|fault| self.explain(fault))
     }
 
-    fn list(&self, filter: ListFilter) -> StoreFuture<'_, Vec<Session>> {
-        Box::pin(async move { self.try_list(&filter).await.map_err(|fault| self.explain(fault)) })
+    async fn list(&self, filter: ListFilter) -> Result<Vec<Session>, StoreError> {
+        self.try_list(&filter).await.map_err(|fault| self.explain(fault))
     }
 
-    fn append<'a>(
-        &'a self,
-        key: &'a SessionKey,
+    async fn append(
+        &self,
+        key: &SessionKey,
         entries: Vec<NewEntry>,
-    ) -> StoreFuture<'a, Vec<u64>> {
-        Box::pin(async move {
-            self.try_append(key, &entries).await.map_err(|fault| self.explain(fault))
-        })
+    ) -> Result<Vec<u64>, StoreError> {
+        self.try_append(key, &entries).await.map_err(|fault| self.explain(fault))
     }
 
-    fn read<'a>(&'a self, key: &'a SessionKey, filter: ReadFilter) -> StoreFuture<'a, Vec<Entry>> {
-        Box::pin(
-            async move { self.try_read(key, filter).await.map_err(|fault| self.explain(fault)) },
-        )
+    async fn read(&self, key: &SessionKey, filter: ReadFilter) -> Result<Vec<Entry>, StoreError> {
+        self.try_read(key, filter).await.map_err(|fault| self.explain(fault))
     }
 
-    fn set_title<'a>(&'a self, key: &'a SessionKey, title: Option<&'a str>) -> StoreFuture<'a, ()> {
-        self.set(key, Field::Title, title)
+    async fn set(
+        &self,
+        key: &SessionKey,
+        field: SessionField,
+        value: Option<&str>,
+    ) -> Result<(), StoreError> {
+        self.try_set(key, field, value).await.map_err(|fault| self.explain(fault))
     }
 
-    fn set_model<'a>(&'a self, key: &'a SessionKey, model: Option<&'a str>) -> StoreFuture<'a, ()> {
-        self.set(key, Field::Model, model)
+    async fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
+        self.try_delete(key).await.map_err(|fault| self.explain(fault))
     }
 
-    fn set_permission<'a>(
-        &'a self,
-        key: &'a SessionKey,
-        mode: Option<&'a str>,
-    ) -> StoreFuture<'a, ()> {
-        self.set(key, Field::Permission, mode)
-    }
-
-    fn delete<'a>(&'a self, key: &'a SessionKey) -> StoreFuture<'a, bool> {
-        Box::pin(async move { self.try_delete(key).await.map_err(|fault| self.explain(fault)) })
-    }
-
-    fn lease<'a>(&'a self, key: &'a SessionKey, owner: &'a str, ttl: Duration) -> LeaseFuture<'a> {
+    async fn lease(
+        &self,
+        key: &SessionKey,
+        owner: &str,
+        ttl: Duration,
+    ) -> Result<Lease, LeaseError> {
         let owner = leases::Owner { name: owner, holder: self.holder.as_ref() };
-        Box::pin(leases::take(&self.database, key, owner, ttl))
+        leases::take(&self.database, key, owner, ttl).await
     }
 }
 

@@ -10,7 +10,7 @@ use crate::entry::{Entry, EntryKind, NewEntry, ReadFilter};
 use crate::error::StoreError;
 use crate::key::SessionKey;
 use crate::limits::{MAX_LISTED, MAX_READ, MAX_READ_BYTES};
-use crate::session::{ListFilter, Session};
+use crate::session::{ListFilter, Session, SessionField};
 
 type SessionRow = (String, String, Option<String>, Option<String>, Option<String>, i64, i64, i64);
 type EntryRow = (i64, i64, Option<String>, String, String);
@@ -152,24 +152,16 @@ pub(super) async fn read(
     Ok(entries)
 }
 
-/// A value of a session that can be set and removed.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Field {
-    Title,
-    Model,
-    Permission,
-}
-
 pub(super) async fn set(
     connection: &mut SqliteConnection,
     key: &SessionKey,
-    field: Field,
+    field: SessionField,
     value: Option<&str>,
 ) -> Result<(), DatabaseError> {
     let query = sqlx::query(match field {
-        Field::Title => "UPDATE sessions SET title = ? WHERE key = ?",
-        Field::Model => "UPDATE sessions SET model = ? WHERE key = ?",
-        Field::Permission => "UPDATE sessions SET permission = ? WHERE key = ?",
+        SessionField::Title => "UPDATE sessions SET title = ? WHERE key = ?",
+        SessionField::Model => "UPDATE sessions SET model = ? WHERE key = ?",
+        SessionField::Permission => "UPDATE sessions SET permission = ? WHERE key = ?",
     });
     let done = query.bind(value).bind(key.as_str()).execute(connection).await?;
     found(key, done.rows_affected())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use openclaw_sessions::{Lease, LeaseError, LeaseKeeper, SessionStore as _, StoreError};
 use tokio::time::timeout;
 
@@ -94,19 +94,18 @@ struct Breakable {
     renewals: tokio::sync::Notify,
 }
 
+#[async_trait]
 impl LeaseKeeper for Breakable {
-    fn renew(&self) -> BoxFuture<'_, Result<bool, StoreError>> {
-        Box::pin(async {
-            self.renewals.notify_one();
-            if self.broken.load(Ordering::SeqCst) {
-                return Err(StoreError::Full { path: "sessions.db".into() });
-            }
-            Ok(true)
-        })
+    async fn renew(&self) -> Result<bool, StoreError> {
+        self.renewals.notify_one();
+        if self.broken.load(Ordering::SeqCst) {
+            return Err(StoreError::Full { path: "sessions.db".into() });
+        }
+        Ok(true)
     }
 
-    fn release(&self) -> BoxFuture<'_, Result<(), StoreError>> {
-        Box::pin(async { Ok(()) })
+    async fn release(&self) -> Result<(), StoreError> {
+        Ok(())
     }
 }
 

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use openclaw_sessions::{
     EntryKind, ListFilter, MAX_BODY_BYTES, MAX_BODY_DEPTH, MAX_ENTRIES_AT_ONCE, NewEntry,
-    ReadFilter, SessionStore, StoreError,
+    ReadFilter, SessionField, SessionStore, StoreError,
 };
 use serde_json::{Value, json};
 
@@ -59,7 +59,10 @@ async fn missing_sessions_are_none_empty_or_an_error() {
     }
     let appended = store.append(&nothing, vec![message("x")]).await;
     assert!(matches!(appended, Err(StoreError::NoSession { .. })));
-    assert!(matches!(store.set_title(&nothing, None).await, Err(StoreError::NoSession { .. })));
+    assert!(matches!(
+        store.set(&nothing, SessionField::Title, None).await,
+        Err(StoreError::NoSession { .. })
+    ));
     // The store stays usable afterwards.
     assert_eq!(store.append(&key("something"), vec![message("x")]).await.unwrap(), [1]);
 }
@@ -125,15 +128,15 @@ async fn a_title_a_model_and_a_mode_can_be_given_and_taken_without_moving_the_se
     let (_folder, path) = folder();
     let (store, k) = (store(&path).await, key("k"));
     let made = store.open(&k, "main").await.unwrap();
-    store.set_title(&k, Some("Plans")).await.unwrap();
-    store.set_model(&k, Some("m1")).await.unwrap();
-    store.set_permission(&k, Some("read-only")).await.unwrap();
+    store.set(&k, SessionField::Title, Some("Plans")).await.unwrap();
+    store.set(&k, SessionField::Model, Some("m1")).await.unwrap();
+    store.set(&k, SessionField::Permission, Some("read-only")).await.unwrap();
     let session = store.get(&k).await.unwrap().unwrap();
     assert_eq!((session.title.as_deref(), session.model.as_deref()), (Some("Plans"), Some("m1")));
     assert_eq!(session.permission.as_deref(), Some("read-only"));
     assert_eq!(session.updated_at, made.updated_at);
-    store.set_title(&k, None).await.unwrap();
-    store.set_permission(&k, None).await.unwrap();
+    store.set(&k, SessionField::Title, None).await.unwrap();
+    store.set(&k, SessionField::Permission, None).await.unwrap();
     let session = store.get(&k).await.unwrap().unwrap();
     assert_eq!((session.title, session.permission), (None, None));
 }

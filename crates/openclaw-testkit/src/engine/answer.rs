@@ -22,7 +22,7 @@ impl Engine {
     ) -> Result<Option<Vec<u8>>, RpcError> {
         let params = &request.params;
         let catalogue = &self.script.catalogue;
-        let members = match method {
+        let mut members = match method {
             "ping" if !request.modern => return Ok(Some(Vec::new())),
             "logging/setLevel" if !request.modern => return Ok(Some(Vec::new())),
             "subscriptions/listen" if request.modern => {
@@ -35,7 +35,7 @@ impl Engine {
                     .tools(self.is_changed(), cursor)
                     .ok_or_else(|| RpcError::new(-32602, "Invalid cursor"))?
             }
-            "resources/list" | "resources/templates/list" if catalogue.resources => {
+            "resources/list" | "resources/templates/list" if !catalogue.tools_only => {
                 others(method, "", &Value::Null).unwrap_or_default()
             }
             "resources/subscribe" if catalogue.subscriptions && !request.modern => {
@@ -49,7 +49,7 @@ impl Engine {
                 let skill = skill.ok_or_else(|| RpcError::new(-32602, "No such skill"))?;
                 members(&json!({"skill": skill.entry}))
             }
-            "resources/read" if catalogue.resources => {
+            "resources/read" if !catalogue.tools_only => {
                 let uri = params.uri.as_ref().map_or("", |uri| &uri.0);
                 // 2026-07-28 has replaced -32002 by -32602.
                 let code = if request.modern { -32602 } else { -32002 };
@@ -64,10 +64,10 @@ impl Engine {
                     ..RpcError::new(code, "Resource not found")
                 })?
             }
-            "prompts/list" if catalogue.prompts => {
+            "prompts/list" if !catalogue.tools_only => {
                 others(method, "", &Value::Null).unwrap_or_default()
             }
-            "prompts/get" if catalogue.prompts => {
+            "prompts/get" if !catalogue.tools_only => {
                 let arguments = params
                     .arguments
                     .and_then(|raw| serde_json::from_str(raw.get()).ok())
@@ -79,19 +79,16 @@ impl Engine {
             "tasks/get" | "tasks/result" | "tasks/update" | "tasks/cancel" => {
                 return self.about_task(method, request).map(Some);
             }
-            "completion/complete" if catalogue.prompts => {
+            "completion/complete" if !catalogue.tools_only => {
                 return complete(params.argument).map(Some);
             }
             _ => return Err(RpcError::new(-32601, format!("Method not found: {method}"))),
         };
-        Ok(Some(if request.modern { self.cacheable(members) } else { members }))
-    }
-
-    /// Adds how long lists and resources may be cached, which 2026-07-28 requires.
-    fn cacheable(&self, mut members: Vec<u8>) -> Vec<u8> {
-        let ttl = self.script.catalogue.ttl_ms;
-        members.extend_from_slice(format!(r#","ttlMs":{ttl},"cacheScope":"private""#).as_bytes());
-        members
+        if request.modern {
+            // How long lists and resources may be cached, which 2026-07-28 requires.
+            members.extend_from_slice(br#","ttlMs":0,"cacheScope":"private""#);
+        }
+        Ok(Some(members))
     }
 }
 

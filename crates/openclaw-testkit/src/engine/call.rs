@@ -79,14 +79,11 @@ impl Engine {
         let cancelled = self.wait(&request, out, cancel);
         session.end(id.get());
         if cancelled {
-            match self.script.calls.late_after_cancel_ms {
-                Some(ms) => thread::sleep(Duration::from_millis(ms)),
-                None => return,
-            }
+            return;
         }
         let answer = match self.question(&request) {
             Some(question) if modern && question.method != "ping" => {
-                Ok(self.require_input(&request, &question))
+                Ok(Self::require_input(&request, &question))
             }
             Some(question) => Ok(self.ask(session, &request, &question, out)),
             None => self.run(&request),
@@ -160,18 +157,15 @@ impl Engine {
         question: &Question,
         out: &Arc<dyn Outbox>,
     ) -> Vec<u8> {
-        let mut reply = None;
-        for _ in 0..self.script.calls.ask_rounds.max(1) {
-            let id = if self.script.calls.ask_with_client_id {
-                request.id.get().to_owned()
-            } else {
-                (7000 + self.questions.fetch_add(1, Ordering::Relaxed)).to_string()
-            };
-            let Question { method, params } = question;
-            let line =
-                format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
-            reply = session.ask(&id, || out.send(line.into_bytes()));
-        }
+        let id = if self.script.calls.ask_with_client_id {
+            request.id.get().to_owned()
+        } else {
+            (7000 + self.questions.fetch_add(1, Ordering::Relaxed)).to_string()
+        };
+        let Question { method, params } = question;
+        let line =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+        let reply = session.ask(&id, || out.send(line.into_bytes()));
         let reply = reply.and_then(|line| serde_json::from_slice::<Value>(&line).ok());
         let part = |key| reply.as_ref().and_then(|reply| reply.get(key)).map(|it| (key, it));
         match part("result").or_else(|| part("error")) {
@@ -182,25 +176,17 @@ impl Engine {
 
     /// Like [`ask`](Self::ask), on 2026-07-28: the client retries the call with the requested input,
     /// and with the state byte for byte.
-    fn require_input(&self, request: &Request<'_>, question: &Question) -> Vec<u8> {
-        let rounds = self.script.calls.ask_rounds.max(1);
-        let state = |round: u32| format!("round {round} of {rounds}: \"é\\/\u{1f980}\"");
-        let given = request.params.request_state.as_ref().map(|state| &*state.0);
-        let round = match given {
-            None => 0,
-            Some(given) => {
-                let number = given.split(' ').nth(1).and_then(|number| number.parse().ok());
-                match number {
-                    Some(number) if state(number) == given => number,
-                    _ => return text_members(&format!("the state was changed: {given}")),
-                }
+    fn require_input(request: &Request<'_>, question: &Question) -> Vec<u8> {
+        const STATE: &str = "asked once: \"é\\/\u{1f980}\"";
+        match request.params.request_state.as_ref().map(|state| &*state.0) {
+            None => {}
+            Some(STATE) => {
+                return text_members(request.params.input_responses.map_or("none", RawValue::get));
             }
-        };
-        if round == rounds {
-            return text_members(request.params.input_responses.map_or("none", RawValue::get));
+            Some(given) => return text_members(&format!("the state was changed: {given}")),
         }
         let Question { method, params } = question;
-        let state = Value::String(state(round + 1));
+        let state = Value::from(STATE);
         format!(
             r#""resultType":"input_required","inputRequests":{{"question":{{"method":"{method}","params":{params}}}}},"requestState":{state}"#
         )

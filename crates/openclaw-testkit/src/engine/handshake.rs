@@ -49,7 +49,6 @@ impl Engine {
             Some(Discover::InvalidParams) => {
                 return Err(RpcError::new(-32602, "Invalid request parameters"));
             }
-            Some(Discover::UnsupportedVersion) => return Err(self.unsupported(wanted)),
             Some(Discover::Modern) => {}
             None | Some(Discover::DelayMs(_)) if protocol.is_modern() => {}
             None | Some(Discover::DelayMs(_) | Discover::MethodNotFound) => {
@@ -63,7 +62,7 @@ impl Engine {
             "resultType": "complete",
             "supportedVersions": protocol.versions,
             "capabilities": self.capabilities(),
-            "ttlMs": self.script.catalogue.ttl_ms,
+            "ttlMs": 0,
             "cacheScope": "private",
             "_meta": {"io.modelcontextprotocol/serverInfo": self.server_info()},
         });
@@ -76,15 +75,14 @@ impl Engine {
     /// Returns why a request is rejected: it is too early, or a modern request lacks required fields.
     pub(super) fn refusal(&self, session: &Session, request: &Request<'_>) -> Option<RpcError> {
         if !request.modern {
-            let early = self.script.protocol.strict && !session.is_initialized();
-            return early.then(|| RpcError::new(-32600, "Not initialized"));
+            return (!session.is_initialized()).then(|| RpcError::new(-32600, "Not initialized"));
         }
         let meta = &request.params.meta;
         let version = meta.version.as_ref().map_or("", |version| &version.0);
         if !self.script.protocol.accepts(version) {
             return Some(self.unsupported(version));
         }
-        (self.script.protocol.strict && meta.capabilities.is_none()).then(|| {
+        meta.capabilities.is_none().then(|| {
             RpcError::new(-32602, "Invalid params: _meta must carry the client's capabilities")
         })
     }
@@ -109,13 +107,11 @@ impl Engine {
             return capabilities.clone();
         }
         let mut capabilities = json!({"tools": {"listChanged": true}, "logging": {}});
-        if self.script.catalogue.resources {
+        if !self.script.catalogue.tools_only {
             capabilities["resources"] = json!({});
             if self.script.catalogue.subscriptions {
                 capabilities["resources"]["subscribe"] = json!(true);
             }
-        }
-        if self.script.catalogue.prompts {
             capabilities["prompts"] = json!({});
             capabilities["completions"] = json!({});
         }

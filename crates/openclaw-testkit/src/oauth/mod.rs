@@ -9,5 +9,5 @@ mod server;
 pub mod wire;
 
 pub use browser::Browser;
-pub use script::{Endpoint, Fake, OAuthScript, Parameter, RefreshTokens};
+pub use script::{Endpoint, Fake, OAuthScript, Parameter};
 pub use server::{OAuthRequest, OAuthTestServer, Tokens};

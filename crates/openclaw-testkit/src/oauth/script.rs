@@ -67,20 +67,7 @@ pub enum Parameter {
     Other(String),
 }
 
-/// What happens with refresh tokens.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RefreshTokens {
-    /// There are none.
-    Never,
-    /// They stay valid, and a refresh returns no new one.
-    Reusable,
-    /// A refresh returns a new one, and the old one is invalid afterwards. If it is used again, all
-    /// tokens of the login become invalid.
-    Rotated,
-}
-
-/// The behaviour of the server. It can be changed while the server runs, except for `mcp` and
-/// `issuer_path`.
+/// The behaviour of the server. It can be changed while the server runs, except for `mcp`.
 #[derive(Debug, Clone)]
 pub struct OAuthScript {
     /// The MCP server behind the access tokens. It runs in the process of the test, so scripts that
@@ -94,12 +81,8 @@ pub struct OAuthScript {
     pub tool_scopes: Vec<(String, String)>,
     /// The `resource` in the metadata of the MCP server, if it is not the URL of the MCP server.
     pub resource: Option<String>,
-    /// The path of the issuer, such as `/tenant1`; empty by default.
-    pub issuer_path: String,
     /// The `issuer` in the metadata of the authorization server, if it is not the right one.
     pub issuer: Option<String>,
-    /// `code_challenge_methods_supported`; left out if `None`.
-    pub pkce_methods: Option<Vec<String>>,
     /// Whether clients can register.
     pub registration: bool,
     /// Whether the metadata offers client id metadata documents. Any `client_id` that is an `https`
@@ -112,8 +95,6 @@ pub struct OAuthScript {
     /// Whether secrets are accepted in the form only. The metadata offers the header, too, like that of
     /// servers of the Python SDK.
     pub secrets_in_form: bool,
-    /// Whether the metadata announces the parameter `iss`.
-    pub announces_iss: bool,
     /// The parameter `iss` of the redirect to the client.
     pub iss: Parameter,
     /// The parameter `state` of the redirect to the client.
@@ -126,10 +107,9 @@ pub struct OAuthScript {
     pub expires_in: Option<i64>,
     /// `token_type` of token responses.
     pub token_type: String,
-    /// Whether there are refresh tokens.
-    pub refresh_tokens: RefreshTokens,
-    /// Whether a token response contains the scope.
-    pub names_scope: bool,
+    /// Whether there are refresh tokens. A refresh returns a new one, and the old one is invalid
+    /// afterwards. If it is used again, all tokens of the login become invalid.
+    pub refresh_tokens: bool,
     /// Responses in place of the regular ones, and for how many requests; 0 is all.
     pub faults: Vec<(Endpoint, Fake, u64)>,
     /// How much longer requests take.
@@ -144,23 +124,19 @@ impl Default for OAuthScript {
             scope: "mcp".into(),
             tool_scopes: Vec::new(),
             resource: None,
-            issuer_path: String::new(),
             issuer: None,
-            pkce_methods: Some(vec!["S256".into()]),
             registration: true,
             client_id_documents: false,
             documents_at: None,
             clients: Vec::new(),
             secrets_in_form: false,
-            announces_iss: true,
             iss: Parameter::Correct,
             state: Parameter::Correct,
             authorize_error: None,
             lifetime: Duration::from_secs(3600),
             expires_in: Some(3600),
             token_type: "Bearer".into(),
-            refresh_tokens: RefreshTokens::Rotated,
-            names_scope: true,
+            refresh_tokens: true,
             faults: Vec::new(),
             delays: Vec::new(),
         }

@@ -1,4 +1,5 @@
-//! A minimal blocking HTTP client: it closes every connection and follows no redirects.
+//! A minimal blocking HTTP client: it closes every connection and follows no redirects. It panics if a
+//! server cannot be reached.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -41,26 +42,17 @@ impl HttpResponse {
 }
 
 /// Sends a GET.
-///
-/// # Panics
-/// If the server cannot be reached.
 pub fn get(url: &str) -> HttpResponse {
     send("GET", url, &[], "")
 }
 
 /// Sends a POST with a form.
-///
-/// # Panics
-/// If the server cannot be reached.
 pub fn post_form(url: &str, pairs: &[(&str, &str)]) -> HttpResponse {
     let kind = ("content-type", "application/x-www-form-urlencoded");
     send("POST", url, &[kind], &form::encode(pairs))
 }
 
 /// Sends a POST with JSON, and with an access token if there is one.
-///
-/// # Panics
-/// If the server cannot be reached.
 pub fn post_json(url: &str, body: &Value, token: Option<&str>) -> HttpResponse {
     let authorization = token.map(|token| format!("Bearer {token}"));
     let mut headers = vec![
@@ -72,9 +64,6 @@ pub fn post_json(url: &str, body: &Value, token: Option<&str>) -> HttpResponse {
 }
 
 /// Sends any request.
-///
-/// # Panics
-/// If the server cannot be reached.
 #[expect(clippy::panic, reason = "a test cannot continue without it")]
 pub fn send(method: &str, url: &str, headers: &[(&str, &str)], body: &str) -> HttpResponse {
     exchange(method, url, headers, body)

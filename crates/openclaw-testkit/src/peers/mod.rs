@@ -10,9 +10,7 @@ use std::process::Command;
 
 pub use acp_schema::AcpSchema;
 pub use gateway_schema::GatewaySchema;
-pub use oauth::{
-    AuthorizationPeer, FastMcpOAuth, OidcOptions, OidcProvider, ProtectedOptions, ProtectedServer,
-};
+pub use oauth::{OAuthPeer, OidcOptions};
 use running::Probe;
 pub use running::RunningPeer;
 
@@ -49,7 +47,8 @@ impl Peer {
 
 /// The folder in which the servers are installed.
 ///
-/// Each function panics if its server is not installed: a test cannot continue without it.
+/// Each function panics if its server is not installed or does not start: a test cannot continue without
+/// it.
 #[derive(Debug, Clone)]
 pub struct Peers(PathBuf);
 
@@ -72,51 +71,33 @@ impl Peers {
     }
 
     /// `server-everything` over stdio. TypeScript SDK 1; versions up to 2025-11-25; 13 tools.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn everything(&self) -> Peer {
         self.script(EVERYTHING, &["stdio"])
     }
 
     /// `server-everything` over Streamable HTTP.
-    ///
-    /// # Panics
-    /// If it is not installed or does not start.
     pub fn everything_http(&self) -> RunningPeer {
         RunningPeer::start(self.listening(EVERYTHING, &["streamableHttp"]), "/mcp")
     }
 
     /// `server-everything` over HTTP+SSE.
-    ///
-    /// # Panics
-    /// If it is not installed or does not start.
     pub fn everything_sse(&self) -> RunningPeer {
         RunningPeer::start(self.listening(EVERYTHING, &["sse"]), "/sse")
     }
 
     /// `server-everything` of January 2025 over stdio. TypeScript SDK 1.0; version 2024-11-05 only;
     /// 6 tools. It does not exit when its stdin is closed.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn everything_2024(&self) -> Peer {
         self.script("everything-2024/dist/index.js", &[])
     }
 
     /// Like [`everything_2024`](Self::everything_2024), over HTTP+SSE. It serves one client, and
     /// exits with it.
-    ///
-    /// # Panics
-    /// If it is not installed or does not start.
     pub fn everything_2024_sse(&self) -> RunningPeer {
         RunningPeer::start(self.listening("everything-2024/dist/sse.js", &[]), "/sse")
     }
 
     /// `server-filesystem` for this folder. TypeScript SDK 1; versions up to 2025-11-25; 14 tools.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn filesystem(&self, folder: &Path) -> Peer {
         self.script(
             "@modelcontextprotocol/server-filesystem/dist/index.js",
@@ -126,9 +107,6 @@ impl Peers {
 
     /// `server-memory`, which stores its memory in this file. TypeScript SDK 1; versions up to
     /// 2025-11-25; 9 tools.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn memory(&self, file: &Path) -> Peer {
         let mut peer = self.script("@modelcontextprotocol/server-memory/dist/index.js", &[]);
         peer.env.push(("MEMORY_FILE_PATH".into(), file.to_string_lossy().into_owned()));
@@ -136,35 +114,23 @@ impl Peers {
     }
 
     /// `mcp-server-time`. Python SDK 2; all versions; 2 tools. Takes a second to start.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn time(&self) -> Peer {
         self.python("mcp-server-time", &["--local-timezone", "UTC"])
     }
 
     /// `mcp-server-git` for this repository. Python SDK 2; all versions; 12 tools. Takes a second to
     /// start, and needs `git`.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn git(&self, repository: &Path) -> Peer {
         self.python("mcp-server-git", &["--repository", &repository.to_string_lossy()])
     }
 
     /// Our script `peers/fastmcp_server.py` over stdio. `FastMCP` 4; all versions. Tools `echo`,
     /// `slow`, `ask`, `ask_by_result`, `fail`; a resource, a template, a prompt.
-    ///
-    /// # Panics
-    /// If `FastMCP` is not installed.
     pub fn fastmcp(&self) -> Peer {
         self.fastmcp_as("stdio")
     }
 
     /// Like [`fastmcp`](Self::fastmcp), over HTTP.
-    ///
-    /// # Panics
-    /// If `FastMCP` is not installed or the server does not start.
     pub fn fastmcp_http(&self, mode: FastMcp) -> RunningPeer {
         let mode = match mode {
             FastMcp::Http => "http",
@@ -174,11 +140,8 @@ impl Peers {
         RunningPeer::start(self.fastmcp_as(mode), "")
     }
 
-    /// Our script `peers/otlp_collector.py`, which decodes traces with the types of the OpenTelemetry
-    /// project and writes them to a file, one request per line.
-    ///
-    /// # Panics
-    /// If `opentelemetry-proto` is not installed or the server does not start.
+    /// Our script `peers/otlp_collector.py`, which decodes traces and logs with the types of the
+    /// OpenTelemetry project and writes them to a file, one request per line.
     pub fn otlp_collector(&self, file: &Path) -> RunningPeer {
         let script = kit().join("peers/otlp_collector.py");
         let args = [&*script.to_string_lossy(), &*file.to_string_lossy()];
@@ -186,26 +149,17 @@ impl Peers {
     }
 
     /// Returns the path of the published schema of gateway protocol 4.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn gateway_schema(&self) -> PathBuf {
         let package = "node/node_modules/@openclaw/gateway-protocol";
         installed(self.0.join(package).join("protocol.schema.json"))
     }
 
     /// `acpx`, a client of the Agent Client Protocol without a screen.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn acpx(&self, args: &[&str]) -> Peer {
         self.script("acpx/dist/cli.js", args)
     }
 
     /// The command line of the MCP Inspector, a client.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn inspector(&self, args: &[&str]) -> Peer {
         let mut peer = self
             .script("@modelcontextprotocol/inspector/clients/launcher/build/index.js", &["--cli"]);
@@ -214,25 +168,16 @@ impl Peers {
     }
 
     /// `mcporter`, a client.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn mcporter(&self, args: &[&str]) -> Peer {
         self.script("mcporter/dist/cli.js", args)
     }
 
     /// The Python with the MCP SDK, for a script of a test.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn python_with_sdk(&self, args: &[&str]) -> Peer {
         self.python("python", args)
     }
 
     /// The published schema of ACP version 1, and the TypeScript SDK beside it.
-    ///
-    /// # Panics
-    /// If it is not installed.
     pub fn acp_schema(&self) -> PathBuf {
         let package = "node/node_modules/@agentclientprotocol/sdk";
         installed(self.0.join(package).join("schema/v1/schema.json"))

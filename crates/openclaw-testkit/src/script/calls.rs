@@ -99,16 +99,12 @@ pub struct CallScript {
     pub wrong_id: bool,
     /// Numeric ids are returned as strings.
     pub string_ids: bool,
-    /// A cancelled call is answered nevertheless, this many milliseconds after the cancellation.
-    pub late_after_cancel_ms: Option<u64>,
     /// Responses are sent in a JSON-RPC batch, together with a notification.
     pub batch: bool,
     /// An unsolicited response is sent before every response.
     pub unsolicited: bool,
     /// Every call sends this request to the client and returns the client's response.
     pub ask: Option<Ask>,
-    /// The number of requests before the response (0 counts as 1).
-    pub ask_rounds: u32,
     /// Every call sends this many `roots/list` to the client, and reads nothing meanwhile.
     pub flood: usize,
     /// Requests to the client carry the id of the client's own request.
@@ -148,124 +144,47 @@ impl CallScript {
     }
 }
 
-impl Script {
+setters! { calls:
     /// Exits right after the response to the `calls`th call.
-    pub fn crash_after_calls(mut self, calls: u64) -> Self {
-        self.calls.crash_after = Some(calls);
-        self
-    }
-
+    crash_after_calls(calls: u64) => crash_after = Some(calls);
     /// Stops answering after this many calls.
-    pub fn silent_after_calls(mut self, calls: u64) -> Self {
-        self.calls.silent_after = Some(calls);
-        self
-    }
-
+    silent_after_calls(calls: u64) => silent_after = Some(calls);
     /// Delays the response to every call.
-    pub fn call_delay_ms(mut self, ms: u64) -> Self {
-        self.calls.delay_ms = ms;
-        self
-    }
-
+    call_delay_ms(ms: u64) => delay_ms = ms;
     /// Answers every call twice.
-    pub fn answer_twice(mut self) -> Self {
-        self.calls.answer_twice = true;
-        self
-    }
-
+    answer_twice() => answer_twice = true;
     /// Answers calls with an id that the client never used.
-    pub fn wrong_id(mut self) -> Self {
-        self.calls.wrong_id = true;
-        self
-    }
-
+    wrong_id() => wrong_id = true;
     /// Returns ids as strings.
-    pub fn string_ids(mut self) -> Self {
-        self.calls.string_ids = true;
-        self
-    }
-
-    /// Answers a cancelled call this many milliseconds after the cancellation.
-    pub fn late_after_cancel_ms(mut self, ms: u64) -> Self {
-        self.calls.late_after_cancel_ms = Some(ms);
-        self
-    }
-
+    string_ids() => string_ids = true;
     /// Answers in JSON-RPC batches.
-    pub fn batch_answers(mut self) -> Self {
-        self.calls.batch = true;
-        self
-    }
-
+    batch_answers() => batch = true;
     /// Sends an unsolicited response before every response.
-    pub fn unsolicited(mut self) -> Self {
-        self.calls.unsolicited = true;
-        self
-    }
-
+    unsolicited() => unsolicited = true;
     /// Sends a request to the client during every call.
-    pub fn ask(mut self, ask: Ask) -> Self {
-        self.calls.ask = Some(ask);
-        self
-    }
-
-    /// Sends this many requests to the client before answering.
-    pub fn ask_rounds(mut self, rounds: u32) -> Self {
-        self.calls.ask_rounds = rounds;
-        self
-    }
-
+    ask(ask: Ask) => ask = Some(ask);
     /// Sends this many `roots/list` during every call, and reads nothing meanwhile.
-    pub fn flood(mut self, requests: usize) -> Self {
-        self.calls.flood = requests;
-        self
-    }
-
+    flood(requests: usize) => flood = requests;
     /// Sends requests with the id of the client's own request.
-    pub fn ask_with_client_id(mut self) -> Self {
-        self.calls.ask_with_client_id = true;
-        self
-    }
-
+    ask_with_client_id() => ask_with_client_id = true;
     /// Pings the client at this interval.
-    pub fn ping_every_ms(mut self, ms: u64) -> Self {
-        self.calls.ping_every_ms = Some(ms);
-        self
-    }
-
+    ping_every_ms(ms: u64) => ping_every_ms = Some(ms);
     /// Changes the tool list after this many calls, and notifies the client.
-    pub fn list_changed_after_calls(mut self, calls: u64) -> Self {
-        self.calls.list_changed_after = Some(calls);
-        self
-    }
-
+    list_changed_after_calls(calls: u64) => list_changed_after = Some(calls);
     /// Sends a log notification before every response.
-    pub fn log_notifications(mut self) -> Self {
-        self.calls.log = true;
-        self
-    }
+    log_notifications() => log = true;
+    /// Answers every call with this JSON-RPC error.
+    call_error(error: RpcError) => error = Some(error);
+    /// Executes calls as tasks.
+    as_tasks(task: TaskScript) => task = Some(task);
+    /// Sends images that are invalid base64.
+    bad_base64() => bad_base64 = true;
+}
 
+impl Script {
     /// Lists this tool, but rejects calls of it as unknown.
     pub fn unknown_tool(mut self, name: impl Into<String>) -> Self {
         self.calls.unknown_tools.push(name.into());
-        self
-    }
-
-    /// Answers every call with this JSON-RPC error.
-    pub fn call_error(mut self, error: RpcError) -> Self {
-        self.calls.error = Some(error);
-        self
-    }
-
-    /// Executes calls as tasks.
-    pub fn as_tasks(mut self, task: TaskScript) -> Self {
-        self.calls.task = Some(task);
-        self
-    }
-
-    /// Sends images that are invalid base64.
-    pub fn bad_base64(mut self) -> Self {
-        self.calls.bad_base64 = true;
         self
     }
 }

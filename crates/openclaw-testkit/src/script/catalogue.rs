@@ -140,7 +140,7 @@ pub enum Cursor {
 }
 
 /// Tools, resources and prompts, and how they are listed.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct CatalogueScript {
     /// Replaces the default tools.
@@ -157,102 +157,39 @@ pub struct CatalogueScript {
     pub cursor: Cursor,
     /// The delay of `tools/list` in milliseconds.
     pub list_delay_ms: u64,
-    /// Whether there are resources.
-    pub resources: bool,
-    /// Whether there are prompts.
-    pub prompts: bool,
+    /// There are no resources and no prompts.
+    pub tools_only: bool,
     /// Resources can be subscribed to; every call changes all of them.
     pub subscriptions: bool,
-    /// `ttlMs` of cacheable results (2026-07-28).
-    pub ttl_ms: u64,
     /// The skills.
     pub skills: Vec<Skill>,
 }
 
-impl Default for CatalogueScript {
-    fn default() -> Self {
-        Self {
-            tools: None,
-            extra_tools: 0,
-            odd_tools: Vec::new(),
-            changed_tools: None,
-            page_size: 0,
-            cursor: Cursor::Normal,
-            list_delay_ms: 0,
-            resources: true,
-            prompts: true,
-            subscriptions: false,
-            ttl_ms: 0,
-            skills: Vec::new(),
-        }
-    }
+setters! { catalogue:
+    /// Lists these tools instead of the default ones.
+    tools(tools: impl IntoIterator<Item = Tool>) => tools = Some(tools.into_iter().collect());
+    /// Lists this many additional tools.
+    extra_tools(count: usize) => extra_tools = count;
+    /// Lists all odd tools.
+    odd_tools() => odd_tools = Odd::ALL.to_vec();
+    /// Sets the tools after the change of `list_changed_after_calls`.
+    changed_tools(tools: impl IntoIterator<Item = Tool>) => changed_tools = Some(tools.into_iter().collect());
+    /// Lists this many tools per page.
+    page_size(tools: usize) => page_size = tools;
+    /// Sets the behaviour of `nextCursor`.
+    cursor(cursor: Cursor) => cursor = cursor;
+    /// Delays the response to `tools/list`.
+    list_delay_ms(ms: u64) => list_delay_ms = ms;
+    /// Has tools only: no resources, no prompts.
+    tools_only() => tools_only = true;
+    /// Lets resources be subscribed to; every call changes all of them.
+    subscriptions() => subscriptions = true;
 }
 
 impl Script {
-    /// Lists these tools instead of the default ones.
-    pub fn tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.catalogue.tools = Some(tools.into_iter().collect());
-        self
-    }
-
-    /// Lists this many additional tools.
-    pub fn extra_tools(mut self, count: usize) -> Self {
-        self.catalogue.extra_tools = count;
-        self
-    }
-
     /// Lists an odd tool.
     pub fn odd_tool(mut self, odd: Odd) -> Self {
         self.catalogue.odd_tools.push(odd);
-        self
-    }
-
-    /// Lists all odd tools.
-    pub fn odd_tools(mut self) -> Self {
-        self.catalogue.odd_tools = Odd::ALL.to_vec();
-        self
-    }
-
-    /// Sets the tools after the change of `list_changed_after_calls`.
-    pub fn changed_tools(mut self, tools: impl IntoIterator<Item = Tool>) -> Self {
-        self.catalogue.changed_tools = Some(tools.into_iter().collect());
-        self
-    }
-
-    /// Lists this many tools per page.
-    pub fn page_size(mut self, tools: usize) -> Self {
-        self.catalogue.page_size = tools;
-        self
-    }
-
-    /// Sets the behaviour of `nextCursor`.
-    pub fn cursor(mut self, cursor: Cursor) -> Self {
-        self.catalogue.cursor = cursor;
-        self
-    }
-
-    /// Delays the response to `tools/list`.
-    pub fn list_delay_ms(mut self, ms: u64) -> Self {
-        self.catalogue.list_delay_ms = ms;
-        self
-    }
-
-    /// Has tools only: no resources, no prompts.
-    pub fn tools_only(mut self) -> Self {
-        self.catalogue.resources = false;
-        self.catalogue.prompts = false;
-        self
-    }
-
-    /// Lets resources be subscribed to; every call changes all of them.
-    pub fn subscriptions(mut self) -> Self {
-        self.catalogue.subscriptions = true;
-        self
-    }
-
-    /// Sets `ttlMs` of cacheable results.
-    pub fn ttl_ms(mut self, ms: u64) -> Self {
-        self.catalogue.ttl_ms = ms;
         self
     }
 }

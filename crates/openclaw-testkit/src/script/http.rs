@@ -137,19 +137,17 @@ pub enum RequestFlood {
 }
 
 /// Status codes, sessions and streams.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct HttpScript {
     /// The form of responses.
     pub answer: Answer,
-    /// Whether `initialize` returns a session id (and requests without one are rejected).
-    pub sessions: bool,
+    /// `initialize` returns no session id, and requests need none.
+    pub no_sessions: bool,
     /// All sessions are dropped after this many calls, once: 404 from then on.
     pub session_lost_after: Option<u64>,
     /// GET on `/mcp` returns 405.
     pub no_get: bool,
-    /// DELETE on `/mcp` returns 405.
-    pub no_delete: bool,
     /// Requests without `Authorization: Bearer` and this token return 401.
     pub bearer: Option<String>,
     /// `WWW-Authenticate` of that 401.
@@ -170,64 +168,30 @@ pub struct HttpScript {
     pub legacy_only: bool,
     /// The data of the `endpoint` event (old transport), instead of the regular path.
     pub endpoint: Option<String>,
-    /// The `Mcp-Method` and `Mcp-Name` headers of 2026-07-28 are not checked.
-    pub lax_headers: bool,
 }
 
-impl Default for HttpScript {
-    fn default() -> Self {
-        Self {
-            answer: Answer::Json,
-            sessions: true,
-            session_lost_after: None,
-            no_get: false,
-            no_delete: false,
-            bearer: None,
-            challenge: None,
-            faults: Vec::new(),
-            gzip_bomb_mb: None,
-            endless_stream: None,
-            request_flood: None,
-            drop_stream: None,
-            retry_ms: None,
-            legacy_only: false,
-            endpoint: None,
-            lax_headers: false,
-        }
-    }
+setters! { http:
+    /// Answers POSTs with SSE streams.
+    sse_answers() => answer = Answer::Sse;
+    /// Returns no session ids.
+    no_sessions() => no_sessions = true;
+    /// Drops all sessions after this many calls, once.
+    session_lost_after_calls(calls: u64) => session_lost_after = Some(calls);
+    /// Rejects GET on `/mcp`.
+    no_get() => no_get = true;
+    /// Answers calls with gzip that decompresses to this many megabytes.
+    gzip_bomb_mb(megabytes: u64) => gzip_bomb_mb = Some(megabytes);
+    /// Answers calls with a stream that never ends.
+    endless_stream(of: Endless) => endless_stream = Some(of);
+    /// Floods the client with requests as soon as it is initialized.
+    request_flood(flood: RequestFlood) => request_flood = Some(flood);
+    /// Sends `retry:` with SSE streams.
+    retry_ms(ms: u64) => retry_ms = Some(ms);
+    /// Sets the address in the `endpoint` event.
+    sse_endpoint(endpoint: impl Into<String>) => endpoint = Some(endpoint.into());
 }
 
 impl Script {
-    /// Answers POSTs with SSE streams.
-    pub fn sse_answers(mut self) -> Self {
-        self.http.answer = Answer::Sse;
-        self
-    }
-
-    /// Returns no session ids.
-    pub fn no_sessions(mut self) -> Self {
-        self.http.sessions = false;
-        self
-    }
-
-    /// Drops all sessions after this many calls, once.
-    pub fn session_lost_after_calls(mut self, calls: u64) -> Self {
-        self.http.session_lost_after = Some(calls);
-        self
-    }
-
-    /// Rejects GET on `/mcp`.
-    pub fn no_get(mut self) -> Self {
-        self.http.no_get = true;
-        self
-    }
-
-    /// Rejects DELETE on `/mcp`.
-    pub fn no_delete(mut self) -> Self {
-        self.http.no_delete = true;
-        self
-    }
-
     /// Requires this token; `challenge` is the `WWW-Authenticate` of the 401.
     pub fn bearer(mut self, token: impl Into<String>, challenge: Option<&str>) -> Self {
         self.http.bearer = Some(token.into());
@@ -246,24 +210,6 @@ impl Script {
         self.fault(Fault::status(307).on(On::Post).header("location", location))
     }
 
-    /// Answers calls with gzip that decompresses to this many megabytes.
-    pub fn gzip_bomb_mb(mut self, megabytes: u64) -> Self {
-        self.http.gzip_bomb_mb = Some(megabytes);
-        self
-    }
-
-    /// Answers calls with a stream that never ends.
-    pub fn endless_stream(mut self, of: Endless) -> Self {
-        self.http.endless_stream = Some(of);
-        self
-    }
-
-    /// Floods the client with requests as soon as it is initialized.
-    pub fn request_flood(mut self, flood: RequestFlood) -> Self {
-        self.http.request_flood = Some(flood);
-        self
-    }
-
     /// Answers with SSE streams that end early.
     pub fn drop_stream(mut self, drop: DropStream) -> Self {
         self.http.answer = Answer::Sse;
@@ -271,27 +217,9 @@ impl Script {
         self
     }
 
-    /// Sends `retry:` with SSE streams.
-    pub fn retry_ms(mut self, ms: u64) -> Self {
-        self.http.retry_ms = Some(ms);
-        self
-    }
-
     /// Serves only the old HTTP+SSE transport, also at `/mcp`.
     pub fn legacy_sse_only(mut self) -> Self {
         self.http.legacy_only = true;
         self.legacy()
-    }
-
-    /// Sets the address in the `endpoint` event.
-    pub fn sse_endpoint(mut self, endpoint: impl Into<String>) -> Self {
-        self.http.endpoint = Some(endpoint.into());
-        self
-    }
-
-    /// Does not check the headers of 2026-07-28.
-    pub fn lax_headers(mut self) -> Self {
-        self.http.lax_headers = true;
-        self
     }
 }

@@ -1,6 +1,19 @@
 //! The behaviour of a test server: a value that a test builds and that is passed to the server as
 //! JSON.
 
+/// Methods of [`Script`] that set one field of a part of it, declared as `name(arguments) => field = value`.
+macro_rules! setters {
+    ($part:ident: $($(#[$doc:meta])* $name:ident($($arg:ident: $type:ty),*) => $field:ident = $value:expr;)*) => {
+        impl Script {
+            $($(#[$doc])*
+            pub fn $name(mut self, $($arg: $type),*) -> Self {
+                self.$part.$field = $value;
+                self
+            })*
+        }
+    };
+}
+
 mod calls;
 mod catalogue;
 mod http;

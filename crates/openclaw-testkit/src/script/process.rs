@@ -42,22 +42,29 @@ pub struct Grandchild {
     pub ignore_sigterm: bool,
     /// It keeps the server's stdout and stderr open, so that they do not reach EOF.
     pub hold_pipes: bool,
-    /// It leaves the server's process group.
-    pub own_group: bool,
-    /// Its pid is written to this file.
-    pub pid_file: Option<PathBuf>,
+}
+
+setters! { process:
+    /// Exits with this code before reading anything.
+    exit_at_start(code: i32) => exit_at_start = Some(code);
+    /// Waits before reading.
+    start_delay_ms(ms: u64) => start_delay_ms = ms;
+    /// Ignores SIGTERM.
+    ignore_sigterm() => ignore_sigterm = true;
+    /// Keeps running when stdin is closed.
+    ignore_stdin_close() => ignore_stdin_close = true;
+    /// Spawns a sleeping child with these options.
+    grandchild_like(grandchild: Grandchild) => grandchild = Some(grandchild);
+    /// Prints this many megabytes on stderr before reading.
+    stderr_mb(megabytes: usize) => stderr_mb = megabytes;
+    /// Prints a line on stderr for every call.
+    stderr_per_call() => stderr_per_call = true;
 }
 
 impl Script {
     /// Prints a line on stderr at the start.
     pub fn stderr_line(mut self, line: impl Into<String>) -> Self {
         self.process.stderr_lines.push(line.into());
-        self
-    }
-
-    /// Exits with this code before reading anything.
-    pub fn exit_at_start(mut self, code: i32) -> Self {
-        self.process.exit_at_start = Some(code);
         self
     }
 
@@ -68,44 +75,8 @@ impl Script {
         self
     }
 
-    /// Waits before reading.
-    pub fn start_delay_ms(mut self, ms: u64) -> Self {
-        self.process.start_delay_ms = ms;
-        self
-    }
-
-    /// Ignores SIGTERM.
-    pub fn ignore_sigterm(mut self) -> Self {
-        self.process.ignore_sigterm = true;
-        self
-    }
-
-    /// Keeps running when stdin is closed.
-    pub fn ignore_stdin_close(mut self) -> Self {
-        self.process.ignore_stdin_close = true;
-        self
-    }
-
     /// Spawns a sleeping child in the same process group.
     pub fn grandchild(self) -> Self {
         self.grandchild_like(Grandchild::default())
-    }
-
-    /// Spawns a sleeping child with these options.
-    pub fn grandchild_like(mut self, grandchild: Grandchild) -> Self {
-        self.process.grandchild = Some(grandchild);
-        self
-    }
-
-    /// Prints this many megabytes on stderr before reading.
-    pub fn stderr_mb(mut self, megabytes: usize) -> Self {
-        self.process.stderr_mb = megabytes;
-        self
-    }
-
-    /// Prints a line on stderr for every call.
-    pub fn stderr_per_call(mut self) -> Self {
-        self.process.stderr_per_call = true;
-        self
     }
 }

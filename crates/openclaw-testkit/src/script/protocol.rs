@@ -18,8 +18,6 @@ pub enum Discover {
     MethodNotFound,
     /// Error -32602, like servers that check parameters first.
     InvalidParams,
-    /// Error -32022 with the list of versions, even if the requested version is in it.
-    UnsupportedVersion,
     /// No response at all.
     Silence,
     /// The regular response, delayed by this many milliseconds.
@@ -46,8 +44,6 @@ pub struct ProtocolScript {
     pub initialize_delay_ms: u64,
     /// `initialize` is never answered.
     pub initialize_silence: bool,
-    /// Requests before `initialize` and modern requests without client capabilities are errors.
-    pub strict: bool,
     /// The `instructions` of the server.
     pub instructions: Option<String>,
     /// Replaces the capabilities that the server declares.
@@ -64,7 +60,6 @@ impl Default for ProtocolScript {
             crash_versions: Vec::new(),
             initialize_delay_ms: 0,
             initialize_silence: false,
-            strict: true,
             instructions: None,
             capabilities: None,
         }
@@ -92,6 +87,21 @@ pub(crate) fn is_modern(version: &str) -> bool {
     version >= "2026-07-28"
 }
 
+setters! { protocol:
+    /// Answers `initialize` with this version, whatever was requested.
+    answer_version(version: impl Into<String>) => answer_version = Some(version.into());
+    /// Sets the response to `server/discover`.
+    discover(discover: Discover) => discover = Some(discover);
+    /// Delays the response to `initialize`.
+    initialize_delay_ms(ms: u64) => initialize_delay_ms = ms;
+    /// Never answers `initialize`.
+    initialize_silence() => initialize_silence = true;
+    /// Sets the `instructions` of the server.
+    instructions(text: impl Into<String>) => instructions = Some(text.into());
+    /// Replaces the declared capabilities.
+    capabilities(capabilities: serde_json::Value) => capabilities = Some(capabilities);
+}
+
 impl Script {
     /// Accepts only these versions.
     pub fn versions<V: Into<String>>(mut self, versions: impl IntoIterator<Item = V>) -> Self {
@@ -109,18 +119,6 @@ impl Script {
         self.versions(VERSIONS[4..].iter().copied())
     }
 
-    /// Answers `initialize` with this version, whatever was requested.
-    pub fn answer_version(mut self, version: impl Into<String>) -> Self {
-        self.protocol.answer_version = Some(version.into());
-        self
-    }
-
-    /// Sets the response to `server/discover`.
-    pub fn discover(mut self, discover: Discover) -> Self {
-        self.protocol.discover = Some(discover);
-        self
-    }
-
     /// Answers `initialize` for this version with an error.
     pub fn reject_version(mut self, version: impl Into<String>) -> Self {
         self.protocol.rejected_versions.push(version.into());
@@ -130,36 +128,6 @@ impl Script {
     /// Exits on `initialize` for this version.
     pub fn crash_on_version(mut self, version: impl Into<String>) -> Self {
         self.protocol.crash_versions.push(version.into());
-        self
-    }
-
-    /// Delays the response to `initialize`.
-    pub fn initialize_delay_ms(mut self, ms: u64) -> Self {
-        self.protocol.initialize_delay_ms = ms;
-        self
-    }
-
-    /// Never answers `initialize`.
-    pub fn initialize_silence(mut self) -> Self {
-        self.protocol.initialize_silence = true;
-        self
-    }
-
-    /// Accepts requests before `initialize`, and without client capabilities.
-    pub fn lenient(mut self) -> Self {
-        self.protocol.strict = false;
-        self
-    }
-
-    /// Sets the `instructions` of the server.
-    pub fn instructions(mut self, text: impl Into<String>) -> Self {
-        self.protocol.instructions = Some(text.into());
-        self
-    }
-
-    /// Replaces the declared capabilities.
-    pub fn capabilities(mut self, capabilities: serde_json::Value) -> Self {
-        self.protocol.capabilities = Some(capabilities);
         self
     }
 }

@@ -185,7 +185,7 @@ impl Approvals {
             Ok(stored) => known.stored = stored,
             Err(error) => {
                 let file = file.display();
-                tracing::warn!(%file, %error, "cannot read the approvals; every call is asked about");
+                tracing::warn!(%file, %error, "cannot read the approvals; every call needs approval");
                 known.stored.clear();
             }
         }

@@ -10,13 +10,10 @@ use super::context::{Call, CallContext};
 use super::record::{Recorder, Subject};
 use super::resolve::{Resolve, Resolving};
 use super::steps::{self, Approved, Consented};
-use super::{Pipeline, traced};
+use super::{NO_SPAN, Pipeline, traced};
 use crate::approval::ApprovalContext;
 use crate::outcome::ToolOutcome;
 use crate::source::{Executed, StartedCall, ToolCall};
-
-/// The span of a call without one.
-static NO_SPAN: Span = Span::NONE;
 
 impl Pipeline {
     /// Starts a call, if it can be decided at once that it may be made, and its tool can be executed

@@ -24,7 +24,7 @@ pub use resolve::{FixedTool, Lookup, RefuseCall, Resolve, Resolving, unknown};
 use std::sync::Arc;
 
 use openclaw_metrics::Metrics;
-use openclaw_trace::{Kind, Span, SpanContext, Tracer};
+use openclaw_trace::{Kind, Span, Tracer};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -34,6 +34,9 @@ use crate::outcome::ToolOutcome;
 use crate::source::{Executed, Tool, ToolCall};
 use record::{AwaitedCall, Recorder};
 use steps::{Approved, Consented};
+
+/// The span of a call without one.
+static NO_SPAN: Span = Span::NONE;
 
 /// Executes calls. Clones share the audit log and the metrics.
 #[derive(Debug, Clone)]
@@ -91,18 +94,34 @@ impl Pipeline {
         call: Call<'_>,
         context: &CallContext<'_>,
     ) -> ToolOutcome {
-        let span = self.0.tracer.start(traced::NAME, Kind::Internal, context.trace);
-        let logged = span.context().map_or_else(tracing::Span::none, SpanContext::log_span);
-        async {
-            let subject = AwaitedCall { call, context, span: &span };
-            let mut record = Recorder::new(&self.0, subject, Instant::now());
-            match run(source, call, context, &span, &mut record).await {
-                Ok(outcome) => record.done(outcome),
-                Err(refusal) => record.refused(refusal),
+        let span = match (self.0.tracer.is_on(), context.trace) {
+            (false, None) => None,
+            (_, trace) => Some(self.0.tracer.start(traced::NAME, Kind::Internal, trace)),
+        };
+        let span = span.as_ref().unwrap_or(&NO_SPAN);
+        match span.context().filter(|it| it.is_sampled()) {
+            None => self.recorded(source, call, context, span).await,
+            // Boxed: rare, and would enlarge the future of every call.
+            Some(sampled) => {
+                let logged = sampled.log_span();
+                Box::pin(self.recorded(source, call, context, span).instrument(logged)).await
             }
         }
-        .instrument(logged)
-        .await
+    }
+
+    async fn recorded<S: Resolve + ?Sized>(
+        &self,
+        source: &S,
+        call: Call<'_>,
+        context: &CallContext<'_>,
+        span: &Span,
+    ) -> ToolOutcome {
+        let subject = AwaitedCall { call, context, span };
+        let mut record = Recorder::new(&self.0, subject, Instant::now());
+        match run(source, call, context, span, &mut record).await {
+            Ok(outcome) => record.done(outcome),
+            Err(refusal) => record.refused(refusal),
+        }
     }
 }
 

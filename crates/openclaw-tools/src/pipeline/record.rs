@@ -17,7 +17,7 @@ use crate::source::{Origin, Tool};
 /// The source and the name of a tool, in metrics, if a call was refused before it was found.
 const UNKNOWN: &str = "unknown";
 
-/// What is recorded about a call whatever becomes of it.
+/// What is recorded about a call whatever its outcome.
 pub(super) trait Subject {
     /// The name of the tool, as the caller knows it.
     fn name(&self) -> &str;
@@ -71,7 +71,9 @@ pub(super) struct Recorder<S: Subject> {
     services: Arc<Services>,
     subject: S,
     tool: Option<Arc<dyn Tool>>,
-    /// Where the call is counted, unless its tool knows.
+    /// Whether the call is counted: decided once, because that may be switched meanwhile.
+    is_counted: bool,
+    /// Where it is counted, unless its tool knows.
     series: Option<Arc<CallSeries>>,
     is_executing: bool,
     started: Instant,
@@ -85,6 +87,7 @@ impl<S: Subject> Recorder<S> {
             services: Arc::clone(services),
             subject,
             tool: None,
+            is_counted: services.metrics.is_on(),
             series: None,
             is_executing: false,
             started,
@@ -93,7 +96,7 @@ impl<S: Subject> Recorder<S> {
         }
     }
 
-    /// Returns what is recorded whatever becomes of the call.
+    /// Returns what is recorded whatever the outcome of the call.
     pub(super) fn subject(&self) -> &S {
         &self.subject
     }
@@ -105,17 +108,17 @@ impl<S: Subject> Recorder<S> {
 
     /// Records that the tool was resolved.
     pub(super) fn found(&mut self, tool: Arc<dyn Tool>) {
-        self.stop_executing();
-        self.series = None;
-        if self.services.metrics.is_on() && tool.known_series().is_none() {
-            self.series = tool.series(&self.services.metrics);
+        if self.is_counted {
+            self.stop_executing();
+            let is_known = tool.known_series().is_some();
+            self.series = if is_known { None } else { tool.series(&self.services.metrics) };
         }
         self.tool = Some(tool);
         self.tries += 1;
     }
 
     fn series(&self) -> Option<&CallSeries> {
-        if !self.services.metrics.is_on() {
+        if !self.is_counted {
             return None;
         }
         self.series.as_deref().or_else(|| self.tool.as_deref()?.known_series())
@@ -177,7 +180,7 @@ impl<S: Subject> Recorder<S> {
         self.is_written = true;
         let Refusal { mut outcome, ended, name } = refusal;
         label(&mut outcome.details, self.origin());
-        if self.tool.is_none() {
+        if self.is_counted && self.tool.is_none() {
             self.series = self.services.metrics.calls(UNKNOWN, "", UNKNOWN);
         }
         if let Some(series) = self.series() {

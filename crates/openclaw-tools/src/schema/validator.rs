@@ -65,7 +65,7 @@ impl Validator {
     }
 
     /// Like [`compile`](Self::compile), for the answer of a user: a `format`, such as that of a date,
-    /// applies, too. A program is free to ignore it, but a person may be asked again.
+    /// applies, too. A program is free to ignore it, but a user may be asked again.
     ///
     /// # Errors
     /// As for [`compile`](Self::compile).

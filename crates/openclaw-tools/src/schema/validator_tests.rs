@@ -37,8 +37,8 @@ fn a_violation_says_where_and_what() {
         (json!({"path": "a", "mode": "read", "limit": 3, "tags": ["x"], "where": {"line": 1}}), ""),
         (json!({}), "missing argument \"path\""),
         (json!([]), "the arguments must be an object, but is an array of 0"),
-        (json!({"path": ""}), "/path must have at least 1 characters"),
-        (json!({"path": "a", "file": 1}), "the arguments must not have \"file\""),
+        (json!({"path": ""}), "/path must have at least 1 character"),
+        (json!({"path": "a", "file": 1}), "unknown argument \"file\""),
         (
             json!({"path": "a", "mode": "append"}),
             "/mode must be one of \"read\", \"write\", but is the string \"append\"",

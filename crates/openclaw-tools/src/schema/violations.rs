@@ -86,15 +86,25 @@ impl Violations {
     }
 }
 
-/// Like [`line`], except that a missing argument is reported as such.
+/// Like [`line`], except that missing and unknown arguments are reported as such.
 fn line_about(subject: Subject, error: &ValidationError<'_>) -> String {
-    match (subject, error.kind(), error.instance_path().as_str()) {
-        (Subject::Arguments, ValidationErrorKind::Required { property }, "") => {
-            let words = format!("missing argument {}", shown(property));
-            clean_line(Untrusted::new(&words), MAX_LINE)
+    use ValidationErrorKind as Kind;
+    let words = match (subject, error.kind(), error.instance_path().as_str()) {
+        (Subject::Arguments, Kind::Required { property }, "") => {
+            format!("missing argument {}", shown(property))
         }
-        _ => line(subject, error),
-    }
+        (Subject::Arguments, Kind::AdditionalProperties { unexpected }, "") => {
+            let s = if unexpected.len() == 1 { "" } else { "s" };
+            format!("unknown argument{s} {}", list(unexpected.iter().map(|name| quoted(name))))
+        }
+        _ => return line(subject, error),
+    };
+    clean_line(Untrusted::new(&words), MAX_LINE)
+}
+
+/// Formats a number of things: "1 item", "2 items".
+fn count(number: u64, thing: &str) -> String {
+    format!("{number} {thing}{}", if number == 1 { "" } else { "s" })
 }
 
 /// Formats the path and what is wrong there.
@@ -134,10 +144,10 @@ fn words(kind: &ValidationErrorKind, value: &Value, may_look_inside: bool) -> St
         Kind::ExclusiveMinimum { limit } => format!("must be more than {}", shown(limit)),
         Kind::ExclusiveMaximum { limit } => format!("must be less than {}", shown(limit)),
         Kind::MultipleOf { multiple_of } => format!("must be a multiple of {multiple_of}"),
-        Kind::MinLength { limit } => format!("must have at least {limit} characters"),
-        Kind::MaxLength { limit } => format!("must have at most {limit} characters"),
-        Kind::MinItems { limit } => format!("must have at least {limit} items"),
-        Kind::MaxItems { limit } => format!("must have at most {limit} items"),
+        Kind::MinLength { limit } => format!("must have at least {}", count(*limit, "character")),
+        Kind::MaxLength { limit } => format!("must have at most {}", count(*limit, "character")),
+        Kind::MinItems { limit } => format!("must have at least {}", count(*limit, "item")),
+        Kind::MaxItems { limit } => format!("must have at most {}", count(*limit, "item")),
         Kind::AdditionalItems { limit } => format!("must have at most {limit} items"),
         Kind::MinProperties { limit } => format!("must have at least {limit} properties"),
         Kind::MaxProperties { limit } => format!("must have at most {limit} properties"),

@@ -1,12 +1,14 @@
-//! Writes `ExportTraceServiceRequest` (OTLP 1) in protobuf.
+//! Writes `ExportTraceServiceRequest` and `ExportLogsServiceRequest` (OTLP 1) in protobuf.
 //!
-//! Only the fields that we use, by their numbers in `opentelemetry/proto/trace/v1/trace.proto`. A
-//! test decodes it with the types of the OpenTelemetry project.
+//! Only the fields that we use, by their numbers in `opentelemetry/proto/trace/v1/trace.proto` and
+//! `…/logs/v1/logs.proto`. Tests decode them with the types of the OpenTelemetry project.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use openclaw_secrets::Redactor;
 
+use super::logs::LogRecord;
+use super::queue::Record;
 use crate::span::{Kind, SpanRecord, Value};
 
 /// The version of the attributes' names: the last one that has those of generative AI and MCP, which
@@ -19,15 +21,38 @@ const FIXED64: u64 = 1;
 const BYTES: u64 = 2;
 const FIXED32: u64 = 5;
 
-/// Writes a request with these spans.
-pub(super) fn request(
-    spans: &[SpanRecord],
+impl Record for SpanRecord {
+    const NAME: &'static str = "spans";
+
+    fn request(spans: &[Self], resource: &[(String, String)], redactor: &Redactor) -> Vec<u8> {
+        request(resource, redactor, |out| {
+            out.scope("openclaw", SCHEMA, spans, |out, span| out.span(span));
+        })
+    }
+}
+
+impl Record for LogRecord {
+    const NAME: &'static str = "log lines";
+
+    fn request(lines: &[Self], resource: &[(String, String)], redactor: &Redactor) -> Vec<u8> {
+        request(resource, redactor, |out| {
+            for lines in lines.chunk_by(|a, b| a.target == b.target) {
+                let target = lines.first().map_or("", |line| &*line.target);
+                out.scope(target, "", lines, |out, line| out.line(line));
+            }
+        })
+    }
+}
+
+/// Writes a request. The messages around spans and those around log lines have the same fields.
+fn request(
     resource: &[(String, String)],
     redactor: &Redactor,
+    scopes: impl FnOnce(&mut Message<'_>),
 ) -> Vec<u8> {
-    let mut out = Message { bytes: Vec::with_capacity(spans.len() * 512), redactor };
-    out.message(1, |resource_spans| {
-        resource_spans.message(1, |out| {
+    let mut out = Message { bytes: Vec::new(), redactor };
+    out.message(1, |data| {
+        data.message(1, |out| {
             for (key, value) in resource {
                 out.message(1, |out| {
                     out.text(1, key);
@@ -35,16 +60,7 @@ pub(super) fn request(
                 });
             }
         });
-        resource_spans.message(2, |scope_spans| {
-            scope_spans.message(1, |scope| {
-                scope.text(1, "openclaw");
-                scope.text(2, env!("CARGO_PKG_VERSION"));
-            });
-            for span in spans {
-                scope_spans.message(2, |out| out.span(span));
-            }
-            scope_spans.text(3, SCHEMA);
-        });
+        scopes(data);
     });
     out.bytes
 }
@@ -56,6 +72,50 @@ struct Message<'a> {
 }
 
 impl Message<'_> {
+    /// Writes the records of one part of the program.
+    fn scope<R>(
+        &mut self,
+        name: &str,
+        schema: &str,
+        records: &[R],
+        write: impl Fn(&mut Message<'_>, &R),
+    ) {
+        self.message(2, |out| {
+            out.message(1, |scope| {
+                scope.text(1, name);
+                scope.text(2, env!("CARGO_PKG_VERSION"));
+            });
+            for record in records {
+                out.message(2, |out| write(out, record));
+            }
+            out.text(3, schema);
+        });
+    }
+
+    fn line(&mut self, line: &LogRecord) {
+        let (number, name) = line.severity();
+        let time = nanoseconds(line.time);
+        self.fixed64(1, time);
+        self.number(2, number);
+        self.text(3, name);
+        self.message(5, |out| out.always_text(1, &line.message));
+        for (key, value) in &line.fields {
+            self.attribute(6, key, value);
+        }
+        if let Some((trace, span)) = &line.span {
+            self.raw(9, &trace.bytes());
+            self.raw(10, &span.bytes());
+        }
+        self.fixed64(11, time);
+    }
+
+    fn attribute(&mut self, field: u64, key: &str, value: &Value) {
+        self.message(field, |out| {
+            out.text(1, key);
+            out.message(2, |out| out.value(value));
+        });
+    }
+
     fn span(&mut self, span: &SpanRecord) {
         let SpanRecord { context, parent, name, kind, started, duration, attributes, error } = span;
         self.raw(1, &context.trace_id().bytes());
@@ -78,10 +138,7 @@ impl Message<'_> {
         self.fixed64(7, started);
         self.fixed64(8, ended);
         for (key, value) in attributes {
-            self.message(9, |out| {
-                out.text(1, key);
-                out.message(2, |out| out.value(value));
-            });
+            self.attribute(9, key, value);
         }
         if let Some(error) = error {
             self.message(15, |out| {

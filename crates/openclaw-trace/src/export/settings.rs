@@ -12,35 +12,73 @@ use crate::sampler::Sampler;
 const PROTOCOL: &str = "http/protobuf";
 /// The collector on this machine.
 const LOCAL: &str = "http://localhost:4318";
-/// The path of traces at a collector.
-const PATH: &str = "v1/traces";
 /// Maximum number of headers and of resource attributes.
 const MAX_PAIRS: usize = 64;
 
-/// How spans are gathered and sent (`OTEL_BSP_*`).
+/// What is sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Batches {
-    /// How long spans wait for a batch to become full.
-    pub delay: Duration,
-    /// How long sending a batch may take, with all attempts.
-    pub timeout: Duration,
-    /// Maximum number of spans that wait.
-    pub queue: usize,
-    /// Maximum number of spans in a batch.
-    pub size: usize,
+pub enum Signal {
+    /// Spans: if a collector is named.
+    Traces,
+    /// Log lines: only if asked for (`OTEL_LOGS_EXPORTER=otlp`).
+    Logs,
 }
 
-impl Default for Batches {
-    fn default() -> Self {
-        let (delay, timeout) = (Duration::from_secs(5), Duration::from_secs(30));
-        Self { delay, timeout, queue: 2048, size: 512 }
+impl Signal {
+    /// In the names of variables.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Traces => "TRACES",
+            Self::Logs => "LOGS",
+        }
+    }
+
+    /// At a collector.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Traces => "v1/traces",
+            Self::Logs => "v1/logs",
+        }
+    }
+
+    /// A variable for batches.
+    fn of_batches(self, name: &str) -> String {
+        let processor = match self {
+            Self::Traces => "BSP",
+            Self::Logs => "BLRP",
+        };
+        format!("OTEL_{processor}_{name}")
     }
 }
 
-/// Where and how spans are sent.
+/// How records are gathered and sent (`OTEL_BSP_*`, `OTEL_BLRP_*`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Batches {
+    /// How long records wait for a batch to become full.
+    pub delay: Duration,
+    /// How long sending a batch may take, with all attempts.
+    pub timeout: Duration,
+    /// Maximum number of records that wait.
+    pub queue: usize,
+    /// Maximum number of records in a batch.
+    pub size: usize,
+}
+
+impl Batches {
+    /// The usual ones.
+    pub(super) fn of(signal: Signal) -> Self {
+        let delay = match signal {
+            Signal::Traces => Duration::from_secs(5),
+            Signal::Logs => Duration::from_secs(1),
+        };
+        Self { delay, timeout: Duration::from_secs(30), queue: 2048, size: 512 }
+    }
+}
+
+/// Where and how records are sent.
 #[derive(Debug, Clone)]
 pub struct Settings {
-    /// The URL for traces. It may contain a password.
+    /// The URL for this signal. It may contain a password.
     pub(super) endpoint: Url,
     pub(super) headers: Vec<(String, SecretString)>,
     /// Whether requests are compressed with gzip.
@@ -65,21 +103,22 @@ pub enum Off {
 }
 
 impl Settings {
-    /// Reads the variables. Spans are sent if one of them names a collector. Values that are invalid
-    /// are reported in `problems` and not used, as the specification has it.
+    /// Reads the variables of a signal. Values that are invalid are reported in `problems` and not
+    /// used, as the specification has it.
     ///
     /// # Errors
     /// Why nothing is sent.
     pub fn from_variables(
+        signal: Signal,
         variable: &dyn Fn(&str) -> Option<String>,
         problems: &mut Vec<String>,
     ) -> Result<Self, Off> {
-        let variables = Variables(variable);
+        let variables = Variables { signal, variable };
         if variables.is_true("OTEL_SDK_DISABLED") {
             return Err(Off::NotWanted);
         }
         let endpoint = variables.endpoint()?;
-        if let Some((name, protocol)) = variables.of_traces("PROTOCOL")
+        if let Some((name, protocol)) = variables.of_signal("PROTOCOL")
             && protocol != PROTOCOL
         {
             let protocol = protocol.escape_debug();
@@ -88,11 +127,11 @@ impl Settings {
             )));
         }
         for name in ["CERTIFICATE", "CLIENT_CERTIFICATE", "CLIENT_KEY"] {
-            if let Some((name, _)) = variables.of_traces(name) {
+            if let Some((name, _)) = variables.of_signal(name) {
                 problems.push(format!("{name} is not supported, and ignored"));
             }
         }
-        let compression = variables.of_traces("COMPRESSION");
+        let compression = variables.of_signal("COMPRESSION");
         let compresses = compression.as_ref().is_some_and(|(_, value)| value == "gzip");
         if let Some((name, value)) = compression
             && !compresses
@@ -101,7 +140,7 @@ impl Settings {
             let value = value.escape_debug();
             problems.push(format!("{name} is `{value}`; only `gzip` and `none` are supported"));
         }
-        let usual = Batches::default();
+        let usual = Batches::of(signal);
         let mut number = |name: &str, usual: u64, range: std::ops::RangeInclusive<u64>| {
             let Some(value) = variables.get(name) else { return usual };
             value.parse().ok().filter(|it| range.contains(it)).unwrap_or_else(|| {
@@ -114,18 +153,21 @@ impl Settings {
             let usual = u64::try_from(usual.as_millis()).unwrap_or(u64::MAX);
             Duration::from_millis(number(name, usual, 1..=3_600_000))
         };
-        let timeout = match variables.of_traces("TIMEOUT") {
+        let timeout = match variables.of_signal("TIMEOUT") {
             Some((name, _)) => milliseconds(&name, Duration::from_secs(10)),
             None => Duration::from_secs(10),
         };
-        let delay = milliseconds("OTEL_BSP_SCHEDULE_DELAY", usual.delay);
-        let of_batch = milliseconds("OTEL_BSP_EXPORT_TIMEOUT", usual.timeout);
+        let delay = milliseconds(&signal.of_batches("SCHEDULE_DELAY"), usual.delay);
+        let of_batch = milliseconds(&signal.of_batches("EXPORT_TIMEOUT"), usual.timeout);
         let mut count = |name: &str, usual: usize| {
             usize::try_from(number(name, usual as u64, 1..=65_536)).unwrap_or(usual)
         };
-        let queue = count("OTEL_BSP_MAX_QUEUE_SIZE", usual.queue);
-        let size = count("OTEL_BSP_MAX_EXPORT_BATCH_SIZE", usual.size).min(queue);
-        let sampler = variables.sampler(problems);
+        let queue = count(&signal.of_batches("MAX_QUEUE_SIZE"), usual.queue);
+        let size = count(&signal.of_batches("MAX_EXPORT_BATCH_SIZE"), usual.size).min(queue);
+        let sampler = match signal {
+            Signal::Traces => variables.sampler(problems),
+            Signal::Logs => Sampler::default(),
+        };
         Ok(Self {
             endpoint,
             headers: variables.headers(),
@@ -153,44 +195,49 @@ impl Settings {
     }
 }
 
-struct Variables<'a>(&'a dyn Fn(&str) -> Option<String>);
+struct Variables<'a> {
+    signal: Signal,
+    variable: &'a dyn Fn(&str) -> Option<String>,
+}
 
 impl Variables<'_> {
     /// A variable that is set to nothing counts as not set.
     fn get(&self, name: &str) -> Option<String> {
-        (self.0)(name).map(|it| it.trim().to_owned()).filter(|it| !it.is_empty())
+        (self.variable)(name).map(|it| it.trim().to_owned()).filter(|it| !it.is_empty())
     }
 
     fn is_true(&self, name: &str) -> bool {
         self.get(name).is_some_and(|it| it.eq_ignore_ascii_case("true"))
     }
 
-    /// The variable of the exporter for traces, or that for all signals, with its name.
-    fn of_traces(&self, name: &str) -> Option<(String, String)> {
-        let names = ["OTEL_EXPORTER_OTLP_TRACES_", "OTEL_EXPORTER_OTLP_"];
-        let mut names = names.into_iter().map(|start| format!("{start}{name}"));
+    /// The variable of the exporter for this signal, or that for all signals, with its name.
+    fn of_signal(&self, name: &str) -> Option<(String, String)> {
+        let signal = format!("OTEL_EXPORTER_OTLP_{}_{name}", self.signal.name());
+        let mut names = [signal, format!("OTEL_EXPORTER_OTLP_{name}")].into_iter();
         names.find_map(|name| self.get(&name).map(|value| (name, value)))
     }
 
     fn endpoint(&self) -> Result<Url, Off> {
-        const ONLY_TRACES: &str = "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT";
         const ALL: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
-        const EXPORTER: &str = "OTEL_TRACES_EXPORTER";
-        let exporter = self.get(EXPORTER);
+        let (signal, path) = (self.signal.name(), self.signal.path());
+        let switch = format!("OTEL_{signal}_EXPORTER");
+        let exporter = self.get(&switch);
         match exporter.as_deref() {
             Some("none") => return Err(Off::NotWanted),
+            None if self.signal == Signal::Logs => return Err(Off::NotWanted),
             None | Some("otlp") => {}
             Some(other) => {
                 let other = other.escape_debug();
                 return Err(Off::Unusable(format!(
-                    "{EXPORTER} is `{other}`; only `otlp` and `none` are supported"
+                    "{switch} is `{other}`; only `otlp` and `none` are supported"
                 )));
             }
         }
-        let (name, address) = match (self.get(ONLY_TRACES), self.get(ALL)) {
-            (Some(address), _) => (ONLY_TRACES, address),
-            (None, Some(address)) => (ALL, format!("{}/{PATH}", address.trim_end_matches('/'))),
-            (None, None) if exporter.is_some() => (ALL, format!("{LOCAL}/{PATH}")),
+        let of_signal = format!("OTEL_EXPORTER_OTLP_{signal}_ENDPOINT");
+        let (name, address) = match (self.get(&of_signal), self.get(ALL)) {
+            (Some(address), _) => (&*of_signal, address),
+            (None, Some(address)) => (ALL, format!("{}/{path}", address.trim_end_matches('/'))),
+            (None, None) if exporter.is_some() => (ALL, format!("{LOCAL}/{path}")),
             (None, None) => return Err(Off::NotWanted),
         };
         let url = Url::parse(&address).ok();
@@ -200,7 +247,7 @@ impl Variables<'_> {
     }
 
     fn headers(&self) -> Vec<(String, SecretString)> {
-        let Some((_, pairs)) = self.of_traces("HEADERS") else { return Vec::new() };
+        let Some((_, pairs)) = self.of_signal("HEADERS") else { return Vec::new() };
         pairs_of(&pairs).map(|(name, value)| (name, value.into())).collect()
     }
 

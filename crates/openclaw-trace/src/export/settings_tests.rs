@@ -8,7 +8,7 @@ fn read(variables: &[(&str, &str)]) -> (Result<Settings, Off>, Vec<String>) {
         found.map(|(_, value)| (*value).to_owned())
     };
     let mut problems = Vec::new();
-    (Settings::from_variables(&variable, &mut problems), problems)
+    (Settings::from_variables(Signal::Traces, &variable, &mut problems), problems)
 }
 
 fn settings(variables: &[(&str, &str)]) -> Settings {
@@ -98,7 +98,30 @@ fn invalid_values_are_reported_and_not_used() {
     ]);
     let settings = settings.unwrap();
     assert!(!settings.compresses);
-    assert_eq!(settings.batches, Batches::default());
+    assert_eq!(settings.batches, Batches::of(Signal::Traces));
     assert_eq!(settings.sampler, Sampler::default());
     assert_eq!(problems.len(), 4, "{problems:?}");
+}
+
+#[test]
+fn log_lines_are_sent_only_if_asked_for_and_have_their_own_variables() {
+    let read = |variables: &[(&str, &str)]| {
+        let variable = |name: &str| {
+            let found = variables.iter().find(|(known, _)| *known == name);
+            found.map(|(_, value)| (*value).to_owned())
+        };
+        Settings::from_variables(Signal::Logs, &variable, &mut Vec::new())
+    };
+    const WANTED: (&str, &str) = ("OTEL_LOGS_EXPORTER", "otlp");
+    assert_eq!(read(&[ENDPOINT]).unwrap_err(), Off::NotWanted);
+    assert_eq!(read(&[WANTED, ("OTEL_SDK_DISABLED", "true")]).unwrap_err(), Off::NotWanted);
+    let url = |variables: &[(&str, &str)]| read(variables).unwrap().endpoint.to_string();
+    assert_eq!(url(&[WANTED]), "http://localhost:4318/v1/logs");
+    assert_eq!(url(&[WANTED, ENDPOINT]), "http://collector:4318/v1/logs");
+    let logs = ("OTEL_EXPORTER_OTLP_LOGS_ENDPOINT", "https://logs.example/in");
+    let delay = ("OTEL_BLRP_SCHEDULE_DELAY", "7");
+    let settings = read(&[WANTED, ENDPOINT, logs, delay]).unwrap();
+    assert_eq!(settings.endpoint.as_str(), "https://logs.example/in");
+    assert_eq!(settings.batches.delay, Duration::from_millis(7));
+    assert_eq!(read(&[WANTED]).unwrap().batches.delay, Duration::from_secs(1));
 }

@@ -1,15 +1,16 @@
 //! Over HTTP: the time of calls to the gateway's `/mcp`, with a server on stdio behind, compared with a
-//! server that is reached by HTTP directly.
+//! server that is reached by HTTP directly, and with the least possible bridge.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use openclaw_testkit::{Script, TestServer};
 use serde_json::{Value, json};
 
 use crate::running::Running;
-use crate::{VERSION, line, with_servers};
+use crate::{VERSION, http_bridge, line, with_servers};
 
 const ROUNDS: usize = 15;
 const CALLS: usize = 500;
@@ -114,6 +115,29 @@ impl Http {
     }
 }
 
+/// A running bridge, which is killed on drop.
+struct Bridge(Child);
+
+impl Bridge {
+    /// Starts the bridge to a test server, and returns it with its URL.
+    fn start() -> (Self, String) {
+        let (program, args) = TestServer::stdio(&Script::new());
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.arg(http_bridge::ARGUMENT).arg(program).args(args);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut url = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut url).unwrap();
+        (Self(child), url.trim_end().to_owned())
+    }
+}
+
+impl Drop for Bridge {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// Measures sequential calls on one connection.
 pub(crate) fn latency() {
     let program = with_servers(1, VERSION);
@@ -124,17 +148,22 @@ pub(crate) fn latency() {
     let url = state["url"].as_str().unwrap().replace("ws://", "http://");
     let server = TestServer::http(&Script::new());
     let hub = format!("{}/mcp", url.trim_end_matches('/'));
-    let mut sides =
-        [Http::connect(server.url(), None), Http::connect(&hub, state["token"].as_str())];
+    let (_bridge, bridge) = Bridge::start();
+    let mut sides = [
+        Http::connect(server.url(), None),
+        Http::connect(&hub, state["token"].as_str()),
+        Http::connect(&bridge, None),
+    ];
     let arguments = json!({ "text": "x".repeat(66) });
     let params = json!({ "name": "echo", "arguments": arguments });
     let call = json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params });
-    let mut best = [f64::MAX; 2];
+    let mut best = [f64::MAX; 3];
     for _ in 0..ROUNDS {
         for (best, side) in best.iter_mut().zip(&mut sides) {
             *best = best.min(side.median(&call.to_string()));
         }
     }
     line("HTTP to stdio, call of 66 bytes", "µs", best[1], best[0], Some(BUDGET));
+    line("the same through the least possible bridge", "µs", best[2], best[0], None);
     running.stop();
 }

@@ -13,6 +13,7 @@
 
 mod bridge;
 mod http;
+mod http_bridge;
 #[allow(dead_code, reason = "other benchmarks use more of it")]
 #[path = "../program/mod.rs"]
 mod program;
@@ -21,8 +22,9 @@ mod program;
 mod running;
 mod stdio;
 
+use openclaw_testkit::bench::{load, pin, verdict};
 use openclaw_testkit::{Script, TestServer};
-use program::{Program, load, verdict};
+use program::Program;
 use serde_json::{Map, Value, json};
 
 fn main() {
@@ -33,26 +35,26 @@ fn main() {
     {
         return bridge::run(program, rest);
     }
-    let is_pinned = pin(1) || pin(0);
-    println!("pinned to one core: {is_pinned}; load average: {}", load());
-    stdio::latency();
-    stdio::throughput();
-    http::latency();
-    stdio::large_result();
-    stdio::start();
-    stdio::idle();
-}
-
-#[cfg(target_os = "linux")]
-fn pin(core: usize) -> bool {
-    use nix::sched::{CpuSet, sched_setaffinity};
-    let mut cores = CpuSet::new();
-    cores.set(core).is_ok() && sched_setaffinity(nix::unistd::Pid::from_raw(0), &cores).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-fn pin(_: usize) -> bool {
-    false
+    if let [first, program, rest @ ..] = args.as_slice()
+        && first == http_bridge::ARGUMENT
+    {
+        return http_bridge::run(program, rest);
+    }
+    println!("pinned to one core: {}; load average: {}", pin(), load());
+    let parts: [(&str, fn()); 6] = [
+        ("latency", stdio::latency),
+        ("throughput", stdio::throughput),
+        ("http", http::latency),
+        ("large", stdio::large_result),
+        ("start", stdio::start),
+        ("idle", stdio::idle),
+    ];
+    for (name, measure) in parts {
+        // Without names, all of them.
+        if args.is_empty() || args.iter().any(|arg| arg == name) {
+            measure();
+        }
+    }
 }
 
 /// The protocol version of all sides, unless stated otherwise.

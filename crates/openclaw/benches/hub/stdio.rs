@@ -5,10 +5,11 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use openclaw_testkit::bench::verdict;
 use openclaw_testkit::{Script, TestServer};
 use serde_json::json;
 
-use crate::program::{Program, verdict};
+use crate::program::Program;
 use crate::{MODERN, VERSION, bridge, line, with_servers};
 
 const ROUNDS: usize = 15;

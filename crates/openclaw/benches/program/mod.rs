@@ -5,7 +5,6 @@
 
 use std::ffi::OsString;
 use std::io::{BufRead as _, BufReader, Write as _};
-use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Instant;
 
@@ -98,31 +97,4 @@ impl Program {
         let args = [command, &["--help"]].concat();
         self.run(&args).1.status.success()
     }
-}
-
-/// Returns the contents of `/proc/loadavg`.
-pub(crate) fn load() -> String {
-    std::fs::read_to_string(Path::new("/proc/loadavg")).unwrap_or_default().trim().to_owned()
-}
-
-/// Formats a budget, and whether it is met.
-pub(crate) fn verdict(value: f64, budget: f64) -> String {
-    let met = if value <= budget { "met" } else { "MISSED" };
-    format!("budget {budget}: {met}")
-}
-
-/// Pins this process and its children to one core: across cores, the time to wake the other one would
-/// be measured. Returns whether it could be done.
-#[cfg(target_os = "linux")]
-#[allow(dead_code, reason = "not every benchmark is pinned")]
-pub(crate) fn pin() -> bool {
-    use nix::sched::{CpuSet, sched_setaffinity};
-    let mut cores = CpuSet::new();
-    cores.set(1).is_ok() && sched_setaffinity(nix::unistd::Pid::from_raw(0), &cores).is_ok()
-}
-
-#[cfg(not(target_os = "linux"))]
-#[allow(dead_code, reason = "not every benchmark is pinned")]
-pub(crate) fn pin() -> bool {
-    false
 }

@@ -11,7 +11,7 @@ use clap::{ArgGroup, Args, ValueEnum};
        openclaw mcp add [OPTIONS] <NAME> [--] <COMMAND> [ARGUMENT]...",
     after_help = "Examples:
   openclaw mcp add time uvx mcp-server-time
-  openclaw mcp add time -e ZONE=UTC -- uvx mcp-server-time --verbose
+  openclaw mcp add time -e TZ=UTC -- uvx mcp-server-time --local-timezone UTC
   openclaw mcp add sentry https://mcp.sentry.dev/mcp
   openclaw mcp add --transport http github https://api.example.com/mcp \\
     --header 'Authorization: Bearer secret://env/GITHUB_TOKEN'
@@ -51,7 +51,8 @@ pub(crate) struct AddArgs {
     /// Send the value of this environment variable as the bearer token
     #[arg(long, value_name = "NAME")]
     pub(crate) bearer_token_env_var: Option<String>,
-    /// The transport [default: derived from the other options]
+    /// The transport; `sse` is that of protocol version 2024-11-05 [default: derived from the other
+    /// options]
     #[arg(short, long, value_name = "KIND")]
     pub(crate) transport: Option<TransportArg>,
     #[command(flatten)]
@@ -110,8 +111,8 @@ pub(crate) struct WriteArgs {
   openclaw mcp add-json web '{\"type\": \"http\", \"url\": \"https://a.example/mcp\"}'
   openclaw mcp add-json web - < web.json
 
-The entry may have all settings of a server, and the names that other programs have for them. It may \
-be inside of an object `mcpServers`.
+The entry may have all settings of a server, also by the names that other programs have for them. It may \
+be inside an object `mcpServers`.
 
 Exit codes: 0 added, 1 the name is taken, 2 wrong usage, 78 the configuration has errors.")]
 pub(crate) struct AddJsonArgs {
@@ -161,23 +162,17 @@ pub(crate) struct ScopeArgs {
 /// Where other programs would keep a server.
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum ScopeArg {
-    /// This user, in this project
     Local,
-    /// This user, everywhere
     #[value(alias = "global")]
     User,
-    /// All users of this project
     #[value(alias = "workspace")]
     Project,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum TransportArg {
-    /// A local process
     Stdio,
-    /// Streamable HTTP
     #[value(alias = "streamable-http")]
     Http,
-    /// Server-sent events, as in protocol version 2024-11-05
     Sse,
 }

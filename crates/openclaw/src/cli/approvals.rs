@@ -23,12 +23,12 @@ pub(crate) enum ApprovalsCommand {
         #[arg(long, value_name = "ID")]
         agent: Option<String>,
     },
-    /// Revoke approvals: the calls need one again
+    /// Revoke approvals: the calls need approval again
     #[command(after_help = "Examples:
   openclaw approvals revoke 3f2a91c0
   openclaw approvals revoke --all
 
-Running programs notice it within a second.")]
+Running programs notice the change within a second.")]
     Revoke {
         /// Ids, as `list` shows them; the first digits are enough
         #[arg(value_name = "ID", required_unless_present = "all", conflicts_with = "all")]
@@ -49,7 +49,7 @@ Running programs notice it within a second.")]
   openclaw approvals allow mcp_github_create_issue repo=me/notes
 
 For `exec`, the words are the beginning of the commands that are allowed. A command that does more than \
-start one program with literal arguments (`;`, `&&`, `|`, `>`, `$(…)`, line breaks) is always asked about, \
+start one program with literal arguments (`;`, `&&`, `|`, `>`, `$(…)`, line breaks) always needs approval, \
 and programs that run other commands (`sudo`, `sh`, `xargs`, …) have no prefix. For other tools, \
 NAME=VALUE limits the approval to calls with that argument.
 

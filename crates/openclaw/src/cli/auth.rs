@@ -6,31 +6,31 @@ use super::ContextArgs;
 
 #[derive(Debug, Args)]
 #[command(after_help = "Examples:
-  openclaw mcp login github                Log in with the browser
-  openclaw mcp login github --no-browser   Only print the URL
-  openclaw mcp login github --scope repo   Ask for one more permission
-  openclaw mcp login github --code CODE    Finish a login
+  openclaw mcp login github                # log in with the browser
+  openclaw mcp login github --no-browser   # only print the URL
+  openclaw mcp login github --scope repo   # request one more scope
+  openclaw mcp login github --code CODE    # finish a login
   echo \"$CODE\" | openclaw mcp login github --code -
 
-Over SSH, open the printed URL in a browser on your own machine. It ends at an address that begins \
-with http://127.0.0.1: the page does not load, but the address has the code. Paste it at the prompt, \
+Over SSH, open the printed URL in a browser on your own machine. It is redirected to a URL that begins \
+with http://127.0.0.1: the page does not load, but that URL contains the code. Paste it at the prompt, \
 or pass it with `--code` within 15 minutes.
 
-Without a terminal, it prints the URL and does not wait.
+Without a terminal, the command prints the URL and does not wait.
 
 Exit codes: 0 logged in, 2 wrong usage, 3 the server is not available, 77 not logged in, 78 the \
 configuration has errors, 130 interrupted.")]
 pub(crate) struct LoginArgs {
     /// The server
     pub(crate) name: String,
-    /// Finish the login that has begun, with its code or the address that the browser ended at; `-`
-    /// reads it from stdin
+    /// Finish a login with its code, or with the URL that the browser was redirected to; `-` reads it
+    /// from stdin
     #[arg(long, value_name = "CODE_OR_URL", conflicts_with = "no_browser")]
     pub(crate) code: Option<String>,
     /// Do not open a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Request this scope, too; can be repeated, or several with commas
+    /// Request this scope, too (repeatable, or several with commas)
     #[arg(
         long = "scope",
         alias = "scopes",

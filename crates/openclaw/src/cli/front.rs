@@ -167,7 +167,7 @@ Exit codes: 0 deleted, 1 no such conversation, or not deleted, 2 no terminal to 
     Export {
         /// The conversation's key
         key: String,
-        /// The output format
+        /// The output format: everything as JSON, or the text as Markdown
         #[arg(long, value_name = "FORMAT", default_value = "json")]
         format: ExportFormat,
     },
@@ -175,9 +175,7 @@ Exit codes: 0 deleted, 1 no such conversation, or not deleted, 2 no terminal to 
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ExportFormat {
-    /// Everything, as JSON
     Json,
-    /// The text, as Markdown
     Md,
 }
 
@@ -277,9 +275,9 @@ pub(crate) enum TokenCommand {
   openclaw gateway token create --name dashboard --scope read
 
 The token is shown once: only its hash is stored. A running gateway accepts it immediately. The scope \
-`write` includes `read`, and `admin` includes all others.")]
+`write` includes `read`, `read` includes `metrics`, and `admin` includes all others.")]
     Create {
-        /// The name of the token, to revoke it by
+        /// The name of the token, for `list` and `revoke`
         #[arg(long, value_name = "NAME")]
         name: String,
         /// What its clients may do

@@ -32,7 +32,7 @@ pub(crate) struct InstallArgs {
 /// The settings of another program.
 #[derive(Debug, Args)]
 pub(crate) struct InstallTarget {
-    /// The program whose settings are changed
+    /// The program whose settings are changed; `openclaw` is the Node version
     pub(crate) client: ClientArg,
     /// The name of the server there
     #[arg(long, default_value = "openclaw")]
@@ -50,20 +50,12 @@ pub(crate) struct InstallTarget {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ClientArg {
-    /// Claude Code
     ClaudeCode,
-    /// Claude Desktop
     ClaudeDesktop,
-    /// Cursor
     Cursor,
-    /// VS Code
     Vscode,
-    /// Codex
     Codex,
-    /// Zed
     Zed,
-    /// Gemini CLI
     GeminiCli,
-    /// The Node version of OpenClaw
     Openclaw,
 }

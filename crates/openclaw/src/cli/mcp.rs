@@ -29,7 +29,7 @@ pub(crate) enum McpCommand {
     Prompt(PromptArgs),
     /// List the values of an argument of a prompt or resource template
     Complete(CompleteArgs),
-    /// Diagnose why a server does not work
+    /// Check servers step by step, and show how to fix problems
     Doctor(DoctorArgs),
     /// Show the details of a server
     Status(StatusArgs),
@@ -99,10 +99,10 @@ Exit codes: 0 added, 1 already configured, 2 wrong usage, 78 the configuration h
     },
     /// Import servers from other programs on this machine
     #[command(after_help = "Examples:
-  openclaw mcp import                      List them, and ask which to add
-  openclaw mcp import --from cursor --all  Import all servers of Cursor
-  openclaw mcp import github files         Import these two
-  openclaw mcp import --dry-run --json     Show what would be added, as JSON
+  openclaw mcp import                      # list them, and ask which to add
+  openclaw mcp import --from cursor --all  # import all servers of Cursor
+  openclaw mcp import github files         # import these two
+  openclaw mcp import --dry-run --json     # show what would be added, as JSON
 
 Programs: Claude Code, Claude Desktop, Cursor, VS Code, Codex, Windsurf, Zed, Gemini CLI, opencode, goose, \
 Amp and JetBrains IDEs. Their files are never changed. Both the user's files and those in the current folder are read.
@@ -144,28 +144,16 @@ pub(crate) struct ImportArgs {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AppArg {
-    /// Claude Code
     ClaudeCode,
-    /// Claude Desktop
     ClaudeDesktop,
-    /// Cursor
     Cursor,
-    /// VS Code
     Vscode,
-    /// Codex
     Codex,
-    /// Windsurf
     Windsurf,
-    /// Zed
     Zed,
-    /// Gemini CLI
     Gemini,
-    /// opencode
     Opencode,
-    /// goose
     Goose,
-    /// Amp
     Amp,
-    /// JetBrains IDEs
     Jetbrains,
 }

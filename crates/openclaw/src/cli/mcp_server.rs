@@ -59,7 +59,7 @@ pub(crate) struct HubArgs {
     /// Pass results on unchanged, without boundaries around the text of servers
     #[arg(long, requires = "hub")]
     pub(crate) no_wrap: bool,
-    /// Which tools to list: all, or two to search and call them
+    /// Which tools to list: all, or only two that search and call them
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = HubTools::All, requires = "hub")]
     pub(crate) tools: HubTools,
 }
@@ -67,9 +67,8 @@ pub(crate) struct HubArgs {
 /// Which tools the hub lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum HubTools {
-    /// All tools
     All,
-    /// `search_tools` and `call_tool`
+    // `search_tools` and `call_tool`.
     Search,
 }
 

@@ -45,21 +45,14 @@ const STYLES: Styles = Styles::styled()
 #[derive(Debug, Parser)]
 #[command(name = "openclaw", version, styles = STYLES, arg_required_else_help = true)]
 #[command(after_help = "Examples:
-  openclaw chat                       Talk to an agent that uses MCP tools
+  openclaw chat                       # talk to an agent that uses MCP tools
   openclaw agent --message 'add 2 and 3'
-  openclaw acp                        Serve an editor (Zed, JetBrains, …)
-  openclaw mcp-server                 Serve an MCP client (Claude Code, …)
-  openclaw gateway                    Keep agents and servers running
-  openclaw status                     Show the state of everything
-  openclaw top                        Watch servers and calls
-  openclaw mcp servers                Start all MCP servers, show their state
-  openclaw mcp call demo add a=5 b=7  Call a tool
-  openclaw mcp import                 Import servers from other programs
+  openclaw status                     # show the state of everything
+  openclaw mcp servers                # start all MCP servers, show their state
+  openclaw mcp call demo add a=5 b=7  # call a tool
+  openclaw mcp import                 # import servers from other programs
   openclaw mcp add time -- uvx mcp-server-time
-  openclaw config validate            Check the configuration
-  openclaw config show                Show effective settings and their sources
-  openclaw secrets check              Check that secret:// references resolve
-  openclaw completions bash           Print completions for the shell
+  openclaw config show                # show settings and their sources
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 78 the configuration has errors. For commands that \
 talk to servers, see `openclaw mcp --help`.")]
@@ -79,8 +72,8 @@ impl Cli {
         Self::try_parse_from(pasted::rearranged(words.into_iter().collect()))
     }
 
-    /// The default log level. Commands that talk to servers report failures of servers themselves,
-    /// in more detail.
+    /// The default log level. Commands that talk to servers report failures of servers themselves, in
+    /// more detail and with the last lines of their stderr.
     pub(crate) fn usual_log_level(&self) -> &'static str {
         match self.command {
             Command::McpServer(ref args) | Command::Mcp(McpCommand::Serve(ref args)) => {
@@ -96,7 +89,7 @@ impl Cli {
             | Command::Top(_)
             // What a server writes to stderr is in its log, and would overwrite a prompt.
             | Command::Doctor => "error,openclaw_mcp::process::stderr=off",
-            // What clients of the hub do wrong is their own business.
+            // Without what `rmcp` logs about errors of hub clients.
             Command::Gateway(_) => "warn,openclaw_gateway=info,rmcp::service=off",
             // Its stderr is read by the client: without the warnings of `rmcp`.
             Command::DemoServer => "warn,rmcp=off",
@@ -121,7 +114,7 @@ pub(crate) struct GlobalArgs {
         help_heading = "Global options"
     )]
     pub(crate) log_level: Option<String>,
-    /// The format of log lines
+    /// The format of log lines: text, or one JSON object per line
     #[arg(
         long,
         global = true,
@@ -137,9 +130,7 @@ pub(crate) struct GlobalArgs {
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
 pub(crate) enum LogFormat {
-    /// Human-readable lines
     Human,
-    /// One JSON object per line
     Json,
 }
 
@@ -158,7 +149,7 @@ pub(crate) enum Command {
   openclaw sessions list
   openclaw sessions show agent:main:main")]
     Sessions(SessionsArgs),
-    /// List, revoke and add approvals: which calls run without asking
+    /// List, add and revoke approvals: the calls that run without asking
     #[command(
         subcommand,
         after_help = "Examples:
@@ -198,21 +189,24 @@ Exit codes: 0 no problems, 1 problems found.")]
   openclaw mcp add time -- uvx mcp-server-time
 
 Exit codes: 0 success, 1 failure, 2 wrong usage, 3 a server is not available, 4 not allowed, 5 timed out, \
-78 the configuration has errors, 130 interrupted."
+77 login required, 78 the configuration has errors, 130 interrupted."
     )]
     Mcp(McpCommand),
     /// Check, show and change the configuration
     #[command(
         subcommand,
-        after_help = "Example:
-  openclaw config validate"
+        after_help = "Examples:
+  openclaw config validate
+  openclaw config show
+  openclaw config set agents.defaults.model anthropic/claude-sonnet-4-5"
     )]
     Config(ConfigCommand),
     /// Check and store the secrets that the configuration refers to
     #[command(
         subcommand,
-        after_help = "Example:
-  openclaw secrets check"
+        after_help = "Examples:
+  openclaw secrets check
+  openclaw secrets set github"
     )]
     Secrets(SecretsCommand),
     /// Run a demo MCP server on stdin and stdout, for testing clients
@@ -226,8 +220,8 @@ nothing. It is the default server if there is no configuration file. It exits wh
     #[command(
         alias = "completion",
         after_help = "Examples:
-  source <(openclaw completions bash)       In ~/.bashrc
-  source <(openclaw completions zsh)        In ~/.zshrc, after compinit
+  source <(openclaw completions bash)       # in ~/.bashrc
+  source <(openclaw completions zsh)        # in ~/.zshrc, after compinit
   openclaw completions fish > ~/.config/fish/completions/openclaw.fish
 
 Names of servers, tools, prompts, conversations and agents are completed, too, from what is on the disk."
@@ -332,8 +326,8 @@ Exit codes: 0 all resolve, 1 some do not, 78 the configuration has errors.")]
   openclaw secrets set github
   pass show github | openclaw secrets set github
 
-At a terminal, the value is asked for and not shown; otherwise it is read from stdin. The configuration \
-refers to it as `secret://keychain/NAME`.
+At a terminal, you are prompted for the value, which is not shown; otherwise it is read from stdin. The \
+configuration refers to it as `secret://keychain/NAME`.
 
 Exit codes: 0 stored, 1 failure, 2 wrong usage.")]
     Set {

@@ -22,7 +22,9 @@ use super::workspace::{self, Conversation};
 use crate::cli::TurnArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
+use crate::fold::fold;
 use crate::output::{FAINT, Output};
+use crate::prompt::OpenQuestion;
 use crate::signals::Signals;
 
 /// How long to wait for servers before the turn starts without them.
@@ -355,17 +357,18 @@ async fn ask(mut request: ApprovalPrompt<'_>, typed: &mut Lines, output: &mut Ou
     request.lines().iter().for_each(|line| output.aside(line));
     for _ in 0..MAX_TRIES {
         typed.forget();
-        say(&format!("  {} ", request.choices()));
-        match typed.next().await {
-            Ok(Some(line)) => match request.meaning(&line) {
-                Some(Choice::Decision(decision)) => return decision,
-                Some(Choice::ShowAll) => {
-                    request.show_all();
-                    request.lines().iter().for_each(|line| output.aside(line));
-                }
-                None => output.aside(&request.wrong_answer()),
-            },
-            Ok(None) | Err(_) => break,
+        say(&fold(&format!("  {} ", request.choices()), output.labelled_width().into()));
+        // Without an answer, also if this is dropped, it ends the line.
+        let open = OpenQuestion::new();
+        let Ok(Some(line)) = typed.next().await else { break };
+        open.answered();
+        match request.meaning(&line) {
+            Some(Choice::Decision(decision)) => return decision,
+            Some(Choice::ShowAll) => {
+                request.show_all();
+                request.lines().iter().for_each(|line| output.aside(line));
+            }
+            None => output.aside(&request.wrong_answer()),
         }
     }
     Decided::DENY

@@ -23,7 +23,7 @@ const EXEC: &str = "exec";
 /// The maximum length of what a rule allows, and of a folder.
 const WORDS_CHARS: usize = 400;
 
-/// What an approval applies to if the user does not say it.
+/// What an approval applies to by default.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct AllowDefaults<'a> {
     /// The agent; `None` for the first.
@@ -203,7 +203,7 @@ fn allow_params(args: AllowArgs, defaults: AllowDefaults<'_>) -> Result<AllowPar
             return Err(CommandError::usage(format!("`{word}` is not NAME=VALUE"))
                 .hint("only `exec` takes the first words of commands"));
         };
-        // As in `mcp call`: JSON if it is a number or a truth value, otherwise text.
+        // As in `mcp call`: JSON if it is a number or a boolean, otherwise text.
         let plain =
             serde_json::from_str(value).ok().filter(|it: &Value| it.is_number() || it.is_boolean());
         let value = plain.unwrap_or_else(|| Value::String(value.to_owned()));

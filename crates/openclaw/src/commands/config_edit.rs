@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use openclaw_config::{Config, Document, Paths, Setting, json_schema, nearest};
+use openclaw_config::{Config, Document, Paths, Setting};
 use serde_json::{Map, Value, json};
 
 use super::load_config;
@@ -59,55 +59,11 @@ fn settings(config: &Config) -> Vec<(String, Value)> {
 /// Sets a key. The value is JSON or, if it is not, text.
 pub(crate) fn set(key: &str, value: &str, edge: &Edge, output: &mut Output) -> CommandResult {
     let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
-    let exit = change(key, "set", &edge.paths()?, edge, output, |document, path| {
+    change(key, "set", &edge.paths()?, edge, output, |document, path| {
         document.set(path, &value).map_err(|error| {
             CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string())
         })
-    })?;
-    // Sections that are shared with other programs accept any key.
-    if let Some((unknown, similar)) = unknown(&steps(key)?, &json_schema()) {
-        let hint = similar.map(|key| format!("; did you mean `{key}`?")).unwrap_or_default();
-        output.note(&format!("`{unknown}` is not a setting of OpenClaw{hint}"));
-    }
-    Ok(exit)
-}
-
-/// Returns the part of a key up to the first step that is not in the schema, and a similar key.
-fn unknown(steps: &[String], schema: &Value) -> Option<(String, Option<String>)> {
-    let mut section = schema;
-    for (at, step) in steps.iter().enumerate() {
-        section = object(section, schema)?;
-        let properties = section.get("properties").and_then(Value::as_object);
-        section = match (properties.and_then(|all| all.get(step)), section.get("items")) {
-            (Some(property), _) => property,
-            (None, Some(items)) => items,
-            (None, None) => match section.get("additionalProperties") {
-                Some(any @ Value::Object(_)) => any,
-                _ => {
-                    let names: Vec<&str> = properties?.keys().map(String::as_str).collect();
-                    let similar = nearest(step, &names).map(ToOwned::to_owned);
-                    return Some((steps.get(..=at)?.join("."), similar));
-                }
-            },
-        };
-    }
-    None
-}
-
-/// Returns the schema of an object or a list: what it refers to, or one of its alternatives.
-fn object<'s>(schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
-    let target = schema.get("$ref").and_then(Value::as_str);
-    if let Some(target) = target {
-        return root.pointer(target.strip_prefix('#')?);
-    }
-    let alternatives = ["anyOf", "allOf"].iter().find_map(|key| schema.get(*key)?.as_array());
-    match alternatives {
-        Some(all) => all.iter().find_map(|it| object(it, root)),
-        None => ["properties", "additionalProperties", "items"]
-            .iter()
-            .any(|key| schema.get(*key).is_some())
-            .then_some(schema),
-    }
+    })
 }
 
 /// Removes a key.
@@ -236,30 +192,6 @@ fn run_editor(editor: &str, file: &Path) -> Result<(), CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_key_that_is_not_a_setting_is_noticed_in_shared_sections_too() {
-        let schema = json_schema();
-        let unknown = |key: &str| unknown(&steps(key).unwrap(), &schema);
-        for key in [
-            "agents.defaults.model",
-            "agents.defaults.model.primary",
-            "agents.entries.night.mcp.servers.x.env.ANY",
-            "agents.list.0.model",
-            "agents.defaults.models.anything.below",
-            "mcp.servers.x.headers.\"X.A\"",
-            "mcpServers.x.type",
-            "models.providers.mine.baseUrl",
-        ] {
-            assert_eq!(unknown(key), None, "{key}");
-        }
-        let found = |key: &str, similar: Option<&str>| {
-            Some((key.to_owned(), similar.map(ToOwned::to_owned)))
-        };
-        let wrong = "agents.defaults.maxRound";
-        assert_eq!(unknown(wrong), found(wrong, Some("maxRounds")));
-        assert_eq!(unknown("elsewhere.a.b"), found("elsewhere", None));
-    }
 
     #[test]
     fn a_key_is_split_at_dots_outside_quotes() {

@@ -6,9 +6,11 @@ use std::io;
 use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::Gateway;
 use openclaw_gateway::socket::hub::LINES;
 use openclaw_mcp::fleet::StartMode;
+use openclaw_mcp_server::hub::lines::LinesError;
 use openclaw_mcp_server::hub::{ClientOptions, lines, stdio};
 use openclaw_protocol::client::{self, Address};
 use openclaw_secrets::SecretString;
@@ -31,6 +33,8 @@ const GRACE: Duration = Duration::from_secs(1);
 const CONNECT: Duration = Duration::from_secs(5);
 /// Maximum length of the head of the gateway's response.
 const MAX_HEAD: u64 = 16 * 1024;
+/// Maximum length of an error of the gateway.
+const MAX_ERROR: usize = 1_000;
 
 /// Serves until stdin closes.
 pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> CommandResult {
@@ -68,6 +72,7 @@ pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> C
         let served = tokio::select! {
             served = &mut serving => match served {
                 Ok(Ok(())) => Ok(Exit::Ok),
+                Ok(Err(LinesError::Hub(error))) => Err(wrong_options(error.to_string())),
                 Ok(Err(error)) => Err(CommandError::failed(error.to_string())),
                 Err(error) => Err(CommandError::failed(error.to_string())),
             },
@@ -80,6 +85,11 @@ pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> C
         gateway.stop(GRACE).await;
         served
     })
+}
+
+/// The error for an agent or a server that does not exist.
+fn wrong_options(message: String) -> CommandError {
+    CommandError::usage(message).hint("run `openclaw mcp list` to list the servers")
 }
 
 /// Starts the servers of the agent in this process.
@@ -119,8 +129,10 @@ async fn gateway(
     if let Some(named) = target.named().filter(|named| named.is_option) {
         let client::Options { url, token, .. } = named.options(&need, edge).await?;
         let stream = connect(&url, token.as_ref(), options).await;
-        let unreachable = |error: io::Error| CommandError::unavailable(error.to_string());
-        return stream.map(Some).map_err(unreachable);
+        return stream.map(Some).map_err(|error| match error {
+            NoHub::WrongOptions(message) => wrong_options(message),
+            NoHub::Unreachable(error) => CommandError::unavailable(error.to_string()),
+        });
     }
     let Some(running) = link::running(&paths.state, edge) else { return Ok(None) };
     if link::usable_options(paths, &need, edge, output).await.is_none() {
@@ -128,10 +140,25 @@ async fn gateway(
     }
     match connect(&running.url, running.token.as_ref(), options).await {
         Ok(stream) => Ok(Some(stream)),
-        Err(error) => {
+        Err(NoHub::WrongOptions(message)) => Err(wrong_options(message)),
+        Err(NoHub::Unreachable(error)) => {
             output.note(&format!("not using the gateway (process {}): {error}", running.pid));
             Ok(None)
         }
+    }
+}
+
+/// Why there is no connection to the hub of a gateway.
+enum NoHub {
+    /// The gateway has no such agent or server.
+    WrongOptions(String),
+    /// It cannot be reached, or does not offer a hub.
+    Unreachable(io::Error),
+}
+
+impl From<io::Error> for NoHub {
+    fn from(error: io::Error) -> Self {
+        Self::Unreachable(error)
     }
 }
 
@@ -140,22 +167,21 @@ async fn connect(
     url: &str,
     token: Option<&SecretString>,
     options: &ClientOptions,
-) -> io::Result<BufReader<TcpStream>> {
+) -> Result<BufReader<TcpStream>, NoHub> {
     let connected = timeout(CONNECT, upgrade(url, token, options)).await;
-    connected.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))
+    connected.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
 }
 
 async fn upgrade(
     url: &str,
     token: Option<&SecretString>,
     options: &ClientOptions,
-) -> io::Result<BufReader<TcpStream>> {
+) -> Result<BufReader<TcpStream>, NoHub> {
     let address = Address::parse(url).map_err(io::Error::other)?;
     if address.is_tls() || !address.is_loopback() {
-        return Err(io::Error::other(
-            "the hub of a gateway is available on its own machine only; use a tunnel to \
-             ws://127.0.0.1:PORT",
-        ));
+        let words = "the hub of a gateway is available on its own machine only; use a tunnel to \
+                     ws://127.0.0.1:PORT";
+        return Err(io::Error::other(words).into());
     }
     let stream = TcpStream::connect((address.host(), address.port())).await?;
     stream.set_nodelay(true)?;
@@ -170,13 +196,25 @@ async fn upgrade(
     let mut head = (&mut stream).take(MAX_HEAD);
     let (mut status, mut line) = (String::new(), String::new());
     head.read_line(&mut status).await?;
+    let mut length = 0;
     while head.read_line(&mut line).await? > 2 {
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().unwrap_or(0);
+        }
         line.clear();
     }
-    if status.split_ascii_whitespace().nth(1) == Some("101") {
-        return Ok(stream);
+    match status.split_ascii_whitespace().nth(1) {
+        Some("101") => Ok(stream),
+        Some("400") => {
+            let mut message = vec![0; length.min(MAX_ERROR)];
+            stream.read_exact(&mut message).await?;
+            let message = String::from_utf8_lossy(&message);
+            Err(NoHub::WrongOptions(clean_line(Untrusted::new(&message), MAX_ERROR)))
+        }
+        _ => Err(io::Error::other(format!("it replied `{}`", status.trim())).into()),
     }
-    Err(io::Error::other(format!("it replied `{}`", status.trim())))
 }
 
 /// Copies bytes in both directions until one end closes.

@@ -114,7 +114,7 @@ fn report(
     if checked.is_empty() {
         let disabled = disabled_servers(config);
         let remark = if disabled > 0 { " (disabled servers are not checked)" } else { "" };
-        output.line(format_args!("The configuration refers to no secrets{remark}."));
+        output.line(format_args!("No secrets in the configuration{remark}."));
         return exit;
     }
     output.table(checked.iter().map(|checked| {

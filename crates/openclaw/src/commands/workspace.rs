@@ -87,7 +87,7 @@ fn ask(folder: &Path, is_home: bool, output: &mut Output) -> Result<bool, Comman
     let shown = folder.display().to_string();
     output.aside(&format!("Work in {STRONG}{}{STRONG:#}?", printable(&shown)));
     let what = match is_home {
-        true => "This is your home folder: the agent can read everything in it, also keys.",
+        true => "This is your home folder: the agent can read everything in it, including keys.",
         false => "The agent can read the files in it.",
     };
     output.aside(&format!(

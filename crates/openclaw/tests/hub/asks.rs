@@ -1,6 +1,6 @@
 //! What servers ask and report reaches the client that the call is made for.
 
-use openclaw_testkit::{Ask, Script, StdioClient, Tool};
+use openclaw_testkit::{Ask, Script, StdioClient, TestServer, Tool};
 use serde_json::{Value, json};
 
 use crate::place::{Place, text};
@@ -34,6 +34,67 @@ fn an_elicitation_is_answered_by_the_clients_user() {
     assert!(text(&reply).contains("Ada"), "{reply}");
     let mut mute = place.hub(&["--no-wrap"]);
     assert!(text(&mute.call("echo", &json!({ "text": "x" }))).contains("decline"));
+}
+
+/// Calls a tool, and returns the id of the call and the server's question.
+fn asked(hub: &mut StdioClient) -> (u64, Value) {
+    let id = hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } }));
+    loop {
+        let message = hub.message();
+        assert!(!message.is_null() && message["id"] != id, "{message}");
+        if message["method"] == "elicitation/create" {
+            return (id, message["id"].clone());
+        }
+    }
+}
+
+fn answered(hub: &mut StdioClient, (call, question): &(u64, Value), name: &str) -> Value {
+    let answer = json!({ "action": "accept", "content": { "name": name } });
+    hub.send(&json!({ "jsonrpc": "2.0", "id": question, "result": answer }).to_string());
+    loop {
+        let message = hub.message();
+        assert!(!message.is_null(), "the hub has exited");
+        if message["id"] == *call {
+            return message;
+        }
+    }
+}
+
+/// Two clients of one server, which asks both at the same time.
+fn assert_each_is_asked(place: &Place) {
+    let gateway = place.gateway();
+    let able = json!({ "elicitation": {} });
+    let [mut first, mut second] = [(); 2].map(|()| place.hub_for(&["--no-wrap"], &able));
+    let (of_first, of_second) = (asked(&mut first), asked(&mut second));
+    assert!(text(&answered(&mut second, &of_second, "Bob")).contains("Bob"));
+    assert!(text(&answered(&mut first, &of_first, "Ada")).contains("Ada"));
+    drop(gateway);
+}
+
+#[test]
+fn of_two_clients_each_is_asked_what_its_own_call_leads_to() {
+    // In a result.
+    assert_each_is_asked(&Place::with("one", &Script::new().modern().ask(Ask::Elicitation)));
+    // On the stream of a call.
+    let server = TestServer::http(&Script::new().legacy().sse_answers().ask(Ask::Elicitation));
+    let mut place = Place::new();
+    place.add_entry("one", json!({ "url": server.url() }), json!({ "approval": "never" }));
+    assert_each_is_asked(&place);
+}
+
+#[test]
+fn a_question_that_may_be_for_another_client_is_cancelled() {
+    let place = Place::with("one", &Script::new().legacy().ask(Ask::Elicitation));
+    let _gateway = place.gateway();
+    let able = json!({ "elicitation": {} });
+    let [mut first, mut second] = [(); 2].map(|()| place.hub_for(&["--no-wrap"], &able));
+    let of_first = asked(&mut first);
+    let refused = second.call("echo", &json!({ "text": "x" }));
+    assert!(text(&refused).contains("cancel"), "{refused}");
+    assert!(text(&answered(&mut first, &of_first, "Ada")).contains("Ada"));
+    // Now it is alone.
+    let of_second = asked(&mut second);
+    assert!(text(&answered(&mut second, &of_second, "Bob")).contains("Bob"));
 }
 
 #[test]

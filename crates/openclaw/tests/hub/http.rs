@@ -302,6 +302,7 @@ fn what_is_not_a_message_is_answered_with_an_error_of_the_protocol() {
             ("7", -32600),
             ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", -32600),
             ("{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":\"ping\"}", -32600),
+            ("{\"jsonrpc\":\"2.0\",\"id\":null,\"method\":\"tools/call\",\"params\":7}", -32600),
         ] {
             let refused = send(&gateway, "POST", headers, body);
             assert_eq!(refused.status(), 400, "{body}: {}", refused.head);
@@ -309,6 +310,9 @@ fn what_is_not_a_message_is_answered_with_an_error_of_the_protocol() {
             assert_eq!(refused.messages[0]["id"], Value::Null);
         }
     }
+    let twice = [("Mcp-Session-Id", session.as_str()), ("mcp-session-id", "another")];
+    let refused = send(&gateway, "POST", &twice, &request(3, "tools/call", echo("hello")));
+    assert_eq!(refused.status(), 400, "{}", refused.head);
     let unknown = send(&gateway, "DELETE", &[("Mcp-Session-Id", "unknown")], "");
     assert_eq!(unknown.status(), 404, "{}", unknown.head);
     let called = send(&gateway, "POST", &with_session, &request(3, "tools/call", echo("hello")));

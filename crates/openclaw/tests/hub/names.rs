@@ -19,19 +19,27 @@ fn the_tools_of_one_server_have_its_own_names_and_those_of_several_are_prefixed(
     assert_eq!(names(&listed, "tools"), ["read", "write"]);
 }
 
-#[test]
-fn an_unknown_server_or_agent_is_an_error() {
-    let place = Place::with("one", &Script::new());
+/// Runs the hub with each wrong option, which is a usage error.
+fn assert_wrong_options(place: &Place) {
     for (args, words) in [
-        (["--server", "nine"], "agent `main` has no MCP server `nine`"),
-        (["--agent", "nobody"], "unknown agent `nobody`"),
+        (["--server", "nine"], "error: agent `main` has no MCP server `nine`\nhint: "),
+        (["--agent", "nobody"], "error: unknown agent `nobody`\nhint: "),
     ] {
         let mut command = place.command(&["mcp-server", "--hub"]);
         let output = command.args(args).stdin(std::process::Stdio::null()).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(said.contains(words), "{said}");
-        assert!(output.stdout.is_empty() && !output.status.success());
+        assert!(output.stdout.is_empty());
+        assert_eq!(output.status.code(), Some(2), "{said}");
     }
+}
+
+#[test]
+fn an_unknown_server_or_agent_is_a_usage_error_also_beside_a_gateway() {
+    let place = Place::with("one", &Script::new());
+    assert_wrong_options(&place);
+    let _gateway = place.gateway();
+    assert_wrong_options(&place);
 }
 
 #[test]

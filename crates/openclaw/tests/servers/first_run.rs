@@ -49,7 +49,7 @@ fn a_provider_is_tested_and_its_key_is_kept_in_a_file_without_a_keychain() {
         ("API key (not shown", key_typed.as_str()),
         ("custom/small answers", ""),
         ("turned off", ""),
-        ("Keep the key: ", "f\r"),
+        ("Store the key: ", "f\r"),
         ("the model is set in", ""),
         TRUST,
         ("› ", "hello\r"),

@@ -2,13 +2,13 @@
 //! its conversation, and a chat outlives the gateway.
 
 use std::fs;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use openclaw_testkit::{Script, processes};
 use serde_json::{Value, json};
 
-use crate::support::{LONG, ON_A_TERMINAL, Place};
+use crate::support::{LONG, Place, terminal};
 use crate::with_gateway::gateway;
 
 const CALL: &str = "/call mcp_x_add {\"a\":2,\"b\":3}";
@@ -35,22 +35,11 @@ impl<'a> Window<'a> {
     /// Opens a chat, and types the answers at the expected texts.
     fn open(place: &'a Place, name: &'a str, steps: &[(&str, &str)]) -> Self {
         place.trust();
-        let steps = serde_json::to_string(steps).unwrap();
         let shown = fs::File::create(place.path(name)).unwrap();
-        let mut command = Command::new("python3");
-        command
-            .args(["-c", ON_A_TERMINAL, &steps, env!("CARGO_BIN_EXE_openclaw")])
-            .args(["chat", "--session", "shared"])
-            .current_dir(place.folder.path())
-            .env("OPENCLAW_STATE_DIR", place.folder.path())
-            .env("OPENCLAW_KEYCHAIN", "off")
-            .env("TERM", "xterm")
-            .env("LC_ALL", "C.UTF-8")
-            .env("NO_COLOR", "1")
-            .env_remove("CI")
-            .stdin(Stdio::null())
-            .stdout(shown);
-        Self { place, name, child: command.spawn().unwrap() }
+        let command = [env!("CARGO_BIN_EXE_openclaw"), "chat", "--session", "shared"];
+        let mut terminal = terminal(place, steps, &command);
+        let child = terminal.env("NO_COLOR", "1").stdout(shown).spawn().unwrap();
+        Self { place, name, child }
     }
 
     fn shown(&self) -> String {
@@ -123,12 +112,13 @@ fn a_chat_exits_at_once_when_its_terminal_is_closed() {
     let _running = gateway(&place);
     let chat = Window::open(&place, "chat.out", &[("› ", "/he")]);
     chat.shows("/he");
-    let chats = processes::children_of(chat.child.id());
-    assert_eq!(chats.len(), 1, "{chats:?}");
+    // The child of the process that holds the terminal.
+    let holder = chat.child.id();
+    let children = fs::read_to_string(format!("/proc/{holder}/task/{holder}/children")).unwrap();
+    let pid: u32 = children.trim().parse().unwrap();
     let closed = Instant::now();
     drop(chat);
-    let is_over = || chats.iter().all(|chat| !processes::is_alive(*chat));
-    assert!(processes::wait_until(LONG, is_over), "it never exited");
+    assert!(processes::wait_until(LONG, || !processes::is_alive(pid)), "it never exited");
     // Until then, approvals wait for it. An editor that is waited for takes two seconds and more.
     assert!(closed.elapsed() < Duration::from_secs(2), "{:?}", closed.elapsed());
 }

@@ -2,13 +2,13 @@
 
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 
 use openclaw_testkit::oauth::{Browser, Endpoint, Fake, OAuthScript, OAuthTestServer, form};
 use openclaw_testkit::processes;
 use serde_json::{Value, json};
 
-use crate::support::{LONG, ON_A_TERMINAL, Place, at_a_terminal, conversation};
+use crate::support::{LONG, Place, at_a_terminal, conversation, terminal};
 use crate::with_gateway::gateway;
 
 /// A folder with a configuration that has the server as `box`.
@@ -85,7 +85,7 @@ fn without_a_terminal_the_url_is_printed_and_a_code_finishes_the_login_in_anothe
     assert!(first.starts_with("✓ logged in to `box` until "), "{stdout}");
     assert!(first.ends_with("UTC (renewed automatically)"), "{stdout}");
     for words in
-        [&server.issuer(), "scopes: mcp", "key file (the keychain is switched off", "15 tools"]
+        [&server.issuer(), "scopes: mcp", "key file (the keychain is turned off", "15 tools"]
     {
         assert!(stdout.contains(words), "{words}: {stdout}");
     }
@@ -152,7 +152,7 @@ fn on_a_terminal_the_browser_is_opened_and_its_callback_ends_the_login() {
     let (code, shown) = login.end();
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("Waiting for up to 15 minutes; Ctrl-C to cancel."), "{shown}");
-    assert!(shown.contains("Paste the code or the address"), "{shown}");
+    assert!(shown.contains("Paste the code or the URL"), "{shown}");
     assert!(shown.contains("✓ logged in to `box` until "), "{shown}");
     assert_eq!(fs::read_to_string(place.path("opened")).unwrap().trim(), url);
 }
@@ -249,7 +249,7 @@ fn the_status_shows_the_login_without_its_tokens() {
     let (_, stdout, _) = place.said(&["doctor"]);
     assert!(stdout.contains("1 login readable"), "{stdout}");
     assert!(
-        stdout.contains("encrypted with a key in a file: the keychain is switched off"),
+        stdout.contains("encrypted with a key in a file: the keychain is turned off"),
         "{stdout}"
     );
 }
@@ -425,20 +425,13 @@ fn answering(place: &Place, question: &str, answer: &str, args: &[&str]) -> Atte
 }
 
 fn attended(place: &Place, has_browser: bool, steps: &[(&str, &str)], args: &[&str]) -> Attended {
-    let steps = serde_json::to_string(steps).unwrap();
-    let mut command = Command::new("python3");
-    command.args(["-c", ON_A_TERMINAL, &steps, env!("CARGO_BIN_EXE_openclaw")]).args(args);
+    let mut command = terminal(place, steps, &[&[env!("CARGO_BIN_EXE_openclaw")], args].concat());
     command
-        .current_dir(place.folder.path())
-        .env("OPENCLAW_STATE_DIR", place.folder.path())
-        .env("OPENCLAW_KEYCHAIN", "off")
-        .env("TERM", "xterm")
         .env("NO_COLOR", "1")
         .env_remove("DISPLAY")
         .env_remove("WAYLAND_DISPLAY")
         .env_remove("SSH_CONNECTION")
         .env_remove("BROWSER")
-        .stdin(Stdio::null())
         .stdout(Stdio::piped());
     if has_browser {
         let browser = place.path("browser");

@@ -37,9 +37,9 @@ fn in_a_chat_a_sampling_request_needs_approval() {
         ("rejected", ""),
         ("› ", call),
         ("Enter) ", "a\r"),
-        ("stand-in", ""),
+        ("I am the offline model", ""),
         ("› ", call),
-        ("stand-in", ""),
+        ("I am the offline model", ""),
         ("› ", "/exit\r"),
     ];
     let (exit, shown) = conversation(&place, &steps, &["chat"]);
@@ -56,7 +56,7 @@ fn without_a_terminal_sampling_needs_the_rule_always() {
     for (rule, expected, outcome) in [
         ("ask", "no user answered", "denied"),
         ("never", "sampling is not allowed for this server", "denied"),
-        ("always", "offline stand-in of OpenClaw", "ok"),
+        ("always", "offline model of OpenClaw", "ok"),
     ] {
         let place = place(rule);
         let message = "/call mcp_x_echo {\"text\":\"hi\"}";
@@ -98,7 +98,7 @@ fn server_everything_gets_its_answer_after_approval() {
         "LLM sampling result",
         "\"model\": \"offline\"",
         "\"stopReason\": \"endTurn\"",
-        "offline stand-in of OpenClaw",
+        "offline model of OpenClaw",
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }

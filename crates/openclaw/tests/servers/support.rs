@@ -53,7 +53,7 @@ impl Place {
 
 /// Runs the program on a pseudo-terminal, and for each step types the answer when the expected text
 /// is shown. Passes its output on, and answers the cursor position request of line editors.
-pub(crate) const ON_A_TERMINAL: &str = r#"
+const ON_A_TERMINAL: &str = r#"
 import json, os, pty, signal, sys
 # A text that never appears must not keep the test waiting.
 signal.signal(signal.SIGALRM, lambda *_: sys.exit(124))
@@ -91,6 +91,29 @@ while True:
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 "#;
 
+/// Returns a command that runs a program (by its path) on a terminal, with a dialogue of expected texts
+/// and answers.
+pub(crate) fn terminal(place: &Place, steps: &[(&str, &str)], command: &[&str]) -> Command {
+    let steps = serde_json::to_string(steps).unwrap();
+    let mut terminal = Command::new("python3");
+    terminal
+        .args(["-c", ON_A_TERMINAL, &steps])
+        .args(command)
+        .current_dir(place.folder.path())
+        .env("OPENCLAW_STATE_DIR", place.folder.path())
+        .env("OPENCLAW_KEYCHAIN", "off")
+        .env("TERM", "xterm")
+        .env("LC_ALL", "C.UTF-8")
+        // So that a first chat offers what it offers to a user.
+        .env_remove("CI")
+        // So that no real model is used.
+        .env_remove("ANTHROPIC_API_KEY")
+        .env_remove("OPENAI_API_KEY")
+        .env_remove("GEMINI_API_KEY")
+        .stdin(Stdio::null());
+    terminal
+}
+
 /// Runs a dialogue of expected texts and answers. Returns the exit code and the output.
 pub(crate) fn on_a_terminal(
     place: &Place,
@@ -109,25 +132,8 @@ pub(crate) fn command_on_a_terminal(
     command: &[&str],
     variables: &[(&str, &str)],
 ) -> (i32, String) {
-    let steps = serde_json::to_string(steps).unwrap();
-    let output = Command::new("python3")
-        .args(["-c", ON_A_TERMINAL, &steps])
-        .args(command)
-        .current_dir(place.folder.path())
-        .env("OPENCLAW_STATE_DIR", place.folder.path())
-        .env("OPENCLAW_KEYCHAIN", "off")
-        .env("TERM", "xterm")
-        .env("LC_ALL", "C.UTF-8")
-        // So that a first chat offers what it offers to a user.
-        .env_remove("CI")
-        .envs(variables.iter().copied())
-        // So that no real model is used.
-        .env_remove("ANTHROPIC_API_KEY")
-        .env_remove("OPENAI_API_KEY")
-        .env_remove("GEMINI_API_KEY")
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+    let mut terminal = terminal(place, steps, command);
+    let output = terminal.envs(variables.iter().copied()).output().unwrap();
     (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 

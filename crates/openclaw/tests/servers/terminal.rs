@@ -138,6 +138,14 @@ fn keys_pressed_before_the_prompt_do_not_approve_a_call() {
 }
 
 #[test]
+fn what_follows_an_interrupted_question_begins_a_new_line() {
+    let (exit, shown) = conversation(&asking(), &[("instead) ", "\u{3}")], &TURN);
+    assert_eq!(exit, 130, "{shown}");
+    let (_, after) = shown.split_once("instead) ").unwrap();
+    assert!(after.trim_start_matches("^C").starts_with("\r\n"), "{after:?}");
+}
+
+#[test]
 fn the_prompt_for_approval_shows_the_whole_call() {
     let text = format!("{}\u{202e}   THE END", "x".repeat(300));
     let message = format!("/call mcp_test_keep {}", serde_json::json!({ "text": text }));

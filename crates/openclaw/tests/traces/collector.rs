@@ -123,7 +123,8 @@ pub(crate) fn only<'s>(spans: &'s [Span], name: &str) -> &'s Span {
     span
 }
 
-fn hex(base64: &str) -> String {
+/// The bytes of a text in Base64, as JSON has them, in hexadecimal digits.
+pub(crate) fn hex(base64: &str) -> String {
     const DIGITS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let (mut out, mut bits, mut held) = (String::new(), 0_u32, 0);
     for byte in base64.bytes().filter(|byte| *byte != b'=') {

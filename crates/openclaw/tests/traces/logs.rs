@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::collector::{Collector, only};
+use crate::collector::{Collector, hex, only};
 use crate::editor::Place;
+use crate::trees::Traced;
 
 /// A place without a configuration: the built-in one has a demo server.
 pub(crate) fn demo() -> Place {
@@ -46,4 +47,43 @@ fn without_a_collector_lines_and_servers_get_no_trace() {
     assert!(!log.contains("trace_id"), "{log}");
     let audit = std::fs::read_to_string(place.path("logs/audit.jsonl")).unwrap();
     assert!(!audit.contains("traceId"), "{audit}");
+}
+
+#[test]
+fn a_collector_gets_the_lines_with_their_spans_and_without_secrets() {
+    let traced = Traced::new();
+    let mut command = traced.place.command(&["--log-level", "debug", "agent"]);
+    command.args(["--message", "do it"]).envs(traced.variables());
+    command.envs([("OTEL_LOGS_EXPORTER", "otlp"), ("OTEL_RESOURCE_ATTRIBUTES", "team=red")]);
+    let output = command.output().unwrap();
+    let log = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{log}");
+    let spans = traced.collector.spans(6);
+    let call = only(&spans, "tools/call echo");
+    let requests = traced.collector.requests();
+    let list = |of: &Value, name: &str| of[name].as_array().cloned().unwrap_or_default();
+    let resources: Vec<_> =
+        requests.iter().flat_map(|it| list(&it["request"], "resourceLogs")).collect();
+    let team = json!({ "key": "team", "value": { "stringValue": "red" } });
+    assert!(resources.iter().all(|it| list(&it["resource"], "attributes").contains(&team)));
+    let scopes: Vec<_> = resources.iter().flat_map(|it| list(it, "scopeLogs")).collect();
+    let lines = scopes.iter().flat_map(|scope| {
+        let lines = list(scope, "logRecords");
+        lines.into_iter().map(|line| (scope["scope"]["name"].clone(), line))
+    });
+    let has_name = |line: &Value| {
+        list(line, "attributes").iter().any(|it| it["value"]["stringValue"] == "mcp_box_echo")
+    };
+    let lines: Vec<_> =
+        lines.filter(|(_, line)| line["body"]["stringValue"] == "call" && has_name(line)).collect();
+    let [(scope, line)] = &lines[..] else { panic!("not one line: {resources:?}") };
+    assert_eq!(*scope, "openclaw_tools::pipeline::record");
+    assert_eq!(line["severityText"], "DEBUG");
+    assert_eq!(line["severityNumber"], "SEVERITY_NUMBER_DEBUG");
+    let id = |name: &str| hex(line[name].as_str().unwrap());
+    assert_eq!((id("traceId"), id("spanId")), (call.trace.clone(), call.id.clone()));
+    // The same lines are on stderr.
+    assert!(log.contains("mcp_box_echo"), "{log}");
+    let sent: Vec<_> = requests.iter().map(|it| it["request"].to_string()).collect();
+    assert!(!sent.iter().any(|it| it.contains("canary")), "{sent:?}");
 }

@@ -5,23 +5,25 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use futures_util::future::{AbortHandle, Abortable};
 use futures_util::stream;
 use http::header::CONTENT_TYPE;
-use http::{HeaderValue, Response, StatusCode};
+use http::{HeaderMap, HeaderValue, Response, StatusCode};
 use http_body::Frame;
 use http_body_util::StreamBody;
+use openclaw_trace::SpanContext;
 use tokio::sync::mpsc;
 
 use super::super::answers::Answers as _;
+use super::super::call::CallFor;
 use super::super::client::{Client, notification};
-use super::super::incoming::CallRequest;
+use super::super::incoming::{CallLine, CallRequest};
 use super::super::reply::{
-    BUSY, HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, Reply,
+    HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, Reply,
 };
+use super::super::replying::ReplyingTask;
 use super::super::running::{Running, Step};
 use super::sessions::{CallGuard, Session};
-use super::{HubBody, respond};
+use super::{HubBody, respond, text};
 
 /// How many events wait for a client that does not read. Its call is not continued meanwhile.
 const EVENTS: usize = 16;
@@ -29,7 +31,7 @@ const EVENTS: usize = 16;
 /// How a client is asked during a call.
 enum Asking {
     /// By a request in the stream; the answer is another POST.
-    Session(Arc<Session>, CallGuard),
+    Session { session: Arc<Session>, _call: CallGuard },
     /// By the result; the answer comes with the next request (2026-07-28).
     Result,
 }
@@ -38,24 +40,45 @@ enum Asking {
 enum Next {
     Reply(Reply),
     Event(Running, Vec<u8>),
+    Cancelled,
 }
 
-/// Handles the call of a client with a session.
+/// Handles the call of a client with a session. Returns `None` if it is invalid, which `rmcp` reports.
 pub(super) async fn legacy(
     session: &Arc<Session>,
-    id: &str,
-    request: CallRequest,
-) -> Response<HubBody> {
-    let (abort, registration) = AbortHandle::new_pair();
-    let Some(guard) = session.begin(id, abort) else {
-        let error = Reply::error(INVALID_REQUEST, "the id is in use by another request");
-        return json(StatusCode::BAD_REQUEST, "null", error);
-    };
+    line: &CallLine<'_>,
+    headers: &HeaderMap,
+) -> Option<Response<HubBody>> {
     let client = session.client();
-    let running = Running::start(client, request, client.abilities());
-    let asking = Asking::Session(Arc::clone(session), guard);
-    let replied = Abortable::new(reply(id, running, asking), registration).await;
-    replied.unwrap_or_else(|_| json(StatusCode::OK, id, Reply::error(BUSY, "cancelled")))
+    let (answers, events) = ReplyingTask::new(client.abilities());
+    let Some(guard) = session.begin(line.id, &answers) else {
+        let error = Reply::error(INVALID_REQUEST, "the id is in use by another request");
+        return Some(json(StatusCode::BAD_REQUEST, "null", error));
+    };
+    let trace = SpanContext::find(|name| text(headers, name));
+    let plain = line.plain().filter(|plain| trace.is_none() && !plain.is_modern());
+    let started = plain.zip(client.rights()).and_then(|(plain, rights)| {
+        let session = session.scope().session();
+        let by = CallFor { session, answers: &*answers, watcher: None };
+        let done = || {
+            let answers = Arc::clone(&answers);
+            move |reply| answers.reply(reply)
+        };
+        client.begin(&rights, &plain, by, done)
+    });
+    let running = match started {
+        Some(started) => {
+            started.lane().flush();
+            Running::started(client, started, events)
+        }
+        None => {
+            let mut request = line.to_request().filter(|it| it.modern.is_none())?;
+            request.trace = request.trace.or(trace);
+            Running::in_scope(client, request, answers, events, Arc::clone(session.scope()))
+        }
+    };
+    let asking = Asking::Session { session: Arc::clone(session), _call: guard };
+    Some(reply(line.id, running, asking).await)
 }
 
 /// Handles the call of a client without a session.
@@ -63,7 +86,11 @@ pub(super) async fn modern(
     client: &Arc<Client>,
     id: &str,
     mut request: CallRequest,
+    headers: &HeaderMap,
 ) -> Response<HubBody> {
+    if request.trace.is_none() {
+        request.trace = SpanContext::find(|name| text(headers, name));
+    }
     let Some(mut modern) = request.modern.take() else { unreachable!("checked by the caller") };
     let parked = modern.state.as_deref().and_then(|state| client.hub.parked.take(state));
     let running = match parked {
@@ -88,6 +115,7 @@ async fn reply(id: &str, running: Running, asking: Asking) -> Response<HubBody> 
             json(status, id, reply)
         }
         Next::Event(running, first) => events(id.to_owned(), running, asking, first),
+        Next::Cancelled => json(StatusCode::OK, id, Reply::cancelled()),
     }
 }
 
@@ -96,11 +124,12 @@ async fn next(mut running: Running, asking: &Asking) -> Next {
         Step::Done(reply) => Next::Reply(reply),
         Step::Tell(method, params) => Next::Event(running, notification(method, &params)),
         Step::Ask(question, answer) => match asking {
-            Asking::Session(session, _) => {
+            Asking::Session { session, .. } => {
                 Next::Event(running, session.question(&question, answer).into_bytes())
             }
             Asking::Result => Next::Reply(running.parked(&question, answer)),
         },
+        Step::Cancelled => Next::Cancelled,
     }
 }
 
@@ -108,10 +137,6 @@ async fn next(mut running: Running, asking: &Asking) -> Next {
 /// disconnects cancels its call.
 fn events(id: String, running: Running, asking: Asking, first: Vec<u8>) -> Response<HubBody> {
     let (sender, receiver) = mpsc::channel(EVENTS);
-    let (abort, registration) = AbortHandle::new_pair();
-    if let Asking::Session(session, call) = &asking {
-        session.goes_on(call, abort);
-    }
     tokio::spawn(async move {
         let telling = async {
             let (mut running, mut message) = (running, first);
@@ -125,12 +150,13 @@ fn events(id: String, running: Running, asking: Asking, first: Vec<u8>) -> Respo
                         return;
                     }
                     Next::Event(later, next) => (running, message) = (later, next),
+                    // A cancelled call has no reply.
+                    Next::Cancelled => return,
                 }
             }
         };
         tokio::select! {
-            // A cancelled call has no reply.
-            _ = Abortable::new(telling, registration) => {}
+            () = telling => {}
             () = sender.closed() => {}
         }
     });

@@ -13,14 +13,13 @@ use bytes::Bytes;
 use http::header::{ACCEPT, AsHeaderName, CONTENT_TYPE};
 use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
 use http_body_util::Full;
-use openclaw_trace::SpanContext;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::Hub;
 use super::client::Client;
 use super::handler::{ClientOfRequest, Handler};
-use super::incoming::{CallRequest, Incoming, MODERN, classify};
+use super::incoming::{Incoming, MODERN, classify};
 use super::options::ClientOptions;
 use super::reply::{INVALID_REQUEST, PARSE_ERROR, Reply};
 pub use body::HubBody;
@@ -99,6 +98,9 @@ impl HubHttp {
                 return plain(StatusCode::BAD_REQUEST, "the request is incomplete");
             }
         };
+        if parts.headers.get_all(&SESSION).iter().nth(1).is_some() {
+            return plain(StatusCode::BAD_REQUEST, "more than one `Mcp-Session-Id`");
+        }
         let message = classify(&body);
         let session = text(&parts.headers, &SESSION).and_then(|id| self.sessions.get(id));
         if let Some(session) = &session
@@ -106,9 +108,8 @@ impl HubHttp {
         {
             match &message {
                 Incoming::Call(line) if is_for_call(&parts.headers) => {
-                    if let Some(mut request) = line.to_request().filter(|it| it.modern.is_none()) {
-                        add_trace(&mut request, &parts.headers);
-                        return call::legacy(session, line.id, request).await;
+                    if let Some(reply) = call::legacy(session, line, &parts.headers).await {
+                        return reply;
                     }
                 }
                 Incoming::Response(id) if session.answer(id, &body) => return accepted(),
@@ -135,15 +136,20 @@ impl HubHttp {
             && session.is_none()
             && is_for_call(&parts.headers)
             && names(&parts.headers, &client, line.name())
-            && let Some(mut request) = line.to_request().filter(|it| it.modern.is_some())
+            && let Some(request) = line.to_request().filter(|it| it.modern.is_some())
         {
-            add_trace(&mut request, &parts.headers);
-            return call::modern(&client, line.id, request).await;
+            return call::modern(&client, line.id, request, &parts.headers).await;
         }
+        let is_json = is_for_call(&parts.headers);
         let mut request = Request::from_parts(parts, Full::new(body.clone()));
         request.extensions_mut().insert(ClientOfRequest(Arc::clone(&client)));
         // Boxed: the future is large, and would enlarge that of a call.
         let response = Box::pin(self.rmcp.handle(request)).await;
+        // Of a type that it accepts, so the message is meant, such as one whose id is `null`.
+        if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
+            let error = Reply::error(INVALID_REQUEST, "not a JSON-RPC message");
+            return call::json(StatusCode::BAD_REQUEST, "null", error);
+        }
         if is_new && let Some(id) = text(response.headers(), &SESSION) {
             Box::pin(self.sessions.open(id, client)).await;
         }
@@ -177,13 +183,6 @@ fn not_a_message(message: &Incoming<'_>) -> Option<Reply> {
         Incoming::Invalid => Some(Reply::error(INVALID_REQUEST, "not a JSON-RPC message")),
         Incoming::Garbage => Some(Reply::error(PARSE_ERROR, "not JSON")),
         _ => None,
-    }
-}
-
-/// Adds the span of the HTTP request to a call whose message names none.
-fn add_trace(request: &mut CallRequest, headers: &HeaderMap) {
-    if request.trace.is_none() {
-        request.trace = SpanContext::find(|name| text(headers, name));
     }
 }
 

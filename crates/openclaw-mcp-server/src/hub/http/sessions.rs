@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use futures_util::future::AbortHandle;
+use futures_util::future::BoxFuture;
 use rmcp::transport::streamable_http_server::SessionManager as _;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use serde::Deserialize;
@@ -13,9 +13,11 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::answers::{Answer, Question};
+use super::super::answers::{Abilities, Answer, Answers, Question};
+use super::super::asks::CallScope;
 use super::super::client::Client;
 use super::super::options::ClientOptions;
+use super::super::replying::ReplyingTask;
 use super::super::{Hub, HubError, listen};
 
 /// Maximum number of sessions; the one that was unused for the longest time makes room.
@@ -35,10 +37,9 @@ pub(super) struct Sessions {
 /// A session of a client.
 #[derive(Debug)]
 pub(super) struct Session {
-    client: Arc<Client>,
+    calls: Arc<SessionCalls>,
+    scope: Arc<CallScope>,
     used: Mutex<Instant>,
-    /// Calls in progress by id, as JSON.
-    calls: Mutex<HashMap<Arc<str>, AbortHandle>>,
     /// Our requests by id, as JSON.
     asked: Mutex<HashMap<String, oneshot::Sender<Answer>>>,
     next: AtomicU64,
@@ -71,10 +72,12 @@ impl Sessions {
     pub(super) async fn open(&self, id: &str, client: Arc<Client>) {
         client.hub.asks.listen(&client);
         let watching = tokio::spawn(listen::watch(Arc::downgrade(&client))).abort_handle();
+        let calls = Arc::new(SessionCalls { client, open: Mutex::default() });
+        let scope = calls.client.scope_of(Arc::clone(&calls) as Arc<dyn Answers>);
         let session = Session {
-            client,
+            calls,
+            scope: Arc::new(scope),
             used: Mutex::new(Instant::now()),
-            calls: Mutex::default(),
             asked: Mutex::default(),
             next: AtomicU64::new(1),
             watching,
@@ -119,7 +122,7 @@ impl Sessions {
         if let Some(client) = kept.get(&key).filter(|client| client.agent().is_some()) {
             return Ok(Arc::clone(client));
         }
-        let client = hub.client(options)?;
+        let client = hub.shared_client(options)?;
         if kept.len() >= MAX_STATELESS {
             kept.clear();
         }
@@ -130,34 +133,30 @@ impl Sessions {
 
 impl Session {
     pub(super) fn client(&self) -> &Arc<Client> {
-        &self.client
+        &self.calls.client
+    }
+
+    /// The session of its calls, by which servers' questions find it.
+    pub(super) fn scope(&self) -> &Arc<CallScope> {
+        &self.scope
     }
 
     /// Registers a call; `None` if its id is in use.
-    pub(super) fn begin(self: &Arc<Self>, id: &str, abort: AbortHandle) -> Option<CallGuard> {
-        let mut calls = lock(&self.calls);
-        if calls.contains_key(id) {
+    pub(super) fn begin(&self, id: &str, call: &Arc<ReplyingTask>) -> Option<CallGuard> {
+        let mut open = lock(&self.calls.open);
+        if open.iter().any(|(other, _)| &**other == id) {
             return None;
         }
-        let id = Arc::<str>::from(id);
-        calls.insert(Arc::clone(&id), abort);
-        Some(CallGuard { session: Arc::clone(self), id })
-    }
-
-    /// Replaces what cancels a call that goes on in another task.
-    pub(super) fn goes_on(&self, call: &CallGuard, abort: AbortHandle) {
-        lock(&self.calls).insert(Arc::clone(&call.id), abort);
+        open.push((id.into(), Arc::clone(call)));
+        Some(CallGuard { calls: Arc::clone(&self.calls), call: Arc::clone(call) })
     }
 
     /// Cancels a call. Returns whether there was one.
     pub(super) fn cancel(&self, id: &str) -> bool {
-        match lock(&self.calls).get(id) {
-            Some(call) => {
-                call.abort();
-                true
-            }
-            None => false,
-        }
+        let open = lock(&self.calls.open);
+        let call = open.iter().find(|(other, _)| &**other == id).map(|(_, call)| Arc::clone(call));
+        drop(open);
+        call.map(|call| call.cancel()).is_some()
     }
 
     /// Returns the message that asks the client.
@@ -193,14 +192,48 @@ impl Session {
     }
 }
 
+/// The calls in progress of a session. Their streams are the way to the client.
+#[derive(Debug)]
+struct SessionCalls {
+    client: Arc<Client>,
+    /// By id, as JSON, in the order of their start. Few: a connection has one at a time.
+    open: Mutex<Vec<(Box<str>, Arc<ReplyingTask>)>>,
+}
+
+impl SessionCalls {
+    fn newest(&self) -> Option<Arc<ReplyingTask>> {
+        lock(&self.open).last().map(|(_, call)| Arc::clone(call))
+    }
+}
+
+impl Answers for SessionCalls {
+    fn abilities(&self) -> Abilities {
+        self.client.abilities()
+    }
+
+    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+        let call = self.newest();
+        Box::pin(async move {
+            let call = call.ok_or("the client cannot be asked")?;
+            call.ask(question).await
+        })
+    }
+
+    fn log(&self, message: &Value) {
+        if let Some(call) = self.newest() {
+            call.log(message);
+        }
+    }
+}
+
 /// Unregisters a call when it is dropped.
 pub(super) struct CallGuard {
-    session: Arc<Session>,
-    id: Arc<str>,
+    calls: Arc<SessionCalls>,
+    call: Arc<ReplyingTask>,
 }
 
 impl Drop for CallGuard {
     fn drop(&mut self) {
-        lock(&self.session.calls).remove(&self.id);
+        lock(&self.calls.open).retain(|(_, call)| !Arc::ptr_eq(call, &self.call));
     }
 }

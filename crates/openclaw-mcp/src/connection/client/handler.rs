@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{
     ClientConfig, CreateMessageRequestParams, CreateMessageResult, CustomRequest, CustomResult,
-    ElicitRequestParams, ElicitResult, ElicitationAction, ErrorCode, ErrorData, ListRootsResult,
-    LoggingLevel, LoggingMessageNotificationParam, ResourceUpdatedNotificationParam,
+    ElicitRequestParams, ElicitResult, ElicitationAction, ErrorCode, ErrorData, Extensions,
+    ListRootsResult, LoggingLevel, LoggingMessageNotificationParam,
+    ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ClientHandler, RoleClient};
@@ -17,7 +18,7 @@ use super::elicitation::Elicitation;
 use super::input::to_json;
 use super::{Client, LOG_CHARS};
 use crate::server::limiter::Limiter;
-use crate::wire::{MAX_PARSED, TOO_LARGE};
+use crate::wire::{MAX_PARSED, TOO_LARGE, WorkId};
 
 /// Maximum length of an unknown method that is quoted, in characters.
 const METHOD_CHARS: usize = 100;
@@ -61,10 +62,15 @@ impl Client {
             .map_err(|problem| ErrorData::invalid_params(problem, None))?;
         // The server cancelled the request, so the user's answer is no longer needed.
         tokio::select! {
-            answer = self.elicit(asked) => Ok(answer),
+            answer = self.elicit(asked, work_of(&context.extensions)) => Ok(answer),
             () = context.ct.cancelled() => Ok(ElicitResult::new(ElicitationAction::Cancel)),
         }
     }
+}
+
+/// Returns the call that a message belongs to, if it is known.
+fn work_of(extensions: &Extensions) -> Option<WorkId> {
+    extensions.get().copied()
 }
 
 impl ClientHandler for Client {
@@ -99,17 +105,18 @@ impl ClientHandler for Client {
             }
             _ => {
                 let method = clean_line(Untrusted::new(&method), METHOD_CHARS);
-                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None))
+                let message = format!("unknown method `{method}`");
+                Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None))
             }
         }
     }
 
     async fn list_roots(
         &self,
-        _context: RequestContext<RoleClient>,
+        context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
         let undeclared = || ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "roots/list", None);
-        self.roots().await.ok_or_else(undeclared)
+        self.roots(work_of(&context.extensions)).await.ok_or_else(undeclared)
     }
 
     async fn create_message(
@@ -119,7 +126,7 @@ impl ClientHandler for Client {
     ) -> Result<CreateMessageResult, ErrorData> {
         let refused = |message: String| ErrorData::new(ErrorCode(-1), message, None);
         let result = tokio::select! {
-            result = self.sample(to_json(&params)) => result.map_err(refused)?,
+            result = self.sample(to_json(&params), work_of(&context.extensions)) => result.map_err(refused)?,
             () = context.ct.cancelled() => {
                 return Err(refused("the server cancelled the request".to_owned()));
             }
@@ -130,7 +137,7 @@ impl ClientHandler for Client {
     async fn on_logging_message(
         &self,
         params: LoggingMessageNotificationParam,
-        _context: NotificationContext<RoleClient>,
+        context: NotificationContext<RoleClient>,
     ) {
         let server = &self.shared.server;
         match self.shared.logs.check(Instant::now()) {
@@ -139,7 +146,8 @@ impl ClientHandler for Client {
             Some(omitted) => tracing::warn!(%server, omitted, "log messages were omitted"),
         }
         if let Some(downstream) = &self.shared.host.downstream {
-            downstream.logged(server, &self.shared.work.now().sessions, &to_json(&params));
+            let calls = self.shared.work.about(work_of(&context.extensions)).callers;
+            downstream.logged(server, &calls, &to_json(&params));
         }
         let text = match params.data {
             Value::String(text) => text,

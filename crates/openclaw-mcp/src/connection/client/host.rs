@@ -1,5 +1,6 @@
 //! The host application, as far as servers can reach it.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -16,13 +17,23 @@ use serde_json::Value;
 pub struct ElicitationRequest {
     /// The server that asks.
     pub server: String,
-    /// The sessions whose calls the server is processing; the question belongs to one of them.
-    /// Empty if no session waits for it.
-    pub sessions: Vec<String>,
+    /// The calls that it may belong to, newest first: one if that is known, or else all that the
+    /// server is processing. Empty if the server asks on its own.
+    pub calls: Vec<CallInProgress>,
     /// The message, in one line. Untrusted: not for a model.
     pub message: String,
     /// The kind of input.
     pub wanted: ElicitationKind,
+}
+
+impl ElicitationRequest {
+    /// The sessions of the calls that it may belong to, sorted.
+    #[must_use]
+    pub fn sessions(&self) -> Vec<String> {
+        let sessions: BTreeSet<&String> =
+            self.calls.iter().filter_map(|call| call.session.as_ref()).collect();
+        sessions.into_iter().cloned().collect()
+    }
 }
 
 /// The input that a server requests from the user.
@@ -58,8 +69,8 @@ pub struct SamplingRequest {
     pub server: String,
     /// The agents that use this connection, sorted by name.
     pub agents: Vec<String>,
-    /// The calls that the server is processing, newest first; the request belongs to one of them.
-    /// Empty if the server sent it on its own.
+    /// The calls that it may belong to, newest first: one if that is known, or else all that the
+    /// server is processing. Empty if the server sent it on its own.
     pub calls: Vec<CallInProgress>,
     /// The parameters of the request. Untrusted.
     pub params: Value,
@@ -85,17 +96,17 @@ pub trait Sampler: Send + Sync + 'static {
 }
 
 /// Clients of other programs that this one makes calls for (the hub): they receive what servers
-/// report and ask on their own. `sessions` are those of the calls that the server is processing.
+/// report and ask on their own. `calls` are those that it may belong to, newest first.
 pub trait Downstream: Send + Sync + 'static {
     /// Receives a log message: the parameters of `notifications/message`. Must not block.
-    fn logged(&self, server: &str, sessions: &[String], message: &Value);
+    fn logged(&self, server: &str, calls: &[CallInProgress], message: &Value);
 
     /// Receives a change of a watched resource. Must not block.
     fn updated(&self, server: &str, uri: &str);
 
     /// Returns the result of `roots/list` from the client that one of the calls is made for; `None`
     /// if there is no such client, or it has no roots.
-    fn roots<'a>(&'a self, sessions: &'a [String]) -> BoxFuture<'a, Option<Value>>;
+    fn roots<'a>(&'a self, calls: &'a [CallInProgress]) -> BoxFuture<'a, Option<Value>>;
 }
 
 /// What the host application provides to servers.

@@ -10,6 +10,7 @@ use tokio::time::timeout;
 
 use super::elicitation::Elicitation;
 use super::{Client, ElicitationAnswer, ElicitationRequest, LOG_CHARS, SamplingRequest};
+use crate::wire::WorkId;
 
 /// Timeout for an answer of the user, or of the sampler including a user that it asks.
 pub const PATIENCE: Duration = Duration::from_secs(5 * 60);
@@ -17,13 +18,15 @@ pub const PATIENCE: Duration = Duration::from_secs(5 * 60);
 const AT_ONCE: usize = 10;
 
 impl Client {
-    /// Answers the input requests of a result (2026-07-28), by key.
+    /// Answers the input requests of a result (2026-07-28), by key. They belong to this call, if it is
+    /// known.
     ///
     /// # Errors
     /// If an input cannot be provided; the message names it.
     pub(crate) async fn fulfil(
         &self,
         requests: BTreeMap<String, Value>,
+        work: Option<WorkId>,
     ) -> Result<BTreeMap<String, Value>, String> {
         if requests.len() > AT_ONCE {
             return Err(format!("more than {AT_ONCE} inputs at once"));
@@ -33,13 +36,14 @@ impl Client {
             let params = request.get_mut("params").map(Value::take).unwrap_or_default();
             let answer = match request.get("method").and_then(Value::as_str) {
                 Some("elicitation/create") => {
-                    to_json(&self.elicit(Elicitation::parse(params)?).await)
+                    to_json(&self.elicit(Elicitation::parse(params)?, work).await)
                 }
                 Some("roots/list") => {
-                    to_json(&self.roots().await.ok_or("roots, which are not offered to it")?)
+                    let roots = self.roots(work).await;
+                    to_json(&roots.ok_or("roots, which are not offered to it")?)
                 }
                 Some("sampling/createMessage") => self
-                    .sample(params)
+                    .sample(params, work)
                     .await
                     .map_err(|why| format!("a completion (sampling), which was rejected: {why}"))?,
                 _ => return Err("an unsupported kind of input".to_owned()),
@@ -49,16 +53,16 @@ impl Client {
         Ok(answers)
     }
 
-    pub(super) async fn elicit(&self, asked: Elicitation) -> ElicitResult {
+    pub(super) async fn elicit(&self, asked: Elicitation, work: Option<WorkId>) -> ElicitResult {
         let Some(elicitor) = &self.shared.host.elicitor else {
             tracing::info!(server = %self.shared.server, "declined an elicitation: no user");
             return ElicitResult::new(ElicitationAction::Decline);
         };
         let Elicitation { message, wanted } = asked;
         let message = clean_line(Untrusted::new(&message), LOG_CHARS);
-        let (server, occasion) = (self.shared.server.clone(), self.shared.work.now());
-        let sessions = occasion.sessions.clone();
-        let question = ElicitationRequest { server, sessions, message, wanted };
+        let (server, occasion) = (self.shared.server.clone(), self.shared.work.about(work));
+        let calls = occasion.callers.clone();
+        let question = ElicitationRequest { server, calls, message, wanted };
         let _thinking = self.thinking();
         let answer = tokio::select! {
             biased;
@@ -79,13 +83,17 @@ impl Client {
         }
     }
 
-    pub(super) async fn sample(&self, params: Value) -> Result<Value, String> {
+    pub(super) async fn sample(
+        &self,
+        params: Value,
+        work: Option<WorkId>,
+    ) -> Result<Value, String> {
         let server = &self.shared.server;
         let Some(sampler) = &self.shared.host.sampler else {
             tracing::info!(%server, "rejected a sampling request: no model is configured");
             return Err("sampling is not available".to_owned());
         };
-        let occasion = self.shared.work.now();
+        let occasion = self.shared.work.about(work);
         let request = SamplingRequest {
             server: server.clone(),
             agents: self.users.names(),
@@ -107,11 +115,11 @@ impl Client {
 
     /// Returns the roots; `None` if they are not declared. Never an empty list, for which a server
     /// may drop its own folders. A client that the server is working for has its own.
-    pub(super) async fn roots(&self) -> Option<ListRootsResult> {
+    pub(super) async fn roots(&self, work: Option<WorkId>) -> Option<ListRootsResult> {
         let root = Root::new(self.root.as_ref()?.to_string()).with_name("workspace");
-        let sessions = self.shared.work.now().sessions;
+        let calls = self.shared.work.about(work).callers;
         if let Some(downstream) = &self.shared.host.downstream
-            && let Ok(Some(theirs)) = timeout(PATIENCE, downstream.roots(&sessions)).await
+            && let Ok(Some(theirs)) = timeout(PATIENCE, downstream.roots(&calls)).await
             && let Ok(theirs) = serde_json::from_value::<ListRootsResult>(theirs)
             && !theirs.roots.is_empty()
         {
@@ -159,7 +167,7 @@ mod tests {
         let host = Host { elicitor: Some(Arc::new(Absent)), ..Host::default() };
         let client = Client::new("x", host);
         let calls = [client.working_for("main", Some("a")), client.working_for("main", None)];
-        let mut asking = std::pin::pin!(client.fulfil(questions(1)));
+        let mut asking = std::pin::pin!(client.fulfil(questions(1), None));
         assert!(asking.as_mut().now_or_never().is_none());
         let [first, second] = calls;
         drop(first);
@@ -174,7 +182,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_question_without_an_answer_times_out() {
         let host = Host { elicitor: Some(Arc::new(Absent)), ..Host::default() };
-        let answers = Client::new("x", host).fulfil(questions(2)).await.unwrap();
+        let answers = Client::new("x", host).fulfil(questions(2), None).await.unwrap();
         assert_eq!(answers["0"]["action"], "cancel");
         assert_eq!(answers["1"]["action"], "cancel");
     }
@@ -207,7 +215,7 @@ mod tests {
         let client = with_sampler();
         let _first = client.working_for("main", Some("a"));
         let _second = client.working_for("other", None);
-        let answers = client.fulfil(sampling(&json!({}))).await.unwrap();
+        let answers = client.fulfil(sampling(&json!({})), None).await.unwrap();
         let said = answers["a"].as_str().unwrap();
         let place = |text: &str| said.find(text).unwrap();
         assert!(place("other") < place("main"), "{said}");
@@ -217,7 +225,7 @@ mod tests {
     async fn a_sampling_request_ends_with_the_calls_that_it_belongs_to() {
         let client = with_sampler();
         let call = client.working_for("main", Some("a"));
-        let mut asking = std::pin::pin!(client.fulfil(sampling(&json!({ "wait": true }))));
+        let mut asking = std::pin::pin!(client.fulfil(sampling(&json!({ "wait": true })), None));
         assert!(asking.as_mut().now_or_never().is_none());
         drop(call);
         let error = asking.now_or_never().unwrap().unwrap_err();
@@ -226,7 +234,8 @@ mod tests {
 
     #[tokio::test(start_paused = true)]
     async fn a_sampling_request_times_out() {
-        let error = with_sampler().fulfil(sampling(&json!({ "wait": true }))).await.unwrap_err();
+        let error =
+            with_sampler().fulfil(sampling(&json!({ "wait": true })), None).await.unwrap_err();
         assert!(error.contains("timed out"), "{error}");
     }
 
@@ -241,15 +250,15 @@ mod tests {
         assert!(sampling(&older).unwrap().tools.is_none());
         let nowhere = Client::new("x", Host::default()).with_sampling(true);
         assert!(sampling(&nowhere).is_none(), "no model is configured");
-        let error = nowhere.fulfil(super::tests::sampling(&json!({}))).await.unwrap_err();
+        let error = nowhere.fulfil(super::tests::sampling(&json!({})), None).await.unwrap_err();
         assert!(error.contains("not available"), "{error}");
     }
 
     #[tokio::test]
     async fn the_number_of_inputs_per_request_is_limited() {
         let client = Client::new("x", Host::default());
-        assert_eq!(client.fulfil(questions(10)).await.unwrap().len(), 10);
-        let error = client.fulfil(questions(11)).await.unwrap_err();
+        assert_eq!(client.fulfil(questions(10), None).await.unwrap().len(), 10);
+        let error = client.fulfil(questions(11), None).await.unwrap_err();
         assert!(error.contains("more than 10"), "{error}");
     }
 }

@@ -21,7 +21,7 @@ impl LoginPrompt for Client {
                 }
             };
             let wanted = ElicitationKind::Visit(url.into());
-            let answer = self.elicit(Elicitation { message, wanted }).await;
+            let answer = self.elicit(Elicitation { message, wanted }, None).await;
             match answer.action {
                 // The browser calls back, which ends this future. A user who accepted and left does
                 // not keep the call waiting forever.

@@ -28,7 +28,7 @@ use tokio::sync::watch;
 use url::Url;
 
 use crate::fleet::events::Users;
-use crate::wire::{FastLane, Thinking, WeakLane};
+use crate::wire::{FastLane, Thinking, WeakLane, WorkId};
 use handler::LogLimit;
 use work::Work;
 
@@ -256,6 +256,13 @@ impl Client {
     fn thinking(&self) -> Option<Thinking> {
         let lane = self.shared.lane.get().and_then(WeakLane::upgrade);
         lane.map(|lane| lane.thinking())
+    }
+}
+
+impl CallGuard {
+    /// The number of the call.
+    pub(crate) fn id(&self) -> WorkId {
+        WorkId(self.call)
     }
 }
 

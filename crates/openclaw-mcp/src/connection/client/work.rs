@@ -1,12 +1,13 @@
 //! The calls that a server is processing: they determine which sessions a request from the server
 //! concerns, and when its answer is no longer needed (T11).
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
 use super::CallInProgress;
+use crate::wire::WorkId;
 
 /// The calls in progress on a server.
 #[derive(Debug, Default)]
@@ -29,8 +30,6 @@ struct Calls {
 
 /// The calls in progress when the server sent a request.
 pub(super) struct CallsInProgress {
-    /// Their sessions.
-    pub(super) sessions: Vec<String>,
     /// Their callers, newest first.
     pub(super) callers: Vec<CallInProgress>,
     calls: Vec<u64>,
@@ -67,16 +66,21 @@ impl Work {
         }
     }
 
-    /// Returns the calls in progress. The server does not tell which of them a request belongs to:
-    /// it may be any.
-    pub(super) fn now(&self) -> CallsInProgress {
+    /// Returns the calls that a request of the server may belong to: the one that is known, or else
+    /// all in progress.
+    pub(super) fn about(&self, work: Option<WorkId>) -> CallsInProgress {
         let calls = self.calls();
-        let sessions: BTreeSet<&String> =
-            calls.open.iter().filter_map(|(_, call)| call.session.as_ref()).collect();
+        let open = || {
+            let open = calls.open.iter();
+            open.filter(move |(number, _)| work.is_none_or(|work| work.0 == *number))
+        };
         CallsInProgress {
-            sessions: sessions.into_iter().cloned().collect(),
-            callers: calls.open.iter().rev().map(|(_, call)| (**call).clone()).collect(),
-            calls: calls.open.iter().map(|(number, _)| *number).collect(),
+            callers: open().rev().map(|(_, call)| (**call).clone()).collect(),
+            calls: match work {
+                // Also if it has ended meanwhile: so has its request.
+                Some(work) => vec![work.0],
+                None => open().map(|(number, _)| *number).collect(),
+            },
         }
     }
 

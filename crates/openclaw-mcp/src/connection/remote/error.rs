@@ -312,7 +312,7 @@ fn blame_proxy(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
     let what = match problem {
         ReachProblem::Dns => "cannot be resolved",
         ReachProblem::ConnectTimedOut => "timed out",
-        ReachProblem::Proxy => "does not connect",
+        ReachProblem::Proxy => "is not reachable",
         _ => return unreachable,
     };
     let Some(proxy) = proxy else { return unreachable };

@@ -28,6 +28,33 @@ fn fingerprint(description: &str) -> Fingerprint {
     super::fingerprint(&tool(description, json!({"type": "object"})))
 }
 
+/// Approved or seen before, and unchanged.
+const SEEN: Pin = Pin::Same { for_good: false };
+/// Approved for good.
+const ALLOWED: Pin = Pin::Same { for_good: true };
+
+/// A folder, and the file in it.
+fn folder() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pins.json");
+    (folder, path)
+}
+
+fn start() -> (tempfile::TempDir, PathBuf, Pins) {
+    let (folder, path) = folder();
+    let pins = Pins::load(&path).unwrap();
+    (folder, path, pins)
+}
+
+/// Checks the tool `read` of the server `files`.
+fn check(pins: &Pins, fingerprint: &Fingerprint) -> Pin {
+    pins.check(&key("files"), "read", fingerprint, Instant::now())
+}
+
+fn is_free(pins: &Pins, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
+    pins.check(&key(server), tool, fingerprint, Instant::now()) == ALLOWED
+}
+
 #[test]
 fn the_order_of_keys_does_not_matter_and_all_else_does() {
     let of = |schema| super::fingerprint(&tool("Reads.", schema));
@@ -56,38 +83,23 @@ fn a_fingerprint_round_trips_as_text() {
 
 #[test]
 fn an_approved_tool_stays_the_same_until_it_changes_also_after_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Pins::load(&path).unwrap();
+    let (_folder, path, pins) = start();
     let first = fingerprint("Reads.");
-    assert_eq!(pins.check(&key("files"), "read", &first, Instant::now()), Pin::New);
+    assert_eq!(check(&pins, &first), Pin::New);
     pins.approve(&key("files"), "read", first, None).unwrap();
     for pins in [&pins, &Pins::load(&path).unwrap()] {
-        assert_eq!(
-            pins.check(&key("files"), "read", &first, Instant::now()),
-            Pin::Same { for_good: false }
-        );
+        assert_eq!(check(&pins, &first), SEEN);
         assert_eq!(pins.check(&key("other"), "read", &first, Instant::now()), Pin::New);
-        let pin =
-            pins.check(&key("files"), "read", &fingerprint("Reads. Also sends."), Instant::now());
+        let pin = check(&pins, &fingerprint("Reads. Also sends."));
         assert!(matches!(pin, Pin::Changed), "{pin:?}");
     }
     assert!(pins.forget("files").unwrap() && !pins.forget("files").unwrap());
-    assert_eq!(
-        Pins::load(&path).unwrap().check(&key("files"), "read", &first, Instant::now()),
-        Pin::New
-    );
-}
-
-fn is_free(pins: &Pins, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
-    pins.check(&key(server), tool, fingerprint, Instant::now()) == Pin::Same { for_good: true }
+    assert_eq!(check(&Pins::load(&path).unwrap(), &first), Pin::New);
 }
 
 #[test]
 fn only_a_permanently_approved_and_unchanged_tool_is_called_without_asking() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Pins::load(&path).unwrap();
+    let (_folder, path, pins) = start();
     let (first, other) = (fingerprint("Reads."), fingerprint("Reads. Also sends."));
     pins.approve(&key("files"), "read", first, None).unwrap();
     assert!(!is_free(&pins, "files", "read", &first));
@@ -101,21 +113,19 @@ fn only_a_permanently_approved_and_unchanged_tool_is_called_without_asking() {
 
 #[test]
 fn approvals_of_another_program_are_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
+    let (_folder, path, ours) = start();
+    let theirs = Pins::load(&path).unwrap();
     theirs.approve(&key("a"), "x", fingerprint("A"), None).unwrap();
     ours.approve(&key("b"), "y", fingerprint("B"), None).unwrap();
     assert_eq!(
         Pins::load(&path).unwrap().check(&key("a"), "x", &fingerprint("A"), Instant::now()),
-        Pin::Same { for_good: false }
+        SEEN
     );
 }
 
 #[test]
 fn a_corrupt_file_is_set_aside() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
+    let (_folder, path) = folder();
     std::fs::write(&path, "{\"version\":2,\"servers\":[{\"a\":").unwrap();
     let pins = Pins::load(&path).unwrap();
     let aside = pins.set_aside().unwrap();
@@ -126,8 +136,7 @@ fn a_corrupt_file_is_set_aside() {
 
 #[test]
 fn a_file_of_a_newer_version_is_left_alone() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
+    let (_folder, path) = folder();
     std::fs::write(&path, r#"{"version":3,"servers":[]}"#).unwrap();
     assert_eq!(Pins::load(&path).unwrap_err().kind(), io::ErrorKind::Unsupported);
     assert!(path.exists());
@@ -138,50 +147,33 @@ fn a_file_of_a_newer_version_is_left_alone() {
 fn the_file_is_private() {
     use std::os::unix::fs::PermissionsExt as _;
 
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
+    let (_folder, path) = folder();
     Pins::load(&path).unwrap().approve(&key("a"), "x", fingerprint("A"), None).unwrap();
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
 }
 
 #[test]
 fn approvals_of_another_program_are_seen_without_a_restart() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let (ours, theirs) = (Pins::load(&path).unwrap(), Pins::load(&path).unwrap());
+    let (_folder, path, ours) = start();
+    let theirs = Pins::load(&path).unwrap();
     theirs.approve(&key("files"), "read", fingerprint("Reads."), None).unwrap();
-    assert_eq!(
-        ours.check(&key("files"), "read", &fingerprint("Reads."), Instant::now()),
-        Pin::Same { for_good: false }
-    );
+    assert_eq!(check(&ours, &fingerprint("Reads.")), SEEN);
     let changed = fingerprint("Reads. Also sends.");
     for _ in 0..2 {
-        assert!(matches!(
-            ours.check(&key("files"), "read", &changed, Instant::now()),
-            Pin::Changed
-        ));
+        assert!(matches!(check(&ours, &changed), Pin::Changed));
     }
     theirs.approve(&key("files"), "read", changed, None).unwrap();
-    assert_eq!(
-        ours.check(&key("files"), "read", &changed, Instant::now()),
-        Pin::Same { for_good: false }
-    );
+    assert_eq!(check(&ours, &changed), SEEN);
 }
 
 #[test]
 fn a_file_that_becomes_invalid_changes_nothing() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Pins::load(&path).unwrap();
+    let (_folder, path, pins) = start();
     pins.approve(&key("files"), "read", fingerprint("Reads."), None).unwrap();
     std::fs::write(&path, "nonsense").unwrap();
-    let changed =
-        pins.check(&key("files"), "read", &fingerprint("Reads. Also sends."), Instant::now());
+    let changed = check(&pins, &fingerprint("Reads. Also sends."));
     assert!(matches!(changed, Pin::Changed));
-    assert_eq!(
-        pins.check(&key("files"), "read", &fingerprint("Reads."), Instant::now()),
-        Pin::Same { for_good: false }
-    );
+    assert_eq!(check(&pins, &fingerprint("Reads.")), SEEN);
 }
 
 #[test]
@@ -195,9 +187,7 @@ fn calls_need_not_wait_for_the_disk() {
 
 #[test]
 fn waiting_for_the_lock_times_out_with_an_error_that_names_it() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let mut pins = Pins::load(&path).unwrap();
+    let (_folder, path, mut pins) = start();
     pins.patience = Duration::from_millis(20);
     pins.approve(&key("files"), "read", fingerprint("Reads."), None).unwrap();
     let holder = std::fs::File::open(path.with_extension("lock")).unwrap();
@@ -211,17 +201,12 @@ fn waiting_for_the_lock_times_out_with_an_error_that_names_it() {
     let error = approved.unwrap_err();
     assert_eq!(error.kind(), io::ErrorKind::TimedOut);
     assert!(error.to_string().ends_with("pins.lock"), "{error}");
-    assert_eq!(
-        pins.check(&key("files"), "read", &fingerprint("Reads."), Instant::now()),
-        Pin::Same { for_good: false }
-    );
+    assert_eq!(check(&pins, &fingerprint("Reads.")), SEEN);
 }
 
 #[test]
 fn concurrent_approvals_are_all_kept() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Pins::load(&path).unwrap();
+    let (_folder, path, pins) = start();
     let tools: Vec<String> = (0..20).map(|number| format!("tool{number}")).collect();
     std::thread::scope(|scope| {
         for tool in &tools {
@@ -232,7 +217,7 @@ fn concurrent_approvals_are_all_kept() {
         for tool in &tools {
             assert_eq!(
                 pins.check(&key("files"), tool, &fingerprint("Reads."), Instant::now()),
-                Pin::Same { for_good: false },
+                SEEN,
                 "{tool}"
             );
         }
@@ -260,8 +245,7 @@ fn abandoned_temporary_files_are_removed() {
 
 #[test]
 fn a_file_that_another_program_has_repaired_is_not_set_aside() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
+    let (_folder, path) = folder();
     let approved =
         Approved { fingerprint: fingerprint("A"), since: 1, always: BTreeSet::default() };
     let tools = BTreeMap::from([("x".to_owned(), approved)]);
@@ -273,29 +257,24 @@ fn a_file_that_another_program_has_repaired_is_not_set_aside() {
 
 #[test]
 fn an_empty_file_holds_no_approvals() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
+    let (_folder, path) = folder();
     std::fs::write(&path, "").unwrap();
     let pins = Pins::load(&path).unwrap();
     assert_eq!(pins.set_aside(), None);
-    assert_eq!(pins.check(&key("files"), "read", &fingerprint("Reads."), Instant::now()), Pin::New);
+    assert_eq!(check(&pins, &fingerprint("Reads.")), Pin::New);
 }
 
 #[tokio::test]
 async fn an_approval_is_valid_while_it_is_being_saved_and_afterwards_only_if_that_succeeded() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Arc::new(Pins::load(&path).unwrap());
+    let (_folder, path, pins) = start();
+    let pins = Arc::new(pins);
     let (now, later) = (fingerprint("Reads."), fingerprint("Deletes."));
     let turn = file::take_turn(&path, PATIENCE).unwrap();
     pins.keep(&key("files"), "read", now, Some(Grant::Tool));
     assert!(!path.exists());
-    assert_eq!(
-        pins.check(&key("files"), "read", &now, Instant::now()),
-        Pin::Same { for_good: true }
-    );
+    assert_eq!(check(&pins, &now), ALLOWED);
     assert!(is_free(&pins, "files", "read", &now) && !is_free(&pins, "files", "read", &later));
-    assert!(matches!(pins.check(&key("files"), "read", &later, Instant::now()), Pin::Changed));
+    assert!(matches!(check(&pins, &later), Pin::Changed));
     drop(turn);
     pins.saved().await.unwrap();
     assert!(is_free(&pins, "files", "read", &now));
@@ -310,9 +289,8 @@ async fn an_approval_is_valid_while_it_is_being_saved_and_afterwards_only_if_tha
 
 #[tokio::test]
 async fn an_approval_that_cannot_be_saved_is_reported_once() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Arc::new(Pins::load(&path).unwrap());
+    let (_folder, path, pins) = start();
+    let pins = Arc::new(pins);
     // A folder cannot be opened as a lock file.
     std::fs::create_dir(path.with_extension("lock")).unwrap();
     pins.keep(&key("files"), "read", fingerprint("Reads."), None);
@@ -343,8 +321,7 @@ const EARLIER: &str = r#"{
 
 #[test]
 fn approvals_of_an_earlier_version_are_dropped() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
+    let (_folder, path) = folder();
     std::fs::write(&path, EARLIER).unwrap();
     let pins = Pins::load(&path).unwrap();
     let echo = "cf4b9a19d4206976eebe50295cae9132ebfebe4afb2a8f313b40bbadea988f29".parse().unwrap();
@@ -371,16 +348,14 @@ fn a_later_approval_of_the_same_tool_is_valid_until_it_is_saved_itself() {
     let pin = |known: &KnownApprovals| {
         known.pin(&key("git"), "push", &fingerprint, |grant: &Grant| *grant == Grant::Tool)
     };
-    assert_eq!(pin(&known), Pin::Same { for_good: true });
+    assert_eq!(pin(&known), ALLOWED);
     known.is_done_with(&key("git"), "push", &always);
     assert_eq!(pin(&known), Pin::New);
 }
 
 #[test]
 fn an_approval_is_for_one_agent_and_one_program() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Pins::load(&path).unwrap();
+    let (_folder, path, pins) = start();
     let it = fingerprint("Reads.");
     pins.approve(&key("files"), "read", it, Some(Grant::Tool)).unwrap();
     let other_agent = ServerKey { agent: "night".to_owned(), ..key("files") };
@@ -400,16 +375,14 @@ fn an_approval_is_for_one_agent_and_one_program() {
 
 #[test]
 fn an_approval_that_another_program_has_revoked_ends() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Pins::load(&path).unwrap();
+    let (_folder, path, pins) = start();
     let it = fingerprint("Reads.");
     pins.approve(&key("files"), "read", it, Some(Grant::Tool)).unwrap();
     let now = Instant::now();
     let check = |now| pins.check(&key("files"), "read", &it, now);
-    assert_eq!(check(now), Pin::Same { for_good: true });
+    assert_eq!(check(now), ALLOWED);
     assert!(Pins::load(&path).unwrap().forget("files").unwrap());
-    assert_eq!(check(now), Pin::Same { for_good: true }, "the file is not read in every call");
+    assert_eq!(check(now), ALLOWED, "the file is not read in every call");
     assert_eq!(check(now + LOOK_EVERY), Pin::New);
 }
 
@@ -421,9 +394,8 @@ fn listed(names: impl IntoIterator<Item = String>, description: &str) -> Vec<Arc
 
 #[tokio::test]
 async fn a_tool_is_known_from_its_first_listing_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Arc::new(Pins::load(&path).unwrap());
+    let (_folder, path, pins) = start();
+    let pins = Arc::new(pins);
     let names = || ["read".to_owned(), "write".to_owned()];
     pins.see(&key("files"), &listed(names(), "Reads."));
     pins.saved().await.unwrap();
@@ -436,7 +408,7 @@ async fn a_tool_is_known_from_its_first_listing_on() {
             assert_eq!(Stamp::of(&path), Some(written));
             let check =
                 |it: &str| pins.check(&key("files"), "read", &fingerprint(it), Instant::now());
-            assert_eq!(check("Reads."), Pin::Same { for_good: false });
+            assert_eq!(check("Reads."), SEEN);
             assert_eq!(check("Reads. Also sends."), Pin::Changed);
         }
     }
@@ -444,9 +416,9 @@ async fn a_tool_is_known_from_its_first_listing_on() {
 
 #[tokio::test]
 async fn seeing_a_tool_again_keeps_what_was_approved() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let (ours, theirs) = (Arc::new(Pins::load(&path).unwrap()), Pins::load(&path).unwrap());
+    let (_folder, path, ours) = start();
+    let ours = Arc::new(ours);
+    let theirs = Pins::load(&path).unwrap();
     let it = fingerprint("Reads.");
     theirs.approve(&key("files"), "read", it, Some(Grant::Tool)).unwrap();
     ours.see(&key("files"), &listed(["read".to_owned()], "Reads. Also sends."));
@@ -457,9 +429,8 @@ async fn seeing_a_tool_again_keeps_what_was_approved() {
 
 #[tokio::test]
 async fn a_server_that_lists_ever_new_tools_fills_a_bounded_space() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Arc::new(Pins::load(&path).unwrap());
+    let (_folder, path, pins) = start();
+    let pins = Arc::new(pins);
     let it = fingerprint("Reads.");
     pins.approve(&key("files"), "free", it, Some(Grant::Tool)).unwrap();
     for round in 0..3 {
@@ -471,20 +442,19 @@ async fn a_server_that_lists_ever_new_tools_fills_a_bounded_space() {
     assert_eq!(now.known().approvals[&key("files")].len(), MAX_TOOLS);
     assert!(is_free(&now, "files", "free", &it), "what was approved stays");
     let newest = now.check(&key("files"), "tool-2-7", &it, Instant::now());
-    assert_eq!(newest, Pin::Same { for_good: false });
+    assert_eq!(newest, SEEN);
 }
 
 #[tokio::test]
 async fn tools_that_cannot_be_saved_are_known_until_the_process_exits() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Arc::new(Pins::load(&path).unwrap());
+    let (_folder, path, pins) = start();
+    let pins = Arc::new(pins);
     // A folder cannot be opened as a lock file.
     std::fs::create_dir(path.with_extension("lock")).unwrap();
     pins.see(&key("files"), &listed(["read".to_owned()], "Reads."));
     pins.saved().await.unwrap_err();
     let changed = fingerprint("Reads. Also sends.");
-    assert_eq!(pins.check(&key("files"), "read", &changed, Instant::now()), Pin::Changed);
+    assert_eq!(check(&pins, &changed), Pin::Changed);
 }
 
 #[tokio::test]
@@ -507,9 +477,7 @@ async fn the_change_of_a_tool_is_shown_until_it_is_approved() {
 
 #[test]
 fn approvals_for_later_calls_are_listed_and_revoked() {
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("pins.json");
-    let pins = Pins::load(&path).unwrap();
+    let (_folder, path, pins) = start();
     let by_argument = Grant::for_arguments(json!({"repo": "a"}).as_object().unwrap()).unwrap();
     let fingerprint = fingerprint("Pushes.");
     pins.approve(&key("git"), "push", fingerprint, Some(by_argument.clone())).unwrap();
@@ -519,13 +487,13 @@ fn approvals_for_later_calls_are_listed_and_revoked() {
         let arguments = Arguments::new(&arguments);
         pins.check_call(&key("git"), "push", &fingerprint, Instant::now(), &arguments)
     };
-    assert_eq!(covers(&pins, r#"{"repo":"a","force":true}"#), Pin::Same { for_good: true });
-    assert_eq!(covers(&pins, r#"{"repo":"b"}"#), Pin::Same { for_good: false });
+    assert_eq!(covers(&pins, r#"{"repo":"a","force":true}"#), ALLOWED);
+    assert_eq!(covers(&pins, r#"{"repo":"b"}"#), SEEN);
     let other = Pins::load(&path).unwrap();
     let [rule] = other.rules().try_into().unwrap();
     assert_eq!((rule.tool.as_str(), &rule.grant), ("push", &by_argument));
     assert!(other.revoke(&rule).unwrap() && !other.revoke(&rule).unwrap());
     assert_eq!(pins.rules(), []);
     // It is still known: a change is noticed.
-    assert_eq!(covers(&pins, r#"{"repo":"a"}"#), Pin::Same { for_good: false });
+    assert_eq!(covers(&pins, r#"{"repo":"a"}"#), SEEN);
 }

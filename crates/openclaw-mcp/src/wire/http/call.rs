@@ -13,7 +13,8 @@ use super::headers::{Object, Subject};
 use super::post::Outgoing;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::CallId;
-use crate::wire::fast_lane::{Limits, ToolCall};
+use crate::wire::deliver::Wanted;
+use crate::wire::fast_lane::{Limits, ToolCall, WorkId};
 use crate::wire::json::Json;
 use crate::wire::{Closed, Watcher, frame};
 
@@ -29,7 +30,7 @@ pub(in crate::wire) async fn call_tool(
         Subject { method: "tools/call", object: Object::Tool { name, arguments, headers } };
     let size = 384 + arguments.get().len() + call.meta.len() + call.more.len();
     let write = |out: &mut Vec<u8>, id| frame::tool_call(out, id, call);
-    send(wire, limits, subject, size, watcher, write).await
+    send(wire, limits, subject, size, (watcher, call.work), write).await
 }
 
 /// Sends another request. Dropping the future cancels it on the server.
@@ -42,7 +43,7 @@ pub(in crate::wire) async fn request(
     let subject = Subject { method, object: Object::Params(params) };
     let size = 128 + params.get().len();
     let write = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
-    send(wire, limits, subject, size, None, write).await
+    send(wire, limits, subject, size, (None, None), write).await
 }
 
 async fn send(
@@ -50,7 +51,7 @@ async fn send(
     limits: Limits,
     subject: Subject<'_>,
     size: usize,
-    watcher: Option<&Watcher>,
+    (watcher, work): (Option<&Watcher>, Option<WorkId>),
     write: impl FnOnce(&mut Vec<u8>, u64),
 ) -> Result<Json, CallError> {
     let (id, mut elsewhere) = wire.calls().open().ok_or(CallError::Busy)?;
@@ -68,7 +69,7 @@ async fn send(
     write(&mut body, id.number());
     let message = Outgoing { subject, body: body.into() };
     let started = Instant::now();
-    let mut exchange = pin!(wire.exchange(id.number(), &message));
+    let mut exchange = pin!(wire.exchange(Wanted { id: id.number(), work }, &message));
     let mut is_posted = false;
     let mut patience = pin!(sleep(limits.timeout));
     let outcome = loop {

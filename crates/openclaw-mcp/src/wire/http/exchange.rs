@@ -17,6 +17,7 @@ use super::route::{Protocol, Route};
 use super::stream::{End, Events};
 use crate::wire::call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};
 use crate::wire::calls::{CallReply, Fault};
+use crate::wire::deliver::Wanted;
 use crate::wire::{Closed, MAX_MESSAGE};
 
 /// Maximum number of bytes on a stream before the response, comments included.
@@ -80,17 +81,17 @@ impl HttpWire {
     /// open stream.
     pub(super) async fn exchange(
         self: &Arc<Self>,
-        id: u64,
+        wanted: Wanted,
         message: &Outgoing<'_>,
     ) -> Result<Option<CallReply>, CallError> {
         let (route, response) = self.post_in_session(message).await?;
-        self.answer(id, &route, response).await
+        self.answer(wanted, &route, response).await
     }
 
     /// Reads the response to an accepted request.
     pub(super) async fn answer(
         self: &Arc<Self>,
-        id: u64,
+        wanted: Wanted,
         route: &Route,
         response: Response<Body>,
     ) -> Result<Option<CallReply>, CallError> {
@@ -103,11 +104,11 @@ impl HttpWire {
         match body::form(&response) {
             Form::Events => {
                 let events = Events::new(response).at_most(MAX_BESIDE);
-                self.streamed(id, route, events).await.map(Some)
+                self.streamed(wanted, route, events).await.map(Some)
             }
             Form::Json => {
                 let body = whole(response, MAX_MESSAGE, self.broken()).await?;
-                match self.deliver(&body, Some(id)).await? {
+                match self.deliver(&body, Some(wanted)).await? {
                     Some(Err(Fault::Unreadable)) | None => Err(self.no_answer(&body)),
                     answer => Ok(answer),
                 }
@@ -136,7 +137,7 @@ impl HttpWire {
     /// Reads a stream until the response, resuming it as necessary.
     async fn streamed(
         self: &Arc<Self>,
-        id: u64,
+        wanted: Wanted,
         route: &Route,
         mut events: Events,
     ) -> Result<CallReply, CallError> {
@@ -147,7 +148,7 @@ impl HttpWire {
                 Ok(event) => {
                     fruitless = 0;
                     if event.name == "message"
-                        && let Some(answer) = self.deliver(&event.data, Some(id)).await?
+                        && let Some(answer) = self.deliver(&event.data, Some(wanted)).await?
                     {
                         self.let_go(events);
                         return Ok(answer);

@@ -45,7 +45,7 @@ use tokio::time::Instant;
 
 use super::Closed;
 use super::calls::{CallReply, Calls};
-use super::deliver::{Waiters, deliver};
+use super::deliver::{Waiters, Wanted, deliver};
 use super::ending::CloseReason;
 use super::inbox::ToRmcp;
 use super::last_activity::LastActivity;
@@ -181,7 +181,7 @@ impl HttpWire {
     async fn deliver(
         &self,
         message: &[u8],
-        wanted: Option<u64>,
+        wanted: Option<Wanted>,
     ) -> Result<Option<CallReply>, Closed> {
         self.heard.note(Instant::now());
         let delivered = deliver(message, wanted, self, &self.to_rmcp).await;

@@ -16,6 +16,7 @@ use super::headers::{Object, SESSION, Subject};
 use super::post::{Outgoing, Refusal};
 use super::route::{Protocol, Route};
 use crate::wire::call_error::CallError;
+use crate::wire::deliver::Wanted;
 use crate::wire::json::Json;
 use crate::wire::{Closed, frame};
 
@@ -102,7 +103,7 @@ impl HttpWire {
             )));
         }
         let begun = NewSession { wire: Arc::clone(self), session };
-        match self.answer(id.number(), &outside, response).await? {
+        match self.answer(Wanted { id: id.number(), work: None }, &outside, response).await? {
             Some(Ok(result)) => Ok((result, begun)),
             Some(Err(fault)) => Err(fault.into()),
             None => Err(CallError::Protocol(
@@ -143,7 +144,7 @@ impl HttpWire {
         let version = agreed_version(&result).unwrap_or_default();
         if self.agreed_on.get() != Some(&version) {
             let version = clean_line(Untrusted::new(&version), 40);
-            return Err(CallError::Protocol(format!("it now speaks version `{version}`")));
+            return Err(CallError::Protocol(format!("it now uses version `{version}`")));
         }
         let route = Arc::new(self.route().after_handshake(begun.session.clone(), &version));
         let subject = Subject { method: "notifications/initialized", object: Object::None };

@@ -23,6 +23,7 @@ use super::headers::{Object, Subject};
 use super::post::Outgoing;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::{CallReply, Fault};
+use crate::wire::deliver::Wanted;
 use crate::wire::handshake_response::{HandshakeResponse, Replay};
 use crate::wire::inbox::{self, Message, Queued, WhenFull};
 use crate::wire::peek::{Envelope, number};
@@ -256,7 +257,7 @@ impl HttpWire {
             let params = sent.as_ref().and_then(|sent| sent.params);
             let object = params.map_or(Object::None, Object::Params);
             let message = Outgoing { subject: Subject { method, object }, body: body.clone() };
-            match wire.exchange(id, &message).await {
+            match wire.exchange(Wanted { id, work: None }, &message).await {
                 Ok(Some(answer)) => wire.answer_rmcp(id, answer).await,
                 // The response will arrive on the open stream.
                 Ok(None) => {}
@@ -283,7 +284,7 @@ impl HttpWire {
         };
         let line = format!(r#"{{"jsonrpc":"2.0","id":{id},"{member}":{content}}}"#);
         // If `rmcp` is gone, so is its request.
-        let _ = self.to_rmcp.send(line.as_bytes(), WhenFull::Wait, &self.skipped).await;
+        let _ = self.to_rmcp.send(line.as_bytes(), None, WhenFull::Wait, &self.skipped).await;
     }
 
     /// Sends a message without waiting for a JSON-RPC response.

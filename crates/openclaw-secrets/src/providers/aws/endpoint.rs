@@ -50,7 +50,7 @@ impl AwsEndpoint {
             (None, Some(root)) => region_of_machine(root, host).await,
             (None, None) => None,
         };
-        let hint = "set `secrets.aws.region` in the config, or `AWS_REGION`";
+        let hint = "set `secrets.aws.region` in the configuration, or `AWS_REGION`";
         let not_configured =
             |cause: &str| ProviderFailure::new(ResolveErrorKind::NotConfigured, cause).hint(hint);
         let region = region.ok_or_else(|| not_configured("no AWS region configured"))?;

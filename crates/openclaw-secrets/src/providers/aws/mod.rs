@@ -15,9 +15,9 @@ mod profiles_tests;
 
 use std::time::Duration;
 
+use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use futures_util::future::BoxFuture;
 use http::Request;
 use reqsign_aws_v4::{Credential, RequestSigner};
 use reqsign_core::{Signer, hash::hex_sha256};
@@ -129,16 +129,12 @@ impl Connection {
     }
 }
 
+#[async_trait]
 impl Fetch for Aws {
-    fn fetch<'a>(
-        &'a self,
-        reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
-        Box::pin(async {
-            let value = self.get(reference).await;
-            self.connection.check(&value).await;
-            value
-        })
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
+        let value = self.get(reference).await;
+        self.connection.check(&value).await;
+        value
     }
 }
 

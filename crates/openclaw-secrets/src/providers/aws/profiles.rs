@@ -18,7 +18,7 @@ type Properties = BTreeMap<String, String>;
 
 /// All profiles, and the selected one.
 pub(super) struct Profiles {
-    /// Keyed by `profile NAME` or `sso-session NAME`, as in the config file.
+    /// Keyed by `profile NAME` or `sso-session NAME`, as in `~/.aws/config`.
     sections: BTreeMap<String, Properties>,
     chosen: Option<String>,
 }

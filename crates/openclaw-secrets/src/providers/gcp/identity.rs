@@ -76,7 +76,7 @@ impl Identity {
         self.metadata.project().await.ok_or_else(|| {
             let cause = "no Google Cloud project configured";
             ProviderFailure::new(ResolveErrorKind::NotConfigured, cause).hint(
-                "set `secrets.gcp.project` in the config or `GOOGLE_CLOUD_PROJECT`, or write \
+                "set `secrets.gcp.project` in the configuration or `GOOGLE_CLOUD_PROJECT`, or write \
                  `secret://gcp/projects/PROJECT/secrets/NAME`",
             )
         })

@@ -3,9 +3,9 @@
 mod identity;
 mod metadata;
 
+use async_trait::async_trait;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use crc::{CRC_32_ISCSI, Crc};
-use futures_util::future::BoxFuture;
 use reqwest::{Client, Url};
 use serde_json::Value;
 use zeroize::Zeroizing;
@@ -77,16 +77,12 @@ impl Connection {
     }
 }
 
+#[async_trait]
 impl Fetch for Gcp {
-    fn fetch<'a>(
-        &'a self,
-        reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
-        Box::pin(async {
-            let value = self.access(reference).await;
-            self.connection.check(&value).await;
-            value
-        })
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
+        let value = self.access(reference).await;
+        self.connection.check(&value).await;
+        value
     }
 }
 

@@ -64,7 +64,7 @@ impl Server {
         let address =
             settings.address.clone().or_else(|| variable("VAULT_ADDR")).ok_or_else(|| {
                 not_configured("no Vault address configured")
-                    .hint("set `secrets.vault.address` in the config, or `VAULT_ADDR`")
+                    .hint("set `secrets.vault.address` in the configuration, or `VAULT_ADDR`")
             })?;
         let address = Url::parse(&address)
             .ok()

@@ -6,7 +6,7 @@
 mod connection;
 mod login;
 
-use futures_util::future::BoxFuture;
+use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
@@ -29,24 +29,6 @@ struct Place {
 impl Vault {
     pub(super) fn new(context: &ProviderContext) -> Self {
         Self { context: context.clone(), connection: OnceCell::new() }
-    }
-
-    async fn read(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
-        let connection = self.connection.get_or_try_init(|| Connection::new(&self.context)).await?;
-        let path = reference.name().trim_matches('/');
-        let (first, second) = self.places(connection, path).await?;
-        let mut found = (connection.get(&first.path).await?, first);
-        if let Some(second) = second
-            && found.0.status() != 200
-        {
-            let reply = connection.get(&second.path).await?;
-            // Of two errors, "denied" is more informative than "not found".
-            if reply.status() == 200 || found.0.status() == 404 {
-                found = (reply, second);
-            }
-        }
-        let (reply, place) = found;
-        field(fields(&reply, &place)?, reference.selector())
     }
 
     /// Returns the location of a secret, and a second one to try if the engine version is unknown.
@@ -77,12 +59,24 @@ impl Vault {
     }
 }
 
+#[async_trait]
 impl Fetch for Vault {
-    fn fetch<'a>(
-        &'a self,
-        reference: &'a SecretRef,
-    ) -> BoxFuture<'a, Result<SecretString, ProviderFailure>> {
-        Box::pin(self.read(reference))
+    async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
+        let connection = self.connection.get_or_try_init(|| Connection::new(&self.context)).await?;
+        let path = reference.name().trim_matches('/');
+        let (first, second) = self.places(connection, path).await?;
+        let mut found = (connection.get(&first.path).await?, first);
+        if let Some(second) = second
+            && found.0.status() != 200
+        {
+            let reply = connection.get(&second.path).await?;
+            // Of two errors, "denied" is more informative than "not found".
+            if reply.status() == 200 || found.0.status() == 404 {
+                found = (reply, second);
+            }
+        }
+        let (reply, place) = found;
+        field(fields(&reply, &place)?, reference.selector())
     }
 }
 

@@ -11,7 +11,7 @@ use super::shared::{Shared, json, redirect};
 use super::tokens::{Client, Code, Tokens};
 use crate::engine::lock;
 use crate::http::bodies::{Body, status, text};
-use crate::oauth::script::{Parameter, RefreshTokens};
+use crate::oauth::script::Parameter;
 use crate::oauth::{form, wire};
 
 /// A refused request: status, error code, description.
@@ -126,8 +126,7 @@ impl Shared {
             return Err((400, "invalid_target", "another resource than authorized"));
         }
         let script = lock(&self.script);
-        let refreshes = script.refresh_tokens != RefreshTokens::Never;
-        let lifetime = script.lifetime;
+        let (refreshes, lifetime) = (script.refresh_tokens, script.lifetime);
         drop(script);
         let tokens = lock(&self.tokens).issue(&client_id, &code.scope, lifetime, refreshes);
         Ok(self.token_response(&tokens))
@@ -141,10 +140,7 @@ impl Shared {
         let client_id = self.authenticate(request)?;
         self.check_resource(request)?;
         let token = request.form.get("refresh_token").map(String::as_str).unwrap_or_default();
-        let (lifetime, rotates) = {
-            let script = lock(&self.script);
-            (script.lifetime, script.refresh_tokens == RefreshTokens::Rotated)
-        };
+        let lifetime = lock(&self.script).lifetime;
         // One lock for check and use: of two concurrent refreshes, one is a reuse.
         let mut store = lock(&self.tokens);
         let refresh = store.refresh(token).filter(|refresh| refresh.client_id == client_id);
@@ -153,7 +149,7 @@ impl Shared {
         if scope.split(' ').any(|one| !refresh.scope.split(' ').any(|it| it == one)) {
             return Err((400, "invalid_scope", "more than was granted"));
         }
-        let tokens = store.renew(token, &scope, lifetime, rotates);
+        let tokens = store.renew(token, &scope, lifetime);
         drop(store);
         let tokens = tokens.ok_or((400, "invalid_grant", "invalid refresh token"))?;
         Ok(self.token_response(&tokens))
@@ -172,16 +168,16 @@ impl Shared {
 
     fn token_response(&self, tokens: &Tokens) -> Response<Body> {
         let script = lock(&self.script);
-        let mut body =
-            json!({ "access_token": tokens.access_token, "token_type": script.token_type });
+        let mut body = json!({
+            "access_token": tokens.access_token,
+            "token_type": script.token_type,
+            "scope": tokens.scope,
+        });
         if let Some(seconds) = script.expires_in {
             body["expires_in"] = json!(seconds);
         }
         if let Some(token) = &tokens.refresh_token {
             body["refresh_token"] = json!(token);
-        }
-        if script.names_scope {
-            body["scope"] = json!(tokens.scope);
         }
         json(200, &body)
     }

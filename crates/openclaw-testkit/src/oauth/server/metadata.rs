@@ -9,7 +9,7 @@ use crate::http::bodies::Body;
 
 /// The path of the metadata of the MCP server at `/mcp` (RFC 9728, section 3.1).
 pub(super) const OF_RESOURCE: &str = "/.well-known/oauth-protected-resource/mcp";
-/// The path of the metadata of the authorization server, before the path of the issuer.
+/// The path of the metadata of the authorization server.
 pub(super) const OF_SERVER: &str = "/.well-known/oauth-authorization-server";
 
 impl Shared {
@@ -45,15 +45,11 @@ impl Shared {
             "grant_types_supported": ["authorization_code", "refresh_token"],
             "token_endpoint_auth_methods_supported":
                 ["none", "client_secret_basic", "client_secret_post"],
+            "authorization_response_iss_parameter_supported": true,
+            "code_challenge_methods_supported": ["S256"],
         });
         if script.registration {
             document["registration_endpoint"] = json!(format!("{issuer}/register"));
-        }
-        if let Some(methods) = &script.pkce_methods {
-            document["code_challenge_methods_supported"] = json!(methods);
-        }
-        if script.announces_iss {
-            document["authorization_response_iss_parameter_supported"] = json!(true);
         }
         if script.client_id_documents {
             document["client_id_metadata_document_supported"] = json!(true);

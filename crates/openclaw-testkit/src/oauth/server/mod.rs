@@ -88,7 +88,6 @@ impl OAuthTestServer {
         });
         let shared = Arc::new(Shared {
             tokens: Mutex::new(TokenStore::new(&script.clients)),
-            issuer_path: script.issuer_path.clone(),
             script: Mutex::new(script),
             requests: Mutex::default(),
             changed: Condvar::new(),
@@ -206,11 +205,6 @@ impl OAuthTestServer {
     /// Makes all access and refresh tokens invalid, as a user who revokes the access of all clients.
     pub fn revoke_all(&self) {
         lock(&self.shared.tokens).revoke_all();
-    }
-
-    /// Forgets all clients; their tokens stay valid until they expire.
-    pub fn forget_clients(&self) {
-        lock(&self.shared.tokens).clients.clear();
     }
 
     /// Returns whether an access token is valid.

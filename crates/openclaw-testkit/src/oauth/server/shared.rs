@@ -32,7 +32,6 @@ pub(super) struct Shared {
     pub(super) resource_origin: String,
     /// The origin of the authorization server.
     pub(super) server_origin: String,
-    pub(super) issuer_path: String,
 }
 
 impl std::fmt::Debug for Shared {
@@ -78,7 +77,7 @@ impl Shared {
     }
 
     pub(super) fn issuer(&self) -> String {
-        format!("{}{}", self.server_origin, self.issuer_path)
+        self.server_origin.clone()
     }
 
     /// Records a request, waits if it must, and responds.
@@ -152,15 +151,12 @@ impl Shared {
                 _ => Endpoint::Other,
             };
         }
-        let well_known = path.strip_prefix(metadata::OF_SERVER);
-        if well_known == Some(&self.issuer_path) {
-            return Endpoint::ServerMetadata;
-        }
-        match path.strip_prefix(&self.issuer_path) {
-            Some("/register") => Endpoint::Register,
-            Some("/authorize") => Endpoint::Authorize,
-            Some("/revoke") => Endpoint::Revoke,
-            Some("/token") => match form.get("grant_type").map(String::as_str) {
+        match path {
+            metadata::OF_SERVER => Endpoint::ServerMetadata,
+            "/register" => Endpoint::Register,
+            "/authorize" => Endpoint::Authorize,
+            "/revoke" => Endpoint::Revoke,
+            "/token" => match form.get("grant_type").map(String::as_str) {
                 Some("refresh_token") => Endpoint::Refresh,
                 _ => Endpoint::Token,
             },

@@ -49,7 +49,7 @@ pub(super) struct Refresh {
     used: bool,
 }
 
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct TokenStore {
     pub(super) clients: HashMap<String, Client>,
     codes: HashMap<String, Code>,
@@ -64,13 +64,7 @@ impl TokenStore {
         let client = |(id, secret): &(String, Option<String>)| {
             (id.clone(), Client { secret: secret.clone(), redirect_uris: Vec::new() })
         };
-        Self {
-            clients: clients.iter().map(client).collect(),
-            codes: HashMap::new(),
-            access: HashMap::new(),
-            refresh: HashMap::new(),
-            number: 0,
-        }
+        Self { clients: clients.iter().map(client).collect(), ..Self::default() }
     }
 
     fn next(&mut self) -> u64 {
@@ -153,18 +147,12 @@ impl TokenStore {
         Some(refresh)
     }
 
-    /// Continues the login of a refresh token, which is replaced if `rotates`.
-    pub(super) fn renew(
-        &mut self,
-        token: &str,
-        scope: &str,
-        lifetime: Duration,
-        rotates: bool,
-    ) -> Option<Tokens> {
+    /// Continues the login of a refresh token, which is replaced.
+    pub(super) fn renew(&mut self, token: &str, scope: &str, lifetime: Duration) -> Option<Tokens> {
         let refresh = self.refresh.get_mut(token)?;
-        refresh.used = rotates;
+        refresh.used = true;
         let (login, client_id) = (refresh.login, refresh.client_id.clone());
-        Some(self.issue_for(login, &client_id, scope, lifetime, rotates))
+        Some(self.issue_for(login, &client_id, scope, lifetime, true))
     }
 
     /// Revokes a token, and with a refresh token its login.

@@ -103,7 +103,7 @@ pub(in crate::native) fn offered(command: &str) -> Vec<Grant> {
 /// Why the words do not limit what is run.
 pub fn command_prefix(words: &str) -> Result<Grant, &'static str> {
     if words.trim().is_empty() {
-        return Err("missing the first words of the commands");
+        return Err("`exec` needs the first words of the commands to allow, such as `git status`");
     }
     let words = plain_words(words).ok_or(
         "a prefix consists of plain words: no `;`, `|`, `&`, `>`, `$`, wildcards or line breaks",
@@ -112,7 +112,9 @@ pub fn command_prefix(words: &str) -> Result<Grant, &'static str> {
         return Err("a prefix has at most eight words");
     }
     if words.len() < shortest_prefix(&words) {
-        return Err("this program runs other commands: add the script, or approve each call");
+        return Err(
+            "programs that run other commands have no prefix: add the script, or approve each call",
+        );
     }
     Ok(Grant::CommandPrefix(words))
 }

@@ -114,6 +114,11 @@ pub(super) async fn switch(chat: &mut Chat<'_>, key: &str, output: &mut Output) 
     let key = chat.whom.session(key);
     let row = match describe(chat.surface, &key).await {
         Ok(Some(row)) => row,
+        // It was just started, and has no message yet.
+        Ok(None) if key == chat.session => {
+            tell(chat, "current conversation", output);
+            return true;
+        }
         Ok(None) => {
             let hint =
                 format!("use `/sessions` to list them, or `/new {}` to start it", clean(&key));

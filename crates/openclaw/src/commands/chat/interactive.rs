@@ -371,7 +371,7 @@ impl Desk<'_, '_> {
 }
 
 /// Returns the message to send after `/local`: the text before it, or else the lost message. `None`
-/// if a line does not end with the command. Behind the lost message, which is in the prompt, it needs
+/// if a line does not end with the command. After the lost message, which is in the prompt, it needs
 /// no blank.
 fn before_local<'a>(line: &'a str, lost: Option<&'a str>) -> Option<&'a str> {
     let before = line.strip_suffix(LOCAL)?;

@@ -20,7 +20,7 @@ pub(super) enum KeyPlace {
     /// The provider needs no key.
     None,
     /// In the keychain, with this reference.
-    #[cfg_attr(not(feature = "keychain"), expect(dead_code, reason = "no keychain to keep it in"))]
+    #[cfg_attr(not(feature = "keychain"), expect(dead_code, reason = "there is no keychain"))]
     Keychain(String),
     /// In a file, with this reference.
     File(String),
@@ -47,7 +47,7 @@ impl KeyPlace {
     }
 }
 
-/// Keeps the key; `None` if the user wants it nowhere.
+/// Stores the key; `None` if the user does not want that.
 pub(super) fn store_key(
     provider: &ChosenProvider,
     paths: &Paths,
@@ -60,7 +60,7 @@ pub(super) fn store_key(
         Ok(place) => return Ok(Some(place)),
         Err(why) => why,
     };
-    output.aside(&format!("The key cannot be kept in the keychain: {why}."));
+    output.aside(&format!("Cannot store the key in the keychain: {why}. Where to store it?"));
     let file = paths.state.join("secrets").join(&name);
     output.aside(&format!(
         "  {STRONG}f{STRONG:#}  in a file that only you can read {FAINT}({}){FAINT:#}",
@@ -70,9 +70,9 @@ pub(super) fn store_key(
     if let Some(variable) = variable {
         output.aside(&format!("  {STRONG}v{STRONG:#}  in ${variable}, which you set yourself"));
     }
-    output.aside(&format!("  {STRONG}Enter{STRONG:#}  nowhere: set up no model"));
+    output.aside(&format!("  {STRONG}Enter{STRONG:#}  do not store it, and set up no model"));
     for _ in 0..MAX_TRIES {
-        match (prompt::line("Keep the key: ")?.to_ascii_lowercase().as_str(), variable) {
+        match (prompt::line("Store the key: ")?.to_ascii_lowercase().as_str(), variable) {
             ("", _) => return Ok(None),
             ("f", _) => return in_file(&file, key, paths).map(Some),
             ("v", Some(variable)) => return Ok(Some(KeyPlace::Variable(variable))),

@@ -97,7 +97,7 @@ impl SetUp<'_> {
     fn run(&mut self) -> Result<SetupOutcome, CommandError> {
         let words = "No language model is set up. Which provider do you use?";
         self.output.aside(&format!("{STRONG}{words}{STRONG:#}"));
-        let words = "This is asked once. `/model` in a chat says how to set one up later.";
+        let words = "This is asked once. `/model` in a chat shows how to set one up later.";
         self.output.aside(&format!("{FAINT}{words}{FAINT:#}"));
         for _ in 0..MAX_TRIES {
             let Some(provider) = provider::choose(self.config, self.output)? else {

@@ -43,7 +43,7 @@ pub(super) fn choose(
         let (number, name) = (at + 1, keyed.name);
         output.aside(&format!("  {STRONG}{number}{STRONG:#}  {name}"));
     }
-    let words = "another one with the API of OpenAI: OpenRouter, LM Studio, vLLM, …";
+    let words = "another with the OpenAI API: OpenRouter, LM Studio, vLLM, …";
     output.aside(&format!("  {STRONG}{other}{STRONG:#}  {words}"));
     output.aside(&format!("  {STRONG}Enter{STRONG:#}  none, use the built-in offline model"));
     for _ in 0..MAX_TRIES {
@@ -81,7 +81,7 @@ fn custom(config: &Config, output: &mut Output) -> Result<Option<ChosenProvider>
     let url = prompt::line("Base URL (for example http://127.0.0.1:1234/v1): ")?;
     let model = prompt::line("Model, as the provider names it: ")?;
     if url.is_empty() || model.is_empty() {
-        output.aside("Both are needed; nothing is set up.");
+        output.aside("Both are required; nothing was set up.");
         return Ok(None);
     }
     let api_key = ask_key("API key (not shown; Enter if it needs none): ")?;

@@ -52,7 +52,7 @@ pub(super) fn run(args: &RunArgs, edge: &Edge, output: &mut Output) -> CommandRe
 fn leave_terminal() {
     #[cfg(unix)]
     if let Err(error) = nix::unistd::setsid() {
-        tracing::warn!(%error, "cannot leave the terminal");
+        tracing::warn!(%error, "cannot detach from the terminal");
     }
 }
 

@@ -66,7 +66,9 @@ impl Devices {
                 return Ok(NodeKey { key: self.key(&name)?, lock });
             }
         }
-        Err(io::Error::other(format!("{MAX_NODES} nodes are running")))
+        Err(io::Error::other(format!(
+            "too many nodes are running on this machine (limit: {MAX_NODES})"
+        )))
     }
 }
 

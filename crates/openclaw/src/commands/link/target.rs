@@ -152,7 +152,9 @@ impl NamedGateway {
         // Elsewhere, a Node gateway gives no rights to a client without a device.
         let device = match is_near {
             true => None,
-            false => Some(Devices::new(&self.state).key(OPERATOR).context("no device key")?),
+            false => {
+                Some(Devices::new(&self.state).key(OPERATOR).context("cannot use the device key")?)
+            }
         };
         Ok(Options {
             fingerprint: self.fingerprint,
@@ -201,7 +203,7 @@ impl NamedGateway {
             }
             ConnectError::Tls { .. } => {
                 "for a self-signed certificate, use --tls-fingerprint or \
-                 `gateway.remote.tlsFingerprint`"
+                 `gateway.remote.tlsFingerprint`; for a gateway without TLS, use ws://"
                     .to_owned()
             }
             ConnectError::OtherCertificate { .. } => {

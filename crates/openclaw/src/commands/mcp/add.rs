@@ -104,7 +104,7 @@ pub(super) fn add_one(
     Ok(exit)
 }
 
-/// Offers to log in to a server that was added. It stays added, whatever becomes of the login.
+/// Offers to log in to a server that was added. It stays added even if the login fails.
 fn offer_login(
     name: &ServerName,
     config: &Config,

@@ -103,8 +103,12 @@ fn failed(outcome: &Outcome, exit: Exit, what: &str) -> CommandError {
             .hint(format!("report this to the authors of `{server}`"));
     }
     match outcome.details.failure {
-        Some(Failure::InvalidArguments) => CommandError::new(exit, text)
-            .hint(format!("run `openclaw mcp tools {server}{tool}` to see the arguments")),
+        Some(Failure::InvalidArguments) => {
+            // The first line, for models, adds nothing to the violations after it.
+            let violations = text.split_once('\n').map_or(text, |(_, violations)| violations);
+            CommandError::new(exit, violations.replace('\n', "; "))
+                .hint(format!("run `openclaw mcp tools {server}{tool}` to see the arguments"))
+        }
         Some(Failure::TimedOut) => {
             CommandError::new(exit, text).hint("use `--timeout MS` to allow more time")
         }

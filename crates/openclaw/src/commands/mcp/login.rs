@@ -34,7 +34,7 @@ const POLL: Duration = Duration::from_millis(400);
 const OPENING: Duration = Duration::from_millis(200);
 /// The maximum length of a text from outside.
 const TEXT_CHARS: usize = 300;
-const PASTE: &str = "Paste the code or the address that the browser ended at, or wait: ";
+const PASTE: &str = "Paste the code or the URL that the browser was redirected to, or wait: ";
 
 pub(super) fn login(args: &LoginArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = &args.name;
@@ -149,7 +149,7 @@ impl Login<'_> {
         loop {
             let line = tokio::select! {
                 result = &mut finished => {
-                    // The cursor is behind the prompt.
+                    // The cursor is after the prompt.
                     say("\n");
                     return result;
                 }
@@ -161,7 +161,7 @@ impl Login<'_> {
             }
             match self.finish(line.trim().to_owned()).await {
                 Ok(result) => return Ok(result),
-                // What was pasted does not belong to this login, which goes on.
+                // What was pasted does not belong to this login, which continues.
                 Err(error) if self.state().await?.url.is_some() => {
                     say(&format!("{}\n", folded(&error.to_string())));
                 }
@@ -237,7 +237,7 @@ fn unattended(name: &str, url: &str, output: &mut Output) -> Exit {
     }
     output.note(&format!(
         "open this URL in a browser to log in to `{name}`, then run `openclaw mcp login {name} --code \
-         CODE_OR_URL` with the address that it ended at, within 15 minutes"
+         CODE_OR_URL` with the URL that it was redirected to, within 15 minutes"
     ));
     Exit::NeedsLogin
 }

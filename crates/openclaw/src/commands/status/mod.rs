@@ -75,7 +75,7 @@ fn configuration(paths: &Paths, loaded: &Loaded) -> Finding {
     let report = &loaded.report.for_validation();
     let all = || Some("run `openclaw config validate` to see them all".to_owned());
     let check = match &loaded.config {
-        None => Check::bad(format!("{file} has errors: {}", summary(report)), all()),
+        None => Check::bad(format!("{file} has {}", summary(report)), all()),
         Some(config) if config.file.is_none() => {
             Check::good(format!("{file} does not exist; the built-in default is used"))
         }

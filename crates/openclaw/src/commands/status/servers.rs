@@ -6,8 +6,8 @@ use openclaw_config::Config;
 use openclaw_gateway::mcp::summary;
 use openclaw_mcp::fleet::agent::statuses_at_rest;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use openclaw_mcp::store::last_error::LastTrouble;
 use openclaw_mcp::store::memory::Memory;
-use openclaw_mcp::store::trouble::LastTrouble;
 
 use crate::commands::check::Check;
 use crate::commands::gateway::{GatewayState, duration_words};

@@ -139,7 +139,7 @@ impl View {
         self.numbered.as_mut().map(|it| std::mem::take(&mut it.results)).unwrap_or_default()
     }
 
-    /// Returns the number of a result, to be shown behind it.
+    /// Returns the number of a result, to be shown after it.
     fn number(&mut self, result: ShownResult) -> String {
         let Some(numbered) = &mut self.numbered else { return String::new() };
         let number = numbered.next;

@@ -47,7 +47,7 @@ fn shortened(words: &str) -> String {
 /// The reply to a sampling request of a server.
 pub(super) fn to_server(asked: &str) -> String {
     let asked = shortened(asked);
-    format!("I am the offline stand-in of OpenClaw, not a language model. You asked: {asked}")
+    format!("I am the offline model of OpenClaw, not a language model. You asked: {asked}")
 }
 
 /// Names the parts of a message that were not understood.
@@ -60,11 +60,11 @@ pub(super) fn not_understood(parts: &[String]) -> String {
     }
 }
 
-/// Describes the stand-in, its tools, and how to set up a real model.
+/// Describes the offline model, its tools, and how to set up a language model.
 pub(super) fn about_itself(tools: &[Arc<ToolOffer>]) -> String {
     let mut words =
-        "Hello! I am the offline stand-in of OpenClaw: not a language model, but I understand \
-                     simple commands and use tools, without a network.\n"
+        "Hello! I am the offline model of OpenClaw: not a language model, but I understand \
+                     simple commands and call tools, without a network.\n"
             .to_owned();
     if tools.is_empty() {
         words.push_str("I have no tools.\n");

@@ -1,8 +1,9 @@
-//! What the handlers of HTTP requests and the owner of their connection tell each other.
+//! The state that the handlers of HTTP requests share with the owner of their connection.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use parking_lot::Mutex;
 use tokio::sync::Notify;
 
 use super::handshake::Peer;
@@ -36,6 +37,18 @@ struct Shared {
     /// Requests whose response has not begun.
     busy: AtomicUsize,
     idle: Notify,
+    /// Bytes written so far.
+    written: AtomicUsize,
+    /// Whether a write waits for the client to read.
+    is_blocked: AtomicBool,
+}
+
+/// What has happened on a connection so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Activity {
+    requests: usize,
+    /// In bytes.
+    written: usize,
 }
 
 /// Marks the connection as busy until it is dropped.
@@ -66,16 +79,16 @@ impl RequestInfo {
 
     /// Records that the connection leaves HTTP with the next response.
     pub(super) fn upgrade_to(&self, upgrade: Upgrade) {
-        *self.shared.upgrade.lock().unwrap_or_else(PoisonError::into_inner) = Some(upgrade);
+        *self.shared.upgrade.lock() = Some(upgrade);
     }
 
     pub(super) fn is_upgraded(&self) -> bool {
-        self.shared.upgrade.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.shared.upgrade.lock().is_some()
     }
 
     /// Takes what the connection has become.
     pub(super) fn upgrade(&self) -> Option<Upgrade> {
-        self.shared.upgrade.lock().unwrap_or_else(PoisonError::into_inner).take()
+        self.shared.upgrade.lock().take()
     }
 
     /// Records that a request was authenticated.
@@ -101,11 +114,25 @@ impl RequestInfo {
         OpenRequest(Arc::clone(&self.shared))
     }
 
-    /// Whether no request is open, and none was received since `seen`, which is updated.
-    pub(super) fn is_unused_since(&self, seen: &mut usize) -> bool {
-        let requests = self.shared.requests.load(Ordering::Relaxed);
-        let before = std::mem::replace(seen, requests);
-        before == requests && self.shared.open.load(Ordering::Acquire) == 0
+    /// Records a write; without a number of bytes, it waits for the client to read.
+    pub(super) fn wrote(&self, bytes: Option<usize>) {
+        // Only the task of the connection writes.
+        if let Some(bytes) = bytes {
+            self.shared.written.fetch_add(bytes, Ordering::Relaxed);
+        }
+        self.shared.is_blocked.store(bytes.is_none(), Ordering::Relaxed);
+    }
+
+    /// Whether nothing was received or sent since `seen`, which is updated, and either no request is
+    /// open or the client does not read.
+    pub(super) fn is_unused_since(&self, seen: &mut Activity) -> bool {
+        let now = Activity {
+            requests: self.shared.requests.load(Ordering::Relaxed),
+            written: self.shared.written.load(Ordering::Relaxed),
+        };
+        let before = std::mem::replace(seen, now);
+        let is_open = self.shared.open.load(Ordering::Acquire) > 0;
+        before == now && (!is_open || self.shared.is_blocked.load(Ordering::Relaxed))
     }
 
     /// Waits until the server stops and no request is being answered, or its deadline has passed.
@@ -132,13 +159,29 @@ impl RequestInfo {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-    use super::{Peer, RequestInfo};
+    use super::{Activity, Peer, RequestInfo};
+
+    fn visit() -> RequestInfo {
+        let (remote, local) = ("127.0.0.1:1".parse().unwrap(), "127.0.0.1".parse().unwrap());
+        RequestInfo::new(Peer { remote, local })
+    }
+
+    #[test]
+    fn a_connection_is_unused_if_its_client_does_not_read() {
+        let (visit, mut seen) = (visit(), Activity::default());
+        let _streaming = visit.open();
+        visit.wrote(Some(7));
+        visit.wrote(None);
+        assert!(!visit.is_unused_since(&mut seen), "something was read");
+        assert!(visit.is_unused_since(&mut seen));
+        visit.wrote(Some(1));
+        assert!(!visit.is_unused_since(&mut seen));
+        assert!(!visit.is_unused_since(&mut seen), "nothing waits");
+    }
 
     #[test]
     fn a_connection_is_unused_without_a_new_request_and_without_an_open_one() {
-        let peer =
-            Peer { remote: "127.0.0.1:1".parse().unwrap(), local: "127.0.0.1".parse().unwrap() };
-        let (visit, mut seen) = (RequestInfo::new(peer), 0);
+        let (visit, mut seen) = (visit(), Activity::default());
         let request = visit.open();
         assert!(!visit.is_unused_since(&mut seen), "it is new");
         assert!(!visit.is_unused_since(&mut seen), "its response is being streamed");

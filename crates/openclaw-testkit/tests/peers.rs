@@ -1,6 +1,7 @@
-//! Servers over stdio: their versions, their tools, and the response to `server/discover`.
+//! The third-party servers: they are installed, and support the expected versions.
 //!
 //! Python servers take a second to start, so each is started once for each era.
+#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
 
 use std::process::{Command, Stdio};
 
@@ -60,41 +61,8 @@ fn servers_of_the_second_python_sdk_are_discovered_and_reject_a_handshake_after_
 }
 
 #[test]
-fn the_fastmcp_server_of_the_old_era_reports_progress_and_elicits_by_a_request() {
-    let mut client = start(&Peers::find().fastmcp());
-    let answer = client.initialize_with("2025-11-25", &json!({"elicitation": {}}));
-    assert_eq!(answer["result"]["protocolVersion"], "2025-11-25");
-    assert_eq!(tools(&client.request("tools/list", &json!({}))), 5);
-
-    let call = json!({"name": "slow", "arguments": {}, "_meta": {"progressToken": 7}});
-    let id = client.ask("tools/call", &call);
-    let told: Vec<_> = std::iter::from_fn(|| Some(client.message()))
-        .take_while(|message| message["id"] != id && !message.is_null())
-        .map(|message| message["params"]["progressToken"].clone())
-        .collect();
-    assert_eq!(told, [7, 7, 7, 7]);
-
-    let id = client.ask("tools/call", &json!({"name": "ask", "arguments": {}}));
-    let question = client.message();
-    assert_eq!(question["method"], "elicitation/create");
-    let answer = json!({"action": "accept", "content": {"name": "Ada", "age": 36}});
-    client.send(&json!({"jsonrpc": "2.0", "id": question["id"], "result": answer}).to_string());
-    let result = client.message();
-    assert_eq!(result["id"], id);
-    assert_eq!(result["result"]["content"][0]["text"], "Ada is 36");
-}
-
-#[test]
-fn the_fastmcp_server_of_the_new_era_elicits_by_a_result() {
-    let mut client = start(&Peers::find().fastmcp());
-    let discovered = client.request("server/discover", &modern(json!({})));
-    assert_eq!(discovered["result"]["supportedVersions"], json!(["2026-07-28"]));
-    let call = json!({"name": "ask_by_result", "arguments": {}});
-    let question = &client.request("tools/call", &modern(call.clone()))["result"];
-    assert_eq!(question["resultType"], "input_required");
-    let mut again = call;
-    again["requestState"] = question["requestState"].clone();
-    again["inputResponses"] = json!({"colour": {"action": "accept", "content": {"colour": "red"}}});
-    let result = client.request("tools/call", &modern(again));
-    assert_eq!(result["result"]["content"][0]["text"], "red after the first round");
+#[should_panic(expected = "run `cargo xtask peers`")]
+fn the_error_for_a_missing_server_says_how_to_install_it() {
+    let folder = tempfile::tempdir().unwrap();
+    Peers::in_folder(folder.path()).everything();
 }

@@ -117,7 +117,6 @@ pub(super) fn telling_line(lines: &[String]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use openclaw_mcp::server::status::TransportKind;
     use openclaw_mcp::server::supervisor::ServerError;
 
     use super::*;
@@ -150,8 +149,7 @@ mod tests {
     }
 
     fn status(state: ServerState) -> ServerStatus {
-        let (name, target) = ("x".to_owned(), String::new());
-        ServerStatus::new(name, state, TransportKind::Stdio, target, AuthKind::None)
+        ServerStatus { name: "x".to_owned(), state, ..ServerStatus::default() }
     }
 
     #[test]
