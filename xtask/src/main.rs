@@ -4,8 +4,11 @@
 
 mod compat;
 mod conformance;
+// Two unit tests of the repository: for integration tests, cargo would rebuild this program's binary
+// while it runs.
+#[cfg(test)]
+mod names;
 mod peers;
-// A unit test: for an integration test, cargo would rebuild this program's binary while it runs.
 #[cfg(test)]
 mod requirements;
 mod shell;
