@@ -32,7 +32,11 @@ fn no_two_types_that_other_files_can_use_have_the_same_name() {
             }
         }
     }
-    assert!(places.len() > 1000, "only {} types were found: is the rule still right?", places.len());
+    assert!(
+        places.len() > 1000,
+        "only {} types were found: is the rule still right?",
+        places.len()
+    );
     let shared: Vec<String> = places
         .iter()
         .filter(|(name, places)| places.len() > 1 && !QUALIFIED.contains(&name.as_str()))

@@ -27,10 +27,10 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::error::{internal, invalid_params, refused, unknown_session};
-use crate::outbox::Outbox;
+use crate::outbox::WriteBacklog;
 use crate::request::Lenient;
-use crate::serve::Options;
-use crate::session::Session;
+use crate::serve::AcpOptions;
+use crate::session::AcpSession;
 use crate::turn;
 
 /// The timeout of a short request to the gateway.
@@ -42,21 +42,21 @@ const AGAIN: Duration = Duration::from_millis(100);
 const PAGE: u64 = 100;
 
 /// The agent side of a connection.
-pub(crate) struct Agent {
-    pub(crate) options: Options,
-    pub(crate) outbox: Arc<Outbox>,
+pub(crate) struct AcpAgent {
+    pub(crate) options: AcpOptions,
+    pub(crate) outbox: Arc<WriteBacklog>,
     client: OnceLock<ClientCapabilities>,
     /// A connection for requests that belong to no session, once there is one.
     gateway: tokio::sync::Mutex<Option<Arc<dyn Surface>>>,
-    sessions: Mutex<BTreeMap<String, Arc<Session>>>,
+    sessions: Mutex<BTreeMap<String, Arc<AcpSession>>>,
     /// The requests being answered.
     requests: TaskTracker,
     /// Cancelled when no request is answered any more.
     closed: CancellationToken,
 }
 
-impl Agent {
-    pub(crate) fn new(options: Options) -> Self {
+impl AcpAgent {
+    pub(crate) fn new(options: AcpOptions) -> Self {
         Self {
             options,
             outbox: Arc::default(),
@@ -68,15 +68,15 @@ impl Agent {
         }
     }
 
-    pub(crate) fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Arc<Session>>> {
+    pub(crate) fn sessions(&self) -> MutexGuard<'_, BTreeMap<String, Arc<AcpSession>>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn find(&self, id: &str) -> Option<Arc<Session>> {
+    pub(crate) fn find(&self, id: &str) -> Option<Arc<AcpSession>> {
         self.sessions().get(id).cloned()
     }
 
-    fn open_session(&self, id: &str) -> Result<Arc<Session>, Error> {
+    fn open_session(&self, id: &str) -> Result<Arc<AcpSession>, Error> {
         self.find(id).ok_or_else(|| unknown_session(id))
     }
 
@@ -86,7 +86,7 @@ impl Agent {
 
     /// Cancels the prompts of all sessions.
     pub(crate) fn cancel_all(&self) {
-        let open: Vec<Arc<Session>> = self.sessions().values().cloned().collect();
+        let open: Vec<Arc<AcpSession>> = self.sessions().values().cloned().collect();
         open.iter().for_each(|session| session.cancel());
     }
 

@@ -7,13 +7,13 @@ use agent_client_protocol::v1::schema::{
     ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
 use openclaw_protocol::tools::Risk;
-use openclaw_tools::Effect;
+use openclaw_tools::ToolEffect;
 use openclaw_tools::native::Native;
 use serde_json::{Value, json};
 
 use crate::client_tools::{ClientTool, normal};
 use crate::content::text_block;
-use crate::session::Session;
+use crate::session::AcpSession;
 
 /// A call of the running turn.
 #[derive(Debug, Clone)]
@@ -31,7 +31,7 @@ pub(crate) struct OpenCall {
 }
 
 /// Handles an event about a call.
-pub(crate) fn on_tool(session: &Session, data: &Value) {
+pub(crate) fn on_tool(session: &AcpSession, data: &Value) {
     let text = |name: &str| data.get(name).and_then(Value::as_str);
     let Some(own) = text("toolCallId") else { return };
     match text("phase") {
@@ -109,11 +109,11 @@ pub(crate) fn raw_output(text: &str, is_error: bool, notes: &Value) -> Value {
     raw
 }
 
-fn find(session: &Session, own: &str) -> Option<OpenCall> {
+fn find(session: &AcpSession, own: &str) -> Option<OpenCall> {
     session.lock().calls.iter().rev().find(|call| call.own == own).cloned()
 }
 
-fn mark_shown(session: &Session, own: &str) {
+fn mark_shown(session: &AcpSession, own: &str) {
     if let Some(call) = session.lock().calls.iter_mut().rev().find(|call| call.own == own) {
         call.is_shown = true;
     }
@@ -125,7 +125,7 @@ pub(crate) fn text_content(text: impl Into<String>) -> ToolCallContent {
 
 /// Describes a call.
 pub(crate) fn describe(
-    session: &Session,
+    session: &AcpSession,
     id: ToolCallId,
     name: &str,
     label: &str,
@@ -165,7 +165,7 @@ struct About {
 }
 
 impl About {
-    fn of(session: &Session, name: &str) -> Self {
+    fn of(session: &AcpSession, name: &str) -> Self {
         if let Some(native) = native(name) {
             let kind = match native {
                 Native::Read | Native::List => ToolKind::Read,
@@ -199,11 +199,11 @@ impl About {
 }
 
 /// The kind of a tool of an MCP server, from its annotations.
-fn kind_of(effect: Effect) -> ToolKind {
+fn kind_of(effect: ToolEffect) -> ToolKind {
     match effect {
-        Effect::ReadOnly => ToolKind::Read,
-        Effect::Destructive => ToolKind::Edit,
-        Effect::Unknown => ToolKind::Other,
+        ToolEffect::ReadOnly => ToolKind::Read,
+        ToolEffect::Destructive => ToolKind::Edit,
+        ToolEffect::Unknown => ToolKind::Other,
     }
 }
 
@@ -212,7 +212,7 @@ fn native(name: &str) -> Option<Native> {
 }
 
 /// The absolute paths of the files that a call is about.
-fn paths(session: &Session, name: &str, args: &Value) -> Vec<PathBuf> {
+fn paths(session: &AcpSession, name: &str, args: &Value) -> Vec<PathBuf> {
     let base = match (native(name), ClientTool::find(name)) {
         (Some(_), _) => session.workspace.as_deref(),
         (_, Some(_)) => Some(session.cwd.as_path()),
@@ -226,7 +226,7 @@ fn paths(session: &Session, name: &str, args: &Value) -> Vec<PathBuf> {
 }
 
 /// The changes that a call makes to a file.
-pub(crate) fn diffs(session: &Session, name: &str, args: &Value) -> Vec<ToolCallContent> {
+pub(crate) fn diffs(session: &AcpSession, name: &str, args: &Value) -> Vec<ToolCallContent> {
     let Some(path) = paths(session, name, args).pop() else { return Vec::new() };
     let text = |key: &str| args.get(key).and_then(Value::as_str);
     let is_write = native(name) == Some(Native::Write)

@@ -14,7 +14,7 @@ use openclaw_protocol::tools::CatalogParams;
 use openclaw_protocol::{ask, rpc};
 use tokio::time::timeout;
 
-use crate::session::Session;
+use crate::session::AcpSession;
 
 const ANSWER: Duration = Duration::from_secs(10);
 /// Maximum length of a description, in characters.
@@ -24,7 +24,7 @@ const MAX_PROMPTS: usize = 500;
 
 /// Sends the list of commands, if it has changed. Without an answer of the gateway, it has those of
 /// the session's own servers only.
-pub(crate) async fn announce(session: &Session) {
+pub(crate) async fn announce(session: &AcpSession) {
     learn_tools(session).await;
     let params = CommandsParams {
         agent_id: Some(session.agent.clone()),
@@ -52,7 +52,7 @@ pub(crate) async fn announce(session: &Session) {
 }
 
 /// Learns what the agent's tools do, for the kinds of their calls.
-pub(crate) async fn learn_tools(session: &Session) {
+pub(crate) async fn learn_tools(session: &AcpSession) {
     let params =
         CatalogParams { agent_id: Some(session.agent.clone()), include_plugins: Some(true) };
     let catalog = timeout(ANSWER, ask::<rpc::ToolsCatalog>(&*session.surface, params)).await;

@@ -19,14 +19,14 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::fresh_name;
 use crate::calls::text_content;
-use crate::permission::{Answer, choose};
-use crate::session::Session;
+use crate::permission::{PermissionAnswer, choose};
+use crate::session::AcpSession;
 
 const YES: &str = "yes";
 const NO: &str = "no";
 
 /// Forwards the questions of a session's own servers.
-pub(crate) struct SessionElicitor(pub(crate) Weak<Session>);
+pub(crate) struct SessionElicitor(pub(crate) Weak<AcpSession>);
 
 impl Elicitor for SessionElicitor {
     fn ask(&self, question: ElicitationRequest) -> BoxFuture<'_, ElicitationAnswer> {
@@ -43,7 +43,7 @@ impl Elicitor for SessionElicitor {
 }
 
 /// Forwards a question of a server of the gateway, in a task of its own.
-pub(crate) fn forward(session: &Arc<Session>, asked: Elicitation) {
+pub(crate) fn forward(session: &Arc<AcpSession>, asked: Elicitation) {
     let withdrawn = CancellationToken::new();
     session.lock().open_questions.push((asked.id.clone(), withdrawn.clone()));
     let asking = Arc::clone(session);
@@ -71,7 +71,7 @@ pub(crate) fn forward(session: &Arc<Session>, asked: Elicitation) {
 
 /// Asks the user. Returns `None` if the question was withdrawn.
 async fn ask(
-    session: &Session,
+    session: &AcpSession,
     server: &str,
     message: &str,
     wanted: ElicitationKind,
@@ -89,7 +89,7 @@ async fn ask(
 }
 
 /// Returns ACP's own form of the question, if the client supports it.
-fn mode(session: &Session, wanted: &ElicitationKind) -> Option<ElicitationMode> {
+fn mode(session: &AcpSession, wanted: &ElicitationKind) -> Option<ElicitationMode> {
     let supported = session.client.elicitation.as_ref()?;
     let scope = ElicitationSessionScope::new(session.id.clone());
     match wanted {
@@ -106,7 +106,7 @@ fn mode(session: &Session, wanted: &ElicitationKind) -> Option<ElicitationMode> 
 }
 
 async fn with_elicitation(
-    session: &Session,
+    session: &AcpSession,
     mode: ElicitationMode,
     message: String,
     withdrawn: &CancellationToken,
@@ -173,7 +173,7 @@ impl YesNo {
 
     async fn ask(
         self,
-        session: &Session,
+        session: &AcpSession,
         message: &str,
         withdrawn: &CancellationToken,
     ) -> Option<ElicitationAnswer> {
@@ -188,10 +188,12 @@ impl YesNo {
             PermissionOption::new(NO, "No", PermissionOptionKind::RejectOnce),
         ];
         match choose(session, ToolCallUpdate::new(id, fields), options, withdrawn).await {
-            Answer::Chosen(chosen) if chosen == YES => Some(self.yes),
-            Answer::Chosen(chosen) if chosen == NO => Some(self.no),
-            Answer::Chosen(_) | Answer::Cancelled => Some(ElicitationAnswer::Cancel),
-            Answer::Withdrawn => None,
+            PermissionAnswer::Chosen(chosen) if chosen == YES => Some(self.yes),
+            PermissionAnswer::Chosen(chosen) if chosen == NO => Some(self.no),
+            PermissionAnswer::Chosen(_) | PermissionAnswer::Cancelled => {
+                Some(ElicitationAnswer::Cancel)
+            }
+            PermissionAnswer::Withdrawn => None,
         }
     }
 }

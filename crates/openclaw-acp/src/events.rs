@@ -12,10 +12,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use crate::content::{block, chunk, text_block};
-use crate::session::{Session, TurnEnd};
+use crate::session::{AcpSession, TurnEnd};
 use crate::{calls, elicit, lend, permission};
 
-impl Session {
+impl AcpSession {
     /// Handles an event. It must not wait: events are handled in order, and a slow listener loses
     /// some.
     pub(crate) fn on_event(self: &Arc<Self>, received: Received) {

@@ -18,7 +18,7 @@ use crate::calls::{describe, raw_output};
 use crate::commands;
 use crate::content::block;
 use crate::error::{internal, refused};
-use crate::session::Session;
+use crate::session::AcpSession;
 
 /// Messages per request.
 const PAGE: u32 = 200;
@@ -33,7 +33,7 @@ const ANSWER: Duration = Duration::from_secs(60);
 ///
 /// # Errors
 /// If the gateway does not return them.
-pub(crate) async fn replay(session: &Session) -> Result<(), Error> {
+pub(crate) async fn replay(session: &AcpSession) -> Result<(), Error> {
     let mut pages: Vec<Vec<Box<RawValue>>> = Vec::new();
     let (mut offset, mut count) = (None, 0);
     loop {
@@ -76,7 +76,7 @@ struct ReplayedCall {
 }
 
 struct Replay<'s> {
-    session: &'s Session,
+    session: &'s AcpSession,
     /// The number of the message. Calls are named after it, because a model may repeat their ids.
     nth: usize,
     /// The calls without a result so far, by the model's id.

@@ -9,7 +9,7 @@ use openclaw_protocol::tools::{
     InvokeProgress, InvokeProgressParams, InvokeRequestEvent, InvokeResultParams, NodeError,
 };
 use openclaw_protocol::{ask, rpc};
-use openclaw_tools::{Effect, Progress};
+use openclaw_tools::{Progress, ToolEffect};
 use openclaw_trace::SpanContext;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -19,7 +19,7 @@ use tokio::time::sleep;
 use crate::client_tools::ClientTool;
 use crate::publish;
 use crate::servers::SessionServers;
-use crate::session::Session;
+use crate::session::AcpSession;
 
 /// The timeout of a lent tool at the gateway: longer than any timeout here.
 const TIMEOUT: Duration = Duration::from_secs(15 * 60);
@@ -34,7 +34,7 @@ pub(crate) struct SessionTool {
     pub(crate) label: String,
     pub(crate) description: String,
     pub(crate) schema: Arc<Map<String, Value>>,
-    pub(crate) effect: Effect,
+    pub(crate) effect: ToolEffect,
     pub(crate) by: ToolOwner,
 }
 
@@ -54,7 +54,7 @@ impl SessionTool {
             description: self.description.clone(),
             // Those of servers come from the catalogue, the client's are ours.
             parameters: Some(ExtraToolSchema::Shared(Arc::clone(&self.schema))),
-            read_only: Some(self.effect == Effect::ReadOnly),
+            read_only: Some(self.effect == ToolEffect::ReadOnly),
             timeout_ms: u64::try_from(TIMEOUT.as_millis()).ok(),
         }
     }
@@ -68,7 +68,7 @@ pub(crate) fn text_block(text: &str) -> Value {
     json!({ "type": "text", "text": text })
 }
 
-impl Session {
+impl AcpSession {
     /// Lends the tools as they are now, if they have changed. When it returns, the gateway has them.
     pub(crate) async fn lend(self: &Arc<Self>) {
         // A turn must not begin while another task is still lending the same tools.
@@ -132,7 +132,7 @@ pub(crate) fn result_of(id: String, node_id: String, outcome: LentOutcome) -> In
 }
 
 /// Executes a call of a lent tool, in a task of its own. It is cancelled when the turn is over.
-pub(crate) fn invoke(session: &Arc<Session>, call: InvokeRequestEvent) {
+pub(crate) fn invoke(session: &Arc<AcpSession>, call: InvokeRequestEvent) {
     let over = session.lock().turn.as_ref().map(|turn| turn.over.clone()).unwrap_or_default();
     let calling = Arc::clone(session);
     session.spawn(async move {
@@ -146,7 +146,7 @@ pub(crate) fn invoke(session: &Arc<Session>, call: InvokeRequestEvent) {
     });
 }
 
-async fn run(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutcome {
+async fn run(session: &Arc<AcpSession>, call: &InvokeRequestEvent) -> LentOutcome {
     let arguments = call.params_json.clone().unwrap_or_else(|| "{}".to_owned());
     let arguments: Box<RawValue> = match RawValue::from_string(arguments) {
         Ok(arguments) => arguments,
@@ -162,7 +162,7 @@ async fn run(session: &Arc<Session>, call: &InvokeRequestEvent) -> LentOutcome {
 
 /// Executes a tool of the session.
 pub(crate) async fn execute(
-    session: &Arc<Session>,
+    session: &Arc<AcpSession>,
     name: &str,
     arguments: &RawValue,
     progress: &watch::Sender<Option<Progress>>,
@@ -187,7 +187,7 @@ pub(crate) async fn execute(
 
 /// Reports the progress of a call to the gateway, until it is dropped.
 async fn report(
-    session: &Session,
+    session: &AcpSession,
     call: &InvokeRequestEvent,
     mut progress: watch::Receiver<Option<Progress>>,
 ) -> Infallible {

@@ -2,7 +2,7 @@
 //!
 //! The ACP crate answers a line that is not JSON with an error that quotes the line. Such lines are
 //! replaced here, because they may contain secrets; overlong ones are skipped. What waits to be
-//! written is counted in the [`Outbox`].
+//! written is counted in the [`WriteBacklog`].
 
 use std::borrow::Cow;
 use std::io;
@@ -17,7 +17,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt as _, AsyncRead, AsyncWrite, Async
 use tokio::sync::mpsc;
 use tokio_util::sync::{CancellationToken, PollSender};
 
-use crate::outbox::{Frame, Outbox};
+use crate::outbox::{FrameKind, WriteBacklog};
 
 /// Maximum length of a line. A message with the largest attachments is far smaller.
 const MAX_LINE: usize = 128 * 1024 * 1024;
@@ -59,7 +59,7 @@ impl<'f> Head<'f> {
 /// `ended` then.
 pub(crate) fn incoming(
     input: impl AsyncRead + Unpin + Send + 'static,
-    outbox: Arc<Outbox>,
+    outbox: Arc<WriteBacklog>,
     ended: CancellationToken,
 ) -> impl Stream<Item = io::Result<String>> + Send + 'static {
     let input = BufReader::with_capacity(64 * 1024, input);
@@ -145,7 +145,7 @@ pub(crate) fn outgoing()
 pub(crate) async fn write(
     mut lines: mpsc::Receiver<String>,
     mut output: impl AsyncWrite + Unpin,
-    outbox: &Outbox,
+    outbox: &WriteBacklog,
 ) -> io::Result<()> {
     let (mut ready, mut frames, mut bytes) = (Vec::new(), Vec::new(), Vec::new());
     while lines.recv_many(&mut ready, QUEUED).await > 0 {
@@ -166,11 +166,11 @@ pub(crate) async fn write(
 /// The buffer that is kept between writes.
 const MAX_KEPT: usize = 256 * 1024;
 
-fn frame_of(line: &str) -> Frame {
+fn frame_of(line: &str) -> FrameKind {
     match Head::read(line).and_then(|head| head.method) {
-        Some(method) if method == "session/update" => Frame::Update,
-        Some(_) => Frame::Other,
-        None => Frame::Response,
+        Some(method) if method == "session/update" => FrameKind::Update,
+        Some(_) => FrameKind::Other,
+        None => FrameKind::Response,
     }
 }
 
@@ -212,7 +212,7 @@ mod tests {
 
     #[tokio::test]
     async fn lines_are_written_in_order_and_counted() {
-        let outbox = Outbox::default();
+        let outbox = WriteBacklog::default();
         outbox.hands_over(7);
         let (sink, lines) = outgoing();
         let mut sink = Box::pin(sink);
@@ -227,6 +227,6 @@ mod tests {
             String::from_utf8(output).unwrap(),
             format!("{update}\n{{\"id\":1,\"result\":{{}}}}\n")
         );
-        assert_eq!(frame_of(update), Frame::Update);
+        assert_eq!(frame_of(update), FrameKind::Update);
     }
 }

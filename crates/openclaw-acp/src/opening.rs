@@ -14,12 +14,12 @@ use openclaw_protocol::sessions::{DescribeParams, Row};
 use openclaw_protocol::{keys, rpc};
 use serde_json::Value;
 
-use crate::agent::{Agent, fresh_name};
+use crate::agent::{AcpAgent, fresh_name};
 use crate::error::{internal, invalid_params, unknown_session};
 use crate::history;
 use crate::request::Lenient;
-use crate::servers::Entry;
-use crate::session::{NewSession, Session};
+use crate::servers::EditorServer;
+use crate::session::{AcpSession, NewSession};
 
 /// Maximum number of open sessions.
 const MAX_SESSIONS: usize = 256;
@@ -32,7 +32,7 @@ pub(crate) trait OpensSession: JsonRpcRequest + Send + 'static {
     /// Returns the session, if it exists already, and its folders: the current one first.
     fn parts(self) -> (Option<SessionId>, PathBuf, Vec<PathBuf>);
 
-    fn response(session: &Session) -> Self::Response;
+    fn response(session: &AcpSession) -> Self::Response;
 }
 
 impl OpensSession for NewSessionRequest {
@@ -42,7 +42,7 @@ impl OpensSession for NewSessionRequest {
         (None, self.cwd, self.additional_directories)
     }
 
-    fn response(session: &Session) -> NewSessionResponse {
+    fn response(session: &AcpSession) -> NewSessionResponse {
         NewSessionResponse::new(session.id.clone())
             .modes(session.modes())
             .config_options(session.options())
@@ -56,7 +56,7 @@ impl OpensSession for LoadSessionRequest {
         (Some(self.session_id), self.cwd, self.additional_directories)
     }
 
-    fn response(session: &Session) -> LoadSessionResponse {
+    fn response(session: &AcpSession) -> LoadSessionResponse {
         LoadSessionResponse::new().modes(session.modes()).config_options(session.options())
     }
 }
@@ -68,7 +68,7 @@ impl OpensSession for ResumeSessionRequest {
         (Some(self.session_id), self.cwd, self.additional_directories)
     }
 
-    fn response(session: &Session) -> ResumeSessionResponse {
+    fn response(session: &AcpSession) -> ResumeSessionResponse {
         ResumeSessionResponse::new().modes(session.modes()).config_options(session.options())
     }
 }
@@ -79,7 +79,7 @@ struct ChosenAgent {
     workspace: Option<PathBuf>,
 }
 
-impl Agent {
+impl AcpAgent {
     /// Answers a request that opens a session.
     pub(crate) fn opens<R: OpensSession>(
         self: &Arc<Self>,
@@ -116,11 +116,11 @@ impl Agent {
         (id, cwd, more_folders): (Option<SessionId>, PathBuf, Vec<PathBuf>),
         servers: Option<Value>,
         cx: ConnectionTo<Client>,
-    ) -> Result<Arc<Session>, Error> {
+    ) -> Result<Arc<AcpSession>, Error> {
         if !cwd.is_absolute() || more_folders.iter().any(|folder| !folder.is_absolute()) {
             return Err(invalid_params("`cwd` and `additionalDirectories` must be absolute paths"));
         }
-        let entries = Entry::read_all(servers.as_ref(), &self.options.servers.config.acp)
+        let entries = EditorServer::read_all(servers.as_ref(), &self.options.servers.config.acp)
             .map_err(invalid_params)?;
         let (key, agent, row) = match id {
             None => {
@@ -147,7 +147,7 @@ impl Agent {
         if let Some(before) = before {
             before.close().await;
         }
-        let session = Session::start(
+        let session = AcpSession::start(
             NewSession {
                 key: key.clone(),
                 agent: agent.id,

@@ -14,7 +14,7 @@ use openclaw_protocol::{ask, rpc};
 use tokio::time::timeout;
 
 use crate::error::{internal, invalid_params, refused};
-use crate::session::Session;
+use crate::session::AcpSession;
 
 /// The timeout of a request.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -81,7 +81,7 @@ impl Mode {
 
 /// The options of a session, and what is chosen.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Options {
+pub(crate) struct SessionOptions {
     mode: Mode,
     /// The chosen model; `None` for the first one.
     model: Option<String>,
@@ -89,14 +89,14 @@ pub(crate) struct Options {
     models: Vec<ModelChoice>,
 }
 
-impl Options {
+impl SessionOptions {
     /// Whether every change needs an approval, whatever was allowed before.
     pub(crate) fn is_guarded(&self) -> bool {
         self.mode == Mode::Guarded
     }
 }
 
-impl Session {
+impl AcpSession {
     /// Learns the options when the session is opened. `row` is the stored session.
     pub(crate) async fn learn_options(&self, row: Option<&Row>) {
         let agent_id = Some(self.agent.clone());
@@ -108,7 +108,7 @@ impl Session {
         };
         let mode = Mode::of(row.and_then(|row| row.permission_mode));
         let model = row.and_then(|row| row.chosen_model().map(ToOwned::to_owned));
-        self.lock().options = Options { mode, model, models };
+        self.lock().options = SessionOptions { mode, model, models };
     }
 
     pub(crate) fn modes(&self) -> SessionModeState {
@@ -119,7 +119,7 @@ impl Session {
     }
 
     pub(crate) fn options(&self) -> Vec<SessionConfigOption> {
-        let Options { mode, model, models } = self.lock().options.clone();
+        let SessionOptions { mode, model, models } = self.lock().options.clone();
         let modes: Vec<_> = Mode::ALL
             .into_iter()
             .map(|mode| {

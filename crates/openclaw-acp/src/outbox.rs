@@ -16,7 +16,7 @@ const MAX_OWED: usize = 1_024;
 
 /// What kind of frame was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Frame {
+pub(crate) enum FrameKind {
     /// A `session/update`.
     Update,
     /// A response.
@@ -27,7 +27,7 @@ pub(crate) enum Frame {
 
 /// Counts what waits to be written.
 #[derive(Debug, Default)]
-pub(crate) struct Outbox {
+pub(crate) struct WriteBacklog {
     waiting: Mutex<Waiting>,
     /// Notified when something was written.
     written: Notify,
@@ -42,7 +42,7 @@ struct Waiting {
     owed: usize,
 }
 
-impl Outbox {
+impl WriteBacklog {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -75,15 +75,15 @@ impl Outbox {
     }
 
     /// Counts a frame that was written.
-    pub(crate) fn wrote(&self, frame: Frame) {
+    pub(crate) fn wrote(&self, frame: FrameKind) {
         let mut waiting = self.lock();
         match frame {
-            Frame::Update => {
+            FrameKind::Update => {
                 let bytes = waiting.updates.pop_front().unwrap_or_default();
                 waiting.bytes -= bytes;
             }
-            Frame::Response => waiting.owed = waiting.owed.saturating_sub(1),
-            Frame::Other => return,
+            FrameKind::Response => waiting.owed = waiting.owed.saturating_sub(1),
+            FrameKind::Other => return,
         }
         drop(waiting);
         self.written.notify_waiters();
@@ -110,25 +110,25 @@ mod tests {
 
     #[tokio::test]
     async fn there_is_room_again_when_updates_were_written() {
-        let outbox = Outbox::default();
+        let outbox = WriteBacklog::default();
         outbox.hands_over(ROOM - 1);
         assert!(outbox.has_room());
         outbox.hands_over(10);
         let mut room = Box::pin(outbox.room());
         assert!(!outbox.has_room() && room.as_mut().now_or_never().is_none());
-        outbox.wrote(Frame::Other);
+        outbox.wrote(FrameKind::Other);
         assert!(!outbox.has_room());
-        outbox.wrote(Frame::Update);
+        outbox.wrote(FrameKind::Update);
         room.await;
     }
 
     #[tokio::test]
     async fn no_more_requests_are_read_while_too_many_are_unanswered() {
-        let outbox = Outbox::default();
+        let outbox = WriteBacklog::default();
         (0..MAX_OWED).for_each(|_| outbox.owes());
         let mut may = Box::pin(outbox.may_owe());
         assert!(may.as_mut().now_or_never().is_none());
-        outbox.wrote(Frame::Response);
+        outbox.wrote(FrameKind::Response);
         may.await;
     }
 }

@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::calls::{describe, text_content};
 use crate::client_tools::ClientTool;
-use crate::session::Session;
+use crate::session::AcpSession;
 
 const ONCE: &str = "allow";
 const SESSION: &str = "allow-session";
@@ -23,7 +23,7 @@ const REJECT: &str = "reject";
 
 /// The user's answer to a permission request.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum PermissionAnswer {
     /// The id of the chosen option.
     Chosen(String),
     /// The turn was cancelled, or the client is gone.
@@ -33,7 +33,7 @@ pub(crate) enum Answer {
 }
 
 /// Asks the client for an approval, in a task of its own.
-pub(crate) fn ask(session: &Arc<Session>, approval: Approval) {
+pub(crate) fn ask(session: &Arc<AcpSession>, approval: Approval) {
     let withdrawn = CancellationToken::new();
     session.lock().open_questions.push((approval.id.clone(), withdrawn.clone()));
     let asking = Arc::clone(session);
@@ -51,7 +51,7 @@ pub(crate) fn ask(session: &Arc<Session>, approval: Approval) {
 
 /// Returns the decision; `None` if it is not needed any more.
 pub(crate) async fn decide(
-    session: &Arc<Session>,
+    session: &Arc<AcpSession>,
     approval: &Approval,
     withdrawn: &CancellationToken,
 ) -> Option<(Decision, Option<usize>)> {
@@ -73,9 +73,9 @@ pub(crate) async fn decide(
     let lasts = is_own && !is_guarded && ClientTool::find(&approval.tool) != Some(ClientTool::Run);
     let answer = choose(session, call, options(approval, lasts), withdrawn).await;
     let decided = match answer {
-        Answer::Withdrawn => return None,
-        Answer::Cancelled => (Decision::Deny, None),
-        Answer::Chosen(chosen) => match (chosen.as_str(), chosen.strip_prefix(ALWAYS)) {
+        PermissionAnswer::Withdrawn => return None,
+        PermissionAnswer::Cancelled => (Decision::Deny, None),
+        PermissionAnswer::Chosen(chosen) => match (chosen.as_str(), chosen.strip_prefix(ALWAYS)) {
             (ONCE, _) => (Decision::AllowOnce, None),
             (SESSION, _) if lasts => {
                 session.lock().allowed.insert(approval.tool.clone());
@@ -123,7 +123,7 @@ fn capitalized(text: &str) -> String {
 }
 
 /// Describes the call that an approval is about: the one that the client knows, if it is found.
-async fn call_of(session: &Arc<Session>, approval: &Approval) -> ToolCallUpdate {
+async fn call_of(session: &Arc<AcpSession>, approval: &Approval) -> ToolCallUpdate {
     let args: Value = approval
         .args
         .as_ref()
@@ -163,11 +163,11 @@ async fn call_of(session: &Arc<Session>, approval: &Approval) -> ToolCallUpdate 
 
 /// Lets the user choose an option.
 pub(crate) async fn choose(
-    session: &Session,
+    session: &AcpSession,
     call: ToolCallUpdate,
     options: Vec<PermissionOption>,
     withdrawn: &CancellationToken,
-) -> Answer {
+) -> PermissionAnswer {
     // The client must know the call that it is asked about.
     session.updates.flushed().await;
     let request = RequestPermissionRequest::new(session.id.clone(), call, options);
@@ -177,13 +177,13 @@ pub(crate) async fn choose(
         answer = sent.block_task() => match answer.map(|answer| answer.outcome) {
             Ok(RequestPermissionOutcome::Selected(SelectedPermissionOutcome {
                 option_id, ..
-            })) => Answer::Chosen(option_id.0.to_string()),
-            _ => Answer::Cancelled,
+            })) => PermissionAnswer::Chosen(option_id.0.to_string()),
+            _ => PermissionAnswer::Cancelled,
         },
         () = withdrawn.cancelled() => {
             // The client may still show it; its answer is ignored.
             let _ = cancellation.cancel();
-            Answer::Withdrawn
+            PermissionAnswer::Withdrawn
         }
     }
 }

@@ -6,10 +6,10 @@ use openclaw_protocol::chat::EXTERNAL;
 use openclaw_tools::{CallContext, Content};
 
 use crate::blocks::Prompt;
-use crate::session::Session;
+use crate::session::AcpSession;
 
 /// What a prompt of the user has become.
-pub(crate) enum Expanded {
+pub(crate) enum ExpandedPrompt {
     /// A message for the agent.
     Message,
     /// This is the answer already: the command was wrong, or its server failed.
@@ -18,22 +18,22 @@ pub(crate) enum Expanded {
 
 /// Replaces a command by the content of the prompt that it names. Its texts come from outside, and
 /// the model sees them as such.
-pub(crate) async fn expand(session: &Session, prompt: &mut Prompt) -> Expanded {
-    let Some(servers) = &session.servers else { return Expanded::Message };
-    let Some(command) = prompt.command() else { return Expanded::Message };
+pub(crate) async fn expand(session: &AcpSession, prompt: &mut Prompt) -> ExpandedPrompt {
+    let Some(servers) = &session.servers else { return ExpandedPrompt::Message };
+    let Some(command) = prompt.command() else { return ExpandedPrompt::Message };
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     let (Some(view), Some(chosen)) = (servers.view(), servers.prompt(name)) else {
-        return Expanded::Message;
+        return ExpandedPrompt::Message;
     };
     let arguments = match chosen.arguments(rest) {
         Ok(arguments) => arguments,
-        Err(words) => return Expanded::Answered(words),
+        Err(words) => return ExpandedPrompt::Answered(words),
     };
     let (server, own) = (&chosen.prompt.server, &chosen.prompt.entry.name);
     let context = CallContext { session: Some(&session.key), ..CallContext::by_hand("command") };
     let outcome = view.prompt(server, own, &arguments, &context).await;
     if outcome.is_error {
-        return Expanded::Answered(outcome.text());
+        return ExpandedPrompt::Answered(outcome.text());
     }
     let name = format!("{server}/{own}");
     *prompt = Prompt { message: chosen.lead(), is_plain: true, ..Prompt::default() };
@@ -52,5 +52,5 @@ pub(crate) async fn expand(session: &Session, prompt: &mut Prompt) -> Expanded {
             }
         }
     }
-    Expanded::Message
+    ExpandedPrompt::Message
 }

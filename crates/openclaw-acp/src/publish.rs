@@ -9,14 +9,14 @@ use std::time::Duration;
 use openclaw_protocol::approvals::{Approval, ApprovalKind, Decision, Severity};
 use openclaw_protocol::client::node::{MAX_TOOLS, NodeCall, PublishedTool, call_of};
 use openclaw_protocol::{EventReceiver, PublishingNode, Received};
-use openclaw_tools::Effect;
+use openclaw_tools::ToolEffect;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
 use crate::lend::{LentOutcome, SessionTool, execute, result_of};
 use crate::permission;
-use crate::session::Session;
+use crate::session::AcpSession;
 
 /// How long the gateway may take to accept the tools.
 const PUBLISH: Duration = Duration::from_secs(30);
@@ -30,7 +30,7 @@ const SERVER: &str = "editor";
 /// # Errors
 /// Why the agent cannot use them, and what the user can do.
 pub(crate) async fn publish(
-    session: &Arc<Session>,
+    session: &Arc<AcpSession>,
     connected: &mut Option<Arc<PublishingNode>>,
     tools: &[SessionTool],
 ) -> Result<(), String> {
@@ -87,7 +87,7 @@ fn published(tool: &SessionTool) -> PublishedTool {
 }
 
 /// Executes the calls that arrive, until the connection is lost.
-async fn follow(session: Arc<Session>, node: Arc<PublishingNode>, mut events: EventReceiver) {
+async fn follow(session: Arc<AcpSession>, node: Arc<PublishingNode>, mut events: EventReceiver) {
     let slots = Arc::new(Semaphore::new(MAX_CALLS));
     while let Some(received) = events.next().await {
         let Received::Event(event) = received else { continue };
@@ -116,7 +116,7 @@ async fn follow(session: Arc<Session>, node: Arc<PublishingNode>, mut events: Ev
     session.lock().lent = None;
 }
 
-async fn run(session: &Arc<Session>, call: &NodeCall) -> LentOutcome {
+async fn run(session: &Arc<AcpSession>, call: &NodeCall) -> LentOutcome {
     let is_own =
         call.session_key.as_deref().is_some_and(|key| key.eq_ignore_ascii_case(&session.key));
     if !is_own {
@@ -130,7 +130,7 @@ async fn run(session: &Arc<Session>, call: &NodeCall) -> LentOutcome {
 }
 
 /// Whether the call may run: it changes nothing, or the user approves it.
-async fn is_allowed(session: &Arc<Session>, call: &NodeCall) -> bool {
+async fn is_allowed(session: &Arc<AcpSession>, call: &NodeCall) -> bool {
     let (effect, run) = {
         let state = session.lock();
         let tool = state.lent.iter().flatten().find(|tool| tool.name == call.tool);
@@ -138,7 +138,7 @@ async fn is_allowed(session: &Arc<Session>, call: &NodeCall) -> bool {
         (effect, state.turn.as_ref().map(|turn| turn.run.clone()))
     };
     let Some((effect, label)) = effect else { return true };
-    if effect == Effect::ReadOnly {
+    if effect == ToolEffect::ReadOnly {
         return true;
     }
     let approval = Approval {
@@ -152,8 +152,8 @@ async fn is_allowed(session: &Arc<Session>, call: &NodeCall) -> bool {
         title: label,
         description: None,
         severity: match effect {
-            Effect::Destructive => Severity::Critical,
-            Effect::ReadOnly | Effect::Unknown => Severity::Warning,
+            ToolEffect::Destructive => Severity::Critical,
+            ToolEffect::ReadOnly | ToolEffect::Unknown => Severity::Warning,
         },
         args: Some(call.arguments.clone()),
         allowed_decisions: vec![Decision::AllowOnce, Decision::Deny],

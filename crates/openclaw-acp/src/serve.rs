@@ -19,7 +19,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::agent::Agent;
+use crate::agent::AcpAgent;
 use crate::lines;
 use crate::request::Lenient;
 use crate::servers::ServerSetup;
@@ -31,7 +31,7 @@ const FINISH: Duration = Duration::from_secs(2);
 const GIVE_UP: Duration = Duration::from_secs(5);
 
 /// What an ACP agent needs.
-pub struct Options {
+pub struct AcpOptions {
     /// The gateway. Each session has its own connection, so that sessions share no lent tools.
     pub connect: Arc<dyn Connect>,
     /// The agent of new sessions; `None` for the default one.
@@ -44,7 +44,7 @@ pub struct Options {
     pub version: String,
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for AcpOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options").field("agent", &self.agent).finish_non_exhaustive()
     }
@@ -53,18 +53,18 @@ impl fmt::Debug for Options {
 /// Why serving ended early.
 #[derive(Debug, thiserror::Error)]
 #[error("the connection to the client failed: {0}")]
-pub struct ServeError(String);
+pub struct AcpServeError(String);
 
 /// Serves a client until it closes `input`, then stops the MCP servers of all sessions.
 ///
 /// # Errors
 /// If reading or writing fails.
 pub async fn serve(
-    options: Options,
+    options: AcpOptions,
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
-) -> Result<(), ServeError> {
-    let agent = Arc::new(Agent::new(options));
+) -> Result<(), AcpServeError> {
+    let agent = Arc::new(AcpAgent::new(options));
     let outbox = Arc::clone(&agent.outbox);
     let (sink, queued) = lines::outgoing();
     let ended = CancellationToken::new();
@@ -78,12 +78,12 @@ pub async fn serve(
                 // What is queued is written, unless the client does not read it.
                 drop(serving);
                 let _ = timeout(FINISH, writing).await;
-                served.map_err(|error| ServeError(error.message))
+                served.map_err(|error| AcpServeError(error.message))
             }
             written = &mut writing => match written {
                 // A client that is killed closes both ends, in any order.
                 Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-                written => written.map_err(|error| ServeError(error.to_string())),
+                written => written.map_err(|error| AcpServeError(error.to_string())),
             },
             // The client has closed its end, and does not read what is left.
             () = async { ended.cancelled().await; sleep(GIVE_UP).await } => Ok(()),
@@ -95,7 +95,7 @@ pub async fn serve(
 
 /// Runs the connection. Handlers hold its dispatch loop: they only spawn.
 async fn connection(
-    agent: &Arc<Agent>,
+    agent: &Arc<AcpAgent>,
     transport: impl ConnectTo<AgentRole> + 'static,
 ) -> Result<(), Error> {
     macro_rules! on {
@@ -111,7 +111,7 @@ async fn connection(
         }};
         ($builder:expr, $request:ty, $method:ident) => {
             on!($builder, $request, |agent, it, responder, _cx| {
-                agent.answer(it, responder, Agent::$method);
+                agent.answer(it, responder, AcpAgent::$method);
             })
         };
         ($builder:expr, $request:ty) => {

@@ -25,9 +25,9 @@ use crate::client_tools::ClientTools;
 use crate::commands;
 use crate::content::chunk;
 use crate::lend::SessionTool;
-use crate::options::Options;
-use crate::outbox::Outbox;
-use crate::servers::{Entry, ServerSetup, SessionServers};
+use crate::options::SessionOptions;
+use crate::outbox::WriteBacklog;
+use crate::servers::{EditorServer, ServerSetup, SessionServers};
 use crate::updates::Updates;
 
 /// How long the gateway may take to abort a turn at the end of a session.
@@ -47,11 +47,11 @@ pub(crate) struct NewSession {
     pub(crate) connect: Arc<dyn Connect>,
     pub(crate) cx: ConnectionTo<Client>,
     pub(crate) client: ClientCapabilities,
-    pub(crate) outbox: Arc<Outbox>,
+    pub(crate) outbox: Arc<WriteBacklog>,
 }
 
 /// A session. The gateway's session key is its id.
-pub(crate) struct Session {
+pub(crate) struct AcpSession {
     pub(crate) id: SessionId,
     pub(crate) key: String,
     pub(crate) agent: String,
@@ -68,7 +68,7 @@ pub(crate) struct Session {
     pub(crate) patience: Duration,
     /// Records the spans of prompts.
     pub(crate) tracer: Tracer,
-    pub(crate) state: Mutex<State>,
+    pub(crate) state: Mutex<SessionState>,
     /// Cancelled when the session is closed.
     pub(crate) ended: CancellationToken,
     pub(crate) tasks: TaskTracker,
@@ -81,8 +81,8 @@ pub(crate) struct Session {
 
 /// The changing part of a session.
 #[derive(Default)]
-pub(crate) struct State {
-    pub(crate) turn: Option<Turn>,
+pub(crate) struct SessionState {
+    pub(crate) turn: Option<PromptTurn>,
     /// The number of turns so far.
     pub(crate) turns: u64,
     /// The calls of the running turn.
@@ -102,7 +102,7 @@ pub(crate) struct State {
     /// Whether the client knows the session.
     is_known: bool,
     /// The model and the mode.
-    pub(crate) options: Options,
+    pub(crate) options: SessionOptions,
     /// The commands that the client knows.
     pub(crate) commands: Option<Vec<AvailableCommand>>,
     /// The side effects of the agent's own tools, for their kind.
@@ -114,7 +114,7 @@ pub(crate) struct State {
 }
 
 /// A running turn.
-pub(crate) struct Turn {
+pub(crate) struct PromptTurn {
     pub(crate) run: String,
     /// Cancelled by the client.
     pub(crate) cancelled: CancellationToken,
@@ -138,9 +138,13 @@ pub(crate) enum TurnEnd {
     GatewayGone,
 }
 
-impl Session {
+impl AcpSession {
     /// Opens a session: its servers connect in the background.
-    pub(crate) fn start(new: NewSession, servers: Vec<Entry>, setup: &ServerSetup) -> Arc<Self> {
+    pub(crate) fn start(
+        new: NewSession,
+        servers: Vec<EditorServer>,
+        setup: &ServerSetup,
+    ) -> Arc<Self> {
         let NewSession { key, agent, workspace, cwd, more_folders, surface, .. } = new;
         let NewSession { connect, cx, client, outbox, .. } = new;
         let id = SessionId::new(key.as_str());
@@ -202,7 +206,7 @@ impl Session {
         });
     }
 
-    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn lock(&self) -> MutexGuard<'_, SessionState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -7,7 +7,7 @@ use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason
 use agent_client_protocol::{Error, RequestCancellation};
 use openclaw_protocol::chat::{SendParams, SendStatus};
 use openclaw_protocol::{ask, ask_in, rpc};
-use openclaw_trace::{Kind, Span, SpanContext};
+use openclaw_trace::{Span, SpanContext, SpanKind};
 use tokio::sync::oneshot;
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
@@ -15,8 +15,8 @@ use tokio_util::sync::CancellationToken;
 use crate::agent::fresh_name;
 use crate::blocks::Prompt;
 use crate::error::{internal, invalid_params, invalid_request, refused};
-use crate::prompts::{self, Expanded};
-use crate::session::{Session, Turn, TurnEnd};
+use crate::prompts::{self, ExpandedPrompt};
+use crate::session::{AcpSession, PromptTurn, TurnEnd};
 
 /// The interval of polling for the end of a turn after events were lost.
 const RECHECK: Duration = Duration::from_secs(1);
@@ -25,7 +25,7 @@ const ABORTED: Duration = Duration::from_secs(10);
 
 /// A turn that is registered with its session.
 pub(crate) struct BegunTurn {
-    session: Arc<Session>,
+    session: Arc<AcpSession>,
     prompt: Prompt,
     run: String,
     end: oneshot::Receiver<TurnEnd>,
@@ -39,7 +39,7 @@ pub(crate) struct BegunTurn {
 /// # Errors
 /// If the prompt is invalid, or the session has a running turn.
 pub(crate) fn begin(
-    session: &Arc<Session>,
+    session: &Arc<AcpSession>,
     blocks: Vec<ContentBlock>,
     trace: Option<&SpanContext>,
 ) -> Result<BegunTurn, Error> {
@@ -57,7 +57,7 @@ pub(crate) fn begin(
     }
     state.turns += 1;
     state.calls.clear();
-    state.turn = Some(Turn {
+    state.turn = Some(PromptTurn {
         run: run.clone(),
         cancelled: cancelled.clone(),
         over: CancellationToken::new(),
@@ -66,7 +66,7 @@ pub(crate) fn begin(
         has_gap: false,
     });
     drop(state);
-    let span = session.tracer.start("session/prompt", Kind::Server, trace);
+    let span = session.tracer.start("session/prompt", SpanKind::Server, trace);
     span.set_text("gen_ai.conversation.id", &session.key);
     span.set("rpc.system.name", "jsonrpc");
     span.set("rpc.method", "session/prompt");
@@ -109,8 +109,8 @@ impl BegunTurn {
             () = &mut cancelled => return Ok(PromptResponse::new(StopReason::Cancelled)),
         };
         let reason = match ready {
-            Expanded::Message => self.send(&mut cancelled).await?,
-            Expanded::Answered(text) => {
+            ExpandedPrompt::Message => self.send(&mut cancelled).await?,
+            ExpandedPrompt::Answered(text) => {
                 session.say(text);
                 StopReason::EndTurn
             }
@@ -185,7 +185,7 @@ fn stop_reason(reason: Option<&str>) -> StopReason {
 }
 
 /// Returns the end of a turn whose events were lost. Never returns without a gap.
-async fn lost_end(session: &Session, sent: SendParams) -> TurnEnd {
+async fn lost_end(session: &AcpSession, sent: SendParams) -> TurnEnd {
     loop {
         sleep(RECHECK).await;
         if !session.lock().turn.as_ref().is_some_and(|turn| turn.has_gap) {

@@ -13,7 +13,7 @@ use serde::Serialize;
 use tokio::sync::Notify;
 
 use crate::content::chunk;
-use crate::outbox::Outbox;
+use crate::outbox::WriteBacklog;
 
 /// Bytes of updates that wait for a client that does not read. What comes after them is dropped.
 const BACKLOG: usize = 1024 * 1024;
@@ -23,7 +23,7 @@ const DROPPED: &str = "\n\n[Some output is missing here: the editor did not read
 pub(crate) struct Updates {
     session: SessionId,
     cx: ConnectionTo<Client>,
-    outbox: Arc<Outbox>,
+    outbox: Arc<WriteBacklog>,
     backlog: Mutex<Backlog>,
     /// Notified when something waits.
     queued: Notify,
@@ -39,7 +39,11 @@ struct Backlog {
 }
 
 impl Updates {
-    pub(crate) fn new(session: SessionId, cx: ConnectionTo<Client>, outbox: Arc<Outbox>) -> Self {
+    pub(crate) fn new(
+        session: SessionId,
+        cx: ConnectionTo<Client>,
+        outbox: Arc<WriteBacklog>,
+    ) -> Self {
         Self {
             session,
             cx,

@@ -12,10 +12,10 @@ use crate::calls::{self, CallSettings};
 use crate::compaction::{self, Compaction, ContextBudget};
 use crate::event::LoopEvent;
 use crate::hiding;
-use crate::history::{History, Record};
+use crate::history::{History, MessageRecord};
 use crate::lease;
 use crate::limits::AgentLimits;
-use crate::offer::Offers;
+use crate::offer::OfferedTools;
 use crate::prompt;
 use crate::repetition::Repetition;
 use crate::stream::{self, ModelOutput};
@@ -160,7 +160,7 @@ impl Agent {
         let mut history = History::load(store, turn.session.clone(), turn.run.clone()).await?;
         let message = Message::User { parts: turn.message.clone() };
         let found = called_before(&history);
-        history.add(Record { message, calls: Vec::new(), model: None, usage: None }).await?;
+        history.add(MessageRecord { message, calls: Vec::new(), model: None, usage: None }).await?;
         let course = RunningTurn {
             agent: self,
             turn,
@@ -215,7 +215,7 @@ impl RunningTurn<'_> {
             self.found.extend(offers.search.iter().flat_map(|search| search.take_found()));
             let message = Message::Tool { results: done.results };
             self.history
-                .add(Record { message, calls: done.notes, model: None, usage: None })
+                .add(MessageRecord { message, calls: done.notes, model: None, usage: None })
                 .await?;
             if done.is_cancelled {
                 return Ok(self.end(spoken, EndReason::Cancelled));
@@ -228,20 +228,20 @@ impl RunningTurn<'_> {
     }
 
     /// Runs one round. Returns the model's output and the tools it was offered.
-    async fn ask(&mut self) -> Result<(ModelOutput, Offers), TurnError> {
+    async fn ask(&mut self) -> Result<(ModelOutput, OfferedTools), TurnError> {
         let mut is_urgent = false;
         loop {
             let model = Arc::clone(&self.agent.models[self.model]);
             let takes_tools = model.takes_tools() && !self.without_tools.contains(&self.model);
             let offers = match takes_tools {
-                true => Offers::of(
+                true => OfferedTools::of(
                     &*self.turn.tools,
                     model.dialect(),
                     self.agent.limits.search_threshold,
                     &self.found,
                     &self.refused,
                 ),
-                false => Offers::none(),
+                false => OfferedTools::none(),
             };
             let request = self.request(&*model, &offers, is_urgent).await?;
             let mut spoken = ModelOutput::default();
@@ -308,7 +308,7 @@ impl RunningTurn<'_> {
     async fn request(
         &mut self,
         model: &dyn Model,
-        offers: &Offers,
+        offers: &OfferedTools,
         is_urgent: bool,
     ) -> Result<ModelRequest, StoreError> {
         let briefing = &self.turn.briefing;
@@ -330,7 +330,7 @@ impl RunningTurn<'_> {
     }
 
     async fn keep(&mut self, spoken: &ModelOutput) -> Result<(), StoreError> {
-        let record = Record {
+        let record = MessageRecord {
             message: spoken.message(),
             calls: Vec::new(),
             model: Some(self.agent.models[self.model].name().to_owned()),
@@ -351,7 +351,9 @@ impl RunningTurn<'_> {
             is_error: true,
         });
         let message = Message::Tool { results: results.collect() };
-        self.history.add(Record { message, calls: Vec::new(), model: None, usage: None }).await
+        self.history
+            .add(MessageRecord { message, calls: Vec::new(), model: None, usage: None })
+            .await
     }
 
     fn end(&self, spoken: ModelOutput, ended: EndReason) -> TurnResult {

@@ -13,7 +13,7 @@ use openclaw_models::{Part, ToolResult, ToolUse};
 use openclaw_tools::pipeline::{Given, Refusal, RefuseCall, Resolve, Resolving, unknown};
 use openclaw_tools::{
     ApprovalAnswer, ApprovalRequest, Approver, Call, CallContext, CallOptions, Consent, Content,
-    Failure, Fallback, NoApprover, Pipeline, RefusedBy, Tool, ToolOutcome,
+    Fallback, NoApprover, Pipeline, RefusedBy, Tool, ToolFailure, ToolOutcome,
 };
 use tokio::sync::{Semaphore, watch};
 
@@ -21,7 +21,7 @@ use crate::budget::Budget;
 use crate::event::{CallEnded, CallProgress, CallStarted, LoopEvent};
 use crate::history::CallNote;
 use crate::near::did_you_mean;
-use crate::offer::Offers;
+use crate::offer::OfferedTools;
 use crate::repetition::{Repeat, Repetition};
 use crate::turn::Turn;
 
@@ -32,7 +32,7 @@ const PROGRESS: Duration = Duration::from_millis(100);
 
 /// The results of the calls of a round.
 #[derive(Debug)]
-pub(crate) struct Results {
+pub(crate) struct RoundResults {
     pub(crate) results: Vec<ToolResult>,
     pub(crate) notes: Vec<CallNote>,
     pub(crate) is_cancelled: bool,
@@ -56,11 +56,11 @@ pub(crate) struct CallSettings<'a> {
 /// sends a cancellation to their servers (T7).
 pub(crate) async fn carry_out(
     turn: &Turn,
-    offers: &Offers,
+    offers: &OfferedTools,
     uses: &[ToolUse],
     repetition: &mut Repetition,
     manner: CallSettings<'_>,
-) -> Results {
+) -> RoundResults {
     let again = repetition.count_all(uses);
     let is_stuck = again.contains(&Repeat::Stop);
     let places = Semaphore::new(manner.parallel.max(1));
@@ -108,7 +108,7 @@ pub(crate) async fn carry_out(
         budget.fit(&mut result);
         results.push(result);
     }
-    Results { results, notes, is_cancelled, is_stuck }
+    RoundResults { results, notes, is_cancelled, is_stuck }
 }
 
 /// The state of a call.
@@ -123,7 +123,7 @@ struct Progress {
 /// A call requested by a model.
 struct RequestedCall<'a> {
     turn: &'a Turn,
-    offers: &'a Offers,
+    offers: &'a OfferedTools,
     call: &'a ToolUse,
     again: Repeat,
     progress: &'a Progress,
@@ -172,17 +172,17 @@ impl RequestedCall<'_> {
             |failure, words: String| Refusal::new(failure, words).by(RefusedBy::Repeated);
         match (found, self.again) {
             (_, Repeat::Refuse(times)) => Err(repeated(
-                Failure::Denied,
+                ToolFailure::Denied,
                 format!(
                     "This call was already made {times} times in a row and is not repeated. Use its \
                      result, try something else, or answer."
                 ),
             )),
             (_, Repeat::Stop) => {
-                Err(repeated(Failure::Denied, "This call was repeated too often.".to_owned()))
+                Err(repeated(ToolFailure::Denied, "This call was repeated too often.".to_owned()))
             }
             (_, Repeat::TooMany) => Err(repeated(
-                Failure::RateLimited,
+                ToolFailure::RateLimited,
                 format!("At most {MOST} calls are made per round. Make this one later."),
             )),
             (None, Repeat::Go) => {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_models::{Part, Usage};
-use openclaw_tools::{Failure, Progress};
+use openclaw_tools::{Progress, ToolFailure};
 
 /// An event of a turn.
 #[derive(Debug, Clone)]
@@ -73,7 +73,7 @@ pub struct CallEnded {
     /// How long the call took.
     pub duration: Duration,
     /// Why the tool returned no result of its own, if so.
-    pub failure: Option<Failure>,
+    pub failure: Option<ToolFailure>,
     /// Names of suspicious patterns found in it.
     pub findings: Vec<String>,
     /// The file with the full result, if the result was truncated.

@@ -19,7 +19,7 @@ const PAGE: usize = 200;
 /// A message as stored in a session.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Record {
+pub struct MessageRecord {
     /// The message as the model sees it.
     pub message: Message,
     /// Details of the calls, for display. Dropped when history is compacted.
@@ -142,7 +142,7 @@ impl History {
     }
 
     /// Adds a message and stores it.
-    pub(crate) async fn add(&mut self, record: Record) -> Result<(), StoreError> {
+    pub(crate) async fn add(&mut self, record: MessageRecord) -> Result<(), StoreError> {
         let message = Arc::new(record.message.clone());
         let body = serde_json::to_value(record).unwrap_or_default();
         let seq = self.append(EntryKind::Message, body).await?;
@@ -233,8 +233,8 @@ fn since_compaction(entries: &[Entry]) -> Vec<HistoryMessage> {
     let messages = entries
         .iter()
         .filter(|entry| entry.kind == EntryKind::Message && entry.seq >= from)
-        .filter_map(|entry| match serde_json::from_value::<Record>(entry.body.clone()) {
-            Ok(Record { message, .. }) => {
+        .filter_map(|entry| match serde_json::from_value::<MessageRecord>(entry.body.clone()) {
+            Ok(MessageRecord { message, .. }) => {
                 let in_words =
                     hidden.contains(&entry.seq).then(|| hiding::in_words(&message)).flatten();
                 let message = Arc::new(in_words.unwrap_or(message));

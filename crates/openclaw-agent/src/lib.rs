@@ -26,7 +26,7 @@ mod turn;
 
 pub use agent::{Agent, TurnError};
 pub use event::{CallEnded, CallProgress, CallStarted, LoopEvent, Observer};
-pub use history::{CallNote, Compacted, HistoryMessage, Record};
+pub use history::{CallNote, Compacted, HistoryMessage, MessageRecord};
 pub use limits::AgentLimits;
 pub use near::did_you_mean;
 pub use search::SEARCH_TOOL;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use openclaw_models::ToolOffer;
-use openclaw_tools::schema::{Dialect, provider_schema};
+use openclaw_tools::schema::{SchemaDialect, provider_schema};
 use openclaw_tools::search::seen_by_model;
 use openclaw_tools::{Tool, ToolSource};
 
@@ -12,7 +12,7 @@ use crate::search::{SEARCH_TOOL, ToolSearch, index};
 
 /// The tools offered to a model in one round.
 #[derive(Debug)]
-pub(crate) struct Offers {
+pub(crate) struct OfferedTools {
     pub(crate) tools: Vec<Arc<ToolOffer>>,
     /// Names of the tools that must be searched for, if any.
     pub(crate) index: Option<String>,
@@ -20,7 +20,7 @@ pub(crate) struct Offers {
     pub(crate) search: Option<Arc<ToolSearch>>,
 }
 
-impl Offers {
+impl OfferedTools {
     /// No tools, for a model that does not support them.
     pub(crate) fn none() -> Self {
         Self { tools: Vec::new(), index: None, search: None }
@@ -30,7 +30,7 @@ impl Offers {
     /// of 0 means all. Tools that a provider rejected are omitted.
     pub(crate) fn of(
         source: &dyn ToolSource,
-        dialect: Dialect,
+        dialect: SchemaDialect,
         threshold: usize,
         found: &BTreeSet<String>,
         refused: &BTreeSet<String>,
@@ -63,7 +63,7 @@ impl Offers {
 }
 
 /// Returns `None` for a tool this model cannot accept; other tools are not affected.
-fn offer(tool: &dyn Tool, dialect: Dialect) -> Option<Arc<ToolOffer>> {
+fn offer(tool: &dyn Tool, dialect: SchemaDialect) -> Option<Arc<ToolOffer>> {
     let spec = tool.spec();
     let (description, schema) = seen_by_model(tool);
     let schema = match tool.is_withheld() {

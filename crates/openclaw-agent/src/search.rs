@@ -8,7 +8,7 @@ use openclaw_content::{Source, Text, Untrusted, label};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::search::{best, seen_by_model};
 use openclaw_tools::{
-    ApprovalRule, Content, Effect, Executed, Failure, Origin, Tool, ToolCall, ToolName,
+    ApprovalRule, AuditName, Content, Executed, Tool, ToolCall, ToolEffect, ToolFailure, ToolName,
     ToolOutcome, ToolSpec,
 };
 use serde::Deserialize;
@@ -58,7 +58,7 @@ impl ToolSearch {
                 "required": ["query"],
                 "additionalProperties": false,
             })),
-            effect: Effect::ReadOnly,
+            effect: ToolEffect::ReadOnly,
         };
         let validator = LazyValidator::new(Arc::clone(&spec.input_schema));
         Self { spec, validator, tools, found: Mutex::default() }
@@ -73,7 +73,7 @@ impl ToolSearch {
         let arguments = serde_json::from_value(Value::Object(call.arguments.members()));
         let Ok(Arguments { query, limit }) = arguments else {
             let mut outcome = ToolOutcome::failure("Expected `query` and an optional `limit`.");
-            outcome.details.failure = Some(Failure::InvalidArguments);
+            outcome.details.failure = Some(ToolFailure::InvalidArguments);
             return outcome;
         };
         let best = best(&self.tools, &query, limit.unwrap_or(USUAL).clamp(1, MOST));
@@ -110,8 +110,8 @@ impl Tool for ToolSearch {
         &self.spec
     }
 
-    fn origin(&self) -> Origin<'_> {
-        Origin { name: SEARCH_TOOL, source: "openclaw", ..Origin::default() }
+    fn origin(&self) -> AuditName<'_> {
+        AuditName { name: SEARCH_TOOL, source: "openclaw", ..AuditName::default() }
     }
 
     fn rule(&self, _: &openclaw_tools::Arguments<'_>) -> ApprovalRule {

@@ -1,7 +1,7 @@
 //! The span of a request to a model, in the semantic conventions for generative AI.
 
 use openclaw_models::{ModelError, StopReason};
-use openclaw_trace::{Kind, Span, Tracer, Value};
+use openclaw_trace::{AttributeValue, Span, SpanKind, Tracer};
 use serde_json::json;
 
 use crate::stream::ModelOutput;
@@ -9,12 +9,12 @@ use crate::turn::Turn;
 
 /// Starts the span of a request. The name of a model is `provider/model`, as in the configuration.
 pub(crate) fn start(tracer: &Tracer, name: &str, turn: &Turn) -> Span {
-    let span = tracer.start("chat", Kind::Client, turn.trace.as_ref());
+    let span = tracer.start("chat", SpanKind::Client, turn.trace.as_ref());
     if !span.is_recorded() {
         return span;
     }
     let (provider, model) = name.split_once('/').unwrap_or((name, name));
-    span.rename(format!("chat {model}"), Kind::Client);
+    span.rename(format!("chat {model}"), SpanKind::Client);
     span.set("gen_ai.operation.name", "chat");
     span.set_text("gen_ai.provider.name", provider_name(provider));
     span.set_text("gen_ai.request.model", model);
@@ -32,7 +32,7 @@ pub(crate) fn end(span: &Span, output: &ModelOutput, error: Option<&ModelError>)
     span.set("gen_ai.usage.output_tokens", output.usage.output_tokens);
     span.set("gen_ai.usage.cache_read.input_tokens", output.usage.cached_tokens);
     if let Some(stop) = &output.stop {
-        let reason = Value::Texts(vec![finish_reason(stop).into()]);
+        let reason = AttributeValue::Texts(vec![finish_reason(stop).into()]);
         span.set("gen_ai.response.finish_reasons", reason);
     }
     let calls = || {

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use crate::name::NameError;
-use crate::source::{Location, Sources, Span};
+use crate::source::{Location, SourceSpan, Sources};
 
 /// The severity of a [`Diagnostic`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize)]
@@ -23,8 +23,8 @@ pub struct Diagnostic {
     pub(crate) severity: Severity,
     pub(crate) message: String,
     pub(crate) path: Option<String>,
-    pub(crate) primary: Option<(Span, String)>,
-    pub(crate) secondary: Vec<(Span, String)>,
+    pub(crate) primary: Option<(SourceSpan, String)>,
+    pub(crate) secondary: Vec<(SourceSpan, String)>,
     pub(crate) help: Option<String>,
     /// Whether a warning is about something that cannot be used at all.
     pub(crate) is_unusable: bool,
@@ -49,12 +49,12 @@ impl Diagnostic {
         Self::new(Severity::Note, message)
     }
 
-    pub(crate) fn at(mut self, span: Span, label: impl Into<String>) -> Self {
+    pub(crate) fn at(mut self, span: SourceSpan, label: impl Into<String>) -> Self {
         self.primary = Some((span, label.into()));
         self
     }
 
-    pub(crate) fn also(mut self, span: Span, label: impl Into<String>) -> Self {
+    pub(crate) fn also(mut self, span: SourceSpan, label: impl Into<String>) -> Self {
         self.secondary.push((span, label.into()));
         self
     }

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::diagnostic::Diagnostic;
 use crate::files::{FileContent, ReadFile};
 use crate::source::{SourceId, Sources, canonical, read_text};
-use crate::tree::{Member, Node, Value, parse};
+use crate::tree::{ConfigMember, ConfigNode, ConfigValue, parse};
 
 const INCLUDE: &str = "$include";
 /// The maximum nesting depth of includes, and the maximum number of included files.
@@ -49,24 +49,24 @@ impl<'a> Includes<'a> {
 
     /// Replaces every `$include` of a tree with the content of the files.
     // Recursion is bounded: the depth of a file by the parser, that of includes by `MAX_DEPTH`.
-    pub(crate) fn resolve(&mut self, node: Node) -> Node {
-        let Node { at, value } = node;
+    pub(crate) fn resolve(&mut self, node: ConfigNode) -> ConfigNode {
+        let ConfigNode { at, value } = node;
         let value = match value {
-            Value::Array(elements) => {
-                Value::Array(elements.into_iter().map(|element| self.resolve(element)).collect())
-            }
-            Value::Object(members) => {
-                let mut merged: Option<Node> = None;
+            ConfigValue::Array(elements) => ConfigValue::Array(
+                elements.into_iter().map(|element| self.resolve(element)).collect(),
+            ),
+            ConfigValue::Object(members) => {
+                let mut merged: Option<ConfigNode> = None;
                 let mut own = Vec::new();
                 for member in members {
                     if member.key == INCLUDE {
                         merged = self.included(&member.node, merged);
                     } else {
                         let node = self.resolve(member.node);
-                        own.push(Member { node, ..member });
+                        own.push(ConfigMember { node, ..member });
                     }
                 }
-                let own = Node { at, value: Value::Object(own) };
+                let own = ConfigNode { at, value: ConfigValue::Object(own) };
                 return match merged {
                     Some(base) => merge(base, own),
                     None => own,
@@ -74,15 +74,20 @@ impl<'a> Includes<'a> {
             }
             other => other,
         };
-        Node { at, value }
+        ConfigNode { at, value }
     }
 
     /// Merges the files that an `$include` names, one or several; later ones win.
-    fn included(&mut self, names: &Node, mut merged: Option<Node>) -> Option<Node> {
+    fn included(
+        &mut self,
+        names: &ConfigNode,
+        mut merged: Option<ConfigNode>,
+    ) -> Option<ConfigNode> {
         let single = std::slice::from_ref(names);
-        let names = if let Value::Array(names) = &names.value { names.as_slice() } else { single };
+        let names =
+            if let ConfigValue::Array(names) = &names.value { names.as_slice() } else { single };
         for name in names {
-            let Value::String(file) = &name.value else {
+            let ConfigValue::String(file) = &name.value else {
                 let kind = name.value.kind();
                 let message = format!("expected the name of a file to include, found {kind}");
                 self.found.push(Diagnostic::error(message).at(name.at, "not a string"));
@@ -105,7 +110,7 @@ impl<'a> Includes<'a> {
         merged
     }
 
-    fn file(&mut self, name: &str) -> Result<Node, Problem> {
+    fn file(&mut self, name: &str) -> Result<ConfigNode, Problem> {
         let here = |problem: &str| Problem::Here(problem.to_owned());
         let folder = self.open.last().and_then(|file| file.parent()).unwrap_or(&self.root);
         let path = folder.join(name);
@@ -141,7 +146,7 @@ impl<'a> Includes<'a> {
         self.contents.insert(path.clone(), FileContent::of(&text));
         let id: SourceId = self.sources.add(path.display().to_string(), text);
         let node = parse(self.sources, id).map_err(Problem::There)?;
-        if !matches!(node.value, Value::Object(_)) {
+        if !matches!(node.value, ConfigValue::Object(_)) {
             let kind = node.value.kind();
             return Err(Problem::Here(format!("it contains {kind}, expected an object")));
         }
@@ -168,16 +173,16 @@ enum Problem {
 }
 
 /// Merges `over` into `base`: objects key by key, arrays are concatenated, otherwise `over` wins.
-fn merge(base: Node, over: Node) -> Node {
+fn merge(base: ConfigNode, over: ConfigNode) -> ConfigNode {
     let value = match (base.value, over.value) {
-        (Value::Object(mut members), Value::Object(over)) => {
+        (ConfigValue::Object(mut members), ConfigValue::Object(over)) => {
             // A duplicate key in one file is kept twice: it is reported later.
             let places: HashMap<String, usize> =
                 members.iter().enumerate().map(|(at, member)| (member.key.clone(), at)).collect();
             for mut member in over {
                 match places.get(&member.key) {
                     Some(at) => {
-                        let null = Node { at: member.node.at, value: Value::Null };
+                        let null = ConfigNode { at: member.node.at, value: ConfigValue::Null };
                         let base = std::mem::replace(&mut members[*at].node, null);
                         member.node = merge(base, member.node);
                         members[*at] = member;
@@ -185,13 +190,13 @@ fn merge(base: Node, over: Node) -> Node {
                     None => members.push(member),
                 }
             }
-            Value::Object(members)
+            ConfigValue::Object(members)
         }
-        (Value::Array(mut elements), Value::Array(over)) => {
+        (ConfigValue::Array(mut elements), ConfigValue::Array(over)) => {
             elements.extend(over);
-            Value::Array(elements)
+            ConfigValue::Array(elements)
         }
         (_, over) => over,
     };
-    Node { at: over.at, value }
+    ConfigNode { at: over.at, value }
 }

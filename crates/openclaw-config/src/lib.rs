@@ -68,11 +68,11 @@ pub use raw::{ApprovalFallback, ModelApi, ProtocolVersion, TransportKind};
 pub use render::Style;
 pub use schema::json_schema;
 pub use server::{
-    Approval, Args, HttpFlavour, HttpServer, LogLevel, PROGRAM_VARIABLE, ProxySetting,
+    ApprovalPolicy, Args, HttpFlavour, HttpServer, LogLevel, PROGRAM_VARIABLE, ProxySetting,
     RootsSetting, SafeUrl, SamplingRule, SamplingSettings, ServerConfig, ServerConnection,
     ServerOptions, StdioServer, TlsSettings, Transport,
 };
-pub use source::{Location, ReadError, Sources, Span};
+pub use source::{Location, ReadError, SourceSpan, Sources};
 pub use suggest::nearest;
 pub use text::{Expanded, split_command};
 #[cfg(feature = "watch")]

@@ -11,7 +11,7 @@ use crate::include::Includes;
 use crate::model::Config;
 use crate::raw::RawConfig;
 use crate::source::{ReadError, Sources, read_text};
-use crate::text::Lookup;
+use crate::text::VariableLookup;
 use crate::tree::parse;
 
 /// The configuration without a file; also what a first file contains.
@@ -107,7 +107,7 @@ fn check(
     contents.insert(file.clone(), content);
     let raw = RawConfig::decode(&tree, &mut Decoder::new(&mut found)).unwrap_or_default();
     let base = file.parent().unwrap_or(Path::new(""));
-    let lookup: Lookup<'_> = environment.variable;
+    let lookup: VariableLookup<'_> = environment.variable;
     let home = environment.home;
     let mut builder =
         Builder { lookup, home, base, sources: &sources, found, warned: BTreeSet::new() };

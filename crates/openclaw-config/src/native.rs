@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use ipnet::IpNet;
 
-use crate::raw::Approval;
+use crate::raw::ApprovalPolicy;
 
 /// The settings of the built-in tools (G6).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ pub struct WebFetchTool {
     /// Whether the tool is available.
     pub enabled: bool,
     /// Which fetches need the user's approval.
-    pub approval: Approval,
+    pub approval: ApprovalPolicy,
     /// Hosts that need no approval: names in lower case, or `*.` and a name for all below it.
     pub allow_hosts: Vec<String>,
     /// Private hosts that may be fetched from.

@@ -5,7 +5,7 @@ use annotate_snippets::{Annotation, AnnotationKind, Group, Level, Renderer, Snip
 
 use crate::diagnostic::{Diagnostic, Report, Severity};
 use crate::mask::{Masked, mask};
-use crate::source::{SourceId, Span};
+use crate::source::{SourceId, SourceSpan};
 
 /// Findings beyond this limit are counted, not shown.
 const MAX_SHOWN: usize = 50;
@@ -80,7 +80,7 @@ impl Masks<'_> {
     }
 
     /// Returns the source and the lines that a mark touches.
-    fn lines(&self, span: Span) -> (SourceId, std::ops::Range<usize>) {
+    fn lines(&self, span: SourceSpan) -> (SourceId, std::ops::Range<usize>) {
         (span.source, self.report.sources.get(span.source).lines_around(span.range()).1)
     }
 
@@ -88,8 +88,8 @@ impl Masks<'_> {
     /// finding would be slow.
     fn snippet<'a>(
         &mut self,
-        span: Span,
-        marks: Vec<(&'a (Span, String), AnnotationKind)>,
+        span: SourceSpan,
+        marks: Vec<(&'a (SourceSpan, String), AnnotationKind)>,
     ) -> Snippet<'a, Annotation<'a>> {
         let source = self.report.sources.get(span.source);
         let (first, lines) = source.lines_around(span.range());

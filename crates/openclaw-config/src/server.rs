@@ -13,7 +13,7 @@ use crate::credential;
 use crate::model::ToolPolicy;
 use crate::oauth::OAuthSettings;
 use crate::raw::ProtocolVersion;
-pub use crate::raw::{Approval, LogLevel, SamplingRule};
+pub use crate::raw::{ApprovalPolicy, LogLevel, SamplingRule};
 use crate::text::Expanded;
 
 /// An MCP server that can be started.
@@ -70,7 +70,7 @@ pub struct ServerOptions {
     /// Its tool policy.
     pub tools: ToolPolicy,
     /// Which calls need the user's approval.
-    pub approval: Approval,
+    pub approval: ApprovalPolicy,
     /// Calls per minute; `None` for no limit.
     pub rate_limit: Option<NonZeroU32>,
     /// Results are truncated to this many characters for the model.

@@ -10,17 +10,17 @@ pub(crate) const MAX_FILE_BYTES: u64 = 8 * 1024 * 1024;
 
 /// A byte range in one of the [`Sources`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Span {
+pub struct SourceSpan {
     pub(crate) source: SourceId,
     pub(crate) start: u32,
     pub(crate) end: u32,
 }
 
-/// Which of the [`Sources`] a [`Span`] points into.
+/// Which of the [`Sources`] a [`SourceSpan`] points into.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct SourceId(u16);
 
-impl Span {
+impl SourceSpan {
     pub(crate) fn new(source: SourceId, range: std::ops::Range<usize>) -> Self {
         // Files are bounded by `MAX_FILE_BYTES`, far below `u32::MAX`.
         let clamp = |offset: usize| u32::try_from(offset).unwrap_or(u32::MAX);
@@ -51,7 +51,7 @@ impl fmt::Display for Location {
 
 /// One file, or the built-in default.
 #[derive(Clone)]
-pub(crate) struct Source {
+pub(crate) struct SourceFile {
     pub(crate) name: String,
     pub(crate) text: String,
     line_starts: Vec<u32>,
@@ -63,7 +63,7 @@ pub(crate) struct Source {
 ///
 /// Its `Debug` shows names only: a configuration may contain credentials.
 #[derive(Clone, Default)]
-pub struct Sources(Vec<Source>);
+pub struct Sources(Vec<SourceFile>);
 
 impl std::fmt::Debug for Sources {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -85,16 +85,16 @@ impl Sources {
             )
             .collect();
         let is_ascii = text.is_ascii();
-        self.0.push(Source { name, text, line_starts, is_ascii });
+        self.0.push(SourceFile { name, text, line_starts, is_ascii });
         id
     }
 
-    pub(crate) fn get(&self, id: SourceId) -> &Source {
+    pub(crate) fn get(&self, id: SourceId) -> &SourceFile {
         &self.0[usize::from(id.0)]
     }
 
     /// Returns the file, line and column where `span` begins.
-    pub fn locate(&self, span: Span) -> Location {
+    pub fn locate(&self, span: SourceSpan) -> Location {
         let source = self.get(span.source);
         let line = source.line_of(span.start);
         let before = &source.text[source.line_starts[line] as usize..span.start as usize];
@@ -103,7 +103,7 @@ impl Sources {
     }
 }
 
-impl Source {
+impl SourceFile {
     /// Returns the index (from 0) of the line that contains `offset`.
     pub(crate) fn line_of(&self, offset: u32) -> usize {
         self.line_starts.partition_point(|start| *start <= offset).saturating_sub(1)

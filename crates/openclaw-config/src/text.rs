@@ -5,15 +5,15 @@ use std::fmt;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::decode::{Decode, Decoder, Overlay};
-use crate::tree::{Node, Value};
+use crate::tree::{ConfigNode, ConfigValue};
 
 /// A string as written in the file. No `Debug`: it may be a credential.
 #[derive(Clone)]
-pub(crate) struct Text(pub(crate) String);
+pub(crate) struct ConfigText(pub(crate) String);
 
-impl Decode for Text {
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
-        if let Value::String(text) = &node.value {
+impl Decode for ConfigText {
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
+        if let ConfigValue::String(text) = &node.value {
             return Some(Self(text.clone()));
         }
         cx.wrong_type(node, "a string");
@@ -21,9 +21,9 @@ impl Decode for Text {
     }
 }
 
-impl Overlay for Text {}
+impl Overlay for ConfigText {}
 
-impl JsonSchema for Text {
+impl JsonSchema for ConfigText {
     fn inline_schema() -> bool {
         true
     }
@@ -110,11 +110,11 @@ pub(crate) struct Expansion {
 }
 
 /// Looks up an environment variable.
-pub(crate) type Lookup<'a> = &'a dyn Fn(&str) -> Option<String>;
+pub(crate) type VariableLookup<'a> = &'a dyn Fn(&str) -> Option<String>;
 
 /// Expands `${NAME}`, `${NAME:-default}` and `$NAME`; `$$` is a literal `$`. The short form takes
 /// upper-case names only, so that text such as `$ref` or `^a$` is left alone.
-pub(crate) fn expand(text: &str, lookup: Lookup<'_>) -> Expansion {
+pub(crate) fn expand(text: &str, lookup: VariableLookup<'_>) -> Expansion {
     let mut out = Expansion::default();
     let mut rest = text;
     while let Some(dollar) = rest.find('$') {
@@ -143,7 +143,7 @@ pub(crate) fn expand(text: &str, lookup: Lookup<'_>) -> Expansion {
 
 impl Expansion {
     /// Expands the text after a `${`. Returns the text after the `}`.
-    fn braced<'t>(&mut self, after: &'t str, lookup: Lookup<'_>) -> &'t str {
+    fn braced<'t>(&mut self, after: &'t str, lookup: VariableLookup<'_>) -> &'t str {
         let Some(close) = after.find('}') else {
             self.malformed = Some("`${` without a `}`".to_owned());
             return "";
@@ -161,7 +161,7 @@ impl Expansion {
         &after[close + 1..]
     }
 
-    fn variable(&mut self, name: &str, default: Option<&str>, lookup: Lookup<'_>) {
+    fn variable(&mut self, name: &str, default: Option<&str>, lookup: VariableLookup<'_>) {
         self.has_variables = true;
         match lookup(name).or_else(|| default.map(str::to_owned)) {
             Some(value) => self.value.push_str(&value),

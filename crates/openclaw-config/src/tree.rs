@@ -6,58 +6,58 @@ use jsonc_parser::errors::{ParseError, ParseErrorKind};
 use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind};
 
 use crate::diagnostic::Diagnostic;
-use crate::source::{SourceId, Sources, Span};
+use crate::source::{SourceId, SourceSpan, Sources};
 
 /// A value and its position. No `Debug`: it may contain credentials.
 #[derive(Clone)]
-pub(crate) struct Node {
-    pub(crate) at: Span,
-    pub(crate) value: Value,
+pub(crate) struct ConfigNode {
+    pub(crate) at: SourceSpan,
+    pub(crate) value: ConfigValue,
 }
 
 #[derive(Clone)]
-pub(crate) enum Value {
+pub(crate) enum ConfigValue {
     Null,
     Bool(bool),
     /// As written: `30000`, `3e4`, `0x7530`, `+1`, `.5`, `Infinity`.
     Number(String),
     String(String),
-    Array(Vec<Node>),
-    Object(Vec<Member>),
+    Array(Vec<ConfigNode>),
+    Object(Vec<ConfigMember>),
 }
 
 /// A key and its value.
 #[derive(Clone)]
-pub(crate) struct Member {
+pub(crate) struct ConfigMember {
     pub(crate) key: String,
-    pub(crate) key_at: Span,
-    pub(crate) node: Node,
+    pub(crate) key_at: SourceSpan,
+    pub(crate) node: ConfigNode,
 }
 
-impl Node {
+impl ConfigNode {
     /// Returns the span to mark in messages: of an object or an array only the first character,
     /// because it may have many lines.
-    pub(crate) fn mark(&self) -> Span {
+    pub(crate) fn mark(&self) -> SourceSpan {
         match self.value {
-            Value::Array(_) | Value::Object(_) => {
-                Span { end: self.at.end.min(self.at.start + 1), ..self.at }
+            ConfigValue::Array(_) | ConfigValue::Object(_) => {
+                SourceSpan { end: self.at.end.min(self.at.start + 1), ..self.at }
             }
             _ => self.at,
         }
     }
 }
 
-impl Member {
+impl ConfigMember {
     /// Returns the span to mark in messages: the key if the value may have many lines, else the value.
-    pub(crate) fn mark(&self) -> Span {
+    pub(crate) fn mark(&self) -> SourceSpan {
         match self.node.value {
-            Value::Array(_) | Value::Object(_) => self.key_at,
+            ConfigValue::Array(_) | ConfigValue::Object(_) => self.key_at,
             _ => self.node.at,
         }
     }
 }
 
-impl Value {
+impl ConfigValue {
     /// Returns its type for messages. Never the value: it may be a credential.
     pub(crate) fn kind(&self) -> &'static str {
         match self {
@@ -77,13 +77,15 @@ pub(crate) fn json5() -> ParseOptions {
 }
 
 /// Parses one of the `sources`. An empty file is an empty object.
-pub(crate) fn parse(sources: &Sources, id: SourceId) -> Result<Node, Box<Diagnostic>> {
+pub(crate) fn parse(sources: &Sources, id: SourceId) -> Result<ConfigNode, Box<Diagnostic>> {
     let text = &sources.get(id).text;
     let parsed = jsonc_parser::parse_to_ast(text, &CollectOptions::default(), &json5())
         .map_err(|error| Box::new(explain(&error, text, id)))?;
     Ok(match parsed.value {
         Some(value) => convert(value, id),
-        None => Node { at: Span::new(id, 0..0), value: Value::Object(Vec::new()) },
+        None => {
+            ConfigNode { at: SourceSpan::new(id, 0..0), value: ConfigValue::Object(Vec::new()) }
+        }
     })
 }
 
@@ -97,29 +99,29 @@ pub(crate) fn is_blank(text: &str) -> bool {
 }
 
 // The parser bounds the nesting depth, and with it this recursion.
-fn convert(value: ast::Value<'_>, id: SourceId) -> Node {
-    let at = Span::new(id, value.start()..value.end());
+fn convert(value: ast::Value<'_>, id: SourceId) -> ConfigNode {
+    let at = SourceSpan::new(id, value.start()..value.end());
     let value = match value {
-        ast::Value::NullKeyword(_) => Value::Null,
-        ast::Value::BooleanLit(literal) => Value::Bool(literal.value),
-        ast::Value::NumberLit(literal) => Value::Number(literal.value.to_owned()),
-        ast::Value::StringLit(literal) => Value::String(literal.value.into_owned()),
-        ast::Value::Array(array) => {
-            Value::Array(array.elements.into_iter().map(|element| convert(element, id)).collect())
-        }
-        ast::Value::Object(object) => Value::Object(
+        ast::Value::NullKeyword(_) => ConfigValue::Null,
+        ast::Value::BooleanLit(literal) => ConfigValue::Bool(literal.value),
+        ast::Value::NumberLit(literal) => ConfigValue::Number(literal.value.to_owned()),
+        ast::Value::StringLit(literal) => ConfigValue::String(literal.value.into_owned()),
+        ast::Value::Array(array) => ConfigValue::Array(
+            array.elements.into_iter().map(|element| convert(element, id)).collect(),
+        ),
+        ast::Value::Object(object) => ConfigValue::Object(
             object
                 .properties
                 .into_iter()
-                .map(|property| Member {
-                    key_at: Span::new(id, property.name.start()..property.name.end()),
+                .map(|property| ConfigMember {
+                    key_at: SourceSpan::new(id, property.name.start()..property.name.end()),
                     key: property.name.into_string(),
                     node: convert(property.value, id),
                 })
                 .collect(),
         ),
     };
-    Node { at, value }
+    ConfigNode { at, value }
 }
 
 /// Describes a syntax error and how to fix it.
@@ -176,7 +178,7 @@ fn explain(error: &ParseError, text: &str, id: SourceId) -> Diagnostic {
         Kind::String(_) => end.min(text[start..].find('\n').map_or(end, |line| start + line)),
         _ => end,
     };
-    let mut diagnostic = Diagnostic::error(message).at(Span::new(id, start..end), label);
+    let mut diagnostic = Diagnostic::error(message).at(SourceSpan::new(id, start..end), label);
     if let Some(help) = help {
         diagnostic = diagnostic.help(help);
     }

@@ -15,7 +15,7 @@ use std::time::Duration;
 use openclaw_config::{LoadEnvironment, load_text};
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::connection::remote::AuthContext;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_oauth::login::LoginPrompt;
 use openclaw_oauth::store::{FileStore, KeyOptions};
@@ -73,7 +73,7 @@ async fn run(url: &str) -> Result<(), Problem> {
     let auth =
         AuthContext { store: Arc::new(store), prompt, logs_in: true, client_metadata_url: None };
     let context = DialContext { host, auth: Some(auth), ..DialContext::new(environment) };
-    let setup = Setup { tries_again: false, ..Setup::new(context) };
+    let setup = FleetSetup { tries_again: false, ..FleetSetup::new(context) };
     let fleet = Fleet::start(&config, setup);
     let tools = fleet.agent("main").ok_or("agent `main` not found")?;
     let outcome = match tools.server("suite") {

@@ -5,7 +5,7 @@ use crate::fold::{self, CLASSES, Class, SKIP};
 use crate::patterns::{Meaning, PATTERNS};
 
 /// A state of the automaton: the offset of its row in the table.
-pub(crate) type State = usize;
+pub(crate) type StateOffset = usize;
 
 /// A state as stored in the table: the smaller the table, the more of it fits in the CPU cache.
 type Packed = u16;
@@ -16,7 +16,7 @@ const COLUMN: usize = 1 << Packed::BITS;
 const TABLE: usize = COLUMN + (1 << Class::BITS);
 
 /// The state in which nothing read so far can become part of a match.
-pub(crate) const ROOT: State = 0;
+pub(crate) const ROOT: StateOffset = 0;
 
 /// A pattern as the automaton sees it.
 #[derive(Clone, Copy, Debug)]
@@ -193,7 +193,7 @@ const MATCHES: [usize; 2] = TRIE.count_matches();
 /// The table and the patterns that end in each state.
 pub(crate) struct Automaton {
     next: [Packed; TABLE],
-    first_match: State,
+    first_match: StateOffset,
     /// The patterns that end in the states from `first_match` on, state by state.
     endings: [Pattern; MATCHES[1]],
     /// The index in `endings` where each of these states begins; the last entry is the end.
@@ -243,7 +243,7 @@ impl Automaton {
     }
 
     /// Returns the patterns that end in this state, longest first.
-    pub(crate) fn matches(&self, state: State) -> &[Pattern] {
+    pub(crate) fn matches(&self, state: StateOffset) -> &[Pattern] {
         let row = state.saturating_sub(self.first_match) / CLASSES;
         match self.begins.get(row..row + 2) {
             Some(&[begin, end]) => &self.endings[begin..end],
@@ -256,23 +256,23 @@ impl Automaton {
 #[derive(Clone, Copy)]
 pub(crate) struct Steps<'a> {
     next: &'a [Packed; TABLE],
-    first_match: State,
+    first_match: StateOffset,
 }
 
 impl Steps<'_> {
     /// Returns the next state. [`SKIP`] leaves the state as it is.
     #[inline]
-    pub(crate) fn step(self, state: State, class: Class) -> State {
+    pub(crate) fn step(self, state: StateOffset, class: Class) -> StateOffset {
         // The index is computed in this order because the class is known before the state is: the
         // next step waits for nothing but the lookup. The types guarantee that every class has a
         // column, so there is no bounds check.
         let column = self.next[usize::from(class)..].first_chunk::<COLUMN>();
-        column.map_or(ROOT, |column| State::from(column[state]))
+        column.map_or(ROOT, |column| StateOffset::from(column[state]))
     }
 
     /// Whether a pattern ends in this state.
     #[inline]
-    pub(crate) fn is_match(self, state: State) -> bool {
+    pub(crate) fn is_match(self, state: StateOffset) -> bool {
         state >= self.first_match
     }
 }

@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use crate::automaton::{AUTOMATON, Automaton, Pattern, ROOT, State};
+use crate::automaton::{AUTOMATON, Automaton, Pattern, ROOT, StateOffset};
 use crate::finding::{Findings, Suspicion};
 use crate::fold::{self, CLASSES, Class, HIDDEN, SKIP};
 use crate::patterns::{Cue, Meaning};
@@ -185,10 +185,10 @@ impl<'t> Scan<'t> {
     fn step_specially(
         &mut self,
         automaton: &Automaton,
-        state: State,
+        state: StateOffset,
         class: Class,
         place: Range<usize>,
-    ) -> State {
+    ) -> StateOffset {
         if class == HIDDEN && spelling::begins_hidden_text(self.text, place.start) {
             self.findings.note(Suspicion::HiddenText, place.start);
         }

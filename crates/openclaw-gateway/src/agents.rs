@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, Weak};
 
 use openclaw_agent::AgentLimits;
-use openclaw_config::{AgentConfig, AgentId, Approval, ApprovalFallback, Config, ToolPolicy};
+use openclaw_config::{AgentConfig, AgentId, ApprovalFallback, ApprovalPolicy, Config, ToolPolicy};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::toolset::ServerTools;
 use openclaw_mcp::process::guard::Guard;
@@ -257,21 +257,21 @@ fn native_tools(
     openclaw_files::make_folder(workspace)?;
     let private: Vec<String> =
         wanted.web_fetch.allow_private.iter().map(ToString::to_string).collect();
-    let mut setup = native::Setup {
+    let mut setup = native::NativeSetup {
         agent: agent.id.to_string(),
         also_readable: vec![host_context.state.join("spill")],
         enabled,
         policy: policy(agent, config),
         approvals: host_context.native_approvals.clone(),
-        ..native::Setup::new(workspace)
+        ..native::NativeSetup::new(workspace)
     };
     setup.exec.timeout = wanted.exec.timeout;
     setup.exec.environment = host_context.environment.for_child([]).into_iter().collect();
     setup.exec.guard = host_context.guard.clone();
     setup.web.approval = match wanted.web_fetch.approval {
-        Approval::Auto => ApprovalRule::Auto,
-        Approval::Always => ApprovalRule::Always,
-        Approval::Never => ApprovalRule::Never,
+        ApprovalPolicy::Auto => ApprovalRule::Auto,
+        ApprovalPolicy::Always => ApprovalRule::Always,
+        ApprovalPolicy::Never => ApprovalRule::Never,
     };
     setup.web.allow_hosts.clone_from(&wanted.web_fetch.allow_hosts);
     setup.web.max_chars = wanted.web_fetch.max_chars;

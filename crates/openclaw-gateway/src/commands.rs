@@ -23,7 +23,7 @@ const DESCRIPTION: usize = 200;
 const MAX_COMMANDS: usize = 500;
 
 /// How a message is interpreted.
-pub(crate) enum Message {
+pub(crate) enum ParsedMessage {
     /// Content to send to the model.
     Turn(Vec<Part>),
     /// The output of a command that was executed.
@@ -38,28 +38,30 @@ pub(crate) async fn interpret(
     service: &AgentRuntime,
     key: &SessionKey,
     text: &str,
-) -> Option<Message> {
+) -> Option<ParsedMessage> {
     let command = text.trim().strip_prefix('/')?;
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
     match name {
-        "help" => return Some(Message::Done(help(&list(gateway, service)))),
-        "compact" => return Some(Message::Compact),
-        "usage" => return Some(Message::Done(usage::of_session(gateway, service, key).await)),
-        "mcp" => return Some(Message::Done(manage(gateway, service, rest).await)),
+        "help" => return Some(ParsedMessage::Done(help(&list(gateway, service)))),
+        "compact" => return Some(ParsedMessage::Compact),
+        "usage" => {
+            return Some(ParsedMessage::Done(usage::of_session(gateway, service, key).await));
+        }
+        "mcp" => return Some(ParsedMessage::Done(manage(gateway, service, rest).await)),
         _ => {}
     }
     let tools = gateway.fleet.agent(service.config.id.as_str())?;
     let prompt = tools.prompts().into_iter().find(|prompt| prompt.command.as_str() == name)?;
     let arguments = match prompt.arguments(rest) {
         Ok(arguments) => arguments,
-        Err(words) => return Some(Message::Done(words)),
+        Err(words) => return Some(ParsedMessage::Done(words)),
     };
     let (server, own) = (prompt.prompt.server.as_str(), prompt.prompt.entry.name.as_str());
     let agent = Some(service.config.id.as_str());
     let context = CallContext { agent, ..CallContext::by_hand("command") };
     let outcome = tools.prompt(server, own, &arguments, &context).await;
     if outcome.is_error {
-        return Some(Message::Done(outcome.text()));
+        return Some(ParsedMessage::Done(outcome.text()));
     }
     let mut parts = vec![Part::ours(prompt.lead())];
     parts.extend(outcome.content.into_iter().map(|part| match part {
@@ -69,7 +71,7 @@ pub(crate) async fn interpret(
         Content::Image { mime_type, data } => Part::Image { mime_type, data },
         Content::Audio { mime_type, data } => Part::Audio { mime_type, data },
     }));
-    Some(Message::Turn(parts))
+    Some(ParsedMessage::Turn(parts))
 }
 
 /// `/mcp …`: like the tool `mcp_manage`, without a model. Not allowed where the tool is not.

@@ -35,7 +35,7 @@ const MAX_RESOURCES: usize = 50;
 
 /// The cached resources, by agent, server and URI.
 #[derive(Debug, Default)]
-pub(crate) struct Context(Mutex<BTreeMap<Key, Kept>>);
+pub(crate) struct ResourceCache(Mutex<BTreeMap<Key, Kept>>);
 
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
@@ -61,7 +61,7 @@ struct Read {
     failed: bool,
 }
 
-impl Context {
+impl ResourceCache {
     /// Clears the cache after the configuration has changed.
     pub(crate) fn forget(&self) {
         self.0.lock().clear();

@@ -7,7 +7,7 @@ use futures_util::stream::BoxStream;
 use openclaw_metrics::labels::{Success, TokenKind};
 use openclaw_metrics::{Metrics, ModelSeries};
 use openclaw_models::{Chunk, Model, ModelError, ModelRequest, Usage};
-use openclaw_tools::schema::Dialect;
+use openclaw_tools::schema::SchemaDialect;
 
 #[derive(Debug)]
 struct CountedModel {
@@ -28,7 +28,7 @@ impl Model for CountedModel {
         self.model.name()
     }
 
-    fn dialect(&self) -> Dialect {
+    fn dialect(&self) -> SchemaDialect {
         self.model.dialect()
     }
 

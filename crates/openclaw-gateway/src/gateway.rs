@@ -28,7 +28,7 @@ use crate::agents::{ActiveConfig, HostContext};
 use crate::callers::{CallerSurface, Callers};
 use crate::client_metadata;
 use crate::connections::Connections;
-use crate::context::Context;
+use crate::context::ResourceCache;
 use crate::elicitations::{ElicitationClients, Elicitations};
 use crate::hub::{ActiveAgents, HubElicitor, HubSampler};
 use crate::lent::Lent;
@@ -38,8 +38,8 @@ use crate::metrics::ServedMetrics;
 use crate::question_subjects::QuestionSubjects;
 use crate::questions::Questions;
 use crate::runs::Runs;
-use crate::sampling::{AgentModels, Sampling};
-use crate::setup::{Prepare, Setup, StartError};
+use crate::sampling::{AgentModels, SamplingState};
+use crate::setup::{GatewaySetup, Prepare, StartError};
 use crate::socket::{Caller, CallerService, Endpoint, HelloInfo, MetricsAccess};
 use crate::store::StoreOnUse;
 
@@ -69,11 +69,11 @@ pub struct Gateway {
     pub(crate) questions: Questions,
     pub(crate) question_subjects: QuestionSubjects,
     pub(crate) elicitations: Arc<Elicitations>,
-    pub(crate) sampling: Sampling,
+    pub(crate) sampling: SamplingState,
     pub(crate) lent: Lent,
     pub(crate) connections: Connections,
     pub(crate) logins: Logins,
-    pub(crate) context: Context,
+    pub(crate) context: ResourceCache,
     /// Directory of the servers' logs.
     pub(crate) logs: Option<PathBuf>,
     pub(crate) tasks: TaskTracker,
@@ -94,8 +94,8 @@ impl Gateway {
     ///
     /// # Errors
     /// Fails if the session store cannot be opened.
-    pub async fn start(setup: Setup) -> Result<Arc<Self>, StartError> {
-        let Setup {
+    pub async fn start(setup: GatewaySetup) -> Result<Arc<Self>, StartError> {
+        let GatewaySetup {
             config,
             config_file,
             load,
@@ -137,7 +137,7 @@ impl Gateway {
             let asks = Arc::clone(&asks);
             fleet.context.host.elicitor = Some(Arc::new(HubElicitor { asks, next }));
         }
-        let sampling = Sampling::new(fleet.services.audit.clone());
+        let sampling = SamplingState::new(fleet.services.audit.clone());
         let gateway = Arc::new_cyclic(|this: &Weak<Self>| {
             let (gateway, next) = (this.clone(), AgentModels(this.clone()));
             let sampler = HubSampler { asks: Arc::clone(&asks), gateway, next };
@@ -175,7 +175,7 @@ impl Gateway {
                 lent: Lent::default(),
                 connections: Connections::default(),
                 logins: Logins::default(),
-                context: Context::default(),
+                context: ResourceCache::default(),
                 logs,
                 tasks: TaskTracker::new(),
                 ending: CancellationToken::new(),

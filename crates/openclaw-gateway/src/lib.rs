@@ -40,4 +40,4 @@ pub use gateway::Gateway;
 pub use model_choice::{
     KEYED_PROVIDERS, KeyedProvider, ModelInUse, ModelOrigin, unconfigured_model,
 };
-pub use setup::{Prepare, Setup, StartError};
+pub use setup::{GatewaySetup, Prepare, StartError};

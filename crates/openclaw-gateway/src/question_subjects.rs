@@ -3,30 +3,30 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_tools::{Grant, ToolSpec};
+use openclaw_tools::{GrantRule, ToolSpec};
 use parking_lot::Mutex;
 
 /// The subject of each pending approval.
 #[derive(Debug, Default)]
-pub(crate) struct QuestionSubjects(Mutex<BTreeMap<String, Subject>>);
+pub(crate) struct QuestionSubjects(Mutex<BTreeMap<String, QuestionSubject>>);
 
 /// A call of an agent's tool, with the description it had when the question was asked: a tool with
 /// another description is a different one.
 #[derive(Debug, Clone)]
-pub(crate) struct Subject {
+pub(crate) struct QuestionSubject {
     pub(crate) agent: String,
     pub(crate) session: Option<String>,
     pub(crate) tool: ToolSpec,
     /// The approvals for later calls that cover this call, as offered.
-    pub(crate) covered_by: Vec<Grant>,
+    pub(crate) covered_by: Vec<GrantRule>,
 }
 
-impl Subject {
+impl QuestionSubject {
     /// Returns which of its choices is the same approval as that choice of another question.
     fn choice(&self, other: &Self, choice: usize) -> Option<usize> {
         let grant = other.covered_by.get(choice)?;
         // An approval of a host is valid in one session.
-        let is_same_place = !matches!(grant, Grant::Host(_)) || self.session == other.session;
+        let is_same_place = !matches!(grant, GrantRule::Host(_)) || self.session == other.session;
         if self.agent != other.agent || self.tool != other.tool || !is_same_place {
             return None;
         }
@@ -35,7 +35,7 @@ impl Subject {
 }
 
 impl QuestionSubjects {
-    pub(crate) fn open(&self, id: &str, subject: Subject) {
+    pub(crate) fn open(&self, id: &str, subject: QuestionSubject) {
         self.0.lock().insert(id.to_owned(), subject);
     }
 

@@ -12,14 +12,14 @@ use openclaw_protocol::approvals::{
 };
 use openclaw_protocol::{ErrorShape, names};
 use openclaw_tools::{
-    Approval, ApprovalAnswer, ApprovalReason, ApprovalRequest, Approver, Effect, ToolSpec,
+    ApprovalAnswer, ApprovalExtent, ApprovalReason, ApprovalRequest, Approver, ToolEffect, ToolSpec,
 };
 use serde_json::Value;
 
 use crate::callers::Connected;
 use crate::gateway::{Gateway, now_ms};
 use crate::pending_questions::PendingQuestions;
-use crate::question_subjects::Subject;
+use crate::question_subjects::QuestionSubject;
 use crate::turn_events::TurnEvents;
 
 /// Maximum characters of a description shown for approval.
@@ -36,7 +36,7 @@ struct NoApprover;
 
 /// A decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decided {
+pub(crate) struct QuestionDecision {
     pub(crate) decision: Decision,
     /// For `AllowAlways`: the index of the chosen entry of `always`.
     pub(crate) choice: usize,
@@ -44,18 +44,18 @@ pub(crate) struct Decided {
     pub(crate) instead: Option<String>,
 }
 
-impl From<Decision> for Decided {
+impl From<Decision> for QuestionDecision {
     fn from(decision: Decision) -> Self {
         Self { decision, choice: 0, instead: None }
     }
 }
 
 /// Calls that wait for a decision.
-pub(crate) type Questions = PendingQuestions<Asked, Decided>;
+pub(crate) type Questions = PendingQuestions<Asked, QuestionDecision>;
 
 impl Questions {
     /// Records a decision.
-    pub(crate) fn decide(&self, id: &str, decided: Decided) -> Result<(), ErrorShape> {
+    pub(crate) fn decide(&self, id: &str, decided: QuestionDecision) -> Result<(), ErrorShape> {
         self.answer(id, |asked| {
             if !asked.allowed_decisions.contains(&decided.decision) {
                 let words = "decision not allowed; see `allowedDecisions`";
@@ -100,14 +100,14 @@ impl CallerApprover {
         let id = asked.id.clone();
         // Register first: the answer may arrive immediately.
         let answered = gateway.questions.open(id.clone(), asked.clone());
-        let subject = Subject {
+        let subject = QuestionSubject {
             agent: self.agent.clone(),
             session: question.session.map(ToOwned::to_owned),
             tool: question.tool.clone(),
             covered_by: question.always.iter().map(|option| option.grant.clone()).collect(),
         };
         gateway.question_subjects.open(&id, subject);
-        let mut pending = Pending::of(gateway, &asked);
+        let mut pending = PendingQuestion::of(gateway, &asked);
         if !pending.is_told(&asked) {
             return ApprovalAnswer::Unanswered;
         }
@@ -121,14 +121,14 @@ impl CallerApprover {
         };
         let answered = tokio::time::timeout(self.patience, answered).await;
         match answered.unwrap_or(Err(NoApprover)) {
-            Ok(Ok(Decided { decision, choice, instead })) => {
+            Ok(Ok(QuestionDecision { decision, choice, instead })) => {
                 (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
                 let chosen = question.always.get(choice).map(|option| option.grant.clone());
                 match decision {
-                    Decision::AllowOnce => ApprovalAnswer::Yes(Approval::Once),
-                    Decision::AllowAlways => {
-                        ApprovalAnswer::Yes(chosen.map_or(Approval::Once, Approval::Always))
-                    }
+                    Decision::AllowOnce => ApprovalAnswer::Yes(ApprovalExtent::Once),
+                    Decision::AllowAlways => ApprovalAnswer::Yes(
+                        chosen.map_or(ApprovalExtent::Once, ApprovalExtent::Always),
+                    ),
                     Decision::Deny => instead.map_or(ApprovalAnswer::No, ApprovalAnswer::Instead),
                 }
             }
@@ -157,16 +157,15 @@ impl CallerApprover {
             (ApprovalReason::Unlisted, _) => {
                 format!("{}: the server has not listed this address", tool.label)
             }
-            (_, Effect::Destructive) => {
+            (_, ToolEffect::Destructive) => {
                 format!("{}: may delete or overwrite data", tool.label)
             }
             _ => tool.label.clone(),
         };
         let severity = match (question.why, tool.effect) {
-            (ApprovalReason::Changed | ApprovalReason::Unlisted, _) | (_, Effect::Destructive) => {
-                Severity::Critical
-            }
-            (_, Effect::ReadOnly) => Severity::Info,
+            (ApprovalReason::Changed | ApprovalReason::Unlisted, _)
+            | (_, ToolEffect::Destructive) => Severity::Critical,
+            (_, ToolEffect::ReadOnly) => Severity::Info,
             _ => Severity::Warning,
         };
         let mut allowed_decisions = vec![Decision::AllowOnce];
@@ -222,7 +221,7 @@ fn description(tool: &ToolSpec, why: ApprovalReason) -> String {
 }
 
 /// A pending question. Dropping it closes the question and notifies the approvers.
-pub(crate) struct Pending<'a> {
+pub(crate) struct PendingQuestion<'a> {
     gateway: &'a Gateway,
     id: String,
     session: Option<String>,
@@ -230,7 +229,7 @@ pub(crate) struct Pending<'a> {
     pub(crate) decision: Option<Decision>,
 }
 
-impl<'a> Pending<'a> {
+impl<'a> PendingQuestion<'a> {
     /// The question must be open.
     pub(crate) fn of(gateway: &'a Gateway, asked: &Asked) -> Self {
         let (id, session) = (asked.id.clone(), asked.session_key.clone());
@@ -258,7 +257,7 @@ impl<'a> Pending<'a> {
     }
 }
 
-impl Drop for Pending<'_> {
+impl Drop for PendingQuestion<'_> {
     fn drop(&mut self) {
         self.gateway.questions.close(&self.id);
         self.gateway.question_subjects.close(&self.id);

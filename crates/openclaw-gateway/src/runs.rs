@@ -52,7 +52,7 @@ struct Active {
 /// The result of starting a run.
 pub(crate) enum RunAdmission {
     /// The run was registered.
-    New(Run),
+    New(RegisteredRun),
     /// A run with this id was registered before.
     Known(SendStatus),
     /// The run is rejected for now.
@@ -60,7 +60,7 @@ pub(crate) enum RunAdmission {
 }
 
 /// A registered turn. Dropping it unregisters it.
-pub(crate) struct Run {
+pub(crate) struct RegisteredRun {
     gateway: Arc<Gateway>,
     pub(crate) id: String,
     pub(crate) session: String,
@@ -113,7 +113,7 @@ impl Runs {
         table.active.insert(name, Active { cancel: cancel.clone(), is_over: false });
         let turn = table.turns.get(session).and_then(Weak::upgrade).unwrap_or_default();
         table.turns.insert(session.to_owned(), Arc::downgrade(&turn));
-        RunAdmission::New(Run {
+        RunAdmission::New(RegisteredRun {
             gateway: Arc::clone(gateway),
             id: id.to_owned(),
             session: session.to_owned(),
@@ -198,7 +198,7 @@ impl Runs {
         }
     }
 
-    fn remember(&self, run: &Run) {
+    fn remember(&self, run: &RegisteredRun) {
         let mut table = self.table.lock();
         let name = run.name();
         if let Some(active) = table.active.get_mut(&name) {
@@ -216,7 +216,7 @@ impl Runs {
     }
 }
 
-impl Run {
+impl RegisteredRun {
     fn name(&self) -> Name {
         Name { session: self.session.clone(), id: self.id.clone() }
     }
@@ -243,7 +243,7 @@ impl Run {
     }
 }
 
-impl Drop for Run {
+impl Drop for RegisteredRun {
     fn drop(&mut self) {
         let runs = &self.gateway.runs;
         runs.remember(self);

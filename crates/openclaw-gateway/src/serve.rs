@@ -10,8 +10,8 @@ use openclaw_secrets::ResolveError;
 
 use crate::gateway::Gateway;
 use crate::metrics::ServedMetrics;
-use crate::setup::{Setup, StartError};
-use crate::socket::{self, Limits, ListenError, Listening, Options};
+use crate::setup::{GatewaySetup, StartError};
+use crate::socket::{self, ListenError, ListenOptions, Listening, SocketLimits};
 use crate::state::{Claim, ClaimError};
 use crate::tokens::TokenStore;
 
@@ -52,7 +52,7 @@ pub enum ServeError {
 /// # Errors
 /// Fails if the directory, the port or the token is not available.
 pub async fn serve(
-    mut setup: Setup,
+    mut setup: GatewaySetup,
     bind: Option<std::net::IpAddr>,
     port: Option<u16>,
 ) -> Result<Served, ServeError> {
@@ -71,13 +71,13 @@ pub async fn serve(
     let served_metrics = ServedMetrics::new(bind, metrics, resolver).await?;
     setup.fleet.services.metrics = Metrics::on(resolver.redactor().clone());
     setup.fleet.services.metrics.switch(metrics.counts());
-    let options = Options {
+    let options = ListenOptions {
         bind,
         port: port.unwrap_or(settings.port),
         token: Some(token.clone()),
         token_is_shared,
         tokens: Some(TokenStore::of(&setup.state)),
-        limits: Limits::default(),
+        limits: SocketLimits::default(),
     };
     // Everything that can fail comes before the first server is started. Clients that connect
     // meanwhile wait.

@@ -10,7 +10,7 @@ use openclaw_secrets::Environment;
 use openclaw_sessions::StoreError;
 
 /// Options for starting a gateway.
-pub struct Setup {
+pub struct GatewaySetup {
     /// The initial configuration.
     pub config: Config,
     /// The configuration file.
@@ -20,7 +20,7 @@ pub struct Setup {
     /// The state folder.
     pub state: PathBuf,
     /// Options for the MCP servers.
-    pub fleet: fleet::Setup,
+    pub fleet: fleet::FleetSetup,
     /// The environment of this process.
     pub environment: Environment,
     /// The version of this program.
@@ -44,7 +44,7 @@ pub enum Prepare {
     OnUse,
 }
 
-impl fmt::Debug for Setup {
+impl fmt::Debug for GatewaySetup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Setup").field("state", &self.state).finish_non_exhaustive()
     }

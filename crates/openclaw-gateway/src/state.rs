@@ -38,7 +38,7 @@ pub struct Claim {
 pub enum ClaimError {
     /// Another gateway has claimed it.
     #[error("a gateway is already running{}", whom(.0.as_deref()))]
-    Taken(Option<Box<Running>>),
+    Taken(Option<Box<GatewayRecord>>),
     /// A file cannot be used.
     #[error("cannot use {}: {error}", path.display())]
     File {
@@ -49,13 +49,13 @@ pub enum ClaimError {
     },
 }
 
-fn whom(running: Option<&Running>) -> String {
+fn whom(running: Option<&GatewayRecord>) -> String {
     running.map(|it| format!(": process {}, at {}", it.pid, it.url)).unwrap_or_default()
 }
 
 /// A running gateway.
 #[derive(Debug, Clone)]
-pub struct Running {
+pub struct GatewayRecord {
     /// Its WebSocket URL.
     pub url: String,
     /// The token that clients authenticate with. [`find`] does not register it with a redactor.
@@ -164,7 +164,7 @@ impl Drop for Claim {
 
 /// Finds the gateway that runs on this state folder. Cheap: whether it responds is not checked.
 #[must_use]
-pub fn find(folder: &Path) -> Option<Running> {
+pub fn find(folder: &Path) -> Option<GatewayRecord> {
     let running = read_card(folder)?;
     let lock = openclaw_files::open(&folder.join(LOCK)).ok()?;
     match lock.try_lock_shared() {
@@ -175,10 +175,10 @@ pub fn find(folder: &Path) -> Option<Running> {
     }
 }
 
-fn read_card(folder: &Path) -> Option<Running> {
+fn read_card(folder: &Path) -> Option<GatewayRecord> {
     let text = openclaw_files::read_text(&folder.join(CARD), MAX_FILE).ok()?;
     let card: GatewayFile = serde_json::from_str(&text).ok()?;
-    (card.version == VERSION).then(|| Running {
+    (card.version == VERSION).then(|| GatewayRecord {
         url: card.url,
         token: card.token.map(SecretString::from),
         pid: card.pid,

@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use tokio::sync::Notify;
 
 use crate::gateway::{Gateway, now_ms};
-use crate::runs::Run;
+use crate::runs::RegisteredRun;
 
 /// Text is sent immediately if nothing was sent for this long; otherwise it is buffered.
 const GATHER: Duration = Duration::from_millis(25);
@@ -98,7 +98,7 @@ impl std::fmt::Debug for TurnEvents {
 }
 
 impl TurnEvents {
-    pub(crate) fn new(gateway: &Arc<Gateway>, run: &Run, agent: &str) -> Self {
+    pub(crate) fn new(gateway: &Arc<Gateway>, run: &RegisteredRun, agent: &str) -> Self {
         Self {
             gateway: Arc::downgrade(gateway),
             run: run.id.clone(),
@@ -353,7 +353,7 @@ impl Observer for TurnEvents {
                     "result": result(&shown(&call.text)),
                     "untrusted": call.untrusted,
                     "durationMs": call.duration.as_secs_f64() * 1_000.0,
-                    "failure": call.failure.map(openclaw_tools::Failure::name),
+                    "failure": call.failure.map(openclaw_tools::ToolFailure::name),
                     "findings": call.findings,
                     "keptIn": call.kept_in,
                 }),

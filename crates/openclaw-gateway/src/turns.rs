@@ -12,7 +12,7 @@ use openclaw_models::{Model, ModelError, Part};
 use openclaw_protocol::chat::{ErrorKind, SendStatus};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::{PermissionMode, ToolSource, Toolbox};
-use openclaw_trace::{Kind, Span, SpanContext};
+use openclaw_trace::{Span, SpanContext, SpanKind};
 use serde_json::json;
 use tracing::Instrument as _;
 
@@ -21,7 +21,7 @@ use crate::briefing;
 use crate::gateway::{Gateway, now_ms};
 use crate::methods::sessions;
 use crate::questions::CallerApprover;
-use crate::runs::Run;
+use crate::runs::RegisteredRun;
 use crate::turn_events::TurnEvents;
 
 /// The protocol's stop reason of a turn that timed out.
@@ -29,10 +29,10 @@ const TIMED_OUT: &str = "timeout";
 
 /// A turn to run.
 pub(crate) struct TurnRequest {
-    pub(crate) run: Run,
+    pub(crate) run: RegisteredRun,
     pub(crate) key: SessionKey,
     pub(crate) agent: Arc<AgentRuntime>,
-    pub(crate) work: Work,
+    pub(crate) work: TurnWork,
     /// The model, instead of the session's.
     pub(crate) model: Option<String>,
     pub(crate) who: String,
@@ -44,14 +44,14 @@ pub(crate) struct TurnRequest {
 }
 
 /// What a turn does.
-pub(crate) enum Work {
+pub(crate) enum TurnWork {
     /// Answers a message.
     Answer(Vec<Part>),
     /// Replaces the history with a summary.
     Compact,
 }
 
-impl Work {
+impl TurnWork {
     /// The text that the user has sent.
     fn text(&self) -> String {
         match self {
@@ -132,10 +132,10 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
 fn span(gateway: &Gateway, wanted: &TurnRequest) -> Span {
     const OPERATION: &str = "invoke_agent";
     let pipeline = gateway.fleet.pipeline();
-    let span = pipeline.tracer().start(OPERATION, Kind::Internal, wanted.trace.as_ref());
+    let span = pipeline.tracer().start(OPERATION, SpanKind::Internal, wanted.trace.as_ref());
     if span.is_recorded() {
         let agent = wanted.agent.config.id.as_str();
-        span.rename(format!("{OPERATION} {agent}"), Kind::Internal);
+        span.rename(format!("{OPERATION} {agent}"), SpanKind::Internal);
         span.set("gen_ai.operation.name", OPERATION);
         span.set_text("gen_ai.agent.name", agent);
         span.set_text("gen_ai.conversation.id", wanted.key.as_str());
@@ -256,8 +256,8 @@ async fn answer(
         session: wanted.key.clone(),
         run: wanted.run.id.clone(),
         message: match &wanted.work {
-            Work::Answer(message) => message.clone(),
-            Work::Compact => Vec::new(),
+            TurnWork::Answer(message) => message.clone(),
+            TurnWork::Compact => Vec::new(),
         },
         who: wanted.who.clone(),
         briefing,
@@ -275,8 +275,8 @@ async fn answer(
         trace: span.context().cloned(),
     };
     match wanted.work {
-        Work::Answer(_) => agent.answer(&turn).await.map(Some),
-        Work::Compact => agent.compact(&turn).await.map(Some),
+        TurnWork::Answer(_) => agent.answer(&turn).await.map(Some),
+        TurnWork::Compact => agent.compact(&turn).await.map(Some),
     }
 }
 

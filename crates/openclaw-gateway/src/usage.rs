@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use openclaw_agent::Record;
+use openclaw_agent::MessageRecord;
 use openclaw_models::Usage;
 use openclaw_sessions::{EntryKind, ReadFilter, Session, SessionKey, StoreError};
 
@@ -71,7 +71,8 @@ pub(crate) async fn last(gateway: &Gateway, session: &Session) -> Option<Usage> 
     let filter = ReadFilter { from_seq: 1, limit: LAST, last: true };
     let entries = gateway.store.read(&session.key, filter).await.ok()?;
     let records = entries.into_iter().rev().filter(|entry| entry.kind == EntryKind::Message);
-    let mut records = records.filter_map(|it| serde_json::from_value::<Record>(it.body).ok());
+    let mut records =
+        records.filter_map(|it| serde_json::from_value::<MessageRecord>(it.body).ok());
     records.find_map(|record| record.usage)
 }
 
@@ -87,7 +88,9 @@ async fn read(gateway: &Gateway, key: &SessionKey) -> Result<Read, StoreError> {
         let Some(end) = entries.last() else { return Ok((by_model, last)) };
         from_seq = end.seq + 1;
         let messages = entries.into_iter().filter(|entry| entry.kind == EntryKind::Message);
-        for record in messages.filter_map(|it| serde_json::from_value::<Record>(it.body).ok()) {
+        for record in
+            messages.filter_map(|it| serde_json::from_value::<MessageRecord>(it.body).ok())
+        {
             let (Some(model), Some(usage)) = (record.model, record.usage) else { continue };
             let known = by_model.entry(model.clone()).or_default();
             known.requests += 1;

@@ -16,4 +16,4 @@ mod sessions;
 mod transport;
 
 pub use media::{PdfReader, extract_pdf};
-pub use server::{Options, ServeError, serve, serve_stdio};
+pub use server::{McpServerError, McpServerOptions, serve, serve_stdio};

@@ -18,10 +18,10 @@ use rmcp::{ErrorData, ServerHandler, ServiceExt as _};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio_util::sync::CancellationToken;
 
-use crate::media::{Address, PdfReader};
+use crate::media::{FileAddress, PdfReader};
 use crate::order::{self, OrderTasks, Orders, ParkedRuns};
 use crate::sessions;
-use crate::transport::Lines;
+use crate::transport::LineTransport;
 
 /// For the model of the client.
 const INSTRUCTIONS: &str = "OpenClaw runs agents with tools of their own. `order_openclaw` sends a \
@@ -29,7 +29,7 @@ const INSTRUCTIONS: &str = "OpenClaw runs agents with tools of their own. `order
     conversation; without one, each message starts a new conversation.";
 
 /// What the server needs.
-pub struct Options {
+pub struct McpServerOptions {
     /// The gateway. Each call has its own connection.
     pub connect: Arc<dyn Connect>,
     /// Like `connect`, for a client whose user can be asked: connections that receive the approvals
@@ -47,7 +47,7 @@ pub struct Options {
     pub tracer: Tracer,
 }
 
-impl fmt::Debug for Options {
+impl fmt::Debug for McpServerOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Options").field("agent", &self.agent).finish_non_exhaustive()
     }
@@ -56,13 +56,13 @@ impl fmt::Debug for Options {
 /// Why the server stopped before its client disconnected.
 #[derive(Debug, thiserror::Error)]
 #[error("invalid MCP from the client: {0}")]
-pub struct ServeError(String);
+pub struct McpServerError(String);
 
 /// Serves the client on stdin and stdout until stdin closes.
 ///
 /// # Errors
 /// If the client does not send MCP.
-pub async fn serve_stdio(options: Options) -> Result<(), ServeError> {
+pub async fn serve_stdio(options: McpServerOptions) -> Result<(), McpServerError> {
     let (input, output) = stdio_pipes();
     serve(options, input, output).await
 }
@@ -73,12 +73,12 @@ pub async fn serve_stdio(options: Options) -> Result<(), ServeError> {
 /// # Errors
 /// If the client does not send MCP.
 pub async fn serve(
-    options: Options,
+    options: McpServerOptions,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
-) -> Result<(), ServeError> {
+) -> Result<(), McpServerError> {
     let gone = CancellationToken::new();
-    let lines = Lines::new(input, output, gone.clone());
+    let lines = LineTransport::new(input, output, gone.clone());
     let version = options.version.clone();
     let orders = Arc::new(Orders::new(options, gone));
     let (tasks, parked) = (OrderTasks::default(), Arc::new(ParkedRuns::default()));
@@ -87,13 +87,13 @@ pub async fn serve(
         Ok(running) => running,
         // A client may disconnect before the handshake.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(ServeError(reason(&error))),
+        Err(error) => return Err(McpServerError(reason(&error))),
     };
     let orders = Arc::clone(&running.service().orders);
     let parked = Arc::clone(&running.service().parked);
     let ended = running.waiting().await;
     orders.finish(&parked).await;
-    ended.map(drop).map_err(|error| ServeError(error.to_string()))
+    ended.map(drop).map_err(|error| McpServerError(error.to_string()))
 }
 
 /// Why a handshake failed. Messages of the client are not quoted: they may contain secrets.
@@ -177,7 +177,8 @@ impl ServerHandler for Server {
         let not_found = |words: String| {
             ErrorData::resource_not_found(words, Some(serde_json::json!({ "uri": uri })))
         };
-        let address = Address::parse(uri).ok_or_else(|| not_found("unknown resource".into()))?;
+        let address =
+            FileAddress::parse(uri).ok_or_else(|| not_found("unknown resource".into()))?;
         let contents = self.orders.read_file(&address, uri).await.map_err(not_found)?;
         Ok(ReadResourceResult::new(vec![contents]).into())
     }

@@ -30,7 +30,7 @@ const MAX_OPEN: usize = 256;
 const FINISH: Duration = Duration::from_secs(1);
 
 /// A client at the other end of two streams.
-pub(crate) struct Lines<R, W> {
+pub(crate) struct LineTransport<R, W> {
     input: BufReader<R>,
     line: Vec<u8>,
     /// The last bytes of an overlong line, while its rest is skipped.
@@ -60,7 +60,7 @@ struct State {
     open: HashSet<RequestId>,
 }
 
-impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> Lines<R, W> {
+impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTransport<R, W> {
     pub(crate) fn new(input: R, output: W, gone: CancellationToken) -> Self {
         let output = Output {
             writer: tokio::sync::Mutex::new(Some(output)),
@@ -246,7 +246,7 @@ impl<W> Drop for Unread<W> {
     }
 }
 
-impl<R, W> Transport<RoleServer> for Lines<R, W>
+impl<R, W> Transport<RoleServer> for LineTransport<R, W>
 where
     R: AsyncRead + Unpin + Send,
     W: AsyncWrite + Unpin + Send + 'static,

@@ -15,7 +15,7 @@ const LONG: Duration = Duration::from_secs(60);
 struct Client {
     to_server: DuplexStream,
     from_server: Lines<BufReader<DuplexStream>>,
-    server: JoinHandle<Result<(), demo::ServeError>>,
+    server: JoinHandle<Result<(), demo::DemoServerError>>,
     modern: bool,
     last_id: u64,
 }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use openclaw_mcp::process::guard::{self, Guard, GuardCommand};
-use openclaw_mcp::process::{Launch, Pipes, Process, ShutdownTimeouts, SpawnError};
+use openclaw_mcp::process::{Launch, Pipes, ServerProcess, ShutdownTimeouts, SpawnError};
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 const IMPATIENT: ShutdownTimeouts = ShutdownTimeouts {
@@ -27,8 +27,8 @@ fn shell(script: &str) -> Launch {
     }
 }
 
-fn start(script: &str) -> (Process, Pipes) {
-    Process::spawn(&shell(script), &Guard::none()).unwrap()
+fn start(script: &str) -> (ServerProcess, Pipes) {
+    ServerProcess::spawn(&shell(script), &Guard::none()).unwrap()
 }
 
 /// Parses the first line that a process prints as a pid.
@@ -136,7 +136,7 @@ async fn the_guard_finds_descendants_that_have_left_their_group() {
     let heard = folder.path().join("heard");
     let guard = noting_guard(&heard);
     let launch = shell(LEAVES_EVERYTHING);
-    let (process, mut pipes) = Process::spawn(&launch, &guard).unwrap();
+    let (process, mut pipes) = ServerProcess::spawn(&launch, &guard).unwrap();
     let stray = printed_pid(&mut pipes).await;
     // That a process will be started, and that it was.
     let told = record(&guard, &heard);
@@ -150,11 +150,11 @@ async fn a_killed_guard_is_replaced_by_one_that_is_sent_all_groups() {
     let folder = tempfile::tempdir().unwrap();
     let heard = folder.path().join("heard");
     let guard = noting_guard(&heard);
-    let (first, first_pipes) = Process::spawn(&shell("cat"), &guard).unwrap();
+    let (first, first_pipes) = ServerProcess::spawn(&shell("cat"), &guard).unwrap();
     let pid = guard.process_id().unwrap().try_into().unwrap();
     kill(Pid::from_raw(pid), nix::sys::signal::Signal::SIGKILL).unwrap();
     assert_gone(pid).await;
-    let (second, second_pipes) = Process::spawn(&shell("cat"), &guard).unwrap();
+    let (second, second_pipes) = ServerProcess::spawn(&shell("cat"), &guard).unwrap();
     assert_ne!(guard.process_id().unwrap().try_into(), Ok(pid));
     let told = record(&guard, &heard);
     for process in [&first, &second] {
@@ -196,7 +196,8 @@ async fn the_guard_ends_a_process_that_was_announced_but_not_registered() {
     let folder = tempfile::tempdir().unwrap();
     let heard = folder.path().join("heard");
     let guard = noting_guard(&heard);
-    let (process, mut pipes) = Process::spawn(&shell("echo $$; exec sleep 1000"), &guard).unwrap();
+    let (process, mut pipes) =
+        ServerProcess::spawn(&shell("echo $$; exec sleep 1000"), &guard).unwrap();
     let pid = printed_pid(&mut pipes).await;
     // As if the program had been killed just after it started the process.
     let told = record(&guard, &heard);
@@ -211,7 +212,7 @@ async fn the_guard_ends_a_process_that_was_announced_but_not_registered() {
 async fn a_process_gets_the_environment_that_it_is_given_and_no_more() {
     let mut launch = shell("env");
     launch.env.insert("GIVEN".to_owned(), "1".to_owned().into());
-    let (mut process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
+    let (mut process, pipes) = ServerProcess::spawn(&launch, &Guard::none()).unwrap();
     let mut lines = BufReader::new(pipes.stdout).lines();
     let mut names = Vec::new();
     while let Some(line) = lines.next_line().await.unwrap() {
@@ -229,7 +230,7 @@ async fn a_process_gets_the_environment_that_it_is_given_and_no_more() {
 fn spawn_errors_name_the_cause() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _inside = runtime.enter();
-    let spawn = |launch: &Launch| Process::spawn(launch, &Guard::none()).unwrap_err();
+    let spawn = |launch: &Launch| ServerProcess::spawn(launch, &Guard::none()).unwrap_err();
     let mut launch = shell("true");
     launch.cwd = Some("/nonexistent".into());
     assert!(matches!(spawn(&launch), SpawnError::NoFolder(_)));
@@ -257,7 +258,7 @@ fn a_missing_interpreter_is_not_reported_as_a_missing_program() {
         launch.program = program.to_owned();
         launch.env.insert("PATH".to_owned(), folder.path().to_str().unwrap().to_owned().into());
         launch.cwd = Some(folder.path().to_owned());
-        Process::spawn(&launch, &Guard::none()).unwrap_err().to_string()
+        ServerProcess::spawn(&launch, &Guard::none()).unwrap_err().to_string()
     };
     let wanted = "interpreter `/nonexistent/python` of `tool` not found";
     assert_eq!(said("#! /nonexistent/python -u\nprint()\n", "tool"), wanted);

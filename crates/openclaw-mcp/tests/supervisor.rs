@@ -12,7 +12,7 @@ use openclaw_mcp::server::backoff::{Backoff, RestartLimit};
 use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_mcp::server::supervisor::{
-    Change, Dial, DialError, Live, ServerError, Snapshot, Supervisor,
+    Dial, DialError, Live, ServerError, ServerSnapshot, StateChange, Supervisor,
 };
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
@@ -102,7 +102,7 @@ fn process(limit: u32) -> Backoff {
     Backoff::process(RestartLimit::new(limit), Jitter::none())
 }
 
-type Snapshots = watch::Receiver<Snapshot<Connection>>;
+type Snapshots = watch::Receiver<ServerSnapshot<Connection>>;
 
 /// Supervises a server that is connected to at once.
 fn supervise(dial: &Scripted, backoff: Backoff) -> (Supervisor<Connection>, Snapshots) {
@@ -112,7 +112,7 @@ fn supervise(dial: &Scripted, backoff: Backoff) -> (Supervisor<Connection>, Snap
     (supervisor, snapshots)
 }
 
-async fn until(snapshots: &mut Snapshots, state: ServerState) -> Snapshot<Connection> {
+async fn until(snapshots: &mut Snapshots, state: ServerState) -> ServerSnapshot<Connection> {
     snapshots.wait_for(|snapshot| snapshot.state == state).await.unwrap().clone()
 }
 
@@ -226,7 +226,7 @@ async fn a_remote_server_is_retried_without_end() {
 async fn every_state_change_is_reported() {
     let dial = Scripted::new([failed(), lives(0), Ok(None)]);
     let (tell, mut told) = tokio::sync::mpsc::unbounded_channel();
-    let observer = move |change: Change<'_>| {
+    let observer = move |change: StateChange<'_>| {
         let message = change.trouble.map(|trouble| trouble.message.clone());
         tell.send((change.state, message)).unwrap();
     };

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::counter::{Counter, Counters};
 use crate::labels::{CallOutcome, Label as _, Refusal};
-use crate::latency::{Latency, Snapshot};
+use crate::latency::{HistogramSnapshot, Latency};
 
 /// The calls of one tool, or of all tools of a server beyond the bound.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl CallSeries {
     }
 
     /// Returns the durations of the calls that were executed to their end.
-    pub(crate) fn durations(&self) -> Snapshot {
+    pub(crate) fn durations(&self) -> HistogramSnapshot {
         let mut durations = self.successful.snapshot();
         if let Some(failed) = self.failed.get() {
             durations += &failed.snapshot();

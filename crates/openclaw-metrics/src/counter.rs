@@ -70,4 +70,4 @@ impl<L: Label, T> ByLabel<L, T> {
 /// A counter for each value of a label.
 pub type Counters<L> = ByLabel<L, Counter>;
 /// A gauge for each value of a label.
-pub type Gauges<L> = ByLabel<L, Gauge>;
+pub type LabelledGauges<L> = ByLabel<L, Gauge>;

@@ -2,11 +2,11 @@
 
 /// A metric, with a series for each combination of its labels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Family {
+pub struct MetricFamily {
     /// The name; samples of counters add `_total`.
     pub name: &'static str,
     /// The type.
-    pub kind: Kind,
+    pub kind: MetricKind,
     /// The description.
     pub help: &'static str,
     /// The names of the labels.
@@ -15,7 +15,7 @@ pub struct Family {
 
 /// The type of a metric.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum MetricKind {
     /// Only grows.
     Counter,
     /// Grows and shrinks.
@@ -24,7 +24,7 @@ pub enum Kind {
     Histogram,
 }
 
-impl Kind {
+impl MetricKind {
     /// Returns its name in the exposition.
     pub const fn name(self) -> &'static str {
         match self {
@@ -35,13 +35,13 @@ impl Kind {
     }
 }
 
-impl Family {
+impl MetricFamily {
     /// Returns the names of its samples.
     pub fn samples(&self) -> Vec<String> {
         let endings: &[&str] = match self.kind {
-            Kind::Counter => &["_total"],
-            Kind::Gauge => &[""],
-            Kind::Histogram => &["_bucket", "_sum", "_count"],
+            MetricKind::Counter => &["_total"],
+            MetricKind::Gauge => &[""],
+            MetricKind::Histogram => &["_bucket", "_sum", "_count"],
         };
         endings.iter().map(|ending| format!("{}{ending}", self.name)).collect()
     }
@@ -51,16 +51,16 @@ macro_rules! families {
     ($($constant:ident $kind:ident $name:literal [$($label:literal)*] $help:literal;)*) => {
         $(
             #[doc = $help]
-            pub const $constant: Family = Family {
+            pub const $constant: MetricFamily = MetricFamily {
                 name: $name,
-                kind: Kind::$kind,
+                kind: MetricKind::$kind,
                 help: $help,
                 labels: &[$($label),*],
             };
         )*
 
         /// All metrics, in the order of the exposition.
-        pub const ALL: &[Family] = &[$($constant),*];
+        pub const ALL: &[MetricFamily] = &[$($constant),*];
     };
 }
 

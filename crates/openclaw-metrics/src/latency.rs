@@ -22,7 +22,7 @@ pub struct Latency {
 
 /// The state of a histogram at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Snapshot {
+pub struct HistogramSnapshot {
     counts: Vec<u64>,
     sum_micros: u64,
 }
@@ -45,8 +45,8 @@ impl Latency {
     }
 
     /// Reads the histogram.
-    pub fn snapshot(&self) -> Snapshot {
-        Snapshot {
+    pub fn snapshot(&self) -> HistogramSnapshot {
+        HistogramSnapshot {
             counts: self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed)).collect(),
             sum_micros: self.sum_micros.load(Ordering::Relaxed),
         }
@@ -68,20 +68,20 @@ impl Latency {
     }
 }
 
-impl Default for Snapshot {
+impl Default for HistogramSnapshot {
     fn default() -> Self {
         Self { counts: vec![0; BUCKETS], sum_micros: 0 }
     }
 }
 
-impl AddAssign<&Self> for Snapshot {
+impl AddAssign<&Self> for HistogramSnapshot {
     fn add_assign(&mut self, other: &Self) {
         self.counts.iter_mut().zip(&other.counts).for_each(|(sum, count)| *sum += count);
         self.sum_micros = self.sum_micros.saturating_add(other.sum_micros);
     }
 }
 
-impl Snapshot {
+impl HistogramSnapshot {
     /// Returns a percentile; `None` if nothing was recorded.
     pub fn percentile(&self, percent: u64) -> Option<Duration> {
         let wanted = self.count().saturating_mul(percent).div_ceil(100).max(1);

@@ -11,7 +11,7 @@ use crate::labels::Label as _;
 use crate::models::NANO_USD;
 use crate::registry::{Metrics, Registry};
 use crate::server::ServerSeries;
-use crate::text::{Format, Writer};
+use crate::text::{ExpositionWriter, Format};
 
 /// Numbers that the gateway reads when it is scraped.
 #[derive(Debug, Clone, Default)]
@@ -42,7 +42,7 @@ impl Metrics {
     /// Writes all series. Returns `None` if nothing is counted.
     pub fn render(&self, format: Format, gauges: &Gauges) -> Option<String> {
         let registry = self.shown()?;
-        let mut text = Writer::new(format);
+        let mut text = ExpositionWriter::new(format);
         text.family(&all::BUILD);
         text.sample(&all::BUILD, &[&gauges.version], 1);
         text.family(&all::STARTED);
@@ -57,7 +57,7 @@ impl Metrics {
     }
 }
 
-fn calls(text: &mut Writer, registry: &Registry) {
+fn calls(text: &mut ExpositionWriter, registry: &Registry) {
     let calls = registry.all_calls();
     text.family(&all::CALLS);
     for series in &calls {
@@ -97,7 +97,7 @@ fn calls(text: &mut Writer, registry: &Registry) {
     }
 }
 
-fn approvals(text: &mut Writer, registry: &Registry, gauges: &Gauges) {
+fn approvals(text: &mut ExpositionWriter, registry: &Registry, gauges: &Gauges) {
     text.family(&all::APPROVALS_REQUESTED);
     text.sample(&all::APPROVALS_REQUESTED, &[], registry.approvals_requested.get());
     text.family(&all::APPROVALS_ANSWERED);
@@ -111,7 +111,7 @@ fn approvals(text: &mut Writer, registry: &Registry, gauges: &Gauges) {
 /// Selects a counter of a server.
 type OfServer = fn(&ServerSeries) -> &Counter;
 
-fn servers(text: &mut Writer, registry: &Registry) {
+fn servers(text: &mut ExpositionWriter, registry: &Registry) {
     let servers = registry.all_servers();
     text.family(&all::SERVER_STATE);
     for server in &servers {
@@ -140,7 +140,7 @@ fn servers(text: &mut Writer, registry: &Registry) {
     }
 }
 
-fn turns(text: &mut Writer, registry: &Registry) {
+fn turns(text: &mut ExpositionWriter, registry: &Registry) {
     let turns = registry.all_turns();
     text.family(&all::TURNS);
     for series in &turns {
@@ -154,7 +154,7 @@ fn turns(text: &mut Writer, registry: &Registry) {
     }
 }
 
-fn models(text: &mut Writer, registry: &Registry) {
+fn models(text: &mut ExpositionWriter, registry: &Registry) {
     let models = registry.all_models();
     text.family(&all::MODEL_REQUESTS);
     for series in &models {
@@ -175,7 +175,7 @@ fn models(text: &mut Writer, registry: &Registry) {
     }
 }
 
-fn gateway(text: &mut Writer, registry: &Registry, gauges: &Gauges) {
+fn gateway(text: &mut ExpositionWriter, registry: &Registry, gauges: &Gauges) {
     text.family(&all::CLIENTS);
     text.sample(&all::CLIENTS, &[], gauges.clients);
     text.family(&all::SESSIONS);
@@ -224,7 +224,7 @@ mod tests {
             let text = metrics.render(format, &Gauges::default()).unwrap();
             for family in all::ALL {
                 let ending = match (format, family.kind) {
-                    (Format::Prometheus, all::Kind::Counter) => "_total",
+                    (Format::Prometheus, all::MetricKind::Counter) => "_total",
                     _ => "",
                 };
                 let kind = format!("# TYPE {}{ending} {}\n", family.name, family.kind.name());

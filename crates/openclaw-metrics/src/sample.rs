@@ -4,7 +4,7 @@ use std::ops::AddAssign;
 
 use crate::calls::CallSeries;
 use crate::labels::{CallOutcome, Label as _, ServerState};
-use crate::latency::Snapshot;
+use crate::latency::HistogramSnapshot;
 use crate::registry::{MCP, Metrics};
 
 /// All servers and tools at one point in time.
@@ -56,7 +56,7 @@ pub struct CallSample {
     /// Those that are being executed.
     pub in_flight: u64,
     /// Durations of those that were executed.
-    pub durations: Snapshot,
+    pub durations: HistogramSnapshot,
 }
 
 impl Metrics {

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::counter::{Counter, Counters, Gauges};
+use crate::counter::{Counter, Counters, LabelledGauges};
 use crate::labels::{Label as _, ServerState, Success};
 
 /// The series of the servers with one name: agents may connect to it in different ways.
 #[derive(Debug)]
 pub struct ServerSeries {
     pub(crate) name: Box<str>,
-    pub(crate) states: Gauges<ServerState>,
+    pub(crate) states: LabelledGauges<ServerState>,
     pub(crate) restarts: Counter,
     pub(crate) refreshes: Counters<Success>,
     /// Bytes of messages from the server.
@@ -27,7 +27,7 @@ impl ServerSeries {
     pub(crate) fn new(name: Box<str>) -> Self {
         Self {
             name,
-            states: Gauges::default(),
+            states: LabelledGauges::default(),
             restarts: Counter::default(),
             refreshes: Counters::default(),
             received: Counter::default(),

@@ -2,8 +2,8 @@
 
 use std::fmt::{Display, Write as _};
 
-use crate::families::{Family, Kind};
-use crate::latency::Snapshot;
+use crate::families::{MetricFamily, MetricKind};
+use crate::latency::HistogramSnapshot;
 
 /// The format of the exposition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,36 +44,41 @@ impl Format {
 }
 
 /// Writes an exposition.
-pub(crate) struct Writer {
+pub(crate) struct ExpositionWriter {
     format: Format,
     text: String,
 }
 
-impl Writer {
+impl ExpositionWriter {
     pub(crate) fn new(format: Format) -> Self {
         Self { format, text: String::with_capacity(16 * 1024) }
     }
 
     /// Begins a family. Its samples must follow before the next one.
-    pub(crate) fn family(&mut self, family: &Family) {
+    pub(crate) fn family(&mut self, family: &MetricFamily) {
         // The older format names the samples of a counter, OpenMetrics their common name.
         let ending = match (self.format, family.kind) {
-            (Format::Prometheus, Kind::Counter) => "_total",
+            (Format::Prometheus, MetricKind::Counter) => "_total",
             _ => "",
         };
-        let Family { name, kind, help, .. } = family;
+        let MetricFamily { name, kind, help, .. } = family;
         self.line(format_args!("# HELP {name}{ending} {help}"));
         self.line(format_args!("# TYPE {name}{ending} {}", kind.name()));
     }
 
     /// Writes the value of a counter or a gauge, with the values of the family's labels.
-    pub(crate) fn sample(&mut self, family: &Family, labels: &[&str], value: impl Display) {
-        let ending = if family.kind == Kind::Counter { "_total" } else { "" };
+    pub(crate) fn sample(&mut self, family: &MetricFamily, labels: &[&str], value: impl Display) {
+        let ending = if family.kind == MetricKind::Counter { "_total" } else { "" };
         self.value(family, ending, labels, None, value);
     }
 
     /// Writes a histogram.
-    pub(crate) fn histogram(&mut self, family: &Family, labels: &[&str], read: &Snapshot) {
+    pub(crate) fn histogram(
+        &mut self,
+        family: &MetricFamily,
+        labels: &[&str],
+        read: &HistogramSnapshot,
+    ) {
         for (bound, count) in read.cumulative() {
             self.value(family, "_bucket", labels, Some(&bound.to_string()), count);
         }
@@ -92,7 +97,7 @@ impl Writer {
 
     fn value(
         &mut self,
-        family: &Family,
+        family: &MetricFamily,
         ending: &str,
         labels: &[&str],
         bound: Option<&str>,

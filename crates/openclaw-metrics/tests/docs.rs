@@ -19,7 +19,7 @@ fn names(text: &str) -> BTreeSet<&str> {
 }
 
 fn samples() -> BTreeSet<String> {
-    families::ALL.iter().flat_map(families::Family::samples).collect()
+    families::ALL.iter().flat_map(families::MetricFamily::samples).collect()
 }
 
 #[test]
@@ -62,8 +62,10 @@ fn every_metric_is_documented_with_its_labels() {
     let text = read("observability.md");
     for family in families::ALL {
         let name = match family.kind {
-            families::Kind::Counter => format!("`{}_total`", family.name),
-            families::Kind::Gauge | families::Kind::Histogram => format!("`{}`", family.name),
+            families::MetricKind::Counter => format!("`{}_total`", family.name),
+            families::MetricKind::Gauge | families::MetricKind::Histogram => {
+                format!("`{}`", family.name)
+            }
         };
         let row = text.lines().find(|line| line.starts_with(&format!("| {name} |")));
         let row = row.unwrap_or_else(|| panic!("{name} is not in docs/observability.md"));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use futures_util::stream::BoxStream;
 use openclaw_content::Text;
-use openclaw_tools::schema::Dialect;
+use openclaw_tools::schema::SchemaDialect;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -120,7 +120,7 @@ pub trait Model: Send + Sync + fmt::Debug {
     fn name(&self) -> &str;
 
     /// Returns the dialect of tool schemas that it accepts.
-    fn dialect(&self) -> Dialect;
+    fn dialect(&self) -> SchemaDialect;
 
     /// Returns the size of its context window in tokens.
     fn context_tokens(&self) -> u64;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::error::ModelError;
 use crate::model::Model;
 use crate::offline::Offline;
-use crate::provider::Provider;
+use crate::provider::ProviderModel;
 use crate::retry::Retrying;
 use crate::settings::ProviderSettings;
 
@@ -40,6 +40,6 @@ pub fn open(
             "unknown model provider `{id}`: {words}; any other needs an entry in `models.providers`"
         )));
     };
-    let provider = Provider::new(model, name, settings, http)?;
+    let provider = ProviderModel::new(model, name, settings, http)?;
     Ok(Arc::new(Retrying::new(Arc::new(provider))))
 }

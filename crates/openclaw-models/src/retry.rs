@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream, Stream};
 use openclaw_backoff::Jitter;
-use openclaw_tools::schema::Dialect;
+use openclaw_tools::schema::SchemaDialect;
 use tracing::info;
 
 use crate::error::ModelError;
@@ -110,7 +110,7 @@ impl Model for Retrying {
         self.inner.takes_tools()
     }
 
-    fn dialect(&self) -> Dialect {
+    fn dialect(&self) -> SchemaDialect {
         self.inner.dialect()
     }
 

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
-use openclaw_tools::schema::Dialect;
+use openclaw_tools::schema::SchemaDialect;
 
 use crate::error::ModelError;
 use crate::message::ToolUse;
@@ -13,14 +13,14 @@ use crate::model::{Chunk, Model, ModelRequest, StopReason};
 
 /// One answer of the script.
 #[derive(Debug, Clone, Default)]
-pub struct Turn {
+pub struct ScriptedTurn {
     /// Its chunks, in order.
     pub chunks: Vec<Result<Chunk, ModelError>>,
     /// Whether the stream stays open after them, without another chunk.
     pub hangs: bool,
 }
 
-impl Turn {
+impl ScriptedTurn {
     /// Answers with a text.
     pub fn says(text: &str) -> Self {
         Self::from(vec![Chunk::Text(text.to_owned()), Chunk::End(StopReason::Done)])
@@ -54,7 +54,7 @@ impl Turn {
     }
 }
 
-impl From<Vec<Chunk>> for Turn {
+impl From<Vec<Chunk>> for ScriptedTurn {
     fn from(chunks: Vec<Chunk>) -> Self {
         Self { chunks: chunks.into_iter().map(Ok).collect(), hangs: false }
     }
@@ -63,14 +63,14 @@ impl From<Vec<Chunk>> for Turn {
 /// A model that plays a script.
 #[derive(Debug)]
 pub struct Scripted {
-    turns: Mutex<VecDeque<Turn>>,
+    turns: Mutex<VecDeque<ScriptedTurn>>,
     requests: Mutex<Vec<ModelRequest>>,
     context_tokens: u64,
 }
 
 impl Scripted {
     /// Creates a model that gives these answers, one for each request, and then fails.
-    pub fn new(turns: impl IntoIterator<Item = Turn>) -> Self {
+    pub fn new(turns: impl IntoIterator<Item = ScriptedTurn>) -> Self {
         Self {
             turns: Mutex::new(turns.into_iter().collect()),
             requests: Mutex::default(),
@@ -86,7 +86,7 @@ impl Scripted {
     }
 
     /// Adds an answer to the end of the script.
-    pub fn push(&self, turn: Turn) {
+    pub fn push(&self, turn: ScriptedTurn) {
         self.turns.lock().unwrap_or_else(PoisonError::into_inner).push_back(turn);
     }
 
@@ -101,8 +101,8 @@ impl Model for Scripted {
         "scripted"
     }
 
-    fn dialect(&self) -> Dialect {
-        Dialect::Plain
+    fn dialect(&self) -> SchemaDialect {
+        SchemaDialect::Plain
     }
 
     fn context_tokens(&self) -> u64 {
@@ -113,7 +113,7 @@ impl Model for Scripted {
         self.requests.lock().unwrap_or_else(PoisonError::into_inner).push(request);
         let next = self.turns.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let turn = next.unwrap_or_else(|| {
-            Turn::fails(ModelError::invalid("the script has no answer to this request"))
+            ScriptedTurn::fails(ModelError::invalid("the script has no answer to this request"))
         });
         let rest = if turn.hangs { stream::pending().boxed() } else { stream::empty().boxed() };
         stream::iter(turn.chunks).chain(rest).boxed()

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_secrets::SecretString;
-use openclaw_tools::schema::Dialect;
+use openclaw_tools::schema::SchemaDialect;
 
 /// The wire format of a provider's API.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,12 +22,12 @@ pub enum ApiKind {
 
 impl ApiKind {
     /// Returns the dialect of tool schemas that it accepts.
-    pub fn dialect(self) -> Dialect {
+    pub fn dialect(self) -> SchemaDialect {
         match self {
-            Self::Anthropic => Dialect::Anthropic,
-            Self::OpenAi | Self::OpenAiResponses => Dialect::OpenAi,
-            Self::Gemini => Dialect::Gemini,
-            Self::Ollama => Dialect::Plain,
+            Self::Anthropic => SchemaDialect::Anthropic,
+            Self::OpenAi | Self::OpenAiResponses => SchemaDialect::OpenAi,
+            Self::Gemini => SchemaDialect::Gemini,
+            Self::Ollama => SchemaDialect::Plain,
         }
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures_util::StreamExt as _;
 use openclaw_backoff::Jitter;
-use openclaw_models::scripted::{Scripted, Turn};
+use openclaw_models::scripted::{Scripted, ScriptedTurn};
 use openclaw_models::{Chunk, Model as _, ModelError, ModelRequest, Retrying, StopReason};
 use tokio::time::Instant;
 
@@ -20,7 +20,7 @@ fn unreachable() -> ModelError {
 }
 
 /// Returns the chunks, the number of requests, and the elapsed seconds.
-async fn run(turns: Vec<Turn>) -> (Vec<Result<Chunk, ModelError>>, usize, u64) {
+async fn run(turns: Vec<ScriptedTurn>) -> (Vec<Result<Chunk, ModelError>>, usize, u64) {
     let script = Arc::new(Scripted::new(turns));
     let model = Retrying::new(script.clone()).with_jitter(Jitter::none);
     let begun = Instant::now();
@@ -32,7 +32,7 @@ async fn run(turns: Vec<Turn>) -> (Vec<Result<Chunk, ModelError>>, usize, u64) {
 
 #[tokio::test(start_paused = true)]
 async fn the_wait_that_the_provider_requests_is_kept() {
-    let turns = vec![Turn::fails(limited(Some(17))), Turn::says("hi")];
+    let turns = vec![ScriptedTurn::fails(limited(Some(17))), ScriptedTurn::says("hi")];
     let (chunks, asked, seconds) = run(turns).await;
     assert_eq!(chunks, [Ok(Chunk::Text("hi".into())), Ok(Chunk::End(StopReason::Done))]);
     assert_eq!((asked, seconds), (2, 17));
@@ -43,7 +43,8 @@ async fn delays_double_and_the_fourth_failure_is_final() {
     let overloaded =
         ModelError::Overloaded { provider: "x".into(), message: String::new(), retry_after: None };
     let errors = [limited(None), unreachable(), ModelError::Interrupted, overloaded.clone()];
-    let turns = errors.map(Turn::fails).into_iter().chain([Turn::says("never")]).collect();
+    let turns =
+        errors.map(ScriptedTurn::fails).into_iter().chain([ScriptedTurn::says("never")]).collect();
     let (chunks, asked, seconds) = run(turns).await;
     assert_eq!(chunks, [Err(overloaded)]);
     assert_eq!((asked, seconds), (4, 1 + 2 + 4));
@@ -51,7 +52,7 @@ async fn delays_double_and_the_fourth_failure_is_final() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_of_more_than_a_minute_fails() {
-    let (chunks, asked, seconds) = run(vec![Turn::fails(limited(Some(61)))]).await;
+    let (chunks, asked, seconds) = run(vec![ScriptedTurn::fails(limited(Some(61)))]).await;
     assert_eq!(chunks, [Err(limited(Some(61)))]);
     assert_eq!((asked, seconds), (1, 0));
 }
@@ -64,18 +65,19 @@ async fn permanent_errors_are_not_retried() {
         ModelError::Auth { provider: "x".into(), message: String::new() },
         ModelError::Rejected { message: "no".into() },
     ] {
-        let (chunks, asked, _) = run(vec![Turn::fails(error.clone()), Turn::says("never")]).await;
+        let (chunks, asked, _) =
+            run(vec![ScriptedTurn::fails(error.clone()), ScriptedTurn::says("never")]).await;
         assert_eq!((chunks, asked), (vec![Err(error)], 1));
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn an_answer_that_has_begun_is_not_retried() {
-    let broken = Turn {
+    let broken = ScriptedTurn {
         chunks: vec![Ok(Chunk::Text("a".into())), Err(ModelError::Interrupted)],
         hangs: false,
     };
-    let (chunks, asked, _) = run(vec![broken, Turn::says("never")]).await;
+    let (chunks, asked, _) = run(vec![broken, ScriptedTurn::says("never")]).await;
     assert_eq!(chunks, [Ok(Chunk::Text("a".into())), Err(ModelError::Interrupted)]);
     assert_eq!(asked, 1);
 }
@@ -85,8 +87,8 @@ async fn an_error_after_thinking_is_retried() {
     let thought = || Ok(Chunk::Reasoning("hmm".into()));
     let overloaded =
         ModelError::Overloaded { provider: "x".into(), message: String::new(), retry_after: None };
-    let broken = Turn { chunks: vec![thought(), Err(overloaded)], hangs: false };
-    let (chunks, asked, _) = run(vec![broken, Turn::says("hi")]).await;
+    let broken = ScriptedTurn { chunks: vec![thought(), Err(overloaded)], hangs: false };
+    let (chunks, asked, _) = run(vec![broken, ScriptedTurn::says("hi")]).await;
     let expected = [thought(), Ok(Chunk::Text("hi".into())), Ok(Chunk::End(StopReason::Done))];
     assert_eq!(chunks, expected);
     assert_eq!(asked, 2);
@@ -94,7 +96,10 @@ async fn an_error_after_thinking_is_retried() {
 
 #[tokio::test(start_paused = true)]
 async fn a_wait_is_reported_and_dropping_the_answer_ends_the_retries() {
-    let script = Arc::new(Scripted::new([Turn::fails(limited(Some(30))), Turn::says("never")]));
+    let script = Arc::new(Scripted::new([
+        ScriptedTurn::fails(limited(Some(30))),
+        ScriptedTurn::says("never"),
+    ]));
     let model = Retrying::new(script.clone()).with_jitter(Jitter::none);
     let mut answer = model.stream(ModelRequest::default());
     let (error, wait) = (limited(Some(30)), Duration::from_secs(30));

@@ -14,12 +14,12 @@ use openclaw_secrets::Redactor;
 use tokio::sync::OnceCell;
 use url::Url;
 
-use crate::challenge::Challenge;
+use crate::challenge::AuthChallenge;
 use crate::client::{self, ClientIdentity};
 use crate::dpop::{DpopKey, PROOF_HEADER};
 use crate::error::AuthError;
 use crate::grant::{Grant, GrantKey};
-use crate::http::{HttpClient, HttpOptions};
+use crate::http::{AuthHttpClient, HttpOptions};
 use crate::jwt;
 use crate::login::LoginPrompt;
 use crate::metadata::{self, Discovery};
@@ -48,7 +48,7 @@ pub struct AuthorizerOptions {
     /// Its settings.
     pub settings: AuthSettings,
     /// The client for metadata and tokens.
-    pub http: HttpClient,
+    pub http: AuthHttpClient,
     /// Where grants are kept.
     pub store: Arc<dyn GrantStore>,
     /// Gets every token, so that none is logged.
@@ -75,7 +75,7 @@ impl AuthorizerOptions {
         settings: AuthSettings,
         store: Arc<dyn GrantStore>,
     ) -> Result<Self, AuthError> {
-        let http = HttpClient::new(HttpOptions::for_server(&url, &settings))?;
+        let http = AuthHttpClient::new(HttpOptions::for_server(&url, &settings))?;
         Ok(Self {
             server: server.to_owned(),
             url,
@@ -102,7 +102,7 @@ pub(crate) struct Inner {
     /// Whether the store was read.
     loaded: OnceCell<()>,
     /// The last challenge: it says where to log in, and for what.
-    challenge: Mutex<Option<Challenge>>,
+    challenge: Mutex<Option<AuthChallenge>>,
     /// Held by the task that renews the grant.
     pub(crate) renewal: tokio::sync::Mutex<()>,
     /// Held by the request that asks the user for a login.
@@ -117,7 +117,7 @@ impl fmt::Debug for Authorizer {
 
 /// What was tried for one request, so that it is tried once.
 #[derive(Debug, Default)]
-pub struct Attempts {
+pub struct AuthAttempts {
     proof: bool,
     renewed: bool,
     obtained: bool,
@@ -187,7 +187,7 @@ impl Authorizer {
         status: StatusCode,
         headers: &'a HeaderMap,
         sent: Option<&'a SentToken>,
-        attempts: &'a mut Attempts,
+        attempts: &'a mut AuthAttempts,
     ) -> BoxFuture<'a, Result<(), AuthError>> {
         // Boxed, like all that is rare and deep here: callers are polled often, and stay small.
         Box::pin(self.answer(status, headers, sent, attempts))
@@ -198,9 +198,9 @@ impl Authorizer {
         status: StatusCode,
         headers: &HeaderMap,
         sent: Option<&SentToken>,
-        attempts: &mut Attempts,
+        attempts: &mut AuthAttempts,
     ) -> Result<(), AuthError> {
-        let challenge = Challenge::parse(headers);
+        let challenge = AuthChallenge::parse(headers);
         self.note_nonce(headers);
         let needs_proof = challenge.as_ref().is_some_and(|challenge| {
             challenge.is_use_dpop_nonce()
@@ -309,9 +309,9 @@ impl Authorizer {
     /// challenge (O6).
     async fn step_up(
         &self,
-        challenge: Challenge,
+        challenge: AuthChallenge,
         sent: Option<&SentToken>,
-        attempts: &mut Attempts,
+        attempts: &mut AuthAttempts,
     ) -> Result<(), AuthError> {
         let wanted = challenge.scope.clone().unwrap_or_default();
         let had = sent.map(|sent| sent.0.scopes.clone()).unwrap_or_default();
@@ -433,12 +433,12 @@ impl Authorizer {
         }
     }
 
-    pub(crate) fn challenge(&self) -> Option<Challenge> {
+    pub(crate) fn challenge(&self) -> Option<AuthChallenge> {
         self.0.challenge.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Remembers a challenge. One without content does not replace one that says more.
-    pub(crate) fn set_challenge(&self, challenge: Option<Challenge>) {
+    pub(crate) fn set_challenge(&self, challenge: Option<AuthChallenge>) {
         if let Some(challenge) = challenge {
             let mut last = self.0.challenge.lock().unwrap_or_else(PoisonError::into_inner);
             *last = Some(challenge);

@@ -22,7 +22,7 @@ pub enum Scheme {
 
 /// What a server asks for when it rejects a request with 401 or 403.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Challenge {
+pub struct AuthChallenge {
     /// How a token must be presented.
     pub scheme: Scheme,
     /// Where the protected resource metadata is.
@@ -35,7 +35,7 @@ pub struct Challenge {
     pub dpop_nonce: Option<String>,
 }
 
-impl Challenge {
+impl AuthChallenge {
     /// Reads all `WWW-Authenticate` headers of a response. Returns the first DPoP challenge, or else
     /// the first Bearer challenge; what it lacks is taken from the other challenges.
     pub fn parse(headers: &HeaderMap) -> Option<Self> {

@@ -5,12 +5,12 @@ use proptest::prelude::*;
 
 use super::*;
 
-fn parsed(values: &[&str]) -> Option<Challenge> {
+fn parsed(values: &[&str]) -> Option<AuthChallenge> {
     let mut headers = HeaderMap::new();
     for value in values {
         headers.append(WWW_AUTHENTICATE, HeaderValue::from_str(value).unwrap());
     }
-    Challenge::parse(&headers)
+    AuthChallenge::parse(&headers)
 }
 
 fn words(words: &[&str]) -> Option<Vec<String>> {
@@ -59,9 +59,9 @@ fn dpop_is_preferred_and_completed_from_bearer() {
 fn a_nonce_is_taken_from_its_header() {
     let mut headers = HeaderMap::new();
     headers.append(WWW_AUTHENTICATE, HeaderValue::from_static("DPoP error=\"use_dpop_nonce\""));
-    assert!(!Challenge::parse(&headers).unwrap().is_use_dpop_nonce());
+    assert!(!AuthChallenge::parse(&headers).unwrap().is_use_dpop_nonce());
     headers.append("DPoP-Nonce", HeaderValue::from_static("n-1"));
-    let challenge = Challenge::parse(&headers).unwrap();
+    let challenge = AuthChallenge::parse(&headers).unwrap();
     assert!(challenge.is_use_dpop_nonce());
     assert_eq!(challenge.dpop_nonce.as_deref(), Some("n-1"));
 }
@@ -97,7 +97,7 @@ proptest! {
                 headers.append(WWW_AUTHENTICATE, value);
             }
         }
-        Challenge::parse(&headers);
+        AuthChallenge::parse(&headers);
     }
 
     #[test]

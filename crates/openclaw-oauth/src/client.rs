@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use url::Url;
 
 use crate::error::AuthError;
-use crate::http::{HttpClient, quoted};
+use crate::http::{AuthHttpClient, quoted};
 use crate::jwt::{self, Algorithm, SigningKey};
 use crate::metadata::AuthorizationServer;
 use crate::registration::register;
@@ -142,7 +142,7 @@ impl ClientIdentity {
 /// [`AuthError::NotRegistered`] if none of these is possible, or the configured client was used at
 /// another authorization server before (its credentials are not sent to a new one by a server's word).
 pub async fn identify(
-    http: &HttpClient,
+    http: &AuthHttpClient,
     server: &AuthorizationServer,
     settings: &AuthSettings,
     redirect_uri: &str,

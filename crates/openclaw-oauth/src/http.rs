@@ -34,7 +34,7 @@ const MAX_QUOTE: usize = 200;
 /// Returns the proxy for a URL, or `None` for a direct connection.
 pub type ProxyChoice = Arc<dyn Fn(&Url) -> Option<Url> + Send + Sync>;
 
-/// Options of an [`HttpClient`].
+/// Options of an [`AuthHttpClient`].
 #[derive(Clone)]
 pub struct HttpOptions {
     /// Certificate authorities to trust besides the system's: PEM files.
@@ -87,7 +87,7 @@ impl fmt::Debug for HttpOptions {
 
 /// A response with its whole body.
 #[derive(Clone)]
-pub struct Response {
+pub struct AuthResponse {
     /// The status.
     pub status: StatusCode,
     /// The headers.
@@ -98,13 +98,13 @@ pub struct Response {
     pub url: Url,
 }
 
-impl fmt::Debug for Response {
+impl fmt::Debug for AuthResponse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Response").field("status", &self.status).finish_non_exhaustive()
     }
 }
 
-impl Response {
+impl AuthResponse {
     /// Returns the JSON object in the body. Errors do not quote it.
     ///
     /// # Errors
@@ -140,7 +140,7 @@ impl Response {
 /// private network only if the user configured a URL with the same host; for this purpose, all
 /// loopback hosts are the same.
 #[derive(Clone, Debug)]
-pub struct HttpClient(Arc<Inner>);
+pub struct AuthHttpClient(Arc<Inner>);
 
 struct Inner {
     trusted: Vec<Url>,
@@ -166,7 +166,7 @@ impl fmt::Debug for Inner {
     }
 }
 
-impl HttpClient {
+impl AuthHttpClient {
     /// Returns a client.
     ///
     /// # Errors
@@ -219,7 +219,7 @@ impl HttpClient {
     /// # Errors
     /// If the URL is refused, the server cannot be reached, or the body is too large. Any status is a
     /// response.
-    pub async fn get(&self, what: &'static str, url: &Url) -> Result<Response, AuthError> {
+    pub async fn get(&self, what: &'static str, url: &Url) -> Result<AuthResponse, AuthError> {
         let following = async {
             let mut url = url.clone();
             for _ in 0..=MAX_REDIRECTS {
@@ -247,7 +247,7 @@ impl HttpClient {
         url: &Url,
         form: &[(&str, &str)],
         mut headers: HeaderMap,
-    ) -> Result<Response, AuthError> {
+    ) -> Result<AuthResponse, AuthError> {
         let body = form_urlencoded::Serializer::new(String::new()).extend_pairs(form).finish();
         let content_type = HeaderValue::from_static("application/x-www-form-urlencoded");
         headers.insert(CONTENT_TYPE, content_type);
@@ -263,7 +263,7 @@ impl HttpClient {
         what: &'static str,
         url: &Url,
         body: &Value,
-    ) -> Result<Response, AuthError> {
+    ) -> Result<AuthResponse, AuthError> {
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
         self.post(what, url, headers, body.to_string().into_bytes()).await
@@ -275,7 +275,7 @@ impl HttpClient {
         url: &Url,
         headers: HeaderMap,
         body: Vec<u8>,
-    ) -> Result<Response, AuthError> {
+    ) -> Result<AuthResponse, AuthError> {
         let response = within(what, url, self.send(what, Method::POST, url, headers, body)).await?;
         if is_redirect(response.status) {
             return Err(invalid(what, url, "a redirect, which is not followed"));
@@ -290,7 +290,7 @@ impl HttpClient {
         url: &Url,
         headers: HeaderMap,
         body: Vec<u8>,
-    ) -> Result<Response, AuthError> {
+    ) -> Result<AuthResponse, AuthError> {
         self.check(what, url)?;
         let client = self.client(url).await?;
         let request = client.request(method, url.clone()).header(ACCEPT, "application/json");
@@ -307,7 +307,7 @@ impl HttpClient {
         }
         let (status, headers) = (response.status(), response.headers().clone());
         tracing::debug!(what, url = %AuthError::shown(url), status = status.as_u16(), "response");
-        Ok(Response { status, headers, body, url: url.clone() })
+        Ok(AuthResponse { status, headers, body, url: url.clone() })
     }
 
     async fn client(&self, url: &Url) -> Result<Client, AuthError> {
@@ -404,7 +404,7 @@ pub(crate) fn invalid(what: &'static str, url: &Url, cause: &str) -> AuthError {
 }
 
 /// Returns an error for a status that may be better next time, or `None`.
-pub(crate) fn temporary(what: &'static str, response: &Response) -> Option<AuthError> {
+pub(crate) fn temporary(what: &'static str, response: &AuthResponse) -> Option<AuthError> {
     let status = response.status;
     let is_temporary = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
     is_temporary.then(|| AuthError::Unreachable {

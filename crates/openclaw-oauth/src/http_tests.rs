@@ -17,12 +17,12 @@ use crate::test_server::{Reply, Request, TestServer};
 
 const WHAT: &str = "a document";
 
-fn client(trusted: &[&str]) -> HttpClient {
+fn client(trusted: &[&str]) -> AuthHttpClient {
     let trusted = trusted.iter().map(|url| url.parse().unwrap()).collect();
-    HttpClient::new(HttpOptions { trusted, ..HttpOptions::default() }).unwrap()
+    AuthHttpClient::new(HttpOptions { trusted, ..HttpOptions::default() }).unwrap()
 }
 
-fn checked(http: &HttpClient, url: &str) -> Result<(), &'static str> {
+fn checked(http: &AuthHttpClient, url: &str) -> Result<(), &'static str> {
     match http.check(WHAT, &url.parse().unwrap()) {
         Err(AuthError::Refused { cause, .. }) => Err(cause),
         other => {
@@ -73,10 +73,10 @@ fn a_configured_host_may_be_private_but_only_that_one() {
 }
 
 /// Returns a client with one proxy for all URLs.
-fn behind(proxy: &str) -> HttpClient {
+fn behind(proxy: &str) -> AuthHttpClient {
     let proxy: Url = proxy.parse().unwrap();
     let choice: ProxyChoice = Arc::new(move |_| Some(proxy.clone()));
-    HttpClient::new(HttpOptions { proxy: Some(choice), ..HttpOptions::default() }).unwrap()
+    AuthHttpClient::new(HttpOptions { proxy: Some(choice), ..HttpOptions::default() }).unwrap()
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn bad_options_are_reported() {
     let error = behind("ftp://x.example").check(WHAT, &"https://a.example/".parse().unwrap());
     assert!(matches!(error, Err(AuthError::Setting { setting: "proxy", .. })), "{error:?}");
     let extra_roots = vec![b"nonsense".to_vec()];
-    assert!(HttpClient::new(HttpOptions { extra_roots, ..HttpOptions::default() }).is_err());
+    assert!(AuthHttpClient::new(HttpOptions { extra_roots, ..HttpOptions::default() }).is_err());
 }
 
 /// Resolves every name to this machine.
@@ -113,7 +113,7 @@ async fn a_name_that_leads_to_a_private_address_is_refused_unless_configured() {
         resolver: Some(Arc::new(Here)),
         ..HttpOptions::default()
     };
-    let http = HttpClient::new(options).unwrap();
+    let http = AuthHttpClient::new(options).unwrap();
     let error = http.get(WHAT, &"https://rebound.example:1/".parse().unwrap()).await.unwrap_err();
     assert!(matches!(error, AuthError::Refused { .. }), "{error}");
     let error = http.get(WHAT, &"https://mcp.example.com:1/".parse().unwrap()).await.unwrap_err();
@@ -145,7 +145,7 @@ async fn each_url_is_reached_through_its_own_proxy_or_directly() {
     });
     let trusted = vec![server.url("/")];
     let options = HttpOptions { proxy: Some(choice), trusted, ..HttpOptions::default() };
-    let http = HttpClient::new(options).unwrap();
+    let http = AuthHttpClient::new(options).unwrap();
     http.get(WHAT, &server.url("/")).await.unwrap();
     for url in ["https://as.example.com/x", "https://idp.example.com/x"] {
         let error = http.get(WHAT, &url.parse().unwrap()).await.unwrap_err();
@@ -278,10 +278,10 @@ async fn a_private_certificate_needs_its_root_or_no_verification() {
         let trusted = vec![url.clone()];
         HttpOptions { extra_roots, verify, trusted, ..HttpOptions::default() }
     };
-    let error = HttpClient::new(options(Vec::new(), true)).unwrap().get(WHAT, &url).await;
+    let error = AuthHttpClient::new(options(Vec::new(), true)).unwrap().get(WHAT, &url).await;
     assert!(error.unwrap_err().is_temporary());
     for options in [options(vec![pem.clone()], true), options(Vec::new(), false)] {
-        let response = HttpClient::new(options).unwrap().get(WHAT, &url).await.unwrap();
+        let response = AuthHttpClient::new(options).unwrap().get(WHAT, &url).await.unwrap();
         assert!(response.object(WHAT).unwrap().is_empty());
     }
 }
@@ -292,7 +292,7 @@ fn certificates_of_hosts_that_a_server_names_are_always_verified() {
     let named: Url = "https://as.example.org/".parse().unwrap();
     let options =
         HttpOptions { verify: false, trusted: vec![trusted.clone()], ..HttpOptions::default() };
-    let http = HttpClient::new(options).unwrap();
+    let http = AuthHttpClient::new(options).unwrap();
     assert!(http.kind(&named).unwrap().verifies);
     assert!(!http.kind(&trusted).unwrap().verifies);
 }

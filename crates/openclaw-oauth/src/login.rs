@@ -20,7 +20,7 @@ use url::Url;
 use crate::authorize::{AuthorizationRequest, CallbackParams};
 use crate::authorizer::{Authorizer, LOCK_PATIENCE};
 use crate::callback::{CallbackListener, LoginOutcome};
-use crate::challenge::Challenge;
+use crate::challenge::AuthChallenge;
 use crate::client::{self, ClientIdentity};
 use crate::error::AuthError;
 use crate::grant::Grant;
@@ -271,7 +271,7 @@ impl Authorizer {
         if !challenges.contains(&response.status) {
             return Err(AuthError::NotAboutTokens);
         }
-        self.set_challenge(Challenge::parse(&response.headers));
+        self.set_challenge(AuthChallenge::parse(&response.headers));
         Ok(())
     }
 

@@ -4,10 +4,10 @@
 use serde::{Deserialize, Deserializer, Serialize};
 use url::Url;
 
-use crate::challenge::{Challenge, Scheme, scopes};
+use crate::challenge::{AuthChallenge, Scheme, scopes};
 use crate::dpop;
 use crate::error::AuthError;
-use crate::http::{HttpClient, Response, invalid, quoted, temporary};
+use crate::http::{AuthHttpClient, AuthResponse, invalid, quoted, temporary};
 use crate::settings::{AuthSettings, GrantType};
 
 const RESOURCE: &str = "protected resource metadata";
@@ -95,9 +95,9 @@ fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
 /// If documents are invalid, belong to another resource or issuer, or cannot be fetched; for logins
 /// also if the authorization server does not support PKCE with S256.
 pub async fn discover(
-    http: &HttpClient,
+    http: &AuthHttpClient,
     server_url: &Url,
-    challenge: Option<&Challenge>,
+    challenge: Option<&AuthChallenge>,
     settings: &AuthSettings,
 ) -> Result<Discovery, AuthError> {
     let document = resource_document(http, server_url, challenge).await?;
@@ -123,7 +123,7 @@ pub async fn discover(
 /// The order of MCP's "Scope Selection Strategy". Configured scopes are taken as they are.
 fn select_scopes(
     settings: &AuthSettings,
-    challenge: Option<&Challenge>,
+    challenge: Option<&AuthChallenge>,
     document: Option<&ResourceDocument>,
     server: &AuthorizationServer,
     is_login: bool,
@@ -143,9 +143,9 @@ fn select_scopes(
 }
 
 async fn resource_document(
-    http: &HttpClient,
+    http: &AuthHttpClient,
     server_url: &Url,
-    challenge: Option<&Challenge>,
+    challenge: Option<&AuthChallenge>,
 ) -> Result<Option<ResourceDocument>, AuthError> {
     let mut failed = None;
     let named = challenge.and_then(|challenge| challenge.resource_metadata.clone());
@@ -210,7 +210,7 @@ fn canonical(server_url: &Url) -> String {
 }
 
 async fn configured_server(
-    http: &HttpClient,
+    http: &AuthHttpClient,
     configured: &Url,
     is_login: bool,
 ) -> Result<AuthorizationServer, AuthError> {
@@ -223,7 +223,7 @@ async fn configured_server(
 }
 
 async fn named_server(
-    http: &HttpClient,
+    http: &AuthHttpClient,
     named: &[String],
     is_login: bool,
 ) -> Result<AuthorizationServer, AuthError> {
@@ -249,7 +249,7 @@ async fn named_server(
 
 /// MCP 2025-03-26: metadata at the root of the server's origin, or the default endpoints there.
 async fn legacy_server(
-    http: &HttpClient,
+    http: &AuthHttpClient,
     server_url: &Url,
     is_login: bool,
 ) -> Result<AuthorizationServer, AuthError> {
@@ -297,7 +297,7 @@ impl From<NoServer> for AuthError {
 }
 
 async fn server_document(
-    http: &HttpClient,
+    http: &AuthHttpClient,
     url: &Url,
     issuers: &[String],
     is_login: bool,
@@ -349,8 +349,8 @@ fn server_places(issuer: &Url) -> Vec<Url> {
 }
 
 fn checked(
-    http: &HttpClient,
-    response: &Response,
+    http: &AuthHttpClient,
+    response: &AuthResponse,
     issuers: &[String],
     is_login: bool,
 ) -> Result<AuthorizationServer, AuthError> {
@@ -386,7 +386,11 @@ fn checked(
 }
 
 /// Returns a response that is not about an outage.
-async fn fetch(http: &HttpClient, what: &'static str, url: &Url) -> Result<Response, AuthError> {
+async fn fetch(
+    http: &AuthHttpClient,
+    what: &'static str,
+    url: &Url,
+) -> Result<AuthResponse, AuthError> {
     let response = http.get(what, url).await?;
     temporary(what, &response).map_or(Ok(response), Err)
 }

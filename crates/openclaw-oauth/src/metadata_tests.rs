@@ -47,13 +47,16 @@ fn resource(path: &str, issuer: &str) -> Value {
     json!({"resource": format!("BASE{path}"), "authorization_servers": [issuer]})
 }
 
-async fn found(server: &TestServer, challenge: Option<&Challenge>) -> Result<Discovery, AuthError> {
+async fn found(
+    server: &TestServer,
+    challenge: Option<&AuthChallenge>,
+) -> Result<Discovery, AuthError> {
     let settings = AuthSettings::default();
     discover(&server.http(), &server.url("/mcp"), challenge, &settings).await
 }
 
-fn challenge(metadata: Option<Url>, scope: Option<&str>) -> Challenge {
-    Challenge {
+fn challenge(metadata: Option<Url>, scope: Option<&str>) -> AuthChallenge {
+    AuthChallenge {
         scheme: Scheme::Bearer,
         resource_metadata: metadata,
         scope: scope.map(scopes),
@@ -157,7 +160,7 @@ async fn an_authorization_server_in_the_clear_is_refused() {
 async fn a_public_server_cannot_name_metadata_on_this_machine() {
     let server = serving(&[("/custom.json", resource("/mcp", "BASE"))]).await;
     let trusted = vec!["https://1.1.1.1:1/".parse().unwrap()];
-    let http = HttpClient::new(HttpOptions { trusted, ..HttpOptions::default() }).unwrap();
+    let http = AuthHttpClient::new(HttpOptions { trusted, ..HttpOptions::default() }).unwrap();
     let error = fetch(&http, RESOURCE, &server.url("/custom.json")).await.unwrap_err();
     assert!(matches!(error, AuthError::Refused { .. }), "{error}");
     assert!(server.requests().is_empty());
@@ -274,7 +277,7 @@ async fn dpop_is_used_where_it_is_offered_or_required() {
     ] {
         let server = serving(&[(PRM, resource("/mcp", "BASE")), (AS, document)]).await;
         assert_eq!(found(&server, None).await.unwrap().dpop, expected);
-        let challenge = Challenge { scheme: Scheme::Dpop, ..challenge(None, None) };
+        let challenge = AuthChallenge { scheme: Scheme::Dpop, ..challenge(None, None) };
         assert!(found(&server, Some(&challenge)).await.unwrap().dpop);
     }
 }

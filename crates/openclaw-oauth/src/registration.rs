@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 
 use crate::client::{CLIENT_NAME, ClientIdentity, Registration, TokenAuth, has};
 use crate::error::AuthError;
-use crate::http::{HttpClient, invalid, quoted, temporary};
+use crate::http::{AuthHttpClient, invalid, quoted, temporary};
 use crate::metadata::AuthorizationServer;
 use crate::settings::{AuthSettings, GrantType};
 use crate::token::JWT_BEARER;
@@ -14,7 +14,7 @@ const REGISTRATION: &str = "the registration";
 
 /// Registers a client.
 pub(crate) async fn register(
-    http: &HttpClient,
+    http: &AuthHttpClient,
     server: &AuthorizationServer,
     settings: &AuthSettings,
     redirect_uri: &str,

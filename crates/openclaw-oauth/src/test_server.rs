@@ -10,7 +10,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::{JoinHandle, JoinSet};
 use url::{Url, form_urlencoded};
 
-use crate::http::{HttpClient, HttpOptions};
+use crate::http::{AuthHttpClient, HttpOptions};
 
 /// A request, with header names in lower case.
 #[derive(Debug, Clone, Default)]
@@ -104,9 +104,9 @@ impl TestServer {
     }
 
     /// Returns a client to whose user this server is known.
-    pub(crate) fn http(&self) -> HttpClient {
+    pub(crate) fn http(&self) -> AuthHttpClient {
         let trusted = vec![self.url("/")];
-        HttpClient::new(HttpOptions { trusted, ..HttpOptions::default() }).unwrap()
+        AuthHttpClient::new(HttpOptions { trusted, ..HttpOptions::default() }).unwrap()
     }
 }
 

@@ -12,7 +12,7 @@ use crate::authorize::AuthorizationRequest;
 use crate::client::{ClientIdentity, Registration, TokenAuth};
 use crate::dpop::{DpopKey, PROOF_HEADER};
 use crate::error::AuthError;
-use crate::http::{HttpClient, Response};
+use crate::http::{AuthHttpClient, AuthResponse};
 use crate::jwt::{self, SigningKey};
 use crate::server_hints::ServerHints;
 use crate::settings::Enterprise;
@@ -35,7 +35,7 @@ const REVOCATION: &str = "the revocation";
 #[derive(Debug, Clone, Copy)]
 pub struct TokenEndpoint<'a> {
     /// The HTTP client.
-    pub http: &'a HttpClient,
+    pub http: &'a AuthHttpClient,
     /// The URL of the endpoint.
     pub url: &'a Url,
     /// The client. Its issuer is the audience of client assertions.
@@ -172,7 +172,7 @@ impl TokenEndpoint<'_> {
 
     /// Whether a rejected proof or assertion may be accepted now: with the nonce of the response (RFC
     /// 9449, section 8), or with its time.
-    fn is_provable(&self, response: &Response) -> bool {
+    fn is_provable(&self, response: &AuthResponse) -> bool {
         let signs = self.client.auth == TokenAuth::PrivateKeyJwt;
         match error_code(response).as_deref() {
             Some("use_dpop_nonce") if self.dpop.is_some() => {
@@ -189,7 +189,7 @@ impl TokenEndpoint<'_> {
     /// Returns the other way to send a configured secret, if the server rejected the first one. The
     /// client was registered for one of them, and the configuration does not say for which; some
     /// servers offer both in their metadata and accept one.
-    fn other_method(&self, response: &Response) -> Option<TokenAuth> {
+    fn other_method(&self, response: &AuthResponse) -> Option<TokenAuth> {
         let is_rejected = response.status == StatusCode::UNAUTHORIZED
             && matches!(
                 error_code(response).as_deref(),
@@ -203,7 +203,7 @@ impl TokenEndpoint<'_> {
         }
     }
 
-    async fn send(&self, form: &Form<'_>, auth: TokenAuth) -> Result<Response, AuthError> {
+    async fn send(&self, form: &Form<'_>, auth: TokenAuth) -> Result<AuthResponse, AuthError> {
         let authentication =
             ClientAuthentication::new(self.client, auth, self.hints.now(self.url))?;
         let (mut form, mut headers) = (form.clone(), HeaderMap::new());
@@ -222,7 +222,7 @@ impl TokenEndpoint<'_> {
 /// # Errors
 /// If the request is rejected, or the server cannot be reached.
 pub async fn revoke(
-    http: &HttpClient,
+    http: &AuthHttpClient,
     url: &Url,
     client: &ClientIdentity,
     token: &SecretString,

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use crate::challenge::{Scheme, scopes};
 use crate::client::TokenAuth;
 use crate::error::AuthError;
-use crate::http::{Response, invalid, quoted, temporary};
+use crate::http::{AuthResponse, invalid, quoted, temporary};
 use crate::token::{ID_JAG, REQUEST};
 
 /// Maximum lifetime of a token, in seconds: ten years.
@@ -33,7 +33,7 @@ pub struct TokenResponse {
 
 impl TokenResponse {
     pub(crate) fn parse(
-        response: &Response,
+        response: &AuthResponse,
         has_proof: bool,
         client_auth: TokenAuth,
     ) -> Result<Self, AuthError> {
@@ -93,13 +93,13 @@ fn lifetime(value: Option<&Value>) -> Result<Option<u64>, &'static str> {
 }
 
 /// Returns the OAuth error code of a response with any status.
-pub(crate) fn error_code(response: &Response) -> Option<String> {
+pub(crate) fn error_code(response: &AuthResponse) -> Option<String> {
     let object = response.object(REQUEST).ok()?;
     object.get("error").and_then(Value::as_str).map(quoted)
 }
 
 /// Returns an error if a response is one: temporary by its status or code, or a rejection.
-pub(crate) fn check_error(what: &'static str, response: &Response) -> Result<(), AuthError> {
+pub(crate) fn check_error(what: &'static str, response: &AuthResponse) -> Result<(), AuthError> {
     if let Some(error) = temporary(what, response) {
         return Err(error);
     }
@@ -122,7 +122,10 @@ pub(crate) fn check_error(what: &'static str, response: &Response) -> Result<(),
 
 /// Returns the authorization grant of a token exchange (RFC 8693, section 2.2.1). Its `token_type` is
 /// `N_A`, since it is not an access token.
-pub(crate) fn id_jag(what: &'static str, response: &Response) -> Result<SecretString, AuthError> {
+pub(crate) fn id_jag(
+    what: &'static str,
+    response: &AuthResponse,
+) -> Result<SecretString, AuthError> {
     let object = response.object(what)?;
     let text = |name| object.get(name).and_then(Value::as_str).filter(|text| !text.is_empty());
     if text("issued_token_type") != Some(ID_JAG) {

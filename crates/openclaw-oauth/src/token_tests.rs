@@ -28,7 +28,7 @@ fn with(name: &str, value: Value) -> Value {
 /// What one request is made with.
 struct Setup {
     test: TestServer,
-    http: HttpClient,
+    http: AuthHttpClient,
     url: Url,
     client: ClientIdentity,
     dpop: Option<DpopKey>,

@@ -15,7 +15,7 @@ pub(crate) struct Children {
 
 /// A change of the children, as it stands in the record for the guard: one line each.
 #[derive(Debug)]
-pub(crate) enum Change {
+pub(crate) enum ChildChange {
     /// A process with this mark is about to be started.
     Plan(String),
     /// It could not be started.
@@ -32,27 +32,27 @@ impl Children {
     pub(crate) fn of_record(record: &str) -> Self {
         let mut children = Self::default();
         let whole = record.rsplit_once('\n').map_or("", |(whole, _)| whole);
-        let changes = whole.lines().filter_map(|line| line.parse::<Change>().ok());
+        let changes = whole.lines().filter_map(|line| line.parse::<ChildChange>().ok());
         changes.for_each(|change| children.apply(change));
         children
     }
 
     /// Returns a record of all of them.
     pub(crate) fn record(&self) -> String {
-        let planned = self.planned.iter().map(|mark| Change::Plan(mark.clone()));
-        let started = self.groups.values().map(|lineage| Change::Start(lineage.clone()));
+        let planned = self.planned.iter().map(|mark| ChildChange::Plan(mark.clone()));
+        let started = self.groups.values().map(|lineage| ChildChange::Start(lineage.clone()));
         planned.chain(started).map(|change| format!("{change}\n")).collect()
     }
 
-    pub(crate) fn apply(&mut self, change: Change) {
+    pub(crate) fn apply(&mut self, change: ChildChange) {
         match change {
-            Change::Plan(mark) => drop(self.planned.insert(mark)),
-            Change::Withdraw(mark) => drop(self.planned.remove(&mark)),
-            Change::Start(lineage) => {
+            ChildChange::Plan(mark) => drop(self.planned.insert(mark)),
+            ChildChange::Withdraw(mark) => drop(self.planned.remove(&mark)),
+            ChildChange::Start(lineage) => {
                 self.planned.remove(lineage.mark());
                 self.groups.insert(lineage.leader(), lineage);
             }
-            Change::End(group) => drop(self.groups.remove(&group)),
+            ChildChange::End(group) => drop(self.groups.remove(&group)),
         }
     }
 
@@ -61,7 +61,7 @@ impl Children {
     }
 }
 
-impl std::fmt::Display for Change {
+impl std::fmt::Display for ChildChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Plan(mark) => write!(f, "?{mark}"),
@@ -72,7 +72,7 @@ impl std::fmt::Display for Change {
     }
 }
 
-impl std::str::FromStr for Change {
+impl std::str::FromStr for ChildChange {
     type Err = ();
 
     fn from_str(line: &str) -> Result<Self, ()> {
@@ -95,10 +95,10 @@ mod tests {
     #[test]
     fn changes_round_trip_as_text() {
         for line in ["?ab", "!ab", "+12 345 ab", "-12"] {
-            assert_eq!(line.parse::<Change>().unwrap().to_string(), line);
+            assert_eq!(line.parse::<ChildChange>().unwrap().to_string(), line);
         }
         for line in ["", "+", "-x", "nonsense", "é"] {
-            assert!(line.parse::<Change>().is_err(), "{line}");
+            assert!(line.parse::<ChildChange>().is_err(), "{line}");
         }
     }
 

@@ -9,36 +9,36 @@ use std::sync::Arc;
 use nix::sys::signal::Signal;
 
 #[cfg(unix)]
-use crate::guard::Entry;
+use crate::guard::GuardEntry;
 #[cfg(unix)]
 use crate::lineage::{Lineage, Possible};
 #[cfg(unix)]
-use crate::snapshot::{Found, SharedSnapshot};
+use crate::snapshot::{IdentifiedProcess, SharedSnapshot};
 
 /// A child process and its descendants. While it exists, the guard ends them if this program is
 /// killed. On Windows it is empty: processes cannot leave their job object.
 #[derive(Debug)]
-pub struct Family {
+pub struct ProcessFamily {
     #[cfg(unix)]
     pub(crate) lineage: Lineage,
     #[cfg(unix)]
     pub(crate) census: Arc<SharedSnapshot>,
     #[cfg(unix)]
-    pub(crate) _entry: Entry,
+    pub(crate) _entry: GuardEntry,
 }
 
 /// Descendants, which may have left the process group.
 #[derive(Debug)]
 pub struct Strays {
     #[cfg(unix)]
-    found: BTreeSet<Found>,
+    found: BTreeSet<IdentifiedProcess>,
     /// The last pid that was assigned before the search.
     #[cfg(unix)]
     last: Option<u32>,
 }
 
 #[cfg(unix)]
-impl Family {
+impl ProcessFamily {
     /// Finds the descendants that are running. Unless the child has just started, this reads all
     /// processes; families that end at the same time share one snapshot.
     pub async fn strays(&self) -> Strays {
@@ -71,7 +71,7 @@ impl Family {
 }
 
 #[cfg(not(unix))]
-impl Family {
+impl ProcessFamily {
     /// Returns none.
     pub async fn strays(&self) -> Strays {
         Strays {}

@@ -20,8 +20,8 @@ use std::sync::{Arc, Mutex};
 use std::sync::{MutexGuard, PoisonError};
 
 #[cfg(unix)]
-use crate::children::{Change, Children};
-use crate::family::Family;
+use crate::children::{ChildChange, Children};
+use crate::family::ProcessFamily;
 #[cfg(unix)]
 use crate::guard_process::GuardProcess;
 #[cfg(unix)]
@@ -90,7 +90,7 @@ impl Guard {
             mark: {
                 let mark = Mark::fresh();
                 if let Some(value) = mark.value() {
-                    self.change(Change::Plan(value.to_owned()));
+                    self.change(ChildChange::Plan(value.to_owned()));
                 }
                 mark
             },
@@ -126,7 +126,7 @@ impl Guard {
     /// Changes the set of children and its record. If the guard is gone, or not running yet, a new
     /// one is started with a record of everything.
     #[cfg(unix)]
-    fn change(&self, change: Change) {
+    fn change(&self, change: ChildChange) {
         let Some(mut state) = self.lock() else { return };
         let State { command, running, children } = &mut *state;
         let line = change.to_string();
@@ -170,16 +170,16 @@ impl Planned {
     }
 
     /// Registers the process that was just started, as the leader of its process group.
-    pub fn started(self, leader: u32) -> Family {
+    pub fn started(self, leader: u32) -> ProcessFamily {
         #[cfg(not(unix))]
         let _ = leader;
         #[cfg(unix)]
         let lineage = Lineage::of(leader, self.mark.clone());
-        Family {
+        ProcessFamily {
             #[cfg(unix)]
             _entry: {
-                self.guard.change(Change::Start(lineage.clone()));
-                Entry { guard: self.guard.clone(), group: leader }
+                self.guard.change(ChildChange::Start(lineage.clone()));
+                GuardEntry { guard: self.guard.clone(), group: leader }
             },
             #[cfg(unix)]
             lineage,
@@ -196,7 +196,7 @@ impl Drop for Planned {
         let is_planned =
             self.guard.lock().is_some_and(|state| state.children.planned.contains(mark));
         if is_planned {
-            self.guard.change(Change::Withdraw(mark.to_owned()));
+            self.guard.change(ChildChange::Withdraw(mark.to_owned()));
         }
     }
 }
@@ -204,15 +204,15 @@ impl Drop for Planned {
 /// A registered group. Dropping it ends the registration.
 #[cfg(unix)]
 #[derive(Debug)]
-pub(crate) struct Entry {
+pub(crate) struct GuardEntry {
     guard: Guard,
     group: u32,
 }
 
 #[cfg(unix)]
-impl Drop for Entry {
+impl Drop for GuardEntry {
     fn drop(&mut self) {
-        self.guard.change(Change::End(self.group));
+        self.guard.change(ChildChange::End(self.group));
     }
 }
 

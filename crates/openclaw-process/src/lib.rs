@@ -3,7 +3,7 @@
 //!
 //! [`ProcessTree`] starts a child and owns it: MCP servers and the commands of the `exec` tool are
 //! both started this way. The child is announced with [`Guard::plan`] before it is started, and
-//! registered with [`Planned::started`] afterwards. The returned [`Family`] finds the descendants
+//! registered with [`Planned::started`] afterwards. The returned [`ProcessFamily`] finds the descendants
 //! that have left the process group.
 
 #[cfg(unix)]
@@ -20,6 +20,6 @@ mod serve;
 mod snapshot;
 mod tree;
 
-pub use family::{Family, Strays};
+pub use family::{ProcessFamily, Strays};
 pub use guard::{Guard, GuardCommand, Planned};
 pub use tree::{Isolation, ProcessTree};

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
-use crate::snapshot::{Found, Processes, Running, last_number};
+use crate::snapshot::{IdentifiedProcess, Processes, RunningProcess, last_number};
 
 /// Within this time pids do not wrap around, however many are assigned.
 const BRIEF: Duration = Duration::from_secs(2);
@@ -55,7 +55,7 @@ fn hex(bytes: &[u8]) -> String {
 impl Lineage {
     /// The lineage of a process that was just started with this mark.
     pub(crate) fn of(leader: u32, mark: Mark) -> Self {
-        let born = Found::of(leader).map_or(0, |found| found.born);
+        let born = IdentifiedProcess::of(leader).map_or(0, |found| found.born);
         Self { leader, born, started: Some(Instant::now()), mark }
     }
 
@@ -97,12 +97,12 @@ impl Lineage {
     }
 
     /// Returns all running descendants, without the leader.
-    pub(crate) fn descendants(&self) -> BTreeSet<Found> {
+    pub(crate) fn descendants(&self) -> BTreeSet<IdentifiedProcess> {
         self.descendants_among(&Processes::read(|| self.numbers_since()))
     }
 
     /// Like [`descendants`](Self::descendants), from a snapshot.
-    pub(crate) fn descendants_among(&self, processes: &Processes) -> BTreeSet<Found> {
+    pub(crate) fn descendants_among(&self, processes: &Processes) -> BTreeSet<IdentifiedProcess> {
         let running = || processes.iter().filter(|it| !it.found.is_older_than(self.born));
         let mut members: BTreeSet<u32> = running()
             .filter(|it| self.is_leader(it) || self.is_marked(it))
@@ -110,7 +110,7 @@ impl Lineage {
             .collect();
         // Each round adds the children of the members found so far.
         loop {
-            let is_child = |it: &&Running| {
+            let is_child = |it: &&RunningProcess| {
                 let parent = processes.get(it.parent).filter(|_| members.contains(&it.parent));
                 parent.is_some_and(|parent| !it.found.is_older_than(parent.found.born))
             };
@@ -135,12 +135,12 @@ impl Lineage {
         }
     }
 
-    fn is_marked(&self, running: &Running) -> bool {
+    fn is_marked(&self, running: &RunningProcess) -> bool {
         self.mark.value().is_some_and(|mark| running.run.as_deref() == Some(mark))
     }
 
-    fn is_leader(&self, running: &Running) -> bool {
-        running.found == Found { pid: self.leader, born: self.born }
+    fn is_leader(&self, running: &RunningProcess) -> bool {
+        running.found == IdentifiedProcess { pid: self.leader, born: self.born }
     }
 }
 
@@ -194,7 +194,7 @@ mod tests {
     fn another_process_of_the_same_number_is_not_taken_for_the_leader() {
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         let us = Lineage::of(std::process::id(), Mark(String::new()));
-        let is_child = |found: &Found| found.pid == child.id();
+        let is_child = |found: &IdentifiedProcess| found.pid == child.id();
         assert!(us.descendants().iter().any(is_child));
         let earlier = Lineage { born: us.born - 1, ..us };
         assert_eq!(earlier.descendants(), BTreeSet::new());

@@ -26,13 +26,13 @@ const CLOCK_SKEW: u64 = 100;
 
 /// A process, distinguished from later ones with the same pid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Found {
+pub(crate) struct IdentifiedProcess {
     pub(crate) pid: u32,
     /// Its start time, in clock ticks since boot.
     pub(crate) born: u64,
 }
 
-impl Found {
+impl IdentifiedProcess {
     /// Returns the running process with this pid.
     pub(crate) fn of(pid: u32) -> Option<Self> {
         stat(pid).map(|stat| stat.found)
@@ -58,8 +58,8 @@ impl Found {
 
 /// A running process.
 #[derive(Debug)]
-pub(crate) struct Running {
-    pub(crate) found: Found,
+pub(crate) struct RunningProcess {
+    pub(crate) found: IdentifiedProcess,
     pub(crate) parent: u32,
     /// The run that it comes from, if the variable is set and readable.
     pub(crate) run: Option<String>,
@@ -67,7 +67,7 @@ pub(crate) struct Running {
 
 /// Running processes by pid: all of them, or those that were requested.
 #[derive(Debug, Default)]
-pub(crate) struct Processes(BTreeMap<u32, Running>);
+pub(crate) struct Processes(BTreeMap<u32, RunningProcess>);
 
 impl Processes {
     /// Reads the processes with possible pids. `possible` is called after the pids were listed: a
@@ -77,7 +77,7 @@ impl Processes {
         let possible = possible();
         let running = numbers.into_iter().filter(|pid| possible.contains(pid)).filter_map(|pid| {
             let Stat { found, parent, .. } = stat(pid)?;
-            Some((pid, Running { found, parent, run: run_in(&environment(pid)) }))
+            Some((pid, RunningProcess { found, parent, run: run_in(&environment(pid)) }))
         });
         Self(running.collect())
     }
@@ -87,11 +87,11 @@ impl Processes {
         Self::read(|| 0..=u32::MAX)
     }
 
-    pub(crate) fn get(&self, pid: u32) -> Option<&Running> {
+    pub(crate) fn get(&self, pid: u32) -> Option<&RunningProcess> {
         self.0.get(&pid)
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Running> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &RunningProcess> {
         self.0.values()
     }
 }
@@ -186,7 +186,7 @@ pub(crate) fn last_number() -> Option<u32> {
 }
 
 struct Stat {
-    found: Found,
+    found: IdentifiedProcess,
     parent: u32,
     group: u32,
 }
@@ -201,7 +201,7 @@ fn stat(pid: u32) -> Option<Stat> {
     let parent = fields.next()?.parse().ok()?;
     let group = fields.next()?.parse().ok()?;
     let born = fields.nth(16)?.parse().ok()?;
-    (!is_over).then_some(Stat { found: Found { pid, born }, parent, group })
+    (!is_over).then_some(Stat { found: IdentifiedProcess { pid, born }, parent, group })
 }
 
 /// Reads a one-line file in a single read.
@@ -268,7 +268,7 @@ mod tests {
             // The shell printed the pid of a process that is about to become `sleep`.
             let pid: u32 = line.trim().parse().unwrap();
             let found = (0..10).map(|_| run_in(&environment(pid))).collect::<Vec<_>>();
-            Found::of(pid).unwrap().signal(Signal::SIGKILL);
+            IdentifiedProcess::of(pid).unwrap().signal(Signal::SIGKILL);
             child.wait().unwrap();
             assert!(found.iter().all(|it| it.as_ref() == Some(&run)), "{found:?}");
         }
@@ -289,7 +289,7 @@ mod tests {
 
     #[test]
     fn a_child_that_seems_to_start_slightly_before_its_parent_is_not_older() {
-        let child = Found { pid: 7, born: 1_000 };
+        let child = IdentifiedProcess { pid: 7, born: 1_000 };
         assert!(!child.is_older_than(1_000) && !child.is_older_than(1_005));
         assert!(child.is_older_than(2_000));
     }

@@ -6,7 +6,7 @@ use std::process::ExitStatus;
 use process_wrap::tokio::{ChildWrapper, CommandWrap, KillOnDrop};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout, Command};
 
-use crate::{Family, Guard, Strays};
+use crate::{Guard, ProcessFamily, Strays};
 
 /// How a process is separated from this program. On Windows it always gets its own job object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,7 +24,7 @@ pub struct ProcessTree {
     child: Box<dyn ChildWrapper>,
     /// Finds descendants that have left the group, and has the guard kill them if this program is
     /// killed.
-    family: Family,
+    family: ProcessFamily,
     /// Whether the process and its descendants are gone.
     is_gone: bool,
 }

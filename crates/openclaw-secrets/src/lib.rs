@@ -27,7 +27,7 @@ mod value;
 #[cfg(feature = "resolve")]
 pub use environment::Environment;
 pub use redact::{RedactingWriter, Redactor};
-pub use reference::{Provider, SCHEME, SecretRef};
+pub use reference::{SCHEME, SecretProvider, SecretRef};
 pub use reference_error::{SecretRefError, SecretRefProblem};
 #[cfg(feature = "resolve")]
 pub use resolve::{Checked, Resolver};

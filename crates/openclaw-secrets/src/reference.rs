@@ -9,7 +9,7 @@ pub const SCHEME: &str = "secret://";
 
 /// A secret provider.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Provider {
+pub enum SecretProvider {
     /// A variable of the host environment: `secret://env/VARIABLE`.
     Env,
     /// A file: `secret://file/PATH`. See [`SecretRef`] for the syntax of the path.
@@ -26,7 +26,7 @@ pub enum Provider {
     Vault,
 }
 
-impl Provider {
+impl SecretProvider {
     /// Every provider, in the order used in messages.
     pub const ALL: [Self; 7] =
         [Self::Env, Self::File, Self::Keychain, Self::Exec, Self::Gcp, Self::Aws, Self::Vault];
@@ -55,7 +55,7 @@ impl Provider {
     }
 }
 
-impl fmt::Display for Provider {
+impl fmt::Display for SecretProvider {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
@@ -82,7 +82,7 @@ impl fmt::Display for Provider {
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SecretRef {
-    provider: Provider,
+    provider: SecretProvider,
     name: String,
     selector: Option<String>,
 }
@@ -90,7 +90,7 @@ pub struct SecretRef {
 impl SecretRef {
     /// The provider of the secret.
     #[must_use]
-    pub fn provider(&self) -> Provider {
+    pub fn provider(&self) -> SecretProvider {
         self.provider
     }
 
@@ -138,7 +138,7 @@ fn parse(rest: &str) -> Result<SecretRef, SecretRefProblem> {
         return Err(SecretRefProblem::ControlCharacter);
     }
     let (provider, rest) = rest.split_once('/').unwrap_or((rest, ""));
-    let provider = Provider::from_name(provider)
+    let provider = SecretProvider::from_name(provider)
         .ok_or_else(|| SecretRefProblem::unknown_provider(provider))?;
     let (name, selector) = match rest.split_once('#') {
         Some((name, selector)) if provider.takes_selector() => (name, Some(selector)),
@@ -154,22 +154,24 @@ fn parse(rest: &str) -> Result<SecretRef, SecretRefProblem> {
     Ok(SecretRef { provider, name: name.to_owned(), selector: selector.map(str::to_owned) })
 }
 
-fn check_name(provider: Provider, name: &str) -> Result<(), SecretRefProblem> {
+fn check_name(provider: SecretProvider, name: &str) -> Result<(), SecretRefProblem> {
     let fits = match provider {
-        Provider::Env => {
+        SecretProvider::Env => {
             !name.starts_with(|c: char| c.is_ascii_digit())
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
         }
-        Provider::Gcp => is_gcp_name(name),
+        SecretProvider::Gcp => is_gcp_name(name),
         // Names and ARNs: docs.aws.amazon.com/secretsmanager, CreateSecret.
-        Provider::Aws => name.chars().all(|c| c.is_ascii_alphanumeric() || "/_+=.@-:!".contains(c)),
+        SecretProvider::Aws => {
+            name.chars().all(|c| c.is_ascii_alphanumeric() || "/_+=.@-:!".contains(c))
+        }
         // A `..` would escape the secrets engine that the path names.
-        Provider::Vault => {
+        SecretProvider::Vault => {
             name.trim_matches('/').split('/').all(|part| !matches!(part, "" | "." | ".."))
                 && !name.contains('?')
         }
-        Provider::File => !name.ends_with('/'),
-        Provider::Keychain | Provider::Exec => true,
+        SecretProvider::File => !name.ends_with('/'),
+        SecretProvider::Keychain | SecretProvider::Exec => true,
     };
     if fits { Ok(()) } else { Err(SecretRefProblem::BadName { provider }) }
 }
@@ -193,16 +195,16 @@ fn is_gcp_name(name: &str) -> bool {
     }
 }
 
-fn check_selector(provider: Provider, selector: &str) -> Result<(), SecretRefProblem> {
+fn check_selector(provider: SecretProvider, selector: &str) -> Result<(), SecretRefProblem> {
     let fits = match provider {
         // `latest`, a number, or an alias.
-        Provider::Gcp => {
+        SecretProvider::Gcp => {
             selector != "0"
                 && selector.len() <= 63
                 && selector.chars().all(|c| c.is_ascii_alphanumeric() || c == '_' || c == '-')
         }
         // A staging label or a version id.
-        Provider::Aws => selector.len() <= 256,
+        SecretProvider::Aws => selector.len() <= 256,
         _ => true,
     };
     match (selector.is_empty(), fits) {

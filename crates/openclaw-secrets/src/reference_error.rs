@@ -2,7 +2,7 @@
 
 use std::{fmt, ops::Range};
 
-use crate::{Provider, SCHEME};
+use crate::{SCHEME, SecretProvider};
 
 /// An invalid reference.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,27 +29,27 @@ pub enum SecretRefProblem {
         /// The provider as written.
         provider: String,
         /// The most similar provider, if any.
-        nearest: Option<Provider>,
+        nearest: Option<SecretProvider>,
     },
     /// The name after the provider is missing.
     EmptyName {
         /// The provider.
-        provider: Provider,
+        provider: SecretProvider,
     },
     /// The name is not valid for this provider.
     BadName {
         /// The provider.
-        provider: Provider,
+        provider: SecretProvider,
     },
     /// The part after `#` is missing.
     EmptySelector {
         /// The provider.
-        provider: Provider,
+        provider: SecretProvider,
     },
     /// The version is not valid for this provider.
     BadVersion {
         /// The provider.
-        provider: Provider,
+        provider: SecretProvider,
     },
 }
 
@@ -90,7 +90,7 @@ impl fmt::Display for SecretRefError {
 
 impl SecretRefProblem {
     pub(crate) fn unknown_provider(written: &str) -> Self {
-        let nearest = Provider::ALL
+        let nearest = SecretProvider::ALL
             .into_iter()
             .map(|provider| (strsim::damerau_levenshtein(provider.as_str(), written), provider))
             .filter(|(distance, provider)| *distance < provider.as_str().len().min(3))
@@ -121,7 +121,11 @@ impl fmt::Display for SecretRefProblem {
                 match nearest {
                     Some(nearest) => write!(f, "; did you mean `{nearest}`?"),
                     None => {
-                        write!(f, "; known: {}", Provider::ALL.map(Provider::as_str).join(", "))
+                        write!(
+                            f,
+                            "; known: {}",
+                            SecretProvider::ALL.map(SecretProvider::as_str).join(", ")
+                        )
                     }
                 }
             }
@@ -129,27 +133,29 @@ impl fmt::Display for SecretRefProblem {
                 write!(f, "missing secret name; write {}", form(*provider))
             }
             Self::BadName { provider } => f.write_str(match provider {
-                Provider::Env => {
+                SecretProvider::Env => {
                     "an environment variable name may only contain letters, digits and `_`, and \
                      must not begin with a digit"
                 }
-                Provider::Gcp => {
+                SecretProvider::Gcp => {
                     "a Google Cloud secret name may only contain letters, digits, `_` and `-`, or \
                      must be a resource name, `projects/PROJECT/secrets/NAME`"
                 }
-                Provider::Aws => {
+                SecretProvider::Aws => {
                     "an AWS secret name may only contain letters, digits and `/_+=.@-`, or must be \
                      an ARN"
                 }
-                Provider::Vault => "a Vault path must not have empty, `.` or `..` segments or `?`",
-                Provider::File => "the path must name a file",
-                Provider::Keychain | Provider::Exec => "invalid secret name",
+                SecretProvider::Vault => {
+                    "a Vault path must not have empty, `.` or `..` segments or `?`"
+                }
+                SecretProvider::File => "the path must name a file",
+                SecretProvider::Keychain | SecretProvider::Exec => "invalid secret name",
             }),
             Self::EmptySelector { provider } => {
                 write!(f, "nothing follows `#`; write {}", form(*provider))
             }
             Self::BadVersion { provider } => f.write_str(match provider {
-                Provider::Gcp => "the version must be `latest`, a number from 1, or an alias",
+                SecretProvider::Gcp => "the version must be `latest`, a number from 1, or an alias",
                 _ => "the version must be a staging label such as `AWSCURRENT`, or a version id",
             }),
         }
@@ -169,14 +175,14 @@ impl fmt::Display for Visible<'_> {
 }
 
 /// Returns the syntax of a reference of this provider.
-fn form(provider: Provider) -> &'static str {
+fn form(provider: SecretProvider) -> &'static str {
     match provider {
-        Provider::Env => "`secret://env/VARIABLE`",
-        Provider::File => "`secret://file/PATH`",
-        Provider::Keychain => "`secret://keychain/NAME`",
-        Provider::Exec => "`secret://exec/NAME`",
-        Provider::Gcp => "`secret://gcp/NAME` or `secret://gcp/NAME#VERSION`",
-        Provider::Aws => "`secret://aws/NAME` or `secret://aws/NAME#VERSION`",
-        Provider::Vault => "`secret://vault/PATH` or `secret://vault/PATH#FIELD`",
+        SecretProvider::Env => "`secret://env/VARIABLE`",
+        SecretProvider::File => "`secret://file/PATH`",
+        SecretProvider::Keychain => "`secret://keychain/NAME`",
+        SecretProvider::Exec => "`secret://exec/NAME`",
+        SecretProvider::Gcp => "`secret://gcp/NAME` or `secret://gcp/NAME#VERSION`",
+        SecretProvider::Aws => "`secret://aws/NAME` or `secret://aws/NAME#VERSION`",
+        SecretProvider::Vault => "`secret://vault/PATH` or `secret://vault/PATH#FIELD`",
     }
 }

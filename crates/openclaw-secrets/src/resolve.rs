@@ -11,8 +11,8 @@ use futures_util::{StreamExt as _, stream};
 use tokio::time::Instant;
 
 use crate::{
-    Environment, Provider, Redactor, ResolveError, ResolveErrorKind, SecretRef, SecretSettings,
-    SecretString, SecretTemplate, credential,
+    Environment, Redactor, ResolveError, ResolveErrorKind, SecretProvider, SecretRef,
+    SecretSettings, SecretString, SecretTemplate, credential,
     providers::{self, Fetch},
     resolve_error::ProviderFailure,
 };
@@ -53,7 +53,7 @@ pub struct Checked {
 
 struct Shared {
     settings: Arc<SecretSettings>,
-    providers: BTreeMap<Provider, Box<dyn Fetch>>,
+    providers: BTreeMap<SecretProvider, Box<dyn Fetch>>,
     redactor: Redactor,
 }
 
@@ -67,7 +67,7 @@ impl Resolver {
             environment,
             redactor: redactor.clone(),
         };
-        let providers = Provider::ALL
+        let providers = SecretProvider::ALL
             .into_iter()
             .map(|provider| (provider, providers::provider(provider, &context)))
             .collect();
@@ -217,7 +217,9 @@ impl Resolver {
     fn time_for(&self, reference: &SecretRef) -> Duration {
         let settings = &self.shared.settings;
         let own = match reference.provider() {
-            Provider::Exec => settings.exec.get(reference.name()).and_then(|exec| exec.timeout),
+            SecretProvider::Exec => {
+                settings.exec.get(reference.name()).and_then(|exec| exec.timeout)
+            }
             _ => None,
         };
         own.unwrap_or(settings.timeout)

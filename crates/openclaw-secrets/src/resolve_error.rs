@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Provider, SecretRef};
+use crate::{SecretProvider, SecretRef};
 
 /// Why a secret could not be resolved. Never contains a value, a token or a command's output.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -85,18 +85,18 @@ impl ProviderFailure {
         self
     }
 
-    pub(crate) fn timed_out(provider: Provider, after: Duration) -> Self {
+    pub(crate) fn timed_out(provider: SecretProvider, after: Duration) -> Self {
         let hint = match provider {
-            Provider::Env | Provider::File => "check the disk",
-            Provider::Exec => "run the command in a terminal; it may be waiting for input",
-            Provider::Keychain => "unlock the keychain; it may be waiting for a password",
-            Provider::Gcp => {
+            SecretProvider::Env | SecretProvider::File => "check the disk",
+            SecretProvider::Exec => "run the command in a terminal; it may be waiting for input",
+            SecretProvider::Keychain => "unlock the keychain; it may be waiting for a password",
+            SecretProvider::Gcp => {
                 "check the network, and log in with `gcloud auth application-default login`"
             }
-            Provider::Aws => {
+            SecretProvider::Aws => {
                 "check the network, and set up credentials and a region with `aws configure`"
             }
-            Provider::Vault => "check the network and the Vault address",
+            SecretProvider::Vault => "check the network and the Vault address",
         };
         Self::new(ResolveErrorKind::TimedOut, format!("timed out after {after:?}")).hint(hint)
     }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::expect_used, clippy::panic, reason = "a failing test may panic")]
 
-use openclaw_secrets::{Provider, SecretRef, SecretRefProblem, SecretString, SecretTemplate};
+use openclaw_secrets::{SecretProvider, SecretRef, SecretRefProblem, SecretString, SecretTemplate};
 
 fn parse(text: &str) -> SecretRef {
     text.parse().unwrap_or_else(|error| panic!("{error}"))
@@ -15,23 +15,28 @@ fn message(text: &str) -> String {
 #[test]
 fn every_form_of_a_reference_is_understood_and_prints_as_written() {
     let cases = [
-        ("secret://env/GITHUB_TOKEN", Provider::Env, "GITHUB_TOKEN", None),
-        ("secret://file/keys/github", Provider::File, "keys/github", None),
-        ("secret://file//run/secrets/a#b", Provider::File, "/run/secrets/a#b", None),
-        ("secret://file/~/token", Provider::File, "~/token", None),
-        ("secret://keychain/github", Provider::Keychain, "github", None),
-        ("secret://exec/op", Provider::Exec, "op", None),
-        ("secret://gcp/github-token", Provider::Gcp, "github-token", None),
-        ("secret://gcp/github#3", Provider::Gcp, "github", Some("3")),
-        ("secret://gcp/projects/p-1/secrets/s", Provider::Gcp, "projects/p-1/secrets/s", None),
-        ("secret://aws/prod/db#AWSPREVIOUS", Provider::Aws, "prod/db", Some("AWSPREVIOUS")),
+        ("secret://env/GITHUB_TOKEN", SecretProvider::Env, "GITHUB_TOKEN", None),
+        ("secret://file/keys/github", SecretProvider::File, "keys/github", None),
+        ("secret://file//run/secrets/a#b", SecretProvider::File, "/run/secrets/a#b", None),
+        ("secret://file/~/token", SecretProvider::File, "~/token", None),
+        ("secret://keychain/github", SecretProvider::Keychain, "github", None),
+        ("secret://exec/op", SecretProvider::Exec, "op", None),
+        ("secret://gcp/github-token", SecretProvider::Gcp, "github-token", None),
+        ("secret://gcp/github#3", SecretProvider::Gcp, "github", Some("3")),
+        (
+            "secret://gcp/projects/p-1/secrets/s",
+            SecretProvider::Gcp,
+            "projects/p-1/secrets/s",
+            None,
+        ),
+        ("secret://aws/prod/db#AWSPREVIOUS", SecretProvider::Aws, "prod/db", Some("AWSPREVIOUS")),
         (
             "secret://aws/arn:aws:secretsmanager:eu-west-1:123456789012:secret:db-AbCdEf",
-            Provider::Aws,
+            SecretProvider::Aws,
             "arn:aws:secretsmanager:eu-west-1:123456789012:secret:db-AbCdEf",
             None,
         ),
-        ("secret://vault/kv/team/x#token", Provider::Vault, "kv/team/x", Some("token")),
+        ("secret://vault/kv/team/x#token", SecretProvider::Vault, "kv/team/x", Some("token")),
     ];
     for (text, provider, name, selector) in cases {
         let reference = parse(text);

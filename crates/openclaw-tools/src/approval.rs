@@ -8,9 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use crate::grant::{AlwaysOption, Grant};
+use crate::grant::{AlwaysOption, GrantRule};
 use crate::pipeline::Arguments;
-use crate::spec::{Effect, ToolSpec};
+use crate::spec::{ToolEffect, ToolSpec};
 
 /// Which calls of a tool need an approval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -53,22 +53,22 @@ pub enum Pin {
 
 /// A hash of a tool's definition.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Fingerprint([u8; 32]);
+pub struct ToolFingerprint([u8; 32]);
 
-impl Fingerprint {
+impl ToolFingerprint {
     /// Creates a fingerprint from a SHA-256 hash.
     pub const fn new(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 }
 
-impl fmt::Display for Fingerprint {
+impl fmt::Display for ToolFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
-impl fmt::Debug for Fingerprint {
+impl fmt::Debug for ToolFingerprint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -79,7 +79,7 @@ impl fmt::Debug for Fingerprint {
 #[error("a fingerprint has 64 hexadecimal digits")]
 pub struct BadFingerprint;
 
-impl FromStr for Fingerprint {
+impl FromStr for ToolFingerprint {
     type Err = BadFingerprint;
 
     fn from_str(text: &str) -> Result<Self, BadFingerprint> {
@@ -95,13 +95,13 @@ impl FromStr for Fingerprint {
     }
 }
 
-impl Serialize for Fingerprint {
+impl Serialize for ToolFingerprint {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Fingerprint {
+impl<'de> Deserialize<'de> for ToolFingerprint {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         text.parse().map_err(serde::de::Error::custom)
@@ -119,7 +119,7 @@ pub enum ApprovalNeed {
 
 impl ApprovalNeed {
     /// Decides by the tool's rule, its side effects, and what was approved before.
-    pub const fn of(rule: ApprovalRule, effect: Effect, pin: Pin) -> Self {
+    pub const fn of(rule: ApprovalRule, effect: ToolEffect, pin: Pin) -> Self {
         match (rule, pin) {
             (_, Pin::Changed) => Self::Ask(ApprovalReason::Changed),
             (ApprovalRule::Unlisted, _) => Self::Ask(ApprovalReason::Unlisted),
@@ -127,7 +127,7 @@ impl ApprovalNeed {
                 Self::Free
             }
             (ApprovalRule::Always, _) => Self::Ask(ApprovalReason::EachTime),
-            (ApprovalRule::Auto, _) if matches!(effect, Effect::ReadOnly) => Self::Free,
+            (ApprovalRule::Auto, _) if matches!(effect, ToolEffect::ReadOnly) => Self::Free,
             (ApprovalRule::Auto, _) => Self::Ask(ApprovalReason::MayChange),
         }
     }
@@ -164,9 +164,9 @@ impl PermissionMode {
     }
 
     /// Returns what a call needs in this mode; `None` if it is refused.
-    pub const fn applied(self, need: ApprovalNeed, effect: Effect) -> Option<ApprovalNeed> {
+    pub const fn applied(self, need: ApprovalNeed, effect: ToolEffect) -> Option<ApprovalNeed> {
         match (self, need, effect) {
-            (Self::Configured, ..) | (_, _, Effect::ReadOnly) => Some(need),
+            (Self::Configured, ..) | (_, _, ToolEffect::ReadOnly) => Some(need),
             (Self::Guarded, ApprovalNeed::Free, _) => {
                 Some(ApprovalNeed::Ask(ApprovalReason::EachTime))
             }
@@ -213,11 +213,11 @@ impl ApprovalReason {
 
 /// The extent of an approval.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Approval {
+pub enum ApprovalExtent {
     /// This call.
     Once,
     /// This call and all later ones that the grant covers, until the tool's definition changes.
-    Always(Grant),
+    Always(GrantRule),
 }
 
 /// A request for an approval.
@@ -242,7 +242,7 @@ pub struct ApprovalRequest<'a> {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ApprovalAnswer {
     /// Approved.
-    Yes(Approval),
+    Yes(ApprovalExtent),
     /// Denied.
     No,
     /// Denied, with the user's words to the model: what to do instead.
@@ -287,19 +287,19 @@ mod tests {
     #[test]
     fn a_tool_that_only_looks_runs_unasked_unless_every_call_is_asked_about() {
         for pin in NOTHING {
-            let auto = ApprovalNeed::of(ApprovalRule::Auto, Effect::ReadOnly, pin);
+            let auto = ApprovalNeed::of(ApprovalRule::Auto, ToolEffect::ReadOnly, pin);
             assert_eq!(auto, ApprovalNeed::Free);
-            let never = ApprovalNeed::of(ApprovalRule::Never, Effect::Destructive, pin);
+            let never = ApprovalNeed::of(ApprovalRule::Never, ToolEffect::Destructive, pin);
             assert_eq!(never, ApprovalNeed::Free);
         }
         let free = Pin::Same { for_good: true };
-        let asked = ApprovalNeed::of(ApprovalRule::Always, Effect::ReadOnly, free);
+        let asked = ApprovalNeed::of(ApprovalRule::Always, ToolEffect::ReadOnly, free);
         assert_eq!(asked, ApprovalNeed::Ask(ApprovalReason::EachTime));
     }
 
     #[test]
     fn what_may_change_something_is_asked_about_until_it_is_approved_for_good() {
-        for effect in [Effect::Unknown, Effect::Destructive] {
+        for effect in [ToolEffect::Unknown, ToolEffect::Destructive] {
             for pin in NOTHING {
                 let asked = ApprovalNeed::of(ApprovalRule::Auto, effect, pin);
                 assert_eq!(asked, ApprovalNeed::Ask(ApprovalReason::MayChange));
@@ -314,7 +314,7 @@ mod tests {
         let rules =
             [ApprovalRule::Auto, ApprovalRule::Always, ApprovalRule::Never, ApprovalRule::Unlisted];
         for rule in rules {
-            let asked = ApprovalNeed::of(rule, Effect::ReadOnly, Pin::Changed);
+            let asked = ApprovalNeed::of(rule, ToolEffect::ReadOnly, Pin::Changed);
             assert_eq!(asked, ApprovalNeed::Ask(ApprovalReason::Changed));
         }
     }
@@ -322,10 +322,10 @@ mod tests {
     #[test]
     fn a_fingerprint_is_written_as_it_is_read() {
         let text = "0f".repeat(32);
-        let fingerprint: Fingerprint = text.parse().unwrap();
+        let fingerprint: ToolFingerprint = text.parse().unwrap();
         assert_eq!(fingerprint.to_string(), text);
         for bad in ["", "0f", &"zz".repeat(32), &"é".repeat(32)] {
-            assert_eq!(bad.parse::<Fingerprint>(), Err(BadFingerprint));
+            assert_eq!(bad.parse::<ToolFingerprint>(), Err(BadFingerprint));
         }
     }
 }

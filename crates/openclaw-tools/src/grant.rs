@@ -21,7 +21,7 @@ const MAX_ARGUMENTS: usize = 4;
 /// are the key that it is stored under.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Grant {
+pub enum GrantRule {
     /// Every call of the tool.
     Tool,
     /// Exactly this command.
@@ -34,7 +34,7 @@ pub enum Grant {
     Host(String),
 }
 
-impl Grant {
+impl GrantRule {
     /// Creates an approval for calls with these values; `None` if there are none, or one of them is
     /// not plain.
     pub fn for_arguments<'a>(
@@ -106,7 +106,7 @@ impl Grant {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AlwaysOption {
     /// What it covers.
-    pub grant: Grant,
+    pub grant: GrantRule,
     /// Says in one line what it allows, where, and for which agent.
     pub words: String,
 }
@@ -178,8 +178,8 @@ mod tests {
         RawValue::from_string(text.to_owned()).unwrap()
     }
 
-    fn grant(arguments: &Value) -> Grant {
-        Grant::for_arguments(arguments.as_object().unwrap()).unwrap()
+    fn grant(arguments: &Value) -> GrantRule {
+        GrantRule::for_arguments(arguments.as_object().unwrap()).unwrap()
     }
 
     #[test]
@@ -204,12 +204,12 @@ mod tests {
         ] {
             assert!(!grant.covers(&Arguments::new(&raw(other))), "{other}");
         }
-        assert!(!Grant::Arguments(BTreeMap::new()).covers(&Arguments::new(&raw("{}"))));
+        assert!(!GrantRule::Arguments(BTreeMap::new()).covers(&Arguments::new(&raw("{}"))));
     }
 
     #[test]
     fn only_values_that_can_be_read_in_one_line_are_offered() {
-        let offered = |text: &str| Grant::by_argument(&Arguments::new(&raw(text)));
+        let offered = |text: &str| GrantRule::by_argument(&Arguments::new(&raw(text)));
         let (path, mode) = (json!({"path": "a"}), json!({"mode": 1}));
         let both = json!({"path": "a", "mode": 1});
         assert_eq!(

@@ -24,19 +24,22 @@ mod source;
 mod spec;
 
 pub use approval::{
-    Approval, ApprovalAnswer, ApprovalContext, ApprovalNeed, ApprovalReason, ApprovalRequest,
-    ApprovalRule, Approver, BadFingerprint, Fallback, Fingerprint, NoApprover, PermissionMode, Pin,
+    ApprovalAnswer, ApprovalContext, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRequest,
+    ApprovalRule, Approver, BadFingerprint, Fallback, NoApprover, PermissionMode, Pin,
+    ToolFingerprint,
 };
-pub use grant::{AlwaysOption, Grant};
+pub use grant::{AlwaysOption, GrantRule};
 pub use media::{MediaKind, NotPassed, check_media, image_type};
 pub use name::{BadToolName, ToolName};
 pub use openclaw_net::address;
-pub use outcome::{Blob, Content, Details, Failure, Link, RawReply, RefusedBy, ToolOutcome};
+pub use outcome::{
+    Blob, Content, OutcomeDetails, RawReply, RefusedBy, ResourceLink, ToolFailure, ToolOutcome,
+};
 pub use pipeline::{Arguments, Call, CallContext, CallOptions, Consent, Pipeline, Relay};
 pub use policy::{BadPattern, Decision, Policy, Rules};
-pub use progress::{Progress, Watcher};
+pub use progress::{Progress, ProgressWatcher};
 pub use source::{
-    CallLane, Executed, NoTools, OnExecuted, Origin, Ready, StartedCall, Tool, ToolCall,
+    AuditName, CallLane, Executed, NoTools, OnExecuted, Ready, StartedCall, Tool, ToolCall,
     ToolSource, Toolbox,
 };
-pub use spec::{Effect, ToolSpec};
+pub use spec::{ToolEffect, ToolSpec};

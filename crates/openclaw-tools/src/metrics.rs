@@ -3,7 +3,7 @@
 use openclaw_metrics::labels;
 
 use crate::audit::AuditOutcome;
-use crate::outcome::{Failure, RefusedBy};
+use crate::outcome::{RefusedBy, ToolFailure};
 
 impl From<AuditOutcome> for labels::CallOutcome {
     fn from(outcome: AuditOutcome) -> Self {
@@ -11,14 +11,14 @@ impl From<AuditOutcome> for labels::CallOutcome {
             AuditOutcome::Ok => Self::Ok,
             AuditOutcome::Error => Self::Error,
             AuditOutcome::Cancelled => Self::Cancelled,
-            AuditOutcome::Failed(Failure::Unavailable) => Self::Unavailable,
-            AuditOutcome::Failed(Failure::NeedsLogin) => Self::NeedsLogin,
-            AuditOutcome::Failed(Failure::TimedOut) => Self::TimedOut,
-            AuditOutcome::Failed(Failure::Protocol) => Self::ProtocolError,
-            AuditOutcome::Failed(Failure::InvalidResponse) => Self::InvalidResponse,
-            AuditOutcome::Failed(Failure::Denied) => Self::Denied,
-            AuditOutcome::Failed(Failure::RateLimited) => Self::RateLimited,
-            AuditOutcome::Failed(Failure::InvalidArguments) => Self::InvalidArguments,
+            AuditOutcome::Failed(ToolFailure::Unavailable) => Self::Unavailable,
+            AuditOutcome::Failed(ToolFailure::NeedsLogin) => Self::NeedsLogin,
+            AuditOutcome::Failed(ToolFailure::TimedOut) => Self::TimedOut,
+            AuditOutcome::Failed(ToolFailure::Protocol) => Self::ProtocolError,
+            AuditOutcome::Failed(ToolFailure::InvalidResponse) => Self::InvalidResponse,
+            AuditOutcome::Failed(ToolFailure::Denied) => Self::Denied,
+            AuditOutcome::Failed(ToolFailure::RateLimited) => Self::RateLimited,
+            AuditOutcome::Failed(ToolFailure::InvalidArguments) => Self::InvalidArguments,
         }
     }
 }
@@ -48,14 +48,14 @@ mod tests {
     #[test]
     fn labels_have_the_names_of_the_audit_log() {
         let failures = [
-            Failure::Unavailable,
-            Failure::NeedsLogin,
-            Failure::TimedOut,
-            Failure::Protocol,
-            Failure::InvalidResponse,
-            Failure::Denied,
-            Failure::RateLimited,
-            Failure::InvalidArguments,
+            ToolFailure::Unavailable,
+            ToolFailure::NeedsLogin,
+            ToolFailure::TimedOut,
+            ToolFailure::Protocol,
+            ToolFailure::InvalidResponse,
+            ToolFailure::Denied,
+            ToolFailure::RateLimited,
+            ToolFailure::InvalidArguments,
         ];
         let failures = failures.map(AuditOutcome::Failed).into_iter();
         for outcome in

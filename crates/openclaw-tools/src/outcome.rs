@@ -41,12 +41,12 @@ pub struct ToolOutcome {
     /// Whether the tool failed.
     pub is_error: bool,
     /// For users and logs; dropped when the history is compacted.
-    pub details: Box<Details>,
+    pub details: Box<OutcomeDetails>,
 }
 
 /// Metadata of an outcome.
 #[derive(Debug, Clone, Default)]
-pub struct Details {
+pub struct OutcomeDetails {
     /// Whether it contains untrusted content.
     pub untrusted: bool,
     /// Kind of source, such as `mcp_server`.
@@ -60,7 +60,7 @@ pub struct Details {
     /// Duration of the call.
     pub duration: Duration,
     /// Why the tool returned no usable result, if so.
-    pub failure: Option<Failure>,
+    pub failure: Option<ToolFailure>,
     /// How the result violates the tool's output schema, for users. The text quotes the source, and
     /// is sanitized.
     pub violations: Option<Box<str>>,
@@ -71,7 +71,7 @@ pub struct Details {
     /// File with the complete text, if it was truncated.
     pub kept_in: Option<PathBuf>,
     /// Links to resources. All of them are untrusted.
-    pub links: Vec<Link>,
+    pub links: Vec<ResourceLink>,
     /// Structured content, raw from the source, for programs: never for a model, which sees it as
     /// text. `None` unless requested.
     pub structured: Option<Box<RawValue>>,
@@ -114,7 +114,7 @@ pub struct Blob {
 
 /// A link to a resource, as given by the source.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Link {
+pub struct ResourceLink {
     /// URI.
     pub uri: String,
     /// Name.
@@ -165,7 +165,7 @@ impl RefusedBy {
 
 /// Why the tool returned no usable result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Failure {
+pub enum ToolFailure {
     /// The server is unavailable.
     Unavailable,
     /// The user must log in at the server, or grant it another scope.
@@ -184,7 +184,7 @@ pub enum Failure {
     InvalidArguments,
 }
 
-impl Failure {
+impl ToolFailure {
     /// Returns the stable name used in logs.
     pub const fn name(self) -> &'static str {
         match self {

@@ -15,7 +15,7 @@ pub struct Progress {
 
 /// Channel for progress reports; `None` until the first one. Only the latest is kept, so a server
 /// that reports faster than the reader reads costs nothing.
-pub type Watcher = watch::Sender<Option<Progress>>;
+pub type ProgressWatcher = watch::Sender<Option<Progress>>;
 
 impl Progress {
     /// Returns the progress in percent, if known.

@@ -10,12 +10,12 @@ use openclaw_trace::Span;
 use serde_json::Value;
 use tokio::time::Instant;
 
-use crate::approval::{Approval, ApprovalContext, ApprovalRule, Fingerprint, Pin};
+use crate::approval::{ApprovalContext, ApprovalExtent, ApprovalRule, Pin, ToolFingerprint};
 use crate::grant::AlwaysOption;
 use crate::outcome::ToolOutcome;
 use crate::pipeline::{Arguments, CallOptions};
 use crate::policy::Decision;
-use crate::schema::{Dialect, LazyValidator, Unusable, provider_schema};
+use crate::schema::{LazyValidator, SchemaDialect, Unusable, provider_schema};
 use crate::spec::ToolSpec;
 
 /// A call that has passed all checks of the pipeline. Only the pipeline can create one, so only it
@@ -32,7 +32,7 @@ pub struct ToolCall<'a> {
     /// Session of the call.
     pub session: Option<&'a str>,
     /// How the call was approved, if it had to be.
-    pub approval: Option<&'a Approval>,
+    pub approval: Option<&'a ApprovalExtent>,
     /// Start of the call, without the wait for an approval. Read once, because reading the clock is
     /// a considerable part of a call.
     pub started: Instant,
@@ -102,7 +102,7 @@ impl StartedCall {
 
 /// How the audit log names a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Origin<'a> {
+pub struct AuditName<'a> {
     /// Model-facing name; for a request that is not a tool call, the method.
     pub name: &'a str,
     /// Kind of source: `mcp`, `native`, `client`, `openclaw`.
@@ -125,7 +125,7 @@ pub trait Tool: Send + Sync + fmt::Debug {
     ///
     /// # Errors
     /// If it cannot be offered to models of that provider.
-    fn schema_for(&self, dialect: Dialect) -> Result<Arc<Value>, Unusable> {
+    fn schema_for(&self, dialect: SchemaDialect) -> Result<Arc<Value>, Unusable> {
         provider_schema(&self.spec().input_schema, dialect).map(Arc::new)
     }
 
@@ -141,7 +141,7 @@ pub trait Tool: Send + Sync + fmt::Debug {
     }
 
     /// Returns how the audit log names it.
-    fn origin(&self) -> Origin<'_>;
+    fn origin(&self) -> AuditName<'_>;
 
     /// Returns where its calls are counted, if it has looked that up before. Frequently called tools
     /// do.
@@ -151,7 +151,7 @@ pub trait Tool: Send + Sync + fmt::Debug {
 
     /// Returns where its calls are counted.
     fn series(&self, metrics: &Metrics) -> Option<Arc<CallSeries>> {
-        let Origin { name, source, server, .. } = self.origin();
+        let AuditName { name, source, server, .. } = self.origin();
         metrics.calls(source, server, name)
     }
 
@@ -192,10 +192,10 @@ pub trait Tool: Send + Sync + fmt::Debug {
     }
 
     /// Stores an approval.
-    fn keep(&self, _approval: &Approval, _pin: Pin, _: ApprovalContext<'_>) {}
+    fn keep(&self, _approval: &ApprovalExtent, _pin: Pin, _: ApprovalContext<'_>) {}
 
     /// Returns a hash of its definition, if approvals are bound to that.
-    fn fingerprint(&self) -> Option<Fingerprint> {
+    fn fingerprint(&self) -> Option<ToolFingerprint> {
         None
     }
 

@@ -18,7 +18,7 @@ pub struct ToolSpec {
     /// JSON Schema of the arguments: an object.
     pub input_schema: Arc<Map<String, Value>>,
     /// Side effects.
-    pub effect: Effect,
+    pub effect: ToolEffect,
 }
 
 impl ToolSpec {
@@ -34,7 +34,7 @@ impl ToolSpec {
 
 /// Declared side effects of a tool. The declaration comes from its source and may be wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Effect {
+pub enum ToolEffect {
     /// It changes nothing.
     ReadOnly,
     /// It may change something.

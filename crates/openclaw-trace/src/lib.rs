@@ -15,6 +15,6 @@ mod tracer;
 
 pub use context::{BAGGAGE, SpanContext, TRACEPARENT, TRACESTATE, Traceparent};
 pub use ids::{SpanId, TraceId};
-pub use sampler::Sampler;
-pub use span::{Kind, Span, SpanRecord, Value};
+pub use sampler::TraceSampler;
+pub use span::{AttributeValue, Span, SpanKind, SpanRecord};
 pub use tracer::{Sink, Tracer};

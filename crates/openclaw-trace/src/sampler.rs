@@ -5,20 +5,20 @@ use crate::ids::TraceId;
 
 /// Decides whether a trace is recorded.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Sampler {
+pub struct TraceSampler {
     /// Whether a parent's decision is followed. Otherwise only the ratio counts.
     pub follows_parent: bool,
     /// The share of traces to record, from 0 to 1.
     pub ratio: f64,
 }
 
-impl Default for Sampler {
+impl Default for TraceSampler {
     fn default() -> Self {
         Self { follows_parent: true, ratio: 1.0 }
     }
 }
 
-impl Sampler {
+impl TraceSampler {
     /// Returns the sampler with a name of the specification and its argument; `None` if there is
     /// none with that name.
     pub fn named(name: &str, ratio: Option<f64>) -> Option<Self> {
@@ -56,7 +56,8 @@ mod tests {
 
     #[test]
     fn a_ratio_records_about_its_share() {
-        let (ids, sampler) = (Ids::random(), Sampler::named("traceidratio", Some(0.25)).unwrap());
+        let (ids, sampler) =
+            (Ids::random(), TraceSampler::named("traceidratio", Some(0.25)).unwrap());
         let recorded = (0..40_000).filter(|_| sampler.decide(ids.trace(), None)).count();
         assert!((9_000..11_000).contains(&recorded), "{recorded}");
     }
@@ -66,9 +67,9 @@ mod tests {
         let ids = Ids::random();
         let parent = SpanContext::root(ids.trace(), ids.span(), true);
         let decide = |name: &str| {
-            Sampler::named(name, None).unwrap().decide(parent.trace_id(), Some(&parent))
+            TraceSampler::named(name, None).unwrap().decide(parent.trace_id(), Some(&parent))
         };
         assert!(decide("parentbased_always_off") && !decide("always_off"));
-        assert!(Sampler::named("jaeger_remote", None).is_none());
+        assert!(TraceSampler::named("jaeger_remote", None).is_none());
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::context::SpanContext;
 use crate::ids::SpanId;
-use crate::tracer::Recorder;
+use crate::tracer::SpanRecorder;
 
 /// Maximum length of an attribute, in bytes. Names and messages come from other programs.
 pub(crate) const MAX_TEXT: usize = 1024;
@@ -21,7 +21,7 @@ pub(crate) const MAX_ATTRIBUTES: usize = 32;
 
 /// The kind of a span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum SpanKind {
     /// Work inside this program.
     Internal,
     /// A request that this program answers.
@@ -32,7 +32,7 @@ pub enum Kind {
 
 /// The value of an attribute.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum AttributeValue {
     /// A text.
     Text(Cow<'static, str>),
     /// A list of texts.
@@ -45,31 +45,31 @@ pub enum Value {
     Bool(bool),
 }
 
-impl From<&'static str> for Value {
+impl From<&'static str> for AttributeValue {
     fn from(text: &'static str) -> Self {
         Self::Text(Cow::Borrowed(text))
     }
 }
 
-impl From<String> for Value {
+impl From<String> for AttributeValue {
     fn from(text: String) -> Self {
         Self::Text(Cow::Owned(text))
     }
 }
 
-impl From<u64> for Value {
+impl From<u64> for AttributeValue {
     fn from(number: u64) -> Self {
         Self::Int(i64::try_from(number).unwrap_or(i64::MAX))
     }
 }
 
-impl From<f64> for Value {
+impl From<f64> for AttributeValue {
     fn from(number: f64) -> Self {
         Self::Double(number)
     }
 }
 
-impl From<bool> for Value {
+impl From<bool> for AttributeValue {
     fn from(value: bool) -> Self {
         Self::Bool(value)
     }
@@ -85,13 +85,13 @@ pub struct SpanRecord {
     /// Its name.
     pub name: Cow<'static, str>,
     /// Its kind.
-    pub kind: Kind,
+    pub kind: SpanKind,
     /// When it started.
     pub started: SystemTime,
     /// How long it took.
     pub duration: Duration,
     /// What is recorded about it.
-    pub attributes: Vec<(&'static str, Value)>,
+    pub attributes: Vec<(&'static str, AttributeValue)>,
     /// Why it failed, if it did: an empty text if there is nothing to say.
     pub error: Option<String>,
 }
@@ -105,7 +105,7 @@ pub struct Span {
 
 #[derive(Debug)]
 struct Recording {
-    recorder: Arc<Recorder>,
+    recorder: Arc<SpanRecorder>,
     started: Instant,
     record: Mutex<SpanRecord>,
 }
@@ -120,11 +120,11 @@ impl Span {
     }
 
     pub(crate) fn recording(
-        recorder: Arc<Recorder>,
+        recorder: Arc<SpanRecorder>,
         context: SpanContext,
         parent: Option<SpanId>,
         name: Cow<'static, str>,
-        kind: Kind,
+        kind: SpanKind,
     ) -> Self {
         let record = SpanRecord {
             context: context.clone(),
@@ -152,14 +152,14 @@ impl Span {
     }
 
     /// Names the span.
-    pub fn rename(&self, name: impl Into<Cow<'static, str>>, kind: Kind) {
+    pub fn rename(&self, name: impl Into<Cow<'static, str>>, kind: SpanKind) {
         if let Some(mut record) = self.record() {
             (record.name, record.kind) = (bounded(name.into(), MAX_TEXT), kind);
         }
     }
 
     /// Sets an attribute. Long texts are truncated.
-    pub fn set(&self, key: &'static str, value: impl Into<Value>) {
+    pub fn set(&self, key: &'static str, value: impl Into<AttributeValue>) {
         if let Some(record) = self.record() {
             put(record, key, bounded_value(value.into()));
         }
@@ -179,7 +179,7 @@ impl Span {
         let Some(redactor) = recording.recorder.content() else { return };
         let content = redactor.redact(&content()).into_owned();
         if let Some(record) = self.record() {
-            put(record, key, Value::Text(bounded(content.into(), MAX_CONTENT)));
+            put(record, key, AttributeValue::Text(bounded(content.into(), MAX_CONTENT)));
         }
     }
 
@@ -203,7 +203,7 @@ impl Span {
         let message = json!([{ "role": role, "parts": parts }]).to_string();
         if let Some(record) = self.record() {
             let message = Cow::Owned(redactor.redact(&message).into_owned());
-            put(record, key, Value::Text(bounded(message, MAX_MESSAGE)));
+            put(record, key, AttributeValue::Text(bounded(message, MAX_MESSAGE)));
         }
     }
 
@@ -213,7 +213,7 @@ impl Span {
         let Some(mut record) = self.record() else { return };
         if record.error.is_none() {
             record.error = Some(cut(message, MAX_TEXT).to_owned());
-            put(record, "error.type", Value::Text(bounded(kind.into(), MAX_TEXT)));
+            put(record, "error.type", AttributeValue::Text(bounded(kind.into(), MAX_TEXT)));
         }
     }
 
@@ -234,7 +234,7 @@ impl Drop for Span {
 }
 
 /// Sets an attribute; the last value counts.
-fn put(mut record: MutexGuard<'_, SpanRecord>, key: &'static str, value: Value) {
+fn put(mut record: MutexGuard<'_, SpanRecord>, key: &'static str, value: AttributeValue) {
     let attributes = &mut record.attributes;
     if let Some((_, known)) = attributes.iter_mut().find(|(known, _)| *known == key) {
         *known = value;
@@ -243,12 +243,12 @@ fn put(mut record: MutexGuard<'_, SpanRecord>, key: &'static str, value: Value) 
     }
 }
 
-fn bounded_value(value: Value) -> Value {
+fn bounded_value(value: AttributeValue) -> AttributeValue {
     match value {
-        Value::Text(text) => Value::Text(bounded(text, MAX_TEXT)),
-        Value::Texts(texts) => {
+        AttributeValue::Text(text) => AttributeValue::Text(bounded(text, MAX_TEXT)),
+        AttributeValue::Texts(texts) => {
             let texts = texts.into_iter().take(MAX_ATTRIBUTES);
-            Value::Texts(texts.map(|text| bounded(text, MAX_TEXT)).collect())
+            AttributeValue::Texts(texts.map(|text| bounded(text, MAX_TEXT)).collect())
         }
         other => other,
     }

@@ -8,8 +8,8 @@ use openclaw_secrets::Redactor;
 
 use crate::context::SpanContext;
 use crate::ids::Ids;
-use crate::sampler::Sampler;
-use crate::span::{Kind, Span, SpanRecord};
+use crate::sampler::TraceSampler;
+use crate::span::{Span, SpanKind, SpanRecord};
 
 /// Takes spans that have ended. Called where the work is done, so it must not wait.
 pub trait Sink: Send + Sync + fmt::Debug {
@@ -19,19 +19,19 @@ pub trait Sink: Send + Sync + fmt::Debug {
 
 /// Starts spans. Clones share everything.
 #[derive(Debug, Clone, Default)]
-pub struct Tracer(Option<Arc<Recorder>>);
+pub struct Tracer(Option<Arc<SpanRecorder>>);
 
 /// What spans are recorded with.
 #[derive(Debug)]
-pub(crate) struct Recorder {
+pub(crate) struct SpanRecorder {
     ids: Ids,
-    sampler: Sampler,
+    sampler: TraceSampler,
     /// Set if the contents of calls and conversations are recorded: removes their secrets.
     content: Option<Redactor>,
     sink: Arc<dyn Sink>,
 }
 
-impl Recorder {
+impl SpanRecorder {
     pub(crate) fn content(&self) -> Option<&Redactor> {
         self.content.as_ref()
     }
@@ -49,8 +49,8 @@ impl Tracer {
 
     /// Hands the spans that `sampler` selects to `sink`. With a redactor, the contents of calls and
     /// conversations are recorded, too.
-    pub fn new(sink: Arc<dyn Sink>, sampler: Sampler, content: Option<Redactor>) -> Self {
-        Self(Some(Arc::new(Recorder { ids: Ids::random(), sampler, content, sink })))
+    pub fn new(sink: Arc<dyn Sink>, sampler: TraceSampler, content: Option<Redactor>) -> Self {
+        Self(Some(Arc::new(SpanRecorder { ids: Ids::random(), sampler, content, sink })))
     }
 
     /// Whether spans may be recorded.
@@ -63,7 +63,7 @@ impl Tracer {
     pub fn start(
         &self,
         name: impl Into<Cow<'static, str>>,
-        kind: Kind,
+        kind: SpanKind,
         parent: Option<&SpanContext>,
     ) -> Span {
         let Some(recorder) = &self.0 else { return Span::passing(parent.cloned()) };
@@ -87,7 +87,7 @@ mod tests {
     use std::sync::Mutex;
 
     use super::*;
-    use crate::span::Value;
+    use crate::span::AttributeValue;
 
     #[derive(Debug, Default)]
     struct Kept(Mutex<Vec<SpanRecord>>);
@@ -100,15 +100,15 @@ mod tests {
 
     fn tracer(ratio: f64, content: Option<Redactor>) -> (Tracer, Arc<Kept>) {
         let kept = Arc::<Kept>::default();
-        let sampler = Sampler { ratio, ..Sampler::default() };
+        let sampler = TraceSampler { ratio, ..TraceSampler::default() };
         (Tracer::new(Arc::clone(&kept) as _, sampler, content), kept)
     }
 
     #[test]
     fn spans_form_a_tree() {
         let (tracer, kept) = tracer(1.0, None);
-        let root = tracer.start("root", Kind::Server, None);
-        let child = tracer.start("child", Kind::Client, root.context());
+        let root = tracer.start("root", SpanKind::Server, None);
+        let child = tracer.start("child", SpanKind::Client, root.context());
         child.set("n", 1_u64);
         child.set("n", 2_u64);
         child.fail("timeout", "");
@@ -119,15 +119,18 @@ mod tests {
         assert_eq!(child.parent, Some(root.context.span_id()));
         assert_eq!(child.context.trace_id(), root.context.trace_id());
         assert_eq!(root.parent, None);
-        let text = |text: &'static str| Value::from(text);
-        assert_eq!(child.attributes, [("n", Value::Int(2)), ("error.type", text("timeout"))]);
+        let text = |text: &'static str| AttributeValue::from(text);
+        assert_eq!(
+            child.attributes,
+            [("n", AttributeValue::Int(2)), ("error.type", text("timeout"))]
+        );
     }
 
     #[test]
     fn what_is_not_sampled_is_passed_on_as_such() {
         let (tracer, kept) = tracer(0.0, None);
-        let root = tracer.start("root", Kind::Server, None);
-        let child = tracer.start("child", Kind::Client, root.context());
+        let root = tracer.start("root", SpanKind::Server, None);
+        let child = tracer.start("child", SpanKind::Client, root.context());
         let (root, child) = (root.context().unwrap().clone(), child.context().unwrap().clone());
         assert!(!child.is_sampled() && child.trace_id() == root.trace_id());
         assert_ne!(child.span_id(), root.span_id());
@@ -136,10 +139,10 @@ mod tests {
 
     #[test]
     fn a_tracer_that_is_off_passes_on_what_it_gets() {
-        assert!(Tracer::off().start("a", Kind::Internal, None).context().is_none());
+        assert!(Tracer::off().start("a", SpanKind::Internal, None).context().is_none());
         let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
         let parent = SpanContext::parse(parent).unwrap().carrying(None, Some("a=b"));
-        let span = Tracer::off().start("a", Kind::Internal, Some(&parent));
+        let span = Tracer::off().start("a", SpanKind::Internal, Some(&parent));
         assert_eq!(span.context(), Some(&parent));
         assert!(!span.is_recorded());
     }
@@ -150,7 +153,7 @@ mod tests {
         redactor.add(&"hunter2-hunter2".into());
         for (content, expected) in [(None, 0), (Some(redactor), 1)] {
             let (tracer, kept) = tracer(1.0, content);
-            let span = tracer.start("a", Kind::Internal, None);
+            let span = tracer.start("a", SpanKind::Internal, None);
             span.set_content("args", || "the key is hunter2-hunter2".to_owned());
             drop(span);
             let kept = kept.0.lock().unwrap();

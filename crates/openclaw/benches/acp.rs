@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
 use openclaw_protocol::chat::{ChatEvent, ChatState, SendParams};
-use openclaw_protocol::client::{Client, Options};
+use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_protocol::{Received, Surface as _, ask, names, rpc};
 use openclaw_testkit::bench::{load, pin, verdict};
 use openclaw_testkit::{ModelServer, Piece, Script, TestServer};
@@ -247,7 +247,7 @@ async fn connect(program: &Program) -> Client {
             std::fs::read(&file).ok().and_then(|bytes| serde_json::from_slice(&bytes).ok());
         if let Some(running) = running {
             let (url, token) = (running["url"].as_str().unwrap(), running["token"].as_str());
-            let options = Options::new(url.to_owned(), token.map(Into::into), "bench");
+            let options = ConnectOptions::new(url.to_owned(), token.map(Into::into), "bench");
             return Client::connect(&options).await.unwrap();
         }
         assert!(Instant::now() < until, "the gateway does not listen");

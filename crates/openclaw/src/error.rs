@@ -17,14 +17,14 @@ pub(crate) type CommandResult = Result<Exit, CommandError>;
 /// Why a command failed.
 #[derive(Debug)]
 pub(crate) enum CommandError {
-    Failed(Box<Failure>),
+    Failed(Box<CommandFailure>),
     /// Ctrl-C or a signal: the user knows, so nothing is printed.
     Interrupted,
 }
 
 /// What failed, for users and for programs.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub(crate) struct CommandFailure {
     pub(crate) exit: Exit,
     /// What failed, with the values: one line.
     pub(crate) message: String,
@@ -42,7 +42,7 @@ pub(crate) struct Failure {
 
 impl CommandError {
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
-        Self::Failed(Box::new(Failure {
+        Self::Failed(Box::new(CommandFailure {
             exit,
             message: message.into(),
             cause: None,
@@ -91,7 +91,7 @@ impl CommandError {
         self.with(|failure| drop(failure.details.insert(key.to_owned(), value.into())))
     }
 
-    pub(crate) fn with(mut self, change: impl FnOnce(&mut Failure)) -> Self {
+    pub(crate) fn with(mut self, change: impl FnOnce(&mut CommandFailure)) -> Self {
         if let Self::Failed(failure) = &mut self {
             change(failure);
         }
@@ -108,7 +108,7 @@ impl fmt::Display for CommandError {
     }
 }
 
-impl Failure {
+impl CommandFailure {
     /// The message and its cause, in one line.
     pub(crate) fn line(&self) -> String {
         match &self.cause {
@@ -223,7 +223,7 @@ mod tests {
 
     use super::*;
 
-    fn failure(error: impl Into<CommandError>) -> Failure {
+    fn failure(error: impl Into<CommandError>) -> CommandFailure {
         match error.into() {
             CommandError::Failed(failure) => *failure,
             CommandError::Interrupted => panic!("interrupted"),

@@ -6,7 +6,7 @@ use std::fmt;
 use std::time::SystemTime;
 
 use openclaw_trace::export::{LogExporter, LogRecord};
-use openclaw_trace::{SpanId, TraceId, Value};
+use openclaw_trace::{AttributeValue, SpanId, TraceId};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id};
 use tracing::{Event, Subscriber};
@@ -25,7 +25,7 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogExport {
         let mut fields = Fields::default();
         attributes.record(&mut fields);
         let text = |key: &str| match fields.others.iter().find(|(known, _)| *known == key) {
-            Some((_, Value::Text(text))) => Some(&**text),
+            Some((_, AttributeValue::Text(text))) => Some(&**text),
             _ => None,
         };
         let trace = text("trace_id").and_then(TraceId::parse);
@@ -58,11 +58,11 @@ impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for LogExport {
 #[derive(Default)]
 struct Fields {
     message: String,
-    others: Vec<(&'static str, Value)>,
+    others: Vec<(&'static str, AttributeValue)>,
 }
 
 impl Fields {
-    fn add(&mut self, field: &Field, value: impl Into<Value>) {
+    fn add(&mut self, field: &Field, value: impl Into<AttributeValue>) {
         self.others.push((field.name(), value.into()));
     }
 }
@@ -92,7 +92,7 @@ impl Visit for Fields {
     }
 
     fn record_i64(&mut self, field: &Field, value: i64) {
-        self.add(field, Value::Int(value));
+        self.add(field, AttributeValue::Int(value));
     }
 
     fn record_u64(&mut self, field: &Field, value: u64) {

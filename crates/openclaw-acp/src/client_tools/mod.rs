@@ -18,11 +18,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use self::folders::Folders;
+use self::folders::SessionFolders;
 pub(crate) use self::folders::normal;
 pub(crate) use self::spec::ClientTool;
 use crate::lend::{LentOutcome, SessionTool, ToolOwner, text_block};
-use crate::session::Session;
+use crate::session::AcpSession;
 
 /// The timeout of reading or writing a file.
 const FILE: Duration = Duration::from_secs(60);
@@ -45,7 +45,7 @@ struct FileArgs {
 /// The tools that the client of a session offers.
 pub(crate) struct ClientTools {
     offered: Vec<ClientTool>,
-    folders: Folders,
+    folders: SessionFolders,
 }
 
 impl ClientTools {
@@ -58,7 +58,7 @@ impl ClientTools {
             ClientTool::Run => client.terminal,
         };
         let offered = ClientTool::ALL.into_iter().filter(is_offered).collect();
-        Self { offered, folders: Folders::new(cwd, more) }
+        Self { offered, folders: SessionFolders::new(cwd, more) }
     }
 
     pub(crate) fn tools(&self) -> Vec<SessionTool> {
@@ -76,7 +76,7 @@ impl ClientTools {
     /// Calls a tool. The gateway has obtained the user's approval, and checked the arguments.
     pub(crate) async fn call(
         &self,
-        session: &Arc<Session>,
+        session: &Arc<AcpSession>,
         tool: ClientTool,
         arguments: &RawValue,
     ) -> LentOutcome {
@@ -92,7 +92,7 @@ impl ClientTools {
 
     async fn file(
         &self,
-        session: &Session,
+        session: &AcpSession,
         tool: ClientTool,
         arguments: &RawValue,
     ) -> Result<String, String> {
@@ -125,7 +125,7 @@ impl ClientTools {
     }
 
     /// Returns the difference that a write makes, with the text that it replaces.
-    pub(crate) async fn diff(&self, session: &Session, args: &Value) -> Vec<ToolCallContent> {
+    pub(crate) async fn diff(&self, session: &AcpSession, args: &Value) -> Vec<ToolCallContent> {
         let text = |key: &str| args.get(key).and_then(Value::as_str);
         let (Some(path), Some(content)) = (text("path"), text("content")) else {
             return Vec::new();
@@ -141,7 +141,7 @@ impl ClientTools {
 }
 
 async fn read(
-    session: &Session,
+    session: &AcpSession,
     path: &Path,
     line: Option<u32>,
     limit: Option<u32>,
@@ -151,7 +151,7 @@ async fn read(
     read.map(|read| read.content).map_err(|error| error.message)
 }
 
-async fn write(session: &Session, path: PathBuf, content: String) -> Result<(), String> {
+async fn write(session: &AcpSession, path: PathBuf, content: String) -> Result<(), String> {
     let request = WriteTextFileRequest::new(session.id.clone(), path, content);
     let written = session.cx.send_request(request).block_task().await;
     written.map(drop).map_err(|error| error.message)

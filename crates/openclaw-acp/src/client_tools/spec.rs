@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use agent_client_protocol::v1::schema::ToolKind;
-use openclaw_tools::Effect;
+use openclaw_tools::ToolEffect;
 use serde_json::{Value, json};
 
 /// A tool that the client executes.
@@ -48,11 +48,11 @@ impl ClientTool {
         }
     }
 
-    pub(super) const fn effect(self) -> Effect {
+    pub(super) const fn effect(self) -> ToolEffect {
         match self {
-            Self::ReadFile => Effect::ReadOnly,
-            Self::EditFile => Effect::Unknown,
-            Self::WriteFile | Self::Run => Effect::Destructive,
+            Self::ReadFile => ToolEffect::ReadOnly,
+            Self::EditFile => ToolEffect::Unknown,
+            Self::WriteFile | Self::Run => ToolEffect::Destructive,
         }
     }
 

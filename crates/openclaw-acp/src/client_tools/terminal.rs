@@ -14,9 +14,9 @@ use serde_json::value::RawValue;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::folders::Folders;
+use super::folders::SessionFolders;
 use super::spec::ClientTool;
-use crate::session::Session;
+use crate::session::AcpSession;
 
 /// The timeout of a command.
 const COMMAND: Duration = Duration::from_secs(600);
@@ -35,8 +35,8 @@ struct RunArgs {
 
 /// Runs a command in a terminal of the client, which is released in the end.
 pub(super) async fn run(
-    session: &Arc<Session>,
-    folders: &Folders,
+    session: &Arc<AcpSession>,
+    folders: &SessionFolders,
     arguments: &RawValue,
 ) -> Result<String, String> {
     let args: RunArgs = serde_json::from_str(arguments.get()).map_err(|it| it.to_string())?;
@@ -77,7 +77,7 @@ pub(super) async fn run(
 /// Creates a terminal. If the call is cancelled before the client has answered, the terminal is
 /// released when it has: until then, its id is not known.
 async fn create(
-    session: &Arc<Session>,
+    session: &Arc<AcpSession>,
     request: CreateTerminalRequest,
 ) -> Result<OpenTerminal, String> {
     let (sender, created) = oneshot::channel();
@@ -95,7 +95,7 @@ async fn create(
 }
 
 /// Shows the terminal in the call that it belongs to.
-fn show(session: &Session, id: &TerminalId, arguments: &RawValue) {
+fn show(session: &AcpSession, id: &TerminalId, arguments: &RawValue) {
     let args: Value = serde_json::from_str(arguments.get()).unwrap_or_default();
     let call = {
         let mut state = session.lock();
@@ -115,7 +115,7 @@ fn show(session: &Session, id: &TerminalId, arguments: &RawValue) {
 
 /// A terminal. Dropping it kills the command, if it still runs, and releases the terminal.
 struct OpenTerminal {
-    session: Arc<Session>,
+    session: Arc<AcpSession>,
     id: TerminalId,
 }
 

@@ -16,7 +16,7 @@ use url::{Host, Url};
 
 /// A server that an editor passed.
 #[derive(Debug, Clone)]
-pub(crate) struct Entry {
+pub(crate) struct EditorServer {
     name: ServerName,
     target: Target,
 }
@@ -31,7 +31,7 @@ enum Target {
 /// the user's secrets.
 type Pairs = BTreeMap<String, SecretTemplate>;
 
-impl Entry {
+impl EditorServer {
     /// Reads `mcpServers`.
     ///
     /// # Errors
@@ -196,8 +196,8 @@ mod tests {
 
     const LIMITS: AcpSettings = AcpSettings { max_servers: 10, max_tools: 100, use_logins: false };
 
-    fn read(list: &Value) -> Result<Vec<Entry>, String> {
-        Entry::read_all(Some(list), &LIMITS)
+    fn read(list: &Value) -> Result<Vec<EditorServer>, String> {
+        EditorServer::read_all(Some(list), &LIMITS)
     }
 
     #[test]

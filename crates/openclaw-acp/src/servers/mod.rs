@@ -13,23 +13,23 @@ use openclaw_mcp::call::library::PromptCommand;
 use openclaw_mcp::call::resource_tool;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::live::LiveConnection;
 use openclaw_mcp::server::status::ServerState;
-use openclaw_mcp::server::supervisor::Snapshot;
+use openclaw_mcp::server::supervisor::ServerSnapshot;
 use openclaw_protocol::mcp::servers_settled;
-use openclaw_tools::{CallContext, CallOptions, Content, ToolSource as _, Watcher};
+use openclaw_tools::{CallContext, CallOptions, Content, ProgressWatcher, ToolSource as _};
 use openclaw_trace::SpanContext;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::timeout;
 
-pub(crate) use self::entry::Entry;
+pub(crate) use self::entry::EditorServer;
 use crate::elicit::SessionElicitor;
 use crate::lend::{LentOutcome, SessionTool, ToolOwner, text_block};
-use crate::session::Session;
+use crate::session::AcpSession;
 
 /// The template of the tool names (P2).
 const NAMING: &str = "mcp__{server}__{tool}";
@@ -64,11 +64,11 @@ pub(crate) struct SessionServers {
 impl SessionServers {
     /// Starts the servers in parallel, without waiting for them. Returns `None` if there are none.
     pub(crate) fn start(
-        entries: Vec<Entry>,
+        entries: Vec<EditorServer>,
         agent: &str,
         cwd: &Path,
         setup: &ServerSetup,
-        session: &Weak<Session>,
+        session: &Weak<AcpSession>,
     ) -> Option<Self> {
         if entries.is_empty() {
             return None;
@@ -100,7 +100,7 @@ impl SessionServers {
         };
         // No approvals are stored: the gateway asks before it calls a lent tool.
         let services = CallServices { pins: None, ..setup.services.clone() };
-        let setup_of_fleet = Setup { services, ..Setup::new(context) };
+        let setup_of_fleet = FleetSetup { services, ..FleetSetup::new(context) };
         Some(Self {
             max_tools: config.acp.max_tools,
             fleet: Fleet::start(&config, setup_of_fleet),
@@ -159,7 +159,7 @@ impl SessionServers {
         &self,
         name: &str,
         arguments: &RawValue,
-        (session, watcher): (&str, &Watcher),
+        (session, watcher): (&str, &ProgressWatcher),
         trace: Option<&SpanContext>,
     ) -> LentOutcome {
         let Some(view) = self.view() else {
@@ -208,7 +208,7 @@ impl SessionServers {
         failed.collect()
     }
 
-    fn failure(&self, name: &str, now: &Snapshot<LiveConnection>) -> Option<String> {
+    fn failure(&self, name: &str, now: &ServerSnapshot<LiveConnection>) -> Option<String> {
         if now.state == ServerState::NeedsAuth {
             return Some(self.login_hint(name));
         }
@@ -240,7 +240,7 @@ impl SessionServers {
     }
 }
 
-impl Session {
+impl AcpSession {
     /// Waits until the servers were tried and their tools are lent, with a limit: the tools of a
     /// server that is late join later.
     pub(crate) async fn servers_ready(self: &Arc<Self>) {

@@ -3,10 +3,10 @@
 use std::sync::{Arc, Mutex};
 
 use futures_util::future::BoxFuture;
-use openclaw_models::scripted::Turn as Says;
+use openclaw_models::scripted::ScriptedTurn as Says;
 use openclaw_tools::{
-    Approval, ApprovalAnswer, ApprovalNeed, ApprovalReason, ApprovalRequest, Approver, Fallback,
-    Grant,
+    ApprovalAnswer, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRequest, Approver,
+    Fallback, GrantRule,
 };
 use serde_json::json;
 
@@ -33,7 +33,7 @@ async fn called(
     why: ApprovalReason,
     answer: ApprovalAnswer,
     fallback: Fallback,
-) -> (Option<Approval>, Bench) {
+) -> (Option<ApprovalExtent>, Bench) {
     let called = Arc::new(Mutex::new(None));
     let tool = {
         let called = Arc::clone(&called);
@@ -56,7 +56,7 @@ async fn called(
 #[tokio::test]
 async fn an_answer_counts_as_it_was_given_whatever_the_fallback() {
     for fallback in [Fallback::Deny, Fallback::Allow] {
-        for approval in [Approval::Once, Approval::Always(Grant::Tool)] {
+        for approval in [ApprovalExtent::Once, ApprovalExtent::Always(GrantRule::Tool)] {
             let (made, bench) =
                 called(ApprovalReason::MayChange, ApprovalAnswer::Yes(approval.clone()), fallback)
                     .await;
@@ -76,9 +76,9 @@ async fn an_answer_counts_as_it_was_given_whatever_the_fallback() {
 
 #[tokio::test]
 async fn where_every_call_is_asked_about_an_answer_is_for_one_call() {
-    let always = ApprovalAnswer::Yes(Approval::Always(Grant::Tool));
+    let always = ApprovalAnswer::Yes(ApprovalExtent::Always(GrantRule::Tool));
     let (made, _bench) = called(ApprovalReason::EachTime, always, Fallback::Deny).await;
-    assert_eq!(made, Some(Approval::Once));
+    assert_eq!(made, Some(ApprovalExtent::Once));
 }
 
 #[tokio::test]
@@ -92,7 +92,7 @@ async fn without_an_answer_the_fallback_applies_and_is_reported() {
             "{words}"
         );
         let (made, bench) = called(why, ApprovalAnswer::Unanswered, Fallback::Allow).await;
-        assert_eq!(made, Some(Approval::Once));
+        assert_eq!(made, Some(ApprovalExtent::Once));
         let notices = bench.notices();
         assert!(notices[0].contains("`push`") && notices[0].contains("approval.fallback"));
     }
@@ -105,9 +105,9 @@ async fn a_changed_tool_is_never_called_without_approval() {
             called(ApprovalReason::Changed, ApprovalAnswer::Unanswered, fallback).await;
         assert_eq!(made, None, "{fallback:?}");
     }
-    let always = ApprovalAnswer::Yes(Approval::Always(Grant::Tool));
+    let always = ApprovalAnswer::Yes(ApprovalExtent::Always(GrantRule::Tool));
     let (made, _bench) = called(ApprovalReason::Changed, always, Fallback::Deny).await;
-    assert_eq!(made, Some(Approval::Always(Grant::Tool)), "it is approved as it is now");
+    assert_eq!(made, Some(ApprovalExtent::Always(GrantRule::Tool)), "it is approved as it is now");
 }
 
 #[tokio::test]

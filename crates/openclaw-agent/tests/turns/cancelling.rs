@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_agent::{EndReason, LoopEvent};
-use openclaw_models::scripted::{Scripted, Turn as Says};
+use openclaw_models::scripted::{Scripted, ScriptedTurn as Says};
 use openclaw_models::{Chunk, Message};
 use tokio::sync::{Notify, oneshot};
 

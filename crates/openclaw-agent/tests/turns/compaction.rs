@@ -1,7 +1,7 @@
 //! Sessions that exceed their model's context window.
 
 use openclaw_content::Text;
-use openclaw_models::scripted::{Scripted, Turn as Says};
+use openclaw_models::scripted::{Scripted, ScriptedTurn as Says};
 use openclaw_models::{Message, ModelError, Part};
 use openclaw_sessions::{EntryKind, ReadFilter};
 

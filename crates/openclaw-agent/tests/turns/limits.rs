@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use openclaw_agent::EndReason;
-use openclaw_models::scripted::Turn as Says;
+use openclaw_models::scripted::ScriptedTurn as Says;
 
 use crate::support::{Bench, TestTool, assert_acceptable, from_outside, text};
 

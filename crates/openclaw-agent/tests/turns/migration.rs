@@ -1,9 +1,9 @@
 //! Sessions of an earlier version. `fixtures/sessions-0.1.db` was written by the version before
 //! texts had origins: tool calls, a resource, a server's prompt, and two compactions.
 
-use openclaw_agent::{Compacted, Record};
+use openclaw_agent::{Compacted, MessageRecord};
 use openclaw_content::{Source, Text};
-use openclaw_models::scripted::Turn as Says;
+use openclaw_models::scripted::ScriptedTurn as Says;
 use openclaw_models::{Message, Part};
 use openclaw_sessions::{EntryKind, ReadFilter, SessionKey};
 
@@ -29,7 +29,7 @@ async fn what_an_earlier_version_stored_is_read_with_its_origins() {
                 let compacted: Compacted = serde_json::from_value(body).unwrap();
                 compacted.summary.into_iter().map(Part::Text).collect()
             }
-            _ => match serde_json::from_value::<Record>(body).unwrap().message {
+            _ => match serde_json::from_value::<MessageRecord>(body).unwrap().message {
                 Message::User { parts } => parts,
                 Message::Tool { mut results } => results.remove(0).parts,
                 Message::Assistant { .. } => continue,

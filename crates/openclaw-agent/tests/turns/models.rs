@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use openclaw_agent::{EndReason, TurnError};
-use openclaw_models::scripted::{Scripted, Turn as Says};
+use openclaw_models::scripted::{Scripted, ScriptedTurn as Says};
 use openclaw_models::{Chunk, Message, Model, ModelError, StopReason, ToolUse};
 
 use crate::support::{Bench, TestTool, assert_acceptable};

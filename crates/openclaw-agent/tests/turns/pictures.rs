@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use openclaw_agent::TurnError;
-use openclaw_models::scripted::{Scripted, Turn as Says};
+use openclaw_models::scripted::{Scripted, ScriptedTurn as Says};
 use openclaw_models::{Message, Model, ModelError, Part};
 use openclaw_tools::{Content, ToolOutcome};
 

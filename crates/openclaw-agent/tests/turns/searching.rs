@@ -1,7 +1,7 @@
 //! More tools than a model should be offered (B12).
 
 use openclaw_agent::{LoopEvent, SEARCH_TOOL};
-use openclaw_models::scripted::Turn as Says;
+use openclaw_models::scripted::ScriptedTurn as Says;
 use openclaw_models::{ModelRequest, Part};
 
 use crate::support::{Bench, TestTool, system};

@@ -7,7 +7,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use openclaw_agent::{EndReason, LoopEvent, TurnError};
 use openclaw_models::Message;
-use openclaw_models::scripted::Turn as Says;
+use openclaw_models::scripted::ScriptedTurn as Says;
 use openclaw_sessions::{
     Entry, Lease, LeaseError, LeaseKeeper, ListFilter, NewEntry, ReadFilter, Session, SessionField,
     SessionKey, SessionStore, StoreError,

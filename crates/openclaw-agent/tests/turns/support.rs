@@ -4,17 +4,17 @@ use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_agent::{Agent, AgentLimits, LoopEvent, Record, Turn, TurnResult};
+use openclaw_agent::{Agent, AgentLimits, LoopEvent, MessageRecord, Turn, TurnResult};
 use openclaw_content::{Source, Text, Untrusted, render};
-use openclaw_models::scripted::{Scripted, Turn as Says};
+use openclaw_models::scripted::{Scripted, ScriptedTurn as Says};
 use openclaw_models::{Message, Model, ModelRequest, Part, ToolResult};
 use openclaw_sessions::{EntryKind, ReadFilter, SessionKey, SqliteStore};
 use openclaw_tools::audit::Audit;
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    AlwaysOption, Approval, ApprovalContext, ApprovalNeed, ApprovalReason, ApprovalRule, Approver,
-    Arguments, Content, Details, Effect, Executed, Grant, NoApprover, Origin, Pin, Pipeline, Tool,
-    ToolCall, ToolName, ToolOutcome, ToolSource, ToolSpec,
+    AlwaysOption, ApprovalContext, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRule,
+    Approver, Arguments, AuditName, Content, Executed, GrantRule, NoApprover, OutcomeDetails, Pin,
+    Pipeline, Tool, ToolCall, ToolEffect, ToolName, ToolOutcome, ToolSource, ToolSpec,
 };
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -23,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 /// Generous: the machine may be busy.
 pub(crate) const LONG: Duration = Duration::from_secs(60);
 
-type Act = dyn Fn(Value, Option<Approval>) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
+type Act = dyn Fn(Value, Option<ApprovalExtent>) -> BoxFuture<'static, ToolOutcome> + Send + Sync;
 
 /// A tool implemented by a closure.
 pub(crate) struct TestTool {
@@ -36,7 +36,10 @@ pub(crate) struct TestTool {
 impl TestTool {
     pub(crate) fn new(
         name: &str,
-        act: impl Fn(Value, Option<Approval>) -> BoxFuture<'static, ToolOutcome> + Send + Sync + 'static,
+        act: impl Fn(Value, Option<ApprovalExtent>) -> BoxFuture<'static, ToolOutcome>
+        + Send
+        + Sync
+        + 'static,
     ) -> Self {
         let spec = ToolSpec {
             name: ToolName::new(name).unwrap(),
@@ -45,7 +48,7 @@ impl TestTool {
             input_schema: ToolSpec::schema(
                 json!({ "type": "object", "title": format!("schema of {name}") }),
             ),
-            effect: Effect::ReadOnly,
+            effect: ToolEffect::ReadOnly,
         };
         let validator = OnceLock::new();
         Self { spec, validator, standing: ApprovalNeed::Free, act: Box::new(act) }
@@ -71,7 +74,7 @@ impl TestTool {
 
     pub(crate) fn standing(mut self, standing: ApprovalNeed) -> Self {
         self.standing = standing;
-        self.spec.effect = Effect::Unknown;
+        self.spec.effect = ToolEffect::Unknown;
         self
     }
 }
@@ -87,8 +90,8 @@ impl Tool for TestTool {
         &self.spec
     }
 
-    fn origin(&self) -> Origin<'_> {
-        Origin { name: self.spec.name.as_str(), source: "test", ..Origin::default() }
+    fn origin(&self) -> AuditName<'_> {
+        AuditName { name: self.spec.name.as_str(), source: "test", ..AuditName::default() }
     }
 
     fn pin(&self, _: ApprovalContext<'_>) -> Pin {
@@ -112,7 +115,7 @@ impl Tool for TestTool {
     }
 
     fn always(&self, _: ApprovalContext<'_>) -> Vec<AlwaysOption> {
-        vec![AlwaysOption { grant: Grant::Tool, words: "always".to_owned() }]
+        vec![AlwaysOption { grant: GrantRule::Tool, words: "always".to_owned() }]
     }
 
     fn validator(&self) -> &LazyValidator {
@@ -129,7 +132,7 @@ impl Tool for TestTool {
 /// An outcome with text from outside.
 pub(crate) fn from_outside(text: &str) -> ToolOutcome {
     let text = outside(text, "test");
-    let details = Box::new(Details { untrusted: true, ..Details::default() });
+    let details = Box::new(OutcomeDetails { untrusted: true, ..OutcomeDetails::default() });
     ToolOutcome { content: vec![Content::Text(text)], is_error: false, details }
 }
 
@@ -226,7 +229,7 @@ impl Bench {
     }
 
     /// All stored messages.
-    pub(crate) async fn kept(&self) -> Vec<Record> {
+    pub(crate) async fn kept(&self) -> Vec<MessageRecord> {
         let entries = self.agent.store.read(&key(), ReadFilter::all()).await.unwrap();
         let messages = entries.into_iter().filter(|entry| entry.kind == EntryKind::Message);
         messages.map(|entry| serde_json::from_value(entry.body).unwrap()).collect()

@@ -15,7 +15,7 @@ use crate::raw::{
     RawModelChoice, Words,
 };
 use crate::server::RootsSetting;
-use crate::text::{Expanded, Text};
+use crate::text::{ConfigText, Expanded};
 
 use super::values::{Builder, Unset};
 
@@ -27,7 +27,7 @@ const DEFAULT_SEARCH_THRESHOLD: u64 = 50;
 const DEFAULT_APPROVAL_MS: u64 = 300_000;
 
 /// What all agents share.
-pub(super) struct Common<'a> {
+pub(super) struct AgentDefaults<'a> {
     /// The MCP servers and settings for all agents.
     pub(super) mcp: Field<RawMcp>,
     pub(super) mcp_enabled: bool,
@@ -39,7 +39,7 @@ impl Builder<'_> {
     pub(super) fn agents(
         &mut self,
         agents: Field<RawAgents>,
-        common: &Common<'_>,
+        common: &AgentDefaults<'_>,
     ) -> Vec<AgentConfig> {
         let RawAgents { defaults, list, entries } = agents.map(|it| it.value).unwrap_or_default();
         let mut defaults = defaults.map(|it| it.value).unwrap_or_default();
@@ -90,7 +90,12 @@ impl Builder<'_> {
         }
     }
 
-    fn agent(&mut self, id: AgentId, mut agent: RawAgent, common: &Common<'_>) -> AgentConfig {
+    fn agent(
+        &mut self,
+        id: AgentId,
+        mut agent: RawAgent,
+        common: &AgentDefaults<'_>,
+    ) -> AgentConfig {
         let has_workspace = agent.workspace.is_some();
         let mut mcp = self.mcp(agent.mcp.take(), common.mcp_enabled, has_workspace);
         let traits = self.traits(agent, common.providers);
@@ -217,7 +222,7 @@ impl Builder<'_> {
 
     fn model_name(
         &mut self,
-        text: &Spanned<Text>,
+        text: &Spanned<ConfigText>,
         providers: &BTreeSet<String>,
     ) -> Option<ModelName> {
         let written = self.filled(text, &mut Unset::Refused)?;
@@ -249,7 +254,7 @@ impl Builder<'_> {
                 self.found.push(agent.error("missing agent id", "no `id`").help(help));
                 continue;
             };
-            named.push((id.map(|Text(id)| id), agent));
+            named.push((id.map(|ConfigText(id)| id), agent));
         }
         for (name, agent) in entries.map(|entries| entries.value.0).unwrap_or_default() {
             let id = Spanned { value: name, at: agent.at, path: agent.path.clone() };

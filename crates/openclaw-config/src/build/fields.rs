@@ -15,11 +15,11 @@ use crate::credential::{
 use crate::decode::{Field, Spanned, Table, Whole};
 use crate::model::{Setting, SettingOrigin, ToolPolicy};
 use crate::raw::{
-    Approval, LogLevel, ProtocolVersion, RawSampling, RawServerTools, SamplingRule,
+    ApprovalPolicy, LogLevel, ProtocolVersion, RawSampling, RawServerTools, SamplingRule,
     SamplingSetting, Words,
 };
 use crate::server::{Args, SafeUrl, SamplingSettings};
-use crate::text::{Expanded, Text, is_variable_name};
+use crate::text::{ConfigText, Expanded, is_variable_name};
 
 use super::server::ServerBuilder;
 use super::values::{Unset, no_home, references_only};
@@ -34,7 +34,7 @@ impl ServerBuilder<'_, '_> {
     pub(super) fn credentials(
         &mut self,
         key: &str,
-        table: Field<Table<Text>>,
+        table: Field<Table<ConfigText>>,
         problem: impl Fn(&str) -> Option<&'static str>,
     ) -> BTreeMap<String, SecretTemplate> {
         let mut out: BTreeMap<String, SecretTemplate> = BTreeMap::new();
@@ -61,7 +61,7 @@ impl ServerBuilder<'_, '_> {
         &mut self,
         key: &str,
         name: &str,
-        text: &Spanned<Text>,
+        text: &Spanned<ConfigText>,
     ) -> Option<SecretTemplate> {
         let origin = self.cx.origin(text);
         let written = &text.value.0;
@@ -85,7 +85,7 @@ impl ServerBuilder<'_, '_> {
     }
 
     /// Records the warning about a plaintext credential; reported once per server (K4).
-    fn warn_of_plaintext(&mut self, text: &Spanned<Text>) {
+    fn warn_of_plaintext(&mut self, text: &Spanned<ConfigText>) {
         let server = self.name;
         let message = format!(
             "MCP server '{server}' has plaintext credentials in config — consider using secret:// references"
@@ -112,7 +112,7 @@ impl ServerBuilder<'_, '_> {
         out
     }
 
-    pub(super) fn home_relative(&mut self, command: &Spanned<Text>) -> Option<Expanded> {
+    pub(super) fn home_relative(&mut self, command: &Spanned<ConfigText>) -> Option<Expanded> {
         let text = self.cx.filled(command, &mut Unset::HoldsBack(&mut self.unset))?;
         match (text.as_str().strip_prefix("~/"), self.cx.home) {
             (Some(rest), Some(home)) => {
@@ -133,21 +133,21 @@ impl ServerBuilder<'_, '_> {
         let written = words.value.iter().map(|word| word.value.0.as_str());
         self.note(key, json!(safe_args(written)), origin);
         let mut filter = ArgFilter::default();
-        let hidden = |word: &&Spanned<Text>| filter.hidden_from(&word.value.0).is_some();
+        let hidden = |word: &&Spanned<ConfigText>| filter.hidden_from(&word.value.0).is_some();
         if let Some(credential) = words.value.iter().find(hidden) {
             self.warn_of_plaintext(credential);
         }
         Args::from(self.cx.words(&words, &mut Unset::HoldsBack(&mut self.unset)))
     }
 
-    pub(super) fn path(&mut self, key: &str, text: Field<Text>) -> Option<PathBuf> {
+    pub(super) fn path(&mut self, key: &str, text: Field<ConfigText>) -> Option<PathBuf> {
         let text = text?;
         let origin = self.cx.origin(&text);
         self.note(key, json!(text.value.0), origin);
         self.cx.path(&text, &mut Unset::HoldsBack(&mut self.unset))
     }
 
-    pub(super) fn word(&mut self, key: &str, text: Field<Text>) -> Option<String> {
+    pub(super) fn word(&mut self, key: &str, text: Field<ConfigText>) -> Option<String> {
         let text = text?;
         let origin = self.cx.origin(&text);
         self.note(key, json!(text.value.0), origin);
@@ -155,7 +155,7 @@ impl ServerBuilder<'_, '_> {
         Some(word.as_str().to_owned())
     }
 
-    pub(super) fn address(&mut self, key: &str, text: &Spanned<Text>) -> Option<SafeUrl> {
+    pub(super) fn address(&mut self, key: &str, text: &Spanned<ConfigText>) -> Option<SafeUrl> {
         let url = self.cx.url(text, &mut Unset::HoldsBack(&mut self.unset));
         let origin = self.cx.origin(text);
         self.note(key, json!(safe_address(&text.value.0)), origin);
@@ -165,7 +165,7 @@ impl ServerBuilder<'_, '_> {
         url
     }
 
-    pub(super) fn tool_prefix(&mut self, prefix: Field<Text>) -> Option<String> {
+    pub(super) fn tool_prefix(&mut self, prefix: Field<ConfigText>) -> Option<String> {
         let place = prefix.clone()?;
         let prefix = self.word("toolPrefix", prefix)?;
         if prefix.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-')) {
@@ -203,8 +203,10 @@ impl ServerBuilder<'_, '_> {
         self.cx.policy("tools", &allow, &deny, unset, &mut self.settings)
     }
 
-    pub(super) fn approval(&mut self, field: Field<Approval>) -> Approval {
-        self.cx.take(&mut self.settings, "approval", field, Approval::Auto, |it| json!(it.as_str()))
+    pub(super) fn approval(&mut self, field: Field<ApprovalPolicy>) -> ApprovalPolicy {
+        self.cx.take(&mut self.settings, "approval", field, ApprovalPolicy::Auto, |it| {
+            json!(it.as_str())
+        })
     }
 
     pub(super) fn log_level(&mut self, field: Field<LogLevel>) -> Option<LogLevel> {

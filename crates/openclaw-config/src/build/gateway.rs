@@ -12,7 +12,7 @@ use crate::gateway::{Bind, GatewayConfig, MetricsConfig, RemoteGateway};
 use crate::model::{Setting, SettingOrigin, ToolPolicy};
 use crate::raw::{RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway, Words};
 use crate::server::SafeUrl;
-use crate::text::Text;
+use crate::text::ConfigText;
 
 use super::values::{Builder, Unset, is_loopback};
 
@@ -86,7 +86,7 @@ impl Builder<'_> {
         MetricsConfig { enabled: enabled.map(|it| it.value), token }
     }
 
-    fn bind(&mut self, bind: Field<Text>, noted: &mut Vec<Setting>) -> Bind {
+    fn bind(&mut self, bind: Field<ConfigText>, noted: &mut Vec<Setting>) -> Bind {
         if bind.is_none() {
             let (key, value) = ("gateway.bind".to_owned(), json!(Bind::Loopback.to_string()));
             noted.push(Setting { key, value, origin: SettingOrigin::Default });
@@ -111,7 +111,7 @@ impl Builder<'_> {
     /// Returns the gateway of `mode: "remote"`.
     fn remote_gateway(
         &mut self,
-        mode: Field<Text>,
+        mode: Field<ConfigText>,
         remote: Field<RawRemoteGateway>,
         noted: &mut Vec<Setting>,
     ) -> Option<RemoteGateway> {
@@ -166,7 +166,7 @@ impl Builder<'_> {
 
     fn gateway_url(
         &mut self,
-        text: &Spanned<Text>,
+        text: &Spanned<ConfigText>,
         allow_plaintext: bool,
         noted: &mut Vec<Setting>,
     ) -> Option<SafeUrl> {
@@ -193,7 +193,7 @@ impl Builder<'_> {
     }
 
     /// Only `token` exists; the setting is checked so that no operator relies on another mode.
-    fn auth_mode(&mut self, mode: Field<Text>, noted: &mut Vec<Setting>) {
+    fn auth_mode(&mut self, mode: Field<ConfigText>, noted: &mut Vec<Setting>) {
         self.noted_text("gateway.auth.mode", mode, noted, |cx, text| {
             let mode = cx.filled(text, &mut Unset::Refused)?;
             if mode.as_str() != "token" {
@@ -209,7 +209,7 @@ impl Builder<'_> {
     fn token(
         &mut self,
         key: &str,
-        token: Field<Text>,
+        token: Field<ConfigText>,
         help: &str,
         noted: &mut Vec<Setting>,
     ) -> Option<SecretTemplate> {
@@ -222,7 +222,11 @@ impl Builder<'_> {
         Some(credential.value)
     }
 
-    fn public_url(&mut self, text: &Spanned<Text>, noted: &mut Vec<Setting>) -> Option<SafeUrl> {
+    fn public_url(
+        &mut self,
+        text: &Spanned<ConfigText>,
+        noted: &mut Vec<Setting>,
+    ) -> Option<SafeUrl> {
         let (value, origin) = (json!(safe_address(&text.value.0)), self.origin(text));
         noted.push(Setting { key: "gateway.publicUrl".to_owned(), value, origin });
         let url = self.any_url(text, &mut Unset::Refused)?;

@@ -25,9 +25,11 @@ use crate::decode::{Field, Overlay, Spanned, Whole};
 use crate::diagnostic::Diagnostic;
 use crate::model::{AcpSettings, Config, McpConfig, McpSettings, Origins, Setting, ToolNaming};
 use crate::name::ServerName;
-use crate::raw::{RawAcp, RawConfig, RawMcp, RawMcpPlugin, RawPluginEntries, RawPlugins, Servers};
-use crate::text::Text;
-use agents::Common;
+use crate::raw::{
+    RawAcp, RawConfig, RawMcp, RawMcpPlugin, RawPluginEntries, RawPlugins, RawServers,
+};
+use crate::text::ConfigText;
+use agents::AgentDefaults;
 use models::Providers;
 use server::{Built, ServerBuilder, Siblings};
 
@@ -61,7 +63,7 @@ impl Builder<'_> {
             acp.map(|acp| acp.value).unwrap_or_default();
         let (tools, native_tools) = self.tools(tools, &mut noted);
         let Providers { usable: models, named: providers } = self.models(models, &mut noted);
-        let common = Common { mcp: shared, mcp_enabled, providers: &providers };
+        let common = AgentDefaults { mcp: shared, mcp_enabled, providers: &providers };
         let agents = self.agents(agents, &common);
         let (gateway, gateway_tools) = self.gateway(gateway, &mut noted);
         let metrics = self.metrics(metrics, &mut noted);
@@ -113,7 +115,7 @@ impl Builder<'_> {
     }
 
     /// Returns the servers that were pasted from another program's file, as the lowest layer.
-    fn pasted(&mut self, servers: Field<Servers>) -> Field<RawMcp> {
+    fn pasted(&mut self, servers: Field<RawServers>) -> Field<RawMcp> {
         let servers = servers?;
         let (at, path) = (servers.at, servers.path.clone());
         self.found.push(
@@ -186,8 +188,8 @@ impl Builder<'_> {
         mcp
     }
 
-    fn servers(&mut self, servers: Field<Servers>, has_workspace: bool, mcp: &mut McpConfig) {
-        let Servers { by_name, damaged } = servers.map(|it| it.value).unwrap_or_default();
+    fn servers(&mut self, servers: Field<RawServers>, has_workspace: bool, mcp: &mut McpConfig) {
+        let RawServers { by_name, damaged } = servers.map(|it| it.value).unwrap_or_default();
         let names: Vec<String> = by_name.0.keys().cloned().collect();
         let siblings = Siblings { names: &names, damaged: &damaged };
         for (name, entry) in by_name.0 {
@@ -209,7 +211,7 @@ impl Builder<'_> {
         }
     }
 
-    fn tool_naming(&mut self, naming: Field<Text>) -> Field<ToolNaming> {
+    fn tool_naming(&mut self, naming: Field<ConfigText>) -> Field<ToolNaming> {
         let naming = naming?;
         let text = self.text(&naming, &mut Unset::Refused)?;
         match ToolNaming::new(text.as_str()) {

@@ -15,7 +15,7 @@ use crate::name::ProviderId;
 use crate::provider::ProviderConfig;
 use crate::raw::{ApiSetting, ModelApi, RawModels, RawProvider};
 use crate::server::SafeUrl;
-use crate::text::Text;
+use crate::text::ConfigText;
 
 use super::agents::no_effect;
 use super::transport::is_header_name;
@@ -116,7 +116,7 @@ impl Builder<'_> {
 
     /// Parses the URL of a provider. Providers on the local network often have no certificate, so
     /// http is accepted with a warning.
-    fn model_address(&mut self, text: &Spanned<Text>) -> Option<SafeUrl> {
+    fn model_address(&mut self, text: &Spanned<ConfigText>) -> Option<SafeUrl> {
         let url = self.any_url(text, &mut Unset::Refused)?;
         match url.scheme() {
             "https" => {}
@@ -138,7 +138,7 @@ impl Builder<'_> {
     fn model_headers(
         &mut self,
         id: &str,
-        headers: Field<Table<Text>>,
+        headers: Field<Table<ConfigText>>,
         noted: &mut Vec<Setting>,
         plaintext: &mut Option<Diagnostic>,
     ) -> BTreeMap<String, SecretTemplate> {
@@ -167,7 +167,7 @@ impl Builder<'_> {
 }
 
 /// Reported once per provider (K4).
-fn plaintext_warning(id: &str, text: &Spanned<Text>) -> Diagnostic {
+fn plaintext_warning(id: &str, text: &Spanned<ConfigText>) -> Diagnostic {
     let message = format!(
         "Model provider '{id}' has plaintext credentials in config — consider using secret:// references"
     );

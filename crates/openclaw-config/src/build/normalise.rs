@@ -7,7 +7,7 @@ use crate::diagnostic::Diagnostic;
 use crate::raw::{
     AuthSetting, RawAuth, RawNodeOAuth, RawNodeToolFilter, RawServer, RawServerTools, RawTls,
 };
-use crate::text::Text;
+use crate::text::ConfigText;
 
 impl RawServer {
     /// Moves the values of other programs' keys to ours.
@@ -67,7 +67,7 @@ impl RawServer {
         adopt(&mut auth.client_metadata_url, client_metadata_url, "auth.clientMetadataUrl", found);
         let scopes = scope.map(|scope| {
             let word = |word: &str| Spanned {
-                value: Text(word.to_owned()),
+                value: ConfigText(word.to_owned()),
                 at: scope.at,
                 path: scope.path.clone(),
             };

@@ -5,8 +5,8 @@ use serde_json::json;
 
 use crate::decode::{Field, Spanned};
 use crate::oauth::{IdentityProvider, OAuthGrant, OAuthSettings};
-use crate::raw::{GrantType, RawAuth, RawIdentityProvider};
-use crate::text::Text;
+use crate::raw::{RawAuth, RawGrantType, RawIdentityProvider};
+use crate::text::ConfigText;
 
 use super::server::{ServerBuilder, erase};
 
@@ -95,31 +95,36 @@ impl ServerBuilder<'_, '_> {
         }
         let RawAuth { grant_type, client_id, assertion, identity_provider, redirect_port, .. } =
             auth;
-        let grant = grant_type.as_ref().map_or(GrantType::AuthorizationCode, |it| it.value);
-        if grant != GrantType::JwtBearer {
-            self.refuse_for_grant("assertion", assertion, GrantType::JwtBearer, grant_type);
+        let grant = grant_type.as_ref().map_or(RawGrantType::AuthorizationCode, |it| it.value);
+        if grant != RawGrantType::JwtBearer {
+            self.refuse_for_grant("assertion", assertion, RawGrantType::JwtBearer, grant_type);
         }
-        if grant != GrantType::Enterprise {
+        if grant != RawGrantType::Enterprise {
             let provider = identity_provider;
-            self.refuse_for_grant("identityProvider", provider, GrantType::Enterprise, grant_type);
+            self.refuse_for_grant(
+                "identityProvider",
+                provider,
+                RawGrantType::Enterprise,
+                grant_type,
+            );
         }
         let Some(given) = grant_type else { return };
         let has_credential = auth.client_secret.is_some() || auth.private_key.is_some();
         let missing = match grant {
-            GrantType::ClientCredentials if !has_credential && client_id.is_none() => Some((
+            RawGrantType::ClientCredentials if !has_credential && client_id.is_none() => Some((
                 "`client_credentials` needs a client id and a client secret or private key",
                 "add `clientId`, and `clientSecret` or `privateKey`",
             )),
             // `check_client` reports a credential without an id.
-            GrantType::ClientCredentials if !has_credential => Some((
+            RawGrantType::ClientCredentials if !has_credential => Some((
                 "`client_credentials` needs a client secret or a private key",
                 "add `clientSecret` or `privateKey`",
             )),
-            GrantType::JwtBearer if assertion.is_none() => Some((
+            RawGrantType::JwtBearer if assertion.is_none() => Some((
                 "`jwt_bearer` needs an assertion",
                 "add `assertion`, the JWT of the workload: `secret://file/PATH`",
             )),
-            GrantType::Enterprise if identity_provider.is_none() => Some((
+            RawGrantType::Enterprise if identity_provider.is_none() => Some((
                 "`enterprise` needs an identity provider",
                 "add `identityProvider` with `tokenEndpoint`, `clientId` and `idToken`",
             )),
@@ -128,7 +133,8 @@ impl ServerBuilder<'_, '_> {
         if let Some((message, help)) = missing {
             self.cx.found.push(given.error(message, "incomplete").help(help));
         }
-        if let Some(port) = redirect_port.as_ref().filter(|_| grant != GrantType::AuthorizationCode)
+        if let Some(port) =
+            redirect_port.as_ref().filter(|_| grant != RawGrantType::AuthorizationCode)
         {
             let message = format!("`redirectPort` has no effect with `{}`", grant.as_str());
             self.cx
@@ -142,8 +148,8 @@ impl ServerBuilder<'_, '_> {
         &mut self,
         key: &str,
         field: &Field<T>,
-        needed: GrantType,
-        given: &Field<GrantType>,
+        needed: RawGrantType,
+        given: &Field<RawGrantType>,
     ) {
         let Some(field) = field else { return };
         let needed = needed.as_str();
@@ -158,23 +164,26 @@ impl ServerBuilder<'_, '_> {
 
     fn grant(
         &mut self,
-        grant_type: Field<GrantType>,
-        assertion: Field<Text>,
+        grant_type: Field<RawGrantType>,
+        assertion: Field<ConfigText>,
         provider: Field<RawIdentityProvider>,
     ) -> OAuthGrant {
-        let grant = grant_type.map_or(GrantType::AuthorizationCode, |grant| {
+        let grant = grant_type.map_or(RawGrantType::AuthorizationCode, |grant| {
             let origin = self.cx.origin(&grant);
             self.note("auth.grantType", json!(grant.value.as_str()), origin);
             grant.value
         });
         let assertion = assertion.and_then(|jwt| self.jwt("auth.assertion", "assertion", &jwt));
-        let provider = provider
-            .and_then(|provider| self.identity_provider(provider, grant == GrantType::Enterprise));
+        let provider = provider.and_then(|provider| {
+            self.identity_provider(provider, grant == RawGrantType::Enterprise)
+        });
         let grant = match grant {
-            GrantType::AuthorizationCode => None,
-            GrantType::ClientCredentials => Some(OAuthGrant::ClientCredentials),
-            GrantType::JwtBearer => assertion.map(|assertion| OAuthGrant::JwtBearer { assertion }),
-            GrantType::Enterprise => provider.map(OAuthGrant::Enterprise),
+            RawGrantType::AuthorizationCode => None,
+            RawGrantType::ClientCredentials => Some(OAuthGrant::ClientCredentials),
+            RawGrantType::JwtBearer => {
+                assertion.map(|assertion| OAuthGrant::JwtBearer { assertion })
+            }
+            RawGrantType::Enterprise => provider.map(OAuthGrant::Enterprise),
         };
         // Without its settings, a grant was reported or holds the server back: the default is
         // never used in its place.
@@ -218,7 +227,7 @@ impl ServerBuilder<'_, '_> {
         })
     }
 
-    fn private_key(&mut self, text: &Spanned<Text>) -> Option<SecretTemplate> {
+    fn private_key(&mut self, text: &Spanned<ConfigText>) -> Option<SecretTemplate> {
         let written = &text.value.0;
         if is_written_out(written) && !written.contains("-----BEGIN PRIVATE KEY-----") {
             let message = "expected a private key in PKCS#8 PEM (`-----BEGIN PRIVATE KEY-----`)";
@@ -232,7 +241,7 @@ impl ServerBuilder<'_, '_> {
         self.one_credential("auth.privateKey", "privateKey", text)
     }
 
-    fn jwt(&mut self, key: &str, name: &str, text: &Spanned<Text>) -> Option<SecretTemplate> {
+    fn jwt(&mut self, key: &str, name: &str, text: &Spanned<ConfigText>) -> Option<SecretTemplate> {
         let written = &text.value.0;
         if is_written_out(written) && !is_jwt(written.trim()) {
             self.cx.found.push(text.error("expected a JWT", "not a JWT").help(FROM_FILE));

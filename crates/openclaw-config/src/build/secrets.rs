@@ -12,7 +12,7 @@ use crate::credential::{REDACTED, safe_args};
 use crate::decode::{Field, Spanned, Whole};
 use crate::model::{Setting, SettingOrigin};
 use crate::raw::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
-use crate::text::Text;
+use crate::text::ConfigText;
 
 use super::values::{Builder, Unset};
 
@@ -115,14 +115,14 @@ impl Builder<'_> {
         })
     }
 
-    fn word(&mut self, text: Field<Text>, noted: &mut Vec<Setting>) -> Option<String> {
+    fn word(&mut self, text: Field<ConfigText>, noted: &mut Vec<Setting>) -> Option<String> {
         let text = text?;
         let word = self.filled(&text, &mut Unset::Refused)?;
         self.note(&text, json!(word.written()), noted);
         Some(word.as_str().to_owned())
     }
 
-    fn endpoint(&mut self, text: Field<Text>, noted: &mut Vec<Setting>) -> Option<String> {
+    fn endpoint(&mut self, text: Field<ConfigText>, noted: &mut Vec<Setting>) -> Option<String> {
         let text = text?;
         let url = self.url(&text, &mut Unset::Refused)?;
         self.note(&text, json!(url.to_string()), noted);

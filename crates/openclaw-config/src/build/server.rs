@@ -13,7 +13,7 @@ use crate::diagnostic::Diagnostic;
 use crate::model::{HeldBack, Setting, SettingOrigin, ToolPolicy};
 use crate::raw::{RawServer, TransportKind};
 use crate::server::{
-    Approval, HttpFlavour, RootsSetting, SamplingRule, SamplingSettings, ServerConfig,
+    ApprovalPolicy, HttpFlavour, RootsSetting, SamplingRule, SamplingSettings, ServerConfig,
     ServerConnection, ServerOptions, Transport,
 };
 
@@ -36,7 +36,7 @@ impl Default for ServerOptions {
             tool_prefix: None,
             lazy: false,
             tools: ToolPolicy::default(),
-            approval: Approval::Auto,
+            approval: ApprovalPolicy::Auto,
             rate_limit: NonZeroU32::new(small(DEFAULT_RATE_LIMIT)),
             max_result_chars: small(DEFAULT_MAX_RESULT_CHARS) as usize,
             supports_parallel_tool_calls: true,

@@ -4,7 +4,7 @@ use crate::decode::Field;
 use crate::model::{Setting, ToolPolicy};
 use crate::native::{ExecTool, FileTools, NativeToolSettings, PrivateHost, WebFetchTool};
 use crate::raw::{
-    Approval, RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools, Words,
+    ApprovalPolicy, RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools, Words,
 };
 
 use serde_json::json;
@@ -35,7 +35,7 @@ impl Builder<'_> {
         let RawFetchTool { enabled, approval, allow_hosts, allow_private, max_chars, timeout } =
             fetch.map(|it| it.value).unwrap_or_default();
         let enabled = self.switch("tools.web.fetch.enabled", enabled, noted);
-        let (key, auto) = ("tools.web.fetch.approval", Approval::Auto);
+        let (key, auto) = ("tools.web.fetch.approval", ApprovalPolicy::Auto);
         let approval = self.take(noted, key, approval, auto, |it| json!(it.as_str()));
         let allow_hosts = self.public_hosts(allow_hosts, noted);
         let allow_private = self.private_hosts(allow_private, noted);

@@ -5,7 +5,7 @@ use serde_json::json;
 use crate::decode::{Field, Spanned, Table};
 use crate::raw::{RawAuth, RawTls, Words};
 use crate::server::{HttpFlavour, HttpServer, ProxySetting, SafeUrl, StdioServer, TlsSettings};
-use crate::text::Text;
+use crate::text::ConfigText;
 
 use super::server::ServerBuilder;
 use super::values::Unset;
@@ -14,10 +14,10 @@ impl ServerBuilder<'_, '_> {
     /// Builds a local process; `None` without a valid command.
     pub(super) fn local(
         &mut self,
-        command: Field<Text>,
+        command: Field<ConfigText>,
         args: Field<Words>,
-        env: Field<Table<Text>>,
-        cwd: Field<Text>,
+        env: Field<Table<ConfigText>>,
+        cwd: Field<ConfigText>,
         inherit_env: Field<Words>,
     ) -> Option<StdioServer> {
         let command = command.and_then(|command| {
@@ -38,13 +38,13 @@ impl ServerBuilder<'_, '_> {
     /// Builds a remote service; `None` without a valid URL.
     pub(super) fn remote(
         &mut self,
-        url: Option<&Spanned<Text>>,
+        url: Option<&Spanned<ConfigText>>,
         flavour: HttpFlavour,
-        headers: Field<Table<Text>>,
-        api_key: Field<Text>,
+        headers: Field<Table<ConfigText>>,
+        api_key: Field<ConfigText>,
         auth: Field<RawAuth>,
         tls: Field<RawTls>,
-        proxy: Field<Text>,
+        proxy: Field<ConfigText>,
     ) -> Option<HttpServer> {
         let address = url.and_then(|url| self.address("url", url));
         self.check_unused_oauth(&auth, &headers, &api_key, url.zip(address.as_ref()));
@@ -72,9 +72,9 @@ impl ServerBuilder<'_, '_> {
     fn check_unused_oauth(
         &mut self,
         auth: &Field<RawAuth>,
-        headers: &Field<Table<Text>>,
-        api_key: &Field<Text>,
-        url: Option<(&Spanned<Text>, &SafeUrl)>,
+        headers: &Field<Table<ConfigText>>,
+        api_key: &Field<ConfigText>,
+        url: Option<(&Spanned<ConfigText>, &SafeUrl)>,
     ) {
         let (Some(auth), Some((url, address))) = (auth, url) else { return };
         let header = headers.as_ref().and_then(|headers| authorization(&headers.value));
@@ -116,7 +116,7 @@ impl ServerBuilder<'_, '_> {
         }
     }
 
-    pub(super) fn proxy(&mut self, proxy: Field<Text>) -> ProxySetting {
+    pub(super) fn proxy(&mut self, proxy: Field<ConfigText>) -> ProxySetting {
         let Some(proxy) = proxy else { return ProxySetting::Environment };
         if proxy.value.0 == "none" {
             let origin = self.cx.origin(&proxy);
@@ -143,7 +143,7 @@ impl ServerBuilder<'_, '_> {
 }
 
 /// Returns the `Authorization` header.
-fn authorization(headers: &Table<Text>) -> Option<&Spanned<Text>> {
+fn authorization(headers: &Table<ConfigText>) -> Option<&Spanned<ConfigText>> {
     let mut headers = headers.0.iter();
     headers.find(|(name, _)| name.eq_ignore_ascii_case("authorization")).map(|(_, value)| value)
 }

@@ -14,11 +14,11 @@ use crate::model::{Setting, SettingOrigin, ToolPolicy};
 use crate::raw::Words;
 use crate::server::SafeUrl;
 use crate::source::Sources;
-use crate::text::{Expanded, Lookup, Text, expand, is_reference_word};
+use crate::text::{ConfigText, Expanded, VariableLookup, expand, is_reference_word};
 
 /// The context of a build, and its findings so far.
 pub(crate) struct Builder<'a> {
-    pub(crate) lookup: Lookup<'a>,
+    pub(crate) lookup: VariableLookup<'a>,
     /// What `~/` expands to.
     pub(crate) home: Option<&'a Path>,
     /// The base folder of relative paths.
@@ -38,7 +38,7 @@ pub(crate) enum Unset<'a> {
 }
 
 /// A value that may be a credential.
-pub(crate) struct Credential {
+pub(crate) struct MaybeCredential {
     pub(crate) value: SecretTemplate,
     /// Whether it is written in the file in plaintext.
     pub(crate) is_written_out: bool,
@@ -52,7 +52,11 @@ impl Builder<'_> {
     }
 
     /// Expands the variables of a string. `None` if one is unset or malformed; that is recorded.
-    pub(crate) fn text(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<Expanded> {
+    pub(crate) fn text(
+        &mut self,
+        text: &Spanned<ConfigText>,
+        unset: &mut Unset<'_>,
+    ) -> Option<Expanded> {
         let mut expansion = expand(&text.value.0, self.lookup);
         if let Some(problem) = expansion.malformed.take() {
             let help = "write `${NAME}` for a variable, `$$` for a dollar sign";
@@ -80,7 +84,7 @@ impl Builder<'_> {
     /// Expands a string that must not contain secret references.
     pub(crate) fn plain(
         &mut self,
-        text: &Spanned<Text>,
+        text: &Spanned<ConfigText>,
         unset: &mut Unset<'_>,
     ) -> Option<Expanded> {
         if text.value.0.contains(SCHEME) {
@@ -101,7 +105,7 @@ impl Builder<'_> {
     /// Expands a string that must not be blank.
     pub(crate) fn filled(
         &mut self,
-        text: &Spanned<Text>,
+        text: &Spanned<ConfigText>,
         unset: &mut Unset<'_>,
     ) -> Option<Expanded> {
         let expanded = self.plain(text, unset)?;
@@ -115,7 +119,7 @@ impl Builder<'_> {
     /// Parses a value that may be a credential or contain secret references.
     pub(crate) fn credential(
         &mut self,
-        text: &Spanned<Text>,
+        text: &Spanned<ConfigText>,
         expanded: &Expanded,
     ) -> Option<SecretTemplate> {
         // Only references written in the file count: the value of a variable is data.
@@ -135,7 +139,11 @@ impl Builder<'_> {
     }
 
     /// Resolves a path relative to the folder of the configuration.
-    pub(crate) fn path(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<PathBuf> {
+    pub(crate) fn path(
+        &mut self,
+        text: &Spanned<ConfigText>,
+        unset: &mut Unset<'_>,
+    ) -> Option<PathBuf> {
         let path = self.filled(text, unset)?;
         let path = path.as_str();
         let below_home = if path == "~" { Some("") } else { path.strip_prefix("~/") };
@@ -150,7 +158,11 @@ impl Builder<'_> {
     }
 
     /// Parses a URL of any scheme.
-    pub(crate) fn any_url(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<Url> {
+    pub(crate) fn any_url(
+        &mut self,
+        text: &Spanned<ConfigText>,
+        unset: &mut Unset<'_>,
+    ) -> Option<Url> {
         let expanded = self.filled(text, unset)?;
         match Url::parse(expanded.as_str().trim()) {
             Ok(url) => Some(url),
@@ -164,7 +176,11 @@ impl Builder<'_> {
     }
 
     /// Parses a URL that may be contacted: https, or http on this machine (T8).
-    pub(crate) fn url(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<SafeUrl> {
+    pub(crate) fn url(
+        &mut self,
+        text: &Spanned<ConfigText>,
+        unset: &mut Unset<'_>,
+    ) -> Option<SafeUrl> {
         let url = self.any_url(text, unset)?;
         let refused = match url.scheme() {
             "https" => None,
@@ -204,7 +220,7 @@ impl Builder<'_> {
     }
 
     /// Validates a glob pattern on tool names.
-    fn pattern(&mut self, text: &Spanned<Text>, unset: &mut Unset<'_>) -> Option<String> {
+    fn pattern(&mut self, text: &Spanned<ConfigText>, unset: &mut Unset<'_>) -> Option<String> {
         let pattern = self.plain(text, unset)?;
         if let Err(error) = globset::Glob::new(pattern.as_str()) {
             let help = "`*` matches any characters, `?` matches one, `[ab]` matches one of these";
@@ -219,9 +235,9 @@ impl Builder<'_> {
     pub(crate) fn noted_text<T>(
         &mut self,
         key: &str,
-        field: Field<Text>,
+        field: Field<ConfigText>,
         noted: &mut Vec<Setting>,
-        read: impl FnOnce(&mut Self, &Spanned<Text>) -> Option<T>,
+        read: impl FnOnce(&mut Self, &Spanned<ConfigText>) -> Option<T>,
     ) -> Option<T> {
         let text = field?;
         let (value, origin) = (json!(text.value.0), self.origin(&text));
@@ -240,9 +256,9 @@ impl Builder<'_> {
     pub(crate) fn noted_credential(
         &mut self,
         key: &str,
-        text: &Spanned<Text>,
+        text: &Spanned<ConfigText>,
         noted: &mut Vec<Setting>,
-    ) -> Option<Credential> {
+    ) -> Option<MaybeCredential> {
         let (value, origin) = (json!(references_only(&text.value.0)), self.origin(text));
         noted.push(Setting { key: key.to_owned(), value, origin });
         let expanded = self.text(text, &mut Unset::Refused)?;
@@ -253,7 +269,7 @@ impl Builder<'_> {
         let value = self.credential(text, &expanded)?;
         let is_empty = value.is_plain() && expanded.as_str().trim().is_empty();
         let is_written_out = value.is_plain() && !expanded.has_variables() && !is_empty;
-        Some(Credential { value, is_written_out, is_empty })
+        Some(MaybeCredential { value, is_written_out, is_empty })
     }
 
     /// Returns the value of a field or its default, and records which.
@@ -275,7 +291,7 @@ impl Builder<'_> {
 }
 
 /// The error for `~/` without a home folder.
-pub(crate) fn no_home(text: &Spanned<Text>) -> Diagnostic {
+pub(crate) fn no_home(text: &Spanned<ConfigText>) -> Diagnostic {
     text.error("`~` cannot be used here: this user has no home folder", "uses `~`")
 }
 

@@ -16,7 +16,7 @@ macro_rules! section {
         }
 
         impl $crate::decode::Decode for $name {
-            fn decode(node: &$crate::tree::Node, cx: &mut $crate::decode::Decoder<'_>) -> Option<Self> {
+            fn decode(node: &$crate::tree::ConfigNode, cx: &mut $crate::decode::Decoder<'_>) -> Option<Self> {
                 let mut section = Self::default();
                 for member in cx.object(node, $what)? {
                     match member.key.as_str() {
@@ -77,9 +77,9 @@ macro_rules! choice {
         }
 
         impl $crate::decode::Decode for $name {
-            fn decode(node: &$crate::tree::Node, cx: &mut $crate::decode::Decoder<'_>) -> Option<Self> {
+            fn decode(node: &$crate::tree::ConfigNode, cx: &mut $crate::decode::Decoder<'_>) -> Option<Self> {
                 let words = [$($word),*];
-                let $crate::tree::Value::String(written) = &node.value else {
+                let $crate::tree::ConfigValue::String(written) = &node.value else {
                     cx.wrong_type(node, &format!("a string, one of {}", words.join(", ")));
                     return None;
                 };

@@ -12,9 +12,9 @@ use std::fmt;
 use schemars::JsonSchema;
 
 use crate::diagnostic::Diagnostic;
-use crate::source::Span;
+use crate::source::SourceSpan;
 use crate::suggest::nearest;
-use crate::tree::{Member, Node, Value};
+use crate::tree::{ConfigMember, ConfigNode, ConfigValue};
 
 pub(crate) use macros::{choice, section};
 pub(crate) use values::{Table, Whole};
@@ -23,7 +23,7 @@ pub(crate) use values::{Table, Whole};
 #[derive(Clone)]
 pub(crate) struct Spanned<T> {
     pub(crate) value: T,
-    pub(crate) at: Span,
+    pub(crate) at: SourceSpan,
     pub(crate) path: String,
 }
 
@@ -50,10 +50,10 @@ impl<T> Spanned<T> {
 /// A field that may be absent.
 pub(crate) type Field<T> = Option<Spanned<T>>;
 
-/// A type that can be decoded from a [`Node`].
+/// A type that can be decoded from a [`ConfigNode`].
 pub(crate) trait Decode: Sized + JsonSchema {
     /// Decodes the node; reports a problem and returns `None` if that fails.
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self>;
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self>;
 }
 
 /// A type that a later layer of the configuration can override in part.
@@ -134,7 +134,7 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes the value of a member, with its key appended to the path.
-    pub(crate) fn member<T: Decode>(&mut self, member: &Member) -> Field<T> {
+    pub(crate) fn member<T: Decode>(&mut self, member: &ConfigMember) -> Field<T> {
         self.path.push(Segment::Key(member.key.clone()));
         let value = T::decode(&member.node, self);
         let spanned = value.map(|value| Spanned { value, at: member.mark(), path: self.path() });
@@ -142,7 +142,7 @@ impl<'a> Decoder<'a> {
         spanned
     }
 
-    fn element<T: Decode>(&mut self, index: usize, node: &Node) -> Field<T> {
+    fn element<T: Decode>(&mut self, index: usize, node: &ConfigNode) -> Field<T> {
         self.path.push(Segment::Index(index));
         let value = T::decode(node, self);
         let spanned = value.map(|value| Spanned { value, at: node.mark(), path: self.path() });
@@ -150,11 +150,11 @@ impl<'a> Decoder<'a> {
         spanned
     }
 
-    pub(crate) fn wrong_type(&mut self, node: &Node, expected: &str) {
+    pub(crate) fn wrong_type(&mut self, node: &ConfigNode, expected: &str) {
         let kind = node.value.kind();
         let mut diagnostic = Diagnostic::error(format!("expected {expected}, found {kind}"))
             .at(node.mark(), format!("this is {kind}"));
-        if let (Value::Number(_) | Value::Bool(_), true) =
+        if let (ConfigValue::Number(_) | ConfigValue::Bool(_), true) =
             (&node.value, expected.contains("string"))
         {
             diagnostic = diagnostic.help("put it in quotes");
@@ -163,12 +163,16 @@ impl<'a> Decoder<'a> {
     }
 
     /// Returns the members of an object. Reports duplicate keys.
-    pub(crate) fn object<'n>(&mut self, node: &'n Node, what: &str) -> Option<&'n [Member]> {
-        let Value::Object(members) = &node.value else {
+    pub(crate) fn object<'n>(
+        &mut self,
+        node: &'n ConfigNode,
+        what: &str,
+    ) -> Option<&'n [ConfigMember]> {
+        let ConfigValue::Object(members) = &node.value else {
             self.wrong_type(node, &format!("{what} (an object)"));
             return None;
         };
-        let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
+        let mut seen: BTreeMap<&str, SourceSpan> = BTreeMap::new();
         for member in members {
             if let Some(first) = seen.insert(&member.key, member.key_at) {
                 let message = format!("duplicate key `{}`", member.key);
@@ -180,7 +184,12 @@ impl<'a> Decoder<'a> {
     }
 
     /// Decodes a member into its field. Reports an error if a synonym has already filled it.
-    pub(crate) fn field<T: Decode>(&mut self, slot: &mut Field<T>, key: &str, member: &Member) {
+    pub(crate) fn field<T: Decode>(
+        &mut self,
+        slot: &mut Field<T>,
+        key: &str,
+        member: &ConfigMember,
+    ) {
         if let Some(earlier) = slot {
             let other = earlier.path.rsplit('.').next().unwrap_or_default();
             // `object` has already reported duplicate keys.
@@ -200,14 +209,19 @@ impl<'a> Decoder<'a> {
     }
 
     /// Reports a problem with a key.
-    pub(crate) fn report_key(&mut self, member: &Member, diagnostic: Diagnostic) {
+    pub(crate) fn report_key(&mut self, member: &ConfigMember, diagnostic: Diagnostic) {
         self.path.push(Segment::Key(member.key.clone()));
         self.report(diagnostic);
         self.path.pop();
     }
 
     /// Reports an unknown key.
-    pub(crate) fn unknown(&mut self, member: &Member, known: &[&'static str], policy: Unknown) {
+    pub(crate) fn unknown(
+        &mut self,
+        member: &ConfigMember,
+        known: &[&'static str],
+        policy: Unknown,
+    ) {
         let key = &member.key;
         let similar = nearest(key, known);
         let diagnostic = match (policy, similar) {

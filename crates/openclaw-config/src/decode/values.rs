@@ -6,11 +6,11 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use super::{Decode, Decoder, Overlay, Spanned};
 use crate::diagnostic::Diagnostic;
-use crate::tree::{Member, Node, Value};
+use crate::tree::{ConfigMember, ConfigNode, ConfigValue};
 
 impl Decode for bool {
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
-        if let Value::Bool(value) = node.value {
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
+        if let ConfigValue::Bool(value) = node.value {
             return Some(value);
         }
         cx.wrong_type(node, "true or false");
@@ -20,8 +20,8 @@ impl Decode for bool {
 impl Overlay for bool {}
 
 impl<T: Decode> Decode for Vec<Spanned<T>> {
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
-        let Value::Array(elements) = &node.value else {
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
+        let ConfigValue::Array(elements) = &node.value else {
             cx.wrong_type(node, "an array");
             return None;
         };
@@ -55,9 +55,9 @@ impl<T> Default for Table<T> {
 }
 
 impl<T: Decode> Decode for Table<T> {
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
         let members = cx.object(node, "named entries")?;
-        let read = |member: &Member| Some((member.key.clone(), cx.member(member)?));
+        let read = |member: &ConfigMember| Some((member.key.clone(), cx.member(member)?));
         Some(Self(members.iter().filter_map(read).collect()))
     }
 }
@@ -92,9 +92,9 @@ impl<T: JsonSchema> JsonSchema for Table<T> {
 pub(crate) struct Whole<const MIN: u64, const MAX: u64>(pub(crate) u64);
 
 impl<const MIN: u64, const MAX: u64> Decode for Whole<MIN, MAX> {
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
         let expected = format!("a whole number from {MIN} to {MAX}");
-        let Value::Number(written) = &node.value else {
+        let ConfigValue::Number(written) = &node.value else {
             cx.wrong_type(node, &expected);
             return None;
         };

@@ -317,14 +317,14 @@ pub(crate) fn parse(text: &str) -> Result<Value, String> {
 }
 
 /// Strips the positions from a tree. The parser bounds its depth.
-fn plain(node: tree::Node) -> Value {
+fn plain(node: tree::ConfigNode) -> Value {
     match node.value {
-        tree::Value::Null => Value::Null,
-        tree::Value::Bool(value) => Value::Bool(value),
-        tree::Value::Number(text) => text.parse().map_or(Value::String(text), Value::Number),
-        tree::Value::String(text) => Value::String(text),
-        tree::Value::Array(elements) => elements.into_iter().map(plain).collect(),
-        tree::Value::Object(members) => {
+        tree::ConfigValue::Null => Value::Null,
+        tree::ConfigValue::Bool(value) => Value::Bool(value),
+        tree::ConfigValue::Number(text) => text.parse().map_or(Value::String(text), Value::Number),
+        tree::ConfigValue::String(text) => Value::String(text),
+        tree::ConfigValue::Array(elements) => elements.into_iter().map(plain).collect(),
+        tree::ConfigValue::Object(members) => {
             let members = members.into_iter().map(|member| (member.key, plain(member.node)));
             Value::Object(members.collect())
         }

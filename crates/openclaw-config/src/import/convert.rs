@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::apps::AppConfigFile;
-use super::placeholders::{Context, Dialect, translate};
+use super::placeholders::{PlaceholderDialect, PlaceholderValues, translate};
 use super::{App, FoundServer, SearchContext, codex, fields};
 use crate::name::ServerName;
 use crate::source::ReadError;
@@ -15,8 +15,8 @@ use crate::text::split_command;
 pub(super) struct Conversion<'a> {
     entry: Map<String, Value>,
     notes: Vec<String>,
-    dialect: Dialect,
-    context: Context<'a>,
+    dialect: PlaceholderDialect,
+    context: PlaceholderValues<'a>,
 }
 
 /// Converts one server.
@@ -28,13 +28,13 @@ pub(super) fn server(
     machine: SearchContext<'_>,
 ) -> FoundServer {
     let dialect = match place.app {
-        App::ClaudeCode | App::Amp => Dialect::Shell,
-        App::GeminiCli => Dialect::Variables,
-        App::Cursor | App::VsCode | App::Windsurf | App::JetBrains => Dialect::Editor,
-        App::OpenCode => Dialect::Braces,
-        App::ClaudeDesktop | App::Codex | App::Zed | App::Goose => Dialect::None,
+        App::ClaudeCode | App::Amp => PlaceholderDialect::Shell,
+        App::GeminiCli => PlaceholderDialect::Variables,
+        App::Cursor | App::VsCode | App::Windsurf | App::JetBrains => PlaceholderDialect::Editor,
+        App::OpenCode => PlaceholderDialect::Braces,
+        App::ClaudeDesktop | App::Codex | App::Zed | App::Goose => PlaceholderDialect::None,
     };
-    let context = Context { home: machine.home, project };
+    let context = PlaceholderValues { home: machine.home, project };
     let mut to = Conversion { entry: Map::new(), notes: Vec::new(), dialect, context };
     for (key, value) in theirs.iter().filter(|(_, value)| !value.is_null()) {
         let is_known = match place.app {
@@ -68,9 +68,13 @@ pub(super) fn server(
 /// Converts the names of other programs in an entry that is otherwise ours. Its texts are kept.
 #[must_use]
 pub fn adapted(theirs: Map<String, Value>) -> Map<String, Value> {
-    let context = Context { home: None, project: None };
-    let mut to =
-        Conversion { entry: Map::new(), notes: Vec::new(), dialect: Dialect::Ours, context };
+    let context = PlaceholderValues { home: None, project: None };
+    let mut to = Conversion {
+        entry: Map::new(),
+        notes: Vec::new(),
+        dialect: PlaceholderDialect::Ours,
+        context,
+    };
     for (key, value) in theirs {
         // `type` and `transport` mean the same here.
         let is_ours = matches!(key.as_str(), "type" | "transport" | "auth" | "description");

@@ -6,7 +6,7 @@ use crate::text::is_variable_name;
 
 /// The placeholders that a program expands in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Dialect {
+pub(super) enum PlaceholderDialect {
     /// None.
     None,
     /// `${NAME}` and `${NAME:-default}`.
@@ -23,7 +23,7 @@ pub(super) enum Dialect {
 
 /// The values that placeholders may refer to.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Context<'a> {
+pub(super) struct PlaceholderValues<'a> {
     pub(super) home: Option<&'a Path>,
     /// The folder of the project that the file belongs to.
     pub(super) project: Option<&'a Path>,
@@ -36,13 +36,13 @@ const UNKNOWN_HERE: &[&str] =
 /// Translates a text to our syntax, preserving its meaning.
 pub(super) fn translate(
     text: &str,
-    dialect: Dialect,
-    context: Context<'_>,
+    dialect: PlaceholderDialect,
+    context: PlaceholderValues<'_>,
     notes: &mut Vec<String>,
 ) -> String {
     match dialect {
-        Dialect::Ours => return text.to_owned(),
-        Dialect::Braces => return braces(text, notes),
+        PlaceholderDialect::Ours => return text.to_owned(),
+        PlaceholderDialect::Braces => return braces(text, notes),
         _ => {}
     }
     let mut out = String::new();
@@ -51,7 +51,7 @@ pub(super) fn translate(
         out.push_str(&rest[..dollar]);
         rest = &rest[dollar + 1..];
         let braced = rest.strip_prefix('{').and_then(|inner| inner.split_once('}'));
-        if let Some((inner, after)) = braced.filter(|_| dialect != Dialect::None)
+        if let Some((inner, after)) = braced.filter(|_| dialect != PlaceholderDialect::None)
             && let Some(ours) = placeholder(inner, dialect, context, notes)
         {
             out.push_str(&ours);
@@ -59,7 +59,8 @@ pub(super) fn translate(
             continue;
         }
         let name = rest.split(|c: char| !c.is_ascii_alphanumeric() && c != '_').next();
-        if let Some(name) = name.filter(|it| dialect == Dialect::Variables && is_variable_name(it))
+        if let Some(name) =
+            name.filter(|it| dialect == PlaceholderDialect::Variables && is_variable_name(it))
         {
             out.push_str(&format!("${{{name}}}"));
             rest = &rest[name.len()..];
@@ -76,8 +77,8 @@ pub(super) fn translate(
 /// Translates `{env:NAME}`. A dollar sign is plain text.
 fn braces(text: &str, notes: &mut Vec<String>) -> String {
     let plain = |text: &str| {
-        let context = Context { home: None, project: None };
-        translate(text, Dialect::None, context, &mut Vec::new())
+        let context = PlaceholderValues { home: None, project: None };
+        translate(text, PlaceholderDialect::None, context, &mut Vec::new())
     };
     let mut out = String::new();
     let mut rest = text;
@@ -103,12 +104,12 @@ fn braces(text: &str, notes: &mut Vec<String>) -> String {
 /// Translates the text between `${` and `}`. `None` if it is not a placeholder in this dialect.
 fn placeholder(
     inner: &str,
-    dialect: Dialect,
-    context: Context<'_>,
+    dialect: PlaceholderDialect,
+    context: PlaceholderValues<'_>,
     notes: &mut Vec<String>,
 ) -> Option<String> {
     let project = || context.project.map(literal);
-    if matches!(dialect, Dialect::Shell | Dialect::Variables) {
+    if matches!(dialect, PlaceholderDialect::Shell | PlaceholderDialect::Variables) {
         let name = inner.split_once(":-").map_or(inner, |(name, _)| name);
         return match name {
             "CLAUDE_PROJECT_DIR" if context.project.is_some() => project(),
@@ -156,9 +157,11 @@ fn variable_for(id: &str) -> String {
 mod tests {
     use super::*;
 
-    fn translated(text: &str, dialect: Dialect) -> (String, Vec<String>) {
-        let context =
-            Context { home: Some(Path::new("/home/u")), project: Some(Path::new("/p$X/app")) };
+    fn translated(text: &str, dialect: PlaceholderDialect) -> (String, Vec<String>) {
+        let context = PlaceholderValues {
+            home: Some(Path::new("/home/u")),
+            project: Some(Path::new("/p$X/app")),
+        };
         let mut notes = Vec::new();
         (translate(text, dialect, context, &mut notes), notes)
     }
@@ -170,12 +173,12 @@ mod tests {
             ("${HOME}", "$${HOME}"),
             ("$HOME $ref 5$", "$$HOME $ref 5$"),
         ] {
-            assert_eq!(translated(text, Dialect::None).0, ours);
+            assert_eq!(translated(text, PlaceholderDialect::None).0, ours);
         }
         // And expands to the original text.
         let lookup = |_: &str| Some("replaced".to_owned());
         for text in ["pa$$WORD", "${HOME}", "$$$", "$_a", "a$b$$C${", "${a b}"] {
-            for dialect in [Dialect::None, Dialect::Editor] {
+            for dialect in [PlaceholderDialect::None, PlaceholderDialect::Editor] {
                 let ours = translated(text, dialect).0;
                 assert_eq!(crate::text::expand(&ours, &lookup).value, text, "{ours}");
             }
@@ -184,20 +187,23 @@ mod tests {
 
     #[test]
     fn variables_keep_their_meaning() {
-        assert_eq!(translated("${A}/${B:-x} $C", Dialect::Shell).0, "${A}/${B:-x} $$C");
-        assert_eq!(translated("Bearer ${env:TOKEN}", Dialect::Editor).0, "Bearer ${TOKEN}");
-        assert_eq!(translated("${userHome}/x", Dialect::Editor).0, "/home/u/x");
-        assert_eq!(translated("${workspaceFolder}/x", Dialect::Editor).0, "/p$$X/app/x");
-        assert_eq!(translated("${workspaceFolderBasename}", Dialect::Editor).0, "app");
+        assert_eq!(translated("${A}/${B:-x} $C", PlaceholderDialect::Shell).0, "${A}/${B:-x} $$C");
+        assert_eq!(
+            translated("Bearer ${env:TOKEN}", PlaceholderDialect::Editor).0,
+            "Bearer ${TOKEN}"
+        );
+        assert_eq!(translated("${userHome}/x", PlaceholderDialect::Editor).0, "/home/u/x");
+        assert_eq!(translated("${workspaceFolder}/x", PlaceholderDialect::Editor).0, "/p$$X/app/x");
+        assert_eq!(translated("${workspaceFolderBasename}", PlaceholderDialect::Editor).0, "app");
     }
 
     #[test]
     fn a_prompt_for_input_becomes_a_variable_with_a_note() {
-        let (ours, notes) = translated("${input:api-key}", Dialect::Editor);
+        let (ours, notes) = translated("${input:api-key}", PlaceholderDialect::Editor);
         assert_eq!(ours, "${API_KEY}");
         assert!(notes[0].contains("`API_KEY`"), "{notes:?}");
-        assert_eq!(translated("${input:1}", Dialect::Editor).0, "${INPUT_1}");
-        let (ours, notes) = translated("${command:x}", Dialect::Editor);
+        assert_eq!(translated("${input:1}", PlaceholderDialect::Editor).0, "${INPUT_1}");
+        let (ours, notes) = translated("${command:x}", PlaceholderDialect::Editor);
         assert_eq!(ours, "$${command:x}");
         assert_eq!(notes.len(), 1);
     }

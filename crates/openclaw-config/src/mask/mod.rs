@@ -12,7 +12,7 @@ use crate::credential::{
     ArgFilter, address_credentials, is_credential_name, looks_like_credential,
 };
 use crate::text::is_reference_word;
-use tokens::{Token, Tokens};
+use tokens::{ConfigToken, Tokens};
 
 /// Keys whose values are not credentials.
 const HARMLESS: &[&str] = &[
@@ -162,25 +162,25 @@ fn hidden(text: &str) -> Vec<Range<usize>> {
         let depth = blocks.len();
         let Some(block) = blocks.last_mut() else { break };
         match token {
-            Token::Open => {
+            ConfigToken::Open => {
                 let show = block.next;
                 blocks.push(Block::new(show));
                 after_colon = false;
             }
-            Token::Close => {
+            ConfigToken::Close => {
                 // A stray `}` must not empty the stack: the rest of the file is masked, too.
                 if depth > 1 {
                     blocks.pop();
                 }
                 after_colon = false;
             }
-            Token::Colon => after_colon = true,
-            Token::Comma => {
+            ConfigToken::Colon => after_colon = true,
+            ConfigToken::Comma => {
                 after_colon = false;
                 block.next = block.show;
             }
-            Token::Comment(range) => found.push(range),
-            Token::Word { range, quoted } => {
+            ConfigToken::Comment(range) => found.push(range),
+            ConfigToken::Word { range, quoted } => {
                 let word = &text[range.clone()];
                 if !after_colon && followed_by_colon(text, range.end, quoted) {
                     block.next = show_for(word, block.show);

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 /// A token of a configuration.
-pub(super) enum Token {
+pub(super) enum ConfigToken {
     Open,
     Close,
     Colon,
@@ -30,36 +30,38 @@ impl<'a> Tokens<'a> {
 }
 
 impl Iterator for Tokens<'_> {
-    type Item = Token;
+    type Item = ConfigToken;
 
-    fn next(&mut self) -> Option<Token> {
+    fn next(&mut self) -> Option<ConfigToken> {
         loop {
             let rest = &self.text[self.at..];
             let first = rest.chars().next()?;
             let start = self.at;
             self.at += first.len_utf8();
             match first {
-                '{' | '[' => return Some(Token::Open),
-                '}' | ']' => return Some(Token::Close),
-                ':' => return Some(Token::Colon),
-                ',' => return Some(Token::Comma),
-                '"' | '\'' => return Some(Token::Word { range: self.string(first), quoted: true }),
+                '{' | '[' => return Some(ConfigToken::Open),
+                '}' | ']' => return Some(ConfigToken::Close),
+                ':' => return Some(ConfigToken::Colon),
+                ',' => return Some(ConfigToken::Comma),
+                '"' | '\'' => {
+                    return Some(ConfigToken::Word { range: self.string(first), quoted: true });
+                }
                 '/' if rest.starts_with("//") => {
                     self.at = start + rest.find('\n').unwrap_or(rest.len());
-                    return Some(Token::Comment(start + 2..self.at));
+                    return Some(ConfigToken::Comment(start + 2..self.at));
                 }
                 '/' if rest.starts_with("/*") => {
                     let end = rest.get(2..).and_then(|rest| rest.find("*/"));
                     self.at = start + end.map_or(rest.len(), |end| end + 4);
                     let inner = end.map_or(rest.len(), |end| end + 2);
-                    return Some(Token::Comment(start + 2..start + inner));
+                    return Some(ConfigToken::Comment(start + 2..start + inner));
                 }
                 _ if first.is_whitespace() => {}
                 _ => {
                     let ends = |c: char| c.is_whitespace() || "{}[]:,\"'".contains(c);
                     let length = rest.find(ends).unwrap_or(rest.len()).max(first.len_utf8());
                     self.at = start + length;
-                    return Some(Token::Word { range: start..self.at, quoted: false });
+                    return Some(ConfigToken::Word { range: start..self.at, quoted: false });
                 }
             }
         }

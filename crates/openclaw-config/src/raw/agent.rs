@@ -6,8 +6,8 @@ use super::server::Ignored;
 use super::{Millis, RawMcp, RawPolicy, Words};
 use crate::decode::{Decode, Decoder, Overlay, Spanned, Table, Whole, choice, section};
 use crate::schema;
-use crate::text::Text;
-use crate::tree::{Node, Value};
+use crate::text::ConfigText;
+use crate::tree::{ConfigNode, ConfigValue};
 
 section! {
     /// The agents and their defaults.
@@ -25,16 +25,16 @@ section! {
     /// An agent.
     struct RawAgent("an agent", Leave) {
         /// The agent's id.
-        id: Text = "id" => schema::name,
+        id: ConfigText = "id" => schema::name,
         /// Whether this is the default agent.
         default: bool = "default",
         /// The model: `provider/model`, or an object with fallbacks. Without one, the built-in
         /// offline model is used.
         model: ModelSetting = "model",
         /// The agent's working folder.
-        workspace: Text = "workspace" => schema::filled,
+        workspace: ConfigText = "workspace" => schema::filled,
         /// Text added to the system prompt.
-        system_prompt: Text = "systemPrompt",
+        system_prompt: ConfigText = "systemPrompt",
         /// Maximum number of model requests in one turn (50).
         max_rounds: Whole<1, 1000> = "maxRounds",
         /// How many tool calls may run concurrently (8).
@@ -59,7 +59,7 @@ section! {
     /// A model and its fallbacks.
     struct RawModelChoice("a model", Leave) {
         /// The primary model: `provider/model`.
-        primary: Text = "primary" => schema::model,
+        primary: ConfigText = "primary" => schema::model,
         /// Models to try in this order when the primary one is unavailable.
         fallbacks: Words = "fallbacks" => schema::models,
     }
@@ -90,14 +90,14 @@ choice! {
 pub(crate) struct ModelSetting(pub(crate) RawModelChoice);
 
 impl Decode for ModelSetting {
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
         match &node.value {
-            Value::String(name) => {
-                let value = Text(name.clone());
+            ConfigValue::String(name) => {
+                let value = ConfigText(name.clone());
                 let primary = Spanned { value, at: node.mark(), path: cx.path() };
                 Some(Self(RawModelChoice { primary: Some(primary), fallbacks: None }))
             }
-            Value::Object(_) => RawModelChoice::decode(node, cx).map(Self),
+            ConfigValue::Object(_) => RawModelChoice::decode(node, cx).map(Self),
             _ => {
                 cx.wrong_type(node, "`\"provider/model\"` or an object with `primary`");
                 None

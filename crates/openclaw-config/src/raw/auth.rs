@@ -6,8 +6,8 @@ use serde_json::json;
 use super::Words;
 use crate::decode::{Decode, Decoder, Overlay, Whole, choice, section};
 use crate::schema::{self, rule};
-use crate::text::Text;
-use crate::tree::{Node, Value};
+use crate::text::ConfigText;
+use crate::tree::{ConfigNode, ConfigValue};
 
 section! {
     /// OAuth settings, where discovery is not enough.
@@ -16,26 +16,26 @@ section! {
         /// browser. `client_credentials`: the client authenticates as itself. `jwt_bearer`: the
         /// client presents a JWT of its platform. `enterprise`: an identity provider vouches for
         /// the user.
-        grant_type: GrantType = "grantType",
+        grant_type: RawGrantType = "grantType",
         /// The client id. Required by `clientSecret`, `privateKey` and `client_credentials`.
-        client_id: Text = "clientId",
+        client_id: ConfigText = "clientId",
         /// The client secret; preferably a `secret://…` reference.
-        client_secret: Text = "clientSecret" => schema::credential,
+        client_secret: ConfigText = "clientSecret" => schema::credential,
         /// The private key of the client (PKCS#8 PEM), instead of `clientSecret`; preferably a
         /// `secret://…` reference.
-        private_key: Text = "privateKey" => schema::private_key,
+        private_key: ConfigText = "privateKey" => schema::private_key,
         /// The algorithm that `privateKey` signs with. If not given, the usual one of the key.
         signing_algorithm: SigningAlgorithm = "signingAlgorithm",
         /// The JWT of the workload, for `jwt_bearer`; usually `secret://file/PATH`.
-        assertion: Text = "assertion" => schema::jwt,
+        assertion: ConfigText = "assertion" => schema::jwt,
         /// The identity provider, for `enterprise`.
         identity_provider: RawIdentityProvider = "identityProvider",
         /// The URL of the authorization server.
-        authorization_server_url: Text = "authorizationServerUrl" => schema::address,
+        authorization_server_url: ConfigText = "authorizationServerUrl" => schema::address,
         /// The scopes to request.
         scopes: Words = "scopes",
         /// The URL of the client metadata document.
-        client_metadata_url: Text = "clientMetadataUrl" => schema::address,
+        client_metadata_url: ConfigText = "clientMetadataUrl" => schema::address,
         /// The local port of the redirect URL; a free one if not given.
         redirect_port: Whole<1, 65535> = "redirectPort",
     }
@@ -45,19 +45,19 @@ section! {
     /// The identity provider that vouches for the user. Everything but `clientSecret` is required.
     struct RawIdentityProvider("the identity provider", Refuse) {
         /// The URL of its token endpoint.
-        token_endpoint: Text = "tokenEndpoint" => schema::address,
+        token_endpoint: ConfigText = "tokenEndpoint" => schema::address,
         /// The id of this client there.
-        client_id: Text = "clientId",
+        client_id: ConfigText = "clientId",
         /// The client secret there; preferably a `secret://…` reference.
-        client_secret: Text = "clientSecret" => schema::credential,
+        client_secret: ConfigText = "clientSecret" => schema::credential,
         /// The ID token of the user, a JWT; usually `secret://file/PATH`.
-        id_token: Text = "idToken" => schema::jwt,
+        id_token: ConfigText = "idToken" => schema::jwt,
     }
 }
 
 choice! {
     /// How tokens are obtained.
-    pub(crate) enum GrantType {
+    pub(crate) enum RawGrantType {
         /// A user logs in with a browser.
         AuthorizationCode = "authorization_code",
         /// The client authenticates as itself.
@@ -95,15 +95,15 @@ section! {
     /// Node OpenClaw's form of the OAuth settings.
     struct RawNodeOAuth("the OAuth settings", Leave) {
         /// The client id.
-        client_id: Text = "clientId",
+        client_id: ConfigText = "clientId",
         /// The client secret.
-        client_secret: Text = "clientSecret" => schema::credential,
+        client_secret: ConfigText = "clientSecret" => schema::credential,
         /// The scopes to request, separated by spaces.
-        scope: Text = "scope",
+        scope: ConfigText = "scope",
         /// The URL of the client metadata document.
-        client_metadata_url: Text = "clientMetadataUrl" => schema::address,
+        client_metadata_url: ConfigText = "clientMetadataUrl" => schema::address,
         /// The redirect URL; only its port is used.
-        redirect_url: Text = "redirectUrl",
+        redirect_url: ConfigText = "redirectUrl",
     }
 }
 
@@ -112,10 +112,10 @@ section! {
 pub(crate) struct AuthSetting(pub(crate) RawAuth);
 
 impl Decode for AuthSetting {
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
         match &node.value {
-            Value::String(word) if word == "oauth" => Some(Self::default()),
-            Value::String(_) => {
+            ConfigValue::String(word) if word == "oauth" => Some(Self::default()),
+            ConfigValue::String(_) => {
                 cx.wrong_type(node, "the OAuth settings (an object) or `\"oauth\"`");
                 None
             }

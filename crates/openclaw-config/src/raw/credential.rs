@@ -5,27 +5,27 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
 use crate::decode::{Decode, Decoder, Overlay};
 use crate::diagnostic::Diagnostic;
-use crate::text::Text;
-use crate::tree::{Node, Value};
+use crate::text::ConfigText;
+use crate::tree::{ConfigNode, ConfigValue};
 
 /// A string, or `{ source: "env", id: "NAME" }`, which means `secret://env/NAME`.
 #[derive(Clone)]
-pub(crate) struct CredentialText(pub(crate) Text);
+pub(crate) struct CredentialText(pub(crate) ConfigText);
 
 impl Decode for CredentialText {
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
-        let Value::Object(members) = &node.value else {
-            return Text::decode(node, cx).map(Self);
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
+        let ConfigValue::Object(members) = &node.value else {
+            return ConfigText::decode(node, cx).map(Self);
         };
         let word = |key: &str| {
             let member = members.iter().find(|member| member.key == key);
             member.and_then(|member| match &member.node.value {
-                Value::String(word) => Some(word.as_str()),
+                ConfigValue::String(word) => Some(word.as_str()),
                 _ => None,
             })
         };
         if let (Some("env"), Some(name)) = (word("source"), word("id")) {
-            return Some(Self(Text(format!("{SCHEME}env/{name}"))));
+            return Some(Self(ConfigText(format!("{SCHEME}env/{name}"))));
         }
         let message =
             "unsupported credential object: only references to the environment are supported";

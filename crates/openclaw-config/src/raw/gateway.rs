@@ -4,24 +4,24 @@ use super::credential::CredentialText;
 use super::{RawPolicy, Words};
 use crate::decode::{Whole, section};
 use crate::schema;
-use crate::text::Text;
+use crate::text::ConfigText;
 
 section! {
     /// The gateway.
     struct RawGateway("the gateway", Leave) {
         /// Which gateway the commands use: `local`, the one on this machine, or `remote`.
-        mode: Text = "mode" => schema::gateway_mode,
+        mode: ConfigText = "mode" => schema::gateway_mode,
         /// The gateway that `mode: "remote"` uses: of this program, or a Node OpenClaw gateway.
         remote: RawRemoteGateway = "remote",
         /// The port to listen on (18789); 0 picks a free one.
         port: Whole<0, 65535> = "port",
         /// The interface to listen on: `loopback` (this machine only), `lan` or `all` (all
         /// interfaces), or an IP address.
-        bind: Text = "bind" => schema::bind,
+        bind: ConfigText = "bind" => schema::bind,
         /// Client authentication.
         auth: RawGatewayAuth = "auth",
         /// The public https URL of the gateway.
-        public_url: Text = "publicUrl" => schema::https,
+        public_url: ConfigText = "publicUrl" => schema::https,
         /// Web origins that may connect: `https://example.com`.
         allowed_origins: Words = "allowedOrigins" => schema::origins,
         /// The web pages of the Control UI.
@@ -40,13 +40,13 @@ section! {
     /// A gateway on another machine, or of another user.
     struct RawRemoteGateway("the remote gateway", Leave) {
         /// Its URL: `wss://host:port`, or `ws://127.0.0.1:port` for a tunnel.
-        url: Text = "url" => schema::websocket,
+        url: ConfigText = "url" => schema::websocket,
         /// Its token, preferably a `secret://…` reference. `OPENCLAW_GATEWAY_TOKEN` is used if there
         /// is none.
         token: CredentialText = "token" => schema::gateway_token,
         /// The SHA-256 fingerprint of its certificate. Only this certificate is accepted then,
         /// whatever its issuer.
-        tls_fingerprint: Text = "tlsFingerprint" => schema::fingerprint,
+        tls_fingerprint: ConfigText = "tlsFingerprint" => schema::fingerprint,
         /// Whether `ws://` may leave this machine, which exposes the token and all messages (false).
         allow_plaintext: bool = "allowPlaintext",
     }
@@ -56,7 +56,7 @@ section! {
     /// Authentication of gateway clients.
     struct RawGatewayAuth("the gateway's authentication", Leave) {
         /// The kind of authentication; only `token` is supported.
-        mode: Text = "mode" => schema::auth_mode,
+        mode: ConfigText = "mode" => schema::auth_mode,
         /// The token that clients must present, preferably a `secret://…` reference. Without one, a
         /// token is generated.
         token: CredentialText = "token" => schema::gateway_token,
@@ -81,7 +81,7 @@ section! {
     struct RawControlUi("the Control UI", Leave) {
         /// The folder of its files, such as `dist/control-ui` of the npm package `openclaw`. Without
         /// it, no pages are served.
-        root: Text = "root" => schema::filled,
+        root: ConfigText = "root" => schema::filled,
     }
 }
 

@@ -18,12 +18,12 @@ use crate::decode::{Decode, Decoder, Overlay, Spanned, Table, Whole, section};
 use crate::diagnostic::Diagnostic;
 use crate::name::ServerName;
 use crate::schema;
-use crate::text::Text;
-use crate::tree::Node;
+use crate::text::ConfigText;
+use crate::tree::ConfigNode;
 
 pub use agent::ApprovalFallback;
 pub(crate) use agent::{ModelSetting, RawAgent, RawAgents, RawApproval, RawModelChoice};
-pub(crate) use auth::{AuthSetting, GrantType, RawAuth, RawIdentityProvider, RawNodeOAuth};
+pub(crate) use auth::{AuthSetting, RawAuth, RawGrantType, RawIdentityProvider, RawNodeOAuth};
 pub(crate) use gateway::{
     RawAcp, RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway,
 };
@@ -32,7 +32,7 @@ pub(crate) use models::{ApiSetting, RawModels, RawProvider};
 pub use sampling::SamplingRule;
 pub(crate) use sampling::{RawSampling, SamplingSetting};
 pub(crate) use secrets::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
-pub use server::{Approval, LogLevel, ProtocolVersion, TransportKind};
+pub use server::{ApprovalPolicy, LogLevel, ProtocolVersion, TransportKind};
 pub(crate) use server::{RawNodeToolFilter, RawServer, RawServerTools, RawTls};
 pub(crate) use tools::{RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools};
 
@@ -41,7 +41,7 @@ type Millis = Whole<1, 86_400_000>;
 /// Up to a day, in milliseconds; 0 disables the feature.
 type MillisOrOff = Whole<0, 86_400_000>;
 /// A list of strings.
-pub(crate) type Words = Vec<Spanned<Text>>;
+pub(crate) type Words = Vec<Spanned<ConfigText>>;
 
 section! {
     /// The configuration of OpenClaw. Sections not described here belong to other programs and are
@@ -50,7 +50,7 @@ section! {
         /// MCP servers and settings for all agents.
         mcp: RawMcp = "mcp",
         /// Servers as other programs write them; `mcp.servers` takes precedence.
-        mcp_servers: Servers = "mcpServers" => schema::named,
+        mcp_servers: RawServers = "mcpServers" => schema::named,
         /// The agents and their defaults.
         agents: RawAgents = "agents",
         /// Plugins; `mcp-client` is built in.
@@ -100,13 +100,13 @@ section! {
     /// MCP servers, and settings for all of them.
     struct RawMcp("the MCP settings", Refuse) {
         /// The servers by name.
-        servers: Servers = "servers" => schema::named,
+        servers: RawServers = "servers" => schema::named,
         /// Interval of tool discovery, in milliseconds (300000); 0 disables it.
         tool_discovery_interval: MillisOrOff = "toolDiscoveryInterval",
         /// How many servers may connect concurrently (20).
         max_concurrent_servers: Whole<1, 1000> = "maxConcurrentServers",
         /// Template for the tool names that the model sees (`mcp_{server}_{tool}`).
-        tool_naming: Text = "toolNaming" => schema::tool_naming,
+        tool_naming: ConfigText = "toolNaming" => schema::tool_naming,
         /// Whether to log every MCP message.
         debug: bool = "debug",
         /// Maximum duration of a call whose timeout is extended by progress notifications, in
@@ -117,14 +117,14 @@ section! {
 
 /// The servers by name.
 #[derive(Clone, Default)]
-pub(crate) struct Servers {
+pub(crate) struct RawServers {
     pub(crate) by_name: Table<RawServer>,
     /// Servers with errors that were reported.
     pub(crate) damaged: BTreeSet<String>,
 }
 
-impl Decode for Servers {
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
+impl Decode for RawServers {
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
         let mut servers = Self::default();
         for member in cx.object(node, "servers by name")? {
             let before = cx.found.len();
@@ -144,14 +144,14 @@ impl Decode for Servers {
     }
 }
 
-impl Overlay for Servers {
+impl Overlay for RawServers {
     fn overlaid_by(mut self, later: Self) -> Self {
         self.damaged.extend(later.damaged);
         Self { by_name: self.by_name.overlaid_by(later.by_name), damaged: self.damaged }
     }
 }
 
-impl JsonSchema for Servers {
+impl JsonSchema for RawServers {
     fn inline_schema() -> bool {
         true
     }

@@ -6,8 +6,8 @@ use super::credential::CredentialText;
 use super::server::Ignored;
 use crate::decode::{Decode, Decoder, Overlay, Table, choice, section};
 use crate::schema;
-use crate::text::Text;
-use crate::tree::{Node, Value};
+use crate::text::ConfigText;
+use crate::tree::{ConfigNode, ConfigValue};
 
 section! {
     /// The model providers.
@@ -22,14 +22,14 @@ section! {
     /// A model provider.
     struct RawProvider("a model provider", Leave) {
         /// The base URL of the API, if not the default.
-        base_url: Text = "baseUrl" => schema::model_address,
+        base_url: ConfigText = "baseUrl" => schema::model_address,
         /// The API key, preferably a `secret://…` reference.
         api_key: CredentialText = "apiKey" => schema::credential,
         /// The API of the provider; inferred from the id of a known provider, otherwise `openai`.
         /// Providers with an API that only Node OpenClaw supports are ignored.
         api: ApiSetting = "api",
         /// HTTP headers sent with every request. Values may contain `secret://…` references.
-        headers: Table<Text> = "headers" => schema::headers,
+        headers: Table<ConfigText> = "headers" => schema::headers,
         /// A Node OpenClaw setting; ignored.
         models: Ignored = "models",
     }
@@ -70,9 +70,9 @@ pub(crate) enum ApiSetting {
 }
 
 impl Decode for ApiSetting {
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
         match &node.value {
-            Value::String(word) if FOREIGN.contains(&word.as_str()) => Some(Self::Foreign),
+            ConfigValue::String(word) if FOREIGN.contains(&word.as_str()) => Some(Self::Foreign),
             _ => ModelApi::decode(node, cx).map(Self::Known),
         }
     }

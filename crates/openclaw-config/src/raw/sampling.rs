@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
 use crate::decode::{Decode, Decoder, Overlay, Spanned, Whole, choice, section};
-use crate::tree::{Node, Value};
+use crate::tree::{ConfigNode, ConfigValue};
 
 choice! {
     /// Whether a server may use the agent's model.
@@ -35,18 +35,18 @@ section! {
 pub(crate) struct SamplingSetting(pub(crate) RawSampling);
 
 impl SamplingSetting {
-    fn rule(allow: SamplingRule, node: &Node, cx: &Decoder<'_>) -> Self {
+    fn rule(allow: SamplingRule, node: &ConfigNode, cx: &Decoder<'_>) -> Self {
         let allow = Some(Spanned { value: allow, at: node.mark(), path: cx.path() });
         Self(RawSampling { allow, ..RawSampling::default() })
     }
 }
 
 impl Decode for SamplingSetting {
-    fn decode(node: &Node, cx: &mut Decoder<'_>) -> Option<Self> {
+    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
         match &node.value {
-            Value::Bool(true) => Some(Self::rule(SamplingRule::Ask, node, cx)),
-            Value::Bool(false) => Some(Self::rule(SamplingRule::Never, node, cx)),
-            Value::String(_) => {
+            ConfigValue::Bool(true) => Some(Self::rule(SamplingRule::Ask, node, cx)),
+            ConfigValue::Bool(false) => Some(Self::rule(SamplingRule::Never, node, cx)),
+            ConfigValue::String(_) => {
                 SamplingRule::decode(node, cx).map(|allow| Self::rule(allow, node, cx))
             }
             _ => RawSampling::decode(node, cx).map(Self),

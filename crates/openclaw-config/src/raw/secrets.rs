@@ -6,7 +6,7 @@ use serde_json::json;
 use super::{Millis, Words};
 use crate::decode::{Table, Whole, section};
 use crate::schema::{self, rule};
-use crate::text::Text;
+use crate::text::ConfigText;
 
 section! {
     /// Settings of the secret providers.
@@ -28,11 +28,11 @@ section! {
     /// A command that prints a secret. It is not run in a shell.
     struct RawExec("a command", Refuse, needs_command) {
         /// The program to run.
-        command: Text = "command" => schema::filled,
+        command: ConfigText = "command" => schema::filled,
         /// Arguments of the program.
         args: Words = "args",
         /// Environment variables of the program.
-        env: Table<Text> = "env",
+        env: Table<ConfigText> = "env",
         /// Timeout of the command, in milliseconds.
         timeout: Millis = "timeoutMs",
     }
@@ -42,9 +42,9 @@ section! {
     /// Google Cloud Secret Manager.
     struct RawGcp("the Google Cloud settings", Refuse) {
         /// The project; by default that of the application default credentials.
-        project: Text = "project",
+        project: ConfigText = "project",
         /// The URL of the service, if not the default.
-        endpoint: Text = "endpoint" => schema::address,
+        endpoint: ConfigText = "endpoint" => schema::address,
     }
 }
 
@@ -52,11 +52,11 @@ section! {
     /// AWS Secrets Manager.
     struct RawAws("the AWS settings", Refuse) {
         /// The region.
-        region: Text = "region",
+        region: ConfigText = "region",
         /// The profile.
-        profile: Text = "profile",
+        profile: ConfigText = "profile",
         /// The URL of the service, if not the default.
-        endpoint: Text = "endpoint" => schema::address,
+        endpoint: ConfigText = "endpoint" => schema::address,
     }
 }
 
@@ -64,15 +64,15 @@ section! {
     /// HashiCorp Vault. Settings not given here come from `VAULT_ADDR` and related variables.
     struct RawVault("the Vault settings", Refuse) {
         /// The URL of the server.
-        address: Text = "address" => schema::address,
+        address: ConfigText = "address" => schema::address,
         /// The namespace.
-        namespace: Text = "namespace",
+        namespace: ConfigText = "namespace",
         /// The role id of an AppRole login.
-        role_id: Text = "roleId",
+        role_id: ConfigText = "roleId",
         /// Mount path of the AppRole login (`approle`).
-        approle_mount: Text = "approleMount",
+        approle_mount: ConfigText = "approleMount",
         /// A file of certificate authorities to trust.
-        ca_file: Text = "caFile",
+        ca_file: ConfigText = "caFile",
         /// The version of the key-value engine, 1 or 2; detected if not given.
         kv_version: Whole<1, 2> = "kvVersion",
     }

@@ -6,8 +6,8 @@ use serde_json::{Value as Json, json};
 use super::{AuthSetting, Millis, RawNodeOAuth, SamplingSetting, Words};
 use crate::decode::{Decode, Decoder, Overlay, Table, Whole, choice, section};
 use crate::schema::{self, rule};
-use crate::text::Text;
-use crate::tree::Node;
+use crate::text::ConfigText;
+use crate::tree::ConfigNode;
 
 section! {
     /// An MCP server: a local process (`command`) or a remote service (`url`).
@@ -18,22 +18,22 @@ section! {
         /// to sse.
         transport: TransportKind = "transport" | "type",
         /// The program to run.
-        command: Text = "command" => schema::filled,
+        command: ConfigText = "command" => schema::filled,
         /// Arguments of the program.
         args: Words = "args",
         /// Environment variables of the process. Values may be `secret://…` references.
-        env: Table<Text> = "env" => schema::variables,
+        env: Table<ConfigText> = "env" => schema::variables,
         /// The working folder of the process.
-        cwd: Text = "cwd" | "workingDirectory" => schema::filled,
+        cwd: ConfigText = "cwd" | "workingDirectory" => schema::filled,
         /// Names of variables that the process inherits from this program.
         inherit_env: Words = "inheritEnv" => schema::variable_names,
         /// The URL of the service: https, or http on this machine. User and password in the URL are
         /// sent as `Authorization: Basic …`, unless `apiKey` or `headers` provide credentials.
-        url: Text = "url" | "httpUrl" | "serverUrl" => schema::address,
+        url: ConfigText = "url" | "httpUrl" | "serverUrl" => schema::address,
         /// HTTP headers sent with every request. Values may contain `secret://…` references.
-        headers: Table<Text> = "headers" => schema::headers,
+        headers: Table<ConfigText> = "headers" => schema::headers,
         /// A static key, sent as `Authorization: Bearer …`; preferably a `secret://…` reference.
-        api_key: Text = "apiKey" => schema::credential,
+        api_key: ConfigText = "apiKey" => schema::credential,
         /// OAuth settings, where discovery is not enough.
         auth: AuthSetting = "auth",
         /// Connect timeout, in milliseconds (30000).
@@ -45,13 +45,13 @@ section! {
         /// Maximum number of consecutive restarts (5).
         max_restarts: Whole<0, 1000> = "maxRestarts",
         /// Replaces the server's name in the names of its tools.
-        tool_prefix: Text = "toolPrefix" => schema::tool_prefix,
+        tool_prefix: ConfigText = "toolPrefix" => schema::tool_prefix,
         /// Whether to connect only when a tool is first used (false).
         lazy: bool = "lazy",
         /// The tool policy of the server.
         tools: RawServerTools = "tools",
         /// Which calls need the user's approval: `auto` means all that are not read-only.
-        approval: Approval = "approval",
+        approval: ApprovalPolicy = "approval",
         /// Calls of agents per minute (100); 0 means no limit. Calls of users are not limited.
         rate_limit: Whole<0, 1_000_000> = "rateLimit",
         /// Longer results are truncated for the model and saved to a file.
@@ -76,7 +76,7 @@ section! {
         /// TLS settings.
         tls: RawTls = "tls",
         /// The proxy for this server: a URL, or `none`.
-        proxy: Text = "proxy" => schema::proxy,
+        proxy: ConfigText = "proxy" => schema::proxy,
         /// Node OpenClaw's name for `auth`.
         oauth: RawNodeOAuth = "oauth",
         /// Node OpenClaw's name for `tools`.
@@ -84,9 +84,9 @@ section! {
         /// Node OpenClaw's name for `tls.verify`.
         ssl_verify: bool = "sslVerify",
         /// Node OpenClaw's name for `tls.clientCert`.
-        client_cert: Text = "clientCert",
+        client_cert: ConfigText = "clientCert",
         /// Node OpenClaw's name for `tls.clientKey`.
-        client_key: Text = "clientKey",
+        client_key: ConfigText = "clientKey",
         /// A Node OpenClaw setting; ignored.
         codex: Ignored = "codex",
         /// Other programs' opposite of `enabled`.
@@ -122,11 +122,11 @@ section! {
     /// TLS settings.
     struct RawTls("the TLS settings", Refuse) {
         /// A file of certificate authorities to trust in addition to the system's.
-        ca_file: Text = "caFile",
+        ca_file: ConfigText = "caFile",
         /// The client certificate file.
-        client_cert: Text = "clientCert",
+        client_cert: ConfigText = "clientCert",
         /// The private key file of the client certificate.
-        client_key: Text = "clientKey",
+        client_key: ConfigText = "clientKey",
         /// `false` disables certificate verification. Dangerous; for tests only.
         verify: bool = "verify",
     }
@@ -162,7 +162,7 @@ choice! {
 
 choice! {
     /// Which calls need the user's approval.
-    pub enum Approval {
+    pub enum ApprovalPolicy {
         /// All except those that the server marks as read-only.
         Auto = "auto",
         /// All.
@@ -215,7 +215,7 @@ fn one_transport(schema: &mut Schema) {
 pub(crate) struct Ignored;
 
 impl Decode for Ignored {
-    fn decode(_: &Node, _: &mut Decoder<'_>) -> Option<Self> {
+    fn decode(_: &ConfigNode, _: &mut Decoder<'_>) -> Option<Self> {
         Some(Self)
     }
 }

@@ -1,9 +1,9 @@
 //! The section `tools`: the tool policy and the settings of the built-in tools.
 
-use super::{Approval, Millis, Words};
+use super::{ApprovalPolicy, Millis, Words};
 use crate::decode::{Whole, section};
 use crate::schema;
-use crate::text::Text;
+use crate::text::ConfigText;
 
 section! {
     /// A tool policy: glob patterns on tool names. Deny takes precedence.
@@ -46,7 +46,7 @@ section! {
         enabled: bool = "enabled",
         /// Which fetches need the user's approval: `auto` means the first from each host in a session,
         /// `always` every one, `never` none.
-        approval: Approval = "approval",
+        approval: ApprovalPolicy = "approval",
         /// Public hosts that need no approval, also where no user can give it: names such as
         /// `docs.rs`, or `*.example.com` for all below a name.
         allow_hosts: Words = "allowHosts" => schema::public_hosts,
@@ -68,7 +68,7 @@ section! {
         /// Timeout of a command, in milliseconds (60000).
         timeout: Millis = "timeoutMs",
         /// The shell that runs the commands, if not the system default.
-        shell: Text = "shell" => schema::filled,
+        shell: ConfigText = "shell" => schema::filled,
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{
-    Approval, Bind, EntryChange, RestartCause, RootsSetting, SamplingRule, ServerChange,
+    ApprovalPolicy, Bind, EntryChange, RestartCause, RootsSetting, SamplingRule, ServerChange,
 };
 
 use crate::support::*;
@@ -141,9 +141,9 @@ fn hosts_that_need_no_approval_are_names() {
         good(&format!("{{ tools: {{ web: {{ fetch: {text} }} }} }}")).native_tools.web_fetch
     };
     let default = fetch("{}");
-    assert!(default.approval == Approval::Auto && default.allow_hosts.is_empty());
+    assert!(default.approval == ApprovalPolicy::Auto && default.allow_hosts.is_empty());
     let given = fetch("{ approval: 'never', allowHosts: ['Docs.rs', '*.Example.com'] }");
-    assert_eq!(given.approval, Approval::Never);
+    assert_eq!(given.approval, ApprovalPolicy::Never);
     assert_eq!(given.allow_hosts, ["docs.rs", "*.example.com"]);
     for wrong in ["https://x", "x:80", "*", "*.", "a*", "a.*.b", "10.0.0.0/8", "10.0.0.1", "a b"] {
         let text = format!("{{ tools: {{ web: {{ fetch: {{ allowHosts: ['{wrong}'] }} }} }} }}");

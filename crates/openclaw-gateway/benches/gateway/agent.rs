@@ -14,7 +14,7 @@ use openclaw_models::{Chunk, Message, Model, ModelError, ModelRequest, Part, Sto
 use openclaw_protocol::client;
 use openclaw_sessions::{EntryKind, NewEntry, ReadFilter, SessionKey, SessionStore, SqliteStore};
 use openclaw_tools::audit::Audit;
-use openclaw_tools::schema::Dialect;
+use openclaw_tools::schema::SchemaDialect;
 use openclaw_tools::{NoApprover, Pipeline};
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
@@ -93,7 +93,7 @@ async fn compare() {
 }
 
 fn ourselves() -> Caller {
-    let options = client::Options::new("", None, "bench");
+    let options = client::ConnectOptions::new("", None, "bench");
     Caller {
         client: options.client,
         role: options.role,
@@ -163,8 +163,8 @@ impl Model for Stepping {
         "stepping"
     }
 
-    fn dialect(&self) -> Dialect {
-        Dialect::Plain
+    fn dialect(&self) -> SchemaDialect {
+        SchemaDialect::Plain
     }
 
     fn context_tokens(&self) -> u64 {

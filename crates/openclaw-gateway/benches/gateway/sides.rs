@@ -8,17 +8,17 @@ use std::time::Duration;
 use openclaw_config::{LoadEnvironment, Loaded, load_text};
 use openclaw_gateway::serve::{Served, serve};
 use openclaw_gateway::state;
-use openclaw_gateway::{Prepare, Setup};
+use openclaw_gateway::{GatewaySetup, Prepare};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{self};
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_protocol::Surface;
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState, SendParams, SendResult};
-use openclaw_protocol::client::{Client, Options};
+use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_protocol::{EventReceiver, Received, ask, names, rpc};
 use openclaw_secrets::Environment;
 use openclaw_testkit::{Script, TestServer};
@@ -56,7 +56,7 @@ impl RunningGateway {
     /// A connected client.
     pub(crate) async fn client(&self) -> Client {
         let running = state::find(self.folder.path()).unwrap();
-        let mut options = Options::new(running.url, running.token, "bench");
+        let mut options = ConnectOptions::new(running.url, running.token, "bench");
         options.connect_timeout = LONG;
         Client::connect(&options).await.unwrap()
     }
@@ -67,7 +67,7 @@ impl RunningGateway {
 }
 
 /// Audit, approvals and large results are stored as in the real program.
-fn setup(folder: &Path) -> Setup {
+fn setup(folder: &Path) -> GatewaySetup {
     let environment: Environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let services = CallServices {
         audit: Audit::to_file(folder.join("audit.jsonl"), AuditOptions::default()).unwrap(),
@@ -76,10 +76,12 @@ fn setup(folder: &Path) -> Setup {
         metrics: openclaw_metrics::Metrics::off(),
         tracer: openclaw_trace::Tracer::off(),
     };
-    let folders =
-        Folders { catalogue: Some(folder.join("catalogue")), logs: Some(folder.join("logs")) };
+    let folders = StorageFolders {
+        catalogue: Some(folder.join("catalogue")),
+        logs: Some(folder.join("logs")),
+    };
     let context = DialContext::new(environment.clone());
-    Setup {
+    GatewaySetup {
         config: load(folder).config.unwrap(),
         config_file: folder.join("openclaw.json"),
         load: Arc::new({
@@ -87,7 +89,7 @@ fn setup(folder: &Path) -> Setup {
             move || load(&folder)
         }),
         state: folder.to_owned(),
-        fleet: fleet::Setup { folders, services, ..fleet::Setup::new(context) },
+        fleet: fleet::FleetSetup { folders, services, ..fleet::FleetSetup::new(context) },
         environment,
         version: "bench".to_owned(),
         people: true,

@@ -15,7 +15,9 @@ use openclaw_protocol::ErrorShape;
 use openclaw_protocol::sessions::{ExtraTool, ExtraToolSchema};
 use openclaw_protocol::tools::{InvokeProgress, InvokeProgressParams, InvokeResultParams};
 use openclaw_tools::schema::LazyValidator;
-use openclaw_tools::{Decision, Effect, Policy, Progress, ToolName, ToolSource, ToolSpec, Watcher};
+use openclaw_tools::{
+    Decision, Policy, Progress, ProgressWatcher, ToolEffect, ToolName, ToolSource, ToolSpec,
+};
 use parking_lot::Mutex;
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
@@ -51,7 +53,7 @@ struct PendingCall {
     lender: u64,
     result: oneshot::Sender<InvokeResultParams>,
     /// Receives its progress.
-    watcher: Option<Watcher>,
+    watcher: Option<ProgressWatcher>,
 }
 
 type ByLender = BTreeMap<u64, Arc<Vec<LentToolEntry>>>;
@@ -252,7 +254,11 @@ fn loan(tool: &ExtraTool) -> Result<LentToolEntry, ErrorShape> {
         name,
         description: clean_line(Untrusted::new(&tool.description), MAX_DESCRIPTION),
         input_schema: schema,
-        effect: if tool.read_only == Some(true) { Effect::ReadOnly } else { Effect::Unknown },
+        effect: if tool.read_only == Some(true) {
+            ToolEffect::ReadOnly
+        } else {
+            ToolEffect::Unknown
+        },
     };
     Ok(LentToolEntry { spec, validator: LazyValidator::new(members), timeout })
 }

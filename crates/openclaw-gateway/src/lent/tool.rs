@@ -9,8 +9,8 @@ use openclaw_protocol::names;
 use openclaw_protocol::tools::{InvokeRequestEvent, InvokeResultParams};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    ApprovalRule, Arguments, Content, Decision, Details, Effect, Executed, Failure, MediaKind,
-    Origin, Tool, ToolCall, ToolOutcome, ToolSource, ToolSpec, check_media,
+    ApprovalRule, Arguments, AuditName, Content, Decision, Executed, MediaKind, OutcomeDetails,
+    Tool, ToolCall, ToolEffect, ToolFailure, ToolOutcome, ToolSource, ToolSpec, check_media,
 };
 use openclaw_trace::SpanContext;
 use serde::Deserialize;
@@ -54,7 +54,7 @@ impl LentTool {
     async fn carry_out(&self, call: ToolCall<'_>) -> ToolOutcome {
         let loan = self.loan();
         let Some(gateway) = self.gateway.upgrade() else {
-            return fail(Failure::Unavailable, "The gateway is stopping.");
+            return fail(ToolFailure::Unavailable, "The gateway is stopping.");
         };
         let lent = &gateway.lent;
         let id = format!("lent-{}", lent.next.fetch_add(1, Ordering::Relaxed));
@@ -77,14 +77,14 @@ impl LentTool {
         };
         const GONE: &str = "The client that provides this tool has disconnected.";
         if !gateway.callers.send_to_one(self.lender, names::NODE_INVOKE_REQUEST, &request) {
-            return fail(Failure::Unavailable, GONE);
+            return fail(ToolFailure::Unavailable, GONE);
         }
         match tokio::time::timeout(loan.timeout, answered).await {
             Ok(Ok(result)) => outcome(&loan.spec, &result),
-            Ok(Err(_)) => fail(Failure::Unavailable, GONE),
+            Ok(Err(_)) => fail(ToolFailure::Unavailable, GONE),
             Err(_) => {
                 let words = format!("timed out after {} ms", loan.timeout.as_millis());
-                fail(Failure::TimedOut, &words)
+                fail(ToolFailure::TimedOut, &words)
             }
         }
     }
@@ -107,9 +107,9 @@ impl Tool for LentTool {
         &self.loan().spec
     }
 
-    fn origin(&self) -> Origin<'_> {
+    fn origin(&self) -> AuditName<'_> {
         let name = self.loan().spec.name.as_str();
-        Origin { name, source: "client", ..Origin::default() }
+        AuditName { name, source: "client", ..AuditName::default() }
     }
 
     fn decision(&self) -> &Decision {
@@ -119,8 +119,8 @@ impl Tool for LentTool {
     /// A permanent approval is not offered: what the client does with a call cannot be known.
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
         match self.loan().spec.effect {
-            Effect::ReadOnly => ApprovalRule::Auto,
-            Effect::Unknown | Effect::Destructive => ApprovalRule::Always,
+            ToolEffect::ReadOnly => ApprovalRule::Auto,
+            ToolEffect::Unknown | ToolEffect::Destructive => ApprovalRule::Always,
         }
     }
 
@@ -158,17 +158,17 @@ fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
     let name = spec.name.as_str();
     match label(Untrusted::new(text), Source::other(name)) {
         Ok((text, findings)) => ToolOutcome {
-            details: Box::new(Details {
+            details: Box::new(OutcomeDetails {
                 untrusted: true,
                 source: Some("client"),
                 tool: Some(name.into()),
                 findings,
-                ..Details::default()
+                ..OutcomeDetails::default()
             }),
             content: vec![Content::Text(text)],
             is_error: !result.ok,
         },
-        Err(_) => fail(Failure::InvalidResponse, "The result cannot be shown."),
+        Err(_) => fail(ToolFailure::InvalidResponse, "The result cannot be shown."),
     }
 }
 
@@ -199,16 +199,16 @@ fn of_blocks(spec: &ToolSpec, blocks: &[Block]) -> ToolOutcome {
         Block::Image { .. } | Block::Audio { .. } => None,
     });
     let text = texts.collect::<Vec<_>>().join("\n");
-    let mut details = Details {
+    let mut details = OutcomeDetails {
         untrusted: true,
         source: Some("client"),
         tool: Some(name.into()),
-        ..Details::default()
+        ..OutcomeDetails::default()
     };
     let mut content = Vec::new();
     if !text.is_empty() {
         let Ok((text, findings)) = label(Untrusted::new(text), Source::other(name)) else {
-            return fail(Failure::InvalidResponse, "The result cannot be shown.");
+            return fail(ToolFailure::InvalidResponse, "The result cannot be shown.");
         };
         details.findings = findings;
         content.push(Content::Text(text));
@@ -247,7 +247,7 @@ fn readable(payload: &str) -> String {
     }
 }
 
-fn fail(failure: Failure, words: &str) -> ToolOutcome {
+fn fail(failure: ToolFailure, words: &str) -> ToolOutcome {
     let mut outcome = ToolOutcome::failure(words);
     outcome.details.failure = Some(failure);
     outcome

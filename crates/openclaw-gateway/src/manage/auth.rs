@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 use openclaw_config::{AgentId, OAuthGrant, Transport};
 use openclaw_mcp::server::Server;
-use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::status::{ActiveTransport, AuthKind, ServerState, ServerStatus};
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::client::Registration;
 use openclaw_oauth::error::AuthError;
@@ -341,7 +341,7 @@ fn login_failed(name: &str, error: &AuthError) -> Problem {
 fn no_logins(status: &ServerStatus) -> Problem {
     let name = &status.name;
     match (status.transport, status.auth) {
-        (TransportKind::Stdio, _) => {
+        (ActiveTransport::Stdio, _) => {
             invalid(&format!("`{name}` is a local server and has no login"))
                 .hint("set the variables it needs in `env` of its entry")
         }

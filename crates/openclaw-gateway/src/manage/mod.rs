@@ -19,7 +19,7 @@ use openclaw_config::AgentId;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::Server;
-use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::status::{ActiveTransport, ServerState, ServerStatus};
 use openclaw_protocol::mcp::{AuthResult, GrantInfo, RefreshResult, ServersResult, ToolsResult};
 use serde_json::{Value, json};
 
@@ -66,7 +66,7 @@ pub(crate) async fn carry_out(
         Verb::Status { server } => {
             let status = status(gateway, id, server)?;
             let login = match status.transport {
-                TransportKind::Stdio => None,
+                ActiveTransport::Stdio => None,
                 _ => auth(gateway, id, server, AuthOrder::Status).await?.grant,
             };
             Done::Status(Box::new(status), login)

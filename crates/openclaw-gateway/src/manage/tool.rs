@@ -8,9 +8,9 @@ use openclaw_content::{Source, Untrusted, label};
 use openclaw_tools::native::{ApprovalKey, Approvals};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    AlwaysOption, Approval, ApprovalContext, ApprovalRule, Arguments as CallArguments, Content,
-    Decision, Details, Effect, Executed, Failure, Grant, Origin, Pin, Policy, Tool, ToolCall,
-    ToolName, ToolOutcome, ToolSource, ToolSpec,
+    AlwaysOption, ApprovalContext, ApprovalExtent, ApprovalRule, Arguments as CallArguments,
+    AuditName, Content, Decision, Executed, GrantRule, OutcomeDetails, Pin, Policy, Tool, ToolCall,
+    ToolEffect, ToolFailure, ToolName, ToolOutcome, ToolSource, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -126,7 +126,7 @@ impl ManageTool {
             workspace: None,
             session: None,
             tool: NAME.to_owned(),
-            grant: Grant::Tool,
+            grant: GrantRule::Tool,
         }
     }
 
@@ -164,7 +164,7 @@ fn spec() -> Option<ToolSpec> {
             "required": ["action"],
             "additionalProperties": false,
         })),
-        effect: Effect::Unknown,
+        effect: ToolEffect::Unknown,
     })
 }
 
@@ -185,8 +185,8 @@ impl Tool for ManageTool {
         &self.spec
     }
 
-    fn origin(&self) -> Origin<'_> {
-        Origin { name: NAME, source: "openclaw", ..Origin::default() }
+    fn origin(&self) -> AuditName<'_> {
+        AuditName { name: NAME, source: "openclaw", ..AuditName::default() }
     }
 
     fn decision(&self) -> &Decision {
@@ -213,11 +213,11 @@ impl Tool for ManageTool {
             "always allow `{NAME}` to refresh and disconnect servers for agent {}",
             self.agent
         );
-        vec![AlwaysOption { grant: Grant::Tool, words }]
+        vec![AlwaysOption { grant: GrantRule::Tool, words }]
     }
 
-    fn keep(&self, approval: &Approval, _: Pin, _: ApprovalContext<'_>) {
-        if matches!(approval, Approval::Always(_))
+    fn keep(&self, approval: &ApprovalExtent, _: Pin, _: ApprovalContext<'_>) {
+        if matches!(approval, ApprovalExtent::Always(_))
             && let Err(error) = self.approvals.remember(self.key())
         {
             tracing::warn!(tool = NAME, %error, "cannot store the approval; it is valid until exit");
@@ -238,14 +238,14 @@ impl Tool for ManageTool {
                 Ok(text) => told(text, None),
                 Err(problem) => {
                     let failure = match problem.kind {
-                        ProblemKind::Forbidden | ProblemKind::Changed => Failure::Denied,
-                        ProblemKind::TimedOut => Failure::TimedOut,
-                        ProblemKind::Unavailable => Failure::Unavailable,
-                        ProblemKind::NeedsLogin => Failure::NeedsLogin,
+                        ProblemKind::Forbidden | ProblemKind::Changed => ToolFailure::Denied,
+                        ProblemKind::TimedOut => ToolFailure::TimedOut,
+                        ProblemKind::Unavailable => ToolFailure::Unavailable,
+                        ProblemKind::NeedsLogin => ToolFailure::NeedsLogin,
                         ProblemKind::UnknownServer
                         | ProblemKind::UnknownTool
                         | ProblemKind::Unusable
-                        | ProblemKind::Invalid => Failure::InvalidArguments,
+                        | ProblemKind::Invalid => ToolFailure::InvalidArguments,
                     };
                     told(problem.text(), Some(failure))
                 }
@@ -255,18 +255,18 @@ impl Tool for ManageTool {
 }
 
 /// Labels everything as content from outside, since it includes text and errors of servers.
-fn told(text: String, failure: Option<Failure>) -> ToolOutcome {
+fn told(text: String, failure: Option<ToolFailure>) -> ToolOutcome {
     let Ok((text, findings)) = label(Untrusted::new(text), Source::other(NAME)) else {
         return ToolOutcome::failure(
             "The result cannot be shown: no random numbers are available.",
         );
     };
-    let details = Details {
+    let details = OutcomeDetails {
         untrusted: true,
         source: Some("mcp_server"),
         findings,
         failure,
-        ..Details::default()
+        ..OutcomeDetails::default()
     };
     let content = vec![Content::Text(text)];
     ToolOutcome { content, is_error: failure.is_some(), details: Box::new(details) }

@@ -7,16 +7,16 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::call::library::Request;
+use openclaw_mcp::call::library::LibraryCall;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::catalogue::CatalogueTool;
 use openclaw_mcp::inventory::listing::ListedPrompt;
 use openclaw_protocol::Scope;
 use openclaw_protocol::mcp::{CallParams, Outcome, PromptParams, ReadParams};
-use openclaw_tools::pipeline::{Lookup, Refusal};
+use openclaw_tools::pipeline::{AsyncLookup, Refusal};
 use openclaw_tools::{
-    Call, CallContext, CallOptions, Consent, Failure, Fallback, Fingerprint, NoApprover,
-    PermissionMode, RefusedBy, Tool, ToolOutcome, Watcher,
+    Call, CallContext, CallOptions, Consent, Fallback, NoApprover, PermissionMode, ProgressWatcher,
+    RefusedBy, Tool, ToolFailure, ToolFingerprint, ToolOutcome,
 };
 use openclaw_trace::SpanContext;
 use parking_lot::Mutex;
@@ -53,7 +53,7 @@ pub struct DirectCaller<'a> {
     /// Whether the caller may approve calls. Its own calls then count as approved.
     pub decides: bool,
     /// Receives the progress of a call.
-    pub watcher: Option<&'a Watcher>,
+    pub watcher: Option<&'a ProgressWatcher>,
     /// The caller's span.
     pub trace: Option<&'a SpanContext>,
 }
@@ -110,7 +110,7 @@ pub async fn call(
         None => Ok(None),
     };
     let found = Found::default();
-    let finding = Lookup(async || {
+    let finding = AsyncLookup(async || {
         let server = server.as_deref();
         if let Err(unfit) = &fitted {
             return Err(found.refuse(unfit.clone(), agent, server, tool));
@@ -124,7 +124,8 @@ pub async fn call(
     context.session = session_key.as_deref();
     if hand.decides {
         // An invalid fingerprint matches no tool.
-        let seen = fingerprint.as_deref().map(|it| it.parse().unwrap_or(Fingerprint::new([0; 32])));
+        let seen =
+            fingerprint.as_deref().map(|it| it.parse().unwrap_or(ToolFingerprint::new([0; 32])));
         context.consent = Consent::Caller { seen, approves_change: *approve == Some(true) };
     }
     let arguments = fitted.as_ref().ok().and_then(|it| it.as_deref()).unwrap_or(given);
@@ -207,16 +208,16 @@ impl Found {
 fn refusal(problem: &Problem) -> Refusal {
     let refuse = |failure| Refusal::new(failure, problem.message.clone());
     match problem.kind {
-        ProblemKind::Unavailable => refuse(Failure::Unavailable),
-        ProblemKind::NeedsLogin => refuse(Failure::NeedsLogin),
-        ProblemKind::TimedOut => refuse(Failure::TimedOut),
+        ProblemKind::Unavailable => refuse(ToolFailure::Unavailable),
+        ProblemKind::NeedsLogin => refuse(ToolFailure::NeedsLogin),
+        ProblemKind::TimedOut => refuse(ToolFailure::TimedOut),
         ProblemKind::UnknownServer | ProblemKind::UnknownTool => {
-            refuse(Failure::Denied).by(RefusedBy::UnknownTool)
+            refuse(ToolFailure::Denied).by(RefusedBy::UnknownTool)
         }
-        ProblemKind::Unusable => refuse(Failure::Protocol).by(RefusedBy::Unusable),
-        ProblemKind::Invalid => refuse(Failure::InvalidArguments).by(RefusedBy::Schema),
-        ProblemKind::Forbidden => refuse(Failure::Denied).by(RefusedBy::NobodyToAsk),
-        ProblemKind::Changed => refuse(Failure::Denied).by(RefusedBy::Changed),
+        ProblemKind::Unusable => refuse(ToolFailure::Protocol).by(RefusedBy::Unusable),
+        ProblemKind::Invalid => refuse(ToolFailure::InvalidArguments).by(RefusedBy::Schema),
+        ProblemKind::Forbidden => refuse(ToolFailure::Denied).by(RefusedBy::NobodyToAsk),
+        ProblemKind::Changed => refuse(ToolFailure::Denied).by(RefusedBy::Changed),
     }
 }
 
@@ -318,14 +319,14 @@ pub(super) fn unknown_prompt(server: &str, name: &str, known: &[&str]) -> Proble
 /// Sends a request that is not a tool call, after `prepare`.
 async fn ask<'a>(
     agent: &AgentTools,
-    request: &Request,
+    request: &LibraryCall,
     given: &RawValue,
     (time, hand): (&Time, DirectCaller<'_>),
     prepare: impl Fn() -> BoxFuture<'a, Result<(), Problem>> + Send + Sync,
 ) -> Result<ToolOutcome, Problem> {
     let refused = Mutex::new(None);
     let prepare = &prepare;
-    let finding = Lookup(async || match prepare().await {
+    let finding = AsyncLookup(async || match prepare().await {
         Ok(()) => request.tool(),
         Err(problem) => {
             let refusal = refusal(&problem).at(request.server(), request.what());

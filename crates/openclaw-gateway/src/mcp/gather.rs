@@ -30,7 +30,7 @@ pub enum WaitFor {
 
 /// The servers to list from.
 #[derive(Debug)]
-pub struct Gathered {
+pub struct GatheredServers {
     /// Available servers, and lazy ones with a cached inventory.
     pub servers: Vec<Arc<Server>>,
     /// Servers that are not available.
@@ -121,10 +121,10 @@ pub async fn gather(
     name: Option<&str>,
     patience: WaitFor,
     is_lazy: impl Fn(&Server) -> bool,
-) -> Result<Gathered, Problem> {
+) -> Result<GatheredServers, Problem> {
     if let Some(name) = name {
         let servers = vec![Arc::clone(ready(agent, name).await?)];
-        return Ok(Gathered { servers, missing: Vec::new() });
+        return Ok(GatheredServers { servers, missing: Vec::new() });
     }
     let is_known =
         |server: &Server| is_lazy(server) && *server.cache().inventory() != Inventory::default();
@@ -146,7 +146,7 @@ pub async fn gather(
         }
     });
     let all = join_all(all.collect::<Vec<_>>()).await;
-    let mut gathered = Gathered { servers: Vec::new(), missing: Vec::new() };
+    let mut gathered = GatheredServers { servers: Vec::new(), missing: Vec::new() };
     let mut only_logins = true;
     for (server, ready) in agent.servers().iter().zip(all) {
         match ready {

@@ -20,7 +20,7 @@ use serde::Serialize;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
 
-use super::gather::{Gathered, unknown_server};
+use super::gather::{GatheredServers, unknown_server};
 use super::problem::Problem;
 
 /// Maximum characters of a name from outside.
@@ -54,7 +54,7 @@ pub struct ToolsWanted {
 }
 
 /// Lists the tools of these servers, and the ones that were skipped.
-pub fn tools(agent: &AgentTools, of: &Gathered, wanted: ToolsWanted) -> ToolsResult {
+pub fn tools(agent: &AgentTools, of: &GatheredServers, wanted: ToolsWanted) -> ToolsResult {
     let catalogue = agent.catalogue();
     let is_wanted = |tool: &CatalogueTool| {
         of.servers.iter().any(|server| server.name() == tool.server().name())
@@ -87,9 +87,9 @@ fn tool(tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
             false => describe::theirs(listed),
         },
         effect: match tool.spec.effect {
-            tools::Effect::ReadOnly => Effect::ReadOnly,
-            tools::Effect::Destructive => Effect::Destructive,
-            tools::Effect::Unknown => Effect::Unknown,
+            tools::ToolEffect::ReadOnly => Effect::ReadOnly,
+            tools::ToolEffect::Destructive => Effect::Destructive,
+            tools::ToolEffect::Unknown => Effect::Unknown,
         },
         denied_by: match &tool.decision {
             Decision::Denied { by } => Some(by.to_string()),
@@ -142,7 +142,7 @@ fn outside(name: &str) -> String {
 }
 
 /// Lists the resources of these servers.
-pub fn resources(of: &Gathered) -> ResourcesResult {
+pub fn resources(of: &GatheredServers) -> ResourcesResult {
     let each = |listed: fn(&Server) -> Vec<Value>| -> Vec<Box<RawValue>> {
         of.servers.iter().flat_map(|server| owned(server, listed(server))).collect()
     };
@@ -155,7 +155,7 @@ pub fn resources(of: &Gathered) -> ResourcesResult {
 }
 
 /// Lists the prompts of these servers.
-pub fn prompts(of: &Gathered) -> PromptsResult {
+pub fn prompts(of: &GatheredServers) -> PromptsResult {
     let each = of
         .servers
         .iter()

@@ -18,7 +18,7 @@ pub use call::{DirectCaller, call, prompt, read};
 pub use complete::complete;
 pub use find::{changed, find, known};
 pub(crate) use gather::unknown;
-pub use gather::{Gathered, WaitFor, gather, server, unknown_server, words};
+pub use gather::{GatheredServers, WaitFor, gather, server, unknown_server, words};
 pub use lists::{ToolsWanted, one_tool, prompts, resources, servers, tools};
 pub(crate) use lists::{known_anywhere, servers_as};
 pub use outcome::outcome;

@@ -36,7 +36,8 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
     let findings =
         findings.map(|it| Finding { kind: it.kind.name().to_owned(), count: it.count }).collect();
     let links = details.links.into_iter();
-    let links = links.map(|tools::Link { uri, name, mime_type }| Link { uri, name, mime_type });
+    let links =
+        links.map(|tools::ResourceLink { uri, name, mime_type }| Link { uri, name, mime_type });
     Outcome {
         content: texts,
         structured_content: details.structured,
@@ -78,16 +79,16 @@ fn rendered(outcome: &ToolOutcome) -> Vec<Part> {
     runs.map(part).collect()
 }
 
-fn failure(failure: tools::Failure) -> Failure {
+fn failure(failure: tools::ToolFailure) -> Failure {
     match failure {
-        tools::Failure::Unavailable => Failure::Unavailable,
-        tools::Failure::NeedsLogin => Failure::NeedsLogin,
-        tools::Failure::TimedOut => Failure::TimedOut,
-        tools::Failure::Protocol => Failure::ProtocolError,
-        tools::Failure::InvalidResponse => Failure::InvalidResponse,
-        tools::Failure::Denied => Failure::Denied,
-        tools::Failure::RateLimited => Failure::RateLimited,
-        tools::Failure::InvalidArguments => Failure::InvalidArguments,
+        tools::ToolFailure::Unavailable => Failure::Unavailable,
+        tools::ToolFailure::NeedsLogin => Failure::NeedsLogin,
+        tools::ToolFailure::TimedOut => Failure::TimedOut,
+        tools::ToolFailure::Protocol => Failure::ProtocolError,
+        tools::ToolFailure::InvalidResponse => Failure::InvalidResponse,
+        tools::ToolFailure::Denied => Failure::Denied,
+        tools::ToolFailure::RateLimited => Failure::RateLimited,
+        tools::ToolFailure::InvalidArguments => Failure::InvalidArguments,
     }
 }
 
@@ -98,14 +99,14 @@ mod tests {
     #[test]
     fn failures_have_the_same_names_in_the_protocol() {
         for kind in [
-            tools::Failure::Unavailable,
-            tools::Failure::NeedsLogin,
-            tools::Failure::TimedOut,
-            tools::Failure::Protocol,
-            tools::Failure::InvalidResponse,
-            tools::Failure::Denied,
-            tools::Failure::RateLimited,
-            tools::Failure::InvalidArguments,
+            tools::ToolFailure::Unavailable,
+            tools::ToolFailure::NeedsLogin,
+            tools::ToolFailure::TimedOut,
+            tools::ToolFailure::Protocol,
+            tools::ToolFailure::InvalidResponse,
+            tools::ToolFailure::Denied,
+            tools::ToolFailure::RateLimited,
+            tools::ToolFailure::InvalidArguments,
         ] {
             assert_eq!(serde_json::to_value(failure(kind)).unwrap(), kind.name());
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use openclaw_content::{Untrusted, clean_line, wrap_words};
-use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::status::{ActiveTransport, ServerState, ServerStatus};
 use openclaw_mcp::server::supervisor::ServerError;
 use openclaw_protocol::mcp::GrantInfo;
 
@@ -73,7 +73,7 @@ fn entry(status: &ServerStatus, column: usize, style: &ListStyle) -> String {
     let strong = style.strong;
     let room = style.width.saturating_sub(column + 3).max(20);
     let target = match status.transport {
-        TransportKind::Stdio if !status.target.is_empty() => format!("stdio://{}", status.target),
+        ActiveTransport::Stdio if !status.target.is_empty() => format!("stdio://{}", status.target),
         _ => status.target.clone(),
     };
     let (name, target) = (&status.name, clean(&target, room));
@@ -144,9 +144,9 @@ pub fn status_rows(
     };
     let yes_or_no = |value: bool| if value { "yes" } else { "no" }.to_owned();
     let transport = match status.transport {
-        TransportKind::Stdio => "stdio",
-        TransportKind::Http => "http",
-        TransportKind::Sse => "sse",
+        ActiveTransport::Stdio => "stdio",
+        ActiveTransport::Http => "http",
+        ActiveTransport::Sse => "sse",
     };
     let mut rows = vec![
         ("Name", status.name.clone()),

@@ -11,7 +11,7 @@ use openclaw_protocol::approvals::{
 };
 use openclaw_tools::native::{ApprovalKey, Native, command_prefix};
 use openclaw_tools::{
-    Approval, ApprovalContext, Arguments, Grant, Pin, Tool as _, ToolSource as _,
+    ApprovalContext, ApprovalExtent, Arguments, GrantRule, Pin, Tool as _, ToolSource as _,
 };
 use serde_json::value::RawValue;
 use sha2::{Digest as _, Sha256};
@@ -92,10 +92,10 @@ impl Stored {
 }
 
 /// Says what an approval allows. In a list, the whole command is needed.
-fn words(grant: &Grant, tool: &str) -> String {
+fn words(grant: &GrantRule, tool: &str) -> String {
     match grant {
-        Grant::Tool => format!("every call of `{tool}`"),
-        Grant::Command(command) => {
+        GrantRule::Tool => format!("every call of `{tool}`"),
+        GrantRule::Command(command) => {
             format!("the command `{}`", clean_line(Untrusted::new(command), 400))
         }
         _ => grant.words(tool),
@@ -183,8 +183,8 @@ pub(super) async fn allow(
             return Err(ErrorShape::invalid(words));
         }
         (_, Some(_)) => return Err(ErrorShape::invalid("only `exec` has commands")),
-        (_, None) if arguments.is_empty() => Grant::Tool,
-        (_, None) => Grant::for_arguments(&arguments).ok_or_else(|| {
+        (_, None) if arguments.is_empty() => GrantRule::Tool,
+        (_, None) => GrantRule::for_arguments(&arguments).ok_or_else(|| {
             ErrorShape::invalid("the values must be short text, numbers, `true` or `false`")
         })?,
     };
@@ -208,7 +208,7 @@ async fn allow_of_server(
     gateway: &Gateway,
     agent: &str,
     name: &str,
-    grant: Grant,
+    grant: GrantRule,
 ) -> Reply<ChangedRulesResult> {
     let shown = clean_line(Untrusted::new(name), MAX_NAME);
     let unknown = || ErrorShape::invalid(format!("unknown tool `{shown}`"));
@@ -229,7 +229,7 @@ async fn allow_of_server(
     let nothing = RawValue::from_string("{}".to_owned()).map_err(|_| unknown())?;
     let arguments = &Arguments::new(&nothing);
     let about = ApprovalContext { arguments, session: None, now: Instant::now() };
-    tool.keep(&Approval::Always(grant.clone()), Pin::Same { for_good: false }, about);
+    tool.keep(&ApprovalExtent::Always(grant.clone()), Pin::Same { for_good: false }, about);
     let saved = servers.approvals_saved().await;
     saved.map_err(|error| ErrorShape::unavailable(error.to_string()))?;
     let is_meant = |rule: &ToolRule| {

@@ -11,7 +11,7 @@ use openclaw_protocol::{ErrorCode, ErrorShape};
 use openclaw_sessions::SessionKey;
 
 use super::{Reply, RequestContext};
-use crate::questions::Decided;
+use crate::questions::QuestionDecision;
 
 /// Maximum characters of the user's words to the model.
 const INSTEAD: usize = 4_000;
@@ -50,11 +50,11 @@ pub(super) fn respond(asked: &RequestContext<'_>, params: RespondParams) -> Repl
         Decision::AllowAlways => gateway.question_subjects.others(&id, choice),
         Decision::AllowOnce | Decision::Deny => Vec::new(),
     };
-    gateway.questions.decide(&id, Decided { decision, choice, instead })?;
+    gateway.questions.decide(&id, QuestionDecision { decision, choice, instead })?;
     for (other, choice) in others {
         // A question that requires an approval per call does not offer this decision and stays
         // open.
-        let _ = gateway.questions.decide(&other, Decided { choice, ..decision.into() });
+        let _ = gateway.questions.decide(&other, QuestionDecision { choice, ..decision.into() });
     }
     Ok(RespondResult { ok: true, id, decision })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use openclaw_agent::{EndReason, Record};
+use openclaw_agent::{EndReason, MessageRecord};
 use openclaw_content::Text;
 use openclaw_models::{Message, Part};
 use openclaw_protocol::chat::{
@@ -18,11 +18,11 @@ use openclaw_sessions::{EntryKind, NewEntry, SessionKey};
 use super::sessions::store_error;
 use super::{Reply, RequestContext, attachments};
 use crate::agents::AgentRuntime;
-use crate::commands::{self, Message as Said};
+use crate::commands::{self, ParsedMessage as Said};
 use crate::gateway::Gateway;
-use crate::runs::{Run, RunAdmission, Runs};
+use crate::runs::{RegisteredRun, RunAdmission, Runs};
 use crate::turn_events::TurnEvents;
-use crate::turns::{self, TurnRequest, Work};
+use crate::turns::{self, TurnRequest, TurnWork};
 
 /// Maximum length of a run id, in bytes.
 const MAX_ID: usize = 256;
@@ -94,7 +94,7 @@ pub(super) async fn send_to(
                 None => vec![Part::Text(Text::user(params.message))],
             };
             message.extend(files);
-            let work = if is_compaction { Work::Compact } else { Work::Answer(message) };
+            let work = if is_compaction { TurnWork::Compact } else { TurnWork::Answer(message) };
             let agent = service;
             let turn = TurnRequest { run, key, agent, work, model, who, caller, timeout, trace };
             turns::run(gateway, turn).await;
@@ -110,7 +110,7 @@ async fn interpreted(
     service: &AgentRuntime,
     key: &SessionKey,
     text: &str,
-    run: &mut Run,
+    run: &mut RegisteredRun,
 ) -> Option<Option<Said>> {
     let cancel = run.cancel.clone();
     let interpreting = Box::pin(commands::interpret(gateway, service, key, text));
@@ -180,7 +180,7 @@ pub(super) async fn inject(
     let store = &asked.gateway.store;
     store.open(&key, service.config.id.as_str()).await.map_err(store_error)?;
     let message = Message::assistant(params.message);
-    let record = Record { message, calls: Vec::new(), model: params.label, usage: None };
+    let record = MessageRecord { message, calls: Vec::new(), model: params.label, usage: None };
     let body = serde_json::to_value(record).unwrap_or_default();
     let added = store
         .append(&key, vec![NewEntry::new(EntryKind::Message, body)])

@@ -3,7 +3,7 @@
 
 use std::time::UNIX_EPOCH;
 
-use openclaw_agent::{Compacted, Record};
+use openclaw_agent::{Compacted, MessageRecord};
 use openclaw_content::Text;
 use openclaw_models::{Message, Part};
 use openclaw_protocol::chat::{HistoryParams, HistoryResult, InFlightRun};
@@ -174,7 +174,7 @@ impl View {
                 json!({ "role": "system", "id": id, "content": content, "timestamp": timestamp }),
             );
         }
-        let record: Record = serde_json::from_value(entry.body.clone()).ok()?;
+        let record: MessageRecord = serde_json::from_value(entry.body.clone()).ok()?;
         let (role, content): (&str, Vec<Value>) = match &record.message {
             Message::User { parts } => ("user", self.parts(parts)),
             Message::Assistant { text, tool_uses, parts, .. } => {

@@ -24,7 +24,7 @@ use tokio::time::sleep;
 use super::{Reply, RequestContext};
 use crate::callers::Connected;
 use crate::manage::{self, AuthOrder};
-use crate::mcp::{self, DirectCaller, Gathered, Problem, ToolsWanted, WaitFor};
+use crate::mcp::{self, DirectCaller, GatheredServers, Problem, ToolsWanted, WaitFor};
 
 /// Default and maximum number of log lines.
 const LINES: usize = 100;
@@ -80,7 +80,7 @@ pub(super) fn status(asked: &RequestContext<'_>, params: ServerParams) -> Reply<
 async fn gathered(
     asked: &RequestContext<'_>,
     params: &ListParams,
-) -> Reply<(Arc<AgentTools>, Gathered)> {
+) -> Reply<(Arc<AgentTools>, GatheredServers)> {
     let agent = using(asked, params.agent_id.as_deref(), params.server.as_deref())?;
     // Servers that start on use are started for the listing, and waited for.
     let patience = match asked.gateway.fleet.starts_on_use() {

@@ -1,6 +1,6 @@
 //! Titles and last messages of sessions that are listed.
 
-use openclaw_agent::Record;
+use openclaw_agent::MessageRecord;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_models::{Message, Part};
 use openclaw_protocol::sessions::Row;
@@ -45,7 +45,7 @@ impl Previews {
 
 async fn read(asked: &RequestContext<'_>, key: &SessionKey, filter: ReadFilter) -> Option<Message> {
     let entry = asked.gateway.store.read(key, filter).await.ok()?.into_iter().next()?;
-    let record: Record = serde_json::from_value(entry.body).ok()?;
+    let record: MessageRecord = serde_json::from_value(entry.body).ok()?;
     Some(record.message)
 }
 

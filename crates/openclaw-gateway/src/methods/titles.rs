@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_agent::Record;
+use openclaw_agent::MessageRecord;
 use openclaw_content::{Text, Untrusted, clean_line};
 use openclaw_models::{Message, Model, ModelRequest, Offline, Part, read_text};
 use openclaw_protocol::sessions::{TitleParams, TitleResult};
@@ -57,7 +57,7 @@ async fn write(gateway: &Gateway, service: &AgentRuntime, key: &SessionKey, chos
     let first = ReadFilter { from_seq: 1, limit: ENTRIES, last: false };
     let Ok(entries) = gateway.store.read(key, first).await else { return };
     let messages = entries.into_iter().filter(|entry| entry.kind == EntryKind::Message);
-    let records = messages.filter_map(|it| serde_json::from_value::<Record>(it.body).ok());
+    let records = messages.filter_map(|it| serde_json::from_value::<MessageRecord>(it.body).ok());
     let parts: Vec<Part> = records.flat_map(|record| transcript(record.message)).collect();
     let Ok(Some(title)) = timeout(PATIENCE, ask(&**model, parts)).await else { return };
     let title = clean_line(Untrusted::new(title.trim_matches(['"', ' ', '\n'])), TITLE_CHARS);

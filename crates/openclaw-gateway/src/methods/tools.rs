@@ -12,7 +12,7 @@ use openclaw_protocol::{ErrorShape, Scope, keys};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::native::Native;
 use openclaw_tools::{
-    Call, CallContext, CallOptions, Consent, Content, Effect, Fallback, NoApprover, RefusedBy,
+    Call, CallContext, CallOptions, Consent, Content, Fallback, NoApprover, RefusedBy, ToolEffect,
     ToolSource,
 };
 use serde_json::value::{RawValue, to_raw_value};
@@ -145,11 +145,11 @@ pub(super) fn effective(
     Ok(EffectiveResult { agent_id: catalog.agent_id.clone(), profile: "full".to_owned(), groups })
 }
 
-fn risk(effect: Effect) -> Risk {
+fn risk(effect: ToolEffect) -> Risk {
     match effect {
-        Effect::ReadOnly => Risk::Low,
-        Effect::Unknown => Risk::Medium,
-        Effect::Destructive => Risk::High,
+        ToolEffect::ReadOnly => Risk::Low,
+        ToolEffect::Unknown => Risk::Medium,
+        ToolEffect::Destructive => Risk::High,
     }
 }
 
@@ -222,7 +222,7 @@ pub(super) async fn invoke(
         approval_id: None,
         source: None,
         error: outcome.is_error.then(|| InvokeError {
-            code: failure.map_or("tool-error", openclaw_tools::Failure::name).to_owned(),
+            code: failure.map_or("tool-error", openclaw_tools::ToolFailure::name).to_owned(),
             message: text.clone(),
             details: None,
         }),

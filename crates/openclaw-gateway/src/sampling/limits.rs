@@ -6,7 +6,7 @@ use openclaw_mcp::server::limiter::Limiter;
 use parking_lot::Mutex;
 
 use super::context::SamplingContext;
-use super::refusal::Refusal;
+use super::refusal::SamplingRefusal;
 
 /// Maximum number of rejected requests of a server that are recorded per minute: the audit log has
 /// a limited size, and a server could fill it with requests that are not allowed.
@@ -29,7 +29,7 @@ impl RecordedRejections {
 
 /// One rate limiter per server and agent.
 #[derive(Debug, Default)]
-pub(super) struct Limits(Mutex<BTreeMap<(String, String), Limited>>);
+pub(super) struct SamplingLimits(Mutex<BTreeMap<(String, String), Limited>>);
 
 #[derive(Debug)]
 struct Limited {
@@ -37,9 +37,9 @@ struct Limited {
     limiter: Limiter,
 }
 
-impl Limits {
+impl SamplingLimits {
     /// Counts a request, or rejects it.
-    pub(super) fn check(&self, context: &SamplingContext) -> Result<(), Refusal> {
+    pub(super) fn check(&self, context: &SamplingContext) -> Result<(), SamplingRefusal> {
         let limit = context.sampling.requests_per_minute.get();
         let key = (context.agent_id().to_owned(), context.server.clone());
         let mut all = self.0.lock();
@@ -51,7 +51,7 @@ impl Limits {
         limited
             .limiter
             .check(tokio::time::Instant::now())
-            .map_err(|wait| Refusal::RateLimited { limit, after: wait.after })
+            .map_err(|wait| SamplingRefusal::RateLimited { limit, after: wait.after })
     }
 }
 

@@ -27,26 +27,26 @@ use serde_json::Value;
 use crate::gateway::Gateway;
 use allowed::Allowed;
 use context::SamplingContext;
-use limits::{Limits, RecordedRejections};
+use limits::{RecordedRejections, SamplingLimits};
 use params::Params;
-use record::Record;
-use refusal::Refusal;
+use record::SamplingRecord;
+use refusal::SamplingRefusal;
 
 /// The method name, as used in the audit log and in questions.
 pub(crate) const METHOD: &str = "sampling/createMessage";
 
 /// State kept between requests until the gateway stops.
 #[derive(Debug)]
-pub(crate) struct Sampling {
+pub(crate) struct SamplingState {
     audit: Audit,
-    limits: Limits,
+    limits: SamplingLimits,
     rejections: RecordedRejections,
     allowed: Allowed,
 }
 
-impl Sampling {
+impl SamplingState {
     pub(crate) fn new(audit: Audit) -> Self {
-        let (limits, rejections) = (Limits::default(), RecordedRejections::default());
+        let (limits, rejections) = (SamplingLimits::default(), RecordedRejections::default());
         Self { audit, limits, rejections, allowed: Allowed::default() }
     }
 }
@@ -61,7 +61,7 @@ impl Sampler for AgentModels {
             let Some(gateway) = self.0.upgrade() else {
                 return Err("the gateway is starting or stopping".to_owned());
             };
-            let mut record = Record::new(&gateway.sampling.audit, &request);
+            let mut record = SamplingRecord::new(&gateway.sampling.audit, &request);
             let answer = answer(&gateway, &request, &mut record).await;
             match answer.is_ok() || gateway.sampling.rejections.check(&request.server) {
                 true => record.finish(&answer),
@@ -75,24 +75,24 @@ impl Sampler for AgentModels {
 async fn answer(
     gateway: &Arc<Gateway>,
     request: &SamplingRequest,
-    record: &mut Record,
-) -> Result<Value, Refusal> {
-    let context = SamplingContext::find(gateway, request).ok_or(Refusal::NotAllowed)?;
+    record: &mut SamplingRecord,
+) -> Result<Value, SamplingRefusal> {
+    let context = SamplingContext::find(gateway, request).ok_or(SamplingRefusal::NotAllowed)?;
     record.concerns(&context);
     let rule = match gateway.sampling.allowed.contains(&context) {
         true if context.sampling.allow == SamplingRule::Ask => SamplingRule::Always,
         _ => context.sampling.allow,
     };
     if rule == SamplingRule::Never {
-        return Err(Refusal::NotAllowed);
+        return Err(SamplingRefusal::NotAllowed);
     }
-    let params = Params::read(&request.params).map_err(Refusal::Invalid)?;
+    let params = Params::read(&request.params).map_err(SamplingRefusal::Invalid)?;
     gateway.sampling.limits.check(&context)?;
     if rule == SamplingRule::Ask {
         // Outside a session, no user expects the question.
-        let Some(session) = &context.session else { return Err(Refusal::Unasked) };
+        let Some(session) = &context.session else { return Err(SamplingRefusal::Unasked) };
         if !gateway.callers.has_decider(session) {
-            return Err(Refusal::Unanswered);
+            return Err(SamplingRefusal::Unanswered);
         }
         permission::ask(gateway, &context, &params).await?;
     }

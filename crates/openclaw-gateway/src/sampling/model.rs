@@ -10,7 +10,7 @@ use tokio::time::timeout;
 
 use super::context::SamplingContext;
 use super::params::Params;
-use super::refusal::Refusal;
+use super::refusal::SamplingRefusal;
 use super::{prompt, reply};
 
 /// Timeout for a completion.
@@ -19,18 +19,21 @@ const TIME: Duration = Duration::from_secs(120);
 const MAX_ANSWER: usize = 1024 * 1024;
 
 /// Tries the agent's models: those matching the server's hints first, then the others in order.
-pub(super) async fn complete(context: &SamplingContext, params: &Params) -> Result<Value, Refusal> {
+pub(super) async fn complete(
+    context: &SamplingContext,
+    params: &Params,
+) -> Result<Value, SamplingRefusal> {
     let asking = async {
         let models = context.agent.models.open(None).await.map_err(|error| {
             tracing::warn!(server = %context.server, %error, "no model for sampling");
-            Refusal::NoAnswer
+            SamplingRefusal::NoAnswer
         })?;
         for model in preferred(&models, &params.hints) {
             match ask(&*model, context, params).await {
                 Ok(answer) => {
                     let (stops, has_tools) = (&params.stop_sequences, !params.tools.is_empty());
                     return reply::result(answer, model.name(), stops, has_tools)
-                        .map_err(Refusal::Declined);
+                        .map_err(SamplingRefusal::Declined);
                 }
                 Err(error) => {
                     let (server, model) = (&context.server, model.name());
@@ -38,9 +41,9 @@ pub(super) async fn complete(context: &SamplingContext, params: &Params) -> Resu
                 }
             }
         }
-        Err(Refusal::NoAnswer)
+        Err(SamplingRefusal::NoAnswer)
     };
-    timeout(TIME, asking).await.unwrap_or(Err(Refusal::TimedOut(TIME)))
+    timeout(TIME, asking).await.unwrap_or(Err(SamplingRefusal::TimedOut(TIME)))
 }
 
 /// Orders models by the hints: a hint is a name or a part of one (2025-06-18, "model preferences").

@@ -37,23 +37,23 @@ pub(super) struct Params {
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum SampledMessage {
     /// With the role of the user.
-    User(Vec<Piece>),
+    User(Vec<SamplingPart>),
     /// With the role of the assistant: what the server claims the model has answered before.
-    Assistant { pieces: Vec<Piece>, calls: Vec<ToolCall> },
+    Assistant { pieces: Vec<SamplingPart>, calls: Vec<SamplingCall> },
     /// Results of calls that the server has made.
-    Results(Vec<CallResult>),
+    Results(Vec<SamplingResult>),
 }
 
 /// A part of a message.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Piece {
+pub(super) enum SamplingPart {
     Text(Untrusted<String>),
     Media { kind: MediaKind, mime_type: &'static str, data: String },
 }
 
 /// A call that the model requested before.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct ToolCall {
+pub(super) struct SamplingCall {
     pub(super) id: String,
     pub(super) name: String,
     pub(super) input: Map<String, Value>,
@@ -61,9 +61,9 @@ pub(super) struct ToolCall {
 
 /// The result of a call.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct CallResult {
+pub(super) struct SamplingResult {
     pub(super) id: String,
-    pub(super) pieces: Vec<Piece>,
+    pub(super) pieces: Vec<SamplingPart>,
     pub(super) is_error: bool,
 }
 
@@ -151,7 +151,7 @@ impl RemainingLimits {
                     self.take(
                         id.len() + name.len() + Value::Object(input.clone()).to_string().len(),
                     )?;
-                    calls.push(ToolCall { id, name, input });
+                    calls.push(SamplingCall { id, name, input });
                 }
                 (
                     Block::ToolResult { tool_use_id, content, structured_content, is_error },
@@ -166,7 +166,7 @@ impl RemainingLimits {
                         parts.push(self.text(structured.to_string())?);
                     }
                     let id = tool_use_id;
-                    results.push(CallResult {
+                    results.push(SamplingResult {
                         id,
                         pieces: parts,
                         is_error: is_error == Some(true),
@@ -184,12 +184,12 @@ impl RemainingLimits {
         }
     }
 
-    fn text(&mut self, text: String) -> Result<Piece, String> {
+    fn text(&mut self, text: String) -> Result<SamplingPart, String> {
         self.take(text.len())?;
-        Ok(Piece::Text(Untrusted::new(text)))
+        Ok(SamplingPart::Text(Untrusted::new(text)))
     }
 
-    fn piece(&mut self, block: Block) -> Result<Piece, String> {
+    fn piece(&mut self, block: Block) -> Result<SamplingPart, String> {
         match block {
             Block::Text { text } => self.text(text),
             Block::Image { data, mime_type } => self.media(MediaKind::Image, &mime_type, data),
@@ -204,12 +204,17 @@ impl RemainingLimits {
         }
     }
 
-    fn media(&mut self, kind: MediaKind, declared: &str, data: String) -> Result<Piece, String> {
+    fn media(
+        &mut self,
+        kind: MediaKind,
+        declared: &str,
+        data: String,
+    ) -> Result<SamplingPart, String> {
         let left = self.media.checked_sub(1);
         self.media = left.ok_or_else(|| format!("more than {MAX_MEDIA} images and recordings"))?;
         let mime_type = check_media(kind, declared, &data, MAX_MEDIA_BYTES)
             .map_err(|_| "invalid or unsupported image or recording".to_owned())?;
-        Ok(Piece::Media { kind, mime_type, data })
+        Ok(SamplingPart::Media { kind, mime_type, data })
     }
 }
 

@@ -13,11 +13,11 @@ use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
 use super::context::SamplingContext;
-use super::params::{CallResult, Params, Piece, SampledMessage};
-use super::refusal::Refusal;
+use super::params::{Params, SampledMessage, SamplingPart, SamplingResult};
+use super::refusal::SamplingRefusal;
 use super::{METHOD, model};
 use crate::gateway::{Gateway, now_ms};
-use crate::questions::Pending;
+use crate::questions::PendingQuestion;
 
 /// Maximum number of sampling requests waiting for approval.
 const MAX_WAITING: usize = 8;
@@ -31,19 +31,19 @@ pub(super) async fn ask(
     gateway: &Arc<Gateway>,
     context: &SamplingContext,
     params: &Params,
-) -> Result<(), Refusal> {
+) -> Result<(), SamplingRefusal> {
     let waiting = gateway.questions.list();
     if waiting.iter().filter(|it| it.kind == ApprovalKind::Sampling).count() >= MAX_WAITING {
-        return Err(Refusal::TooManyWait);
+        return Err(SamplingRefusal::TooManyWait);
     }
     let patience = context.agent.config.approval.timeout.min(PATIENCE.saturating_sub(MARGIN));
     let asked = question(gateway, context, params, patience).await;
     let id = asked.id.clone();
     // Register first: the answer may arrive immediately.
     let answered = gateway.questions.open(id.clone(), asked.clone());
-    let mut pending = Pending::of(gateway, &asked);
+    let mut pending = PendingQuestion::of(gateway, &asked);
     if !pending.is_told(&asked) {
-        return Err(Refusal::Unanswered);
+        return Err(SamplingRefusal::Unanswered);
     }
     let answered = async {
         tokio::select! {
@@ -54,9 +54,9 @@ pub(super) async fn ask(
     };
     let Ok(decision) = tokio::time::timeout(patience, answered).await else {
         pending.reason = ResolvedReason::Expired;
-        return Err(Refusal::Unanswered);
+        return Err(SamplingRefusal::Unanswered);
     };
-    let decision = decision.ok_or(Refusal::Unanswered)?;
+    let decision = decision.ok_or(SamplingRefusal::Unanswered)?;
     (pending.reason, pending.decision) = (ResolvedReason::User, Some(decision));
     match decision {
         Decision::AllowOnce => Ok(()),
@@ -65,7 +65,7 @@ pub(super) async fn ask(
             others_too(gateway, context, &id);
             Ok(())
         }
-        Decision::Deny => Err(Refusal::Rejected),
+        Decision::Deny => Err(SamplingRefusal::Rejected),
     }
 }
 
@@ -146,7 +146,7 @@ async fn shown(context: &SamplingContext, params: &Params) -> Value {
                 messages.push(message("assistant", text));
             }
             SampledMessage::Results(results) => {
-                let texts = results.iter().map(|CallResult { pieces, .. }| room.pieces(pieces));
+                let texts = results.iter().map(|SamplingResult { pieces, .. }| room.pieces(pieces));
                 let text = texts.collect::<Vec<_>>().join("\n");
                 messages.push(message("tool", text));
             }
@@ -180,10 +180,10 @@ impl CharacterBudget {
         lines.join("\n")
     }
 
-    fn pieces(&mut self, pieces: &[Piece]) -> String {
+    fn pieces(&mut self, pieces: &[SamplingPart]) -> String {
         let pieces = pieces.iter().map(|piece| match piece {
-            Piece::Text(text) => self.text(text),
-            Piece::Media { mime_type, .. } => format!("({mime_type})"),
+            SamplingPart::Text(text) => self.text(text),
+            SamplingPart::Media { mime_type, .. } => format!("({mime_type})"),
         });
         pieces.collect::<Vec<_>>().join("\n")
     }

@@ -7,9 +7,11 @@ use openclaw_content::{NoRandomness, Source, Text, Untrusted, clean_line};
 use openclaw_mcp::inventory::model_schema::ModelSchema;
 use openclaw_models::{Message, Model, ModelRequest, Part, ToolOffer, ToolResult, ToolUse};
 use openclaw_tools::MediaKind;
-use openclaw_tools::schema::{Dialect, provider_schema};
+use openclaw_tools::schema::{SchemaDialect, provider_schema};
 
-use super::params::{CallResult, OfferedTool, Params, Piece, SampledMessage, ToolCall};
+use super::params::{
+    OfferedTool, Params, SampledMessage, SamplingCall, SamplingPart, SamplingResult,
+};
 
 /// Maximum characters of a tool's description.
 const DESCRIPTION: usize = 1_000;
@@ -95,7 +97,7 @@ impl Conversation<'_> {
         Ok(())
     }
 
-    fn pieces(&mut self, pieces: &[Piece]) -> Result<(), NoRandomness> {
+    fn pieces(&mut self, pieces: &[SamplingPart]) -> Result<(), NoRandomness> {
         for piece in pieces {
             self.parts.push(part(self.server, piece)?);
         }
@@ -103,12 +105,12 @@ impl Conversation<'_> {
     }
 
     /// Calls stay tool calls, since the results that follow refer to them.
-    fn calls(&mut self, calls: &[ToolCall]) {
+    fn calls(&mut self, calls: &[SamplingCall]) {
         if calls.is_empty() {
             return;
         }
         self.flush();
-        let tool_uses = calls.iter().map(|ToolCall { id, name, input }| ToolUse {
+        let tool_uses = calls.iter().map(|SamplingCall { id, name, input }| ToolUse {
             id: id.clone(),
             name: name.clone(),
             arguments: serde_json::Value::Object(input.clone()).to_string(),
@@ -123,12 +125,12 @@ impl Conversation<'_> {
 
     fn results(
         &mut self,
-        results: &[CallResult],
+        results: &[SamplingResult],
         names: &BTreeMap<&str, &str>,
     ) -> Result<(), NoRandomness> {
         self.flush();
         let mut made = Vec::with_capacity(results.len());
-        for CallResult { id, pieces, is_error } in results {
+        for SamplingResult { id, pieces, is_error } in results {
             let parts = pieces.iter().map(|piece| part(self.server, piece));
             made.push(ToolResult {
                 id: id.clone(),
@@ -154,10 +156,10 @@ impl Conversation<'_> {
     }
 }
 
-fn part(server: &str, piece: &Piece) -> Result<Part, NoRandomness> {
+fn part(server: &str, piece: &SamplingPart) -> Result<Part, NoRandomness> {
     Ok(match piece {
-        Piece::Text(text) => outside(server, text.as_ref().map(String::as_str))?,
-        Piece::Media { kind, mime_type, data } => {
+        SamplingPart::Text(text) => outside(server, text.as_ref().map(String::as_str))?,
+        SamplingPart::Media { kind, mime_type, data } => {
             let (mime_type, data) = ((*mime_type).to_owned(), data.clone());
             match kind {
                 MediaKind::Image => Part::Image { mime_type, data },
@@ -174,7 +176,7 @@ fn outside(server: &str, text: Untrusted<&str>) -> Result<Part, NoRandomness> {
 }
 
 /// Returns `None` for a tool that the model cannot accept, or whose schema must not be shown to it.
-fn offer(server: &str, tool: &OfferedTool, dialect: Dialect) -> Option<Arc<ToolOffer>> {
+fn offer(server: &str, tool: &OfferedTool, dialect: SchemaDialect) -> Option<Arc<ToolOffer>> {
     let ModelSchema { schema, hazard } = ModelSchema::of(&Arc::new(tool.schema.clone()));
     let fitted = match hazard {
         Some(_) => None,

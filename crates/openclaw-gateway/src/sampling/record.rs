@@ -8,14 +8,14 @@ use serde_json::Value;
 use serde_json::value::{RawValue, to_raw_value};
 
 use super::context::SamplingContext;
-use super::refusal::Refusal;
+use super::refusal::SamplingRefusal;
 use super::{METHOD, reply};
 
 /// The caller in the audit log: not a user.
 const WHO: &str = "mcp-server";
 
 /// Records a request, even if the server or the end of its call cancels it.
-pub(super) struct Record {
+pub(super) struct SamplingRecord {
     audit: Audit,
     server: String,
     agent: Option<String>,
@@ -25,7 +25,7 @@ pub(super) struct Record {
     is_written: bool,
 }
 
-impl Record {
+impl SamplingRecord {
     pub(super) fn new(audit: &Audit, request: &SamplingRequest) -> Self {
         Self {
             audit: audit.clone(),
@@ -45,7 +45,7 @@ impl Record {
     }
 
     /// Records the result.
-    pub(super) fn finish(mut self, answer: &Result<Value, Refusal>) {
+    pub(super) fn finish(mut self, answer: &Result<Value, SamplingRefusal>) {
         self.is_written = true;
         match answer {
             Ok(result) => self.write(AuditOutcome::Ok, reply::chars(result), None),
@@ -58,7 +58,7 @@ impl Record {
         self.is_written = true;
     }
 
-    fn write(&self, outcome: AuditOutcome, result_chars: usize, refusal: Option<&Refusal>) {
+    fn write(&self, outcome: AuditOutcome, result_chars: usize, refusal: Option<&SamplingRefusal>) {
         let (server, agent, session) =
             (&self.server, self.agent.as_deref(), self.session.as_deref());
         let duration = self.started.elapsed();
@@ -90,7 +90,7 @@ impl Record {
     }
 }
 
-impl Drop for Record {
+impl Drop for SamplingRecord {
     fn drop(&mut self) {
         if !self.is_written {
             self.write(AuditOutcome::Cancelled, 0, None);

@@ -2,13 +2,13 @@
 
 use std::time::Duration;
 
-use openclaw_tools::Failure;
+use openclaw_tools::ToolFailure;
 use openclaw_tools::audit::AuditOutcome;
 
 /// Why a sampling request is rejected. The messages are sent to the server and reveal nothing about
 /// the configuration, the model or its provider.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub(super) enum Refusal {
+pub(super) enum SamplingRefusal {
     /// The rule does not allow it.
     #[error("sampling is not allowed for this server")]
     NotAllowed,
@@ -46,7 +46,7 @@ pub(super) enum Refusal {
     TimedOut(Duration),
 }
 
-impl Refusal {
+impl SamplingRefusal {
     /// How it is recorded in the audit log.
     pub(super) fn outcome(&self) -> AuditOutcome {
         AuditOutcome::Failed(match self {
@@ -54,12 +54,12 @@ impl Refusal {
             | Self::Unasked
             | Self::Unanswered
             | Self::Rejected
-            | Self::TooManyWait => Failure::Denied,
-            Self::RateLimited { .. } => Failure::RateLimited,
-            Self::Invalid(_) => Failure::InvalidArguments,
-            Self::NoAnswer => Failure::Unavailable,
+            | Self::TooManyWait => ToolFailure::Denied,
+            Self::RateLimited { .. } => ToolFailure::RateLimited,
+            Self::Invalid(_) => ToolFailure::InvalidArguments,
+            Self::NoAnswer => ToolFailure::Unavailable,
             Self::Declined(_) => return AuditOutcome::Error,
-            Self::TimedOut(_) => Failure::TimedOut,
+            Self::TimedOut(_) => ToolFailure::TimedOut,
         })
     }
 }

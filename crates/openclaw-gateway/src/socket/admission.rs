@@ -11,11 +11,11 @@ use std::sync::Arc;
 use parking_lot::Mutex;
 use tokio_util::sync::CancellationToken;
 
-use super::Limits;
+use super::SocketLimits;
 
 /// The open connections.
 #[derive(Debug)]
-pub(super) struct Admission {
+pub(super) struct OpenConnections {
     /// Maximum number of authenticated connections.
     guests: usize,
     /// Maximum number of unauthenticated connections, and of those per address.
@@ -69,17 +69,17 @@ impl Table {
 /// A connection that is not authenticated yet. Unregistered when dropped.
 #[derive(Debug)]
 pub(super) struct UnauthenticatedConnection {
-    admission: Arc<Admission>,
+    admission: Arc<OpenConnections>,
     number: u64,
     leave: CancellationToken,
 }
 
 /// An authenticated connection. Unregistered when dropped.
 #[derive(Debug)]
-pub(super) struct AuthenticatedConnection(Arc<Admission>);
+pub(super) struct AuthenticatedConnection(Arc<OpenConnections>);
 
-impl Admission {
-    pub(super) fn new(limits: &Limits) -> Arc<Self> {
+impl OpenConnections {
+    pub(super) fn new(limits: &SocketLimits) -> Arc<Self> {
         Arc::new(Self {
             guests: limits.connections,
             strangers: limits.strangers,
@@ -162,15 +162,20 @@ mod tests {
 
     use std::sync::Arc;
 
-    use super::{Admission, IpAddr, Limits};
+    use super::{IpAddr, OpenConnections, SocketLimits};
 
     const HERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::LOCALHOST);
     const THERE: IpAddr = IpAddr::V4(std::net::Ipv4Addr::new(192, 0, 2, 1));
 
-    fn admission(connections: usize, strangers: usize, per_address: usize) -> Arc<Admission> {
+    fn admission(connections: usize, strangers: usize, per_address: usize) -> Arc<OpenConnections> {
         let strangers_per_address = per_address;
-        let limits = Limits { connections, strangers, strangers_per_address, ..Limits::default() };
-        Admission::new(&limits)
+        let limits = SocketLimits {
+            connections,
+            strangers,
+            strangers_per_address,
+            ..SocketLimits::default()
+        };
+        OpenConnections::new(&limits)
     }
 
     #[test]

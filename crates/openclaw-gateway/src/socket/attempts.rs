@@ -12,7 +12,7 @@ const MAX_ADDRESSES: usize = 4_096;
 
 /// Wrong tokens per address.
 #[derive(Debug)]
-pub(super) struct Attempts {
+pub(super) struct TokenAttempts {
     most: u32,
     window: Duration,
     table: Mutex<HashMap<IpAddr, FailedAttempts>>,
@@ -24,7 +24,7 @@ struct FailedAttempts {
     until: Instant,
 }
 
-impl Attempts {
+impl TokenAttempts {
     pub(super) fn new(most: u32, window: Duration) -> Self {
         Self { most, window, table: Mutex::default() }
     }
@@ -84,7 +84,7 @@ fn network(address: IpAddr) -> IpAddr {
 mod tests {
     #![allow(clippy::unwrap_used, reason = "these are tests")]
 
-    use super::{Attempts, Duration, Instant, IpAddr, MAX_ADDRESSES};
+    use super::{Duration, Instant, IpAddr, MAX_ADDRESSES, TokenAttempts};
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn the_tenth_wrong_token_in_a_minute_blocks_the_address_for_a_minute() {
-        let (attempts, now) = (Attempts::new(10, MINUTE), Instant::now());
+        let (attempts, now) = (TokenAttempts::new(10, MINUTE), Instant::now());
         let there = address("192.0.2.1");
         for _ in 0..9 {
             assert!(!attempts.wrong(there, now));
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn addresses_of_one_ipv6_network_count_together() {
-        let (attempts, now) = (Attempts::new(1, MINUTE), Instant::now());
+        let (attempts, now) = (TokenAttempts::new(1, MINUTE), Instant::now());
         attempts.wrong(address("2001:db8::1"), now);
         assert!(attempts.refused(address("2001:db8::2"), now).is_some());
         assert!(attempts.refused(address("2001:db8:0:1::1"), now).is_none());
@@ -118,7 +118,7 @@ mod tests {
 
     #[test]
     fn the_number_of_addresses_is_limited() {
-        let (attempts, now) = (Attempts::new(1, MINUTE), Instant::now());
+        let (attempts, now) = (TokenAttempts::new(1, MINUTE), Instant::now());
         for number in 0..8 + u32::try_from(MAX_ADDRESSES).unwrap() {
             attempts.wrong(IpAddr::V4(number.into()), now);
         }

@@ -21,7 +21,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval_at, timeout_at};
 
 use super::handshake::{Admitted, now_ms};
 use super::listener::Ending;
-use super::{EarlyResponse, Endpoint, Limits, RequestOptions};
+use super::{EarlyResponse, Endpoint, RequestOptions, SocketLimits};
 use crate::tokens::TokenInUse;
 
 /// Timeout for closing a connection.
@@ -30,7 +30,12 @@ pub(super) const GOODBYE: Duration = Duration::from_secs(2);
 const SILENT_TICKS: u32 = 2;
 
 /// Serves a caller until it disconnects or the gateway stops.
-pub(super) async fn serve(socket: Socket, admitted: Admitted, limits: &Limits, ending: &Ending) {
+pub(super) async fn serve(
+    socket: Socket,
+    admitted: Admitted,
+    limits: &SocketLimits,
+    ending: &Ending,
+) {
     let Admitted { surface, token } = admitted;
     let events = surface.events();
     surface.sends_through(socket.backlog());
@@ -95,7 +100,7 @@ impl From<SocketError> for End {
 }
 
 impl Connection {
-    async fn run(&mut self, limits: &Limits, ending: &Ending) -> End {
+    async fn run(&mut self, limits: &SocketLimits, ending: &Ending) -> End {
         match self.converse(limits, ending).await {
             Ok(()) => self.finish(ending).await,
             Err(end) => end,
@@ -103,7 +108,7 @@ impl Connection {
     }
 
     /// Serves the connection until the gateway stops.
-    async fn converse(&mut self, limits: &Limits, ending: &Ending) -> Result<(), End> {
+    async fn converse(&mut self, limits: &SocketLimits, ending: &Ending) -> Result<(), End> {
         let mut tick = interval_at(Instant::now() + limits.tick, limits.tick);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut stopping = pin!(ending.begun());

@@ -18,14 +18,14 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 
 use super::access::{Access, is_same_machine};
-use super::attempts::Attempts;
+use super::attempts::TokenAttempts;
 use super::listener::Gate;
-use super::{Caller, CallerService, Endpoint, Options};
+use super::{Caller, CallerService, Endpoint, ListenOptions};
 use crate::tokens::TokenInUse;
 
 /// Why a connection is rejected.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum HandshakeRefusal {
     /// The error was sent; the connection only has to be closed.
     Told {
         /// The close code.
@@ -37,7 +37,7 @@ pub(super) enum Refusal {
     Socket(SocketError),
 }
 
-impl From<SocketError> for Refusal {
+impl From<SocketError> for HandshakeRefusal {
     fn from(broken: SocketError) -> Self {
         Self::Socket(broken)
     }
@@ -64,7 +64,7 @@ pub(super) async fn greet(
     peer: Peer,
     gate: &Gate,
     desk: &dyn CallerService,
-) -> Result<Admitted, Refusal> {
+) -> Result<Admitted, HandshakeRefusal> {
     let Gate { options, attempts } = gate;
     let connection = random_hex();
     let challenge = Challenge { nonce: random_hex(), ts: now_ms() };
@@ -76,7 +76,9 @@ pub(super) async fn greet(
     let text = socket.message().await?;
     let (id, method, params) = match Frame::parse(text.as_str()) {
         Ok(Frame::Request { id, method, params, .. }) => (id, method, params),
-        Ok(_) | Err(_) => return Err(Refusal::Told { code: 1008, reason: "invalid frame" }),
+        Ok(_) | Err(_) => {
+            return Err(HandshakeRefusal::Told { code: 1008, reason: "invalid frame" });
+        }
     };
     drop(text);
     let caller = admit(&method, params.as_deref(), peer, connection, options, attempts);
@@ -92,7 +94,7 @@ pub(super) async fn greet(
         }
         Err(Rejection { error, code, reason }) => {
             answer(socket, &id, Err(&error))?;
-            Err(Refusal::Told { code, reason })
+            Err(HandshakeRefusal::Told { code, reason })
         }
     }
 }
@@ -116,8 +118,8 @@ fn admit(
     params: Option<&RawValue>,
     peer: Peer,
     connection: String,
-    options: &Options,
-    attempts: &Attempts,
+    options: &ListenOptions,
+    attempts: &TokenAttempts,
 ) -> Result<(Caller, Option<TokenInUse>), Rejection> {
     if method != Method::Connect.name() {
         let error = ErrorShape::invalid("the first request must be `connect`");
@@ -157,8 +159,8 @@ fn admit(
 pub(super) fn check_token(
     shown: Option<&SecretString>,
     peer: Peer,
-    options: &Options,
-    attempts: &Attempts,
+    options: &ListenOptions,
+    attempts: &TokenAttempts,
 ) -> Result<Access, Rejection> {
     let Some(own) = options.token.as_ref().filter(|token| !token.is_empty()) else {
         return Ok(Access::Operator);
@@ -207,7 +209,7 @@ pub(super) fn check_token(
 
 fn welcome(
     caller: Caller,
-    options: &Options,
+    options: &ListenOptions,
     desk: &dyn CallerService,
 ) -> Result<(Box<RawValue>, Arc<dyn Endpoint>), Rejection> {
     let greeting = desk.hello(&caller);

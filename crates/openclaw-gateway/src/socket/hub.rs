@@ -7,7 +7,7 @@ use std::time::Duration;
 use axum::http::{Request, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use hyper::body::Incoming;
-use openclaw_mcp_server::hub::{ClientOptions, lines};
+use openclaw_mcp_server::hub::{HubClientOptions, lines};
 use openclaw_protocol::Method;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -30,8 +30,8 @@ const CHECK: Duration = Duration::from_secs(30);
 
 /// A client that sends lines.
 #[derive(Debug)]
-pub(super) struct Lines {
-    options: ClientOptions,
+pub(super) struct LineClient {
+    options: HubClientOptions,
     token: Option<TokenInUse>,
 }
 
@@ -52,7 +52,7 @@ pub(super) async fn handle(
     if !wants_lines {
         return http.handle(request).await.map(ResponseBody::from);
     }
-    let options = match ClientOptions::from_query(request.uri().query().unwrap_or_default()) {
+    let options = match HubClientOptions::from_query(request.uri().query().unwrap_or_default()) {
         Ok(options) => options,
         Err(error) => return respond((StatusCode::BAD_REQUEST, error.to_string())),
     };
@@ -64,7 +64,7 @@ pub(super) async fn handle(
         (Some(tokens), Access::Token(token)) => Some(TokenInUse::new(tokens, token)),
         _ => None,
     };
-    visit.upgrade_to(Upgrade::Lines(Box::new(Lines { options, token })));
+    visit.upgrade_to(Upgrade::Lines(Box::new(LineClient { options, token })));
     let headers = [(header::CONNECTION, "upgrade"), (header::UPGRADE, LINES)];
     respond((StatusCode::SWITCHING_PROTOCOLS, headers))
 }
@@ -78,10 +78,10 @@ pub(super) async fn serve_lines(
     desk: &dyn CallerService,
     stream: TcpStream,
     read: Vec<u8>,
-    lines: Box<Lines>,
+    lines: Box<LineClient>,
 ) {
     let Some((hub, _)) = desk.hub() else { return };
-    let Lines { options, mut token } = *lines;
+    let LineClient { options, mut token } = *lines;
     let (input, mut output) = stream.into_split();
     let revoked = async {
         while token.as_mut().is_none_or(TokenInUse::is_valid) {

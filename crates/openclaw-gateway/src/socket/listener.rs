@@ -17,15 +17,15 @@ use tokio::time::{Instant, sleep, sleep_until, timeout, timeout_at};
 use tokio_util::sync::CancellationToken;
 
 use super::access::is_same_machine;
-use super::admission::{Admission, AuthenticatedConnection, UnauthenticatedConnection};
-use super::attempts::Attempts;
+use super::admission::{AuthenticatedConnection, OpenConnections, UnauthenticatedConnection};
+use super::attempts::TokenAttempts;
 use super::connection::{self, GOODBYE};
-use super::handshake::{self, Admitted, Peer, Refusal};
+use super::handshake::{self, Admitted, HandshakeRefusal, Peer};
 use super::http::Routes;
-use super::hub::{self, Lines};
+use super::hub::{self, LineClient};
 use super::request_info::{Activity, RequestInfo, Upgrade};
 use super::watched::WatchedStream;
-use super::{CallerService, ListenError, MIN_REMOTE_TOKEN, Options};
+use super::{CallerService, ListenError, ListenOptions, MIN_REMOTE_TOKEN};
 
 /// Maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 16 * 1024;
@@ -38,7 +38,7 @@ pub struct Listening {
     /// The address it listens on.
     pub address: SocketAddr,
     ending: Arc<Ending>,
-    admission: Arc<Admission>,
+    admission: Arc<OpenConnections>,
     task: JoinHandle<()>,
 }
 
@@ -104,8 +104,8 @@ struct Server {
 /// What decides which clients are admitted.
 #[derive(Debug)]
 pub(super) struct Gate {
-    pub(super) options: Options,
-    pub(super) attempts: Attempts,
+    pub(super) options: ListenOptions,
+    pub(super) attempts: TokenAttempts,
 }
 
 impl Gate {
@@ -124,14 +124,14 @@ pub struct Bound {
     /// The bound address.
     pub address: SocketAddr,
     listener: TcpListener,
-    options: Options,
+    options: ListenOptions,
 }
 
 /// Binds the address.
 ///
 /// # Errors
 /// Fails if the address cannot be bound, or is not loopback and there is no token, or a short one.
-pub async fn bind(options: Options) -> Result<Bound, ListenError> {
+pub async fn bind(options: ListenOptions) -> Result<Bound, ListenError> {
     if !options.bind.to_canonical().is_loopback() {
         match options.token.as_ref().map_or(0, |token| token.expose().chars().count()) {
             0 => return Err(ListenError::NeedsToken(options.bind)),
@@ -154,9 +154,9 @@ impl Bound {
     pub fn serve(self, desk: Arc<dyn CallerService>) -> Listening {
         let Self { address, listener, options } = self;
         let limits = &options.limits;
-        let admission = Admission::new(limits);
+        let admission = OpenConnections::new(limits);
         let ending = Arc::new(Ending::default());
-        let attempts = Attempts::new(limits.wrong_tokens, limits.wrong_tokens_window);
+        let attempts = TokenAttempts::new(limits.wrong_tokens, limits.wrong_tokens_window);
         let gate = Arc::new(Gate { options, attempts });
         let server = Arc::new(Server {
             routes: Arc::new(Routes::new(Arc::clone(&desk), Arc::clone(&gate))),
@@ -170,7 +170,7 @@ impl Bound {
 }
 
 /// Owns all connections: they end with it.
-async fn accept(listener: TcpListener, admission: Arc<Admission>, server: Arc<Server>) {
+async fn accept(listener: TcpListener, admission: Arc<OpenConnections>, server: Arc<Server>) {
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -227,10 +227,10 @@ async fn serve(
     }
 }
 
-async fn reject(socket: Socket, refusal: Refusal) {
+async fn reject(socket: Socket, refusal: HandshakeRefusal) {
     match refusal {
-        Refusal::Told { code, reason } => socket.close(code, reason, GOODBYE).await,
-        Refusal::Socket(broken) => {
+        HandshakeRefusal::Told { code, reason } => socket.close(code, reason, GOODBYE).await,
+        HandshakeRefusal::Socket(broken) => {
             if let Some(code) = broken.close_code() {
                 socket.close(code, &broken.to_string(), GOODBYE).await;
             }
@@ -238,14 +238,14 @@ async fn reject(socket: Socket, refusal: Refusal) {
     }
 }
 
-type Greeted = Result<Box<Admitted>, Refusal>;
+type Greeted = Result<Box<Admitted>, HandshakeRefusal>;
 
 /// What became of a connection that began with HTTP.
 enum Entered {
     /// A WebSocket, after the handshake.
     Socket(UnauthenticatedConnection, Box<Socket>, Greeted),
     /// A client of the hub that sends lines, with the bytes already read.
-    Lines(AuthenticatedConnection, TcpStream, Vec<u8>, Box<Lines>),
+    Lines(AuthenticatedConnection, TcpStream, Vec<u8>, Box<LineClient>),
 }
 
 /// Speaks HTTP until an upgrade, then performs the handshake. Returns `None` if there was no upgrade.
@@ -300,7 +300,7 @@ async fn enter(
             let limits = &server.gate.options.limits;
             let mut socket = Socket::accepted(stream, read, limits.stranger_message, limits.send);
             let greeting = handshake::greet(&mut socket, peer, &server.gate, &*server.desk);
-            let late = Refusal::Told { code: 1008, reason: "not authenticated in time" };
+            let late = HandshakeRefusal::Told { code: 1008, reason: "not authenticated in time" };
             let greeted = tokio::select! {
                 () = leave.cancelled() => return None,
                 greeted = timeout_at(deadline, greeting) => greeted.unwrap_or(Err(late)),

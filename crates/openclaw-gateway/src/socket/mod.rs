@@ -188,7 +188,7 @@ pub const MIN_REMOTE_TOKEN: usize = 16;
 
 /// Options for listening.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ListenOptions {
     /// The address; usually loopback.
     pub bind: IpAddr,
     /// The port; 0 for any.
@@ -201,7 +201,7 @@ pub struct Options {
     /// Access tokens with limited scopes.
     pub tokens: Option<TokenStore>,
     /// Limits of the socket.
-    pub limits: Limits,
+    pub limits: SocketLimits,
 }
 
 /// Who may read `/metrics`, besides callers with the scope for it.
@@ -228,7 +228,7 @@ impl MetricsAccess {
 
 /// Limits of the socket.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct SocketLimits {
     /// Maximum size of a message before authentication, in bytes.
     pub stranger_message: usize,
     /// Maximum size of a message, in bytes.
@@ -256,7 +256,7 @@ pub struct Limits {
     pub wrong_tokens_window: Duration,
 }
 
-impl Default for Limits {
+impl Default for SocketLimits {
     fn default() -> Self {
         Self {
             stranger_message: 64 * 1024,

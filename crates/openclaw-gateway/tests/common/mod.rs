@@ -8,16 +8,16 @@ use std::time::Duration;
 
 use openclaw_config::{LoadEnvironment, Loaded, load};
 use openclaw_gateway::socket::{Caller, CallerService as _, Endpoint};
-use openclaw_gateway::{Gateway, Prepare, Setup};
+use openclaw_gateway::{Gateway, GatewaySetup, Prepare};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet;
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_oauth::store::{FileStore, KeyOptions};
 use openclaw_protocol::ErrorShape;
-use openclaw_protocol::client::Options;
+use openclaw_protocol::client::ConnectOptions;
 use openclaw_secrets::Environment;
 use serde_json::Value;
 use serde_json::value::to_raw_value;
@@ -52,7 +52,7 @@ impl Place {
         std::fs::write(self.config_file(), config.to_string()).unwrap();
     }
 
-    pub(crate) fn setup(&self) -> Setup {
+    pub(crate) fn setup(&self) -> GatewaySetup {
         let environment: Environment =
             [("PATH", "/usr/local/bin:/usr/bin:/bin")].into_iter().collect();
         let file = self.config_file();
@@ -63,15 +63,15 @@ impl Place {
         let state = self.path().join("state");
         std::fs::create_dir_all(&state).unwrap();
         let pins = Some(Pins::load(state.join("pins.json")).unwrap().into());
-        Setup {
+        GatewaySetup {
             config,
             config_file: self.config_file(),
             load,
             state,
-            fleet: fleet::Setup {
-                folders: Folders { catalogue: None, logs: Some(self.path().join("logs")) },
+            fleet: fleet::FleetSetup {
+                folders: StorageFolders { catalogue: None, logs: Some(self.path().join("logs")) },
                 services: CallServices { pins, ..CallServices::none() },
-                ..fleet::Setup::new(DialContext {
+                ..fleet::FleetSetup::new(DialContext {
                     auth: Some(self.logins()),
                     ..DialContext::new(environment.clone())
                 })
@@ -104,7 +104,7 @@ impl Place {
 
 /// Connects a caller in this process, with these scopes and capabilities.
 pub(crate) fn connect(gateway: &Arc<Gateway>, scopes: &[&str], caps: &[&str]) -> Arc<dyn Endpoint> {
-    let options = Options::new("", None, "1");
+    let options = ConnectOptions::new("", None, "1");
     let caller = Caller {
         client: options.client,
         role: options.role,

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use openclaw_gateway::Gateway;
 use openclaw_gateway::serve::serve;
-use openclaw_protocol::client::{Client, Options};
+use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_protocol::mcp::{CallParams, Part};
 use openclaw_protocol::{EventReceiver, Received, ask as ask_typed, rpc};
 use openclaw_testkit::{Script, Tool};
@@ -224,8 +224,8 @@ async fn over_the_socket_a_call_gives_the_same() {
     let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
     let served = serve(place.setup(), None, Some(0)).await.unwrap();
     let running = openclaw_gateway::state::find(served.state()).unwrap();
-    let options = Options::new(running.url, running.token, "1");
-    let options = Options { connect_timeout: LONG, ..options };
+    let options = ConnectOptions::new(running.url, running.token, "1");
+    let options = ConnectOptions { connect_timeout: LONG, ..options };
     let client = Client::connect(&options).await.unwrap();
     let args = serde_json::value::to_raw_value(&json!({ "text": "héllo" })).unwrap();
     let params =
@@ -251,8 +251,9 @@ async fn a_call_that_is_dropped_over_the_socket_is_cancelled_at_its_server() {
     let place = Place::new(&config(&json!({ "a": entry(&script) })));
     let served = serve(place.setup(), None, Some(0)).await.unwrap();
     let running = openclaw_gateway::state::find(served.state()).unwrap();
-    let options = Options::new(running.url, running.token, "1");
-    let client = Client::connect(&Options { connect_timeout: LONG, ..options }).await.unwrap();
+    let options = ConnectOptions::new(running.url, running.token, "1");
+    let client =
+        Client::connect(&ConnectOptions { connect_timeout: LONG, ..options }).await.unwrap();
     let args = serde_json::value::to_raw_value(&json!({ "ms": 600_000 })).unwrap();
     let params =
         CallParams { tool: "mcp_a_sleep".to_owned(), args: Some(args), ..CallParams::default() };

@@ -11,7 +11,7 @@ use openclaw_gateway::state;
 use openclaw_gateway::tokens::TokenStore;
 use openclaw_metrics::limits::{TOOLS, TOOLS_PER_SERVER};
 use openclaw_protocol::Scope;
-use openclaw_protocol::client::{Client, Options};
+use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_testkit::{Peers, Script, Tool};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -144,7 +144,7 @@ async fn metrics_need_their_token_or_the_scope() {
         assert_eq!(status, expected, "{text}");
     }
     let url = state::find(served.state()).unwrap().url;
-    let options = Options::new(url, Some("the-token-of-a-scraper".into()), "1");
+    let options = ConnectOptions::new(url, Some("the-token-of-a-scraper".into()), "1");
     let refused = Client::connect(&options).await.unwrap_err();
     assert!(refused.to_string().contains("rejected the token"), "{refused}");
     served.stop(Duration::ZERO).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use futures_util::SinkExt as _;
-use openclaw_gateway::socket::Limits;
+use openclaw_gateway::socket::SocketLimits;
 use openclaw_protocol::Event;
 use openclaw_protocol::socket::SendLimits;
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ fn connect_of(size: usize) -> String {
 
 #[tokio::test]
 async fn before_the_handshake_64_kib_are_taken_and_not_one_byte_more() {
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(SocketLimits::default()).await;
     let mut raw = Raw::dial(server.address).await;
     raw.send(connect_of(64 * 1024)).await;
     assert_eq!(raw.frame().await.unwrap()["event"], "connect.challenge");
@@ -52,7 +52,7 @@ async fn before_the_handshake_64_kib_are_taken_and_not_one_byte_more() {
 
 #[tokio::test]
 async fn a_message_above_the_advertised_limit_closes_the_connection() {
-    let (server, desk) = start(Limits { message: 100_000, ..Limits::default() }).await;
+    let (server, desk) = start(SocketLimits { message: 100_000, ..SocketLimits::default() }).await;
     let mut raw = Raw::enter(server.address).await;
     raw.send(format!(
         r#"{{"type":"req","id":"1","method":"echo","params":"{}"}}"#,
@@ -67,7 +67,7 @@ async fn a_message_above_the_advertised_limit_closes_the_connection() {
 async fn fragments_count_together() {
     use tokio_tungstenite::tungstenite::protocol::frame::Frame;
     use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
-    let (server, _desk) = start(Limits { message: 100_000, ..Limits::default() }).await;
+    let (server, _desk) = start(SocketLimits { message: 100_000, ..SocketLimits::default() }).await;
     let mut raw = Raw::enter(server.address).await;
     for part in 0..3 {
         let kind = if part == 0 { Data::Text } else { Data::Continue };
@@ -79,7 +79,7 @@ async fn fragments_count_together() {
 
 #[tokio::test]
 async fn concurrent_requests_are_limited_and_the_others_wait() {
-    let (server, desk) = start(Limits { requests: 4, ..calm() }).await;
+    let (server, desk) = start(SocketLimits { requests: 4, ..calm() }).await;
     let mut raw = Raw::enter(server.address).await;
     for number in 0..9 {
         raw.send_request(&number.to_string(), "slow", json!(number)).await;
@@ -104,7 +104,7 @@ async fn concurrent_requests_are_limited_and_the_others_wait() {
 #[tokio::test]
 async fn many_large_responses_at_once_reach_a_caller_that_reads() {
     let send = SendLimits { bytes: 1024 * 1024, pause: 64 * 1024, ..calm().send };
-    let (server, desk) = start(Limits { send, ..calm() }).await;
+    let (server, desk) = start(SocketLimits { send, ..calm() }).await;
     let mut raw = Raw::enter(server.address).await;
     for number in 0..16 {
         raw.send_request(&format!("large {number}"), "slow", json!("x".repeat(512 * 1024))).await;
@@ -123,7 +123,7 @@ async fn many_large_responses_at_once_reach_a_caller_that_reads() {
 #[tokio::test]
 async fn an_answer_that_is_too_large_is_an_error_and_the_caller_stays() {
     let send = SendLimits { bytes: 1024 * 1024, pause: 64 * 1024, ..calm().send };
-    let (server, _desk) = start(Limits { send, ..calm() }).await;
+    let (server, _desk) = start(SocketLimits { send, ..calm() }).await;
     let mut raw = Raw::enter(server.address).await;
     let error = raw.ask("big", json!(1024 * 1024)).await.unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("at most 960 KB"), "{error}");
@@ -133,7 +133,7 @@ async fn an_answer_that_is_too_large_is_an_error_and_the_caller_stays() {
 
 #[tokio::test]
 async fn a_quick_request_overtakes_a_slow_one() {
-    let (server, desk) = start(Limits::default()).await;
+    let (server, desk) = start(SocketLimits::default()).await;
     let mut raw = Raw::enter(server.address).await;
     raw.send_request("slow", "slow", Value::Null).await;
     raw.ask("health", Value::Null).await.unwrap();
@@ -146,7 +146,7 @@ async fn a_caller_that_reads_nothing_is_dropped_and_the_others_hear_everything()
     const EVENTS: u64 = 400;
     let send = SendLimits { bytes: 1024 * 1024, ..calm().send };
     // No tick among the events, however long it takes.
-    let (server, desk) = start(Limits { send, ..calm() }).await;
+    let (server, desk) = start(SocketLimits { send, ..calm() }).await;
     let mut deaf = Raw::enter(server.address).await;
     let mut listening = Raw::enter(server.address).await;
     desk.until_callers(2).await;
@@ -162,8 +162,8 @@ async fn a_caller_that_reads_nothing_is_dropped_and_the_others_hear_everything()
 
 #[tokio::test]
 async fn a_caller_that_does_not_read_its_answers_is_dropped_after_a_while() {
-    let send = SendLimits { stall: Duration::from_millis(200), ..Limits::default().send };
-    let (server, desk) = start(Limits { send, ..Limits::default() }).await;
+    let send = SendLimits { stall: Duration::from_millis(200), ..SocketLimits::default().send };
+    let (server, desk) = start(SocketLimits { send, ..SocketLimits::default() }).await;
     let mut deaf = Raw::enter(server.address).await;
     desk.until_callers(1).await;
     deaf.send_request("1", "big", json!(20 * 1024 * 1024)).await;
@@ -174,7 +174,7 @@ async fn a_caller_that_does_not_read_its_answers_is_dropped_after_a_while() {
 async fn ticks_come_and_are_counted_with_the_other_events() {
     // A caller that is silent for two ticks is dropped: on a busy machine they must not be too
     // frequent.
-    let limits = Limits { tick: Duration::from_secs(2), ..Limits::default() };
+    let limits = SocketLimits { tick: Duration::from_secs(2), ..SocketLimits::default() };
     let (server, _desk) = start(limits).await;
     let mut raw = Raw::enter(server.address).await;
     let first = raw.event("tick").await;
@@ -185,7 +185,7 @@ async fn ticks_come_and_are_counted_with_the_other_events() {
 
 #[tokio::test]
 async fn a_caller_that_answers_no_ping_is_dropped() {
-    let limits = Limits { tick: Duration::from_secs(1), ..Limits::default() };
+    let limits = SocketLimits { tick: Duration::from_secs(1), ..SocketLimits::default() };
     let (server, desk) = start(limits).await;
     // It does not read, and so does not respond.
     let _mute = Raw::enter(server.address).await;
@@ -195,7 +195,7 @@ async fn a_caller_that_answers_no_ping_is_dropped() {
 
 #[tokio::test]
 async fn a_stopping_server_says_so_and_gives_the_answers_that_come_in_time() {
-    let (server, desk) = start(Limits::default()).await;
+    let (server, desk) = start(SocketLimits::default()).await;
     let address = server.address;
     let mut raw = Raw::enter(address).await;
     raw.send_request("2", "slow", json!("late")).await;
@@ -213,7 +213,7 @@ async fn a_stopping_server_says_so_and_gives_the_answers_that_come_in_time() {
 
 #[tokio::test]
 async fn a_stopping_server_does_not_wait_for_ever() {
-    let (server, desk) = start(Limits::default()).await;
+    let (server, desk) = start(SocketLimits::default()).await;
     let mut raw = Raw::enter(server.address).await;
     raw.send_request("2", "slow", Value::Null).await;
     let mut slow = desk.slow.subscribe();
@@ -226,7 +226,7 @@ async fn a_stopping_server_does_not_wait_for_ever() {
 #[tokio::test]
 async fn an_authenticated_http_connection_is_kept_while_it_is_used() {
     let unused = Duration::from_secs(2);
-    let (server, _desk) = start(Limits { unused, ..Limits::default() }).await;
+    let (server, _desk) = start(SocketLimits { unused, ..SocketLimits::default() }).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let request = format!(
         "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
@@ -247,7 +247,7 @@ async fn an_authenticated_http_connection_is_kept_while_it_is_used() {
 #[tokio::test]
 async fn an_http_connection_whose_client_does_not_read_is_closed() {
     let unused = Duration::from_secs(1);
-    let (server, _desk) = start(Limits { unused, ..Limits::default() }).await;
+    let (server, _desk) = start(SocketLimits { unused, ..SocketLimits::default() }).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     let request = format!(
         "GET /metrics HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use openclaw_gateway::socket::Limits;
-use openclaw_protocol::client::{Client, ConnectError, Options};
+use openclaw_gateway::socket::SocketLimits;
+use openclaw_protocol::client::{Client, ConnectError, ConnectOptions};
 use openclaw_protocol::health::{Health, HealthParams};
 use openclaw_protocol::mcp::CallParams;
 use openclaw_protocol::{Event, Received, Surface, ask, detail, rpc};
@@ -13,9 +13,9 @@ use tokio::time::timeout;
 
 use crate::support::{LONG, TOKEN, calm, start};
 
-fn options(address: std::net::SocketAddr, token: &str) -> Options {
+fn options(address: std::net::SocketAddr, token: &str) -> ConnectOptions {
     let token = SecretString::from(token.to_owned());
-    let mut options = Options::new(format!("ws://{address}"), Some(token), "1.0.0");
+    let mut options = ConnectOptions::new(format!("ws://{address}"), Some(token), "1.0.0");
     options.connect_timeout = LONG;
     options
 }
@@ -34,7 +34,7 @@ async fn it_connects_asks_and_is_answered() {
 
 #[tokio::test]
 async fn each_way_to_be_refused_has_an_error_of_its_own() {
-    let (server, _desk) = start(Limits { wrong_tokens: 1, ..Limits::default() }).await;
+    let (server, _desk) = start(SocketLimits { wrong_tokens: 1, ..SocketLimits::default() }).await;
     let address = server.address;
     let mut without = options(address, TOKEN);
     without.token = None;
@@ -49,7 +49,7 @@ async fn each_way_to_be_refused_has_an_error_of_its_own() {
     let error = Client::connect(&strange).await.unwrap_err();
     assert!(matches!(&error, ConnectError::Refused(shape) if shape.message == "no strangers"));
     for url in ["http://localhost", "ftp://localhost", "localhost", "ws://"] {
-        let error = Client::connect(&Options::new(url, None, "1")).await.unwrap_err();
+        let error = Client::connect(&ConnectOptions::new(url, None, "1")).await.unwrap_err();
         assert!(matches!(error, ConnectError::Address(_)), "{url}: {error}");
     }
     server.stop(Duration::ZERO).await;
@@ -154,7 +154,7 @@ async fn large_questions_and_answers_pass_both_ways_at_once() {
 
 #[tokio::test]
 async fn more_than_the_gateway_takes_is_not_sent() {
-    let (server, _desk) = start(Limits { message: 1_000, ..Limits::default() }).await;
+    let (server, _desk) = start(SocketLimits { message: 1_000, ..SocketLimits::default() }).await;
     let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
     let large = to_raw_value(&"x".repeat(1_000)).unwrap();
     client.request("echo", Some(large)).await.unwrap_err();

@@ -2,7 +2,7 @@
 
 use std::net::SocketAddr;
 
-use openclaw_gateway::socket::Limits;
+use openclaw_gateway::socket::SocketLimits;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -22,7 +22,7 @@ async fn all_accepted(address: SocketAddr) {
 #[tokio::test]
 async fn a_caller_can_authenticate_while_hundreds_of_others_connect() {
     raise_file_limit();
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(SocketLimits::default()).await;
     let address = server.address;
     let mut caller = Raw::dial(address).await;
     let mut strangers = Vec::new();
@@ -38,7 +38,7 @@ async fn a_caller_can_authenticate_while_hundreds_of_others_connect() {
 #[tokio::test]
 async fn a_caller_can_authenticate_while_any_number_of_silent_others_connect() {
     raise_file_limit();
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(SocketLimits::default()).await;
     let address = server.address;
     let mut caller = Raw::dial(address).await;
     let mut strangers = Vec::new();

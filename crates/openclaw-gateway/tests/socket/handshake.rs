@@ -4,14 +4,14 @@ use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_gateway::socket::{Limits, ListenError, Options, bind};
+use openclaw_gateway::socket::{ListenError, ListenOptions, SocketLimits, bind};
 use serde_json::{Value, json};
 
 use crate::support::{Raw, Shared, TOKEN, TestDesk, connect_params, start};
 
 #[tokio::test]
 async fn a_caller_with_the_token_is_greeted_with_features_and_policy() {
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(SocketLimits::default()).await;
     let mut raw = Raw::dial(server.address).await;
     let challenge = raw.frame().await.unwrap();
     assert_eq!(challenge["event"], "connect.challenge");
@@ -30,7 +30,7 @@ async fn a_caller_with_the_token_is_greeted_with_features_and_policy() {
 
 /// The error of a first request, and how the connection is closed.
 async fn refused(method: &str, params: Value) -> (Value, (u16, String)) {
-    let (server, desk) = start(Limits::default()).await;
+    let (server, desk) = start(SocketLimits::default()).await;
     let mut raw = Raw::dial(server.address).await;
     let error = raw.ask(method, params).await.unwrap_err();
     let closed = raw.closed().await;
@@ -67,7 +67,7 @@ async fn nothing_comes_before_connect_and_connect_comes_once() {
     let (error, (code, _)) = refused("health", Value::Null).await;
     assert_eq!(error["code"], "INVALID_REQUEST");
     assert_eq!(code, 1008);
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(SocketLimits::default()).await;
     let mut raw = Raw::enter(server.address).await;
     raw.ask("connect", connect_params(TOKEN)).await.unwrap_err();
     raw.ask("health", Value::Null).await.unwrap();
@@ -75,7 +75,7 @@ async fn nothing_comes_before_connect_and_connect_comes_once() {
 
 #[tokio::test]
 async fn params_of_a_newer_client_are_ignored() {
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(SocketLimits::default()).await;
     let mut raw = Raw::dial(server.address).await;
     let mut params = connect_params(TOKEN);
     params["surprise"] = json!(1);
@@ -93,7 +93,7 @@ async fn a_caller_rejected_by_the_desk_gets_its_error() {
 
 #[tokio::test]
 async fn a_caller_that_does_not_authenticate_in_time_is_disconnected() {
-    let limits = Limits { authenticate: Duration::from_secs(5), ..Limits::default() };
+    let limits = SocketLimits { authenticate: Duration::from_secs(5), ..SocketLimits::default() };
     let (server, _desk) = start(limits).await;
     let (code, reason) = Raw::dial(server.address).await.closed().await;
     assert_eq!((code, reason.as_str()), (1008, "not authenticated in time"));
@@ -101,31 +101,31 @@ async fn a_caller_that_does_not_authenticate_in_time_is_disconnected() {
 
 #[tokio::test]
 async fn other_machines_are_not_served_without_a_token() {
-    let options = Options {
+    let options = ListenOptions {
         bind: Ipv4Addr::UNSPECIFIED.into(),
         port: 0,
         token: None,
         token_is_shared: true,
         tokens: None,
-        limits: Limits::default(),
+        limits: SocketLimits::default(),
     };
     let refused = bind(options.clone()).await;
     assert!(matches!(refused, Err(ListenError::NeedsToken(_))));
-    let here = Options { bind: Ipv4Addr::LOCALHOST.into(), ..options };
+    let here = ListenOptions { bind: Ipv4Addr::LOCALHOST.into(), ..options };
     let server = bind(here).await.unwrap().serve(Arc::new(Shared(TestDesk::new())));
     Raw::enter(server.address).await;
 }
 
 #[tokio::test]
 async fn a_port_that_is_taken_is_an_error_that_names_it() {
-    let (server, _desk) = start(Limits::default()).await;
-    let options = Options {
+    let (server, _desk) = start(SocketLimits::default()).await;
+    let options = ListenOptions {
         bind: server.address.ip(),
         port: server.address.port(),
         token: None,
         token_is_shared: true,
         tokens: None,
-        limits: Limits::default(),
+        limits: SocketLimits::default(),
     };
     let refused = bind(options).await.unwrap_err();
     assert!(refused.to_string().contains(&server.address.to_string()), "{refused}");
@@ -136,7 +136,8 @@ async fn ten_thousand_wrong_tokens_are_counted_and_do_not_lock_out_this_machine(
     const ALL: usize = 10_000;
     const AT_ONCE: usize = 16;
     let hour = Duration::from_secs(3_600);
-    let (server, _desk) = start(Limits { wrong_tokens_window: hour, ..Limits::default() }).await;
+    let (server, _desk) =
+        start(SocketLimits { wrong_tokens_window: hour, ..SocketLimits::default() }).await;
     let address = server.address;
     let mut guessing = tokio::task::JoinSet::new();
     for part in 0..AT_ONCE {

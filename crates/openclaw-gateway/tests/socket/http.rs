@@ -3,7 +3,7 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 
-use openclaw_gateway::socket::{Limits, ListenError, Options, bind};
+use openclaw_gateway::socket::{ListenError, ListenOptions, SocketLimits, bind};
 use openclaw_secrets::SecretString;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
@@ -30,7 +30,7 @@ const HERE: &str = "Host: localhost\r\n";
 
 #[tokio::test]
 async fn health_readiness_and_metadata_are_served_and_nothing_else() {
-    let (server, desk) = start(Limits::default()).await;
+    let (server, desk) = start(SocketLimits::default()).await;
     let address = server.address;
     assert_eq!(status(address, "/healthz", HERE).await, 200);
     assert_eq!(status(address, "/readyz", HERE).await, 503);
@@ -49,7 +49,7 @@ async fn health_readiness_and_metadata_are_served_and_nothing_else() {
 
 #[tokio::test]
 async fn responses_have_security_headers() {
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(SocketLimits::default()).await;
     for path in ["/healthz", "/nothing"] {
         let answer = get(server.address, path, HERE).await;
         for header in
@@ -62,7 +62,7 @@ async fn responses_have_security_headers() {
 
 #[tokio::test]
 async fn other_names_and_other_pages_are_forbidden_on_every_path() {
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(SocketLimits::default()).await;
     let upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Version: 13\r\n\
                    Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     for path in ["/", "/healthz", "/nothing"] {
@@ -89,13 +89,13 @@ async fn other_names_and_other_pages_are_forbidden_on_every_path() {
 
 #[tokio::test]
 async fn other_machines_are_served_only_with_a_token_that_cannot_be_guessed() {
-    let everywhere = |token: Option<&str>| Options {
+    let everywhere = |token: Option<&str>| ListenOptions {
         bind: Ipv4Addr::UNSPECIFIED.into(),
         port: 0,
         token: token.map(|token| SecretString::from(token.to_owned())),
         token_is_shared: true,
         tokens: None,
-        limits: Limits::default(),
+        limits: SocketLimits::default(),
     };
     for token in [None, Some("")] {
         let refused = bind(everywhere(token)).await.unwrap_err();
@@ -106,13 +106,13 @@ async fn other_machines_are_served_only_with_a_token_that_cannot_be_guessed() {
         assert!(matches!(refused, ListenError::ShortToken(_)), "{refused}");
     }
     bind(everywhere(Some("sixteen--letters"))).await.unwrap();
-    let here = Options { bind: Ipv4Addr::LOCALHOST.into(), ..everywhere(Some("x")) };
+    let here = ListenOptions { bind: Ipv4Addr::LOCALHOST.into(), ..everywhere(Some("x")) };
     bind(here).await.unwrap();
 }
 
 #[tokio::test]
 async fn another_websocket_version_is_rejected_with_the_supported_one() {
-    let (server, _desk) = start(Limits::default()).await;
+    let (server, _desk) = start(SocketLimits::default()).await;
     let headers = "Host: localhost\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
                    Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n";
     let answer = get(server.address, "/", headers).await;

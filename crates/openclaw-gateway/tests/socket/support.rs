@@ -8,7 +8,8 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use futures_util::{SinkExt as _, StreamExt as _};
 use openclaw_gateway::socket::{
-    Caller, CallerService, Endpoint, HelloInfo, Limits, Listening, MetricsAccess, Options, bind,
+    Caller, CallerService, Endpoint, HelloInfo, ListenOptions, Listening, MetricsAccess,
+    SocketLimits, bind,
 };
 use openclaw_protocol::socket::SendLimits;
 use openclaw_protocol::{ErrorShape, EventReceiver, EventSender};
@@ -140,16 +141,16 @@ impl Endpoint for TestSurface {
 }
 
 /// Limits without periodic wake-ups: a missed wake-up makes the test fail.
-pub(crate) fn calm() -> Limits {
+pub(crate) fn calm() -> SocketLimits {
     let hour = Duration::from_secs(3_600);
-    let send = SendLimits { stall: hour, ..Limits::default().send };
-    Limits { tick: hour, send, ..Limits::default() }
+    let send = SendLimits { stall: hour, ..SocketLimits::default().send };
+    SocketLimits { tick: hour, send, ..SocketLimits::default() }
 }
 
 /// Starts a server with a test desk.
-pub(crate) async fn start(limits: Limits) -> (Listening, Arc<TestDesk>) {
+pub(crate) async fn start(limits: SocketLimits) -> (Listening, Arc<TestDesk>) {
     let desk = TestDesk::new();
-    let options = Options {
+    let options = ListenOptions {
         bind: Ipv4Addr::LOCALHOST.into(),
         port: 0,
         token: Some(SecretString::from(TOKEN.to_owned())),

@@ -3,7 +3,7 @@
 use futures_util::future::join_all;
 use openclaw_gateway::serve::serve;
 use openclaw_gateway::state;
-use openclaw_protocol::client::{Client, Options};
+use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_testkit::Script;
 use serde_json::json;
 use tokio::time::timeout;
@@ -58,8 +58,8 @@ async fn of_two_hundred_conversations_over_sockets_none_is_lost() {
     timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
     let found = state::find(served.state()).unwrap();
     let talks = (0..10).map(|nth| {
-        let options = Options::new(found.url.clone(), found.token.clone(), "1");
-        let options = Options { connect_timeout: LONG, ..options };
+        let options = ConnectOptions::new(found.url.clone(), found.token.clone(), "1");
+        let options = ConnectOptions { connect_timeout: LONG, ..options };
         tokio::spawn(async move {
             let client = Client::connect(&options).await.unwrap();
             talk(Someone::remote(client), nth).await

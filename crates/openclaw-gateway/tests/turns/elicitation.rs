@@ -6,7 +6,7 @@ use std::time::Duration;
 use openclaw_gateway::Gateway;
 use openclaw_gateway::serve::serve;
 use openclaw_gateway::state;
-use openclaw_protocol::client::{Client, Options};
+use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_protocol::connect::caps;
 use openclaw_testkit::{Ask, Script};
 use serde_json::{Value, json};
@@ -255,7 +255,7 @@ async fn a_client_on_a_socket_is_asked_and_its_disconnect_cancels_the_question()
     let served = serve(place.setup(), None, Some(0)).await.unwrap();
     timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
     let found = state::find(served.state()).unwrap();
-    let mut options = Options::new(found.url.clone(), found.token.clone(), "1");
+    let mut options = ConnectOptions::new(found.url.clone(), found.token.clone(), "1");
     options.caps.push(caps::ELICITATION.to_owned());
     let client = Client::connect(&options).await.unwrap();
     assert!(client.has_method(RESPOND));

@@ -1,9 +1,9 @@
 //! Reading the history of a session, whatever its size.
 
-use openclaw_agent::Record;
+use openclaw_agent::MessageRecord;
 use openclaw_gateway::serve::serve;
 use openclaw_models::{Message, Part};
-use openclaw_protocol::client::{Client, Options};
+use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_sessions::{EntryKind, NewEntry, SessionKey, SessionStore as _, SqliteStore};
 use serde_json::{Value, json};
 use std::time::Duration;
@@ -20,7 +20,7 @@ async fn place(messages: Vec<Message>) -> Place {
     let key: SessionKey = KEY.parse().unwrap();
     store.open(&key, "main").await.unwrap();
     for message in messages {
-        let record = Record { message, calls: Vec::new(), model: None, usage: None };
+        let record = MessageRecord { message, calls: Vec::new(), model: None, usage: None };
         let body = serde_json::to_value(record).unwrap();
         store.append(&key, vec![NewEntry::new(EntryKind::Message, body)]).await.unwrap();
     }
@@ -63,8 +63,8 @@ async fn a_long_conversation_comes_through_a_socket_in_pages_and_nothing_is_miss
     let place = place(large.chain(small).collect()).await;
     let served = serve(place.setup(), None, Some(0)).await.unwrap();
     let running = openclaw_gateway::state::find(served.state()).unwrap();
-    let options = Options::new(running.url, running.token, "1");
-    let options = Options { connect_timeout: LONG, ..options };
+    let options = ConnectOptions::new(running.url, running.token, "1");
+    let options = ConnectOptions { connect_timeout: LONG, ..options };
     let client = Client::connect(&options).await.unwrap();
     let most = client.hello().policy.max_payload;
     let someone = Someone::remote(client);

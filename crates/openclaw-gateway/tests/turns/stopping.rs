@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openclaw_gateway::serve::serve;
 use openclaw_gateway::state;
-use openclaw_protocol::client::{Client, Options};
+use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_testkit::Script;
 use serde_json::json;
 use tokio::time::timeout;
@@ -56,7 +56,10 @@ async fn callers_on_a_socket_receive_the_end_of_their_turn_before_the_gateway_st
     let served = serve(place.setup(), None, Some(0)).await.unwrap();
     timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
     let found = state::find(served.state()).unwrap();
-    let options = Options { connect_timeout: LONG, ..Options::new(found.url, found.token, "1") };
+    let options = ConnectOptions {
+        connect_timeout: LONG,
+        ..ConnectOptions::new(found.url, found.token, "1")
+    };
     let client = Client::connect(&options).await.unwrap();
     let mut someone = Someone::remote(client);
     someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":500}").await;

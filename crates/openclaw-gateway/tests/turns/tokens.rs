@@ -5,7 +5,7 @@ use std::time::Duration;
 use openclaw_gateway::serve::{Served, serve};
 use openclaw_gateway::state;
 use openclaw_gateway::tokens::TokenStore;
-use openclaw_protocol::client::{Client, ConnectError, Options};
+use openclaw_protocol::client::{Client, ConnectError, ConnectOptions};
 use openclaw_protocol::config::ReloadParams;
 use openclaw_protocol::health::HealthParams;
 use openclaw_protocol::{RequestError, Rpc, Scope, ask, detail, rpc};
@@ -22,8 +22,8 @@ async fn client(
     role: &str,
 ) -> Result<Client, ConnectError> {
     let found = state::find(served.state()).unwrap();
-    let options = Options::new(found.url, token.or(found.token), "1");
-    let options = Options { connect_timeout: LONG, role: role.to_owned(), ..options };
+    let options = ConnectOptions::new(found.url, token.or(found.token), "1");
+    let options = ConnectOptions { connect_timeout: LONG, role: role.to_owned(), ..options };
     Client::connect(&options).await
 }
 

@@ -21,13 +21,13 @@ use tokio::io::{AsyncRead, AsyncWrite};
 /// Why the server stopped before its client disconnected.
 #[derive(Debug, thiserror::Error)]
 #[error("invalid MCP from the client: {0}")]
-pub struct ServeError(String);
+pub struct DemoServerError(String);
 
 /// Serves the client on stdin and stdout until stdin closes.
 ///
 /// # Errors
 /// If the client does not send MCP.
-pub async fn serve_stdio() -> Result<(), ServeError> {
+pub async fn serve_stdio() -> Result<(), DemoServerError> {
     let (input, output) = stdio_pipes();
     serve(input, output).await
 }
@@ -39,14 +39,14 @@ pub async fn serve_stdio() -> Result<(), ServeError> {
 pub async fn serve(
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
-) -> Result<(), ServeError> {
+) -> Result<(), DemoServerError> {
     let running = match Demo.serve((input, output)).await {
         Ok(running) => running,
         // A client may disconnect before the handshake.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
-        Err(error) => return Err(ServeError(error.to_string())),
+        Err(error) => return Err(DemoServerError(error.to_string())),
     };
-    running.waiting().await.map_err(|error| ServeError(error.to_string()))?;
+    running.waiting().await.map_err(|error| DemoServerError(error.to_string()))?;
     Ok(())
 }
 

@@ -34,7 +34,7 @@ impl Abilities {
     }
 
     /// Whether a question can be asked.
-    pub(crate) fn include(self, question: &Question) -> bool {
+    pub(crate) fn include(self, question: &ClientQuestion) -> bool {
         match question.method {
             ELICIT if question.params.get("mode").is_some_and(|mode| mode == "url") => self.url,
             ELICIT => self.form,
@@ -50,14 +50,14 @@ pub(crate) const ROOTS: &str = "roots/list";
 
 /// A request to a client.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Question {
+pub(crate) struct ClientQuestion {
     /// The method.
     pub(crate) method: &'static str,
     /// The parameters.
     pub(crate) params: Value,
 }
 
-impl Question {
+impl ClientQuestion {
     /// The elicitation of a server. The `id` of a URL correlates a notification about its completion,
     /// which is not passed on.
     pub(crate) fn elicitation(message: &str, wanted: &ElicitationKind, id: u64) -> Self {
@@ -83,22 +83,25 @@ pub(crate) fn elicited(answer: &Value) -> ElicitationAnswer {
 }
 
 /// The answer of a client: a result, or why there is none.
-pub(crate) type Answer = Result<Value, String>;
+pub(crate) type ClientAnswer = Result<Value, String>;
 
 /// A client that can be asked during a call.
-pub(crate) trait Answers: Debug + Send + Sync {
+pub(crate) trait AskableClient: Debug + Send + Sync {
     /// What it can be asked for.
     fn abilities(&self) -> Abilities;
 
     /// Asks it. Dropping the future withdraws the question.
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer>;
+    fn ask(&self, question: ClientQuestion) -> BoxFuture<'_, ClientAnswer>;
 
     /// Sends it a log message: the parameters of `notifications/message`. Does not block.
     fn log(&self, message: &Value);
 }
 
 /// Asks a client, if it can answer.
-pub(crate) async fn ask_if_able(client: &dyn Answers, question: Question) -> Answer {
+pub(crate) async fn ask_if_able(
+    client: &dyn AskableClient,
+    question: ClientQuestion,
+) -> ClientAnswer {
     if client.abilities().include(&question) {
         client.ask(question).await
     } else {
@@ -107,7 +110,7 @@ pub(crate) async fn ask_if_able(client: &dyn Answers, question: Question) -> Ans
 }
 
 /// Asks a client through `rmcp`.
-pub(crate) async fn ask_peer(peer: &Peer<RoleServer>, question: Question) -> Answer {
+pub(crate) async fn ask_peer(peer: &Peer<RoleServer>, question: ClientQuestion) -> ClientAnswer {
     let request = CustomRequest::new(question.method, Some(question.params));
     let answer = peer.send_request(ServerRequest::CustomRequest(request)).await;
     let answer: ClientResult = answer.map_err(|error| error.to_string())?;

@@ -7,11 +7,11 @@
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::connection::client::PATIENCE;
-use openclaw_tools::{Approval, ApprovalAnswer, ApprovalReason, ApprovalRequest, Approver};
+use openclaw_tools::{ApprovalAnswer, ApprovalExtent, ApprovalReason, ApprovalRequest, Approver};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::answers::{Answers, ELICIT, Question, ask_if_able};
+use super::answers::{AskableClient, ClientQuestion, ELICIT, ask_if_able};
 
 /// Maximum length of the arguments in a question, in characters.
 const MAX_ARGUMENTS: usize = 1_000;
@@ -33,7 +33,7 @@ pub(crate) struct CallQuestion<'a> {
 
 /// The decision of a user.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Choice {
+pub(crate) enum ApprovalChoice {
     /// Allow this call.
     Once,
     /// Allow also what `always` says.
@@ -46,7 +46,7 @@ pub(crate) enum Choice {
 
 impl CallQuestion<'_> {
     /// The question as an elicitation.
-    pub(crate) fn question(&self) -> Question {
+    pub(crate) fn question(&self) -> ClientQuestion {
         let arguments = clean_line(Untrusted::new(self.arguments), MAX_ARGUMENTS);
         let message = format!("{} Arguments: {arguments}", self.words);
         let mut choices = vec![ONCE, NO];
@@ -60,24 +60,24 @@ impl CallQuestion<'_> {
         let schema =
             json!({ "type": "object", "properties": properties, "required": ["decision"] });
         let params = json!({ "mode": "form", "message": message, "requestedSchema": schema });
-        Question { method: ELICIT, params }
+        ClientQuestion { method: ELICIT, params }
     }
 
     /// Reads the answer.
-    pub(crate) fn choice(&self, answer: &Value) -> Choice {
+    pub(crate) fn choice(&self, answer: &Value) -> ApprovalChoice {
         let decision = answer.pointer("/content/decision").and_then(Value::as_str);
         match (answer.get("action").and_then(Value::as_str), decision) {
-            (Some("accept"), Some(ONCE)) => Choice::Once,
-            (Some("accept"), Some(ALWAYS)) if self.always.is_some() => Choice::Always,
-            (Some("accept" | "decline"), _) => Choice::Deny,
-            _ => Choice::Dismissed,
+            (Some("accept"), Some(ONCE)) => ApprovalChoice::Once,
+            (Some("accept"), Some(ALWAYS)) if self.always.is_some() => ApprovalChoice::Always,
+            (Some("accept" | "decline"), _) => ApprovalChoice::Deny,
+            _ => ApprovalChoice::Dismissed,
         }
     }
 }
 
 /// Asks the user of a client.
 #[derive(Debug)]
-pub(super) struct ClientApprover<'a>(pub(super) &'a dyn Answers);
+pub(super) struct ClientApprover<'a>(pub(super) &'a dyn AskableClient);
 
 impl Approver for ClientApprover<'_> {
     fn ask<'a>(&'a self, asked: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
@@ -91,14 +91,13 @@ impl Approver for ClientApprover<'_> {
             let answer = timeout(PATIENCE, ask_if_able(self.0, call.question())).await;
             let Ok(Ok(answer)) = answer else { return ApprovalAnswer::Unanswered };
             match (call.choice(&answer), always) {
-                (Choice::Once, _) => ApprovalAnswer::Yes(Approval::Once),
-                (Choice::Always, Some(always)) => {
-                    ApprovalAnswer::Yes(Approval::Always(always.grant.clone()))
+                (ApprovalChoice::Once, _) => ApprovalAnswer::Yes(ApprovalExtent::Once),
+                (ApprovalChoice::Always, Some(always)) => {
+                    ApprovalAnswer::Yes(ApprovalExtent::Always(always.grant.clone()))
                 }
                 // The call is the client's own: it may ask again.
-                (Choice::Always, None) | (Choice::Deny | Choice::Dismissed, _) => {
-                    ApprovalAnswer::No
-                }
+                (ApprovalChoice::Always, None)
+                | (ApprovalChoice::Deny | ApprovalChoice::Dismissed, _) => ApprovalAnswer::No,
             }
         })
     }

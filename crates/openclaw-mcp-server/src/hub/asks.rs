@@ -16,8 +16,10 @@ use openclaw_mcp::connection::client::{
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 
-use super::answers::{Answer, Answers, Question, ROOTS, SAMPLE, ask_if_able, elicited};
-use super::client::Client;
+use super::answers::{
+    AskableClient, ClientAnswer, ClientQuestion, ROOTS, SAMPLE, ask_if_able, elicited,
+};
+use super::client::HubClient;
 use super::listen::Updated;
 
 /// Why a request is refused that may belong to the call of another client.
@@ -30,7 +32,7 @@ const MAX_UPDATES: usize = 256;
 #[derive(Debug)]
 pub struct Asks {
     calls: Mutex<HashMap<String, CallOf>>,
-    listeners: Mutex<Vec<Weak<Client>>>,
+    listeners: Mutex<Vec<Weak<HubClient>>>,
     updates: broadcast::Sender<Updated>,
     next: AtomicU64,
 }
@@ -47,7 +49,7 @@ impl Default for Asks {
 struct CallOf {
     /// The number of the client; `None` for one that several programs may share.
     client: Option<u64>,
-    answers: Arc<dyn Answers>,
+    answers: Arc<dyn AskableClient>,
 }
 
 /// Whom a server's request concerns.
@@ -55,7 +57,7 @@ enum Concerned {
     /// No client.
     NoClient,
     /// A client.
-    Client(Arc<dyn Answers>),
+    Client(Arc<dyn AskableClient>),
     /// It cannot be told.
     Unclear,
 }
@@ -86,7 +88,7 @@ impl Asks {
     pub(super) fn register(
         self: &Arc<Self>,
         client: Option<u64>,
-        answers: Arc<dyn Answers>,
+        answers: Arc<dyn AskableClient>,
     ) -> CallScope {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let session = format!("hub:{number}");
@@ -100,7 +102,7 @@ impl Asks {
     }
 
     /// Adds a client that listens to what servers report outside its calls.
-    pub(super) fn listen(&self, client: &Arc<Client>) {
+    pub(super) fn listen(&self, client: &Arc<HubClient>) {
         let mut listeners = self.listeners();
         listeners.retain(|it| it.strong_count() > 0);
         listeners.push(Arc::downgrade(client));
@@ -121,7 +123,7 @@ impl Asks {
             }
         };
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        let question = Question::elicitation(&asked.message, &asked.wanted, id);
+        let question = ClientQuestion::elicitation(&asked.message, &asked.wanted, id);
         Some(Box::pin(async move {
             match ask_if_able(&*client, question).await {
                 Ok(answer) => elicited(&answer),
@@ -132,7 +134,7 @@ impl Asks {
 
     /// Passes a sampling request to the client that it concerns; `None` if it concerns none. It fails
     /// if that cannot be told.
-    pub fn sample(&self, asked: &SamplingRequest) -> Option<BoxFuture<'static, Answer>> {
+    pub fn sample(&self, asked: &SamplingRequest) -> Option<BoxFuture<'static, ClientAnswer>> {
         let client = match self.concerned(&asked.calls) {
             Concerned::NoClient => return None,
             Concerned::Client(client) => client,
@@ -141,7 +143,7 @@ impl Asks {
                 return Some(Box::pin(ready(Err(UNCLEAR.to_owned()))));
             }
         };
-        let question = Question { method: SAMPLE, params: asked.params.clone() };
+        let question = ClientQuestion { method: SAMPLE, params: asked.params.clone() };
         Some(Box::pin(async move { ask_if_able(&*client, question).await }))
     }
 
@@ -167,11 +169,11 @@ impl Asks {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn listeners(&self) -> MutexGuard<'_, Vec<Weak<Client>>> {
+    fn listeners(&self) -> MutexGuard<'_, Vec<Weak<HubClient>>> {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn each_listener(&self, tell: impl Fn(&Arc<Client>)) {
+    fn each_listener(&self, tell: impl Fn(&Arc<HubClient>)) {
         let listeners: Vec<_> = self.listeners().iter().filter_map(Weak::upgrade).collect();
         listeners.iter().for_each(tell);
     }
@@ -197,7 +199,7 @@ impl Downstream for Asks {
 
     fn roots<'a>(&'a self, calls: &'a [CallInProgress]) -> BoxFuture<'a, Option<Value>> {
         let concerned = self.concerned(calls);
-        let question = Question { method: ROOTS, params: json!({}) };
+        let question = ClientQuestion { method: ROOTS, params: json!({}) };
         Box::pin(async move {
             let Concerned::Client(client) = concerned else { return None };
             ask_if_able(&*client, question).await.ok()

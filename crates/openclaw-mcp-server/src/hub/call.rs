@@ -4,19 +4,19 @@ use std::sync::Arc;
 
 use openclaw_tools::pipeline::{Refusal, RefuseCall, Resolve, Resolving, unknown};
 use openclaw_tools::{
-    Call, CallContext, CallOptions, Consent, Failure, Fallback, RefusedBy, Relay, StartedCall,
-    Tool, Watcher,
+    Call, CallContext, CallOptions, Consent, Fallback, ProgressWatcher, RefusedBy, Relay,
+    StartedCall, Tool, ToolFailure,
 };
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::answers::Answers;
+use super::answers::AskableClient;
 use super::approver::ClientApprover;
-use super::client::{Client, Rights};
+use super::client::{HubClient, Rights};
 use super::incoming::{CallRequest, PlainCall};
-use super::reply::{BUSY, INVALID_PARAMS, Reply};
+use super::reply::{BUSY, HubReply, INVALID_PARAMS};
 use super::search;
-use super::view::View;
+use super::view::HubView;
 
 /// For whom a call is made.
 #[derive(Debug, Clone, Copy)]
@@ -24,13 +24,13 @@ pub(super) struct CallFor<'a> {
     /// The session of the call, by which servers' questions find the client.
     pub(super) session: &'a str,
     /// The client, if it can be asked.
-    pub(super) answers: &'a dyn Answers,
+    pub(super) answers: &'a dyn AskableClient,
     /// Receives progress reports.
-    pub(super) watcher: Option<&'a Watcher>,
+    pub(super) watcher: Option<&'a ProgressWatcher>,
 }
 
 /// Resolves names as the client knows them. Looked up for each attempt: the tools may change.
-struct ClientTools<'a>(&'a Client);
+struct ClientTools<'a>(&'a HubClient);
 
 impl Resolve for ClientTools<'_> {
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
@@ -46,7 +46,7 @@ impl Resolve for ClientTools<'_> {
 }
 
 /// Resolves names by a view.
-struct ViewedTools<'a>(&'a View);
+struct ViewedTools<'a>(&'a HubView);
 
 impl Resolve for ViewedTools<'_> {
     fn resolve<'a>(&'a self, name: &'a str) -> Resolving<'a> {
@@ -62,21 +62,21 @@ impl ClientTools<'_> {
     }
 }
 
-impl Client {
+impl HubClient {
     /// Calls a tool. Dropping the future cancels the call at the server.
-    pub(super) async fn call(&self, request: &CallRequest, by: CallFor<'_>) -> Reply {
+    pub(super) async fn call(&self, request: &CallRequest, by: CallFor<'_>) -> HubReply {
         if !self.options.search {
             return self.call_tool(&request.name, &request.arguments, request, by).await;
         }
         match search::tool_of(request) {
             Ok(search::Asked::Search(query)) => match self.settled_view().await {
                 Some(view) => search::find(&view, &query),
-                None => Reply::error(BUSY, "the agent was removed"),
+                None => HubReply::error(BUSY, "the agent was removed"),
             },
             Ok(search::Asked::Call { name, arguments }) => {
                 Box::pin(self.call_tool(&name, &arguments, request, by)).await
             }
-            Err(problem) => Reply::error(INVALID_PARAMS, &problem),
+            Err(problem) => HubReply::error(INVALID_PARAMS, &problem),
         }
     }
 
@@ -86,9 +86,9 @@ impl Client {
         arguments: &RawValue,
         request: &CallRequest,
         by: CallFor<'_>,
-    ) -> Reply {
+    ) -> HubReply {
         let Some((fallback, tools)) = self.agent() else {
-            return Reply::error(BUSY, "the agent was removed");
+            return HubReply::error(BUSY, "the agent was removed");
         };
         let approver = ClientApprover(by.answers);
         let modern = request.modern.as_ref();
@@ -105,17 +105,17 @@ impl Client {
             Ok(()) => pipeline.call(&ClientTools(self), call, &context).await,
             Err(words) => {
                 let refuse =
-                    || Refusal::new(Failure::RateLimited, words.clone()).by(RefusedBy::Limit);
+                    || Refusal::new(ToolFailure::RateLimited, words.clone()).by(RefusedBy::Limit);
                 Box::pin(pipeline.call(&RefuseCall(refuse), call, &context)).await
             }
         };
-        let reply = Reply::of_call(outcome, self.options.wrap);
+        let reply = HubReply::of_call(outcome, self.options.wrap);
         if request.modern.is_some() { reply.typed() } else { reply }
     }
 
     /// Starts a call, if nothing has to be waited for but the result, which the function gets that `done`
     /// returns. The call is buffered until its lane is flushed.
-    pub(super) fn begin<D: FnOnce(Reply) + Send + 'static>(
+    pub(super) fn begin<D: FnOnce(HubReply) + Send + 'static>(
         &self,
         rights: &Rights,
         call: &PlainCall<'_>,
@@ -141,7 +141,7 @@ impl Client {
             let _ = self.check_limit(rights.now);
             let (done, wraps) = (done(), self.options.wrap);
             move |outcome| {
-                let reply = Reply::of_call(outcome, wraps);
+                let reply = HubReply::of_call(outcome, wraps);
                 done(if is_modern { reply.typed() } else { reply });
             }
         };

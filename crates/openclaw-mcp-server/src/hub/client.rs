@@ -19,11 +19,11 @@ use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, timeout};
 
 use super::Hub;
-use super::answers::{Abilities, Answer, Answers, Question, ask_peer};
+use super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion, ask_peer};
 use super::asks::CallScope;
-use super::options::ClientOptions;
+use super::options::HubClientOptions;
 use super::outbox::Outbox;
-use super::view::View;
+use super::view::HubView;
 
 /// How long the first list of a client waits for servers that are still connecting.
 const CONNECTING: Duration = Duration::from_secs(20);
@@ -35,15 +35,15 @@ const MAX_NOTIFICATIONS: usize = 256;
 const MAX_NAME: usize = 60;
 
 /// A client of the hub. Its requests are made with the rights of one agent.
-pub(super) struct Client {
+pub(super) struct HubClient {
     pub(super) hub: Arc<Hub>,
     agent: String,
-    pub(super) options: ClientOptions,
+    pub(super) options: HubClientOptions,
     number: u64,
     /// Whether several programs may be behind it: requests without a session.
     is_shared: bool,
     name: OnceLock<String>,
-    view: Mutex<Option<Arc<View>>>,
+    view: Mutex<Option<Arc<HubView>>>,
     limiter: Limiter,
     /// The way to it outside of replies, for clients with a handshake.
     peer: OnceLock<Peer<RoleServer>>,
@@ -62,12 +62,12 @@ pub(super) struct Client {
 pub(super) struct Rights {
     /// What to do with calls that no user of the client approves.
     pub(super) fallback: Fallback,
-    pub(super) view: Arc<View>,
+    pub(super) view: Arc<HubView>,
     /// That time.
     pub(super) now: Instant,
 }
 
-impl fmt::Debug for Client {
+impl fmt::Debug for HubClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Client").field("number", &self.number).finish_non_exhaustive()
     }
@@ -77,11 +77,11 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Client {
+impl HubClient {
     pub(super) fn new(
         hub: Arc<Hub>,
         agent: String,
-        options: ClientOptions,
+        options: HubClientOptions,
         number: u64,
         is_shared: bool,
     ) -> Self {
@@ -132,7 +132,7 @@ impl Client {
     }
 
     /// Returns its current view; `None` if its agent was removed from the configuration.
-    pub(super) fn view(&self) -> Option<Arc<View>> {
+    pub(super) fn view(&self) -> Option<Arc<HubView>> {
         self.hub.agent_tools(&self.agent).map(|agent| self.view_of(&agent))
     }
 
@@ -143,18 +143,18 @@ impl Client {
     }
 
     /// Returns its current view of its agent.
-    pub(super) fn view_of(&self, agent: &Arc<AgentTools>) -> Arc<View> {
+    pub(super) fn view_of(&self, agent: &Arc<AgentTools>) -> Arc<HubView> {
         let mut kept = lock(&self.view);
         if let Some(view) = kept.as_ref().filter(|view| view.is_current(agent)) {
             return Arc::clone(view);
         }
-        let view = Arc::new(View::of(Arc::clone(agent), &self.options));
+        let view = Arc::new(HubView::of(Arc::clone(agent), &self.options));
         *kept = Some(Arc::clone(&view));
         view
     }
 
     /// Like [`view`](Self::view), after every server was tried once, but not for long.
-    pub(super) async fn settled_view(&self) -> Option<Arc<View>> {
+    pub(super) async fn settled_view(&self) -> Option<Arc<HubView>> {
         let agent = self.hub.agent_tools(&self.agent)?;
         let _ = timeout(CONNECTING, agent.tried()).await;
         self.view()
@@ -186,11 +186,11 @@ impl Client {
 
     /// Registers it as the client that calls of a new session are made for.
     pub(super) fn scope(self: &Arc<Self>) -> CallScope {
-        self.scope_of(Arc::clone(self) as Arc<dyn Answers>)
+        self.scope_of(Arc::clone(self) as Arc<dyn AskableClient>)
     }
 
     /// Registers what answers for it during the calls of a new session.
-    pub(super) fn scope_of(&self, answers: Arc<dyn Answers>) -> CallScope {
+    pub(super) fn scope_of(&self, answers: Arc<dyn AskableClient>) -> CallScope {
         let client = (!self.is_shared).then_some(self.number);
         self.hub.asks.register(client, answers)
     }
@@ -310,12 +310,12 @@ pub(super) fn notification(method: &str, params: &Value) -> Vec<u8> {
     message.to_string().into_bytes()
 }
 
-impl Answers for Client {
+impl AskableClient for HubClient {
     fn abilities(&self) -> Abilities {
         self.abilities.get().copied().unwrap_or_default()
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: ClientQuestion) -> BoxFuture<'_, ClientAnswer> {
         Box::pin(async move {
             let peer = self.peer.get().ok_or("the client cannot answer yet")?;
             ask_peer(peer, question).await
@@ -331,7 +331,7 @@ impl Answers for Client {
     }
 }
 
-impl Drop for Client {
+impl Drop for HubClient {
     fn drop(&mut self) {
         let uris: Vec<String> = lock(&self.subscriptions).keys().cloned().collect();
         uris.iter().for_each(|uri| self.unsubscribe(uri));

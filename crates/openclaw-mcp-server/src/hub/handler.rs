@@ -25,14 +25,14 @@ use serde::de::DeserializeOwned;
 use serde_json::value::to_raw_value;
 use serde_json::{Value, json};
 
-use super::answers::Answers as _;
+use super::answers::AskableClient as _;
 use super::approver::ClientApprover;
-use super::client::{Client, level_of};
+use super::client::{HubClient, level_of};
 use super::incoming::{CallRequest, MODERN, ModernRequest, RequestMeta};
-use super::reply::Reply;
-use super::running::Running;
+use super::reply::HubReply;
+use super::running::RunningCall;
 use super::search;
-use super::view::View;
+use super::view::HubView;
 
 /// Maximum length of an unknown method that is quoted, in characters.
 const MAX_METHOD: usize = 100;
@@ -43,12 +43,12 @@ const UNTIL_2025: [&str; 3] = ["logging/setLevel", "resources/subscribe", "resou
 
 /// The server that a client sees.
 pub(super) struct Handler {
-    client: OnceLock<Arc<Client>>,
+    client: OnceLock<Arc<HubClient>>,
 }
 
 /// The way of a client through `rmcp`'s HTTP server to its handler.
 #[derive(Clone)]
-pub(super) struct ClientOfRequest(pub(super) Arc<Client>);
+pub(super) struct ClientOfRequest(pub(super) Arc<HubClient>);
 
 fn failed(message: impl Into<std::borrow::Cow<'static, str>>) -> ErrorData {
     ErrorData::internal_error(message, None)
@@ -71,7 +71,7 @@ fn error_of(error: &Value) -> ErrorData {
 
 /// Either a result, or a request for input.
 fn response<T: DeserializeOwned, R: From<T> + From<InputRequiredResult>>(
-    reply: Reply,
+    reply: HubReply,
 ) -> Result<R, ErrorData> {
     let result = reply.into_value().map_err(|error| error_of(&error))?;
     if result.get("resultType").is_some_and(|kind| kind == "input_required") {
@@ -82,7 +82,7 @@ fn response<T: DeserializeOwned, R: From<T> + From<InputRequiredResult>>(
 
 impl Handler {
     /// The handler of a client that is known.
-    pub(super) fn of(client: Arc<Client>) -> Self {
+    pub(super) fn of(client: Arc<HubClient>) -> Self {
         Self { client: OnceLock::from(client) }
     }
 
@@ -91,7 +91,7 @@ impl Handler {
         Self { client: OnceLock::new() }
     }
 
-    fn client(&self, context: &RequestContext<RoleServer>) -> Result<Arc<Client>, ErrorData> {
+    fn client(&self, context: &RequestContext<RoleServer>) -> Result<Arc<HubClient>, ErrorData> {
         if let Some(client) = self.client.get() {
             return Ok(Arc::clone(client));
         }
@@ -101,7 +101,7 @@ impl Handler {
         Ok(Arc::clone(self.client.get_or_init(|| Arc::clone(&client.0))))
     }
 
-    async fn view(&self, context: &RequestContext<RoleServer>) -> Result<Arc<View>, ErrorData> {
+    async fn view(&self, context: &RequestContext<RoleServer>) -> Result<Arc<HubView>, ErrorData> {
         let client = self.client(context)?;
         client.settled_view().await.ok_or_else(|| failed("the agent was removed"))
     }
@@ -145,7 +145,7 @@ impl Handler {
         context: &RequestContext<RoleServer>,
         modern: Option<ModernRequest>,
         what: Wanted,
-    ) -> Result<Reply, ErrorData> {
+    ) -> Result<HubReply, ErrorData> {
         let client = self.client(context)?;
         let view = self.view(context).await?;
         let (fallback, _) = client.agent().ok_or_else(|| failed("the agent was removed"))?;
@@ -179,7 +179,7 @@ impl Handler {
                 view.agent().prompt(&server, &name, &arguments, &made).await
             }
         };
-        let reply = Reply::of_request(outcome, client.options.wrap);
+        let reply = HubReply::of_request(outcome, client.options.wrap);
         Ok(if modern.is_some() { reply.typed() } else { reply })
     }
 }
@@ -275,7 +275,7 @@ impl ServerHandler for Handler {
                     modern,
                     trace: Self::trace(&context),
                 };
-                Ok(Running::start(&client, request, abilities))
+                Ok(RunningCall::start(&client, request, abilities))
             }
         };
         let running = running.map_err(|reply| {

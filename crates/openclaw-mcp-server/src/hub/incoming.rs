@@ -21,7 +21,7 @@ const NO_ARGUMENTS: &str = "{}";
 
 /// The kind of a message, with what is needed to route it.
 #[derive(Debug)]
-pub(super) enum Incoming<'a> {
+pub(super) enum IncomingMessage<'a> {
     /// A tool call.
     Call(CallLine<'a>),
     /// Another request, with its id as JSON.
@@ -259,36 +259,38 @@ impl RequestMeta {
 }
 
 /// Classifies a message.
-pub(super) fn classify(line: &[u8]) -> Incoming<'_> {
-    let Ok(text) = std::str::from_utf8(line) else { return Incoming::Garbage };
+pub(super) fn classify(line: &[u8]) -> IncomingMessage<'_> {
+    let Ok(text) = std::str::from_utf8(line) else { return IncomingMessage::Garbage };
     if let Some(call) = call_line(text) {
-        return Incoming::Call(call);
+        return IncomingMessage::Call(call);
     }
     let envelope = match serde_json::from_str::<Envelope<'_>>(text) {
         // serde would read an array as the fields of a struct, in order.
         Ok(envelope) if text.trim_start().starts_with('{') => envelope,
-        _ if text.trim_start().starts_with('[') => return Incoming::Batch,
-        _ if serde_json::from_str::<&RawValue>(text).is_ok() => return Incoming::Invalid,
-        _ => return Incoming::Garbage,
+        _ if text.trim_start().starts_with('[') => return IncomingMessage::Batch,
+        _ if serde_json::from_str::<&RawValue>(text).is_ok() => return IncomingMessage::Invalid,
+        _ => return IncomingMessage::Garbage,
     };
     let id = match envelope.id.map(RawValue::get) {
-        Some(id) if !is_id(id) => return Incoming::Invalid,
+        Some(id) if !is_id(id) => return IncomingMessage::Invalid,
         id => id,
     };
     let Some(Words(method)) = envelope.method else {
-        return id.map_or(Incoming::Invalid, Incoming::Response);
+        return id.map_or(IncomingMessage::Invalid, IncomingMessage::Response);
     };
     match (&*method, id, envelope.params) {
         ("tools/call", Some(id), Some(params)) => match serde_json::from_str(params.get()) {
-            Ok(params) => Incoming::Call(CallLine { id, params }),
-            Err(_) => Incoming::Request(id),
+            Ok(params) => IncomingMessage::Call(CallLine { id, params }),
+            Err(_) => IncomingMessage::Request(id),
         },
-        (_, Some(id), _) => Incoming::Request(id),
+        (_, Some(id), _) => IncomingMessage::Request(id),
         ("notifications/cancelled", None, Some(params)) => {
             let params = serde_json::from_str::<CancelParams<'_>>(params.get());
-            params.map_or(Incoming::Notification, |params| Incoming::Cancel(params.id.get()))
+            params.map_or(IncomingMessage::Notification, |params| {
+                IncomingMessage::Cancel(params.id.get())
+            })
         }
-        (_, None, _) => Incoming::Notification,
+        (_, None, _) => IncomingMessage::Notification,
     }
 }
 
@@ -316,7 +318,7 @@ mod tests {
     fn request(params: &Value) -> CallRequest {
         let line = json!({ "id": 7, "method": "tools/call", "params": params }).to_string();
         match classify(line.as_bytes()) {
-            Incoming::Call(call) => call.to_request().unwrap(),
+            IncomingMessage::Call(call) => call.to_request().unwrap(),
             other => panic!("{other:?}"),
         }
     }
@@ -342,7 +344,7 @@ mod tests {
     fn a_plain_call_wants_no_progress_and_cannot_be_asked() {
         let plain = |params: Value| {
             let line = json!({ "id": 7, "method": "tools/call", "params": params }).to_string();
-            let Incoming::Call(call) = classify(line.as_bytes()) else { panic!("{line}") };
+            let IncomingMessage::Call(call) = classify(line.as_bytes()) else { panic!("{line}") };
             call.plain().map(|it| (it.arguments.get().to_owned(), it.is_modern()))
         };
         let modern =

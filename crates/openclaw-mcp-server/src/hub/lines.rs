@@ -25,17 +25,17 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
-use super::answers::{Abilities, Answers as _};
+use super::answers::{Abilities, AskableClient as _};
 use super::asks::CallScope;
 use super::call::CallFor;
-use super::client::{Client, Rights, notification};
+use super::client::{HubClient, Rights, notification};
 use super::handler::Handler;
-use super::incoming::{CallLine, CallRequest, Incoming, PlainCall, classify};
-use super::options::ClientOptions;
+use super::incoming::{CallLine, CallRequest, IncomingMessage, PlainCall, classify};
+use super::options::HubClientOptions;
 use super::outbox::{FULL, Outbox, Taken};
-use super::reply::{BUSY, INVALID_REQUEST, PARSE_ERROR, Reply};
-use super::running::{Running, progress_params};
-use super::slow_lane::{Message, SlowLane};
+use super::reply::{BUSY, HubReply, INVALID_REQUEST, PARSE_ERROR};
+use super::running::{RunningCall, progress_params};
+use super::slow_lane::{HubSlowLane, ServerRoleMessage};
 use super::{Hub, HubError, listen};
 
 /// Maximum length of a line.
@@ -72,7 +72,7 @@ pub enum LinesError {
 /// If it cannot be served, sends a line that is too long, or the connection breaks.
 pub async fn serve(
     hub: &Arc<Hub>,
-    options: ClientOptions,
+    options: HubClientOptions,
     input: impl AsyncRead + Unpin,
     output: impl AsyncWrite + Unpin,
 ) -> Result<(), LinesError> {
@@ -82,7 +82,7 @@ pub async fn serve(
     hub.asks.listen(&client);
     let (to_rmcp, messages) = mpsc::channel(MAX_WAITING);
     let is_open = Arc::new(AtomicBool::new(false));
-    let lane = SlowLane { messages, outbox: Arc::clone(&outbox), is_open: Arc::clone(&is_open) };
+    let lane = HubSlowLane { messages, outbox: Arc::clone(&outbox), is_open: Arc::clone(&is_open) };
     let handler = Handler::of(Arc::clone(&client));
     // Both end with this future, also if it is dropped.
     let _watching = AbortOnDropHandle::new(tokio::spawn(listen::watch(Arc::downgrade(&client))));
@@ -113,7 +113,7 @@ pub async fn serve(
 }
 
 /// A finished call: the id of its request, and its reply unless it was cancelled.
-type Finished = (Arc<str>, Result<Reply, Aborted>);
+type Finished = (Arc<str>, Result<HubReply, Aborted>);
 
 /// A request in progress.
 enum InProgress {
@@ -126,10 +126,10 @@ enum InProgress {
 }
 
 struct Front {
-    client: Arc<Client>,
+    client: Arc<HubClient>,
     scope: Arc<CallScope>,
     outbox: Arc<Outbox>,
-    to_rmcp: mpsc::Sender<Message>,
+    to_rmcp: mpsc::Sender<ServerRoleMessage>,
     is_open: Arc<AtomicBool>,
     calls: FuturesUnordered<BoxFuture<'static, Finished>>,
     /// By id, as JSON.
@@ -144,7 +144,7 @@ struct Front {
     /// The servers that calls were started on since the last flush.
     unflushed: Vec<Arc<dyn CallLane>>,
     /// A message for which `rmcp` has no room. Nothing is read meanwhile.
-    held: Option<Message>,
+    held: Option<ServerRoleMessage>,
 }
 
 impl Front {
@@ -258,9 +258,9 @@ impl Front {
             return;
         }
         match classify(line) {
-            Incoming::Call(call) => self.call(&call, line),
-            Incoming::Request(id) => self.request(id, line),
-            Incoming::Cancel(id) => match self.requests.get(id) {
+            IncomingMessage::Call(call) => self.call(&call, line),
+            IncomingMessage::Request(id) => self.request(id, line),
+            IncomingMessage::Cancel(id) => match self.requests.get(id) {
                 // If it is over already, the outbox has its reply.
                 Some(InProgress::Started(call)) => {
                     if call.cancel() {
@@ -270,10 +270,14 @@ impl Front {
                 Some(InProgress::Call(call)) => call.abort(),
                 Some(InProgress::Slow) | None => self.pass(line, None),
             },
-            Incoming::Response(_) | Incoming::Notification => self.pass(line, None),
-            Incoming::Batch => self.refuse(None, INVALID_REQUEST, "batches are not supported"),
-            Incoming::Invalid => self.refuse(None, INVALID_REQUEST, "not a JSON-RPC message"),
-            Incoming::Garbage => self.refuse(None, PARSE_ERROR, "not JSON"),
+            IncomingMessage::Response(_) | IncomingMessage::Notification => self.pass(line, None),
+            IncomingMessage::Batch => {
+                self.refuse(None, INVALID_REQUEST, "batches are not supported")
+            }
+            IncomingMessage::Invalid => {
+                self.refuse(None, INVALID_REQUEST, "not a JSON-RPC message")
+            }
+            IncomingMessage::Garbage => self.refuse(None, PARSE_ERROR, "not JSON"),
         }
     }
 
@@ -364,7 +368,7 @@ impl Front {
                         None => {
                             let abilities = modern.abilities;
                             request.modern = Some(modern);
-                            Running::start(&client, request, abilities).until_asked(tell).await
+                            RunningCall::start(&client, request, abilities).until_asked(tell).await
                         }
                     }
                 };
@@ -400,7 +404,7 @@ impl Front {
 
     /// Passes a message to `rmcp`.
     fn pass(&mut self, line: &[u8], id: Option<&str>) {
-        let message = match serde_json::from_slice::<Message>(line) {
+        let message = match serde_json::from_slice::<ServerRoleMessage>(line) {
             Ok(message) => message,
             Err(error) => {
                 tracing::debug!(%error, "invalid message from a client");
@@ -424,7 +428,7 @@ impl Front {
     }
 
     fn refuse(&mut self, id: Option<&str>, code: i64, message: &str) {
-        Reply::error(code, message).write_line(id.unwrap_or("null"), &mut self.out.lines);
+        HubReply::error(code, message).write_line(id.unwrap_or("null"), &mut self.out.lines);
     }
 }
 
@@ -440,7 +444,7 @@ impl Drop for Front {
 }
 
 /// A call of a client with a handshake, which is asked by requests of its own.
-async fn call(client: Arc<Client>, scope: Arc<CallScope>, request: CallRequest) -> Reply {
+async fn call(client: Arc<HubClient>, scope: Arc<CallScope>, request: CallRequest) -> HubReply {
     let by = CallFor { session: scope.session(), answers: &*client, watcher: None };
     let Some(token) = &request.progress else { return client.call(&request, by).await };
     let (watcher, mut progress) = watch::channel(None);

@@ -13,7 +13,7 @@ use tokio::sync::broadcast::Receiver;
 use tokio::sync::broadcast::error::RecvError;
 use tokio::time::sleep;
 
-use super::client::Client;
+use super::client::HubClient;
 
 /// How long to wait for further changes before a client is notified: servers often connect at the
 /// same time.
@@ -54,7 +54,7 @@ struct Lists {
 }
 
 impl Lists {
-    fn of(client: &Client) -> Self {
+    fn of(client: &HubClient) -> Self {
         let Some(view) = client.view() else { return Self::default() };
         let tools = view.tools().map(|(name, tool)| (name.to_owned(), Arc::clone(tool)));
         let prompts = view.prompts().into_iter().map(|prompt| (prompt.name, prompt.entry));
@@ -97,7 +97,7 @@ fn same_entry<T: PartialEq>(old: &ServerEntry<T>, new: &ServerEntry<T>) -> bool 
 
 /// Waits until a list of the client has changed. Must be polled to its end: what else arrives
 /// meanwhile must neither lose a change nor delay it.
-async fn changed(client: &Client, lists: &mut Lists, revision: &mut u64) -> Vec<Change> {
+async fn changed(client: &HubClient, lists: &mut Lists, revision: &mut u64) -> Vec<Change> {
     loop {
         client.hub.fleet.revision().after(*revision).await;
         sleep(SETTLES).await;
@@ -121,7 +121,7 @@ async fn updated(updates: &mut Receiver<Updated>) -> Option<Updated> {
 }
 
 /// Tells a client with a handshake, from the end of the handshake until it is gone.
-pub(super) async fn watch(weak: Weak<Client>) {
+pub(super) async fn watch(weak: Weak<HubClient>) {
     let Some(client) = weak.upgrade() else { return };
     client.until_ready().await;
     let mut updates = client.hub.asks.updates();
@@ -142,7 +142,7 @@ pub(super) async fn watch(weak: Weak<Client>) {
 }
 
 /// Tells a client that listens since 2026-07-28, until its request ends.
-pub(super) async fn tell(client: &Client, subscription: &SubscriptionContext) {
+pub(super) async fn tell(client: &HubClient, subscription: &SubscriptionContext) {
     let (sink, accepted) = (subscription.sink(), subscription.accepted());
     let mut updates = client.hub.asks.updates();
     // Before anything that waits: a change meanwhile counts.
@@ -180,7 +180,7 @@ pub(super) async fn tell(client: &Client, subscription: &SubscriptionContext) {
 }
 
 /// Ends the subscriptions of a request when it is dropped.
-struct Unfollow<'a>(&'a Client, &'a [(String, &'a str)]);
+struct Unfollow<'a>(&'a HubClient, &'a [(String, &'a str)]);
 
 impl Drop for Unfollow<'_> {
     fn drop(&mut self) {

@@ -39,8 +39,8 @@ use openclaw_tools::Fallback;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use asks::Asks;
-use client::Client;
-pub use options::{BadOption, ClientOptions};
+use client::HubClient;
+pub use options::{BadOption, HubClientOptions};
 use parked::Parked;
 
 /// The standard streams of this process, for [`lines::serve`].
@@ -66,7 +66,7 @@ pub struct Hub {
     fleet: Arc<Fleet>,
     agents: Arc<dyn Agents>,
     asks: Arc<Asks>,
-    parked: Parked<running::Running>,
+    parked: Parked<running::RunningCall>,
     next_client: AtomicU64,
 }
 
@@ -103,7 +103,7 @@ impl Hub {
     ///
     /// # Errors
     /// If there is no such agent, or it has no such server.
-    pub fn check(&self, options: &ClientOptions) -> Result<(), HubError> {
+    pub fn check(&self, options: &HubClientOptions) -> Result<(), HubError> {
         self.agent_for(options).map(drop)
     }
 
@@ -111,7 +111,7 @@ impl Hub {
     ///
     /// # Errors
     /// If there is no such agent, or it has no such server.
-    fn client(self: &Arc<Self>, options: ClientOptions) -> Result<Arc<Client>, HubError> {
+    fn client(self: &Arc<Self>, options: HubClientOptions) -> Result<Arc<HubClient>, HubError> {
         self.new_client(options, false)
     }
 
@@ -119,22 +119,25 @@ impl Hub {
     ///
     /// # Errors
     /// If there is no such agent, or it has no such server.
-    fn shared_client(self: &Arc<Self>, options: ClientOptions) -> Result<Arc<Client>, HubError> {
+    fn shared_client(
+        self: &Arc<Self>,
+        options: HubClientOptions,
+    ) -> Result<Arc<HubClient>, HubError> {
         self.new_client(options, true)
     }
 
     fn new_client(
         self: &Arc<Self>,
-        options: ClientOptions,
+        options: HubClientOptions,
         is_shared: bool,
-    ) -> Result<Arc<Client>, HubError> {
+    ) -> Result<Arc<HubClient>, HubError> {
         let agent = self.agent_for(&options)?;
         let number = self.next_client.fetch_add(1, Ordering::Relaxed);
-        Ok(Arc::new(Client::new(Arc::clone(self), agent, options, number, is_shared)))
+        Ok(Arc::new(HubClient::new(Arc::clone(self), agent, options, number, is_shared)))
     }
 
     /// Returns the id of the agent of a client.
-    fn agent_for(&self, options: &ClientOptions) -> Result<String, HubError> {
+    fn agent_for(&self, options: &HubClientOptions) -> Result<String, HubError> {
         let wanted = options.agent.as_deref();
         let unknown = || HubError::UnknownAgent(wanted.unwrap_or_default().to_owned());
         let agent = self.agents.id_of(wanted).ok_or_else(unknown)?;

@@ -7,7 +7,7 @@ const MAX_SERVERS: usize = 1_000;
 
 /// How a client sees the servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ClientOptions {
+pub struct HubClientOptions {
     /// The agent whose servers are offered; `None` for the default agent.
     pub agent: Option<String>,
     /// The servers that are offered; all if empty.
@@ -23,7 +23,7 @@ pub struct ClientOptions {
     pub name: String,
 }
 
-impl Default for ClientOptions {
+impl Default for HubClientOptions {
     fn default() -> Self {
         let (agent, servers, name) = (None, Vec::new(), "mcp client".to_owned());
         Self { agent, servers, prefix: true, wrap: true, search: false, name }
@@ -41,7 +41,7 @@ pub enum BadOption {
     Value(&'static str),
 }
 
-impl ClientOptions {
+impl HubClientOptions {
     /// Parses the query of a URL, such as `agent=main&server=files&prefix=false&wrap=false&tools=search`.
     ///
     /// ```
@@ -112,16 +112,16 @@ mod tests {
 
     #[test]
     fn options_survive_a_query() {
-        let options = ClientOptions {
+        let options = HubClientOptions {
             agent: Some("a & b".to_owned()),
             servers: vec!["x=1".to_owned(), "ü".to_owned()],
             prefix: false,
             wrap: false,
             search: true,
-            ..ClientOptions::default()
+            ..HubClientOptions::default()
         };
-        assert_eq!(ClientOptions::from_query(&options.query()), Ok(options));
-        assert_eq!(ClientOptions::from_query(""), Ok(ClientOptions::default()));
+        assert_eq!(HubClientOptions::from_query(&options.query()), Ok(options));
+        assert_eq!(HubClientOptions::from_query(""), Ok(HubClientOptions::default()));
     }
 
     #[test]
@@ -131,7 +131,7 @@ mod tests {
             ("wrap=no", BadOption::Value("wrap")),
             ("tools=few", BadOption::Value("tools")),
         ] {
-            assert_eq!(ClientOptions::from_query(query), Err(error));
+            assert_eq!(HubClientOptions::from_query(query), Err(error));
         }
     }
 }

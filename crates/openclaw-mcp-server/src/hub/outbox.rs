@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::reply::Reply;
+use super::reply::HubReply;
 use super::segments::Segments;
 
 /// With more bytes than this waiting to be written, messages and calls wait, nothing is read from
@@ -65,7 +65,7 @@ impl Outbox {
     }
 
     /// Adds the reply to a call, whether or not there is room: the number of calls is bounded.
-    pub(super) fn reply(&self, id: Arc<str>, reply: Reply) {
+    pub(super) fn reply(&self, id: Arc<str>, reply: HubReply) {
         let mut state = self.state();
         reply.write_line(&id, &mut state.lines);
         state.answered.push(id);

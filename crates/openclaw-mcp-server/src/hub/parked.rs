@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 
-use super::answers::Question;
+use super::answers::ClientQuestion;
 
 /// Maximum number of parked calls.
 const MOST: usize = 256;
@@ -67,7 +67,7 @@ impl<T> Parked<T> {
 }
 
 /// The result that asks a client for input.
-pub(crate) fn input_required(question: &Question, state: &str) -> Value {
+pub(crate) fn input_required(question: &ClientQuestion, state: &str) -> Value {
     let request = json!({ "method": question.method, "params": question.params });
     json!({
         "resultType": "input_required",

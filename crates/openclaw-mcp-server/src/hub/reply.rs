@@ -17,14 +17,14 @@ pub(super) const MISSING_CAPABILITY: i64 = -32021;
 
 /// A reply to a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Reply {
+pub(crate) enum HubReply {
     /// A result.
     Result(String),
     /// An error: an object with `code` and `message`.
     Error(String),
 }
 
-impl Reply {
+impl HubReply {
     /// An error in our own words.
     pub(super) fn error(code: i64, message: &str) -> Self {
         Self::Error(json!({ "code": code, "message": message }).to_string())
@@ -147,16 +147,16 @@ mod tests {
     #[test]
     fn a_reply_is_one_line_whatever_the_servers_formatting() {
         let mut out = Segments::default();
-        Reply::Result("{\n  \"a\": 1\r\n}".to_owned()).write_line("\"x\"", &mut out);
+        HubReply::Result("{\n  \"a\": 1\r\n}".to_owned()).write_line("\"x\"", &mut out);
         let line = String::from_utf8(out.front().to_vec()).unwrap();
         assert_eq!(line, r#"{"jsonrpc":"2.0","id":"x","result":{   "a": 1  }}"#.to_owned() + "\n");
-        let message = Reply::Error("{\n}".to_owned()).into_message("7");
+        let message = HubReply::Error("{\n}".to_owned()).into_message("7");
         assert_eq!(message, br#"{"jsonrpc":"2.0","id":7,"error":{ }}"#);
     }
 
     #[test]
     fn results_of_older_servers_get_a_type() {
-        let typed = |json: &str| Reply::Result(json.to_owned()).typed().into_value().unwrap();
+        let typed = |json: &str| HubReply::Result(json.to_owned()).typed().into_value().unwrap();
         assert_eq!(typed("{}"), json!({ "resultType": "complete" }));
         assert_eq!(typed("{ \"a\":1}"), json!({ "resultType": "complete", "a": 1 }));
         let asks = json!({ "resultType": "input_required" });

@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use serde_json::Value;
 use tokio::sync::oneshot;
 
-use super::answers::{Abilities, Answer, Answers, Question};
-use super::reply::Reply;
+use super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
+use super::reply::HubReply;
 
 /// How many events wait for the task that replies.
 const MAX_EVENTS: usize = 64;
@@ -18,11 +18,11 @@ const MAX_EVENTS: usize = 64;
 #[derive(Debug)]
 pub(crate) enum CallEvent {
     /// The client is asked.
-    Ask(Question, oneshot::Sender<Answer>),
+    Ask(ClientQuestion, oneshot::Sender<ClientAnswer>),
     /// The server sent a log message.
     Log(Value),
     /// The call is over; without a reply if it was cancelled. Not sent for calls of a future.
-    Over(Option<Reply>),
+    Over(Option<HubReply>),
 }
 
 /// A client that is reached only by replies to its request. Few calls have events, so this is
@@ -37,7 +37,7 @@ pub(crate) struct ReplyingTask {
 struct Mailbox {
     events: VecDeque<CallEvent>,
     /// Received after the events.
-    over: Option<Option<Reply>>,
+    over: Option<Option<HubReply>>,
     reader: Option<Waker>,
     is_closed: bool,
 }
@@ -69,7 +69,7 @@ impl ReplyingTask {
     }
 
     /// Ends the call with its reply.
-    pub(super) fn reply(&self, reply: Reply) {
+    pub(super) fn reply(&self, reply: HubReply) {
         let mut mailbox = self.lock();
         // Not after a cancellation.
         mailbox.over.get_or_insert(Some(reply));
@@ -127,12 +127,12 @@ impl Drop for CallEvents {
     }
 }
 
-impl Answers for ReplyingTask {
+impl AskableClient for ReplyingTask {
     fn abilities(&self) -> Abilities {
         self.abilities
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: ClientQuestion) -> BoxFuture<'_, ClientAnswer> {
         Box::pin(async move {
             let (answer, answered) = oneshot::channel();
             if !self.send(CallEvent::Ask(question, answer)) {
@@ -156,8 +156,8 @@ mod tests {
     use super::super::answers::ROOTS;
     use super::*;
 
-    fn question() -> Question {
-        Question { method: ROOTS, params: json!({}) }
+    fn question() -> ClientQuestion {
+        ClientQuestion { method: ROOTS, params: json!({}) }
     }
 
     #[tokio::test]
@@ -176,7 +176,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_reply_comes_after_the_events_and_a_cancellation_instead_of_them() {
-        let reply = || Reply::Result("{}".to_owned());
+        let reply = || HubReply::Result("{}".to_owned());
         let (client, mut events) = ReplyingTask::new(Abilities::default());
         client.reply(reply());
         client.log(&json!(1));

@@ -11,31 +11,31 @@ use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::{oneshot, watch};
 
-use super::answers::{Abilities, Answer, Question, ask_peer};
+use super::answers::{Abilities, ClientAnswer, ClientQuestion, ask_peer};
 use super::asks::CallScope;
 use super::call::CallFor;
-use super::client::Client;
+use super::client::HubClient;
 use super::incoming::CallRequest;
 use super::parked::{input_required, take_input};
-use super::reply::{BUSY, INVALID_PARAMS, Reply};
+use super::reply::{BUSY, HubReply, INVALID_PARAMS};
 use super::replying::{CallEvent, CallEvents, ReplyingTask};
 
 /// A call in progress.
-pub(super) struct Running {
-    client: Arc<Client>,
+pub(super) struct RunningCall {
+    client: Arc<HubClient>,
     work: Work,
     events: CallEvents,
     /// The reports, with the token of progress notifications as JSON, if the client wants them.
     progress: Option<(watch::Receiver<Option<Progress>>, String)>,
     /// Where the answer goes that the client is asked for.
-    asked: Option<oneshot::Sender<Answer>>,
+    asked: Option<oneshot::Sender<ClientAnswer>>,
     _scope: Option<Arc<CallScope>>,
 }
 
 /// What makes the reply.
 enum Work {
     /// A future.
-    Future(BoxFuture<'static, Reply>),
+    Future(BoxFuture<'static, HubReply>),
     /// A call that was started without one: its reply is an event.
     Started(CancelOnDrop),
 }
@@ -52,20 +52,24 @@ impl Drop for CancelOnDrop {
 }
 
 /// What happened to a call.
-pub(super) enum Step {
+pub(super) enum CallStep {
     /// It is over.
-    Done(Reply),
+    Done(HubReply),
     /// The client is asked.
-    Ask(Question, oneshot::Sender<Answer>),
+    Ask(ClientQuestion, oneshot::Sender<ClientAnswer>),
     /// A notification: its method and parameters.
     Tell(&'static str, Value),
     /// It was cancelled.
     Cancelled,
 }
 
-impl Running {
+impl RunningCall {
     /// Starts a call for a client with these abilities, which is reached by replies only.
-    pub(super) fn start(client: &Arc<Client>, request: CallRequest, abilities: Abilities) -> Self {
+    pub(super) fn start(
+        client: &Arc<HubClient>,
+        request: CallRequest,
+        abilities: Abilities,
+    ) -> Self {
         let (answers, events) = ReplyingTask::new(abilities);
         let scope = client.scope_of(Arc::clone(&answers) as _);
         Self::in_scope(client, request, answers, events, Arc::new(scope))
@@ -73,7 +77,7 @@ impl Running {
 
     /// Starts a call in a scope of several calls.
     pub(super) fn in_scope(
-        client: &Arc<Client>,
+        client: &Arc<HubClient>,
         request: CallRequest,
         answers: Arc<ReplyingTask>,
         events: CallEvents,
@@ -97,14 +101,14 @@ impl Running {
     }
 
     /// A call that was started without a future; its reply is an event.
-    pub(super) fn started(client: &Arc<Client>, call: StartedCall, events: CallEvents) -> Self {
+    pub(super) fn started(client: &Arc<HubClient>, call: StartedCall, events: CallEvents) -> Self {
         let work = Work::Started(CancelOnDrop(Some(call)));
         let (client, progress, asked) = (Arc::clone(client), None, None);
         Self { client, work, events, progress, asked, _scope: None }
     }
 
     /// Waits for the next thing that happens. Safe to cancel.
-    pub(super) async fn step(&mut self) -> Step {
+    pub(super) async fn step(&mut self) -> CallStep {
         let call = match &mut self.work {
             Work::Future(call) => call,
             Work::Started(CancelOnDrop(call)) => {
@@ -112,60 +116,64 @@ impl Running {
                 if matches!(event, CallEvent::Over(Some(_))) {
                     *call = None;
                 }
-                return Step::of(event);
+                return CallStep::of(event);
             }
         };
         // In this order, so that what happened before the end is sent before it.
         tokio::select! {
             biased;
-            event = self.events.next() => Step::of(event),
+            event = self.events.next() => CallStep::of(event),
             Some(params) = reported(&mut self.progress) => {
-                Step::Tell("notifications/progress", params)
+                CallStep::Tell("notifications/progress", params)
             }
-            reply = call => Step::Done(reply),
+            reply = call => CallStep::Done(reply),
         }
     }
 
     /// Runs the call of a client that is asked through `rmcp`.
-    pub(super) async fn through_peer(mut self, peer: &Peer<RoleServer>) -> Reply {
+    pub(super) async fn through_peer(mut self, peer: &Peer<RoleServer>) -> HubReply {
         loop {
             match self.step().await {
-                Step::Done(reply) => return reply,
-                Step::Tell(method, params) => {
+                CallStep::Done(reply) => return reply,
+                CallStep::Tell(method, params) => {
                     let notification = CustomNotification::new(method, Some(params));
                     let notification = ServerNotification::CustomNotification(notification);
                     let _ = peer.send_notification(notification).await;
                 }
-                Step::Ask(question, answer) => {
+                CallStep::Ask(question, answer) => {
                     let _ = answer.send(ask_peer(peer, question).await);
                 }
-                Step::Cancelled => return Reply::cancelled(),
+                CallStep::Cancelled => return HubReply::cancelled(),
             }
         }
     }
 
     /// Runs the call of a client that answers questions with another request. Such a question is
     /// the reply, and the call waits for the next request.
-    pub(super) async fn until_asked(mut self, tell: impl Fn(&str, &Value)) -> Reply {
+    pub(super) async fn until_asked(mut self, tell: impl Fn(&str, &Value)) -> HubReply {
         loop {
             match self.step().await {
-                Step::Done(reply) => return reply,
-                Step::Tell(method, params) => tell(method, &params),
-                Step::Ask(question, answer) => return self.parked(&question, answer),
-                Step::Cancelled => return Reply::cancelled(),
+                CallStep::Done(reply) => return reply,
+                CallStep::Tell(method, params) => tell(method, &params),
+                CallStep::Ask(question, answer) => return self.parked(&question, answer),
+                CallStep::Cancelled => return HubReply::cancelled(),
             }
         }
     }
 
     /// Parks the call until its client sends the answer to a question. Returns the result that asks
     /// for it.
-    pub(super) fn parked(mut self, question: &Question, answer: oneshot::Sender<Answer>) -> Reply {
+    pub(super) fn parked(
+        mut self,
+        question: &ClientQuestion,
+        answer: oneshot::Sender<ClientAnswer>,
+    ) -> HubReply {
         self.asked = Some(answer);
         let client = Arc::clone(&self.client);
         let Some(state) = client.hub.parked.park(self) else {
-            return Reply::error(BUSY, "too many calls wait for input");
+            return HubReply::error(BUSY, "too many calls wait for input");
         };
-        Reply::Result(input_required(question, &state).to_string())
+        HubReply::Result(input_required(question, &state).to_string())
     }
 
     /// Continues a parked call with the input of its client.
@@ -175,8 +183,9 @@ impl Running {
     pub(super) fn continued(
         mut self,
         responses: &mut BTreeMap<String, Value>,
-    ) -> Result<Self, Reply> {
-        let missing = || Reply::error(INVALID_PARAMS, "`inputResponses` lacks the requested input");
+    ) -> Result<Self, HubReply> {
+        let missing =
+            || HubReply::error(INVALID_PARAMS, "`inputResponses` lacks the requested input");
         let response = take_input(responses).ok_or_else(missing)?;
         if let Some(asked) = self.asked.take() {
             // The question may have timed out.
@@ -186,7 +195,7 @@ impl Running {
     }
 }
 
-impl Step {
+impl CallStep {
     fn of(event: CallEvent) -> Self {
         match event {
             CallEvent::Ask(question, answer) => Self::Ask(question, answer),

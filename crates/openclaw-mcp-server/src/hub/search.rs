@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::incoming::CallRequest;
-use super::reply::{BUSY, Reply};
-use super::view::View;
+use super::reply::{BUSY, HubReply};
+use super::view::HubView;
 
 /// The names of the two tools.
 const SEARCH: &str = "search_tools";
@@ -106,7 +106,7 @@ pub(super) fn tool_of(request: &CallRequest) -> Result<Asked, String> {
 }
 
 /// Returns the tools that match best.
-pub(super) fn find(view: &View, query: &Query) -> Reply {
+pub(super) fn find(view: &HubView, query: &Query) -> HubReply {
     let all: Vec<Arc<dyn Tool>> =
         view.tools().map(|(_, tool)| Arc::clone(tool) as Arc<dyn Tool>).collect();
     let best = best(&all, &query.query, query.limit.unwrap_or(USUAL).clamp(1, MOST));
@@ -114,15 +114,15 @@ pub(super) fn find(view: &View, query: &Query) -> Reply {
     let found = view.tools().filter(|(_, tool)| is_found(&***tool));
     let found: Vec<Value> = found.map(|(name, tool)| view.entry(name, tool)).collect();
     if found.is_empty() {
-        return Reply::text("No tool matches these keywords. Try others.", false);
+        return HubReply::text("No tool matches these keywords. Try others.", false);
     }
     let text = serde_json::to_string_pretty(&found).unwrap_or_default();
     if !view.wraps() {
-        return Reply::text(&text, false);
+        return HubReply::text(&text, false);
     }
     // Descriptions are written by the servers.
     match Text::outside(Untrusted::new(text), Source::other("tool descriptions")) {
-        Ok(text) => Reply::text(&render([&text]).join("\n"), false),
-        Err(error) => Reply::error(BUSY, &error.to_string()),
+        Ok(text) => HubReply::text(&render([&text]).join("\n"), false),
+        Err(error) => HubReply::error(BUSY, &error.to_string()),
     }
 }

@@ -13,11 +13,11 @@ use tokio::sync::mpsc;
 use super::outbox::Outbox;
 
 /// A message for `rmcp`.
-pub(super) type Message = RxJsonRpcMessage<RoleServer>;
+pub(super) type ServerRoleMessage = RxJsonRpcMessage<RoleServer>;
 
 /// The transport of `rmcp`.
-pub(super) struct SlowLane {
-    pub(super) messages: mpsc::Receiver<Message>,
+pub(super) struct HubSlowLane {
+    pub(super) messages: mpsc::Receiver<ServerRoleMessage>,
     pub(super) outbox: Arc<Outbox>,
     /// Set before the first response: with the one to `initialize`, the fast lane opens. Any later,
     /// and the first call of a quick client would miss it; any earlier, and a call could overtake
@@ -25,7 +25,7 @@ pub(super) struct SlowLane {
     pub(super) is_open: Arc<AtomicBool>,
 }
 
-impl Transport<RoleServer> for SlowLane {
+impl Transport<RoleServer> for HubSlowLane {
     type Error = Infallible;
 
     fn send(
@@ -52,7 +52,7 @@ impl Transport<RoleServer> for SlowLane {
         }
     }
 
-    async fn receive(&mut self) -> Option<Message> {
+    async fn receive(&mut self) -> Option<ServerRoleMessage> {
         self.messages.recv().await
     }
 

@@ -13,14 +13,14 @@ use openclaw_tools::Tool as _;
 use openclaw_tools::search::seen_by_model;
 use serde_json::{Map, Value, json};
 
-use super::options::ClientOptions;
+use super::options::HubClientOptions;
 
 /// The members of a tool's annotations that are not text.
 const HINTS: [&str; 4] = ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"];
 
 /// The tools, resources and prompts of a client at one point in time.
 #[derive(Debug)]
-pub(super) struct View {
+pub(super) struct HubView {
     agent: Arc<AgentTools>,
     catalogue: Arc<Catalogue>,
     /// By the name that the client knows.
@@ -40,8 +40,8 @@ pub(super) struct NamedPrompt {
     pub(super) entry: ListedPrompt,
 }
 
-impl View {
-    pub(super) fn of(agent: Arc<AgentTools>, options: &ClientOptions) -> Self {
+impl HubView {
+    pub(super) fn of(agent: Arc<AgentTools>, options: &HubClientOptions) -> Self {
         let catalogue = agent.catalogue();
         let running = agent.servers().iter().map(|server| server.name().to_string());
         let is_offered = |name: &String| {

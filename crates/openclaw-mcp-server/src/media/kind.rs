@@ -2,7 +2,7 @@
 
 /// What models can do with a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Kind {
+pub(crate) enum AttachmentKind {
     /// An image, of this type.
     Image(&'static str),
     /// Audio, of this type.
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Other(String),
 }
 
-impl Kind {
+impl AttachmentKind {
     /// Returns the kind of a file. The declared type counts only for what has no signature of its
     /// own, because a provider rejects a file that is not of its type.
     pub(crate) fn of(bytes: &[u8], declared: Option<&str>) -> Self {
@@ -59,20 +59,23 @@ mod tests {
     #[test]
     fn the_content_decides_and_not_the_declared_type() {
         for (bytes, expected) in [
-            (&b"\x89PNG\r\n\x1a\n"[..], Kind::Image("image/png")),
-            (b"\xff\xd8\xff\xe0", Kind::Image("image/jpeg")),
-            (b"%PDF-1.7\n", Kind::Pdf),
-            (b"RIFF\0\0\0\0WAVEfmt ", Kind::Audio("audio/wav")),
-            (b"ID3\x04", Kind::Audio("audio/mpeg")),
-            (b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom", Kind::Video("video/mp4")),
-            (b"hello", Kind::Text),
-            (b"<!DOCTYPE html><p>hello", Kind::Text),
-            (b"#!/bin/sh\n", Kind::Text),
-            (b"PK\x03\x04", Kind::Other("application/zip".to_owned())),
+            (&b"\x89PNG\r\n\x1a\n"[..], AttachmentKind::Image("image/png")),
+            (b"\xff\xd8\xff\xe0", AttachmentKind::Image("image/jpeg")),
+            (b"%PDF-1.7\n", AttachmentKind::Pdf),
+            (b"RIFF\0\0\0\0WAVEfmt ", AttachmentKind::Audio("audio/wav")),
+            (b"ID3\x04", AttachmentKind::Audio("audio/mpeg")),
+            (b"\0\0\0\x18ftypmp42\0\0\0\0mp42isom", AttachmentKind::Video("video/mp4")),
+            (b"hello", AttachmentKind::Text),
+            (b"<!DOCTYPE html><p>hello", AttachmentKind::Text),
+            (b"#!/bin/sh\n", AttachmentKind::Text),
+            (b"PK\x03\x04", AttachmentKind::Other("application/zip".to_owned())),
         ] {
-            assert_eq!(Kind::of(bytes, Some("image/gif")), expected, "{bytes:?}");
+            assert_eq!(AttachmentKind::of(bytes, Some("image/gif")), expected, "{bytes:?}");
         }
-        assert!(matches!(Kind::of(b"a\0b", None), Kind::Other(_)));
-        assert!(matches!(Kind::of(b"\xff\xfe\xfd", Some("image/png")), Kind::Other(_)));
+        assert!(matches!(AttachmentKind::of(b"a\0b", None), AttachmentKind::Other(_)));
+        assert!(matches!(
+            AttachmentKind::of(b"\xff\xfe\xfd", Some("image/png")),
+            AttachmentKind::Other(_)
+        ));
     }
 }

@@ -17,9 +17,9 @@ use serde::Deserialize;
 use serde_json::value::to_raw_value;
 
 pub(crate) use fetch::Fetcher;
-use kind::Kind;
+use kind::AttachmentKind;
 pub use pdf::{PdfReader, extract as extract_pdf};
-pub(crate) use returned::{Address, Conversation, Returned};
+pub(crate) use returned::{FileAddress, MediaConversation, Returned};
 
 /// Maximum number of attachments of a message.
 const MAX_FILES: usize = 16;
@@ -50,7 +50,7 @@ pub(crate) struct FileArgument {
 }
 
 /// Where files may come from.
-pub(crate) struct Sources<'a> {
+pub(crate) struct AllowedSources<'a> {
     /// Folders whose files may be attached.
     pub(crate) folders: Vec<PathBuf>,
     pub(crate) fetcher: &'a Fetcher,
@@ -73,7 +73,7 @@ struct Loaded {
 /// Which one cannot be attached, and why.
 pub(crate) async fn load(
     files: Vec<FileArgument>,
-    sources: &Sources<'_>,
+    sources: &AllowedSources<'_>,
 ) -> Result<Vec<Attachment>, String> {
     if files.len() > MAX_FILES {
         return Err(format!("{} attachments; at most {MAX_FILES} are allowed", files.len()));
@@ -96,7 +96,7 @@ fn too_large() -> String {
 async fn open(
     file: FileArgument,
     max_bytes: usize,
-    sources: &Sources<'_>,
+    sources: &AllowedSources<'_>,
 ) -> Result<Loaded, String> {
     let FileArgument { data, path, uri, mime_type, name } = file;
     let mut loaded = match (data, path, uri) {
@@ -158,14 +158,14 @@ async fn attach(file: Loaded, pdf: Option<&PdfReader>) -> Result<Attachment, Str
     if bytes.is_empty() {
         return Err(format!("`{name}` is empty"));
     }
-    let kind = Kind::of(&bytes, declared.as_deref());
+    let kind = AttachmentKind::of(&bytes, declared.as_deref());
     let (word, mime_type) = match kind {
-        Kind::Image(mime_type) => ("image", mime_type),
-        Kind::Audio(mime_type) => ("audio", mime_type),
-        Kind::Pdf => ("file", "application/pdf"),
-        Kind::Video(mime_type) => ("file", mime_type),
-        Kind::Text => ("file", "text/plain"),
-        Kind::Other(found) => {
+        AttachmentKind::Image(mime_type) => ("image", mime_type),
+        AttachmentKind::Audio(mime_type) => ("audio", mime_type),
+        AttachmentKind::Pdf => ("file", "application/pdf"),
+        AttachmentKind::Video(mime_type) => ("file", mime_type),
+        AttachmentKind::Text => ("file", "text/plain"),
+        AttachmentKind::Other(found) => {
             let found = clean_line(Untrusted::new(found.as_str()), NAME);
             return Err(format!(
                 "`{name}` has an unsupported type ({found}); images, audio, video, PDF and text are \
@@ -174,10 +174,12 @@ async fn attach(file: Loaded, pdf: Option<&PdfReader>) -> Result<Attachment, Str
         }
     };
     let text = match (kind, pdf) {
-        (Kind::Pdf, Some(reader)) => Some(reader.text(&bytes).await.unwrap_or_else(|why| {
-            tracing::info!(%why, "cannot read the text of a PDF");
-            format!("(The text of this PDF cannot be read: {why}.)")
-        })),
+        (AttachmentKind::Pdf, Some(reader)) => {
+            Some(reader.text(&bytes).await.unwrap_or_else(|why| {
+                tracing::info!(%why, "cannot read the text of a PDF");
+                format!("(The text of this PDF cannot be read: {why}.)")
+            }))
+        }
         _ => None,
     };
     Ok(Attachment {

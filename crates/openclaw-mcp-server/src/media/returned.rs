@@ -26,7 +26,7 @@ pub(crate) struct Returned {
 }
 
 /// A conversation whose files are read.
-pub(crate) struct Conversation<'a> {
+pub(crate) struct MediaConversation<'a> {
     pub(crate) surface: &'a dyn Surface,
     pub(crate) session: &'a str,
     pub(crate) agent: Option<&'a str>,
@@ -43,7 +43,7 @@ struct Found {
     bytes: usize,
 }
 
-impl Conversation<'_> {
+impl MediaConversation<'_> {
     /// Returns the files of a run. Those that are too large together are links, or for a client that
     /// does not know links, texts with the URI.
     ///
@@ -134,13 +134,13 @@ impl Conversation<'_> {
 }
 
 /// A file that a URI names.
-pub(crate) struct Address {
+pub(crate) struct FileAddress {
     pub(crate) session: String,
     message: u64,
     nth: usize,
 }
 
-impl Address {
+impl FileAddress {
     /// Parses a URI; `None` if it does not name a file.
     pub(crate) fn parse(uri: &str) -> Option<Self> {
         let mut parts = uri.strip_prefix(SCHEME)?.split('/');
@@ -158,7 +158,7 @@ impl Address {
         surface: &dyn Surface,
         uri: &str,
     ) -> Result<ResourceContents, String> {
-        let conversation = Conversation { surface, session: &self.session, agent: None };
+        let conversation = MediaConversation { surface, session: &self.session, agent: None };
         let message = conversation.message(self.message).await?;
         if message["role"] == "user" {
             return Err("file not found".to_owned());
@@ -256,11 +256,11 @@ mod tests {
 
     #[test]
     fn a_uri_leads_back_to_the_file() {
-        let address = Address::parse(&uri("agent:main:カギ 🔑", &found())).unwrap();
+        let address = FileAddress::parse(&uri("agent:main:カギ 🔑", &found())).unwrap();
         assert_eq!(address.session, "agent:main:カギ 🔑");
         assert_eq!((address.message, address.nth), (7, 1));
         for bad in ["", "file:///etc/passwd", "openclaw://media/a", "openclaw://media/a/1/2/3"] {
-            assert!(Address::parse(bad).is_none(), "{bad}");
+            assert!(FileAddress::parse(bad).is_none(), "{bad}");
         }
     }
 }

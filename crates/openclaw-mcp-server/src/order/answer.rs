@@ -8,7 +8,7 @@ const SEAM: &str = "\n\n";
 
 /// Collects the outputs of a run, in the order in which they arrive.
 #[derive(Debug, Default)]
-pub(crate) struct Answer {
+pub(crate) struct CombinedAnswer {
     /// Blocks that are complete.
     closed: Vec<String>,
     /// The block that is being streamed.
@@ -16,7 +16,7 @@ pub(crate) struct Answer {
     bytes: usize,
 }
 
-impl Answer {
+impl CombinedAnswer {
     /// Adds streamed text.
     pub(crate) fn partial(&mut self, text: &str) {
         let room = MAX_BYTES.saturating_sub(self.bytes);
@@ -107,7 +107,7 @@ mod tests {
     }
 
     /// Streams a text in pieces of these sizes.
-    fn stream(answer: &mut Answer, text: &str, sizes: &[usize]) {
+    fn stream(answer: &mut CombinedAnswer, text: &str, sizes: &[usize]) {
         let chars: Vec<char> = text.chars().collect();
         let mut sizes = sizes.iter().copied().cycle();
         let mut rest = &chars[..];
@@ -132,8 +132,8 @@ mod tests {
     }
 
     /// Streams all blocks; the last one stays open.
-    fn streamed(blocks: &[String], sizes: &[usize]) -> Answer {
-        let mut answer = Answer::default();
+    fn streamed(blocks: &[String], sizes: &[usize]) -> CombinedAnswer {
+        let mut answer = CombinedAnswer::default();
         for (nth, block) in blocks.iter().enumerate() {
             if nth > 0 {
                 answer.end_block();
@@ -157,7 +157,7 @@ mod tests {
         fn a_block_that_repeats_the_stream_or_its_end_adds_nothing(
             blocks in blocks(), sizes in sizes(), cuts in prop::collection::vec(0_usize..9, 6),
         ) {
-            let mut answer = Answer::default();
+            let mut answer = CombinedAnswer::default();
             for (block, cut) in blocks.iter().zip(cuts) {
                 stream(&mut answer, block, &sizes);
                 let end: String = block.chars().skip(cut).collect();
@@ -169,7 +169,7 @@ mod tests {
 
         #[test]
         fn blocks_without_a_stream_are_all_kept_even_if_they_are_equal(blocks in blocks()) {
-            let mut answer = Answer::default();
+            let mut answer = CombinedAnswer::default();
             blocks.iter().for_each(|block| answer.block(block));
             let all = answer.finish("");
             prop_assert_eq!(all.trim(), join(&blocks));
@@ -208,16 +208,16 @@ mod tests {
 
     #[test]
     fn one_block_is_returned_as_it_is() {
-        let mut answer = Answer::default();
+        let mut answer = CombinedAnswer::default();
         answer.partial("  indented\n");
         assert_eq!(answer.finish("  indented\n"), "  indented\n");
-        assert_eq!(Answer::default().finish(" only the end "), " only the end ");
-        assert_eq!(Answer::default().finish(""), "");
+        assert_eq!(CombinedAnswer::default().finish(" only the end "), " only the end ");
+        assert_eq!(CombinedAnswer::default().finish(""), "");
     }
 
     #[test]
     fn an_answer_is_bounded() {
-        let mut answer = Answer::default();
+        let mut answer = CombinedAnswer::default();
         let piece = "é".repeat(MAX_BYTES / 4);
         (0..5).for_each(|_| answer.partial(&piece));
         assert_eq!(answer.len(), MAX_BYTES);

@@ -12,12 +12,12 @@ use rmcp::task_manager::TaskContext;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::hub::answers::{Abilities, Answer, Answers, Question, ask_peer};
+use crate::hub::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion, ask_peer};
 
 /// The client of a message.
-pub(super) struct Caller {
+pub(super) struct OrderCaller {
     /// How it is asked.
-    pub(super) answers: Arc<dyn Answers>,
+    pub(super) answers: Arc<dyn AskableClient>,
     /// Whether it knows links to resources (2025-06-18).
     pub(super) takes_links: bool,
     /// Its span.
@@ -48,12 +48,12 @@ impl fmt::Debug for RequestedClient {
     }
 }
 
-impl Answers for RequestedClient {
+impl AskableClient for RequestedClient {
     fn abilities(&self) -> Abilities {
         self.abilities
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: ClientQuestion) -> BoxFuture<'_, ClientAnswer> {
         Box::pin(ask_peer(&self.peer, question))
     }
 
@@ -75,12 +75,12 @@ impl fmt::Debug for TaskClient {
     }
 }
 
-impl Answers for TaskClient {
+impl AskableClient for TaskClient {
     fn abilities(&self) -> Abilities {
         self.abilities
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: ClientQuestion) -> BoxFuture<'_, ClientAnswer> {
         Box::pin(async move {
             let request = json!({ "method": question.method, "params": question.params });
             let request: InputRequest =

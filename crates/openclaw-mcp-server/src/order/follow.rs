@@ -11,7 +11,7 @@ const NAME: usize = 80;
 
 /// What happened in a run.
 #[derive(Debug)]
-pub(crate) enum Step {
+pub(crate) enum RunStep {
     /// More text.
     Text(String),
     /// The text since the last call, as a whole.
@@ -25,12 +25,12 @@ pub(crate) enum Step {
     /// A message for the user.
     Notice(String),
     /// The run is over.
-    Over(Box<End>),
+    Over(Box<RunEnd>),
 }
 
 /// The end of a run.
 #[derive(Debug, Clone)]
-pub(crate) struct End {
+pub(crate) struct RunEnd {
     pub(crate) status: Status,
     /// The last message.
     pub(crate) message: Option<Value>,
@@ -67,7 +67,7 @@ impl Status {
     }
 }
 
-impl End {
+impl RunEnd {
     /// An end without a message.
     pub(crate) fn bare(status: Status, error: impl Into<String>) -> Self {
         Self { status, message: None, usage: None, error: Some(error.into()) }
@@ -99,7 +99,7 @@ pub(crate) fn text_of(message: Option<&Value>) -> String {
     }
 }
 
-impl Step {
+impl RunStep {
     /// Converts an event; `None` if it is not about this run, or unknown.
     pub(crate) fn of(event: &Event, run: &str) -> Option<Self> {
         match &*event.event {
@@ -121,14 +121,14 @@ pub(super) fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
     serde_json::from_str(event.payload.get()).ok()
 }
 
-fn of_chat(state: ChatState) -> Option<Step> {
-    let over = |end| Some(Step::Over(Box::new(end)));
+fn of_chat(state: ChatState) -> Option<RunStep> {
+    let over = |end| Some(RunStep::Over(Box::new(end)));
     match state {
         ChatState::Status { .. } => None,
         ChatState::Delta { message, replace: Some(true), .. } => {
-            Some(Step::Replaced(text_of(message.as_ref())))
+            Some(RunStep::Replaced(text_of(message.as_ref())))
         }
-        ChatState::Delta { delta_text, .. } => Some(Step::Text(delta_text)),
+        ChatState::Delta { delta_text, .. } => Some(RunStep::Text(delta_text)),
         ChatState::Final { message, usage, stop_reason } => {
             let (status, error) = match stop_reason.as_deref() {
                 Some("too-many-rounds") => {
@@ -143,14 +143,14 @@ fn of_chat(state: ChatState) -> Option<Step> {
                 Some("refused") => (Status::Failed, Some("the model refused to answer")),
                 _ => (Status::Completed, None),
             };
-            over(End { status, message, usage, error: error.map(ToOwned::to_owned) })
+            over(RunEnd { status, message, usage, error: error.map(ToOwned::to_owned) })
         }
         ChatState::Aborted { message, error_message, stop_reason } => {
             let status = match stop_reason.as_deref() {
                 Some("timeout") => Status::Timeout,
                 _ => Status::Aborted,
             };
-            over(End { status, message, usage: None, error: error_message })
+            over(RunEnd { status, message, usage: None, error: error_message })
         }
         ChatState::Error { message, error_message, error_kind, usage, .. } => {
             let words = match error_kind {
@@ -158,25 +158,25 @@ fn of_chat(state: ChatState) -> Option<Step> {
                 _ => "the run failed",
             };
             let error = error_message.unwrap_or_else(|| words.to_owned());
-            over(End { status: Status::Failed, message, usage, error: Some(error) })
+            over(RunEnd { status: Status::Failed, message, usage, error: Some(error) })
         }
     }
 }
 
-fn of_agent(event: &AgentEvent) -> Option<Step> {
+fn of_agent(event: &AgentEvent) -> Option<RunStep> {
     let field = |name: &str| event.data.get(name).and_then(Value::as_str);
     let line = |text: &str| clean_line(Untrusted::new(text), NAME);
     match event.stream.as_str() {
-        "reasoning" => Some(Step::Thinking),
-        "notice" => field("text").map(|text| Step::Notice(line(text))),
+        "reasoning" => Some(RunStep::Thinking),
+        "notice" => field("text").map(|text| RunStep::Notice(line(text))),
         "tool" => {
             let name = line(field("label").or(field("name")).unwrap_or("a tool"));
             match field("phase")? {
-                "start" => Some(Step::Called(name)),
+                "start" => Some(RunStep::Called(name)),
                 "update" => {
                     let message = event.data.pointer("/progress/message");
                     let message = line(message.and_then(Value::as_str).unwrap_or_default());
-                    Some(Step::Advanced(format!("{name}: {message}")))
+                    Some(RunStep::Advanced(format!("{name}: {message}")))
                 }
                 _ => None,
             }

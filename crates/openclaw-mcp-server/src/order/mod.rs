@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use openclaw_protocol::chat::{MAX_MESSAGE, MESSAGE_TOO_LONG};
 use openclaw_protocol::{Connect, Surface};
-use openclaw_trace::{Kind, Span, SpanContext};
+use openclaw_trace::{Span, SpanContext, SpanKind};
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, JsonObject, ProtocolVersion,
     ResourceContents, Tool, ToolAnnotations,
@@ -31,15 +31,15 @@ use tokio::sync::{OwnedMutexGuard, Semaphore};
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 
-use crate::hub::answers::Answers;
-use crate::media::{Address, Fetcher, FileArgument};
+use crate::hub::answers::AskableClient;
+use crate::media::{Fetcher, FileAddress, FileArgument};
 use crate::schema;
-use crate::server::{Options, failure};
-use client::{Caller, RequestedClient, abilities, trace};
+use crate::server::{McpServerOptions, failure};
+use client::{OrderCaller, RequestedClient, abilities, trace};
 pub(crate) use parked::ParkedRuns;
-use progress::Progress;
+use progress::RunProgress;
 pub(crate) use result::MediaEntry;
-use run::Run;
+use run::OrderRun;
 pub(crate) use tasks::OrderTasks;
 
 /// The tool's name.
@@ -58,7 +58,7 @@ const CONNECT: Duration = Duration::from_secs(60);
 /// The arguments of the tool.
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(crate) struct Arguments {
+pub(crate) struct OrderArguments {
     /// The message. It reaches the agent unchanged; a leading `/` has no meaning.
     message: String,
     /// The conversation to continue, as returned by an earlier call. Without it, a new one begins.
@@ -77,7 +77,7 @@ pub(crate) struct Arguments {
     attachments: Vec<FileArgument>,
 }
 
-impl Arguments {
+impl OrderArguments {
     /// How long the caller wants to wait.
     fn patience(&self) -> Result<Duration, String> {
         match self.timeout_ms {
@@ -94,9 +94,9 @@ pub(crate) fn tool() -> Tool {
         and tools, and returns its complete answer. The result names the `sessionKey` of the \
         conversation: pass it again to continue. Calls with different keys run in parallel.";
     let hints = ToolAnnotations::new().read_only(false).open_world(true);
-    Tool::new(NAME, description, schema::of::<Arguments>())
+    Tool::new(NAME, description, schema::of::<OrderArguments>())
         .with_title("Ask an OpenClaw agent")
-        .with_raw_output_schema(schema::of::<result::Output>())
+        .with_raw_output_schema(schema::of::<result::OrderResult>())
         .with_annotations(hints)
 }
 
@@ -116,7 +116,7 @@ pub(crate) fn parse<T: DeserializeOwned>(arguments: JsonObject) -> Result<T, Str
 
 /// All messages in progress, and what they need.
 pub(crate) struct Orders {
-    options: Options,
+    options: McpServerOptions,
     /// Cancelled when the client is gone.
     gone: CancellationToken,
     slots: Semaphore,
@@ -127,7 +127,7 @@ pub(crate) struct Orders {
 }
 
 impl Orders {
-    pub(crate) fn new(options: Options, gone: CancellationToken) -> Self {
+    pub(crate) fn new(options: McpServerOptions, gone: CancellationToken) -> Self {
         Self {
             options,
             gone,
@@ -160,7 +160,7 @@ impl Orders {
     }
 
     /// Opens a connection for a message of a client, which is asked if it can be.
-    async fn connect_for(&self, client: &dyn Answers) -> Result<Arc<dyn Surface>, String> {
+    async fn connect_for(&self, client: &dyn AskableClient) -> Result<Arc<dyn Surface>, String> {
         let abilities = client.abilities();
         match abilities.form || abilities.url {
             true => Self::connect_by(&*self.options.connect_asking).await,
@@ -181,7 +181,7 @@ impl Orders {
     /// Why it cannot be read.
     pub(crate) async fn read_file(
         &self,
-        address: &Address,
+        address: &FileAddress,
         uri: &str,
     ) -> Result<ResourceContents, String> {
         key::check(&address.session, None)?;
@@ -214,18 +214,18 @@ impl Orders {
         }
         let client = RequestedClient { abilities: abilities(&context), peer: context.peer.clone() };
         let takes_links = is_since(ProtocolVersion::V_2025_06_18);
-        let caller = Caller { answers: Arc::new(client), takes_links, trace: trace(&context) };
-        let progress = Progress::of_request(&context);
+        let caller = OrderCaller { answers: Arc::new(client), takes_links, trace: trace(&context) };
+        let progress = RunProgress::of_request(&context);
         self.run(arguments, &progress, &context.ct, caller).await.into()
     }
 
     /// Runs a message to its end, or until it is cancelled.
     async fn run(
         &self,
-        arguments: Arguments,
-        progress: &Progress,
+        arguments: OrderArguments,
+        progress: &RunProgress,
         cancelled: &CancellationToken,
-        caller: Caller,
+        caller: OrderCaller,
     ) -> CallToolResult {
         let ordering = self.order(arguments, progress, cancelled, caller);
         tokio::select! {
@@ -236,13 +236,13 @@ impl Orders {
 
     async fn order(
         &self,
-        arguments: Arguments,
-        progress: &Progress,
+        arguments: OrderArguments,
+        progress: &RunProgress,
         cancelled: &CancellationToken,
-        caller: Caller,
+        caller: OrderCaller,
     ) -> Result<CallToolResult, String> {
         let deadline = Instant::now() + arguments.patience()?;
-        let Arguments { message, session_key, agent_id, attachments, .. } = arguments;
+        let OrderArguments { message, session_key, agent_id, attachments, .. } = arguments;
         if message.len() > MAX_MESSAGE {
             return Err(MESSAGE_TOO_LONG.to_owned());
         }
@@ -267,16 +267,17 @@ impl Orders {
         // Before the first await: messages of one conversation are sent in the order of the calls.
         let lane = self.lane(&session);
         let span = self.span(&session, caller.trace.as_ref());
-        let run = Run { orders: self, progress, cancelled, caller, session, agent, deadline, span };
+        let run =
+            OrderRun { orders: self, progress, cancelled, caller, session, agent, deadline, span };
         Ok(run.start(lane, message, attachments).await)
     }
 
     /// Starts the span of a message, in the semantic conventions for MCP.
     fn span(&self, session: &str, parent: Option<&SpanContext>) -> Span {
         const METHOD: &str = "tools/call";
-        let span = self.options.tracer.start(METHOD, Kind::Server, parent);
+        let span = self.options.tracer.start(METHOD, SpanKind::Server, parent);
         if span.is_recorded() {
-            span.rename(format!("{METHOD} {NAME}"), Kind::Server);
+            span.rename(format!("{METHOD} {NAME}"), SpanKind::Server);
             span.set("mcp.method.name", METHOD);
             span.set("gen_ai.operation.name", "execute_tool");
             span.set("gen_ai.tool.name", NAME);

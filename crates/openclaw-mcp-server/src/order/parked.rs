@@ -11,10 +11,10 @@ use serde_json::Value;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Caller, abilities, trace};
-use super::progress::Progress;
-use super::{Arguments, Orders};
-use crate::hub::answers::{Answer, Question};
+use super::client::{OrderCaller, abilities, trace};
+use super::progress::RunProgress;
+use super::{OrderArguments, Orders};
+use crate::hub::answers::{ClientAnswer, ClientQuestion};
 use crate::hub::parked::{Parked, input_required, take_input};
 use crate::hub::replying::{CallEvent, CallEvents, ReplyingTask};
 use crate::server::failure;
@@ -27,10 +27,10 @@ pub(crate) struct ParkedRuns(Parked<ParkedRun>);
 struct ParkedRun {
     work: BoxFuture<'static, CallToolResult>,
     events: CallEvents,
-    progress: Arc<Progress>,
+    progress: Arc<RunProgress>,
     cancelled: CancellationToken,
     /// Where the answer goes that the client is asked for.
-    asked: Option<oneshot::Sender<Answer>>,
+    asked: Option<oneshot::Sender<ClientAnswer>>,
 }
 
 impl ParkedRuns {
@@ -38,13 +38,13 @@ impl ParkedRuns {
     pub(super) async fn start(
         &self,
         orders: &Arc<Orders>,
-        arguments: Arguments,
+        arguments: OrderArguments,
         context: &RequestContext<RoleServer>,
     ) -> CallToolResponse {
         self.abandon();
         let (answers, events) = ReplyingTask::new(abilities(context));
-        let caller = Caller { answers, takes_links: true, trace: trace(context) };
-        let progress = Arc::new(Progress::of_request(context));
+        let caller = OrderCaller { answers, takes_links: true, trace: trace(context) };
+        let progress = Arc::new(RunProgress::of_request(context));
         let cancelled = CancellationToken::new();
         let (orders, told, stop) = (Arc::clone(orders), Arc::clone(&progress), cancelled.clone());
         let work = Box::pin(async move { orders.run(arguments, &told, &stop, caller).await });
@@ -104,8 +104,8 @@ impl ParkedRuns {
     fn park(
         &self,
         mut run: ParkedRun,
-        question: &Question,
-        answer: oneshot::Sender<Answer>,
+        question: &ClientQuestion,
+        answer: oneshot::Sender<ClientAnswer>,
     ) -> CallToolResponse {
         run.asked = Some(answer);
         let state = self.0.park(run);

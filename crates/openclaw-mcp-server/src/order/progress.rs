@@ -18,7 +18,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 const HEARTBEAT: Duration = Duration::from_secs(10);
 
 /// The progress of a run.
-pub(crate) struct Progress {
+pub(crate) struct RunProgress {
     sink: Mutex<Sink>,
     state: watch::Sender<String>,
 }
@@ -41,7 +41,7 @@ impl Sink {
     }
 }
 
-impl Progress {
+impl RunProgress {
     pub(crate) fn of_request(context: &RequestContext<RoleServer>) -> Self {
         Self::new(Sink::of_request(context))
     }

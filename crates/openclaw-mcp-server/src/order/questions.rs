@@ -22,8 +22,8 @@ use tokio_util::sync::CancellationToken;
 
 use super::follow::read;
 use super::run::SHORT;
-use crate::hub::answers::{Answers, Question, ask_if_able, elicited};
-use crate::hub::approver::{CallQuestion, Choice};
+use crate::hub::answers::{AskableClient, ClientQuestion, ask_if_able, elicited};
+use crate::hub::approver::{ApprovalChoice, CallQuestion};
 
 /// Maximum number of questions of a run that wait for an answer.
 const MAX_OPEN: usize = 16;
@@ -31,11 +31,11 @@ const MAX_OPEN: usize = 16;
 const DESCRIPTION: usize = 2_000;
 
 /// The questions of a run.
-pub(super) struct Questions {
+pub(super) struct RunQuestions {
     run: String,
     session: String,
     surface: Arc<dyn Surface>,
-    client: Arc<dyn Answers>,
+    client: Arc<dyn AskableClient>,
     asking: FuturesUnordered<BoxFuture<'static, String>>,
     /// Those that wait for an answer, by id.
     open: HashMap<String, CancellationToken>,
@@ -48,11 +48,11 @@ struct Resolved {
     id: String,
 }
 
-impl Questions {
+impl RunQuestions {
     pub(super) fn new(
         sent: &SendParams,
         surface: Arc<dyn Surface>,
-        client: Arc<dyn Answers>,
+        client: Arc<dyn AskableClient>,
     ) -> Self {
         let (run, session) = (sent.idempotency_key.clone(), sent.session_key.clone());
         let (asking, open) = (FuturesUnordered::new(), HashMap::new());
@@ -137,7 +137,7 @@ async fn pass(surface: &dyn Surface, id: String) {
 }
 
 /// Has the client's user decide about a call.
-async fn approve(surface: &dyn Surface, client: &dyn Answers, approval: Approval) {
+async fn approve(surface: &dyn Surface, client: &dyn AskableClient, approval: Approval) {
     let offers_always = approval.allowed_decisions.contains(&Decision::AllowAlways);
     let always = approval.always.first().filter(|_| offers_always);
     let call = CallQuestion {
@@ -146,12 +146,12 @@ async fn approve(surface: &dyn Surface, client: &dyn Answers, approval: Approval
         always: always.map(|always| always.words.as_str()),
     };
     let answer = ask_if_able(client, call.question()).await;
-    let choice = answer.map_or(Choice::Dismissed, |answer| call.choice(&answer));
+    let choice = answer.map_or(ApprovalChoice::Dismissed, |answer| call.choice(&answer));
     let decision = match choice {
-        Choice::Dismissed => return pass(surface, approval.id).await,
-        Choice::Once => Decision::AllowOnce,
-        Choice::Always => Decision::AllowAlways,
-        Choice::Deny => Decision::Deny,
+        ApprovalChoice::Dismissed => return pass(surface, approval.id).await,
+        ApprovalChoice::Once => Decision::AllowOnce,
+        ApprovalChoice::Always => Decision::AllowAlways,
+        ApprovalChoice::Deny => Decision::Deny,
     };
     let params = Decided { id: approval.id, decision, always: None, instead: None };
     send::<rpc::ApprovalsRespond>(surface, params).await;
@@ -171,13 +171,13 @@ fn words(approval: &Approval) -> String {
     }
 }
 
-async fn elicit(client: &dyn Answers, asked: &Elicitation, number: u64) -> ElicitationAnswer {
+async fn elicit(client: &dyn AskableClient, asked: &Elicitation, number: u64) -> ElicitationAnswer {
     let message = format!("MCP server `{}` asks: {}", asked.server, asked.message);
     let wanted = match &asked.wanted {
         QuestionKind::Form { requested_schema } => ElicitationKind::Form(requested_schema.clone()),
         QuestionKind::Url { url } => ElicitationKind::Visit(url.clone()),
     };
-    match ask_if_able(client, Question::elicitation(&message, &wanted, number)).await {
+    match ask_if_able(client, ClientQuestion::elicitation(&message, &wanted, number)).await {
         Ok(answer) => elicited(&answer),
         Err(_) => ElicitationAnswer::Decline,
     }

@@ -9,7 +9,7 @@ use super::follow::Status;
 /// The structured result.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Output {
+pub(crate) struct OrderResult {
     /// The answer: all text of the run, in order.
     pub(crate) text: String,
     /// The conversation. Pass it again to continue.
@@ -45,7 +45,11 @@ pub(crate) struct MediaEntry {
 }
 
 /// Builds the result.
-pub(crate) fn result(output: Output, status: Status, media: Vec<ContentBlock>) -> CallToolResult {
+pub(crate) fn result(
+    output: OrderResult,
+    status: Status,
+    media: Vec<ContentBlock>,
+) -> CallToolResult {
     let mut content = Vec::new();
     if !output.text.is_empty() {
         content.push(ContentBlock::text(output.text.clone()));
@@ -65,7 +69,7 @@ pub(crate) fn result(output: Output, status: Status, media: Vec<ContentBlock>) -
 }
 
 /// What a caller must know about a result that is not complete.
-fn note(output: &Output, status: Status) -> Option<String> {
+fn note(output: &OrderResult, status: Status) -> Option<String> {
     let why = output.error.as_deref();
     let key = &output.session_key;
     Some(match status {

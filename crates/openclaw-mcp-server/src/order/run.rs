@@ -16,14 +16,14 @@ use serde_json::Value;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 
-use super::answer::Answer;
-use super::client::Caller;
-use super::follow::{End, Status, Step, text_of};
-use super::progress::Progress;
-use super::questions::Questions;
-use super::result::{Output, result};
+use super::answer::CombinedAnswer;
+use super::client::OrderCaller;
+use super::follow::{RunEnd, RunStep, Status, text_of};
+use super::progress::RunProgress;
+use super::questions::RunQuestions;
+use super::result::{OrderResult, result};
 use super::{Orders, key};
-use crate::media::{self, Conversation, FileArgument, Returned, Sources};
+use crate::media::{self, AllowedSources, FileArgument, MediaConversation, Returned};
 use crate::server::failure;
 
 /// How long a message waits for servers that are starting.
@@ -38,11 +38,11 @@ const ABORTED: Duration = Duration::from_secs(5);
 const READ_BACK: u32 = 200;
 
 /// A message that is about to be sent.
-pub(super) struct Run<'a> {
+pub(super) struct OrderRun<'a> {
     pub(super) orders: &'a Orders,
-    pub(super) progress: &'a Progress,
+    pub(super) progress: &'a RunProgress,
     pub(super) cancelled: &'a CancellationToken,
-    pub(super) caller: Caller,
+    pub(super) caller: OrderCaller,
     pub(super) session: String,
     pub(super) agent: Option<String>,
     pub(super) deadline: Instant,
@@ -50,7 +50,7 @@ pub(super) struct Run<'a> {
     pub(super) span: Span,
 }
 
-impl Run<'_> {
+impl OrderRun<'_> {
     /// Sends the message once it is its turn in `lane`, and follows the run.
     pub(super) async fn start<L>(
         self,
@@ -59,11 +59,11 @@ impl Run<'_> {
         files: Vec<FileArgument>,
     ) -> CallToolResult {
         let run = key::random();
-        let mut answer = Answer::default();
+        let mut answer = CombinedAnswer::default();
         let mut media = Returned::default();
         let end = tokio::select! {
             biased;
-            () = self.stopped() => End::bare(self.why_stopped(), "it had not been sent yet"),
+            () = self.stopped() => RunEnd::bare(self.why_stopped(), "it had not been sent yet"),
             started = self.send(lane, message, files, &run) => match started {
                 Ok(mut started) => {
                     let end = self.follow(&mut started, &mut answer).await;
@@ -80,7 +80,7 @@ impl Run<'_> {
             self.span.fail(status, "");
         }
         tracing::info!(session = %self.session, %run, status, "run ended");
-        let output = Output {
+        let output = OrderResult {
             text: answer.finish(&end.text()),
             session_key: self.session,
             run_id: run,
@@ -146,7 +146,7 @@ impl Run<'_> {
         tracing::info!(session = %self.session, %run, "message sent");
         self.progress.set("the agent is working");
         let client = Arc::clone(&self.caller.answers);
-        let questions = Questions::new(&sent, Arc::clone(&surface), client);
+        let questions = RunQuestions::new(&sent, Arc::clone(&surface), client);
         Ok(Started { surface, events, sent, questions, has_gap: false, has_calls: false })
     }
 
@@ -166,12 +166,12 @@ impl Run<'_> {
         let workspace = agents.agents.iter().find(|agent| agent.id == id);
         let workspace = workspace.and_then(|agent| agent.workspace.as_ref()).map(PathBuf::from);
         let folders = workspace.into_iter().chain(options.folders.iter().cloned()).collect();
-        let sources = Sources { folders, fetcher, pdf: options.pdf.as_ref() };
+        let sources = AllowedSources { folders, fetcher, pdf: options.pdf.as_ref() };
         media::load(files, &sources).await
     }
 
     /// Follows a run to its end; aborts it if it is not wanted any more.
-    async fn follow(&self, started: &mut Started, answer: &mut Answer) -> End {
+    async fn follow(&self, started: &mut Started, answer: &mut CombinedAnswer) -> RunEnd {
         tokio::select! {
             biased;
             end = started.end(answer, self.progress) => return end,
@@ -192,8 +192,8 @@ impl Run<'_> {
         match timeout(ABORTED, started.end(answer, self.progress)).await {
             // It may have ended on its own just then.
             Ok(end) if end.status != Status::Aborted => end,
-            Ok(end) => End { status, ..end },
-            Err(_) => End { status, message: None, usage: None, error: None },
+            Ok(end) => RunEnd { status, ..end },
+            Err(_) => RunEnd { status, message: None, usage: None, error: None },
         }
     }
 }
@@ -203,7 +203,7 @@ struct Started {
     surface: Arc<dyn Surface>,
     events: EventReceiver,
     sent: SendParams,
-    questions: Questions,
+    questions: RunQuestions,
     /// Whether events were lost, perhaps the end.
     has_gap: bool,
     /// Whether tools were called.
@@ -215,7 +215,7 @@ impl Started {
     async fn media(&mut self, links: bool) -> Returned {
         let SendParams { session_key, agent_id, idempotency_key, .. } = &self.sent;
         let (surface, agent) = (&*self.surface, agent_id.as_deref());
-        let conversation = Conversation { surface, session: session_key, agent };
+        let conversation = MediaConversation { surface, session: session_key, agent };
         match timeout(SHORT, conversation.files_of(idempotency_key, links)).await {
             Ok(Ok(media)) => media,
             Ok(Err(error)) => {
@@ -227,7 +227,7 @@ impl Started {
     }
 
     /// Waits for the end of the run. Cancel-safe.
-    async fn end(&mut self, answer: &mut Answer, progress: &Progress) -> End {
+    async fn end(&mut self, answer: &mut CombinedAnswer, progress: &RunProgress) -> RunEnd {
         loop {
             let received = tokio::select! {
                 received = self.events.next() => received,
@@ -245,27 +245,27 @@ impl Started {
                     continue;
                 }
                 None => {
-                    return End::bare(Status::Failed, "the connection to the gateway was lost");
+                    return RunEnd::bare(Status::Failed, "the connection to the gateway was lost");
                 }
             };
             self.questions.handle(&event);
-            match Step::of(&event, &self.sent.idempotency_key) {
+            match RunStep::of(&event, &self.sent.idempotency_key) {
                 None => {}
-                Some(Step::Text(text)) => {
+                Some(RunStep::Text(text)) => {
                     answer.partial(&text);
                     progress.set(format!("answering ({} bytes)", answer.len()));
                 }
-                Some(Step::Replaced(text)) => answer.replace(&text),
-                Some(Step::Thinking) => progress.set("thinking"),
-                Some(Step::Called(tool)) => {
+                Some(RunStep::Replaced(text)) => answer.replace(&text),
+                Some(RunStep::Thinking) => progress.set("thinking"),
+                Some(RunStep::Called(tool)) => {
                     self.has_calls = true;
                     answer.end_block();
                     progress.set(format!("calling {tool}"));
                 }
-                Some(Step::Advanced(state) | Step::Notice(state)) => progress.set(state),
-                Some(Step::Over(end)) if !self.has_gap => return *end,
+                Some(RunStep::Advanced(state) | RunStep::Notice(state)) => progress.set(state),
+                Some(RunStep::Over(end)) if !self.has_gap => return *end,
                 // Earlier text may be missing: the conversation has all of it.
-                Some(Step::Over(end)) => {
+                Some(RunStep::Over(end)) => {
                     if let Ok(whole) = read_back(&*self.surface, &self.sent).await {
                         *answer = whole;
                     }
@@ -278,7 +278,7 @@ impl Started {
 
 /// Polls for the end of a run whose events were lost. By its idempotency key the message is not run
 /// twice, and the response has the status of the run.
-async fn lost_end(surface: &dyn Surface, sent: &SendParams) -> (End, Option<Answer>) {
+async fn lost_end(surface: &dyn Surface, sent: &SendParams) -> (RunEnd, Option<CombinedAnswer>) {
     loop {
         sleep(RECHECK).await;
         let polled = timeout(SHORT, ask::<rpc::ChatSend>(surface, sent.clone())).await;
@@ -288,20 +288,23 @@ async fn lost_end(surface: &dyn Surface, sent: &SendParams) -> (End, Option<Answ
                 continue;
             }
             Ok(Ok(SendResult { status, .. })) => status,
-            Ok(Err(error)) => return (End::bare(Status::Failed, error.to_string()), None),
+            Ok(Err(error)) => return (RunEnd::bare(Status::Failed, error.to_string()), None),
         };
         let lost = "the events of the run were lost";
         let end = match status {
-            SendStatus::Timeout => End::bare(Status::Timeout, lost),
-            SendStatus::Error => End::bare(Status::Failed, lost),
-            _ => End { status: Status::Completed, message: None, usage: None, error: None },
+            SendStatus::Timeout => RunEnd::bare(Status::Timeout, lost),
+            SendStatus::Error => RunEnd::bare(Status::Failed, lost),
+            _ => RunEnd { status: Status::Completed, message: None, usage: None, error: None },
         };
         return (end, read_back(surface, sent).await.ok());
     }
 }
 
 /// Returns the text of a run from its conversation.
-async fn read_back(surface: &dyn Surface, sent: &SendParams) -> Result<Answer, RequestError> {
+async fn read_back(
+    surface: &dyn Surface,
+    sent: &SendParams,
+) -> Result<CombinedAnswer, RequestError> {
     let params = HistoryParams {
         session_key: sent.session_key.clone(),
         agent_id: sent.agent_id.clone(),
@@ -309,7 +312,7 @@ async fn read_back(surface: &dyn Surface, sent: &SendParams) -> Result<Answer, R
         ..HistoryParams::default()
     };
     let history = ask::<rpc::ChatHistory>(surface, params).await?;
-    let mut answer = Answer::default();
+    let mut answer = CombinedAnswer::default();
     for message in history.messages {
         let Ok(message) = serde_json::from_str::<Value>(message.get()) else { continue };
         if message["runId"] == *sent.idempotency_key && message["role"] == "assistant" {

@@ -13,9 +13,9 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::{Instant, sleep};
 use tokio_util::sync::CancellationToken;
 
-use super::client::{Caller, TaskClient, abilities, trace};
-use super::progress::Progress;
-use super::{Arguments, Orders, ParkedRuns, parse};
+use super::client::{OrderCaller, TaskClient, abilities, trace};
+use super::progress::RunProgress;
+use super::{OrderArguments, Orders, ParkedRuns, parse};
 use crate::server::failure;
 
 /// A run that ends within this time is answered directly.
@@ -42,7 +42,7 @@ impl OrderTasks {
         arguments: JsonObject,
         context: RequestContext<RoleServer>,
     ) -> CallToolResponse {
-        let parsed = parse::<Arguments>(arguments);
+        let parsed = parse::<OrderArguments>(arguments);
         let parsed = parsed.and_then(|arguments| Ok((arguments.patience()?, arguments)));
         let (patience, arguments) = match parsed {
             Ok(parsed) => parsed,
@@ -63,9 +63,9 @@ impl OrderTasks {
             let (orders, cancelled) = (Arc::clone(orders), cancelled.clone());
             let next = AtomicU64::new(0);
             let client = TaskClient { abilities, task: task.clone(), is_asked, next };
-            let caller = Caller { answers: Arc::new(client), takes_links: true, trace };
+            let caller = OrderCaller { answers: Arc::new(client), takes_links: true, trace };
             Box::pin(async move {
-                let progress = Progress::of_task(task.clone());
+                let progress = RunProgress::of_task(task.clone());
                 let mut running =
                     std::pin::pin!(orders.run(arguments, &progress, &cancelled, caller));
                 let result = tokio::select! {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use openclaw_content::Source;
 use openclaw_mcp::call::results::{ResultLimits, outcome};
 use openclaw_mcp::wire::json::Json;
-use openclaw_trace::{Sampler, Sink, SpanRecord, Tracer};
+use openclaw_trace::{Sink, SpanRecord, TraceSampler, Tracer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -93,7 +93,7 @@ impl Sink for Taken {
 
 /// A tracer that records one call in a hundred.
 pub(crate) fn sampled() -> Tracer {
-    let sampler = Sampler { follows_parent: true, ratio: 0.01 };
+    let sampler = TraceSampler { follows_parent: true, ratio: 0.01 };
     Tracer::new(Arc::new(Taken::default()), sampler, None)
 }
 

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::server::StorageFolders;
 use openclaw_testkit::TestServer;
 use openclaw_tools::CallContext;
 use serde_json::value::RawValue;
@@ -37,7 +37,7 @@ async fn measure() {
     let mut entries = entries(&script());
     entries["changing"] = local_entry(&TestServer::stdio(&script().unknown_tool(GONE)));
     let config = config(&entries);
-    let fleet = Fleet::start(&config, setup(CallServices::none(), Folders::default()));
+    let fleet = Fleet::start(&config, setup(CallServices::none(), StorageFolders::default()));
     fleet.tried().await;
 
     // The same servers with another setting, so that the agent rebuilds its tools.

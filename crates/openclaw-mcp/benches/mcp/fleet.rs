@@ -9,7 +9,7 @@ use std::time::Instant;
 use futures_util::future::join_all;
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::fleet::Fleet;
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::server::StorageFolders;
 use openclaw_testkit::{Script, TestServer, Tool};
 use serde_json::{Map, Value, json};
 use tokio::process::{Child, Command};
@@ -95,7 +95,7 @@ async fn compare(budget: Budget) {
 /// Measures our fleet: the time until all servers are ready, the time until the catalogue is built
 /// too, and the CPU time of both.
 async fn ours(entries: &Value, folder: &Path) -> [f64; 3] {
-    let folders = Folders { catalogue: Some(folder.to_owned()), logs: None };
+    let folders = StorageFolders { catalogue: Some(folder.to_owned()), logs: None };
     let config = config(entries);
     let (cpu, start) = (cpu_used(), Instant::now());
     let fleet: Arc<Fleet> = Fleet::start(&config, setup(CallServices::none(), folders));

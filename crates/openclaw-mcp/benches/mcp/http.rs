@@ -10,8 +10,8 @@ use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
 use openclaw_config::Transport;
-use openclaw_mcp::connection::remote::{self, Network, Opened, RemotePlan};
-use openclaw_mcp::wire::ToolCall;
+use openclaw_mcp::connection::remote::{self, Network, RemoteConnection, RemotePlan};
+use openclaw_mcp::wire::WireCall;
 use openclaw_testkit::{Script, TestServer};
 use rmcp::model::ClientConfig;
 use serde_json::json;
@@ -105,11 +105,12 @@ async fn compare() {
     let raw = &*arguments.raw;
     let server = TestServer::http(&Script::new());
     let hyper = Hyper::open(server.url(), &arguments).await;
-    let opened: Opened<ClientConfig> = remote::open(plan(server.url()), client()).await.unwrap();
+    let opened: RemoteConnection<ClientConfig> =
+        remote::open(plan(server.url()), client()).await.unwrap();
     let bridge = Bridge::open(entry(json!({ "url": server.url() }))).await;
     bridge.approve("mcp_x_echo", raw).await;
 
-    let call = ToolCall {
+    let call = WireCall {
         tool: "echo",
         arguments: raw,
         meta: META,

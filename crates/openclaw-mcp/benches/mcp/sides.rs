@@ -13,20 +13,20 @@ use openclaw_mcp::connection::client::{
     ElicitationAnswer as Elicited, ElicitationRequest, Elicitor, Host,
 };
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::process::{Launch, Pipes, Process};
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::process::{Launch, Pipes, ServerProcess};
+use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_mcp::wire::json::Json;
-use openclaw_mcp::wire::{self, FastLane, Limits, ToolCall};
+use openclaw_mcp::wire::{self, FastLane, TimeLimits, WireCall};
 use openclaw_metrics::Metrics;
 use openclaw_testkit::{Script, TestServer};
 use openclaw_tools::audit::{Audit, AuditOptions};
 use openclaw_tools::{
-    Approval, ApprovalAnswer, ApprovalRequest, Approver, CallContext, Consent, Fallback, Grant,
-    NoApprover,
+    ApprovalAnswer, ApprovalExtent, ApprovalRequest, Approver, CallContext, Consent, Fallback,
+    GrantRule, NoApprover,
 };
 use openclaw_trace::Tracer;
 use rmcp::RoleClient;
@@ -38,8 +38,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
-pub(crate) const LIMITS: Limits =
-    Limits { timeout: Duration::from_secs(60), cap: Duration::from_secs(60) };
+pub(crate) const LIMITS: TimeLimits =
+    TimeLimits { timeout: Duration::from_secs(60), cap: Duration::from_secs(60) };
 
 pub(crate) type Rmcp = RunningService<RoleClient, ClientConfig>;
 
@@ -56,10 +56,10 @@ pub(crate) fn usual() -> CommandLine {
     TestServer::stdio(&Script::new())
 }
 
-fn start_process((program, args): &CommandLine) -> (Process, Pipes) {
+fn start_process((program, args): &CommandLine) -> (ServerProcess, Pipes) {
     let program = program.to_str().unwrap().to_owned();
     let launch = Launch { program, args: args.clone(), env: BTreeMap::new(), cwd: None };
-    Process::spawn(&launch, &Guard::none()).unwrap()
+    ServerProcess::spawn(&launch, &Guard::none()).unwrap()
 }
 
 /// Returns the entry of a local server, with all checks enabled and none of them failing.
@@ -87,11 +87,11 @@ pub(crate) fn config(servers: &Value) -> Config {
         .unwrap()
 }
 
-pub(crate) fn setup(services: CallServices, folders: Folders) -> Setup {
+pub(crate) fn setup(services: CallServices, folders: StorageFolders) -> FleetSetup {
     let environment = [("PATH", "/usr/bin:/bin")].into_iter().collect();
     let host = Host { elicitor: Some(Arc::new(Absent)), ..Host::default() };
     let context = DialContext { host, ..DialContext::new(environment) };
-    Setup { folders, services, ..Setup::new(context) }
+    FleetSetup { folders, services, ..FleetSetup::new(context) }
 }
 
 /// A user is present, as in the product, so that the calls in progress are tracked.
@@ -133,7 +133,7 @@ impl Bridge {
         let audit = Audit::to_file(audit, AuditOptions::default()).unwrap();
         let pins = Some(Arc::new(Pins::load(folder.path().join("pins")).unwrap()));
         let services = CallServices { audit, pins, metrics, tracer, ..CallServices::none() };
-        let setup = setup(services, Folders::default());
+        let setup = setup(services, StorageFolders::default());
         let fleet = Fleet::start(&config(&json!({ "x": entry })), setup);
         fleet.tried().await;
         let tools = fleet.agent("main").unwrap();
@@ -171,7 +171,7 @@ struct Agreeable;
 
 impl Approver for Agreeable {
     fn ask<'a>(&'a self, _: ApprovalRequest<'a>) -> BoxFuture<'a, ApprovalAnswer> {
-        Box::pin(std::future::ready(ApprovalAnswer::Yes(Approval::Always(Grant::Tool))))
+        Box::pin(std::future::ready(ApprovalAnswer::Yes(ApprovalExtent::Always(GrantRule::Tool))))
     }
 }
 
@@ -179,7 +179,7 @@ impl Approver for Agreeable {
 pub(crate) struct Lane {
     lane: FastLane,
     _rmcp: Rmcp,
-    _process: Process,
+    _process: ServerProcess,
 }
 
 impl Lane {
@@ -200,7 +200,7 @@ impl Lane {
     pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> usize {
         lane_call(
             &self.lane,
-            ToolCall { tool, arguments, meta: "", more: "", headers: &[], trace: None, work: None },
+            WireCall { tool, arguments, meta: "", more: "", headers: &[], trace: None, work: None },
         )
         .await
     }
@@ -208,19 +208,19 @@ impl Lane {
     /// Returns the server's response.
     pub(crate) async fn answer(&self, tool: &str, arguments: &RawValue) -> Json {
         let call =
-            ToolCall { tool, arguments, meta: "", more: "", headers: &[], trace: None, work: None };
+            WireCall { tool, arguments, meta: "", more: "", headers: &[], trace: None, work: None };
         self.lane.call_tool(call, LIMITS).await.unwrap()
     }
 }
 
-pub(crate) async fn lane_call(lane: &FastLane, call: ToolCall<'_>) -> usize {
+pub(crate) async fn lane_call(lane: &FastLane, call: WireCall<'_>) -> usize {
     lane.call_tool(call, LIMITS).await.unwrap().get().len()
 }
 
 /// A bare `rmcp` client of a local server.
 pub(crate) struct Bare {
     rmcp: Rmcp,
-    _process: Process,
+    _process: ServerProcess,
 }
 
 impl Bare {

@@ -13,20 +13,20 @@ use openclaw_oauth::error::AuthError;
 use openclaw_tools::audit::Audit;
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    CallOptions, Content, Executed, Failure, Pipeline, Relay, Tool as _, ToolCall, ToolOutcome,
+    CallOptions, Content, Executed, Pipeline, Relay, Tool as _, ToolCall, ToolFailure, ToolOutcome,
 };
 use openclaw_trace::{Span, Tracer};
 use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout};
 
 use crate::call::output_schema;
-use crate::call::results::{self, Origin, ReplyKind, ResultLimits};
+use crate::call::results::{self, ReplyKind, ResponseOrigin, ResultLimits};
 use crate::call::spill::Spill;
 use crate::connection::Connection;
 use crate::connection::client::{CallGuard, Changes};
 use crate::connection::era::Era;
 use crate::fleet::catalogue::CatalogueTool;
-use crate::fleet::member::Member;
+use crate::fleet::member::FleetMember;
 use crate::inventory::listing::TaskSupport;
 use crate::server::Server;
 use crate::server::limiter::{AskedBy, RetryAfter};
@@ -34,7 +34,7 @@ use crate::server::live::LiveConnection;
 use crate::server::status::ServerState;
 use crate::store::pins::{Pins, Unsaved};
 use crate::wire::json::{Json, JsonCow};
-use crate::wire::{self, CallError, Limits};
+use crate::wire::{self, CallError, TimeLimits};
 
 /// The pause for a server that rate limits calls without a `Retry-After`.
 const PAUSE: Duration = Duration::from_secs(5);
@@ -96,14 +96,14 @@ impl CallServices {
 }
 
 /// The timeouts of a call.
-pub(crate) fn limits(options: CallOptions<'_>, member: &Member) -> Limits {
+pub(crate) fn limits(options: CallOptions<'_>, member: &FleetMember) -> TimeLimits {
     let Some(deadline) = options.deadline else { return member.limits };
     let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-    Limits { timeout: left, cap: left }
+    TimeLimits { timeout: left, cap: left }
 }
 
 /// The size limits of a result.
-pub(crate) fn result_limits(options: CallOptions<'_>, member: &Member) -> ResultLimits {
+pub(crate) fn result_limits(options: CallOptions<'_>, member: &FleetMember) -> ResultLimits {
     let usual = if options.everything { usize::MAX } else { member.options.max_result_chars };
     let max_chars = options.max_chars.map_or(usual, |most| most.min(usual));
     ResultLimits { max_chars, everything: options.everything }
@@ -120,7 +120,7 @@ pub(crate) fn call<'a>(
 ) -> impl Future<Output = Executed> + Send + 'a {
     async move {
         let (member, server) = (&*tool.member, tool.server());
-        let origin = Origin::of(tool.source());
+        let origin = ResponseOrigin::of(tool.source());
         let usable = match usable(member).await {
             Ok(usable) => usable,
             Err((kind, words)) => {
@@ -131,7 +131,7 @@ pub(crate) fn call<'a>(
         if usable.was_waited_for && !tool.is_current() {
             let words =
                 "The server was reconnected and the tool has changed. The tool was not called.";
-            let outcome = results::failure(Failure::Denied, words.to_owned(), Some(origin));
+            let outcome = results::failure(ToolFailure::Denied, words.to_owned(), Some(origin));
             return Executed::Stale(outcome);
         }
         let live = &usable.live;
@@ -140,7 +140,7 @@ pub(crate) fn call<'a>(
         let connection = live.connection();
         describe(call.span, connection);
         let at_work = connection.client().working_for(call.agent, call.session);
-        let request = wire::ToolCall {
+        let request = wire::WireCall {
             tool: &tool.listed.name,
             arguments: call.arguments.raw(),
             meta: "",
@@ -261,11 +261,11 @@ pub(crate) fn describe_error(span: &Span, error: &CallError) {
 }
 
 /// Waits for the turn of this call and for a connection to the server.
-pub(crate) async fn usable(member: &Member) -> Result<Usable<'_>, (Failure, String)> {
+pub(crate) async fn usable(member: &FleetMember) -> Result<Usable<'_>, (ToolFailure, String)> {
     let server = &member.server;
     let turn = server.turn(member.limits.cap).await.map_err(|_| {
         let words = format!("Too many calls are queued for MCP server '{}'.", server.name());
-        (Failure::Unavailable, words)
+        (ToolFailure::Unavailable, words)
     })?;
     if let Some(live) = server.connected() {
         let has_waited = turn.is_some();
@@ -274,8 +274,8 @@ pub(crate) async fn usable(member: &Member) -> Result<Usable<'_>, (Failure, Stri
     let live = Box::pin(server.ready()).await;
     let live = live.map_err(|unavailable| {
         let failure = match unavailable.state {
-            ServerState::NeedsAuth => Failure::NeedsLogin,
-            _ => Failure::Unavailable,
+            ServerState::NeedsAuth => ToolFailure::NeedsLogin,
+            _ => ToolFailure::Unavailable,
         };
         (failure, unavailable.for_model())
     })?;
@@ -303,10 +303,10 @@ pub(crate) fn failure_of(
     relay: Option<Relay<'_>>,
 ) -> ToolOutcome {
     let Some(relay) = relay else {
-        return results::call_failed(error, Origin::of(source));
+        return results::call_failed(error, ResponseOrigin::of(source));
     };
     let reply = results::raw_error(&error, source, relay.wraps);
-    let mut outcome = results::call_failed(error, Origin::of(source));
+    let mut outcome = results::call_failed(error, ResponseOrigin::of(source));
     outcome.details.raw = reply;
     outcome
 }
@@ -382,7 +382,7 @@ pub(crate) async fn elsewhere(
     let read = tokio::task::spawn_blocking(reading).await;
     read.unwrap_or_else(|_| {
         results::failure(
-            Failure::InvalidResponse,
+            ToolFailure::InvalidResponse,
             "The result could not be processed.".to_owned(),
             None,
         )

@@ -12,10 +12,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 
 use crate::call::bridge::{self, limited};
-use crate::call::results::{self, Origin};
+use crate::call::results::{self, ResponseOrigin};
 use crate::connection::Connection;
 use crate::fleet::agent::AgentTools;
-use crate::wire::Limits;
+use crate::wire::TimeLimits;
 
 /// Timeout of a request: a user is waiting.
 const COMPLETES: Duration = Duration::from_secs(5);
@@ -117,14 +117,14 @@ impl AgentTools {
         if !given.is_empty() {
             params.insert("context", raw(json!({ "arguments": given })));
         }
-        let limits = Limits { timeout: COMPLETES, cap: COMPLETES };
+        let limits = TimeLimits { timeout: COMPLETES, cap: COMPLETES };
         match connection.request("completion/complete", params, limits).await {
             Ok(result) => parse(result.get()).ok_or_else(|| {
                 CompletionError::Failed(format!("MCP server '{server}' sent an invalid completion"))
             }),
             Err(error) => {
                 bridge::failed(&member.server, &usable.live, &error).await;
-                let origin = Origin { server, tool: what };
+                let origin = ResponseOrigin { server, tool: what };
                 let words = results::call_failed(error, origin).text();
                 Err(CompletionError::Failed(clean_line(Untrusted::new(&words), MAX_CHARS)))
             }

@@ -147,9 +147,9 @@ fn request<'a>(
     arguments: &'a RawValue,
     trace: Option<&'a SpanContext>,
     work: Option<WorkId>,
-) -> wire::ToolCall<'a> {
+) -> wire::WireCall<'a> {
     let (tool, meta) = (&tool.listed.name, meta.unwrap_or_default());
-    wire::ToolCall { tool, arguments, meta, more: "", headers: &[], trace, work }
+    wire::WireCall { tool, arguments, meta, more: "", headers: &[], trace, work }
 }
 
 impl Ready for DirectCall {

@@ -8,18 +8,18 @@ use openclaw_content::{JsonRenderer, Source};
 use openclaw_tools::pipeline::{Refusal, Resolve, Resolving};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    ApprovalRule, Arguments, Call, CallContext, CallOptions, Decision, Effect, Executed, Failure,
-    Tool, ToolCall, ToolName, ToolOutcome, ToolSpec,
+    ApprovalRule, Arguments, Call, CallContext, CallOptions, Decision, Executed, Tool, ToolCall,
+    ToolEffect, ToolFailure, ToolName, ToolOutcome, ToolSpec,
 };
 use serde_json::json;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::time::Instant;
 
 use crate::call::bridge::{self, CallServices, LARGE, elsewhere, limited};
-use crate::call::results::{self, Origin, ReplyKind};
+use crate::call::results::{self, ReplyKind, ResponseOrigin};
 use crate::call::skills;
 use crate::fleet::agent::AgentTools;
-use crate::fleet::member::Member;
+use crate::fleet::member::FleetMember;
 use crate::fleet::naming::{RawTool, names};
 use crate::fleet::toolset;
 use crate::inventory::Inventory;
@@ -147,19 +147,21 @@ impl AgentTools {
     }
 
     /// Creates a request for a resource of a server, to be run by the pipeline.
-    pub fn reading(&self, server: &str, uri: &str) -> Request {
+    pub fn reading(&self, server: &str, uri: &str) -> LibraryCall {
         self.request(server, Kind::Resource, uri)
     }
 
     /// Creates a request for a prompt of a server. The arguments are those of the call.
-    pub fn prompting(&self, server: &str, prompt: &str) -> Request {
+    pub fn prompting(&self, server: &str, prompt: &str) -> LibraryCall {
         self.request(server, Kind::Prompt, prompt)
     }
 
     /// Reads a resource through the pipeline.
     pub async fn read(&self, server: &str, uri: &str, context: &CallContext<'_>) -> ToolOutcome {
-        let request =
-            Request { is_relayed: context.options.relay.is_some(), ..self.reading(server, uri) };
+        let request = LibraryCall {
+            is_relayed: context.options.relay.is_some(),
+            ..self.reading(server, uri)
+        };
         let given = to_raw_value(&BTreeMap::from([("uri", uri)])).unwrap_or_default();
         let call = Call::new(request.method(), &*given);
         self.pipeline().call(&request, call, &self.context(context)).await
@@ -179,8 +181,8 @@ impl AgentTools {
         self.pipeline().call(&request, call, &self.context(context)).await
     }
 
-    fn request(&self, server: &str, kind: Kind, what: &str) -> Request {
-        Request {
+    fn request(&self, server: &str, kind: Kind, what: &str) -> LibraryCall {
+        LibraryCall {
             kind,
             what: what.to_owned(),
             member: self.member(server).map(Arc::clone).ok_or_else(|| server.to_owned()),
@@ -192,7 +194,7 @@ impl AgentTools {
 
 /// Collects entries of all servers.
 pub(crate) fn entries<T>(
-    members: &[Arc<Member>],
+    members: &[Arc<FleetMember>],
     of: impl Fn(&Inventory) -> Vec<T>,
 ) -> Vec<ServerEntry<T>> {
     let entries = members.iter().flat_map(|member| {
@@ -237,18 +239,18 @@ impl Kind {
 
 /// A request for a resource or a prompt, which the pipeline runs like a tool call.
 #[derive(Debug, Clone)]
-pub struct Request {
+pub struct LibraryCall {
     kind: Kind,
     /// The URI of the resource, or the name of the prompt.
     what: String,
     /// The server, or the name of an unknown one.
-    member: Result<Arc<Member>, String>,
+    member: Result<Arc<FleetMember>, String>,
     services: Arc<CallServices>,
     /// Whether it is made for a client of another program.
     is_relayed: bool,
 }
 
-impl Request {
+impl LibraryCall {
     /// The method, which is also the name of the call in the audit log.
     pub fn method(&self) -> &'static str {
         self.kind.method()
@@ -283,13 +285,13 @@ impl Request {
             })),
             Err(name) => {
                 let words = "No such MCP server, or it is not running.";
-                Err(Refusal::new(Failure::Unavailable, words).at(name, &self.what))
+                Err(Refusal::new(ToolFailure::Unavailable, words).at(name, &self.what))
             }
         }
     }
 }
 
-impl Resolve for Request {
+impl Resolve for LibraryCall {
     fn resolve<'a>(&'a self, _: &'a str) -> Resolving<'a> {
         Resolving::Now(self.tool())
     }
@@ -301,7 +303,7 @@ struct RequestTool {
     kind: Kind,
     what: String,
     decision: Decision,
-    member: Arc<Member>,
+    member: Arc<FleetMember>,
     services: Arc<CallServices>,
     is_relayed: bool,
 }
@@ -313,7 +315,7 @@ static SPEC: LazyLock<ToolSpec> = LazyLock::new(|| ToolSpec {
     label: "MCP request".to_owned(),
     description: String::new(),
     input_schema: ToolSpec::schema(json!({ "type": "object" })),
-    effect: Effect::ReadOnly,
+    effect: ToolEffect::ReadOnly,
 });
 
 static VALIDATOR: LazyLock<LazyValidator> =
@@ -324,8 +326,8 @@ impl Tool for RequestTool {
         &SPEC
     }
 
-    fn origin(&self) -> openclaw_tools::Origin<'_> {
-        openclaw_tools::Origin {
+    fn origin(&self) -> openclaw_tools::AuditName<'_> {
+        openclaw_tools::AuditName {
             name: self.kind.method(),
             source: toolset::SOURCE,
             server: self.member.server.name().as_str(),
@@ -378,7 +380,7 @@ struct LibraryRequest<'a> {
 /// Reads a resource within the rate limit of its server, for a tool whose arguments name the
 /// server.
 pub(crate) async fn read(
-    member: &Member,
+    member: &FleetMember,
     services: &CallServices,
     uri: &str,
     call: ToolCall<'_>,
@@ -386,15 +388,15 @@ pub(crate) async fn read(
     let server = &member.server;
     let name = server.name().as_str();
     if let Err(wait) = server.limiter.check(call.started) {
-        let origin = Origin { server: name, tool: uri };
-        return results::failure(Failure::RateLimited, limited(name, wait), Some(origin));
+        let origin = ResponseOrigin { server: name, tool: uri };
+        return results::failure(ToolFailure::RateLimited, limited(name, wait), Some(origin));
     }
     let params = BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
     ask(member, services, LibraryRequest { kind: Kind::Resource, what: uri, params }, call).await
 }
 
 async fn ask(
-    member: &Member,
+    member: &FleetMember,
     services: &CallServices,
     asked: LibraryRequest<'_>,
     call: ToolCall<'_>,
@@ -402,7 +404,7 @@ async fn ask(
     let LibraryRequest { kind, what, params } = asked;
     let server = &member.server;
     let name = server.name().as_str();
-    let origin = Origin { server: name, tool: what };
+    let origin = ResponseOrigin { server: name, tool: what };
     let usable = match bridge::usable(member).await {
         Ok(usable) => usable,
         Err((kind, words)) => return results::failure(kind, words, Some(origin)),

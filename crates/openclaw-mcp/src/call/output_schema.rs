@@ -5,7 +5,7 @@
 
 use openclaw_content::Text;
 use openclaw_tools::schema::LazyValidator;
-use openclaw_tools::{Content, Failure, ToolOutcome};
+use openclaw_tools::{Content, ToolFailure, ToolOutcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -71,7 +71,7 @@ impl OutputViolation {
         };
         let tool = tool.as_deref().unwrap_or_default();
         tracing::warn!(server, tool, %violations, "result does not match the output schema");
-        details.failure = Some(Failure::InvalidResponse);
+        details.failure = Some(ToolFailure::InvalidResponse);
         details.violations = Some(violations.into());
         outcome.is_error = true;
         let words = format!("{words} What it returned may be wrong or incomplete:");

@@ -1,16 +1,16 @@
 //! Whether an agent may read a resource or get a prompt of a server (B8, B9, B14, B15): the rules for
 //! the server's tools apply.
 
-use openclaw_config::Approval as Rule;
+use openclaw_config::ApprovalPolicy as Rule;
 use openclaw_tools::{ApprovalRule, Decision};
 
 use crate::call::resource_tool;
-use crate::fleet::member::Member;
+use crate::fleet::member::FleetMember;
 
 /// The name of all prompts of a server in its allow and deny lists.
 const PROMPTS: &str = "mcp_prompts";
 
-impl Member {
+impl FleetMember {
     /// The approval rule for the server.
     pub(crate) fn rule(&self) -> ApprovalRule {
         match self.options.approval {

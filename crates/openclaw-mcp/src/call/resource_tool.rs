@@ -8,8 +8,8 @@ use futures_util::future::BoxFuture;
 use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 use openclaw_tools::schema::LazyValidator;
 use openclaw_tools::{
-    ApprovalRule, Arguments as CallArguments, Content, Decision, Details, Effect, Executed,
-    Failure, Origin, Tool, ToolCall, ToolName, ToolOutcome, ToolSpec,
+    ApprovalRule, Arguments as CallArguments, AuditName, Content, Decision, Executed,
+    OutcomeDetails, Tool, ToolCall, ToolEffect, ToolFailure, ToolName, ToolOutcome, ToolSpec,
 };
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::call::bridge::CallServices;
 use crate::call::library::{self, ServerEntry};
 use crate::fleet::agent::AgentTools;
-use crate::fleet::member::Member;
+use crate::fleet::member::FleetMember;
 use crate::fleet::toolset;
 use crate::inventory::listing::ListedResource;
 
@@ -46,14 +46,14 @@ pub struct ResourceTool {
     spec: ToolSpec,
     decision: Decision,
     validator: LazyValidator,
-    members: Vec<Arc<Member>>,
+    members: Vec<Arc<FleetMember>>,
     services: Arc<CallServices>,
 }
 
 impl AgentTools {
     /// Returns the tool; `None` if no server has resources.
     pub(crate) fn resource_tool(&self) -> Option<ResourceTool> {
-        let has_some = |member: &Arc<Member>| {
+        let has_some = |member: &Arc<FleetMember>| {
             let inventory = member.server.cache().inventory();
             !inventory.resources.is_empty()
                 || !inventory.templates.is_empty()
@@ -79,7 +79,7 @@ impl AgentTools {
                 },
                 "additionalProperties": false,
             })),
-            effect: Effect::ReadOnly,
+            effect: ToolEffect::ReadOnly,
         };
         Some(ResourceTool {
             decision,
@@ -96,8 +96,8 @@ impl Tool for ResourceTool {
         &self.spec
     }
 
-    fn origin(&self) -> Origin<'_> {
-        Origin { name: NAME, source: toolset::SOURCE, ..Origin::default() }
+    fn origin(&self) -> AuditName<'_> {
+        AuditName { name: NAME, source: toolset::SOURCE, ..AuditName::default() }
     }
 
     fn decision(&self) -> &Decision {
@@ -129,24 +129,24 @@ impl Tool for ResourceTool {
 }
 
 impl ResourceTool {
-    fn member(&self, server: &str) -> Option<&Arc<Member>> {
+    fn member(&self, server: &str) -> Option<&Arc<FleetMember>> {
         self.members.iter().find(|it| it.server.name().as_str() == server)
     }
 
     /// The resource to read, with its server, if the arguments name one.
-    fn meant(&self, arguments: &CallArguments<'_>) -> Option<(&Arc<Member>, String)> {
+    fn meant(&self, arguments: &CallArguments<'_>) -> Option<(&Arc<FleetMember>, String)> {
         let arguments: Arguments =
             serde_json::from_value(Value::Object(arguments.members())).ok()?;
         Some((self.member(&arguments.server?)?, arguments.uri?))
     }
 
     async fn carry_out(&self, call: ToolCall<'_>) -> ToolOutcome {
-        let wrong = |words: &str| fail(Failure::InvalidArguments, words);
+        let wrong = |words: &str| fail(ToolFailure::InvalidArguments, words);
         let arguments = serde_json::from_value(Value::Object(call.arguments.members()));
         match arguments {
             Ok(Arguments { server: Some(server), uri: Some(uri) }) => match self.member(&server) {
                 Some(member) => library::read(member, &self.services, &uri, call).await,
-                None => fail(Failure::Unavailable, "No such MCP server, or it is not running."),
+                None => fail(ToolFailure::Unavailable, "No such MCP server, or it is not running."),
             },
             Ok(Arguments { server: None, uri: Some(_) }) => wrong("`uri` requires `server`."),
             Ok(Arguments { server, uri: None }) => self.list_resources(server.as_deref()),
@@ -209,8 +209,12 @@ impl ResourceTool {
                 "The list cannot be shown: no random numbers are available.",
             );
         };
-        let details =
-            Details { untrusted: true, source: Some("mcp_server"), findings, ..Details::default() };
+        let details = OutcomeDetails {
+            untrusted: true,
+            source: Some("mcp_server"),
+            findings,
+            ..OutcomeDetails::default()
+        };
         let mut content = vec![Content::Text(text)];
         if all.len() > MAX_LISTED {
             let rest = all.len() - MAX_LISTED;
@@ -221,7 +225,7 @@ impl ResourceTool {
     }
 }
 
-fn fail(kind: Failure, words: &str) -> ToolOutcome {
+fn fail(kind: ToolFailure, words: &str) -> ToolOutcome {
     let mut outcome = ToolOutcome::failure(words);
     outcome.details.failure = Some(kind);
     outcome

@@ -14,13 +14,14 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 
 use crate::wire::json::Json;
-use crate::wire::{CallError, FastLane, HandshakeResponse, Limits};
+use crate::wire::{CallError, FastLane, HandshakeResponse, TimeLimits};
 
 /// How long to wait for `server/discover` before `initialize` is sent too.
 pub const PROBE_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// Effectively unlimited: the caller enforces the timeout.
-const PATIENT: Limits = Limits { timeout: Duration::from_secs(600), cap: Duration::from_secs(600) };
+const PATIENT: TimeLimits =
+    TimeLimits { timeout: Duration::from_secs(600), cap: Duration::from_secs(600) };
 
 /// An era of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, serde::Serialize, Deserialize)]

@@ -9,7 +9,7 @@ use serde_json::value::{RawValue, to_raw_value};
 
 use super::Connection;
 use crate::wire::json::Json;
-use crate::wire::{CallError, Limits, MAX_PARSED, ToolCall, Watcher, WorkId, redacted};
+use crate::wire::{CallError, MAX_PARSED, ProgressWatcher, TimeLimits, WireCall, WorkId, redacted};
 
 /// Maximum number of input rounds per request.
 pub(super) const MAX_ROUNDS: usize = 10;
@@ -35,13 +35,13 @@ struct InputRequired<'a> {
 }
 
 /// The input for a repeated request.
-pub(super) struct Answers {
+pub(super) struct InputAnswers {
     pub(super) responses: Box<RawValue>,
     /// The server's `requestState`, returned unchanged.
     pub(super) state: Option<Box<RawValue>>,
 }
 
-impl Answers {
+impl InputAnswers {
     /// Returns the members of a JSON object.
     pub(super) fn members(&self) -> String {
         let mut members = format!(r#""inputResponses":{}"#, self.responses.get());
@@ -57,15 +57,15 @@ impl Connection {
     /// Repeats a call with the input that the server requests, until it returns a result.
     pub(super) async fn asked_back(
         &self,
-        call: ToolCall<'_>,
+        call: WireCall<'_>,
         mut result: Json,
-        limits: Limits,
-        watcher: Option<&Watcher>,
+        limits: TimeLimits,
+        watcher: Option<&ProgressWatcher>,
     ) -> Result<Json, CallError> {
         for _ in 0..MAX_ROUNDS {
             let Some(answers) = self.answers(&result, call.work).await? else { return Ok(result) };
             let more = answers.members();
-            let call = ToolCall { more: &more, ..call };
+            let call = WireCall { more: &more, ..call };
             result = self.lane.call_tool_watched(call, limits, watcher).await?;
         }
         self.complete(result)
@@ -77,7 +77,7 @@ impl Connection {
         &self,
         result: &Json,
         work: Option<WorkId>,
-    ) -> Result<Option<Answers>, CallError> {
+    ) -> Result<Option<InputAnswers>, CallError> {
         if !self.is_incomplete(result.get()) {
             return Ok(None);
         }
@@ -94,7 +94,7 @@ impl Connection {
         let responses = Box::pin(self.client.fulfil(missing.input_requests, work)).await;
         let responses = responses.map_err(CallError::AskedFor)?;
         let responses = to_raw_value(&responses).unwrap_or_default();
-        Ok(Some(Answers { responses, state }))
+        Ok(Some(InputAnswers { responses, state }))
     }
 
     /// Returns the result, or fails if it still requests input.

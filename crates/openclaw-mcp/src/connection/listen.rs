@@ -14,7 +14,7 @@ use tokio::time::timeout;
 use super::Connection;
 use crate::connection::client::Changes;
 use crate::connection::era::Era;
-use crate::wire::Limits;
+use crate::wire::TimeLimits;
 
 /// How long to wait for the acknowledgement of a subscription before the lists are read.
 const TAKES_NOTE: Duration = Duration::from_secs(1);
@@ -92,7 +92,7 @@ impl Connection {
         }
         let asked = resources.into_iter().map(|uri| async move {
             let params = BTreeMap::from([("uri", to_raw_value(&uri).unwrap_or_default())]);
-            let limits = Limits { timeout: SUBSCRIBES, cap: SUBSCRIBES };
+            let limits = TimeLimits { timeout: SUBSCRIBES, cap: SUBSCRIBES };
             if self.request("resources/subscribe", params, limits).await.is_ok() {
                 self.client.follow([uri]);
             }

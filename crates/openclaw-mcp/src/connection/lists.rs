@@ -11,7 +11,7 @@ use crate::inventory::listing::{
     self, Dropped, ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool, Listing,
     TaskSupport,
 };
-use crate::wire::{CallError, Limits};
+use crate::wire::{CallError, TimeLimits};
 
 /// The result of `skills/get`.
 #[derive(Deserialize)]
@@ -25,7 +25,7 @@ impl Connection {
     ///
     /// # Errors
     /// If the request fails.
-    pub async fn list_tools(&self, limits: Limits) -> Result<Listing<ListedTool>, CallError> {
+    pub async fn list_tools(&self, limits: TimeLimits) -> Result<Listing<ListedTool>, CallError> {
         let mut listing = match listing::tools(&self.lane, self.meta_object(), limits).await {
             // The server does not declare tools.
             Err(CallError::Rpc(_) | CallError::Unreadable { .. }) if !self.about.offers.tools => {
@@ -58,7 +58,7 @@ impl Connection {
     /// If the request fails.
     pub async fn list_resources(
         &self,
-        limits: Limits,
+        limits: TimeLimits,
     ) -> Result<Listing<ListedResource>, CallError> {
         listing::resources(&self.lane, self.meta_object(), limits).await
     }
@@ -69,7 +69,7 @@ impl Connection {
     /// If the request fails.
     pub async fn list_templates(
         &self,
-        limits: Limits,
+        limits: TimeLimits,
     ) -> Result<Listing<ListedTemplate>, CallError> {
         match listing::templates(&self.lane, self.meta_object(), limits).await {
             Err(CallError::Rpc(_) | CallError::Unreadable { .. }) => Ok(Listing::default()),
@@ -81,7 +81,10 @@ impl Connection {
     ///
     /// # Errors
     /// If the request fails.
-    pub async fn list_prompts(&self, limits: Limits) -> Result<Listing<ListedPrompt>, CallError> {
+    pub async fn list_prompts(
+        &self,
+        limits: TimeLimits,
+    ) -> Result<Listing<ListedPrompt>, CallError> {
         listing::prompts(&self.lane, self.meta_object(), limits).await
     }
 
@@ -89,7 +92,7 @@ impl Connection {
     ///
     /// # Errors
     /// If the request fails.
-    pub async fn list_skills(&self, limits: Limits) -> Result<Listing<ListedSkill>, CallError> {
+    pub async fn list_skills(&self, limits: TimeLimits) -> Result<Listing<ListedSkill>, CallError> {
         listing::skills(&self.lane, self.meta_object(), limits).await
     }
 
@@ -98,7 +101,11 @@ impl Connection {
     ///
     /// # Errors
     /// If the connection fails.
-    pub async fn skill(&self, uri: &str, limits: Limits) -> Result<Option<ListedSkill>, CallError> {
+    pub async fn skill(
+        &self,
+        uri: &str,
+        limits: TimeLimits,
+    ) -> Result<Option<ListedSkill>, CallError> {
         let params = BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
         let answer = match self.request("skills/get", params, limits).await {
             Err(CallError::Rpc(_)) => return Ok(None),

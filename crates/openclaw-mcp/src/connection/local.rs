@@ -8,13 +8,13 @@ use serde_json::value::RawValue;
 use tokio::sync::Mutex;
 use tokio::time::{Instant, timeout, timeout_at};
 
-use crate::connection::client::Client;
+use crate::connection::client::ClientSide;
 use crate::connection::era::{self, DetectedEra, Era};
 use crate::connection::service::{self, AnyLane};
-use crate::connection::{Connection, Opened, ProcessWatcher, RemoteEnd, tasks};
+use crate::connection::{Connection, OpenedConnection, ProcessWatcher, RemoteEnd, tasks};
 use crate::process::guard::Guard;
 use crate::process::stderr::Stderr;
-use crate::process::{Launch, Process, SpawnError, exit_words};
+use crate::process::{Launch, ServerProcess, SpawnError, exit_words};
 use crate::server::log::ServerLog;
 use crate::wire::http::agreed_version;
 use crate::wire::{self, CallError, Closed, HandshakeResponse, Traffic};
@@ -27,13 +27,13 @@ const MAY_END: Duration = Duration::from_millis(500);
 
 /// Options for [`open`].
 #[derive(Debug, Clone)]
-pub struct Plan {
+pub struct LocalOptions {
     /// The server's name, for logs.
     pub server: String,
     /// How to start the server.
     pub launch: Launch,
     /// Our side of the protocol.
-    pub client: Client,
+    pub client: ClientSide,
     /// The protocol era of the server, if known.
     pub known_era: Option<Era>,
     /// The protocol version to offer in the handshake.
@@ -50,7 +50,7 @@ pub struct Plan {
 
 /// Why connecting failed.
 #[derive(Debug, thiserror::Error)]
-pub enum ConnectError {
+pub enum LocalConnectError {
     /// The process could not be spawned.
     #[error(transparent)]
     Spawn(#[from] SpawnError),
@@ -60,7 +60,7 @@ pub enum ConnectError {
         /// How it exited: "exited with status 1".
         status: String,
         /// The step that failed.
-        step: Step,
+        step: LocalStep,
         /// Other output of the server.
         words: ServerOutput,
     },
@@ -68,7 +68,7 @@ pub enum ConnectError {
     #[error("timed out after {} ms during {step}{words}", .after.as_millis())]
     TimedOut {
         /// The step that failed.
-        step: Step,
+        step: LocalStep,
         /// The timeout.
         after: Duration,
         /// Other output of the server.
@@ -78,7 +78,7 @@ pub enum ConnectError {
     #[error("{step} failed: {cause}{words}")]
     Refused {
         /// The step that failed.
-        step: Step,
+        step: LocalStep,
         /// The cause.
         cause: String,
         /// Other output of the server.
@@ -86,7 +86,7 @@ pub enum ConnectError {
     },
 }
 
-impl ConnectError {
+impl LocalConnectError {
     /// Whether every attempt fails until the user repairs something.
     pub(crate) fn is_lasting(&self) -> bool {
         matches!(self, Self::Spawn(error) if !matches!(error, SpawnError::Other { .. }))
@@ -126,14 +126,14 @@ impl std::fmt::Display for ServerOutput {
 
 /// The steps of connecting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum LocalStep {
     /// Detecting the protocol era and sending the first request.
     Detecting,
     /// The handshake.
     Initializing,
 }
 
-impl std::fmt::Display for Step {
+impl std::fmt::Display for LocalStep {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Detecting => "startup",
@@ -146,26 +146,26 @@ impl std::fmt::Display for Step {
 ///
 /// # Errors
 /// If spawning or the handshake fails, or the timeout elapses.
-pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError> {
+pub async fn open(plan: LocalOptions, guard: &Guard) -> Result<Connection, LocalConnectError> {
     let deadline = Instant::now() + plan.timeout;
-    let (mut process, pipes) = Process::spawn(&plan.launch, guard)?;
+    let (mut process, pipes) = ServerProcess::spawn(&plan.launch, guard)?;
     let stderr = Stderr::read(plan.server.clone(), pipes.stderr, plan.log.clone());
     let (redactor, traffic) = (plan.log.redactor(), plan.traffic.clone());
     let opened = wire::open(&plan.server, redactor, pipes.stdin, pipes.stdout, traffic);
     let (lane, slow) = opened
         .map_err(|cause| SpawnError::Other { program: plan.launch.program.clone(), cause })?;
 
-    let mut step = Step::Detecting;
+    let mut step = LocalStep::Detecting;
     // Boxed: the future is large and short-lived.
     let mut shaken = Box::pin(async {
-        let Plan { client, offer, known_era, .. } = &plan;
+        let LocalOptions { client, offer, known_era, .. } = &plan;
         let greeted = era::greet(&lane, client.config(), offer.clone(), *known_era);
         let DetectedEra { era, response } =
             greeted.await.map_err(|error| FailedHandshake::greeted(&error, &plan.log))?;
         if plan.only_era.is_some_and(|only| only != era) {
             return Err(FailedHandshake::other_era());
         }
-        step = Step::Initializing;
+        step = LocalStep::Initializing;
         if let Some(other) = response.as_ref().and_then(unknown_version) {
             return Err(FailedHandshake::speaks(&other, &plan.log));
         }
@@ -174,7 +174,7 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         let transport = AnyLane::Local(slow.with_handshake(response));
         let rmcp = service::serve(client, transport, era).await;
         let rmcp = rmcp.map_err(|error| FailedHandshake::initialized(&error, &plan.log))?;
-        Ok(Opened { lane: lane.clone(), rmcp, era, tasks })
+        Ok(OpenedConnection { lane: lane.clone(), rmcp, era, tasks })
     });
     let words = |stderr: &Stderr| ServerOutput {
         last_lines: stderr.last_lines(),
@@ -188,7 +188,8 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         }
         shaken.await
     };
-    let outcome: Result<Result<Opened, FailedHandshake>, _> = timeout_at(deadline, shaken).await;
+    let outcome: Result<Result<OpenedConnection, FailedHandshake>, _> =
+        timeout_at(deadline, shaken).await;
     match outcome {
         Ok(Ok(opened)) => {
             let pid = process.pid();
@@ -197,11 +198,11 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
         }
         Err(_) => {
             let words = words(&stderr);
-            Err(ConnectError::TimedOut { step, after: plan.timeout, words })
+            Err(LocalConnectError::TimedOut { step, after: plan.timeout, words })
         }
         // The exit may be a consequence of the closed connection.
         Ok(Err(FailedHandshake { cause, .. })) if lane.closed() == Some(&Closed::LineTooLong) => {
-            Err(ConnectError::Refused { step, cause, words: words(&stderr) })
+            Err(LocalConnectError::Refused { step, cause, words: words(&stderr) })
         }
         Ok(Err(FailedHandshake { cause, is_answer })) => {
             let patience = if lane.closed().is_some() { ENDING } else { MAY_END };
@@ -212,10 +213,14 @@ pub async fn open(plan: Plan, guard: &Guard) -> Result<Connection, ConnectError>
                 // rejected the handshake before it exited, that error is more specific.
                 if !is_answer {
                     let words = words(&stderr);
-                    return Err(ConnectError::Ended { status: exit_words(status), step, words });
+                    return Err(LocalConnectError::Ended {
+                        status: exit_words(status),
+                        step,
+                        words,
+                    });
                 }
             }
-            Err(ConnectError::Refused { step, cause, words: words(&stderr) })
+            Err(LocalConnectError::Refused { step, cause, words: words(&stderr) })
         }
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 
 use super::{Connection, Offers};
 use crate::connection::era::Era;
-use crate::wire::Limits;
+use crate::wire::TimeLimits;
 
 /// Timeout of `logging/setLevel`.
 const SETS_LEVEL: Duration = Duration::from_secs(5);
@@ -38,7 +38,7 @@ impl Connection {
             return;
         }
         let params = BTreeMap::from([("level", to_raw_value(level.as_str()).unwrap_or_default())]);
-        let limits = Limits { timeout: SETS_LEVEL, cap: SETS_LEVEL };
+        let limits = TimeLimits { timeout: SETS_LEVEL, cap: SETS_LEVEL };
         match self.request("logging/setLevel", params, limits).await {
             Ok(_) => *known = Some(level),
             Err(error) => {

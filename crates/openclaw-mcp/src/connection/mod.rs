@@ -30,14 +30,14 @@ use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{Mutex, watch};
 use tokio::time::Instant;
 
-use crate::connection::client::Client;
+use crate::connection::client::ClientSide;
 use crate::connection::era::Era;
 use crate::connection::param_headers::ParamHeader;
 use crate::connection::remote::HttpTransport;
 use crate::process::ShutdownTimeouts;
 use crate::process::stderr::Stderr;
 use crate::wire::json::Json;
-use crate::wire::{CallError, DirectLane, FastLane, Limits, ToolCall, Watcher};
+use crate::wire::{CallError, DirectLane, FastLane, ProgressWatcher, TimeLimits, WireCall};
 pub use about::{Offers, ServerSelfInfo};
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
@@ -51,7 +51,7 @@ const GOODBYE: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub struct Connection {
     lane: FastLane,
-    client: Client,
+    client: ClientSide,
     peer: Peer<RoleClient>,
     about: ServerSelfInfo,
     era: Era,
@@ -69,7 +69,7 @@ pub struct Connection {
     /// Cancellations of tasks whose calls were dropped.
     cancellations: Cancellations,
     /// `None` once the connection is closed.
-    rmcp: Mutex<Option<RunningService<RoleClient, Client>>>,
+    rmcp: Mutex<Option<RunningService<RoleClient, ClientSide>>>,
 }
 
 /// The other end of a connection.
@@ -95,9 +95,9 @@ pub(crate) enum RemoteEnd {
 
 /// A connection after the handshake.
 #[derive(Debug)]
-pub(crate) struct Opened {
+pub(crate) struct OpenedConnection {
     pub(crate) lane: FastLane,
-    pub(crate) rmcp: RunningService<RoleClient, Client>,
+    pub(crate) rmcp: RunningService<RoleClient, ClientSide>,
     pub(crate) era: Era,
     /// Whether the server declares tool calls as tasks, up to 2025-11-25. `rmcp` does not know it.
     pub(crate) tasks: bool,
@@ -105,17 +105,17 @@ pub(crate) struct Opened {
 
 /// A call whose result may not be its end.
 pub(crate) struct Called<'a> {
-    pub(crate) call: ToolCall<'a>,
+    pub(crate) call: WireCall<'a>,
     pub(crate) started: Instant,
-    pub(crate) limits: Limits,
-    pub(crate) watcher: Option<&'a Watcher>,
+    pub(crate) limits: TimeLimits,
+    pub(crate) watcher: Option<&'a ProgressWatcher>,
     /// Whether requests for input are answered here.
     pub(crate) asks: bool,
 }
 
 impl Connection {
-    pub(crate) fn new(opened: Opened, client: Client, far_end: RemoteEnd) -> Self {
-        let Opened { lane, rmcp, era, tasks } = opened;
+    pub(crate) fn new(opened: OpenedConnection, client: ClientSide, far_end: RemoteEnd) -> Self {
+        let OpenedConnection { lane, rmcp, era, tasks } = opened;
         client.speaks_over(&lane);
         let about = rmcp.peer_info().map(|info| ServerSelfInfo::from(&*info));
         let mut about: ServerSelfInfo = about.unwrap_or_default();
@@ -160,10 +160,10 @@ impl Connection {
         tool: &str,
         arguments: &RawValue,
         headers: &[ParamHeader],
-        limits: Limits,
+        limits: TimeLimits,
     ) -> Result<Json, CallError> {
         let (meta, more, trace, work) = ("", "", None, None);
-        let call = ToolCall { tool, arguments, meta, more, headers, trace, work };
+        let call = WireCall { tool, arguments, meta, more, headers, trace, work };
         self.call_tool_watched(call, limits, CallOptions::default()).await
     }
 
@@ -175,15 +175,15 @@ impl Connection {
     /// If the server responds with an error, the call times out, or the connection fails.
     pub fn call_tool_watched<'a>(
         &'a self,
-        call: ToolCall<'a>,
-        limits: Limits,
+        call: WireCall<'a>,
+        limits: TimeLimits,
         options: CallOptions<'a>,
     ) -> impl Future<Output = Result<Json, CallError>> + Send + 'a {
         let CallOptions { watcher, relay, .. } = options;
         let own = self.meta.as_ref().map_or("", |meta| &meta.members);
         let theirs = self.relayed_meta(relay);
         let (meta, more) = theirs.unwrap_or((own, ""));
-        let call = ToolCall { meta, more, ..call };
+        let call = WireCall { meta, more, ..call };
         // Not an `async fn`, which would hold its arguments twice.
         async move {
             let started = Instant::now();
@@ -237,7 +237,7 @@ impl Connection {
     ///
     /// # Errors
     /// If the server does not respond.
-    pub async fn ping(&self, limits: Limits) -> Result<(), CallError> {
+    pub async fn ping(&self, limits: TimeLimits) -> Result<(), CallError> {
         let (method, params) = match self.era {
             Era::Modern => ("server/discover", era::question(self.client.config())),
             Era::Legacy => ("ping", to_raw_value(&Map::new()).unwrap_or_default()),
@@ -255,7 +255,7 @@ impl Connection {
     }
 
     /// Returns our side of the protocol.
-    pub fn client(&self) -> &Client {
+    pub fn client(&self) -> &ClientSide {
         &self.client
     }
 

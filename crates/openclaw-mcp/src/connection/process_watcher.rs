@@ -9,7 +9,7 @@
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
-use crate::process::{Process, ShutdownTimeouts};
+use crate::process::{ServerProcess, ShutdownTimeouts};
 use crate::wire::FastLane;
 
 /// The task that waits for the process. Dropping this kills the process and its descendants.
@@ -21,7 +21,7 @@ pub(crate) struct ProcessWatcher {
 
 impl ProcessWatcher {
     /// Starts to watch. When the process exits, the connection of `lane` is closed.
-    pub(crate) fn watch(process: Process, lane: FastLane) -> Self {
+    pub(crate) fn watch(process: ServerProcess, lane: FastLane) -> Self {
         let (orders, ordered) = oneshot::channel();
         Self { orders: Some(orders), task: tokio::spawn(watch(process, lane, ordered)) }
     }
@@ -42,7 +42,7 @@ impl Drop for ProcessWatcher {
 }
 
 async fn watch(
-    mut process: Process,
+    mut process: ServerProcess,
     lane: FastLane,
     mut ordered: oneshot::Receiver<ShutdownTimeouts>,
 ) {

@@ -13,7 +13,7 @@ use super::Connection;
 use super::input_required::{INPUT_REQUIRED, MAX_ROUNDS};
 use super::tasks::TASK_ID;
 use crate::wire::json::Json;
-use crate::wire::{CallError, Limits};
+use crate::wire::{CallError, TimeLimits};
 
 /// The `_meta` of every request to a server since 2026-07-28.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ impl Connection {
         &self,
         method: &str,
         params: BTreeMap<&str, Box<RawValue>>,
-        limits: Limits,
+        limits: TimeLimits,
     ) -> Result<Json, CallError> {
         self.traced_request(method, params, limits, None).await
     }
@@ -56,7 +56,7 @@ impl Connection {
         &self,
         method: &str,
         params: BTreeMap<&str, Box<RawValue>>,
-        limits: Limits,
+        limits: TimeLimits,
         trace: Option<&SpanContext>,
     ) -> Result<Json, CallError> {
         let with_meta = |params| self.with_meta_and(params, trace);
@@ -88,7 +88,7 @@ impl Connection {
         &self,
         method: &str,
         params: BTreeMap<&str, Box<RawValue>>,
-        limits: Limits,
+        limits: TimeLimits,
         relay: Option<Relay<'_>>,
         trace: Option<&SpanContext>,
     ) -> Result<Json, CallError> {

@@ -22,7 +22,7 @@ use super::Connection;
 use super::input_required::MAX_ROUNDS;
 use crate::connection::era::Era;
 use crate::wire::json::Json;
-use crate::wire::{CallError, FastLane, Limits, Progress, ToolCall, Watcher, WorkId};
+use crate::wire::{CallError, FastLane, Progress, ProgressWatcher, TimeLimits, WireCall, WorkId};
 
 /// The interval between polls, unless the server suggests another, and its bounds.
 const POLL: Duration = Duration::from_secs(1);
@@ -135,8 +135,8 @@ pub(super) fn are_declared(result: &Json) -> bool {
 /// A call that has become a task.
 pub(super) struct Followed<'a> {
     pub(super) started: Instant,
-    pub(super) limits: Limits,
-    pub(super) watcher: Option<&'a Watcher>,
+    pub(super) limits: TimeLimits,
+    pub(super) watcher: Option<&'a ProgressWatcher>,
     pub(super) work: Option<WorkId>,
 }
 
@@ -148,14 +148,14 @@ impl Connection {
     /// If the server responds with an error, the task fails or times out, or the connection fails.
     pub(crate) async fn call_as_task(
         &self,
-        call: ToolCall<'_>,
-        limits: Limits,
-        watcher: Option<&Watcher>,
+        call: WireCall<'_>,
+        limits: TimeLimits,
+        watcher: Option<&ProgressWatcher>,
     ) -> Result<Json, CallError> {
         let started = Instant::now();
         let kept = (limits.cap + KEPT).as_millis();
         let more = format!(r#""task":{{"ttl":{kept}}}"#);
-        let call = ToolCall { meta: "", more: &more, ..call };
+        let call = WireCall { meta: "", more: &more, ..call };
         let created = self.lane.call_tool_watched(call, limits, watcher).await?;
         match serde_json::from_str::<Created>(created.get()) {
             Ok(Created { task }) => {
@@ -218,7 +218,7 @@ impl Connection {
                 // The requests for input arrive while the result is awaited.
                 (Status::InputRequired | Status::Completed | Status::Failed, Era::Legacy) => {
                     let left = end.saturating_duration_since(Instant::now());
-                    let limits = Limits { timeout: left, cap: left };
+                    let limits = TimeLimits { timeout: left, cap: left };
                     let params = self.about_task(&id);
                     let result = self.lane.request("tasks/result", &params, limits).await?;
                     guard.is_over = true;
@@ -238,7 +238,7 @@ impl Connection {
                 (Status::Working | Status::Other, _) => {}
             }
             sleep(task.interval()).await;
-            let limits = Limits { timeout: REQUEST, cap: REQUEST };
+            let limits = TimeLimits { timeout: REQUEST, cap: REQUEST };
             let state = self.lane.request("tasks/get", &self.about_task(&id), limits).await?;
             let invalid = || CallError::Protocol("the server sent an invalid task".to_owned());
             task = serde_json::from_str(state.get()).map_err(|_| invalid())?;
@@ -272,7 +272,7 @@ impl Connection {
             ("taskId", to_raw_value(id).unwrap_or_default()),
             ("inputResponses", to_raw_value(&responses).unwrap_or_default()),
         ]);
-        let limits = Limits { timeout: REQUEST, cap: REQUEST };
+        let limits = TimeLimits { timeout: REQUEST, cap: REQUEST };
         self.lane.request("tasks/update", &self.with_meta(params), limits).await.map(drop)
     }
 
@@ -283,7 +283,7 @@ impl Connection {
 }
 
 /// Reports the state of a task as progress.
-fn tell(watcher: Option<&Watcher>, polls: u32, message: Option<&str>) {
+fn tell(watcher: Option<&ProgressWatcher>, polls: u32, message: Option<&str>) {
     let Some(watcher) = watcher else { return };
     let message = message.map(|text| clean_line(Untrusted::new(text), MESSAGE_CHARS));
     let message = message.filter(|text| !text.is_empty());
@@ -317,7 +317,7 @@ impl Drop for TaskGuard {
         let lane = self.lane.clone();
         let params = std::mem::take(&mut self.params);
         self.cancellations.spawn(async move {
-            let limits = Limits { timeout: CANCEL, cap: CANCEL };
+            let limits = TimeLimits { timeout: CANCEL, cap: CANCEL };
             // Best effort: the server discards the task at the end of its time to live anyway.
             let _ = lane.request("tasks/cancel", &params, limits).await;
         });

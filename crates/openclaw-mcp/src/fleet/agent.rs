@@ -14,14 +14,16 @@ use serde_json::value::RawValue;
 
 use crate::call::bridge::CallServices;
 use crate::fleet::catalogue::Catalogue;
-use crate::fleet::member::{Member, compile};
+use crate::fleet::member::{FleetMember, compile};
 use crate::fleet::naming::{RawTool, plain};
 use crate::fleet::notices::LastNotices;
-use crate::fleet::{Start, Tried};
+use crate::fleet::{FleetStart, Tried};
 use crate::inventory::cache::Revision;
-use crate::inventory::{Kind, LeftOut};
+use crate::inventory::{LeftOut, ListedKind};
 use crate::server::Server;
-use crate::server::status::{AuthKind, ServerState, ServerStatus, TransportKind, auth, reached_by};
+use crate::server::status::{
+    ActiveTransport, AuthKind, ServerState, ServerStatus, auth, reached_by,
+};
 use crate::server::supervisor::ServerError;
 use crate::store::memory::Memory;
 use crate::store::pins::Unsaved;
@@ -32,7 +34,7 @@ pub struct AgentTools {
     id: AgentId,
     template: String,
     policy: Policy,
-    members: Vec<Arc<Member>>,
+    members: Vec<Arc<FleetMember>>,
     servers: Vec<Arc<Server>>,
     /// Servers that are disabled or cannot start.
     resting: BTreeMap<ServerName, RestingReason>,
@@ -56,7 +58,7 @@ impl AgentTools {
     pub(crate) fn new(
         agent: &AgentConfig,
         config: &Config,
-        members: Vec<Arc<Member>>,
+        members: Vec<Arc<FleetMember>>,
         revision: Revision,
         services: &Arc<CallServices>,
         last_notices: LastNotices,
@@ -122,7 +124,7 @@ impl AgentTools {
     /// Waits until every server was tried once.
     pub async fn tried(&self) -> Tried {
         let held_back = self.required_and_held_back().map(ToString::to_string).collect();
-        Start::of(&self.servers, held_back).tried().await
+        FleetStart::of(&self.servers, held_back).tried().await
     }
 
     /// Returns the server with this name.
@@ -131,12 +133,12 @@ impl AgentTools {
     }
 
     /// The servers with this agent's options.
-    pub(crate) fn members(&self) -> &[Arc<Member>] {
+    pub(crate) fn members(&self) -> &[Arc<FleetMember>] {
         &self.members
     }
 
     /// Like [`server`](Self::server), but with this agent's options.
-    pub(crate) fn member(&self, name: &str) -> Option<&Arc<Member>> {
+    pub(crate) fn member(&self, name: &str) -> Option<&Arc<FleetMember>> {
         self.members.iter().find(|member| member.server.name().as_str() == name)
     }
 
@@ -181,7 +183,7 @@ impl AgentTools {
             let is_meant = |it: &&LeftOut| {
                 let raw = RawTool { server: key, prefix, tool: &it.name };
                 let is_so_called = it.name == name || plain(&self.template, raw) == name;
-                it.kind == Kind::Tool && is_so_called
+                it.kind == ListedKind::Tool && is_so_called
             };
             let found = inventory.left_out.iter().find(is_meant)?;
             Some((key.to_owned(), found.clone()))
@@ -248,7 +250,13 @@ impl RestingReason {
                     ..ServerError::default()
                 };
                 let nothing = String::new();
-                (ServerState::Failed, TransportKind::Stdio, nothing, AuthKind::None, Some(trouble))
+                (
+                    ServerState::Failed,
+                    ActiveTransport::Stdio,
+                    nothing,
+                    AuthKind::None,
+                    Some(trouble),
+                )
             }
         };
         ServerStatus {

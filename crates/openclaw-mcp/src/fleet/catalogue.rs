@@ -9,12 +9,12 @@ use std::sync::{Arc, OnceLock};
 use openclaw_config::ServerOptions;
 use openclaw_content::{JsonRenderer, Source};
 use openclaw_metrics::CallSeries;
-use openclaw_tools::{Decision, Effect, Fingerprint, Policy, ToolName, ToolSpec};
+use openclaw_tools::{Decision, Policy, ToolEffect, ToolFingerprint, ToolName, ToolSpec};
 use serde_json::Value;
 
 use crate::call::bridge::CallServices;
 use crate::connection::param_headers::{self, ParamHeader};
-use crate::fleet::member::Member;
+use crate::fleet::member::FleetMember;
 use crate::fleet::naming::{RawTool, names, plain};
 use crate::fleet::toolset::SOURCE;
 use crate::inventory::describe;
@@ -22,7 +22,7 @@ use crate::inventory::listing::ListedTool;
 use crate::inventory::model_schema::{Hazard, ModelSchema};
 use crate::server::Server;
 use crate::store::pins;
-use openclaw_tools::schema::{Dialect, LazyValidator, Unusable, provider_schema};
+use openclaw_tools::schema::{LazyValidator, SchemaDialect, Unusable, provider_schema};
 
 /// All tools of an agent.
 #[derive(Debug, Default)]
@@ -44,18 +44,18 @@ pub struct CatalogueTool {
     /// Why it cannot be used.
     flaw: Option<Flaw>,
     /// Its server, with the agent's options.
-    pub(crate) member: Arc<Member>,
+    pub(crate) member: Arc<FleetMember>,
     /// Approvals, audit log and other services used by its calls.
     pub(crate) services: Arc<CallServices>,
     /// The tool as its server describes it.
     pub(crate) listed: Arc<ListedTool>,
     pub(crate) validator: LazyValidator,
     output: OnceLock<Option<Arc<LazyValidator>>>,
-    fingerprint: OnceLock<Fingerprint>,
+    fingerprint: OnceLock<ToolFingerprint>,
     headers: OnceLock<Vec<ParamHeader>>,
     renderer: OnceLock<Arc<JsonRenderer>>,
     series: OnceLock<Option<Arc<CallSeries>>>,
-    schemas: [OnceLock<Result<Arc<Value>, Unusable>>; Dialect::ALL.len()],
+    schemas: [OnceLock<Result<Arc<Value>, Unusable>>; SchemaDialect::ALL.len()],
 }
 
 /// Why a tool is not offered to an agent. Users still see it in listings, and a call of it fails
@@ -136,7 +136,7 @@ impl CatalogueTool {
     ///
     /// # Errors
     /// Why the tool cannot be offered to such a model; other dialects are not affected (B3).
-    pub fn schema_for(&self, dialect: Dialect) -> Result<&Arc<Value>, &Unusable> {
+    pub fn schema_for(&self, dialect: SchemaDialect) -> Result<&Arc<Value>, &Unusable> {
         let make = || {
             // A tool whose arguments cannot be validated cannot be called, so it is not offered
             // either.
@@ -155,7 +155,7 @@ impl CatalogueTool {
     }
 
     /// The hash of its description and schema.
-    pub fn fingerprint(&self) -> &Fingerprint {
+    pub fn fingerprint(&self) -> &ToolFingerprint {
         self.fingerprint.get_or_init(|| pins::fingerprint(&self.listed))
     }
 
@@ -176,7 +176,7 @@ impl Catalogue {
         revision: u64,
         template: &str,
         policy: &Policy,
-        members: &[Arc<Member>],
+        members: &[Arc<FleetMember>],
         services: &Arc<CallServices>,
         before: &Self,
     ) -> Self {
@@ -244,7 +244,7 @@ impl Catalogue {
 fn entry(
     name: ToolName,
     known_as: &str,
-    member: &Arc<Member>,
+    member: &Arc<FleetMember>,
     listed: &Arc<ListedTool>,
     policy: &Policy,
     services: &Arc<CallServices>,
@@ -291,10 +291,10 @@ fn entry(
     }
 }
 
-fn effect(listed: &ListedTool) -> Effect {
+fn effect(listed: &ListedTool) -> ToolEffect {
     match (listed.hints.read_only_hint, listed.hints.destructive_hint) {
-        (Some(true), _) => Effect::ReadOnly,
-        (_, Some(true)) => Effect::Destructive,
-        _ => Effect::Unknown,
+        (Some(true), _) => ToolEffect::ReadOnly,
+        (_, Some(true)) => ToolEffect::Destructive,
+        _ => ToolEffect::Unknown,
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use tokio::sync::broadcast;
 
 use crate::server::status::ServerState;
-use crate::server::supervisor::Change;
+use crate::server::supervisor::StateChange;
 
 /// How many events are buffered for a slow receiver. A slower one loses the oldest and learns how
 /// many it lost.
@@ -34,24 +34,28 @@ pub struct FleetEvent {
 
 /// The broadcast channel for events. Clones share it.
 #[derive(Debug, Clone)]
-pub(crate) struct Events(broadcast::Sender<FleetEvent>);
+pub(crate) struct EventChannel(broadcast::Sender<FleetEvent>);
 
-impl Default for Events {
+impl Default for EventChannel {
     fn default() -> Self {
         Self(broadcast::Sender::new(KEPT))
     }
 }
 
-impl Events {
+impl EventChannel {
     pub(crate) fn hear(&self) -> broadcast::Receiver<FleetEvent> {
         self.0.subscribe()
     }
 
     /// Returns an observer that sends the state changes of one server, with the agents that use it
     /// at that time.
-    pub(crate) fn teller(&self, server: &str, users: &Users) -> impl Fn(Change<'_>) + Send + use<> {
+    pub(crate) fn teller(
+        &self,
+        server: &str,
+        users: &Users,
+    ) -> impl Fn(StateChange<'_>) + Send + use<> {
         let (events, server, users) = (self.clone(), server.to_owned(), users.clone());
-        move |change: Change<'_>| {
+        move |change: StateChange<'_>| {
             let event = FleetEvent {
                 server: server.clone(),
                 agents: users.names(),

@@ -9,12 +9,12 @@ use crate::server::Server;
 use crate::server::status::ServerStatus;
 use crate::store::identity::ServerIdentity;
 use crate::store::pins::ServerKey;
-use crate::wire::Limits;
+use crate::wire::TimeLimits;
 
 /// A server with one agent's options. Immutable: changed options make a new member, and a call in
 /// flight keeps the one that it started with.
 #[derive(Debug)]
-pub(crate) struct Member {
+pub(crate) struct FleetMember {
     pub(crate) server: Arc<Server>,
     /// What approvals of its tools are stored under.
     pub(crate) key: ServerKey,
@@ -22,10 +22,10 @@ pub(crate) struct Member {
     /// The server's own tool policy. The agent's policy applies as well.
     pub(crate) policy: Policy,
     /// The timeouts of a call.
-    pub(crate) limits: Limits,
+    pub(crate) limits: TimeLimits,
 }
 
-impl Member {
+impl FleetMember {
     pub(crate) fn new(server: Arc<Server>, options: &ServerOptions, agent: &AgentConfig) -> Self {
         let timeout = options.tool_timeout;
         let tools = &options.tools;
@@ -39,7 +39,7 @@ impl Member {
             server,
             key,
             policy: compile([Rules { place: "server's tools", allow, deny: &tools.deny }]),
-            limits: Limits { timeout, cap: agent.mcp.settings.call_timeout_cap.max(timeout) },
+            limits: TimeLimits { timeout, cap: agent.mcp.settings.call_timeout_cap.max(timeout) },
             options: options.clone(),
         }
     }

@@ -26,21 +26,21 @@ use tokio_util::task::TaskTracker;
 
 use crate::call::bridge::CallServices;
 use crate::fleet::agent::AgentTools;
-use crate::fleet::events::{Events, FleetEvent};
+use crate::fleet::events::{EventChannel, FleetEvent};
 use crate::fleet::reload::{EndingServer, ReloadPlan};
 use crate::inventory::cache::Revision;
 use crate::server::dial::DialContext;
 use crate::server::live::LiveConnection;
 use crate::server::status::ServerState;
-use crate::server::supervisor::Snapshot;
-use crate::server::{Common, Ended, Folders, Server};
+use crate::server::supervisor::ServerSnapshot;
+use crate::server::{Ended, FleetContext, Server, StorageFolders};
 use crate::store::pins::Pins;
 
 /// All servers of all agents. Dropping it stops them; [`Fleet::stop`] also waits until they have
 /// stopped.
 #[derive(Debug)]
 pub struct Fleet {
-    common: Common,
+    common: FleetContext,
     services: Arc<CallServices>,
     /// If set, only this agent's servers are started.
     only: Option<String>,
@@ -79,11 +79,11 @@ impl Reloaded {
 
 /// What a fleet needs besides the configuration.
 #[derive(Debug)]
-pub struct Setup {
+pub struct FleetSetup {
     /// The context for connecting to servers.
     pub context: DialContext,
     /// Where caches and logs are stored.
-    pub folders: Folders,
+    pub folders: StorageFolders,
     /// Approvals, audit log and other services used by calls.
     pub services: CallServices,
     /// Whether servers that fail or are lost are retried; false for a single command.
@@ -94,12 +94,12 @@ pub struct Setup {
     pub agent: Option<String>,
 }
 
-impl Setup {
+impl FleetSetup {
     /// Returns the setup of a fleet that starts all servers, retries them, and stores nothing.
     pub fn new(context: DialContext) -> Self {
         Self {
             context,
-            folders: Folders::default(),
+            folders: StorageFolders::default(),
             services: CallServices::none(),
             tries_again: true,
             start: StartMode::Eager,
@@ -145,15 +145,15 @@ pub struct Tried {
 
 impl Fleet {
     /// Starts the servers of all agents in parallel, without waiting for them.
-    pub fn start(config: &Config, setup: Setup) -> Arc<Self> {
+    pub fn start(config: &Config, setup: FleetSetup) -> Arc<Self> {
         let at_once = config.agents.iter().map(|agent| agent.mcp.settings.max_concurrent_servers);
         let at_once = at_once.max().unwrap_or(1).clamp(1, Semaphore::MAX_PERMITS);
-        let common = Common {
+        let common = FleetContext {
             context: setup.context,
             revision: Revision::default(),
             turns: Arc::new(Semaphore::new(at_once)),
             folders: setup.folders,
-            events: Events::default(),
+            events: EventChannel::default(),
             tries_again: setup.tries_again,
             start: setup.start,
             metrics: setup.services.metrics.clone(),
@@ -283,10 +283,10 @@ impl Fleet {
         start.tried().await.missing
     }
 
-    fn begun(&self) -> Start {
+    fn begun(&self) -> FleetStart {
         let agents = self.agents.load();
         let held_back = agents.values().flat_map(|tools| tools.required_and_held_back());
-        Start::of(&self.servers(), held_back.map(ToString::to_string).collect())
+        FleetStart::of(&self.servers(), held_back.map(ToString::to_string).collect())
     }
 
     /// Stops all servers in parallel and waits until they are gone.
@@ -310,7 +310,7 @@ fn of_agent(config: &Config, only: Option<&str>) -> Config {
 }
 
 /// A start in progress. It holds no server, so it does not keep a dropped fleet alive.
-pub(crate) struct Start {
+pub(crate) struct FleetStart {
     servers: Vec<Starting>,
     /// Required servers that cannot start because their entry is incomplete.
     held_back: BTreeSet<String>,
@@ -319,10 +319,10 @@ pub(crate) struct Start {
 struct Starting {
     name: String,
     required: bool,
-    snapshots: watch::Receiver<Snapshot<LiveConnection>>,
+    snapshots: watch::Receiver<ServerSnapshot<LiveConnection>>,
 }
 
-impl Start {
+impl FleetStart {
     pub(crate) fn of(servers: &[Arc<Server>], held_back: BTreeSet<String>) -> Self {
         let starting = servers.iter().map(|server| Starting {
             name: server.name().to_string(),
@@ -337,8 +337,9 @@ impl Start {
         let mut missing = held_back;
         let mut tried = Tried { of: servers.len(), ..Tried::default() };
         for mut server in servers {
-            let is_tried =
-                |snapshot: &Snapshot<LiveConnection>| snapshot.state != ServerState::Connecting;
+            let is_tried = |snapshot: &ServerSnapshot<LiveConnection>| {
+                snapshot.state != ServerState::Connecting
+            };
             let state = match server.snapshots.wait_for(is_tried).await {
                 Ok(snapshot) => snapshot.state,
                 Err(_) => ServerState::Closed,
@@ -355,7 +356,7 @@ impl Start {
 }
 
 /// Logs the result of the start once (L1).
-async fn report(start: Start) {
+async fn report(start: FleetStart) {
     let tried = start.tried().await;
     if tried.of > 0 {
         tracing::info!("{} of {} MCP servers are ready", tried.ready, tried.of);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use openclaw_config::ServerName;
 
 use crate::server::status::ServerState;
-use crate::server::supervisor::{ServerError, Snapshot};
+use crate::server::supervisor::{ServerError, ServerSnapshot};
 
 /// The number of failures in a row after which an agent is notified.
 const TOLD_AFTER: u32 = 3;
@@ -31,7 +31,11 @@ enum Reachability {
 impl LastNotices {
     /// Returns the notice about a server if its reachability has changed. It goes to a model, so it
     /// contains nothing that the server sent.
-    pub(crate) fn news<C>(&self, server: &ServerName, snapshot: &Snapshot<C>) -> Option<String> {
+    pub(crate) fn news<C>(
+        &self,
+        server: &ServerName,
+        snapshot: &ServerSnapshot<C>,
+    ) -> Option<String> {
         let now = Reachability::of(snapshot.state, snapshot.restarts)?;
         let mut last_notices = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let before = match now {
@@ -85,7 +89,8 @@ mod tests {
             gist: Some("unreachable"),
             ..ServerError::default()
         };
-        let snapshot = Snapshot { state, connection: None, restarts, last_error: Some(trouble) };
+        let snapshot =
+            ServerSnapshot { state, connection: None, restarts, last_error: Some(trouble) };
         last_notices.news::<()>(&ServerName::new("files").unwrap(), &snapshot)
     }
 

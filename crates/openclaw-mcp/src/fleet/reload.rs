@@ -10,9 +10,9 @@ use openclaw_config::{
 
 use crate::call::bridge::CallServices;
 use crate::fleet::agent::AgentTools;
-use crate::fleet::member::Member;
+use crate::fleet::member::FleetMember;
 use crate::fleet::shared_options::SharedOptions;
-use crate::server::{Common, Ended, Predecessors, Server};
+use crate::server::{Ended, FleetContext, Predecessors, Server};
 
 /// The agents with their servers, and the servers that no agent uses any more.
 pub(crate) struct ReloadPlan {
@@ -49,7 +49,7 @@ struct Base<'a> {
     config: &'a Config,
     /// The changes since the previous configuration, and its agents; `None` at the start.
     before: Option<(&'a ConfigChanges, &'a BTreeMap<AgentId, Arc<AgentTools>>)>,
-    common: &'a Common,
+    common: &'a FleetContext,
     services: &'a Arc<CallServices>,
 }
 
@@ -68,7 +68,11 @@ struct PlannedServer<'a> {
 
 impl ReloadPlan {
     /// Starts the servers of a configuration.
-    pub(crate) fn first(config: &Config, common: &Common, services: &Arc<CallServices>) -> Self {
+    pub(crate) fn first(
+        config: &Config,
+        common: &FleetContext,
+        services: &Arc<CallServices>,
+    ) -> Self {
         Base { config, before: None, common, services }.crew(&[])
     }
 
@@ -80,7 +84,7 @@ impl ReloadPlan {
         changes: &ConfigChanges,
         before: &BTreeMap<AgentId, Arc<AgentTools>>,
         leaving: &[EndingServer],
-        common: &Common,
+        common: &FleetContext,
         services: &Arc<CallServices>,
     ) -> Self {
         Base { config, before: Some((changes, before)), common, services }.crew(leaving)
@@ -190,10 +194,10 @@ impl<'a> Base<'a> {
             };
             let (_, server) = running.iter().find(|(wanted, _)| is_it(wanted))?;
             server.users().add(&agent.id);
-            let member = Member::new(Arc::clone(server), &config.options, agent);
+            let member = FleetMember::new(Arc::clone(server), &config.options, agent);
             Some(Arc::new(member))
         });
-        let members: Vec<Arc<Member>> = members.collect();
+        let members: Vec<Arc<FleetMember>> = members.collect();
         let before = self.before.and_then(|(_, agents)| agents.get(&agent.id));
         if let Some(before) = before
             && self.is_untouched(agent)

@@ -8,7 +8,7 @@ use proptest::collection::btree_map;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use crate::fleet::{Fleet, Setup};
+use crate::fleet::{Fleet, FleetSetup};
 use crate::server::Server;
 use crate::server::dial::DialContext;
 
@@ -41,8 +41,8 @@ fn config(agents: &Agents) -> Config {
     loaded.config.unwrap_or_else(|| panic!("{:?}", loaded.report))
 }
 
-fn setup() -> Setup {
-    Setup::new(DialContext::new(Environment::new(|_| None)))
+fn setup() -> FleetSetup {
+    FleetSetup::new(DialContext::new(Environment::new(|_| None)))
 }
 
 fn server(fleet: &Fleet, agent: &str, name: &str) -> Option<Arc<Server>> {

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
 use openclaw_metrics::CallSeries;
-use openclaw_tools::schema::{Dialect, LazyValidator, Unusable};
+use openclaw_tools::schema::{LazyValidator, SchemaDialect, Unusable};
 use openclaw_tools::{
-    AlwaysOption, Approval, ApprovalContext, ApprovalRule, Arguments, CallOptions, Decision,
-    Executed, Fingerprint, Grant, Origin, Pin, Ready, Tool, ToolCall, ToolSource, ToolSpec,
+    AlwaysOption, ApprovalContext, ApprovalExtent, ApprovalRule, Arguments, AuditName, CallOptions,
+    Decision, Executed, GrantRule, Pin, Ready, Tool, ToolCall, ToolFingerprint, ToolSource,
+    ToolSpec,
 };
 use serde_json::Value;
 use tokio::time::Instant;
@@ -88,12 +89,12 @@ impl Tool for CatalogueTool {
         &self.spec
     }
 
-    fn schema_for(&self, dialect: Dialect) -> Result<Arc<Value>, Unusable> {
+    fn schema_for(&self, dialect: SchemaDialect) -> Result<Arc<Value>, Unusable> {
         Self::schema_for(self, dialect).cloned().map_err(Clone::clone)
     }
 
-    fn origin(&self) -> Origin<'_> {
-        Origin {
+    fn origin(&self) -> AuditName<'_> {
+        AuditName {
             name: self.spec.name.as_str(),
             source: SOURCE,
             server: self.server().name().as_str(),
@@ -133,7 +134,7 @@ impl Tool for CatalogueTool {
             return Vec::new();
         }
         let ServerKey { agent, server, .. } = &self.member.key;
-        let option = |grant: Grant| {
+        let option = |grant: GrantRule| {
             let what = grant.words(self.spec.name.as_str());
             let words = format!(
                 "always allow {what} of MCP server {server} for agent {agent}, until the tool or the \
@@ -141,8 +142,8 @@ impl Tool for CatalogueTool {
             );
             AlwaysOption { grant, words }
         };
-        let by_argument = Grant::by_argument(about.arguments);
-        [Grant::Tool].into_iter().chain(by_argument).map(option).collect()
+        let by_argument = GrantRule::by_argument(about.arguments);
+        [GrantRule::Tool].into_iter().chain(by_argument).map(option).collect()
     }
 
     fn changes(&self) -> Vec<String> {
@@ -152,19 +153,19 @@ impl Tool for CatalogueTool {
 
     /// Returns without waiting for the write, which may take longer than the call; shutdown waits
     /// for it.
-    fn keep(&self, approval: &Approval, pin: Pin, _: ApprovalContext<'_>) {
+    fn keep(&self, approval: &ApprovalExtent, pin: Pin, _: ApprovalContext<'_>) {
         let Some(pins) = &self.services.pins else { return };
         let always = match approval {
-            Approval::Always(grant) => Some(grant.clone()),
+            ApprovalExtent::Always(grant) => Some(grant.clone()),
             // A new tool was recorded when it was listed.
-            Approval::Once if pin != Pin::Changed => return,
-            Approval::Once => None,
+            ApprovalExtent::Once if pin != Pin::Changed => return,
+            ApprovalExtent::Once => None,
         };
         pins.keep(&self.member.key, &self.listed.name, *Self::fingerprint(self), always);
         pins.keep_definition(&self.member.key, &self.listed);
     }
 
-    fn fingerprint(&self) -> Option<Fingerprint> {
+    fn fingerprint(&self) -> Option<ToolFingerprint> {
         Some(*Self::fingerprint(self))
     }
 

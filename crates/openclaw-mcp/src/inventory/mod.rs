@@ -17,7 +17,7 @@ use crate::connection::client::Changes;
 use crate::inventory::listing::{
     ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool,
 };
-use crate::wire::{CallError, Limits};
+use crate::wire::{CallError, TimeLimits};
 
 pub(crate) use update::Update;
 
@@ -52,7 +52,7 @@ pub struct Inventory {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LeftOut {
     /// Its kind.
-    pub kind: Kind,
+    pub kind: ListedKind,
     /// Its name, or a placeholder.
     pub name: String,
     /// Why it cannot be used.
@@ -61,7 +61,7 @@ pub struct LeftOut {
 
 /// The kind of an entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum ListedKind {
     /// A tool.
     Tool,
     /// A resource.
@@ -74,7 +74,7 @@ pub enum Kind {
     Skill,
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ListedKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Tool => "tool",
@@ -95,7 +95,7 @@ impl Inventory {
     pub async fn list(
         server: &str,
         connection: &Connection,
-        limits: Limits,
+        limits: TimeLimits,
     ) -> Result<Self, CallError> {
         let update = Update::list(server, connection, EVERYTHING, limits).await?;
         Ok(Self::default().with(update))

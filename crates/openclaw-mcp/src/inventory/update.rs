@@ -5,13 +5,13 @@ use std::sync::Arc;
 use futures_util::FutureExt as _;
 use tokio::time::{Instant, timeout_at};
 
-use super::{Inventory, Kind, LeftOut};
+use super::{Inventory, LeftOut, ListedKind};
 use crate::connection::Connection;
 use crate::connection::client::Changes;
 use crate::inventory::listing::{
     ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool, Listing,
 };
-use crate::wire::{CallError, Limits};
+use crate::wire::{CallError, TimeLimits};
 
 /// How many left-out entries of each list are logged.
 const MAX_LINES: usize = 20;
@@ -43,7 +43,7 @@ impl Update {
         server: &str,
         connection: &Connection,
         changed: Changes,
-        limits: Limits,
+        limits: TimeLimits,
     ) -> Result<Self, CallError> {
         let deadline = Deadline { at: Instant::now() + limits.cap, limits };
         let offers = connection.about().offers;
@@ -62,13 +62,13 @@ impl Update {
             // There is no notification about skills: their files are resources.
             deadline.keep(has_skills, connection.list_skills(limits)).map(Ok),
         )?;
-        let tools = tools.map(|listed| ReadList::new(server, Kind::Tool, listed));
+        let tools = tools.map(|listed| ReadList::new(server, ListedKind::Tool, listed));
         Ok(Self {
             tools: tools.map(ReadList::shared),
-            resources: ReadList::if_any(server, Kind::Resource, resources),
-            templates: ReadList::if_any(server, Kind::Template, templates),
-            prompts: ReadList::if_any(server, Kind::Prompt, prompts),
-            skills: ReadList::if_any(server, Kind::Skill, skills).map(ReadList::shared),
+            resources: ReadList::if_any(server, ListedKind::Resource, resources),
+            templates: ReadList::if_any(server, ListedKind::Template, templates),
+            prompts: ReadList::if_any(server, ListedKind::Prompt, prompts),
+            skills: ReadList::if_any(server, ListedKind::Skill, skills).map(ReadList::shared),
         })
     }
 
@@ -76,18 +76,18 @@ impl Update {
     pub(super) fn put_into(self, inventory: &mut Inventory) {
         let Self { tools, resources, templates, prompts, skills } = self;
         let left_out = &mut inventory.left_out;
-        replace(Kind::Tool, tools, &mut inventory.tools, left_out);
-        replace(Kind::Resource, resources, &mut inventory.resources, left_out);
-        replace(Kind::Template, templates, &mut inventory.templates, left_out);
-        replace(Kind::Prompt, prompts, &mut inventory.prompts, left_out);
-        replace(Kind::Skill, skills, &mut inventory.skills, left_out);
+        replace(ListedKind::Tool, tools, &mut inventory.tools, left_out);
+        replace(ListedKind::Resource, resources, &mut inventory.resources, left_out);
+        replace(ListedKind::Template, templates, &mut inventory.templates, left_out);
+        replace(ListedKind::Prompt, prompts, &mut inventory.prompts, left_out);
+        replace(ListedKind::Skill, skills, &mut inventory.skills, left_out);
         // Sorted, so that an unchanged inventory is equal to the old one.
         left_out.sort_by_key(|entry| entry.kind);
     }
 }
 
 fn replace<T>(
-    kind: Kind,
+    kind: ListedKind,
     fresh: Option<ReadList<T>>,
     old: &mut Vec<T>,
     left_out: &mut Vec<LeftOut>,
@@ -102,7 +102,7 @@ fn replace<T>(
 #[derive(Clone, Copy)]
 struct Deadline {
     at: Instant,
-    limits: Limits,
+    limits: TimeLimits,
 }
 
 impl Deadline {
@@ -127,7 +127,7 @@ impl<T> ReadList<T> {
 
     fn if_any(
         server: &str,
-        kind: Kind,
+        kind: ListedKind,
         listed: Option<Result<Listing<T>, CallError>>,
     ) -> Option<Self> {
         match listed? {
@@ -139,7 +139,7 @@ impl<T> ReadList<T> {
         }
     }
 
-    fn new(server: &str, kind: Kind, listing: Listing<T>) -> Self {
+    fn new(server: &str, kind: ListedKind, listing: Listing<T>) -> Self {
         let Listing { entries, dropped, more_dropped, cut } = listing;
         for dropped in dropped.iter().take(MAX_LINES) {
             let (name, reason) = (&dropped.name, &dropped.reason);

@@ -113,12 +113,12 @@ pub struct Pipes {
 
 /// A running process and its descendants. Dropping it kills them.
 #[derive(Debug)]
-pub struct Process {
+pub struct ServerProcess {
     tree: ProcessTree,
     pid: u32,
 }
 
-impl Process {
+impl ServerProcess {
     /// Starts a process in its own process group.
     ///
     /// # Errors

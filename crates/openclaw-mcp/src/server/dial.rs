@@ -14,13 +14,13 @@ use rmcp::model::ProtocolVersion;
 use tokio::sync::{Semaphore, watch};
 use tokio::time::{sleep, timeout};
 
-use crate::connection::client::{Client, Host};
+use crate::connection::client::{ClientSide, Host};
 use crate::connection::era::{Era, PinnedVersion};
-use crate::connection::local::{self, ConnectError, ServerOutput, Step};
+use crate::connection::local::{self, LocalConnectError, LocalStep, ServerOutput};
 use crate::connection::remote::{
     self, AuthContext, HttpTransport, NegotiatedProtocol, Network, RemoteError, RemotePlan,
 };
-use crate::connection::{Connection, Opened, RemoteEnd};
+use crate::connection::{Connection, OpenedConnection, RemoteEnd};
 use crate::fleet::events::Users;
 use crate::fleet::shared_options::SharedOptions;
 use crate::inventory::Inventory;
@@ -32,7 +32,7 @@ use crate::server::Ended;
 use crate::server::live::{ListChanges, LiveConnection};
 use crate::server::log::ServerLog;
 use crate::server::supervisor::{Dial, DialError, ServerError};
-use crate::wire::{Limits, Traffic};
+use crate::wire::{TimeLimits, Traffic};
 
 /// The timeout of all lists of a server together, unless its own timeout is longer.
 const ALL_LISTS: Duration = Duration::from_secs(30);
@@ -115,7 +115,7 @@ impl Dial for ServerDial {
         self.known_era = Some(connection.era());
         self.known_flavour = connection.flavour();
         let timeout = self.timeout();
-        let limits = Limits { timeout, cap: timeout.max(ALL_LISTS) };
+        let limits = TimeLimits { timeout, cap: timeout.max(ALL_LISTS) };
         // Before listing, so that no change is missed.
         if self.stays {
             let resources = self.upkeep.borrow().resources.clone();
@@ -202,8 +202,8 @@ impl ServerDial {
     }
 
     /// Our side of a connection.
-    fn client(&self, host: &Host) -> Client {
-        Client::new(&self.name, host.clone())
+    fn client(&self, host: &Host) -> ClientSide {
+        ClientSide::new(&self.name, host.clone())
             .with_sampling(self.connection.sampling)
             .with_roots(&self.connection.roots)
             .with_log_level(self.upkeep.borrow().log_level)
@@ -251,14 +251,17 @@ impl ServerDial {
             traffic: Traffic::new(self.series.clone()),
         };
         let opened = remote::open(plan, client.clone()).await?;
-        let remote::Opened { lane, rmcp, known, tasks, .. } = opened;
+        let remote::RemoteConnection { lane, rmcp, known, tasks, .. } = opened;
         let far_end = RemoteEnd::Remote { flavour: known.flavour, address };
-        Ok(Connection::new(Opened { lane, rmcp, era: known.era, tasks }, client, far_end))
+        Ok(Connection::new(OpenedConnection { lane, rmcp, era: known.era, tasks }, client, far_end))
     }
 
     /// Starts a local server. One that fails on the probe or on the newest handshake is started
     /// again with an older one (T1); what worked is used from then on.
-    async fn start(&mut self, launch: crate::process::Launch) -> Result<Connection, ConnectError> {
+    async fn start(
+        &mut self,
+        launch: crate::process::Launch,
+    ) -> Result<Connection, LocalConnectError> {
         let pinned = self.pinned();
         let newest = ProtocolVersion::LATEST_WITH_INITIALIZE;
         let oldest = ProtocolVersion::V_2024_11_05;
@@ -278,7 +281,7 @@ impl ServerDial {
         let usual = offer.clone();
         let mut first_error = None;
         for (known_era, offer) in ways {
-            let plan = local::Plan {
+            let plan = local::LocalOptions {
                 server: self.name.clone(),
                 launch: launch.clone(),
                 client: self.client(&self.context.host),
@@ -299,8 +302,9 @@ impl ServerDial {
                     // A server that exits without a message on the new handshake and rejects the
                     // old one gives a reason only there. Report that one, and use the old handshake
                     // from now on.
-                    let says_why = matches!(error, ConnectError::Refused { .. }) && offer == usual;
-                    if says_why && matches!(first_error, Some(ConnectError::Ended { .. })) {
+                    let says_why =
+                        matches!(error, LocalConnectError::Refused { .. }) && offer == usual;
+                    if says_why && matches!(first_error, Some(LocalConnectError::Ended { .. })) {
                         self.known_era = known_era;
                         first_error = None;
                     }
@@ -312,8 +316,8 @@ impl ServerDial {
                 }
             }
         }
-        Err(first_error.unwrap_or(ConnectError::TimedOut {
-            step: Step::Detecting,
+        Err(first_error.unwrap_or(LocalConnectError::TimedOut {
+            step: LocalStep::Detecting,
             after: self.timeout(),
             words: ServerOutput::default(),
         }))
@@ -321,10 +325,10 @@ impl ServerDial {
 }
 
 /// Whether a server may have failed because of what it was sent, and not for a reason of its own.
-fn breaks_on_us(error: &ConnectError) -> bool {
+fn breaks_on_us(error: &LocalConnectError) -> bool {
     match error {
-        ConnectError::Refused { .. } | ConnectError::Ended { .. } => true,
-        ConnectError::Spawn(_) | ConnectError::TimedOut { .. } => false,
+        LocalConnectError::Refused { .. } | LocalConnectError::Ended { .. } => true,
+        LocalConnectError::Spawn(_) | LocalConnectError::TimedOut { .. } => false,
     }
 }
 
@@ -372,26 +376,26 @@ impl From<RemoteError> for ServerError {
     }
 }
 
-impl From<ConnectError> for ServerError {
-    fn from(error: ConnectError) -> Self {
+impl From<LocalConnectError> for ServerError {
+    fn from(error: LocalConnectError) -> Self {
         let message = error.to_string();
         let words = error.words().cloned().unwrap_or_default();
         let listening = words.printed.iter().chain(&words.last_lines).find_map(|it| listening(it));
         let hint = match &error {
-            ConnectError::TimedOut { .. } if listening.is_some() => listening.as_deref(),
+            LocalConnectError::TimedOut { .. } if listening.is_some() => listening.as_deref(),
             _ if words.printed.is_some() => {
                 Some("is this an MCP server? Its stdout must contain MCP messages only")
             }
-            ConnectError::TimedOut { .. } => {
+            LocalConnectError::TimedOut { .. } => {
                 Some("if it is slow to start, set a longer `timeout` in its entry")
             }
             _ => None,
         };
         let gist = match &error {
-            ConnectError::Spawn(_) => "cannot start the program",
-            ConnectError::Ended { .. } => "the program exited",
-            ConnectError::TimedOut { .. } => "timed out",
-            ConnectError::Refused { .. } => "invalid response",
+            LocalConnectError::Spawn(_) => "cannot start the program",
+            LocalConnectError::Ended { .. } => "the program exited",
+            LocalConnectError::TimedOut { .. } => "timed out",
+            LocalConnectError::Refused { .. } => "invalid response",
         };
         let (hint, last_lines) = (hint.map(str::to_owned), words.last_lines);
         Self { message, hint, last_lines, gist: Some(gist) }

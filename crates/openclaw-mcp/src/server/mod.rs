@@ -27,7 +27,7 @@ use tokio::time::timeout;
 
 use crate::connection::remote::{self, Network, RemoteError};
 use crate::fleet::StartMode;
-use crate::fleet::events::{Events, Users};
+use crate::fleet::events::{EventChannel, Users};
 use crate::fleet::shared_options::SharedOptions;
 use crate::inventory::cache::{InventoryCache, Revision};
 use crate::inventory::{EVERYTHING, Inventory};
@@ -38,7 +38,7 @@ use crate::server::limiter::Limiter;
 use crate::server::live::LiveConnection;
 use crate::server::log::ServerLog;
 use crate::server::status::ServerState;
-use crate::server::supervisor::{Change, ServerError, Snapshot, Supervisor};
+use crate::server::supervisor::{ServerError, ServerSnapshot, StateChange, Supervisor};
 use crate::store::memory::{Memory, Remembered};
 pub use unavailable::Unavailable;
 
@@ -65,19 +65,19 @@ pub struct Server {
     /// A call was answered with 401, and none has succeeded since.
     was_refused: AtomicBool,
     supervisor: Supervisor<LiveConnection>,
-    snapshots: watch::Receiver<Snapshot<LiveConnection>>,
+    snapshots: watch::Receiver<ServerSnapshot<LiveConnection>>,
 }
 
 /// What all servers of a fleet share.
 #[derive(Debug, Clone)]
-pub(crate) struct Common {
+pub(crate) struct FleetContext {
     pub(crate) context: DialContext,
     pub(crate) revision: Revision,
     /// Limits how many servers connect at the same time.
     pub(crate) turns: Arc<Semaphore>,
-    pub(crate) folders: Folders,
+    pub(crate) folders: StorageFolders,
     /// Where state changes are sent.
-    pub(crate) events: Events,
+    pub(crate) events: EventChannel,
     /// Whether servers that fail or are lost are retried.
     pub(crate) tries_again: bool,
     /// Which servers start immediately.
@@ -88,7 +88,7 @@ pub(crate) struct Common {
 
 /// Where caches and logs are stored; `None` disables them.
 #[derive(Debug, Clone, Default)]
-pub struct Folders {
+pub struct StorageFolders {
     /// Cached inventories and protocol versions.
     pub catalogue: Option<std::path::PathBuf>,
     /// Log files of servers.
@@ -114,7 +114,7 @@ impl Server {
         connection: ServerConnection,
         upkeep: SharedOptions,
         predecessors: Predecessors,
-        common: &Common,
+        common: &FleetContext,
     ) -> Self {
         let users = Users::default();
         let key = name.as_str();
@@ -173,7 +173,7 @@ impl Server {
         let teller = common.events.teller(key, &users);
         let first = if lazy { ServerState::Idle } else { ServerState::Connecting };
         let instance = series.clone().map(|series| ServerInstance::new(series, first.into()));
-        let teller = move |change: Change<'_>| {
+        let teller = move |change: StateChange<'_>| {
             trouble.note(change);
             if let Some(instance) = &instance {
                 instance.becomes(change.state.into());
@@ -294,7 +294,7 @@ impl Server {
     }
 
     /// Subscribes to its state.
-    pub fn snapshots(&self) -> watch::Receiver<Snapshot<LiveConnection>> {
+    pub fn snapshots(&self) -> watch::Receiver<ServerSnapshot<LiveConnection>> {
         self.snapshots.clone()
     }
 

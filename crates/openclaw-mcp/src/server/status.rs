@@ -19,7 +19,7 @@ pub struct ServerStatus {
     /// Its state.
     pub state: ServerState,
     /// Its transport.
-    pub transport: TransportKind,
+    pub transport: ActiveTransport,
     /// The command or the URL, safe to display.
     pub target: String,
     /// How the program authenticates.
@@ -71,8 +71,8 @@ impl Server {
         let inventory = self.cache.inventory();
         let (configured, target) = reached_by(&self.connection);
         let transport = match connection.and_then(|connection| connection.flavour()) {
-            Some(HttpTransport::Streamable) => TransportKind::Http,
-            Some(HttpTransport::Sse) => TransportKind::Sse,
+            Some(HttpTransport::Streamable) => ActiveTransport::Http,
+            Some(HttpTransport::Sse) => ActiveTransport::Sse,
             None => configured,
         };
         let grant = connection.and_then(|connection| connection.grant());
@@ -108,12 +108,12 @@ impl Server {
 }
 
 /// Returns the transport and the target of a server, safe to display.
-pub(crate) fn reached_by(connection: &ServerConnection) -> (TransportKind, String) {
+pub(crate) fn reached_by(connection: &ServerConnection) -> (ActiveTransport, String) {
     let kind = match &connection.transport {
-        Transport::Stdio(_) => TransportKind::Stdio,
+        Transport::Stdio(_) => ActiveTransport::Stdio,
         Transport::Http(http) => match http.flavour {
-            HttpFlavour::Streamable => TransportKind::Http,
-            HttpFlavour::Sse => TransportKind::Sse,
+            HttpFlavour::Streamable => ActiveTransport::Http,
+            HttpFlavour::Sse => ActiveTransport::Sse,
         },
     };
     (kind, connection.gist())
@@ -203,7 +203,7 @@ impl ServerState {
 /// The transport of a server.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum TransportKind {
+pub enum ActiveTransport {
     /// A process, over its standard input and output.
     #[default]
     Stdio,

@@ -28,7 +28,7 @@ const MESSAGE_CHARS: usize = 1_000;
 
 /// The state of a server at one point in time.
 #[derive(Debug)]
-pub struct Snapshot<C> {
+pub struct ServerSnapshot<C> {
     /// Its state.
     pub state: ServerState,
     /// The connection, while it is ready.
@@ -39,7 +39,7 @@ pub struct Snapshot<C> {
     pub last_error: Option<ServerError>,
 }
 
-impl<C> Clone for Snapshot<C> {
+impl<C> Clone for ServerSnapshot<C> {
     fn clone(&self) -> Self {
         let Self { state, connection, restarts, last_error } = self;
         let (connection, last_error) = (connection.clone(), last_error.clone());
@@ -96,7 +96,7 @@ impl ServerError {
 
 /// A state change.
 #[derive(Debug, Clone, Copy)]
-pub struct Change<'a> {
+pub struct StateChange<'a> {
     /// The new state.
     pub state: ServerState,
     /// The number of restarts in a row.
@@ -145,7 +145,7 @@ enum Command {
 #[derive(Debug)]
 pub struct Supervisor<C> {
     commands: mpsc::Sender<Command>,
-    snapshots: watch::Receiver<Snapshot<C>>,
+    snapshots: watch::Receiver<ServerSnapshot<C>>,
 }
 
 impl<C: Live> Supervisor<C> {
@@ -168,10 +168,11 @@ impl<C: Live> Supervisor<C> {
         backoff: Backoff,
         lazy: bool,
         log: ServerLog,
-        observer: impl Fn(Change<'_>) + Send + 'static,
+        observer: impl Fn(StateChange<'_>) + Send + 'static,
     ) -> Self {
         let first = if lazy { ServerState::Idle } else { ServerState::Connecting };
-        let nothing = Snapshot { state: first, connection: None, restarts: 0, last_error: None };
+        let nothing =
+            ServerSnapshot { state: first, connection: None, restarts: 0, last_error: None };
         let (publisher, snapshots) = watch::channel(nothing);
         let (sender, commands) = mpsc::channel(COMMANDS);
         let (observer, last_error) = (Box::new(observer), None);
@@ -184,7 +185,7 @@ impl<C: Live> Supervisor<C> {
     }
 
     /// Subscribes to the server's state.
-    pub fn snapshots(&self) -> watch::Receiver<Snapshot<C>> {
+    pub fn snapshots(&self) -> watch::Receiver<ServerSnapshot<C>> {
         self.snapshots.clone()
     }
 
@@ -224,7 +225,7 @@ impl<C: Live> Supervisor<C> {
 
 /// A handle to wait until a server has stopped.
 #[derive(Debug)]
-pub struct Ended<C>(watch::Receiver<Snapshot<C>>);
+pub struct Ended<C>(watch::Receiver<ServerSnapshot<C>>);
 
 impl<C> Clone for Ended<C> {
     fn clone(&self) -> Self {
@@ -249,11 +250,11 @@ struct Machine<D: Dial> {
     dial: D,
     backoff: Backoff,
     commands: mpsc::Receiver<Command>,
-    publisher: watch::Sender<Snapshot<D::Connection>>,
+    publisher: watch::Sender<ServerSnapshot<D::Connection>>,
     log: ServerLog,
     /// The last state that was logged.
     logged: ServerState,
-    observer: Box<dyn Fn(Change<'_>) + Send>,
+    observer: Box<dyn Fn(StateChange<'_>) + Send>,
     last_error: Option<ServerError>,
 }
 
@@ -412,9 +413,9 @@ impl<D: Dial> Machine<D> {
             }
         }
         let last_error = self.last_error.clone();
-        self.publisher.send_replace(Snapshot { state, connection, restarts, last_error });
+        self.publisher.send_replace(ServerSnapshot { state, connection, restarts, last_error });
         if is_change {
-            (self.observer)(Change { state, restarts, trouble });
+            (self.observer)(StateChange { state, restarts, trouble });
         }
     }
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde::{Deserialize, Serialize};
 
 use crate::server::status::ServerState;
-use crate::server::supervisor::{Change, ServerError};
+use crate::server::supervisor::{ServerError, StateChange};
 
 /// The maximum size of the file.
 const MAX_BYTES: u64 = 256 * 1024;
@@ -47,7 +47,7 @@ impl TroubleFile {
 
     /// Writes the error of a state change, or removes that of the past. Errors are only logged.
     /// Blocks, but not for long: the file is small, and states change rarely.
-    pub(crate) fn note(&self, change: Change<'_>) {
+    pub(crate) fn note(&self, change: StateChange<'_>) {
         let Some(path) = &self.path else { return };
         let done = match (change.state, change.trouble) {
             (ServerState::Ready, _) => match std::fs::remove_file(path) {
@@ -87,7 +87,7 @@ mod tests {
         let file = TroubleFile { path: Some(folder.path().join("not-yet").join("x.json")) };
         assert_eq!(file.read(), None);
         let error = ServerError::new("connection refused");
-        let change = |state, trouble| file.note(Change { state, restarts: 0, trouble });
+        let change = |state, trouble| file.note(StateChange { state, restarts: 0, trouble });
         change(ServerState::Failed, Some(&error));
         change(ServerState::Closed, None);
         let trouble = file.read().unwrap();

@@ -7,9 +7,9 @@ use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 use super::call_error::CallError;
-use super::fast_lane::Limits;
+use super::fast_lane::TimeLimits;
 use super::peek::number;
-use super::progress::Watcher;
+use super::progress::ProgressWatcher;
 use crate::wire::json::{Json, JsonRef};
 
 /// Our ids start here: `rmcp` counts from zero and never gets this far. All stay below 2^53, which
@@ -100,13 +100,13 @@ struct Waiting {
     /// When the server last reported progress.
     progress: Option<Instant>,
     /// Receives the progress reports, if set.
-    watcher: Option<Watcher>,
+    watcher: Option<ProgressWatcher>,
 }
 
 struct Due {
     at: Instant,
     started: Instant,
-    limits: Limits,
+    limits: TimeLimits,
 }
 
 impl Waiting {
@@ -125,7 +125,7 @@ impl Waiting {
 
 /// The pending calls of a connection.
 #[derive(Default)]
-pub(super) struct Calls {
+pub(super) struct PendingCalls {
     slots: Vec<Option<Waiting>>,
     free: Vec<usize>,
     generation: u64,
@@ -137,7 +137,7 @@ pub(super) struct Calls {
     answered: Option<Instant>,
 }
 
-impl Calls {
+impl PendingCalls {
     /// Opens a call that a future waits for; `None` if the limit is reached.
     pub(super) fn open(&mut self) -> Option<(CallId, oneshot::Receiver<CallReply>)> {
         let (answer, receiver) = oneshot::channel();
@@ -175,7 +175,7 @@ impl Calls {
 
     /// Sets the timeout of a call that starts now. Returns whether it is earlier than the next
     /// check.
-    pub(super) fn limit(&mut self, id: CallId, now: Instant, limits: Limits) -> bool {
+    pub(super) fn limit(&mut self, id: CallId, now: Instant, limits: TimeLimits) -> bool {
         let Some(waiting) = self.waiting(id) else { return false };
         let at = now + limits.timeout;
         waiting.due = Some(Due { at, started: now, limits });
@@ -222,14 +222,14 @@ impl Calls {
     }
 
     /// Sends further progress reports of the call to `watcher`.
-    pub(super) fn watch(&mut self, id: CallId, watcher: &Watcher) {
+    pub(super) fn watch(&mut self, id: CallId, watcher: &ProgressWatcher) {
         if let Some(waiting) = self.waiting(id) {
             waiting.watcher = Some(watcher.clone());
         }
     }
 
     /// Records a progress report; returns the watcher of the call.
-    pub(super) fn progressed(&mut self, id: CallId) -> Option<Watcher> {
+    pub(super) fn progressed(&mut self, id: CallId) -> Option<ProgressWatcher> {
         let waiting = self.waiting(id)?;
         waiting.progress = Some(Instant::now());
         waiting.watcher.clone()
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_late_response_does_not_match_a_new_call() {
-        let mut calls = Calls::default();
+        let mut calls = PendingCalls::default();
         let (first, _first_answer) = calls.open().unwrap();
         assert!(calls.close(first).is_some());
         let (second, _second_answer) = calls.open().unwrap();
@@ -295,7 +295,7 @@ mod tests {
 
     #[test]
     fn ids_are_recognised_as_numbers_and_as_strings_and_those_of_others_are_not() {
-        let mut calls = Calls::default();
+        let mut calls = PendingCalls::default();
         let (id, _answer) = calls.open().unwrap();
         assert_eq!(CallId::parse(&raw(&id.number().to_string())), Some(id));
         assert_eq!(CallId::parse(&raw(&format!("\"{}\"", id.number()))), Some(id));
@@ -306,7 +306,7 @@ mod tests {
 
     #[test]
     fn calls_do_not_time_out_while_the_user_answers_the_server() {
-        let mut calls = Calls::default();
+        let mut calls = PendingCalls::default();
         let (id, _answer) = calls.open().unwrap();
         assert_eq!(calls.last_progress(id), None);
         calls.asked();
@@ -321,7 +321,7 @@ mod tests {
 
     #[test]
     fn the_number_of_pending_calls_is_bounded() {
-        let mut calls = Calls::default();
+        let mut calls = PendingCalls::default();
         let open: Vec<_> = std::iter::from_fn(|| calls.open()).collect();
         assert_eq!(open.len(), 1 << SLOT_BITS);
         calls.clear();

@@ -4,10 +4,10 @@ use openclaw_secrets::Redactor;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
-use super::calls::{CallId, CallReply, Calls, Fault, Waiter};
+use super::calls::{CallId, CallReply, Fault, PendingCalls, Waiter};
 use super::fast_lane::WorkId;
 use super::inbox::{ReceiverDropped, ToRmcp, WhenFull};
-use super::peek::{Line, peek};
+use super::peek::{LineKind, peek};
 use super::skipped::SkippedLines;
 use super::{progress, redacted};
 use crate::wire::json::{Json, JsonRef};
@@ -15,7 +15,7 @@ use crate::wire::json::{Json, JsonRef};
 /// Access to the pending calls of a connection.
 pub(super) trait Waiters: Sync {
     /// Runs `act` with the calls locked.
-    fn with_calls<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T;
+    fn with_calls<T>(&self, act: impl FnOnce(&mut PendingCalls) -> T) -> T;
 
     /// The log of lines that are not messages.
     fn skipped(&self) -> &SkippedLines;
@@ -46,7 +46,7 @@ pub(super) async fn deliver(
 
 /// Like [`deliver`], for a line that was classified.
 pub(super) async fn route(
-    kind: Line<'_>,
+    kind: LineKind<'_>,
     line: &[u8],
     wanted: Option<Wanted>,
     waiters: &impl Waiters,
@@ -55,27 +55,29 @@ pub(super) async fn route(
     let redactor = waiters.skipped().redactor();
     let wanted_id = wanted.map(|wanted| wanted.id);
     match kind {
-        Line::Answer(id, answer) if Some(id.number()) == wanted_id => {
+        LineKind::Answer(id, answer) if Some(id.number()) == wanted_id => {
             Ok(Some(owned(answer, redactor)))
         }
-        Line::ToRmcp(id, answer) if Some(id) == wanted_id => Ok(Some(owned(answer, redactor))),
-        Line::Unreadable(id) if Some(id.number()) == wanted_id => Ok(Some(Err(Fault::Unreadable))),
-        Line::Nameless(error) if wanted.is_some() => Ok(Some(owned(Err(error), redactor))),
-        Line::Answer(id, answer) => {
+        LineKind::ToRmcp(id, answer) if Some(id) == wanted_id => Ok(Some(owned(answer, redactor))),
+        LineKind::Unreadable(id) if Some(id.number()) == wanted_id => {
+            Ok(Some(Err(Fault::Unreadable)))
+        }
+        LineKind::Nameless(error) if wanted.is_some() => Ok(Some(owned(Err(error), redactor))),
+        LineKind::Answer(id, answer) => {
             answered(id, answer, waiters, Instant::now());
             Ok(None)
         }
-        Line::Unreadable(id) => {
+        LineKind::Unreadable(id) => {
             hand_to_waiter(id, Err(Unusable::Unreadable), waiters, Instant::now());
             Ok(None)
         }
-        Line::Progress(id) => {
+        LineKind::Progress(id) => {
             if let Some(watcher) = waiters.with_calls(|calls| calls.progressed(id)) {
                 progress::tell(&watcher, line, redactor);
             }
             Ok(None)
         }
-        Line::ToRmcp(..) | Line::Nameless(_) | Line::Other => {
+        LineKind::ToRmcp(..) | LineKind::Nameless(_) | LineKind::Other => {
             let when_full = if waiters.is_rmcp_there() { WhenFull::Wait } else { WhenFull::Drop };
             let work = wanted.and_then(|wanted| wanted.work);
             to_rmcp.send(line, work, when_full, waiters.skipped()).await?;
@@ -84,12 +86,12 @@ pub(super) async fn route(
             tokio::task::yield_now().await;
             Ok(None)
         }
-        Line::Batch(messages) => {
+        LineKind::Batch(messages) => {
             let mut found = None;
             for message in messages {
                 // Batches must not be nested.
                 let line = message.get().as_bytes();
-                if matches!(peek(line), Line::Batch(_) | Line::Garbage) {
+                if matches!(peek(line), LineKind::Batch(_) | LineKind::Garbage) {
                     waiters.skipped().note(line);
                 } else {
                     let answer = Box::pin(deliver(line, wanted, waiters, to_rmcp)).await?;
@@ -98,7 +100,7 @@ pub(super) async fn route(
             }
             Ok(found)
         }
-        Line::Garbage => {
+        LineKind::Garbage => {
             waiters.skipped().note(line);
             Ok(None)
         }

@@ -13,10 +13,10 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::call_error::CallError;
-use super::calls::{Calls, OnReply};
+use super::calls::{OnReply, PendingCalls};
 use super::http::{self, HttpWire};
 use super::pipe::WhenDropped;
-use super::progress::Watcher;
+use super::progress::ProgressWatcher;
 use super::queue::Queue;
 use super::{Closed, frame, pipe, redacted};
 use crate::connection::param_headers::ParamHeader;
@@ -24,14 +24,14 @@ use crate::wire::json::{Json, JsonCow};
 
 /// Time limits of a call (T7).
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct TimeLimits {
     /// Without progress.
     pub timeout: Duration,
     /// In total, regardless of progress.
     pub cap: Duration,
 }
 
-impl Limits {
+impl TimeLimits {
     /// Returns how much longer to wait, given the last progress; `None` if the call has timed out.
     pub(super) fn left(
         self,
@@ -47,7 +47,7 @@ impl Limits {
 
 /// A tool call.
 #[derive(Debug, Clone, Copy)]
-pub struct ToolCall<'a> {
+pub struct WireCall<'a> {
     /// The tool's name on its server.
     pub tool: &'a str,
     /// The arguments: one JSON object.
@@ -92,7 +92,7 @@ pub(crate) struct Thinking(FastLane);
 
 impl Drop for Thinking {
     fn drop(&mut self) {
-        self.0.with_calls(Calls::answered);
+        self.0.with_calls(PendingCalls::answered);
     }
 }
 
@@ -129,7 +129,7 @@ pub(crate) struct CallFrame<'a> {
 
 impl CallFrame<'_> {
     /// Writes the call.
-    pub(crate) fn write(self, call: &ToolCall<'_>) {
+    pub(crate) fn write(self, call: &WireCall<'_>) {
         frame::tool_call(self.out, self.id, call);
     }
 }
@@ -155,7 +155,7 @@ impl DirectLane {
     /// errors, but not in results.
     pub(crate) fn start<C: OnReply + 'static>(
         self,
-        limits: Limits,
+        limits: TimeLimits,
         now: Instant,
         on_reply: Box<C>,
         write: impl FnOnce(&C, CallFrame<'_>),
@@ -193,7 +193,7 @@ impl FastLane {
     /// Suspends the timeout of calls while the user answers a request from the server, until the
     /// guard is dropped. The total limit still applies.
     pub(crate) fn thinking(&self) -> Thinking {
-        self.with_calls(Calls::asked);
+        self.with_calls(PendingCalls::asked);
         Thinking(self.clone())
     }
 
@@ -213,7 +213,7 @@ impl FastLane {
         }
     }
 
-    fn with_calls(&self, change: impl FnOnce(&mut Calls)) {
+    fn with_calls(&self, change: impl FnOnce(&mut PendingCalls)) {
         match &self.way {
             Transport::Pipe(queue) => change(&mut queue.state().calls),
             Transport::Http(wire) => change(&mut wire.calls()),
@@ -291,7 +291,11 @@ impl FastLane {
     ///
     /// # Errors
     /// If the server responds with an error, the call times out, or the connection fails.
-    pub async fn call_tool(&self, call: ToolCall<'_>, limits: Limits) -> Result<Json, CallError> {
+    pub async fn call_tool(
+        &self,
+        call: WireCall<'_>,
+        limits: TimeLimits,
+    ) -> Result<Json, CallError> {
         self.call_tool_watched(call, limits, None).await
     }
 
@@ -302,9 +306,9 @@ impl FastLane {
     #[allow(clippy::manual_async_fn, reason = "an `async fn` would hold its arguments twice")]
     pub fn call_tool_watched<'a>(
         &'a self,
-        call: ToolCall<'a>,
-        limits: Limits,
-        watcher: Option<&'a Watcher>,
+        call: WireCall<'a>,
+        limits: TimeLimits,
+        watcher: Option<&'a ProgressWatcher>,
     ) -> impl Future<Output = Result<Json, CallError>> + Send + 'a {
         async move {
             match &self.way {
@@ -337,7 +341,7 @@ impl FastLane {
         &self,
         method: &str,
         params: &RawValue,
-        limits: Limits,
+        limits: TimeLimits,
     ) -> Result<Json, CallError> {
         self.send(method, params, limits, WhenDropped::Cancel).await
     }
@@ -348,7 +352,7 @@ impl FastLane {
         &self,
         method: &str,
         params: &RawValue,
-        limits: Limits,
+        limits: TimeLimits,
     ) -> Result<Json, CallError> {
         self.send(method, params, limits, WhenDropped::Forget).await
     }
@@ -357,7 +361,7 @@ impl FastLane {
         &self,
         method: &str,
         params: &RawValue,
-        limits: Limits,
+        limits: TimeLimits,
         when_dropped: WhenDropped,
     ) -> Result<Json, CallError> {
         match &self.way {

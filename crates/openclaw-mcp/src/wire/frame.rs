@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use serde_json::value::RawValue;
 
-use super::ToolCall;
+use super::WireCall;
 use openclaw_tools::decimal::Decimal;
 
 /// Writes a request on one line, without the line break.
@@ -19,7 +19,7 @@ pub(super) fn request(out: &mut Vec<u8>, id: u64, method: &str, params: &RawValu
 }
 
 /// Writes a tool call on one line, without the line break.
-pub(super) fn tool_call(out: &mut Vec<u8>, id: u64, call: &ToolCall<'_>) {
+pub(super) fn tool_call(out: &mut Vec<u8>, id: u64, call: &WireCall<'_>) {
     out.extend_from_slice(br#"{"jsonrpc":"2.0","id":"#);
     out.extend_from_slice(Decimal::default().of(id).as_bytes());
     out.extend_from_slice(br#","method":"tools/call","params":{"name":"#);
@@ -76,7 +76,7 @@ mod tests {
     fn a_call_contains_all_of_its_parts_on_one_line() {
         let arguments = RawValue::from_string("{\n \"a\": 1\r\n}".to_owned()).unwrap();
         let trace = SpanContext::parse(TRACEPARENT);
-        let call = ToolCall {
+        let call = WireCall {
             tool: "say \"hi\"",
             arguments: &arguments,
             meta: r#""other":"x""#,

@@ -5,7 +5,7 @@ use rmcp::RoleClient;
 use rmcp::model::JsonRpcMessage;
 use rmcp::service::TxJsonRpcMessage;
 
-use super::inbox::{MAX_PARSED, Message, too_large_response};
+use super::inbox::{ClientRoleMessage, MAX_PARSED, too_large_response};
 use super::redacted;
 use crate::wire::json::Json;
 
@@ -25,7 +25,7 @@ pub(super) struct Replay {
     /// Not requested yet.
     handshake: Option<HandshakeResponse>,
     /// Requested: `rmcp` receives it next.
-    answer: Option<Message>,
+    answer: Option<ClientRoleMessage>,
 }
 
 impl Replay {
@@ -49,7 +49,7 @@ impl Replay {
     }
 
     /// Returns the response that `rmcp` receives next.
-    pub(super) fn next(&mut self) -> Option<Message> {
+    pub(super) fn next(&mut self) -> Option<ClientRoleMessage> {
         self.answer.take()
     }
 
@@ -59,7 +59,7 @@ impl Replay {
         &mut self,
         message: &TxJsonRpcMessage<RoleClient>,
         redactor: &Redactor,
-    ) -> Option<Message> {
+    ) -> Option<ClientRoleMessage> {
         let JsonRpcMessage::Request(request) = message else { return None };
         let method = request.request.method();
         let is_same = |handshake: &mut HandshakeResponse| handshake.method == method;

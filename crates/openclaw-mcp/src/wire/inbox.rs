@@ -31,7 +31,7 @@ const MAX_ID: usize = 1024;
 pub(crate) const TOO_LARGE: &str = "openclaw/too-large";
 
 /// A message for `rmcp`.
-pub(super) type Message = RxJsonRpcMessage<RoleClient>;
+pub(super) type ClientRoleMessage = RxJsonRpcMessage<RoleClient>;
 
 /// The receiving side of `rmcp` was dropped.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ pub(super) enum WhenFull {
 /// A queued message with its size.
 #[derive(Debug)]
 pub(super) struct Queued {
-    pub(super) message: Message,
+    pub(super) message: ClientRoleMessage,
     pub(super) bytes: usize,
     _room: OwnedSemaphorePermit,
 }
@@ -133,16 +133,16 @@ impl ToRmcp {
     }
 }
 
-fn parse(line: &[u8]) -> Result<Option<Message>, impl std::error::Error + use<>> {
+fn parse(line: &[u8]) -> Result<Option<ClientRoleMessage>, impl std::error::Error + use<>> {
     let mut bytes = BytesMut::with_capacity(line.len() + 1);
     // The codec would end the message at a line break; in JSON a space is equivalent.
     bytes.extend(line.iter().map(|byte| if *byte == b'\n' { b' ' } else { *byte }));
     bytes.extend_from_slice(b"\n");
-    JsonRpcMessageCodec::<Message>::default().decode(&mut bytes)
+    JsonRpcMessageCodec::<ClientRoleMessage>::default().decode(&mut bytes)
 }
 
 /// Marks a request or a notification as belonging to a call.
-fn belongs_to(message: &mut Message, work: WorkId) {
+fn belongs_to(message: &mut ClientRoleMessage, work: WorkId) {
     match message {
         JsonRpcMessage::Request(message) => {
             message.request.extensions_mut().insert(work);
@@ -155,7 +155,7 @@ fn belongs_to(message: &mut Message, work: WorkId) {
 }
 
 /// Returns whether a message that is a request has an id that can be repeated in logs and errors.
-fn has_usable_id(message: &Message) -> bool {
+fn has_usable_id(message: &ClientRoleMessage) -> bool {
     match message {
         JsonRpcMessage::Request(JsonRpcRequest { id: RequestId::String(id), .. }) => {
             id.len() <= MAX_ID

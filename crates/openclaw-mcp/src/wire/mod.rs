@@ -32,10 +32,10 @@ mod traffic;
 pub use call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};
 pub(crate) use calls::OnReply;
 pub(crate) use fast_lane::{DirectLane, Thinking, WeakLane};
-pub use fast_lane::{FastLane, Limits, ToolCall, WorkId};
+pub use fast_lane::{FastLane, TimeLimits, WireCall, WorkId};
 pub(crate) use handshake_response::HandshakeResponse;
 pub(crate) use inbox::{MAX_PARSED, TOO_LARGE};
-pub use progress::{Progress, Watcher};
+pub use progress::{Progress, ProgressWatcher};
 pub use slow_lane::SlowLane;
 pub use traffic::Traffic;
 

@@ -15,7 +15,7 @@ const MAX_BATCH: usize = 1_000;
 
 /// The kind of a line, with what is needed to route it.
 #[derive(Debug)]
-pub(super) enum Line<'a> {
+pub(super) enum LineKind<'a> {
     /// A response to one of our calls.
     Answer(CallId, Result<JsonRef<'a>, &'a RawValue>),
     /// A response to one of our calls that is not valid JSON.
@@ -36,7 +36,7 @@ pub(super) enum Line<'a> {
 
 /// The members of a message, unparsed.
 #[derive(Deserialize)]
-pub(super) struct Envelope<'a> {
+pub(super) struct MessageMembers<'a> {
     #[serde(borrow, default)]
     pub(super) id: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -94,7 +94,7 @@ fn present<'de: 'a, 'a, D: serde::Deserializer<'de>>(
 
 /// Finds the id of the call that an invalid line responds to, so that the call fails immediately
 /// instead of timing out.
-fn broken(line: &[u8]) -> Line<'_> {
+fn broken(line: &[u8]) -> LineKind<'_> {
     let id = memchr::memmem::find(line, br#""id""#).and_then(|at| {
         let rest = line.get(at + 4..)?.iter().copied();
         let digits: String = rest
@@ -105,7 +105,7 @@ fn broken(line: &[u8]) -> Line<'_> {
             .collect();
         CallId::of_number(digits.parse().ok()?)
     });
-    id.map_or(Line::Garbage, Line::Unreadable)
+    id.map_or(LineKind::Garbage, LineKind::Unreadable)
 }
 
 /// Returns the number of an id. Some servers echo numbers as strings.
@@ -134,20 +134,20 @@ fn usual_answer(line: &str) -> Option<(CallId, JsonRef<'_>)> {
 }
 
 /// Classifies a line.
-pub(super) fn peek(line: &[u8]) -> Line<'_> {
+pub(super) fn peek(line: &[u8]) -> LineKind<'_> {
     let first = line.iter().find(|byte| !byte.is_ascii_whitespace());
     if first == Some(&b'[') {
         return serde_json::from_slice(line)
-            .map_or(Line::Garbage, |Batch(batch)| Line::Batch(batch));
+            .map_or(LineKind::Garbage, |Batch(batch)| LineKind::Batch(batch));
     }
     // A cheap check first: some servers print a lot.
     if memchr::memchr(b'{', line).is_none() {
-        return Line::Garbage;
+        return LineKind::Garbage;
     }
     // From `&str`, UTF-8 is validated once; from bytes, again for each member.
-    let envelope: Result<Envelope<'_>, _> = match std::str::from_utf8(line) {
+    let envelope: Result<MessageMembers<'_>, _> = match std::str::from_utf8(line) {
         Ok(text) => match usual_answer(text) {
-            Some((id, result)) => return Line::Answer(id, Ok(result)),
+            Some((id, result)) => return LineKind::Answer(id, Ok(result)),
             None => serde_json::from_str(text),
         },
         Err(_) => serde_json::from_slice(line),
@@ -160,22 +160,22 @@ pub(super) fn peek(line: &[u8]) -> Line<'_> {
         let progress =
             progress.and_then(|params| serde_json::from_str::<Progress<'_>>(params.get()).ok());
         return match progress.and_then(|progress| CallId::parse(progress.token)) {
-            Some(id) => Line::Progress(id),
-            None => Line::Other,
+            Some(id) => LineKind::Progress(id),
+            None => LineKind::Other,
         };
     }
     let answer = match (envelope.result, envelope.error) {
         (Some(result), _) => Ok(JsonRef::from(result)),
         (None, Some(error)) => Err(error),
-        (None, None) => return Line::Garbage,
+        (None, None) => return LineKind::Garbage,
     };
     match (envelope.id.filter(|id| id.get() != "null"), answer) {
-        (None, Err(error)) => Line::Nameless(error),
-        (None, Ok(_)) => Line::Garbage,
+        (None, Err(error)) => LineKind::Nameless(error),
+        (None, Ok(_)) => LineKind::Garbage,
         (Some(id), answer) => match (CallId::parse(id), number(id)) {
-            (Some(id), _) => Line::Answer(id, answer),
-            (None, Some(number)) => Line::ToRmcp(number, answer),
-            (None, None) => Line::Other,
+            (Some(id), _) => LineKind::Answer(id, answer),
+            (None, Some(number)) => LineKind::ToRmcp(number, answer),
+            (None, None) => LineKind::Other,
         },
     }
 }
@@ -190,21 +190,21 @@ mod tests {
     fn messages_are_classified() {
         let ours = format!(r#"{{"jsonrpc":"2.0","id":{OURS},"result":{{"a":1}}}}"#);
         assert!(
-            matches!(peek(ours.as_bytes()), Line::Answer(_, Ok(result)) if result.get() == r#"{"a":1}"#)
+            matches!(peek(ours.as_bytes()), LineKind::Answer(_, Ok(result)) if result.get() == r#"{"a":1}"#)
         );
         let failed = format!(r#"{{"id":"{OURS}","error":{{"code":1}}}}"#);
-        assert!(matches!(peek(failed.as_bytes()), Line::Answer(_, Err(_))));
+        assert!(matches!(peek(failed.as_bytes()), LineKind::Answer(_, Err(_))));
         let request = format!(r#"{{"id":{OURS},"method":"roots/list"}}"#);
-        assert!(matches!(peek(request.as_bytes()), Line::Other), "a request may reuse our id");
+        assert!(matches!(peek(request.as_bytes()), LineKind::Other), "a request may reuse our id");
         let progress = format!(
             r#"{{"method":"notifications/progress","params":{{"progressToken":{OURS},"progress":1}}}}"#
         );
-        assert!(matches!(peek(progress.as_bytes()), Line::Progress(_)));
-        assert!(matches!(peek(br#"{"id":1,"result":{}}"#), Line::ToRmcp(1, Ok(_))));
-        assert!(matches!(peek(br#"{"id":"abc","result":{}}"#), Line::Other));
-        assert!(matches!(peek(br#"{"id":null,"error":{}}"#), Line::Nameless(_)));
+        assert!(matches!(peek(progress.as_bytes()), LineKind::Progress(_)));
+        assert!(matches!(peek(br#"{"id":1,"result":{}}"#), LineKind::ToRmcp(1, Ok(_))));
+        assert!(matches!(peek(br#"{"id":"abc","result":{}}"#), LineKind::Other));
+        assert!(matches!(peek(br#"{"id":null,"error":{}}"#), LineKind::Nameless(_)));
         assert!(
-            matches!(peek(br#" [{"id":1,"result":{}}]"#), Line::Batch(parts) if parts.len() == 1)
+            matches!(peek(br#" [{"id":1,"result":{}}]"#), LineKind::Batch(parts) if parts.len() == 1)
         );
     }
 
@@ -212,13 +212,13 @@ mod tests {
     fn an_invalid_response_is_matched_to_its_call() {
         for rest in ["\"result\":{\"n\":NaN}}", "\"result\":{\"content\":[", "\"result\":nul"] {
             let line = format!(r#"{{"jsonrpc":"2.0","id": {OURS},{rest}"#);
-            assert!(matches!(peek(line.as_bytes()), Line::Unreadable(_)), "{line}");
+            assert!(matches!(peek(line.as_bytes()), LineKind::Unreadable(_)), "{line}");
         }
         let null = format!(r#"{{"jsonrpc":"2.0","id":{OURS},"result":null}}"#);
         assert!(
-            matches!(peek(null.as_bytes()), Line::Answer(_, Ok(result)) if result.get() == "null")
+            matches!(peek(null.as_bytes()), LineKind::Answer(_, Ok(result)) if result.get() == "null")
         );
-        assert!(matches!(peek(br#"{"id":7,"result":{"#), Line::Garbage));
+        assert!(matches!(peek(br#"{"id":7,"result":{"#), LineKind::Garbage));
     }
 
     #[test]
@@ -235,11 +235,11 @@ mod tests {
             "null",
             r#"{"result":{}}"#,
         ] {
-            assert!(matches!(peek(garbage.as_bytes()), Line::Garbage), "{garbage:?}");
+            assert!(matches!(peek(garbage.as_bytes()), LineKind::Garbage), "{garbage:?}");
         }
-        assert!(matches!(peek(&[0xff, 0xfe]), Line::Garbage));
+        assert!(matches!(peek(&[0xff, 0xfe]), LineKind::Garbage));
         let batch = |messages: usize| format!("[1{}]", ",1".repeat(messages - 1));
-        assert!(matches!(peek(batch(MAX_BATCH).as_bytes()), Line::Batch(_)));
-        assert!(matches!(peek(batch(MAX_BATCH + 1).as_bytes()), Line::Garbage), "too many");
+        assert!(matches!(peek(batch(MAX_BATCH).as_bytes()), LineKind::Batch(_)));
+        assert!(matches!(peek(batch(MAX_BATCH + 1).as_bytes()), LineKind::Garbage), "too many");
     }
 }

@@ -9,7 +9,7 @@ use rmcp::model::{ClientNotification, JsonRpcMessage, RequestId, ServerNotificat
 use rmcp::service::TxJsonRpcMessage;
 use tokio::sync::Notify;
 
-use super::inbox::{Message, Queued};
+use super::inbox::{ClientRoleMessage, Queued};
 
 /// Maximum number of pending requests.
 const MOST: usize = 256;
@@ -53,7 +53,7 @@ impl Requests {
 
 /// The outcome of [`PendingRequests::take`].
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Admission {
+pub(super) enum TakeOutcome {
     /// The request is admitted.
     Taken,
     /// A request with this id is pending: both would share one response.
@@ -64,17 +64,17 @@ pub(super) enum Admission {
 
 impl PendingRequests {
     /// Admits a request, if possible.
-    pub(super) fn take(&self, id: &RequestId, bytes: usize) -> Admission {
+    pub(super) fn take(&self, id: &RequestId, bytes: usize) -> TakeOutcome {
         let mut requests = self.requests();
         if requests.by_id.contains_key(id) {
-            return Admission::Twice;
+            return TakeOutcome::Twice;
         }
         if !requests.fits(bytes) {
-            return Admission::TooMany;
+            return TakeOutcome::TooMany;
         }
         requests.bytes += bytes;
         requests.by_id.insert(id.clone(), bytes);
-        Admission::Taken
+        TakeOutcome::Taken
     }
 
     /// Records that a message of `rmcp` is being sent. Returns the request that it answers, if any.
@@ -104,7 +104,7 @@ impl PendingRequests {
 
     /// If the message is a cancellation, removes the request that it cancels, unless its response
     /// is being sent.
-    pub(super) fn heed(&self, message: &Message) {
+    pub(super) fn heed(&self, message: &ClientRoleMessage) {
         let JsonRpcMessage::Notification(notification) = message else { return };
         if let Some(id) = cancels(&notification.notification) {
             self.cancelled(id);
@@ -153,16 +153,16 @@ impl PendingRequests {
 pub(super) struct HeldRequest {
     pub(super) id: RequestId,
     pub(super) bytes: usize,
-    pub(super) request: Message,
+    pub(super) request: ClientRoleMessage,
 }
 
 /// A message from the queue.
-pub(super) enum Received {
+pub(super) enum QueuedMessage {
     Request(HeldRequest),
-    Other(Message),
+    Other(ClientRoleMessage),
 }
 
-impl From<Queued> for Received {
+impl From<Queued> for QueuedMessage {
     fn from(Queued { message, bytes, .. }: Queued) -> Self {
         match &message {
             JsonRpcMessage::Request(request) => {
@@ -217,25 +217,25 @@ mod tests {
     fn the_number_of_requests_is_bounded_and_a_response_makes_room() {
         let asked = PendingRequests::default();
         for number in 0..MOST {
-            assert_eq!(asked.take(&id(number), 1), Admission::Taken);
+            assert_eq!(asked.take(&id(number), 1), TakeOutcome::Taken);
         }
-        assert_eq!(asked.take(&id(0), 1), Admission::Twice);
-        assert_eq!(asked.take(&id(MOST), 1), Admission::TooMany);
+        assert_eq!(asked.take(&id(0), 1), TakeOutcome::Twice);
+        assert_eq!(asked.take(&id(MOST), 1), TakeOutcome::TooMany);
         answer(&asked, 7);
         answer(&asked, MOST);
-        assert_eq!(asked.take(&id(MOST), 1), Admission::Taken);
-        assert_eq!(asked.take(&id(7), 1), Admission::TooMany);
+        assert_eq!(asked.take(&id(MOST), 1), TakeOutcome::Taken);
+        assert_eq!(asked.take(&id(7), 1), TakeOutcome::TooMany);
     }
 
     #[test]
     fn the_size_of_all_requests_is_bounded_but_one_always_fits() {
         let asked = PendingRequests::default();
-        assert_eq!(asked.take(&id(1), 2 * MOST_BYTES), Admission::Taken);
-        assert_eq!(asked.take(&id(2), 1), Admission::TooMany);
+        assert_eq!(asked.take(&id(1), 2 * MOST_BYTES), TakeOutcome::Taken);
+        assert_eq!(asked.take(&id(2), 1), TakeOutcome::TooMany);
         answer(&asked, 1);
-        assert_eq!(asked.take(&id(2), MOST_BYTES - 1), Admission::Taken);
-        assert_eq!(asked.take(&id(3), 2), Admission::TooMany);
-        assert_eq!(asked.take(&id(3), 1), Admission::Taken);
+        assert_eq!(asked.take(&id(2), MOST_BYTES - 1), TakeOutcome::Taken);
+        assert_eq!(asked.take(&id(3), 2), TakeOutcome::TooMany);
+        assert_eq!(asked.take(&id(3), 1), TakeOutcome::Taken);
     }
 
     #[test]
@@ -246,10 +246,10 @@ mod tests {
         }
         let answering = asked.answering(&id(0)).unwrap();
         asked.cancelled(&id(0));
-        assert_eq!(asked.take(&id(MOST), 1), Admission::TooMany);
+        assert_eq!(asked.take(&id(MOST), 1), TakeOutcome::TooMany);
         asked.answered(answering);
-        assert_eq!(asked.take(&id(0), 1), Admission::Taken, "the id may be used again");
+        assert_eq!(asked.take(&id(0), 1), TakeOutcome::Taken, "the id may be used again");
         asked.cancelled(&id(1));
-        assert_eq!(asked.take(&id(MOST), 1), Admission::Taken);
+        assert_eq!(asked.take(&id(MOST), 1), TakeOutcome::Taken);
     }
 }

@@ -7,9 +7,9 @@ use tokio::time::Instant;
 
 use super::call_error::CallError;
 use super::calls::{CallId, Fault, OnReply, Waiter};
-use super::fast_lane::Limits;
-use super::progress::Watcher;
-use super::queue::{Queue, State};
+use super::fast_lane::TimeLimits;
+use super::progress::ProgressWatcher;
+use super::queue::{Queue, QueueState};
 use super::{Closed, frame};
 use crate::wire::json::Json;
 
@@ -24,9 +24,9 @@ pub(super) enum WhenDropped {
 /// Sends a call and waits for its response.
 pub(super) async fn send(
     queue: &Queue,
-    limits: Limits,
+    limits: TimeLimits,
     when_dropped: WhenDropped,
-    watcher: Option<&Watcher>,
+    watcher: Option<&ProgressWatcher>,
     write: impl FnOnce(&mut Vec<u8>, u64),
 ) -> Result<Json, CallError> {
     let mut now = Instant::now();
@@ -74,7 +74,7 @@ pub(super) async fn send(
 /// queue may exceed its capacity by this call: whether there is room is checked before.
 pub(super) fn start<C: OnReply + 'static>(
     queue: Arc<Queue>,
-    limits: Limits,
+    limits: TimeLimits,
     now: Instant,
     call: Box<C>,
     write: impl FnOnce(&C, &mut Vec<u8>, u64),
@@ -85,7 +85,7 @@ pub(super) fn start<C: OnReply + 'static>(
         call.reply(CallId::NONE.number(), Err(CallError::Busy), now);
         return StartedCall::new(queue, CallId::NONE.number());
     }
-    let State { calls, out, .. } = &mut *state;
+    let QueueState { calls, out, .. } = &mut *state;
     let id = calls.open_for(|id| {
         write(&call, out, id.number());
         out.push(b'\n');

@@ -2,7 +2,7 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_secrets::Redactor;
-pub use openclaw_tools::{Progress, Watcher};
+pub use openclaw_tools::{Progress, ProgressWatcher};
 use serde::Deserialize;
 
 /// Maximum length of a progress message, in characters.
@@ -32,7 +32,7 @@ struct Params {
 }
 
 /// Sends the progress in a notification to the watcher.
-pub(super) fn tell(watcher: &Watcher, line: &[u8], redactor: &Redactor) {
+pub(super) fn tell(watcher: &ProgressWatcher, line: &[u8], redactor: &Redactor) {
     if let Some(progress) = read(line, redactor) {
         watcher.send_replace(Some(progress));
     }

@@ -12,7 +12,7 @@ use tokio::task::AbortHandle;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::call_error::CallError;
-use super::calls::{CallId, Calls, Expired};
+use super::calls::{CallId, Expired, PendingCalls};
 use super::deliver::Waiters;
 use super::ending::CloseReason;
 use super::last_activity::LastActivity;
@@ -34,7 +34,7 @@ const UNREAD: Duration = Duration::from_secs(10);
 
 /// The write queue of a connection.
 pub(super) struct Queue {
-    state: Mutex<State>,
+    state: Mutex<QueueState>,
     /// Dropping it closes the server's input.
     outlet: Mutex<Option<Arc<Outlet>>>,
     /// The buffer is not empty, or the connection is closing.
@@ -58,9 +58,9 @@ pub(super) struct Queue {
 }
 
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct QueueState {
     pub(super) out: Vec<u8>,
-    pub(super) calls: Calls,
+    pub(super) calls: PendingCalls,
     /// The writer is writing: new messages must be queued behind it.
     writing: bool,
 }
@@ -90,7 +90,7 @@ impl Queue {
     }
 
     /// The lock is held briefly, and never across an `await`.
-    pub(super) fn state(&self) -> MutexGuard<'_, State> {
+    pub(super) fn state(&self) -> MutexGuard<'_, QueueState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -143,7 +143,7 @@ impl Queue {
     /// Adds a message. If nothing else is queued, the caller writes it directly: waking a task
     /// would cost more than the call. With many calls in flight it is left to the writer, which
     /// batches them.
-    pub(super) fn push<T>(&self, add: impl FnOnce(&mut State) -> T) -> T {
+    pub(super) fn push<T>(&self, add: impl FnOnce(&mut QueueState) -> T) -> T {
         let mut state = self.state();
         let was_idle = state.out.is_empty() && !state.writing;
         let added = add(&mut state);
@@ -162,7 +162,7 @@ impl Queue {
     }
 
     /// Writes what fits of the buffer, if `directly`, and leaves the rest to the writer.
-    fn write_out(&self, mut state: MutexGuard<'_, State>, directly: bool) {
+    fn write_out(&self, mut state: MutexGuard<'_, QueueState>, directly: bool) {
         if directly && let Some(outlet) = self.outlet() {
             // An error is left to the writer.
             let written = outlet.try_write(&state.out).unwrap_or(0);
@@ -309,13 +309,13 @@ impl Queue {
 }
 
 /// Adds the notification that a call is cancelled.
-fn cancelled(state: &mut State, id: CallId) {
+fn cancelled(state: &mut QueueState, id: CallId) {
     frame::cancelled(&mut state.out, id.number());
     state.out.push(b'\n');
 }
 
 impl Waiters for Queue {
-    fn with_calls<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T {
+    fn with_calls<T>(&self, act: impl FnOnce(&mut PendingCalls) -> T) -> T {
         act(&mut self.state().calls)
     }
 

@@ -11,7 +11,7 @@ use tokio::time::{Instant, timeout};
 
 use super::deliver::{answered, route};
 use super::inbox::ToRmcp;
-use super::peek::{Line, peek};
+use super::peek::{LineKind, peek};
 use super::queue::{Queue, broken};
 use super::{Closed, ENDS, MAX_MESSAGE};
 
@@ -144,7 +144,7 @@ impl Lines {
             (self.start, self.searched) = (end + 1, end + 1);
             match peek(line) {
                 // Most lines, without a future.
-                Line::Answer(id, answer) => answered(id, answer, &*self.queue, now),
+                LineKind::Answer(id, answer) => answered(id, answer, &*self.queue, now),
                 other => {
                     let routed = route(other, line, None, &*self.queue, &self.to_rmcp).await;
                     routed.map_err(|_| Closed::ByUs)?;

@@ -15,8 +15,8 @@ use tokio::time::{Instant, timeout_at};
 
 use super::Closed;
 use super::handshake_response::{HandshakeResponse, Replay};
-use super::inbox::{Message, Queued};
-use super::pending_requests::{Admission, HeldRequest, Received};
+use super::inbox::{ClientRoleMessage, Queued};
+use super::pending_requests::{HeldRequest, QueuedMessage, TakeOutcome};
 use super::queue::Queue;
 
 /// How long a request waits while too many others are pending. Meanwhile no other message is
@@ -54,7 +54,7 @@ impl SlowLane {
 
     /// Returns the held request once it is admitted. `rmcp` spawns a task for each request, which
     /// blocks while the server does not read. Safe to cancel.
-    async fn admit(&mut self) -> Option<Message> {
+    async fn admit(&mut self) -> Option<ClientRoleMessage> {
         let (HeldRequest { id, bytes, .. }, until) = self.held.as_ref()?;
         // There must be room for its response. If there is none for too long, the writer closes the
         // connection.
@@ -63,15 +63,15 @@ impl SlowLane {
             return None;
         }
         match self.queue.asked.take(id, *bytes) {
-            Admission::Taken => {
+            TakeOutcome::Taken => {
                 self.is_stuck = false;
                 self.held.take().map(|(held, _)| held.request)
             }
-            Admission::Twice => {
+            TakeOutcome::Twice => {
                 self.held = None;
                 None
             }
-            Admission::TooMany => {
+            TakeOutcome::TooMany => {
                 let room = self.queue.asked.room(*bytes);
                 if self.is_stuck || timeout_at(*until, room).await.is_err() {
                     let words = "too many pending requests";
@@ -126,7 +126,7 @@ impl Transport<RoleClient> for SlowLane {
     }
 
     // Safe to cancel: a message that was not received stays in the channel.
-    async fn receive(&mut self) -> Option<Message> {
+    async fn receive(&mut self) -> Option<ClientRoleMessage> {
         self.queue.is_rmcp_there.store(true, Ordering::Relaxed);
         if let Some(answer) = self.replay.next() {
             return Some(answer);
@@ -137,9 +137,9 @@ impl Transport<RoleClient> for SlowLane {
                     return Some(request);
                 }
             }
-            match Received::from(self.from_server.recv().await?) {
-                Received::Request(held) => self.held = Some((held, Instant::now() + BUSY)),
-                Received::Other(message) => {
+            match QueuedMessage::from(self.from_server.recv().await?) {
+                QueuedMessage::Request(held) => self.held = Some((held, Instant::now() + BUSY)),
+                QueuedMessage::Other(message) => {
                     self.queue.asked.heed(&message);
                     return Some(message);
                 }

@@ -7,19 +7,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::{Config, LoadEnvironment, load_text};
-use openclaw_mcp::connection::client::{Client, Host};
-use openclaw_mcp::connection::local::Plan;
+use openclaw_mcp::connection::client::{ClientSide, Host};
+use openclaw_mcp::connection::local::LocalOptions;
 use openclaw_mcp::process::Launch;
 use openclaw_mcp::server::log::ServerLog;
-use openclaw_mcp::wire::{CallError, FastLane, Limits, ToolCall, Traffic};
+use openclaw_mcp::wire::{CallError, FastLane, TimeLimits, Traffic, WireCall};
 use openclaw_testkit::{Script, TestServer, processes};
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// Enough for a busy machine.
-pub(crate) const LIMITS: Limits =
-    Limits { timeout: Duration::from_secs(120), cap: Duration::from_secs(300) };
+pub(crate) const LIMITS: TimeLimits =
+    TimeLimits { timeout: Duration::from_secs(120), cap: Duration::from_secs(300) };
 
 pub(crate) fn client() -> ClientConfig {
     ClientConfig::new(ClientCapabilities::default(), Implementation::new("test", "0"))
@@ -33,13 +33,13 @@ pub(crate) fn scripted(script: &Script) -> (String, Vec<String>) {
 }
 
 /// How to connect to a local server.
-pub(crate) fn plan((program, args): (String, Vec<String>)) -> Plan {
+pub(crate) fn plan((program, args): (String, Vec<String>)) -> LocalOptions {
     let path = "/usr/local/bin:/usr/bin:/bin".into();
     let env = BTreeMap::from([("PATH".to_owned(), path)]);
-    Plan {
+    LocalOptions {
         server: "test".to_owned(),
         launch: Launch { program, args, env, cwd: None },
-        client: Client::new("test", Host::default()),
+        client: ClientSide::new("test", Host::default()),
         known_era: None,
         only_era: None,
         offer: ProtocolVersion::LATEST_WITH_INITIALIZE,
@@ -53,10 +53,10 @@ pub(crate) fn plan((program, args): (String, Vec<String>)) -> Plan {
 pub(crate) async fn call_tool(
     lane: &FastLane,
     (tool, arguments, meta): (&str, &str, &str),
-    limits: Limits,
+    limits: TimeLimits,
 ) -> Result<Value, CallError> {
     let arguments = RawValue::from_string(arguments.to_owned()).unwrap();
-    let call = ToolCall {
+    let call = WireCall {
         tool,
         arguments: &arguments,
         meta,

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openclaw_mcp::connection::Connection;
-use openclaw_mcp::connection::local::{self, ConnectError, Plan};
+use openclaw_mcp::connection::local::{self, LocalConnectError, LocalOptions};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::process::{Launch, ShutdownTimeouts};
-use openclaw_mcp::wire::{CallError, Closed, Limits};
+use openclaw_mcp::wire::{CallError, Closed, TimeLimits};
 use openclaw_testkit::{Grandchild, Script, processes};
 
 use crate::common::assert_nothing_left;
@@ -15,7 +15,7 @@ use crate::local::{plan, raw};
 
 /// Longer than any test may take.
 const FOREVER: Duration = Duration::from_secs(600);
-const PATIENT: Limits = Limits { timeout: FOREVER, cap: FOREVER };
+const PATIENT: TimeLimits = TimeLimits { timeout: FOREVER, cap: FOREVER };
 /// Enough for a busy machine, and far less than forever.
 const SOON: Duration = Duration::from_secs(60);
 
@@ -99,9 +99,9 @@ async fn a_server_that_exits_at_startup_and_leaves_a_child_is_quoted_immediately
         env: BTreeMap::from([("PATH".to_owned(), "/usr/bin:/bin".to_owned().into())]),
         cwd: None,
     };
-    let plan = Plan { launch, timeout: FOREVER, ..plan(&Script::new()) };
+    let plan = LocalOptions { launch, timeout: FOREVER, ..plan(&Script::new()) };
     let error = soon(local::open(plan, &Guard::none())).await.unwrap_err();
-    let ConnectError::Ended { status, words, .. } = &error else { panic!("{error:?}") };
+    let LocalConnectError::Ended { status, words, .. } = &error else { panic!("{error:?}") };
     assert!(status.contains('3'), "{status}");
     assert_eq!(words.last_lines, ["license missing"]);
     assert_nothing_left("sleep 511111.25").await;

@@ -9,9 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::process::{Launch, Process, ShutdownTimeouts};
+use openclaw_mcp::process::{Launch, ServerProcess, ShutdownTimeouts};
 use openclaw_mcp::wire::json::Json;
-use openclaw_mcp::wire::{self, CallError, Closed, FastLane, Limits, ToolCall};
+use openclaw_mcp::wire::{self, CallError, Closed, FastLane, TimeLimits, WireCall};
 use openclaw_testkit::{Script, TestServer};
 use rmcp::model::{ClientConfig, ErrorData, ListRootsResult};
 use rmcp::service::{RequestContext, RunningService};
@@ -22,7 +22,7 @@ use crate::support::client;
 
 /// Longer than any test may take.
 const FOREVER: Duration = Duration::from_secs(600);
-const PATIENT: Limits = Limits { timeout: FOREVER, cap: FOREVER };
+const PATIENT: TimeLimits = TimeLimits { timeout: FOREVER, cap: FOREVER };
 /// Enough for a busy machine, and far less than forever.
 const SOON: Duration = Duration::from_secs(120);
 
@@ -59,7 +59,7 @@ impl ClientHandler for Counting {
 struct Flooded {
     fast: FastLane,
     rmcp: RunningService<RoleClient, Counting>,
-    process: Process,
+    process: ServerProcess,
 }
 
 impl Flooded {
@@ -67,7 +67,7 @@ impl Flooded {
         let (program, args) = TestServer::stdio(script);
         let program = program.to_str().unwrap().to_owned();
         let launch = Launch { program, args, env: BTreeMap::new(), cwd: None };
-        let (process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
+        let (process, pipes) = ServerProcess::spawn(&launch, &Guard::none()).unwrap();
         let redactor = openclaw_secrets::Redactor::new();
         let (fast, slow) =
             wire::open("test", &redactor, pipes.stdin, pipes.stdout, wire::Traffic::default())
@@ -78,7 +78,7 @@ impl Flooded {
 
     async fn echo(&self) -> Result<Json, CallError> {
         let arguments = RawValue::from_string(r#"{"text":"hello"}"#.to_owned()).unwrap();
-        let call = ToolCall {
+        let call = WireCall {
             tool: "echo",
             arguments: &arguments,
             meta: "",

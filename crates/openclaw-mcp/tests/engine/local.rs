@@ -3,17 +3,17 @@
 use std::time::Duration;
 
 use openclaw_mcp::connection::era::Era;
-use openclaw_mcp::connection::local::{self, ConnectError, Plan, Step};
+use openclaw_mcp::connection::local::{self, LocalConnectError, LocalOptions, LocalStep};
 use openclaw_mcp::process::ShutdownTimeouts;
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::wire::{CallError, Limits};
+use openclaw_mcp::wire::{CallError, TimeLimits};
 use openclaw_testkit::{Discover, Junk, Script, processes};
 use serde_json::value::RawValue;
 
 use crate::common::{self, assert_nothing_left};
 use crate::support::LIMITS;
 
-pub(crate) fn plan(script: &Script) -> Plan {
+pub(crate) fn plan(script: &Script) -> LocalOptions {
     common::plan(common::scripted(script))
 }
 
@@ -60,7 +60,7 @@ async fn the_stderr_of_a_server_that_exits_immediately_is_quoted() {
     let script =
         Script::new().stderr_line("no API key given").exit_at_start(3).name("openclaw-tag-ends");
     let error = local::open(plan(&script), &Guard::none()).await.unwrap_err();
-    let ConnectError::Ended { status, words, .. } = &error else { panic!("{error:?}") };
+    let LocalConnectError::Ended { status, words, .. } = &error else { panic!("{error:?}") };
     assert!(status.contains('3'), "{status}");
     assert_eq!(words.last_lines, ["no API key given"]);
     assert!(error.to_string().starts_with("exited with status 3 during"), "{error}");
@@ -75,7 +75,7 @@ async fn an_unknown_version_is_rejected() {
             .discover(Discover::MethodNotFound)
             .name("openclaw-tag-unknown-version");
         let error = local::open(plan(&script), &Guard::none()).await.unwrap_err();
-        assert!(matches!(error, ConnectError::Refused { .. }), "{error:?}");
+        assert!(matches!(error, LocalConnectError::Refused { .. }), "{error:?}");
         let message = error.to_string();
         assert!(
             message.contains(&format!("unsupported protocol version `{version}` (supported: ")),
@@ -93,9 +93,12 @@ async fn a_server_that_never_responds_times_out_and_is_killed() {
         .discover(Discover::Silence)
         .initialize_silence()
         .name("openclaw-tag-silent");
-    let plan = Plan { timeout: Duration::from_secs(1), ..plan(&script) };
+    let plan = LocalOptions { timeout: Duration::from_secs(1), ..plan(&script) };
     let error = local::open(plan, &Guard::none()).await.unwrap_err();
-    assert!(matches!(error, ConnectError::TimedOut { step: Step::Detecting, .. }), "{error:?}");
+    assert!(
+        matches!(error, LocalConnectError::TimedOut { step: LocalStep::Detecting, .. }),
+        "{error:?}"
+    );
     assert_nothing_left("openclaw-tag-silent").await;
 }
 
@@ -120,9 +123,9 @@ async fn output_of_a_server_that_hangs_is_quoted() {
         .stderr_line("waiting for the database")
         .junk_before(Junk::Line("\u{1b}[32mListening on port 80".to_owned()))
         .name("openclaw-tag-talks");
-    let plan = Plan { timeout: Duration::from_secs(10), ..plan(&script) };
+    let plan = LocalOptions { timeout: Duration::from_secs(10), ..plan(&script) };
     let error = local::open(plan, &Guard::none()).await.unwrap_err();
-    let ConnectError::TimedOut { words, .. } = &error else { panic!("{error:?}") };
+    let LocalConnectError::TimedOut { words, .. } = &error else { panic!("{error:?}") };
     assert_eq!(words.last_lines, ["waiting for the database"]);
     let message = error.to_string();
     assert!(message.contains("printed a line on stdout that is not an MCP message"), "{message}");
@@ -165,7 +168,7 @@ async fn the_era_is_detected_on_the_connection_that_is_then_used() {
 #[tokio::test]
 async fn a_known_era_is_not_detected_again() {
     let script = Script::new().legacy().discover(Discover::Crash);
-    let plan = Plan { known_era: Some(Era::Legacy), ..plan(&script) };
+    let plan = LocalOptions { known_era: Some(Era::Legacy), ..plan(&script) };
     let connection = local::open(plan, &Guard::none()).await.unwrap();
     connection.close(ShutdownTimeouts::default()).await;
 }
@@ -182,7 +185,7 @@ async fn an_endless_first_line_is_reported() {
 #[cfg(unix)]
 async fn a_server_of_any_era_answers_pings_and_one_that_hangs_does_not() {
     use nix::sys::signal::{Signal, kill};
-    let short = Limits { timeout: Duration::from_millis(300), cap: Duration::from_millis(300) };
+    let short = TimeLimits { timeout: Duration::from_millis(300), cap: Duration::from_millis(300) };
     for script in [Script::new().legacy(), Script::new().modern()] {
         let script = script.name("openclaw-tag-ping");
         let connection = local::open(plan(&script), &Guard::none()).await.unwrap();

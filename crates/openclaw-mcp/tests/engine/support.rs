@@ -1,8 +1,8 @@
 //! A connection to a server of the testkit.
 
 use openclaw_mcp::process::guard::Guard;
-use openclaw_mcp::process::{Process, ShutdownTimeouts};
-use openclaw_mcp::wire::{self, CallError, FastLane, Limits};
+use openclaw_mcp::process::{ServerProcess, ShutdownTimeouts};
+use openclaw_mcp::wire::{self, CallError, FastLane, TimeLimits};
 use openclaw_testkit::Script;
 use rmcp::RoleClient;
 use rmcp::model::ClientConfig;
@@ -15,13 +15,13 @@ use crate::common::{call_tool, plan, scripted};
 pub(crate) struct Connection {
     pub(crate) fast: FastLane,
     pub(crate) rmcp: RunningService<RoleClient, ClientConfig>,
-    process: Process,
+    process: ServerProcess,
 }
 
 impl Connection {
     pub(crate) async fn open(script: &Script) -> Self {
         let launch = plan(scripted(script)).launch;
-        let (process, pipes) = Process::spawn(&launch, &Guard::none()).unwrap();
+        let (process, pipes) = ServerProcess::spawn(&launch, &Guard::none()).unwrap();
         let (fast, slow) = wire::open(
             "test",
             &openclaw_secrets::Redactor::new(),
@@ -38,7 +38,7 @@ impl Connection {
         &self,
         tool: &str,
         arguments: &str,
-        limits: Limits,
+        limits: TimeLimits,
     ) -> Result<Value, CallError> {
         call_tool(&self.fast, (tool, arguments, ""), limits).await
     }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_mcp::wire::{CallError, Closed, Limits};
+use openclaw_mcp::wire::{CallError, Closed, TimeLimits};
 use openclaw_testkit::{Ask, Junk, Recording, Script};
 
 use crate::support::{Connection, LIMITS};
@@ -79,7 +79,7 @@ async fn a_call_that_takes_too_long_times_out_and_is_cancelled_on_the_server() {
     let recording = Recording::at(folder.path().join("record"));
     let script = Script::new().wrong_id().record(recording.path());
     let connection = Connection::open(&script).await;
-    let hurry = Limits { timeout: Duration::from_millis(100), ..LIMITS };
+    let hurry = TimeLimits { timeout: Duration::from_millis(100), ..LIMITS };
     let error = connection.call("echo", r#"{"text":"x"}"#, hurry).await.unwrap_err();
     assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
     let told = tokio::task::spawn_blocking(move || {
@@ -113,8 +113,8 @@ async fn dropping_a_call_cancels_it() {
 async fn progress_prolongs_a_call_up_to_the_cap() {
     let connection = Connection::open(&Script::new()).await;
     // On a busy machine seconds may pass between two messages of a server.
-    let patient = Limits { timeout: Duration::from_secs(10), cap: Duration::from_secs(120) };
-    let capped = Limits { timeout: Duration::from_secs(10), cap: Duration::from_secs(11) };
+    let patient = TimeLimits { timeout: Duration::from_secs(10), cap: Duration::from_secs(120) };
+    let capped = TimeLimits { timeout: Duration::from_secs(10), cap: Duration::from_secs(11) };
     let (slow, endless) = tokio::join!(
         connection.call("sleep", r#"{"ms":12000,"every":50}"#, patient),
         connection.call("sleep", r#"{"ms":600000,"every":50}"#, capped),
@@ -127,7 +127,7 @@ async fn progress_prolongs_a_call_up_to_the_cap() {
 #[tokio::test]
 async fn a_crash_fails_pending_calls_immediately() {
     let connection = Connection::open(&Script::new()).await;
-    let patient = Limits { timeout: Duration::from_secs(600), cap: Duration::from_secs(600) };
+    let patient = TimeLimits { timeout: Duration::from_secs(600), cap: Duration::from_secs(600) };
     let (slow, crash) = tokio::join!(
         connection.call("sleep", r#"{"ms":600000}"#, patient),
         connection.call("crash", "{}", patient),

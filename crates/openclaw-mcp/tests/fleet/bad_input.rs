@@ -2,7 +2,7 @@
 
 use openclaw_mcp::server::status::ServerState;
 use openclaw_testkit::{Cursor, Junk, Script, TestServer, Tool};
-use openclaw_tools::{Content, Failure};
+use openclaw_tools::{Content, ToolFailure};
 use serde_json::json;
 
 use crate::support::{assert_nothing_left, call, entry, entry_with, ready, servers, start, tools};
@@ -60,7 +60,7 @@ async fn an_invalid_response_is_not_reported_as_an_error_of_the_server() {
             let said = "sent an invalid response: it is not valid JSON.";
             let said = format!("MCP server '{server}' {said}");
             assert!(outcome.rendered().starts_with(&said), "{}", outcome.rendered());
-            assert_eq!(outcome.details.failure, Some(Failure::InvalidResponse));
+            assert_eq!(outcome.details.failure, Some(ToolFailure::InvalidResponse));
         }
         fleet.stop().await;
     }
@@ -85,7 +85,7 @@ async fn invalid_results_are_described() {
     assert!(!nothing.is_error && !nothing.text().is_empty(), "an empty result has a message");
     for invalid in ["mcp_x_number", "mcp_x_text"] {
         let outcome = call(&tools, invalid, json!({})).await;
-        assert_eq!(outcome.details.failure, Some(Failure::InvalidResponse), "{outcome:?}");
+        assert_eq!(outcome.details.failure, Some(ToolFailure::InvalidResponse), "{outcome:?}");
     }
     let infinite = call(&tools, "mcp_x_infinite", json!({})).await;
     assert!(!infinite.text().is_empty(), "{infinite:?}");
@@ -150,7 +150,7 @@ async fn an_unusable_tool_is_not_offered_and_a_call_fails_with_the_reason() {
         let flaw = catalogue.get(name).unwrap().flaw().unwrap().to_string();
         assert!(flaw.contains(reason), "{flaw}");
         let outcome = call(&tools, name, json!({})).await;
-        assert_eq!(outcome.details.failure, Some(Failure::Protocol), "{outcome:?}");
+        assert_eq!(outcome.details.failure, Some(ToolFailure::Protocol), "{outcome:?}");
         assert!(outcome.rendered().contains(reason), "{outcome:?}");
     }
     fleet.stop().await;

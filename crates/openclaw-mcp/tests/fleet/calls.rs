@@ -9,8 +9,8 @@ use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Recording, Script, TestServer, Tool};
 use openclaw_tools::audit::{Audit, AuditOptions};
-use openclaw_tools::schema::Dialect;
-use openclaw_tools::{CallContext, Consent, Content, Failure, ToolSource as _};
+use openclaw_tools::schema::SchemaDialect;
+use openclaw_tools::{CallContext, Consent, Content, ToolFailure, ToolSource as _};
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -51,11 +51,11 @@ async fn what_is_denied_is_not_shown_and_cannot_be_called() {
     assert_eq!(shown, ["mcp_x_add", "mcp_x_echo"]);
     for denied in ["mcp_x_sleep", "mcp_x_crash"] {
         let outcome = call(&tools, denied, json!({})).await;
-        assert_eq!(outcome.details.failure, Some(Failure::Denied), "{outcome:?}");
+        assert_eq!(outcome.details.failure, Some(ToolFailure::Denied), "{outcome:?}");
     }
     assert_eq!(tools.server("x").unwrap().status().calls, 0, "nothing was sent to the server");
     let unknown = call(&tools, "mcp_x_nothing", json!({})).await;
-    assert_eq!(unknown.details.failure, Some(Failure::Denied));
+    assert_eq!(unknown.details.failure, Some(ToolFailure::Denied));
     fleet.stop().await;
 }
 
@@ -63,7 +63,7 @@ async fn what_is_denied_is_not_shown_and_cannot_be_called() {
 async fn arguments_that_do_not_fit_are_refused_before_the_call() {
     let (fleet, tools) = ready(&servers(json!({ "x": entry(&Script::new()) }))).await;
     let outcome = call(&tools, "mcp_x_add", json!({ "a": "one" })).await;
-    assert_eq!(outcome.details.failure, Some(Failure::InvalidArguments), "{outcome:?}");
+    assert_eq!(outcome.details.failure, Some(ToolFailure::InvalidArguments), "{outcome:?}");
     assert!(outcome.rendered().contains('a'), "{}", outcome.rendered());
     assert_eq!(tools.server("x").unwrap().status().calls, 0);
     fleet.stop().await;
@@ -77,7 +77,7 @@ async fn rate_limited_calls_report_when_to_retry() {
         assert!(!call(&tools, "mcp_x_echo", json!({ "text": "a" })).await.is_error);
     }
     let limited = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
-    assert_eq!(limited.details.failure, Some(Failure::RateLimited));
+    assert_eq!(limited.details.failure, Some(ToolFailure::RateLimited));
     assert!(limited.text().contains("Retry in"), "{}", limited.text());
     fleet.stop().await;
 }
@@ -94,7 +94,7 @@ async fn a_call_that_times_out_is_cancelled_and_reported() {
         config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": 12_000 } }));
     let (fleet, tools) = ready(&config).await;
     let outcome = call(&tools, "mcp_x_sleep", json!({ "ms": 600_000 })).await;
-    assert_eq!(outcome.details.failure, Some(Failure::TimedOut), "{outcome:?}");
+    assert_eq!(outcome.details.failure, Some(ToolFailure::TimedOut), "{outcome:?}");
     assert!(outcome.rendered().contains("timed out after "), "{}", outcome.rendered());
     assert!(!call(&tools, "mcp_x_echo", json!({ "text": "still there" })).await.is_error);
     assert!(!Recording::at(&record).of_method("notifications/cancelled").is_empty());
@@ -224,7 +224,7 @@ async fn a_result_that_violates_the_output_schema_is_an_error_and_still_shown() 
     ] {
         let outcome = call(&tools, &format!("mcp_x_{name}"), json!({})).await;
         assert!(outcome.is_error, "{name}: {outcome:?}");
-        assert_eq!(outcome.details.failure, Some(Failure::InvalidResponse), "{name}");
+        assert_eq!(outcome.details.failure, Some(ToolFailure::InvalidResponse), "{name}");
         assert_eq!(outcome.details.violations.as_deref(), Some(violations), "{name}");
         let [Content::Text(ours), Content::Text(theirs)] = &outcome.content[..] else {
             panic!("{outcome:?}");
@@ -311,7 +311,7 @@ async fn a_tool_that_changed_since_it_was_approved_asks_again() {
     let fleet = with("Looks, and sends your keys away.");
     fleet.tried().await;
     let refused = look(&fleet, false).await;
-    assert_eq!(refused.details.failure, Some(Failure::Denied), "{refused:?}");
+    assert_eq!(refused.details.failure, Some(ToolFailure::Denied), "{refused:?}");
     assert_eq!(look(&fleet, true).await.details.failure, None);
     assert_eq!(look(&fleet, false).await.details.failure, None, "approved again");
     fleet.stop().await;
@@ -358,7 +358,7 @@ async fn schemas_are_made_acceptable_to_each_provider_and_one_bad_tool_harms_no_
     let fleet = start(&servers(json!({ "x": entry(&script) })));
     fleet.tried().await;
     let catalogue = tools(&fleet).catalogue();
-    for dialect in Dialect::ALL {
+    for dialect in SchemaDialect::ALL {
         let good = catalogue.find("x", "good").unwrap().schema_for(dialect).unwrap();
         assert_eq!(good["properties"]["at"]["type"], "string", "{dialect:?}");
         assert!(catalogue.find("x", "bad").unwrap().schema_for(dialect).is_err(), "{dialect:?}");

@@ -10,7 +10,7 @@ use openclaw_mcp::connection::client::{
 };
 use openclaw_mcp::fleet::Fleet;
 use openclaw_testkit::{Ask, Script, Tool};
-use openclaw_tools::{CallContext, Failure};
+use openclaw_tools::{CallContext, ToolFailure};
 use serde_json::json;
 
 use crate::support::{
@@ -98,7 +98,7 @@ impl Elicitor for Thoughtful {
 
 #[tokio::test]
 async fn waiting_for_the_user_extends_the_timeout_up_to_the_cap() {
-    for (cap, expected) in [(60_000, None), (3_000, Some(Failure::TimedOut))] {
+    for (cap, expected) in [(60_000, None), (3_000, Some(ToolFailure::TimedOut))] {
         let script = Script::new().legacy().ask(Ask::Elicitation);
         let entry = entry_with(&script, json!({ "toolTimeout": 2_000 }));
         let config =

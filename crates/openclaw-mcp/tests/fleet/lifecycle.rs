@@ -5,11 +5,11 @@ use std::time::Duration;
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
-use openclaw_mcp::fleet::{Fleet, Setup, StartMode};
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::fleet::{Fleet, FleetSetup, StartMode};
+use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_testkit::{Grandchild, Script, Tool, processes};
-use openclaw_tools::Failure;
+use openclaw_tools::ToolFailure;
 use serde_json::json;
 
 use crate::support::{
@@ -65,7 +65,7 @@ async fn the_start_mode_decides_which_servers_start_immediately() {
         (StartMode::OnUse, vec![]),
         (StartMode::Only("lazy".to_owned()), vec!["lazy"]),
     ] {
-        let fleet = Fleet::start(&config, Setup { start: start.clone(), ..setup() });
+        let fleet = Fleet::start(&config, FleetSetup { start: start.clone(), ..setup() });
         fleet.tried().await;
         let tools = tools(&fleet);
         let statuses = tools.statuses();
@@ -84,12 +84,12 @@ async fn a_server_that_crashes_keeps_its_tools_and_comes_back() {
     let server = Arc::clone(tools.server("x").unwrap());
     let pid = server.status().pid;
     let crashed = call(&tools, "mcp_x_crash", json!({})).await;
-    assert_eq!(crashed.details.failure, Some(Failure::Unavailable), "{crashed:?}");
+    assert_eq!(crashed.details.failure, Some(ToolFailure::Unavailable), "{crashed:?}");
     let mut snapshots = server.snapshots();
     snapshots.wait_for(|snapshot| snapshot.state == ServerState::Restarting).await.unwrap();
     assert!(tools.catalogue().get("mcp_x_echo").is_some(), "it stays listed");
     let meanwhile = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
-    assert_eq!(meanwhile.details.failure, Some(Failure::Unavailable), "{meanwhile:?}");
+    assert_eq!(meanwhile.details.failure, Some(ToolFailure::Unavailable), "{meanwhile:?}");
     snapshots.wait_for(|snapshot| snapshot.state == ServerState::Ready).await.unwrap();
     assert_ne!(server.status().pid, pid);
     let after = call(&tools, "mcp_x_echo", json!({ "text": "again" })).await;
@@ -126,7 +126,7 @@ async fn a_lazy_server_shows_its_tools_and_starts_when_one_is_called() {
     let script = Script::new().name("openclaw-tag-fleet-lazy");
     let with_memory = || {
         let mut setup = setup();
-        setup.folders = Folders { catalogue: Some(folder.path().to_owned()), logs: None };
+        setup.folders = StorageFolders { catalogue: Some(folder.path().to_owned()), logs: None };
         setup
     };
     let eager = servers(json!({ "x": entry(&script) }));

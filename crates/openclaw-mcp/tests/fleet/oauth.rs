@@ -8,7 +8,7 @@ use std::time::Duration;
 use futures_util::future::{BoxFuture, join_all};
 use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, Logout, PromptResponse};
@@ -18,7 +18,7 @@ use openclaw_testkit::oauth::{
     Browser, Endpoint, Fake, OAuthRequest, OAuthScript, OAuthTestServer,
 };
 use openclaw_testkit::{Script, Tool};
-use openclaw_tools::Failure;
+use openclaw_tools::ToolFailure;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
@@ -49,11 +49,11 @@ fn store(state: &Path) -> Arc<FileStore> {
     Arc::new(FileStore::new(state, KeyOptions { use_keychain: false }))
 }
 
-fn setup_with(state: &Path, prompt: Option<Arc<User>>) -> Setup {
+fn setup_with(state: &Path, prompt: Option<Arc<User>>) -> FleetSetup {
     with_logins(setup(), state, prompt)
 }
 
-fn with_logins(mut setup: Setup, state: &Path, prompt: Option<Arc<User>>) -> Setup {
+fn with_logins(mut setup: FleetSetup, state: &Path, prompt: Option<Arc<User>>) -> FleetSetup {
     let prompt = prompt.map(|user| -> Arc<dyn LoginPrompt> { user });
     let auth =
         AuthContext { store: store(state), prompt, logs_in: false, client_metadata_url: None };
@@ -62,7 +62,7 @@ fn with_logins(mut setup: Setup, state: &Path, prompt: Option<Arc<User>>) -> Set
 }
 
 /// Starts a fleet with this server as `x`.
-async fn start(server: &OAuthTestServer, setup: Setup) -> (Arc<Fleet>, Arc<AgentTools>) {
+async fn start(server: &OAuthTestServer, setup: FleetSetup) -> (Arc<Fleet>, Arc<AgentTools>) {
     let config = servers(json!({ "x": { "url": server.url(), "timeout": 60_000 } }));
     let fleet = Fleet::start(&config, setup);
     fleet.tried().await;
@@ -205,7 +205,7 @@ async fn after_a_revocation_a_login_is_required_and_brings_the_server_back() {
         assert!(tools.take_notices().is_empty());
         server.revoke_all();
         let outcome = echo(&tools).await;
-        assert_eq!(outcome.details.failure, Some(Failure::NeedsLogin), "{}", outcome.text());
+        assert_eq!(outcome.details.failure, Some(ToolFailure::NeedsLogin), "{}", outcome.text());
         assert!(outcome.text().contains("openclaw mcp login x"), "{}", outcome.text());
         let status = until(&tools, ServerState::NeedsAuth).await;
         let trouble = status.last_error.unwrap();

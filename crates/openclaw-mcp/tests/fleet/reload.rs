@@ -5,12 +5,12 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use openclaw_config::{Approval, Config, ServerChange};
+use openclaw_config::{ApprovalPolicy, Config, ServerChange};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_testkit::{Recording, Script, TestServer, Tool, processes};
-use openclaw_tools::Failure;
+use openclaw_tools::ToolFailure;
 use serde_json::{Value, json};
 
 use crate::support::{assert_nothing_left, call, config, entry, entry_with, servers, start, tools};
@@ -138,20 +138,20 @@ async fn a_changed_option_applies_immediately() {
 
     fleet.apply(&with(json!({ "tools": { "deny": ["echo"] } })));
     let denied = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
-    assert_eq!(denied.details.failure, Some(Failure::Denied), "{denied:?}");
+    assert_eq!(denied.details.failure, Some(ToolFailure::Denied), "{denied:?}");
 
     fleet.apply(&with(json!({ "approval": "never" })));
     let catalogue = tools(&fleet).catalogue();
     let echo = catalogue.get("mcp_x_echo").unwrap();
-    assert_eq!(echo.options().approval, Approval::Never);
+    assert_eq!(echo.options().approval, ApprovalPolicy::Never);
     fleet.apply(&with(json!({ "approval": "always" })));
     let catalogue = tools(&fleet).catalogue();
     let echo = catalogue.get("mcp_x_echo").unwrap();
-    assert_eq!(echo.options().approval, Approval::Always);
+    assert_eq!(echo.options().approval, ApprovalPolicy::Always);
 
     fleet.apply(&with(json!({ "toolTimeout": 200 })));
     let late = call(&tools(&fleet), "mcp_x_sleep", json!({ "ms": 2_000, "every": 9_000 })).await;
-    assert_eq!(late.details.failure, Some(Failure::TimedOut), "{late:?}");
+    assert_eq!(late.details.failure, Some(ToolFailure::TimedOut), "{late:?}");
 
     fleet.apply(&with(json!({ "maxResultChars": 100 })));
     let cut = call(&tools(&fleet), "mcp_x_big", json!({ "bytes": 5_000 })).await;
@@ -163,7 +163,7 @@ async fn a_changed_option_applies_immediately() {
 
     fleet.apply(&with(json!({ "rateLimit": 1 })));
     let limited = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
-    assert_eq!(limited.details.failure, Some(Failure::RateLimited), "earlier calls count");
+    assert_eq!(limited.details.failure, Some(ToolFailure::RateLimited), "earlier calls count");
     fleet.apply(&with(json!({ "rateLimit": 0 })));
     let unlimited = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
     assert!(!unlimited.is_error, "{unlimited:?}");
@@ -182,7 +182,7 @@ async fn a_tool_is_denied_while_an_old_server_is_still_stopping() {
     let began = Instant::now();
     let reloaded = fleet.apply(&servers(json!({ "a": denied })));
     let outcome = call(&tools(&fleet), "mcp_a_echo", json!({ "text": "a" })).await;
-    assert_eq!(outcome.details.failure, Some(Failure::Denied), "{outcome:?}");
+    assert_eq!(outcome.details.failure, Some(ToolFailure::Denied), "{outcome:?}");
     assert!(!processes::mentioning(SLOW).is_empty(), "it is still running");
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     reloaded.settled().await;
@@ -214,14 +214,14 @@ async fn agents_that_share_a_process_have_their_own_rules() {
     let free = call(&open, "mcp_x_env", json!({ "name": "PATH" })).await;
     assert!(!free.is_error, "{free:?}");
     let denied = call(&strict, "mcp_y_env", json!({ "name": "PATH" })).await;
-    assert_eq!(denied.details.failure, Some(Failure::Denied), "{denied:?}");
+    assert_eq!(denied.details.failure, Some(ToolFailure::Denied), "{denied:?}");
     let (long, short) = (json!({ "bytes": 5_000 }), json!({ "bytes": 5_000 }));
     assert!(call(&open, "mcp_x_big", long).await.text().len() >= 5_000);
     assert!(call(&strict, "mcp_y_big", short).await.text().len() < 2_000);
     let approval =
         |agent: &AgentTools, name: &str| agent.catalogue().get(name).unwrap().options().approval;
-    assert_eq!(approval(&open, "mcp_x_echo"), Approval::Never);
-    assert_eq!(approval(&strict, "mcp_y_echo"), Approval::Always);
+    assert_eq!(approval(&open, "mcp_x_echo"), ApprovalPolicy::Never);
+    assert_eq!(approval(&strict, "mcp_y_echo"), ApprovalPolicy::Always);
     assert_eq!((open.statuses()[0].lazy, strict.statuses()[0].lazy), (false, true));
     fleet.stop().await;
     assert_nothing_left("openclaw-tag-reload-shared").await;
@@ -292,7 +292,7 @@ async fn a_call_that_waited_for_a_replaced_server_is_checked_against_the_new_too
     fleet.tried().await;
     fleet.apply(&servers(json!({ "x": entry(&blue) })));
     let outcome = call(&tools(&fleet), "mcp_x_paint", json!({ "red": "a" })).await;
-    assert_eq!(outcome.details.failure, Some(Failure::InvalidArguments), "{outcome:?}");
+    assert_eq!(outcome.details.failure, Some(ToolFailure::InvalidArguments), "{outcome:?}");
     assert!(outcome.text().contains("blue"), "{outcome:?}");
     fleet.stop().await;
 }

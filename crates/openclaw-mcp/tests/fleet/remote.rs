@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use openclaw_mcp::server::status::ServerState;
 use openclaw_testkit::{DropStream, Fault, On, Recording, Script, TestServer, Tool};
-use openclaw_tools::Failure;
+use openclaw_tools::ToolFailure;
 use serde_json::json;
 
 use crate::support::{call, entry as entry_of, ready, servers, start, tools};
@@ -57,7 +57,7 @@ async fn a_connection_that_is_cut_during_a_call_counts_as_unavailable() {
     let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
     fleet.tried().await;
     let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
-    assert_eq!(outcome.details.failure, Some(Failure::Unavailable), "{}", outcome.text());
+    assert_eq!(outcome.details.failure, Some(ToolFailure::Unavailable), "{}", outcome.text());
     assert_eq!(outcome.text(), "MCP server 'x' is not available: connection lost.");
     fleet.stop().await;
 }

@@ -1,7 +1,7 @@
 //! Secrets of a server are not stored or shown (K3).
 
-use openclaw_mcp::fleet::{Fleet, Setup};
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::fleet::{Fleet, FleetSetup};
+use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::server::status::{AuthKind, ServerStatus};
 use openclaw_testkit::{Fault, On, Recording, Script, TestServer};
@@ -13,7 +13,7 @@ const SECRET: &str = "sesame-open-4711";
 
 /// Starts a server that has the secret in its environment as `TOKEN`, and returns its status after
 /// the first attempt.
-async fn status_of([command, flag, script]: [&str; 3], folders: Folders) -> ServerStatus {
+async fn status_of([command, flag, script]: [&str; 3], folders: StorageFolders) -> ServerStatus {
     let config = servers(json!({ "x": {
         "command": command,
         "args": [flag, script],
@@ -22,7 +22,7 @@ async fn status_of([command, flag, script]: [&str; 3], folders: Folders) -> Serv
         "timeout": 60_000,
     } }));
     let variables = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("VAULTED", SECRET)];
-    let setup = Setup { folders, ..setup_in(variables.into_iter().collect()) };
+    let setup = FleetSetup { folders, ..setup_in(variables.into_iter().collect()) };
     let fleet = Fleet::start(&config, setup);
     fleet.tried().await;
     let status = tools(&fleet).statuses().remove(0);
@@ -33,7 +33,7 @@ async fn status_of([command, flag, script]: [&str; 3], folders: Folders) -> Serv
 #[tokio::test]
 async fn a_secret_that_a_server_prints_is_redacted_everywhere() {
     let folder = tempfile::tempdir().unwrap();
-    let folders = Folders { catalogue: None, logs: Some(folder.path().to_owned()) };
+    let folders = StorageFolders { catalogue: None, logs: Some(folder.path().to_owned()) };
     // It prints the secret to stdout and stderr after the first request.
     let script = "read line; printenv TOKEN >&2; printenv TOKEN; exit 3";
     let status = status_of(["sh", "-c", script], folders).await;
@@ -60,7 +60,7 @@ for line in sys.stdin:
         print(json.dumps({'jsonrpc': '2.0', 'id': request['id'], 'error': error}), flush=True)
 time.sleep(1000)
 ";
-    let status = status_of(["python3", "-c", script], Folders::default()).await;
+    let status = status_of(["python3", "-c", script], StorageFolders::default()).await;
     let message = status.last_error.unwrap().message;
     assert!(message.contains("returned error 1: yyy"), "{message}");
     assert!(!message.contains("ses"), "{message}");
@@ -77,7 +77,7 @@ async fn user_and_password_in_a_url_are_sent_and_never_shown() {
     let url = server.url().replace("http://", &format!("http://u:{SECRET}@"));
     let state = folder.path().join("state");
     let mut setup = setup();
-    setup.folders = Folders { catalogue: Some(state.clone()), logs: Some(state.clone()) };
+    setup.folders = StorageFolders { catalogue: Some(state.clone()), logs: Some(state.clone()) };
     let fleet = Fleet::start(&servers(json!({ "x": { "url": url, "timeout": 60_000 } })), setup);
     fleet.tried().await;
     let tools = tools(&fleet);

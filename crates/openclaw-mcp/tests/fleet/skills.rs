@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::inventory::Kind;
+use openclaw_mcp::inventory::ListedKind;
 use openclaw_testkit::{Recording, Script, Skill};
-use openclaw_tools::{CallContext, Failure, ToolOutcome, ToolSource as _};
+use openclaw_tools::{CallContext, ToolFailure, ToolOutcome, ToolSource as _};
 use serde_json::json;
 
 use crate::support::{call, entry, entry_with, ready, servers};
@@ -71,7 +71,7 @@ async fn a_file_that_differs_from_its_entry_is_refused_and_not_shown() {
     ] {
         let (fleet, tools) = with(&Script::new().skills([skill])).await;
         let outcome = read(&tools, uri).await;
-        assert_eq!(outcome.details.failure, Some(Failure::InvalidResponse), "{outcome:?}");
+        assert_eq!(outcome.details.failure, Some(ToolFailure::InvalidResponse), "{outcome:?}");
         assert!(outcome.text().contains(reason), "{reason}: {}", outcome.text());
         assert!(!outcome.text().contains("EVIL") && !outcome.text().contains("allowed-tools"));
         fleet.stop().await;
@@ -115,7 +115,7 @@ async fn an_invalid_skill_is_left_out_with_the_reason_and_others_are_not() {
     assert_eq!(tools.skills().len(), 1);
     let inventory = tools.server("x").unwrap().cache().inventory();
     let [left_out] = &*inventory.left_out else { panic!("{:?}", inventory.left_out) };
-    assert_eq!((left_out.kind, &*left_out.name), (Kind::Skill, "skill://bad/SKILL.md"));
+    assert_eq!((left_out.kind, &*left_out.name), (ListedKind::Skill, "skill://bad/SKILL.md"));
     assert!(left_out.reason.contains("lacks SKILL.md"), "{left_out:?}");
     fleet.stop().await;
 }
@@ -130,6 +130,6 @@ async fn an_agent_that_may_not_read_a_skill_is_not_offered_it() {
     assert_eq!((tools.skills().len(), names), (2, vec!["csv".to_owned()]));
     assert!(tools.find("mcp_resources").is_some());
     let outcome = read(&tools, "skill://pdf/SKILL.md").await;
-    assert_eq!(outcome.details.failure, Some(Failure::Denied), "{outcome:?}");
+    assert_eq!(outcome.details.failure, Some(ToolFailure::Denied), "{outcome:?}");
     fleet.stop().await;
 }

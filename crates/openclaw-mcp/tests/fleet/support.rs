@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use openclaw_config::Config;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_secrets::Environment;
 use openclaw_testkit::{Script, TestServer};
@@ -36,13 +36,13 @@ pub(crate) fn servers(servers: Value) -> Config {
     config(&whole)
 }
 
-pub(crate) fn setup() -> Setup {
+pub(crate) fn setup() -> FleetSetup {
     setup_in([("PATH", "/usr/bin:/bin")].into_iter().collect())
 }
 
 /// Like [`setup`], with this environment.
-pub(crate) fn setup_in(environment: Environment) -> Setup {
-    Setup::new(DialContext::new(environment))
+pub(crate) fn setup_in(environment: Environment) -> FleetSetup {
+    FleetSetup::new(DialContext::new(environment))
 }
 
 pub(crate) fn start(config: &Config) -> Arc<Fleet> {

@@ -9,7 +9,7 @@ use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationRequest, Elicitor};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_testkit::{Ask, Recording, Script, TaskScript, Tool};
-use openclaw_tools::{CallContext, CallOptions, Failure};
+use openclaw_tools::{CallContext, CallOptions, ToolFailure};
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
@@ -92,7 +92,7 @@ async fn a_task_that_does_not_end_times_out_and_is_cancelled() {
         let fleet = start(&config);
         fleet.tried().await;
         let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
-        assert_eq!(outcome.details.failure, Some(Failure::TimedOut), "{outcome:?}");
+        assert_eq!(outcome.details.failure, Some(ToolFailure::TimedOut), "{outcome:?}");
         assert!(received(&record, "tasks/cancel").await.is_some());
         fleet.stop().await;
     }
@@ -104,7 +104,7 @@ async fn the_error_of_a_failed_task_is_that_of_the_call() {
         let fleet = start(&servers(json!({ "x": entry(&script) })));
         fleet.tried().await;
         let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
-        assert_eq!(outcome.details.failure, Some(Failure::Protocol), "{outcome:?}");
+        assert_eq!(outcome.details.failure, Some(ToolFailure::Protocol), "{outcome:?}");
         assert!(outcome.text().contains("failed, as asked"), "{outcome:?}");
         fleet.stop().await;
     }

@@ -5,12 +5,13 @@ use std::path::Path;
 use futures_util::future::BoxFuture;
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::fleet::toolset::ServerTools;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Script, TestServer, Tool};
 use openclaw_tools::{
-    Approval, ApprovalAnswer, ApprovalNeed, ApprovalReason, ApprovalRequest, Approver, Arguments,
-    Call, CallContext, Consent, Failure, Fallback, Grant, RefusedBy, ToolSource, pipeline,
+    ApprovalAnswer, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRequest, Approver,
+    Arguments, Call, CallContext, Consent, Fallback, GrantRule, RefusedBy, ToolFailure, ToolSource,
+    pipeline,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -28,9 +29,9 @@ impl Approver for Answers {
 }
 
 /// A setup that keeps approvals in this folder.
-fn with_pins(folder: &Path) -> Setup {
+fn with_pins(folder: &Path) -> FleetSetup {
     let pins = Some(Pins::load(folder.join("pins.json")).unwrap().into());
-    Setup { services: CallServices { pins, ..CallServices::none() }, ..setup() }
+    FleetSetup { services: CallServices { pins, ..CallServices::none() }, ..setup() }
 }
 
 #[tokio::test]
@@ -45,7 +46,7 @@ async fn read_only_tools_need_no_approval_and_others_do() {
     let names: Vec<String> =
         tools.tools().iter().map(|tool| tool.spec().name.to_string()).collect();
     assert_eq!(names, ["mcp_resources", "mcp_x_look", "mcp_x_push"]);
-    let call = async |name: &str, approval: Option<Approval>| {
+    let call = async |name: &str, approval: Option<ApprovalExtent>| {
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
         let approver = Answers(approval.map_or(ApprovalAnswer::Unanswered, ApprovalAnswer::Yes));
         let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
@@ -54,8 +55,8 @@ async fn read_only_tools_need_no_approval_and_others_do() {
         fleet.pipeline().call(&tools, call, &context).await.details.failure
     };
     assert_eq!(call("mcp_x_look", None).await, None);
-    assert_eq!(call("mcp_x_push", None).await, Some(Failure::Denied));
-    assert_eq!(call("mcp_x_push", Some(Approval::Once)).await, None);
+    assert_eq!(call("mcp_x_push", None).await, Some(ToolFailure::Denied));
+    assert_eq!(call("mcp_x_push", Some(ApprovalExtent::Once)).await, None);
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
     let nothing = Arguments::new(&nothing);
     let push = || pipeline::standing(&*tools.find("mcp_x_push").unwrap(), &nothing, None);
@@ -64,7 +65,7 @@ async fn read_only_tools_need_no_approval_and_others_do() {
         ApprovalNeed::Ask(ApprovalReason::MayChange),
         "the approval was for one call"
     );
-    assert_eq!(call("mcp_x_push", Some(Approval::Always(Grant::Tool))).await, None);
+    assert_eq!(call("mcp_x_push", Some(ApprovalExtent::Always(GrantRule::Tool))).await, None);
     assert_eq!(push(), ApprovalNeed::Free);
     assert_eq!(call("mcp_x_push", None).await, None);
     assert!(tools.find("mcp_x_nothing").is_none());
@@ -177,7 +178,7 @@ async fn a_read_only_tool_that_changes_is_noticed_before_it_is_offered() {
     let changed = vec!["mcp_x_look".to_owned()];
     let expected = (changed.clone(), Some(RefusedBy::Changed));
     assert_eq!(look(&fleet, unanswered()).await, expected);
-    assert_eq!(look(&fleet, ApprovalAnswer::Yes(Approval::Once)).await, (changed, None));
+    assert_eq!(look(&fleet, ApprovalAnswer::Yes(ApprovalExtent::Once)).await, (changed, None));
     assert_eq!(look(&fleet, unanswered()).await, (vec![], None), "it was approved");
     fleet.stop().await;
 }
@@ -193,7 +194,9 @@ async fn another_program_or_agent_asks_again_for_a_tool_of_the_same_name() {
         });
         Fleet::start(&config_of(&config), setup)
     };
-    let call = async |fleet: &std::sync::Arc<Fleet>, agent: &str, approval: Option<Approval>| {
+    let call = async |fleet: &std::sync::Arc<Fleet>,
+                      agent: &str,
+                      approval: Option<ApprovalExtent>| {
         let tools = ServerTools::new(fleet.clone(), agent);
         let arguments = RawValue::from_string("{}".to_owned()).unwrap();
         let approver = Answers(approval.map_or(ApprovalAnswer::Unanswered, ApprovalAnswer::Yes));
@@ -205,9 +208,9 @@ async fn another_program_or_agent_asks_again_for_a_tool_of_the_same_name() {
     let script = || Script::new().tools([Tool::new("push")]);
     let fleet = start(&script());
     fleet.tried().await;
-    assert_eq!(call(&fleet, "main", Some(Approval::Always(Grant::Tool))).await, None);
+    assert_eq!(call(&fleet, "main", Some(ApprovalExtent::Always(GrantRule::Tool))).await, None);
     assert_eq!(call(&fleet, "main", None).await, None);
-    assert_eq!(call(&fleet, "night", None).await, Some(Failure::Denied), "another agent");
+    assert_eq!(call(&fleet, "night", None).await, Some(ToolFailure::Denied), "another agent");
     fleet.stop().await;
     let fleet = start(&script());
     fleet.tried().await;
@@ -216,7 +219,7 @@ async fn another_program_or_agent_asks_again_for_a_tool_of_the_same_name() {
     // The same tool with the same description, of another command.
     let fleet = start(&script().name("another"));
     fleet.tried().await;
-    assert_eq!(call(&fleet, "main", None).await, Some(Failure::Denied), "another program");
+    assert_eq!(call(&fleet, "main", None).await, Some(ToolFailure::Denied), "another program");
     fleet.stop().await;
 }
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 use openclaw_mcp::inventory::Inventory;
 use openclaw_mcp::process::ShutdownTimeouts;
 use openclaw_mcp::server::status::ServerState;
-use openclaw_mcp::wire::{CallError, Limits};
+use openclaw_mcp::wire::{CallError, TimeLimits};
 use openclaw_testkit::{Cursor, Script};
 use serde_json::json;
 
@@ -39,7 +39,7 @@ async fn bad_entries_of_all_pages_count_together() {
 async fn all_lists_together_have_a_timeout() {
     let endless = Script::new().page_size(1).cursor(Cursor::Endless).list_delay_ms(500);
     let connection = connect(scripted(&endless)).await;
-    let limits = Limits { cap: Duration::from_secs(2), ..LIMITS };
+    let limits = TimeLimits { cap: Duration::from_secs(2), ..LIMITS };
     let listed = Inventory::list("test", &connection, limits).await;
     assert!(matches!(listed, Err(CallError::TimedOut(after)) if after == limits.cap), "{listed:?}");
     connection.close(ShutdownTimeouts::default()).await;

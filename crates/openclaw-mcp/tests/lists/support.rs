@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use openclaw_mcp::connection::Connection;
 use openclaw_mcp::connection::local;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::Server;
 use openclaw_mcp::server::dial::DialContext;
@@ -43,7 +43,7 @@ pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
     let mut config = json!({ "mcp": { "maxConcurrentServers": 1 } });
     config["mcp"]["servers"] = entries;
     let environment = [("PATH", "/usr/local/bin:/usr/bin:/bin")].into_iter().collect();
-    Fleet::start(&load(&config), Setup::new(DialContext::new(environment)))
+    Fleet::start(&load(&config), FleetSetup::new(DialContext::new(environment)))
 }
 
 pub(crate) fn server(fleet: &Fleet, name: &str) -> Arc<Server> {

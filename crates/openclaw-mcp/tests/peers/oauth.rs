@@ -10,7 +10,7 @@ use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::status::ServerState;
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::error::AuthError;
@@ -117,7 +117,7 @@ impl Client {
     }
 }
 
-fn setup_with(state: &Path, user: &Arc<User>) -> Setup {
+fn setup_with(state: &Path, user: &Arc<User>) -> FleetSetup {
     let mut setup = setup(Host::default());
     let prompt: Arc<dyn LoginPrompt> = user.clone();
     setup.context.auth = Some(AuthContext {

@@ -8,7 +8,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::status::ServerState;
 use openclaw_testkit::Peers;
 use serde_json::json;
@@ -124,7 +124,7 @@ async fn python_servers_are_used_cancelled_killed_and_restarted_and_their_era_is
     }));
     let with_memory = || {
         let mut setup = setup(Host::default());
-        setup.folders = Folders { catalogue: Some(yard.folder("catalogue")), logs: None };
+        setup.folders = StorageFolders { catalogue: Some(yard.folder("catalogue")), logs: None };
         setup
     };
     let (fleet, tools) = ready(&config, with_memory()).await;

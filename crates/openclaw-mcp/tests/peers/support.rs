@@ -8,11 +8,11 @@ use std::time::Duration;
 use openclaw_config::Config;
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
-use openclaw_mcp::fleet::{Fleet, Setup};
+use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::server::live::LiveConnection;
 use openclaw_mcp::server::status::ServerState;
-use openclaw_mcp::server::supervisor::Snapshot;
+use openclaw_mcp::server::supervisor::ServerSnapshot;
 use openclaw_testkit::{Peer, processes};
 use openclaw_tools::{CallContext, ToolOutcome};
 use serde_json::value::RawValue;
@@ -98,15 +98,15 @@ pub(crate) fn servers(servers: &Value) -> Config {
     load(&json!({ "mcp": { "servers": servers, "maxConcurrentServers": 16 } }))
 }
 
-pub(crate) fn setup(host: Host) -> Setup {
+pub(crate) fn setup(host: Host) -> FleetSetup {
     // Servers need it to find `git`, and perhaps `node`.
     let path = std::env::var("PATH").unwrap();
     let environment = [("PATH", path)].into_iter().collect();
-    Setup::new(DialContext { host, ..DialContext::new(environment) })
+    FleetSetup::new(DialContext { host, ..DialContext::new(environment) })
 }
 
 /// Starts a fleet and asserts that all servers are ready.
-pub(crate) async fn ready(config: &Config, setup: Setup) -> (Arc<Fleet>, Arc<AgentTools>) {
+pub(crate) async fn ready(config: &Config, setup: FleetSetup) -> (Arc<Fleet>, Arc<AgentTools>) {
     let fleet = Fleet::start(config, setup);
     let tools = fleet.agent("main").unwrap();
     within(fleet.tried()).await;
@@ -188,7 +188,7 @@ pub(crate) async fn cancel(tools: &AgentTools, server: &str, tool: &str, long: V
 
 /// Waits until a server reaches a state.
 pub(crate) async fn until(
-    snapshots: &mut watch::Receiver<Snapshot<LiveConnection>>,
+    snapshots: &mut watch::Receiver<ServerSnapshot<LiveConnection>>,
     state: ServerState,
 ) {
     let reached = snapshots.wait_for(|snapshot| snapshot.state == state);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use openclaw_mcp::connection::param_headers;
-use openclaw_mcp::wire::{CallError, Closed, Limits, ToolCall};
+use openclaw_mcp::wire::{CallError, Closed, TimeLimits, WireCall};
 use openclaw_testkit::{Ask, Script};
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -38,7 +38,7 @@ async fn marked_arguments_are_also_sent_as_headers() {
     let headers = param_headers::of_schema(schema.as_object().unwrap()).unwrap();
     let connection = Connection::open(Script::new().modern()).await;
     let arguments = RawValue::from_string(r#"{"text":"plain"}"#.to_owned()).unwrap();
-    let call = ToolCall {
+    let call = WireCall {
         tool: "echo",
         arguments: &arguments,
         meta: MODERN_META,
@@ -91,7 +91,7 @@ async fn requests_from_the_server_are_answered_during_a_call() {
 #[tokio::test]
 async fn a_call_that_takes_too_long_is_cancelled_by_a_message_or_by_closing_its_stream() {
     let (timeout, cap) = (Duration::from_millis(300), Duration::from_millis(300));
-    let hurry = Limits { timeout, cap };
+    let hurry = TimeLimits { timeout, cap };
     for script in [Script::new().legacy().sse_answers(), Script::new().legacy_sse_only()] {
         let connection = Connection::open(script).await;
         let error = connection.call("sleep", r#"{"ms":60000}"#, hurry).await.unwrap_err();
@@ -113,8 +113,8 @@ async fn a_call_that_takes_too_long_is_cancelled_by_a_message_or_by_closing_its_
 async fn progress_prolongs_a_call_up_to_the_cap() {
     let connection = Connection::open(Script::new().legacy().sse_answers()).await;
     // On a busy machine seconds may pass between two messages of a server.
-    let patient = Limits { timeout: Duration::from_secs(10), cap: Duration::from_secs(120) };
-    let capped = Limits { timeout: Duration::from_secs(10), cap: Duration::from_secs(11) };
+    let patient = TimeLimits { timeout: Duration::from_secs(10), cap: Duration::from_secs(120) };
+    let capped = TimeLimits { timeout: Duration::from_secs(10), cap: Duration::from_secs(11) };
     let (slow, endless) = tokio::join!(
         connection.call("sleep", r#"{"ms":12000,"every":100}"#, patient),
         connection.call("sleep", r#"{"ms":600000,"every":100}"#, capped),

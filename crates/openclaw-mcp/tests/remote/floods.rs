@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_mcp::wire::{CallError, Closed, Limits, UnusableResponse};
+use openclaw_mcp::wire::{CallError, Closed, TimeLimits, UnusableResponse};
 use openclaw_testkit::{Endless, RequestFlood, Script};
 
 use crate::support::{Connection, LIMITS};
@@ -62,7 +62,7 @@ async fn a_call_times_out_although_the_server_never_pauses() {
     let script = Script::new().legacy().endless_stream(Endless::ForeignAnswers);
     let connection = Connection::open(script).await;
     let hurry = Duration::from_millis(100);
-    let hurry = Limits { timeout: hurry, cap: hurry };
+    let hurry = TimeLimits { timeout: hurry, cap: hurry };
     let error = connection.call("echo", r#"{"text":"x"}"#, hurry).await.unwrap_err();
     assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
     connection.close().await;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use openclaw_config::{HttpFlavour, ProtocolVersion};
 use openclaw_mcp::connection::era::Era;
 use openclaw_mcp::connection::remote::{
-    HttpTransport, NegotiatedProtocol, RemoteError, RemotePlan, Step,
+    HttpTransport, NegotiatedProtocol, RemoteError, RemotePlan, RemoteStep,
 };
 use openclaw_mcp::wire::ReachProblem;
 use openclaw_testkit::{Discover, Fault, On, Script, TestServer};
@@ -245,7 +245,10 @@ async fn a_server_that_never_responds_times_out_at_the_step_where_it_hung() {
     let mut plan = plan(server.url());
     plan.timeout = Duration::from_secs(10);
     let error = open(plan).await.unwrap_err();
-    assert!(matches!(error, RemoteError::TimedOut { step: Step::Initializing, .. }), "{error:?}");
+    assert!(
+        matches!(error, RemoteError::TimedOut { step: RemoteStep::Initializing, .. }),
+        "{error:?}"
+    );
 }
 
 /// Waits until no task is left. Idle connections end shortly after their client.

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use openclaw_config::{HttpFlavour, HttpServer, OAuthSettings, ProxySetting, TlsSettings};
-use openclaw_mcp::connection::remote::{self, Network, Opened, RemoteError, RemotePlan};
+use openclaw_mcp::connection::remote::{self, Network, RemoteConnection, RemoteError, RemotePlan};
 use openclaw_mcp::server::log::ServerLog;
-use openclaw_mcp::wire::{CallError, FastLane, Limits};
+use openclaw_mcp::wire::{CallError, FastLane, TimeLimits};
 use openclaw_testkit::{Recording, Script, TestServer};
 use rmcp::model::ClientConfig;
 use serde_json::Value;
@@ -42,7 +42,7 @@ pub(crate) fn plan(url: &str) -> RemotePlan {
     }
 }
 
-pub(crate) async fn open(plan: RemotePlan) -> Result<Opened<ClientConfig>, RemoteError> {
+pub(crate) async fn open(plan: RemotePlan) -> Result<RemoteConnection<ClientConfig>, RemoteError> {
     remote::open(plan, client()).await
 }
 
@@ -54,7 +54,7 @@ pub(crate) async fn refused(script: &Script) -> RemoteError {
 
 /// A server, a connection to it, and a recording of its requests.
 pub(crate) struct Connection {
-    pub(crate) opened: Opened<ClientConfig>,
+    pub(crate) opened: RemoteConnection<ClientConfig>,
     pub(crate) recording: Recording,
     pub(crate) server: openclaw_testkit::HttpServer,
     pub(crate) folder: tempfile::TempDir,
@@ -83,7 +83,7 @@ impl Connection {
         &self,
         tool: &str,
         arguments: &str,
-        limits: Limits,
+        limits: TimeLimits,
     ) -> Result<Value, CallError> {
         let is_modern = self.opened.version.as_deref() == Some("2026-07-28");
         let meta = if is_modern { MODERN_META } else { "" };

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use openclaw_config::HttpFlavour;
 use openclaw_mcp::connection::remote::RemoteError;
-use openclaw_mcp::wire::{CallError, Limits, UnusableResponse};
+use openclaw_mcp::wire::{CallError, TimeLimits, UnusableResponse};
 use openclaw_testkit::{Endless, Fault, On, Script, TestServer};
 
 use crate::support::{Connection, LIMITS, open, plan, refused};
@@ -135,11 +135,11 @@ async fn an_endless_stream_ends_by_its_size_or_the_timeout() {
         Connection::open(Script::new().legacy().endless_stream(Endless::Notifications)).await;
     // This many small events take minutes on a busy machine.
     let hour = Duration::from_secs(3_600);
-    let patient = Limits { timeout: hour, cap: hour };
+    let patient = TimeLimits { timeout: hour, cap: hour };
     let error = connection.call("echo", r#"{"text":"x"}"#, patient).await.unwrap_err();
     assert!(matches!(error, CallError::UnusableResponse(UnusableResponse::Endless)), "{error:?}");
     let hurry = Duration::from_millis(20);
-    let hurry = Limits { timeout: hurry, cap: hurry };
+    let hurry = TimeLimits { timeout: hurry, cap: hurry };
     let error = connection.call("echo", r#"{"text":"x"}"#, hurry).await.unwrap_err();
     assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
     connection.close().await;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use openclaw_content::{Source, Text};
-use openclaw_tools::schema::Dialect;
+use openclaw_tools::schema::SchemaDialect;
 
 use crate::error::ModelError;
 use crate::message::{Message, Part, ToolResult, ToolUse};
@@ -35,8 +35,8 @@ impl Model for Offline {
         Self::NAME
     }
 
-    fn dialect(&self) -> Dialect {
-        Dialect::Plain
+    fn dialect(&self) -> SchemaDialect {
+        SchemaDialect::Plain
     }
 
     fn context_tokens(&self) -> u64 {

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, Step};
-use super::media::{Piece, only_words, perceive};
-use super::turns::{Turn, arguments, system};
+use super::draft::{Draft, StreamStep};
+use super::media::{ProviderPart, only_words, perceive};
+use super::turns::{ProviderTurn, arguments, system};
 use super::{Outgoing, number, text};
 use crate::message::{Thought, ToolResult};
 use crate::model::{ToolOffer, Usage};
@@ -79,17 +79,17 @@ fn mark(content: &mut Value) {
     }
 }
 
-fn message(turn: &Turn<'_>) -> Option<Value> {
+fn message(turn: &ProviderTurn<'_>) -> Option<Value> {
     match turn {
-        Turn::User(pieces) => {
+        ProviderTurn::User(pieces) => {
             let words = only_words(pieces).map(Value::from);
             let content = words.unwrap_or_else(|| pieces.iter().filter_map(block).collect());
             Some(json!({ "role": "user", "content": content }))
         }
-        Turn::Assistant { thoughts: [], text, calls: [] } => {
+        ProviderTurn::Assistant { thoughts: [], text, calls: [] } => {
             (!text.is_empty()).then(|| json!({ "role": "assistant", "content": text }))
         }
-        Turn::Assistant { thoughts, text, calls } => {
+        ProviderTurn::Assistant { thoughts, text, calls } => {
             let mut content: Vec<Value> = thoughts.iter().filter_map(thought).collect();
             if !text.is_empty() {
                 content.push(json!({ "type": "text", "text": text }));
@@ -100,7 +100,7 @@ fn message(turn: &Turn<'_>) -> Option<Value> {
             }));
             (!content.is_empty()).then(|| json!({ "role": "assistant", "content": content }))
         }
-        Turn::Results(results) => {
+        ProviderTurn::Results(results) => {
             let results: Vec<_> = results.iter().map(result).collect();
             Some(json!({ "role": "user", "content": results }))
         }
@@ -131,23 +131,23 @@ fn result(result: &ToolResult) -> Value {
     data
 }
 
-fn block(piece: &Piece<'_>) -> Option<Value> {
+fn block(piece: &ProviderPart<'_>) -> Option<Value> {
     match piece {
-        Piece::Text(text) => Some(json!({ "type": "text", "text": text })),
-        Piece::Image(mime_type, data) => {
+        ProviderPart::Text(text) => Some(json!({ "type": "text", "text": text })),
+        ProviderPart::Image(mime_type, data) => {
             let source = json!({ "type": "base64", "media_type": mime_type, "data": data });
             Some(json!({ "type": "image", "source": source }))
         }
-        Piece::File(mime_type, name, data) => {
+        ProviderPart::File(mime_type, name, data) => {
             let source = json!({ "type": "base64", "media_type": mime_type, "data": data });
             Some(json!({ "type": "document", "title": name, "source": source }))
         }
-        Piece::Audio(..) => None,
+        ProviderPart::Audio(..) => None,
     }
 }
 
 /// Reads an event of the stream.
-pub(super) fn read(event: &Value, draft: &mut Draft) -> Step {
+pub(super) fn read(event: &Value, draft: &mut Draft) -> StreamStep {
     let at = event["index"].as_u64();
     match text(event, "/type") {
         "message_start" => count(&event["message"]["usage"], draft),
@@ -185,11 +185,11 @@ pub(super) fn read(event: &Value, draft: &mut Draft) -> Step {
             let reason = event.pointer("/delta/stop_reason").and_then(Value::as_str);
             draft.reason = reason.map(str::to_owned).or(draft.reason.take());
         }
-        "message_stop" => return Step::Over,
-        "error" => return Step::Failed(event.clone()),
+        "message_stop" => return StreamStep::Over,
+        "error" => return StreamStep::Failed(event.clone()),
         _ => {}
     }
-    Step::More
+    StreamStep::More
 }
 
 fn think(words: &str, draft: &mut Draft) {

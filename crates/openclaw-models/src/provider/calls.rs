@@ -11,7 +11,7 @@ use crate::message::{Message, Thought, ToolUse};
 const MAX_CALLS: usize = 128;
 
 /// The calls received so far.
-pub(super) struct Calls {
+pub(super) struct ReceivedCalls {
     calls: Vec<Call>,
     /// Ids of earlier calls of the conversation.
     taken: HashSet<String>,
@@ -36,7 +36,7 @@ impl Call {
     }
 }
 
-impl Calls {
+impl ReceivedCalls {
     pub(super) fn new(messages: &[Arc<Message>], id: fn(&str, usize) -> String) -> Self {
         let ids = messages.iter().flat_map(|message| match &**message {
             Message::Assistant { tool_uses, .. } => tool_uses.as_slice(),
@@ -168,7 +168,7 @@ mod tests {
     use super::*;
 
     fn calls(fragments: Vec<Value>) -> Vec<(String, String, String)> {
-        let mut calls = Calls::new(&[], |_, number| format!("call_{number}"));
+        let mut calls = ReceivedCalls::new(&[], |_, number| format!("call_{number}"));
         for fragment in fragments {
             let text = |at: &str| fragment[at].as_str().unwrap_or_default();
             calls.fragment(fragment["n"].as_u64(), text("id"), text("name"), &fragment["args"]);

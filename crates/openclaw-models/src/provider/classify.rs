@@ -44,7 +44,7 @@ const NO_TOOLS: [&str; 14] = [
 
 /// An error as a provider reports it.
 #[derive(Debug, Default)]
-pub(super) struct Report {
+pub(super) struct ProviderReport {
     pub(super) status: Option<u16>,
     pub(super) retry_after: Option<Duration>,
     /// Its type, code and status, as far as present.
@@ -54,7 +54,7 @@ pub(super) struct Report {
     pub(super) message: String,
 }
 
-impl Report {
+impl ProviderReport {
     /// Reads an error: `{"error": {…}}`, a list of such, `{"error": "…"}`, or the error itself.
     pub(super) fn read(body: &Value) -> Self {
         let body = body.get(0).unwrap_or(body);
@@ -111,7 +111,7 @@ fn without_keys(message: &str) -> String {
 }
 
 /// Classifies an error.
-pub(super) fn classify(explain: &Explain, report: &Report) -> ModelError {
+pub(super) fn classify(explain: &Explain, report: &ProviderReport) -> ModelError {
     let provider = explain.provider.clone();
     let status = report.status.unwrap_or_default();
     let message = explain.short(&report.message);

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::calls::Calls;
+use super::calls::ReceivedCalls;
 use crate::message::{Part, Reasoning, Thought};
 use crate::model::{Chunk, StopReason, Usage};
 
@@ -14,7 +14,7 @@ const MAX_WORDS: usize = 4 << 20;
 const MAX_MEDIA: usize = 16 << 20;
 
 /// What to do after a message of the stream.
-pub(super) enum Step {
+pub(super) enum StreamStep {
     /// Read the next one.
     More,
     /// Finish: that was the last one.
@@ -27,7 +27,7 @@ pub(super) enum Step {
 pub(super) struct Draft {
     /// Chunks to be returned next.
     pub(super) ready: VecDeque<Chunk>,
-    pub(super) calls: Calls,
+    pub(super) calls: ReceivedCalls,
     pub(super) usage: Option<Usage>,
     /// The provider's stop reason.
     pub(super) reason: Option<String>,
@@ -39,7 +39,7 @@ pub(super) struct Draft {
 }
 
 impl Draft {
-    pub(super) fn new(calls: Calls) -> Self {
+    pub(super) fn new(calls: ReceivedCalls) -> Self {
         Self {
             ready: VecDeque::new(),
             calls,

@@ -9,7 +9,7 @@ use reqwest::Response;
 use reqwest::header::{HeaderMap, RETRY_AFTER};
 use serde_json::Value;
 
-use super::classify::{Report, classify};
+use super::classify::{ProviderReport, classify};
 use crate::error::ModelError;
 use crate::model::ToolOffer;
 
@@ -44,7 +44,7 @@ impl Explain {
         let _ = tokio::time::timeout(self.silence, read).await;
         let words = || Value::from(String::from_utf8_lossy(&body));
         let body = serde_json::from_slice(&body).unwrap_or_else(|_| words());
-        let mut report = Report::read(&body);
+        let mut report = ProviderReport::read(&body);
         report.status = Some(response.status().as_u16());
         // A page of a proxy is not a message.
         if body.as_str().is_some_and(|text| text.trim_start().starts_with('<')) {
@@ -56,7 +56,7 @@ impl Explain {
 
     /// Classifies an error that the provider sent in the stream.
     pub(super) fn sent(&self, body: &Value) -> ModelError {
-        classify(self, &Report::read(body))
+        classify(self, &ProviderReport::read(body))
     }
 
     /// Classifies a failed connection.

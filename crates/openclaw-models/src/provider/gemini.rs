@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::draft::{Draft, Step};
-use super::media::Piece;
-use super::turns::{Turn, arguments, system, words};
+use super::draft::{Draft, StreamStep};
+use super::media::ProviderPart;
+use super::turns::{ProviderTurn, arguments, system, words};
 use super::{Outgoing, number, text};
 use crate::message::{Part, Thought, ToolResult, ToolUse};
 use crate::model::{ToolOffer, Usage};
@@ -32,8 +32,8 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
     let mut contents = Vec::with_capacity(out.turns.len());
     for turn in &out.turns {
         let (role, parts): (_, Vec<Value>) = match turn {
-            Turn::User(pieces) => ("user", pieces.iter().map(part).collect()),
-            Turn::Assistant { thoughts, text, calls } => {
+            ProviderTurn::User(pieces) => ("user", pieces.iter().map(part).collect()),
+            ProviderTurn::Assistant { thoughts, text, calls } => {
                 let mut parts = Vec::new();
                 if !text.is_empty() {
                     parts.push(json!({ "text": text }));
@@ -45,7 +45,7 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
                 }));
                 ("model", parts)
             }
-            Turn::Results(results) => ("user", results.iter().map(result).collect()),
+            ProviderTurn::Results(results) => ("user", results.iter().map(result).collect()),
         };
         if !parts.is_empty() {
             contents.push(json!({ "role": role, "parts": parts }));
@@ -89,12 +89,12 @@ fn tool(tool: &ToolOffer) -> Value {
     declaration
 }
 
-fn part(piece: &Piece<'_>) -> Value {
+fn part(piece: &ProviderPart<'_>) -> Value {
     match piece {
-        Piece::Text(text) => json!({ "text": text }),
-        Piece::Image(mime_type, data)
-        | Piece::Audio(mime_type, data)
-        | Piece::File(mime_type, _, data) => {
+        ProviderPart::Text(text) => json!({ "text": text }),
+        ProviderPart::Image(mime_type, data)
+        | ProviderPart::Audio(mime_type, data)
+        | ProviderPart::File(mime_type, _, data) => {
             json!({ "inline_data": { "mime_type": mime_type, "data": data } })
         }
     }
@@ -128,9 +128,9 @@ fn result(result: &ToolResult) -> Value {
 }
 
 /// Reads a message of the stream.
-pub(super) fn read(piece: &Value, draft: &mut Draft) -> Step {
+pub(super) fn read(piece: &Value, draft: &mut Draft) -> StreamStep {
     if piece.get("error").is_some_and(|error| !error.is_null()) {
-        return Step::Failed(piece.clone());
+        return StreamStep::Failed(piece.clone());
     }
     let usage = &piece["usageMetadata"];
     if usage.is_object() {
@@ -145,7 +145,7 @@ pub(super) fn read(piece: &Value, draft: &mut Draft) -> Step {
     if let Some(reason) = piece.pointer("/promptFeedback/blockReason") {
         draft.refusal(reason.as_str().unwrap_or_default());
         draft.reason = Some("refusal".to_owned());
-        return Step::Over;
+        return StreamStep::Over;
     }
     let candidate = &piece["candidates"][0];
     for part in candidate["content"]["parts"].as_array().into_iter().flatten() {
@@ -165,9 +165,9 @@ pub(super) fn read(piece: &Value, draft: &mut Draft) -> Step {
     match candidate["finishReason"].as_str() {
         Some(reason) => {
             draft.reason = Some(reason.to_owned());
-            Step::Over
+            StreamStep::Over
         }
-        None => Step::More,
+        None => StreamStep::More,
     }
 }
 

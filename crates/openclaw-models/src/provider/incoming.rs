@@ -3,9 +3,9 @@
 use futures_util::stream::{self, Stream};
 use serde_json::Value;
 
-use super::draft::{Draft, Step};
+use super::draft::{Draft, StreamStep};
 use super::failure::Explain;
-use super::sse::{ReadError, Reader};
+use super::sse::{Reader, SseError};
 use crate::error::ModelError;
 use crate::model::{Chunk, StopReason};
 
@@ -13,10 +13,10 @@ use crate::model::{Chunk, StopReason};
 const DONE: &str = "[DONE]";
 
 /// Adds a message of one wire format to the answer.
-pub(super) type Read = fn(&Value, &mut Draft) -> Step;
+pub(super) type Read = fn(&Value, &mut Draft) -> StreamStep;
 
 /// An answer that is being received.
-pub(super) struct Incoming {
+pub(super) struct IncomingAnswer {
     reader: Reader,
     read: Read,
     draft: Draft,
@@ -26,7 +26,7 @@ pub(super) struct Incoming {
     is_over: bool,
 }
 
-impl Incoming {
+impl IncomingAnswer {
     pub(super) fn new(reader: Reader, read: Read, draft: Draft, explain: Explain) -> Self {
         Self { reader, read, draft, explain, end: None, is_over: false }
     }
@@ -50,9 +50,9 @@ impl Incoming {
     async fn step(&mut self) -> Option<Result<StopReason, ModelError>> {
         let message = match self.reader.next().await {
             Ok(message) => message,
-            Err(ReadError::TooLong) => return Some(self.cut_off()),
-            Err(ReadError::Silent) => return Some(Err(ModelError::Silent(self.explain.silence))),
-            Err(ReadError::Broken(error)) => return Some(Err(self.explain.transport(&error))),
+            Err(SseError::TooLong) => return Some(self.cut_off()),
+            Err(SseError::Silent) => return Some(Err(ModelError::Silent(self.explain.silence))),
+            Err(SseError::Broken(error)) => return Some(Err(self.explain.transport(&error))),
         };
         // Not every server sends `[DONE]`: an answer with a stop reason is complete without it.
         let Some(message) = message.filter(|message| message != DONE) else {
@@ -66,9 +66,9 @@ impl Incoming {
             return Some(self.cut_off());
         }
         match step {
-            Step::More => None,
-            Step::Over => Some(self.finish()),
-            Step::Failed(error) => Some(Err(self.explain.sent(&error))),
+            StreamStep::More => None,
+            StreamStep::Over => Some(self.finish()),
+            StreamStep::Failed(error) => Some(Err(self.explain.sent(&error))),
         }
     }
 

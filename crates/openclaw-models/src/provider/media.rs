@@ -7,7 +7,7 @@ use crate::message::Part;
 use crate::settings::ApiKind;
 
 /// A part of a message in a form that the provider accepts.
-pub(super) enum Piece<'p> {
+pub(super) enum ProviderPart<'p> {
     Text(String),
     /// An image: its MIME type, and its bytes in base64.
     Image(&'p str, &'p str),
@@ -22,7 +22,7 @@ pub(super) enum Piece<'p> {
 pub(super) fn perceive<'p>(
     kind: ApiKind,
     parts: impl IntoIterator<Item = &'p Part>,
-) -> Vec<Piece<'p>> {
+) -> Vec<ProviderPart<'p>> {
     let mut perceived = Vec::new();
     let mut parts = parts.into_iter().peekable();
     while let Some(part) = parts.next() {
@@ -30,23 +30,23 @@ pub(super) fn perceive<'p>(
             Part::Text(text) => text,
             Part::Image { mime_type, data } => {
                 let is_seen = sees(kind).contains(&mime_type.as_str());
-                let picture = is_seen.then(|| Piece::Image(mime_type, data));
+                let picture = is_seen.then(|| ProviderPart::Image(mime_type, data));
                 perceived.push(picture.unwrap_or_else(|| unperceived("picture", mime_type)));
                 continue;
             }
             Part::Audio { mime_type, data } => {
-                let recording = heard(kind, mime_type).map(|name| Piece::Audio(name, data));
+                let recording = heard(kind, mime_type).map(|name| ProviderPart::Audio(name, data));
                 perceived.push(recording.unwrap_or_else(|| unperceived("recording", mime_type)));
                 continue;
             }
             Part::File { mime_type, name, data, .. } if reads(kind, mime_type) => {
-                perceived.push(Piece::File(mime_type, name, data));
+                perceived.push(ProviderPart::File(mime_type, name, data));
                 continue;
             }
             Part::File { mime_type, text, .. } => {
                 perceived.push(unperceived("file", mime_type));
                 let Some(text) = text else { continue };
-                perceived.push(Piece::Text("[Its text follows.]".to_owned()));
+                perceived.push(ProviderPart::Text("[Its text follows.]".to_owned()));
                 text
             }
         };
@@ -55,15 +55,15 @@ pub(super) fn perceive<'p>(
             texts.push(next);
         }
         let rendered = render(texts).into_iter().filter(|text| !text.trim().is_empty());
-        perceived.extend(rendered.map(Piece::Text));
+        perceived.extend(rendered.map(ProviderPart::Text));
     }
     perceived
 }
 
 /// Returns the texts, separated by empty lines, if there is nothing else.
-pub(super) fn only_words(pieces: &[Piece<'_>]) -> Option<String> {
-    let words = |piece: &Piece<'_>| match piece {
-        Piece::Text(text) => Some(text.clone()),
+pub(super) fn only_words(pieces: &[ProviderPart<'_>]) -> Option<String> {
+    let words = |piece: &ProviderPart<'_>| match piece {
+        ProviderPart::Text(text) => Some(text.clone()),
         _ => None,
     };
     Some(pieces.iter().map(words).collect::<Option<Vec<_>>>()?.join("\n\n"))
@@ -107,8 +107,8 @@ fn heard(kind: ApiKind, mime_type: &str) -> Option<&str> {
     all.contains(&usual).then_some(usual)
 }
 
-fn unperceived(what: &str, mime_type: &str) -> Piece<'static> {
+fn unperceived(what: &str, mime_type: &str) -> ProviderPart<'static> {
     // The type is untrusted.
     let mime_type: String = mime_type.chars().filter(char::is_ascii_graphic).take(40).collect();
-    Piece::Text(format!("[a {what} ({mime_type}) that this model does not support]"))
+    ProviderPart::Text(format!("[a {what} ({mime_type}) that this model does not support]"))
 }

@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use futures_util::StreamExt as _;
 use futures_util::stream::{self, BoxStream};
 use openclaw_secrets::{Redactor, SecretString};
-use openclaw_tools::schema::Dialect;
+use openclaw_tools::schema::SchemaDialect;
 use serde_json::Value;
 use url::Url;
 
@@ -36,15 +36,15 @@ use crate::error::ModelError;
 use crate::model::{Chunk, Model, ModelRequest};
 use crate::settings::{ApiKind, ProviderSettings};
 use crate::window;
-use calls::Calls;
+use calls::ReceivedCalls;
 use draft::Draft;
 use failure::Explain;
-use incoming::{Incoming, Read};
+use incoming::{IncomingAnswer, Read};
 use sse::{Framing, Reader};
-use turns::{Turn, turns};
+use turns::{ProviderTurn, turns};
 
 /// A model of a provider.
-pub(crate) struct Provider {
+pub(crate) struct ProviderModel {
     /// The full name, with the provider's id.
     name: String,
     /// The provider's name of the model.
@@ -57,13 +57,13 @@ pub(crate) struct Provider {
     has_no_tools: AtomicBool,
 }
 
-impl fmt::Debug for Provider {
+impl fmt::Debug for ProviderModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Provider").field("name", &self.name).finish_non_exhaustive()
     }
 }
 
-impl Provider {
+impl ProviderModel {
     /// # Errors
     /// If a key is missing, or a setting is invalid.
     pub(crate) fn new(
@@ -93,7 +93,7 @@ impl Provider {
         Ok(Self { name, model, settings, address, http, redactor, has_no_tools })
     }
 
-    async fn begin(&self, request: ModelRequest) -> Result<Incoming, ModelError> {
+    async fn begin(&self, request: ModelRequest) -> Result<IncomingAnswer, ModelError> {
         let kind = self.settings.kind;
         let explain = Explain {
             provider: self.settings.id.clone(),
@@ -123,8 +123,8 @@ impl Provider {
         let framing = if kind == ApiKind::Ollama { Framing::Lines } else { Framing::Events };
         let reader = Reader::new(response, framing, explain.silence);
         let id = if kind == ApiKind::Gemini { gemini::call_id } else { call_id };
-        let draft = Draft::new(Calls::new(&request.messages, id));
-        Ok(Incoming::new(reader, read, draft, explain))
+        let draft = Draft::new(ReceivedCalls::new(&request.messages, id));
+        Ok(IncomingAnswer::new(reader, read, draft, explain))
     }
 }
 
@@ -133,7 +133,7 @@ struct Outgoing<'r> {
     /// The provider's name of the model.
     model: &'r str,
     request: &'r ModelRequest,
-    turns: Vec<Turn<'r>>,
+    turns: Vec<ProviderTurn<'r>>,
 }
 
 impl Outgoing<'_> {
@@ -157,12 +157,12 @@ fn number(value: &Value, place: &str) -> u64 {
     value.pointer(place).and_then(Value::as_u64).unwrap_or_default()
 }
 
-impl Model for Provider {
+impl Model for ProviderModel {
     fn name(&self) -> &str {
         &self.name
     }
 
-    fn dialect(&self) -> Dialect {
+    fn dialect(&self) -> SchemaDialect {
         self.settings.kind.dialect()
     }
 

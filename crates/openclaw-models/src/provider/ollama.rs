@@ -2,9 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::draft::{Draft, Step};
-use super::media::Piece;
-use super::turns::{Turn, arguments, words};
+use super::draft::{Draft, StreamStep};
+use super::media::ProviderPart;
+use super::turns::{ProviderTurn, arguments, words};
 use super::{Outgoing, number, openai_chat, text};
 use crate::message::ToolUse;
 use crate::model::Usage;
@@ -13,9 +13,9 @@ use crate::model::Usage;
 pub(super) fn body(out: &Outgoing<'_>) -> Value {
     let request = out.request;
     let messages = openai_chat::messages(out, |messages, turn| match turn {
-        Turn::User(pieces) => messages.push(user(pieces)),
-        Turn::Assistant { text, calls, .. } => messages.extend(said(text, calls)),
-        Turn::Results(results) => {
+        ProviderTurn::User(pieces) => messages.push(user(pieces)),
+        ProviderTurn::Assistant { text, calls, .. } => messages.extend(said(text, calls)),
+        ProviderTurn::Results(results) => {
             let message = |words: String| json!({ "role": "tool", "content": words });
             messages.extend(results.iter().map(|result| message(words(result))));
         }
@@ -42,13 +42,13 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
 }
 
 /// A user message: text and images are separate fields.
-fn user(pieces: &[Piece<'_>]) -> Value {
+fn user(pieces: &[ProviderPart<'_>]) -> Value {
     let (mut texts, mut images) = (Vec::new(), Vec::new());
     for piece in pieces {
         match piece {
-            Piece::Text(text) => texts.push(text.as_str()),
-            Piece::Image(_, data) => images.push(*data),
-            Piece::Audio(..) | Piece::File(..) => {}
+            ProviderPart::Text(text) => texts.push(text.as_str()),
+            ProviderPart::Image(_, data) => images.push(*data),
+            ProviderPart::Audio(..) | ProviderPart::File(..) => {}
         }
     }
     let mut message = json!({ "role": "user", "content": texts.join("\n\n") });
@@ -71,9 +71,9 @@ fn said(text: &str, calls: &[ToolUse]) -> Option<Value> {
 }
 
 /// Reads a line of the stream.
-pub(super) fn read(line: &Value, draft: &mut Draft) -> Step {
+pub(super) fn read(line: &Value, draft: &mut Draft) -> StreamStep {
     if line.get("error").is_some_and(|error| !error.is_null()) {
-        return Step::Failed(line.clone());
+        return StreamStep::Failed(line.clone());
     }
     let message = &line["message"];
     draft.thinking(text(message, "/thinking"));
@@ -83,7 +83,7 @@ pub(super) fn read(line: &Value, draft: &mut Draft) -> Step {
         draft.calls.whole(text(call, "/id"), text(function, "/name"), &function["arguments"], "");
     }
     if line["done"].as_bool() != Some(true) {
-        return Step::More;
+        return StreamStep::More;
     }
     // Older versions give no reason.
     draft.reason = Some(line["done_reason"].as_str().unwrap_or("stop").to_owned());
@@ -95,5 +95,5 @@ pub(super) fn read(line: &Value, draft: &mut Draft) -> Step {
             cost_usd: None,
         });
     }
-    Step::Over
+    StreamStep::Over
 }

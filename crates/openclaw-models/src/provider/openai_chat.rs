@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, Step};
-use super::media::{Piece, only_words};
-use super::turns::{Turn, arguments, system, words};
+use super::draft::{Draft, StreamStep};
+use super::media::{ProviderPart, only_words};
+use super::turns::{ProviderTurn, arguments, system, words};
 use super::{Outgoing, number, text};
 use crate::message::{Thought, ToolUse};
 use crate::model::{ToolOffer, Usage};
@@ -15,7 +15,7 @@ const RENAMED: [&str; 5] = ["gpt-5", "gpt-6", "o1", "o3", "o4"];
 /// Writes the system prompt as the first message, and adds the messages of each turn.
 pub(super) fn messages<'a>(
     out: &'a Outgoing<'_>,
-    add: impl Fn(&mut Vec<Value>, &'a Turn<'_>),
+    add: impl Fn(&mut Vec<Value>, &'a ProviderTurn<'_>),
 ) -> Vec<Value> {
     let mut messages = Vec::with_capacity(out.turns.len() + 1);
     messages.extend(system(out.request).map(|words| json!({ "role": "system", "content": words })));
@@ -27,15 +27,15 @@ pub(super) fn messages<'a>(
 pub(super) fn body(out: &Outgoing<'_>) -> Value {
     let request = out.request;
     let messages = messages(out, |messages, turn| match turn {
-        Turn::User(pieces) => {
+        ProviderTurn::User(pieces) => {
             let words = only_words(pieces).map(Value::from);
             let content = words.unwrap_or_else(|| pieces.iter().map(part).collect());
             messages.push(json!({ "role": "user", "content": content }));
         }
-        Turn::Assistant { thoughts, text, calls } => {
+        ProviderTurn::Assistant { thoughts, text, calls } => {
             messages.extend(said(thoughts, text, calls));
         }
-        Turn::Results(results) => messages.extend(results.iter().map(
+        ProviderTurn::Results(results) => messages.extend(results.iter().map(
             |result| json!({ "role": "tool", "tool_call_id": result.id, "content": words(result) }),
         )),
     });
@@ -69,18 +69,18 @@ pub(super) fn tool(tool: &ToolOffer) -> Value {
     json!({ "type": "function", "function": function })
 }
 
-fn part(piece: &Piece<'_>) -> Value {
+fn part(piece: &ProviderPart<'_>) -> Value {
     match piece {
-        Piece::Text(text) => json!({ "type": "text", "text": text }),
-        Piece::Image(mime_type, data) => {
+        ProviderPart::Text(text) => json!({ "type": "text", "text": text }),
+        ProviderPart::Image(mime_type, data) => {
             let url = format!("data:{mime_type};base64,{data}");
             json!({ "type": "image_url", "image_url": { "url": url } })
         }
-        Piece::Audio(mime_type, data) => {
+        ProviderPart::Audio(mime_type, data) => {
             let format = if *mime_type == "audio/mpeg" { "mp3" } else { "wav" };
             json!({ "type": "input_audio", "input_audio": { "data": data, "format": format } })
         }
-        Piece::File(mime_type, name, data) => {
+        ProviderPart::File(mime_type, name, data) => {
             let data = format!("data:{mime_type};base64,{data}");
             json!({ "type": "file", "file": { "filename": name, "file_data": data } })
         }
@@ -112,9 +112,9 @@ fn said(thoughts: &[Thought], text: &str, calls: &[ToolUse]) -> Option<Value> {
 }
 
 /// Reads a chunk of the stream.
-pub(super) fn read(chunk: &Value, draft: &mut Draft) -> Step {
+pub(super) fn read(chunk: &Value, draft: &mut Draft) -> StreamStep {
     if chunk.get("error").is_some_and(|error| !error.is_null()) {
-        return Step::Failed(chunk.clone());
+        return StreamStep::Failed(chunk.clone());
     }
     let usage = &chunk["usage"];
     if usage["prompt_tokens"].is_u64() || usage["completion_tokens"].is_u64() {
@@ -153,5 +153,5 @@ pub(super) fn read(chunk: &Value, draft: &mut Draft) -> Step {
     if let Some(reason) = choice["finish_reason"].as_str() {
         draft.reason = Some(reason.to_owned());
     }
-    Step::More
+    StreamStep::More
 }

@@ -2,9 +2,9 @@
 
 use serde_json::{Value, json};
 
-use super::draft::{Draft, Step};
-use super::media::{Piece, only_words};
-use super::turns::{Turn, arguments, system, words};
+use super::draft::{Draft, StreamStep};
+use super::media::{ProviderPart, only_words};
+use super::turns::{ProviderTurn, arguments, system, words};
 use super::{Outgoing, number, text};
 use crate::model::{ToolOffer, Usage};
 
@@ -14,12 +14,12 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
     let mut input = Vec::with_capacity(out.turns.len());
     for turn in &out.turns {
         match turn {
-            Turn::User(pieces) => {
+            ProviderTurn::User(pieces) => {
                 let words = only_words(pieces).map(Value::from);
                 let content = words.unwrap_or_else(|| pieces.iter().filter_map(part).collect());
                 input.push(json!({ "role": "user", "content": content }));
             }
-            Turn::Assistant { text, calls, .. } => {
+            ProviderTurn::Assistant { text, calls, .. } => {
                 if !text.is_empty() {
                     let content = json!([{ "type": "output_text", "text": text }]);
                     input.push(
@@ -32,7 +32,7 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
                     json!({ "type": "function_call", "call_id": id, "name": name, "arguments": arguments })
                 }));
             }
-            Turn::Results(results) => input.extend(results.iter().map(|result| {
+            ProviderTurn::Results(results) => input.extend(results.iter().map(|result| {
                 let output = words(result);
                 json!({ "type": "function_call_output", "call_id": result.id, "output": output })
             })),
@@ -71,23 +71,23 @@ fn tool(tool: &ToolOffer) -> Value {
     })
 }
 
-fn part(piece: &Piece<'_>) -> Option<Value> {
+fn part(piece: &ProviderPart<'_>) -> Option<Value> {
     match piece {
-        Piece::Text(text) => Some(json!({ "type": "input_text", "text": text })),
-        Piece::Image(mime_type, data) => {
+        ProviderPart::Text(text) => Some(json!({ "type": "input_text", "text": text })),
+        ProviderPart::Image(mime_type, data) => {
             let url = format!("data:{mime_type};base64,{data}");
             Some(json!({ "type": "input_image", "detail": "auto", "image_url": url }))
         }
-        Piece::File(mime_type, name, data) => {
+        ProviderPart::File(mime_type, name, data) => {
             let data = format!("data:{mime_type};base64,{data}");
             Some(json!({ "type": "input_file", "filename": name, "file_data": data }))
         }
-        Piece::Audio(..) => None,
+        ProviderPart::Audio(..) => None,
     }
 }
 
 /// Reads an event of the stream.
-pub(super) fn read(event: &Value, draft: &mut Draft) -> Step {
+pub(super) fn read(event: &Value, draft: &mut Draft) -> StreamStep {
     let at = event["output_index"].as_u64();
     let response = &event["response"];
     match text(event, "/type") {
@@ -118,13 +118,13 @@ pub(super) fn read(event: &Value, draft: &mut Draft) -> Step {
                 cached_tokens: number(usage, "/input_tokens_details/cached_tokens"),
                 cost_usd: usage["cost"].as_f64(),
             });
-            return Step::Over;
+            return StreamStep::Over;
         }
-        "response.failed" => return Step::Failed(json!({ "error": response["error"] })),
-        "error" => return Step::Failed(event.clone()),
+        "response.failed" => return StreamStep::Failed(json!({ "error": response["error"] })),
+        "error" => return StreamStep::Failed(event.clone()),
         _ => {}
     }
-    Step::More
+    StreamStep::More
 }
 
 fn call(at: Option<u64>, item: &Value, draft: &mut Draft) {

@@ -21,7 +21,7 @@ pub(super) enum Framing {
 
 /// Why no message could be read.
 #[derive(Debug)]
-pub(super) enum ReadError {
+pub(super) enum SseError {
     /// Nothing was received for too long.
     Silent,
     /// A message or the body exceeds its limit.
@@ -52,7 +52,7 @@ impl Reader {
     }
 
     /// Returns the next message, or `None` at the end of the body.
-    pub(super) async fn next(&mut self) -> Result<Option<String>, ReadError> {
+    pub(super) async fn next(&mut self) -> Result<Option<String>, SseError> {
         loop {
             if let Some(message) = self.splitter.next() {
                 return Ok(Some(message));
@@ -61,10 +61,10 @@ impl Reader {
                 return Ok(None);
             }
             if self.splitter.len() > MAX_MESSAGE || self.bytes > MAX_BODY {
-                return Err(ReadError::TooLong);
+                return Err(SseError::TooLong);
             }
             let chunk = tokio::time::timeout(self.silence, self.response.chunk()).await;
-            match chunk.map_err(|_| ReadError::Silent)?.map_err(ReadError::Broken)? {
+            match chunk.map_err(|_| SseError::Silent)?.map_err(SseError::Broken)? {
                 Some(chunk) => {
                     self.bytes = self.bytes.saturating_add(chunk.len());
                     self.splitter.push(&chunk);

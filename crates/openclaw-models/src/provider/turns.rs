@@ -5,15 +5,15 @@ use std::sync::Arc;
 use openclaw_content::render;
 use serde_json::{Map, Value, json};
 
-use super::media::{Piece, perceive};
+use super::media::{ProviderPart, perceive};
 use crate::message::{Message, Part, Thought, ToolResult, ToolUse};
 use crate::model::ModelRequest;
 use crate::settings::ApiKind;
 
 /// A turn of the conversation.
-pub(super) enum Turn<'m> {
+pub(super) enum ProviderTurn<'m> {
     /// A user message; never empty.
-    User(Vec<Piece<'m>>),
+    User(Vec<ProviderPart<'m>>),
     /// An answer of the model; every field may be empty.
     Assistant { thoughts: &'m [Thought], text: &'m str, calls: &'m [ToolUse] },
     /// Results, one for each call of the turn before.
@@ -21,7 +21,11 @@ pub(super) enum Turn<'m> {
 }
 
 /// Returns all turns. `name` is the model's full name: thoughts of other models are omitted.
-pub(super) fn turns<'m>(kind: ApiKind, name: &str, messages: &'m [Arc<Message>]) -> Vec<Turn<'m>> {
+pub(super) fn turns<'m>(
+    kind: ApiKind,
+    name: &str,
+    messages: &'m [Arc<Message>],
+) -> Vec<ProviderTurn<'m>> {
     let mut turns = Vec::with_capacity(messages.len());
     for message in messages {
         match &**message {
@@ -29,19 +33,19 @@ pub(super) fn turns<'m>(kind: ApiKind, name: &str, messages: &'m [Arc<Message>])
                 let mut pieces = perceive(kind, parts);
                 if pieces.is_empty() {
                     // Some providers reject an empty message.
-                    pieces.push(Piece::Text("(nothing)".to_owned()));
+                    pieces.push(ProviderPart::Text("(nothing)".to_owned()));
                 }
-                turns.push(Turn::User(pieces));
+                turns.push(ProviderTurn::User(pieces));
             }
             Message::Assistant { text, reasoning, tool_uses, parts } => {
                 let reasoning = reasoning.as_ref().filter(|reasoning| reasoning.model == name);
                 let thoughts = reasoning.map_or(&[][..], |reasoning| &reasoning.thoughts);
                 let text = if text.trim().is_empty() { "" } else { text };
-                turns.push(Turn::Assistant { thoughts, text, calls: tool_uses });
+                turns.push(ProviderTurn::Assistant { thoughts, text, calls: tool_uses });
                 turns.extend(shown(kind, "This is what you produced:", parts));
             }
             Message::Tool { results } => {
-                turns.push(Turn::Results(results));
+                turns.push(ProviderTurn::Results(results));
                 // Anthropic accepts images as part of the result itself.
                 for result in results.iter().filter(|_| kind != ApiKind::Anthropic) {
                     let words = format!("This came from the tool `{}`, as data:", result.name);
@@ -85,8 +89,8 @@ pub(super) fn words(result: &ToolResult) -> String {
 
 /// Returns a user turn with the parts that are not text, for formats that accept them nowhere else;
 /// `words` names their source.
-fn shown<'m>(kind: ApiKind, words: &str, parts: &'m [Part]) -> Option<Turn<'m>> {
+fn shown<'m>(kind: ApiKind, words: &str, parts: &'m [Part]) -> Option<ProviderTurn<'m>> {
     let shown = perceive(kind, parts.iter().filter(|part| part.as_text().is_none()));
-    let words = Piece::Text(words.to_owned());
-    (!shown.is_empty()).then(|| Turn::User(std::iter::once(words).chain(shown).collect()))
+    let words = ProviderPart::Text(words.to_owned());
+    (!shown.is_empty()).then(|| ProviderTurn::User(std::iter::once(words).chain(shown).collect()))
 }

@@ -18,7 +18,7 @@ use tokio::time::{sleep, timeout};
 
 mod page;
 
-use page::Page;
+use page::CallbackPage;
 
 const PATH: &str = "/callback";
 /// Maximum size of a request, in bytes.
@@ -177,10 +177,10 @@ async fn connection(mut stream: TcpStream, mut login: Login) {
     };
     let page = match request {
         Ok(Ok(Some(head))) => respond(&head, &mut login).await,
-        Ok(Ok(None)) => Page::TooLarge,
+        Ok(Ok(None)) => CallbackPage::TooLarge,
         // It left, or was too slow: there may be no one to respond to.
         Ok(Err(_)) => return,
-        Err(_) => Page::TooSlow,
+        Err(_) => CallbackPage::TooSlow,
     };
     let response = page.response(&login.server);
     let write = async {
@@ -213,7 +213,7 @@ async fn read_request(stream: &mut TcpStream) -> io::Result<Option<Vec<u8>>> {
 }
 
 /// Chooses the page. For the awaited response, that takes until the login has ended.
-async fn respond(head: &[u8], login: &mut Login) -> Page {
+async fn respond(head: &[u8], login: &mut Login) -> CallbackPage {
     let query = match query(head, login.port) {
         Ok(query) => query,
         Err(page) => return page,
@@ -227,30 +227,30 @@ async fn respond(head: &[u8], login: &mut Login) -> Page {
     };
     if !is_expected {
         tracing::warn!("ignored a response to a login with another state");
-        return Page::OtherLogin;
+        return CallbackPage::OtherLogin;
     }
     // Fails for a second response, as after a reload: that gets the same page.
     let _ = login.found.try_send(query.to_owned());
     let outcome = login.outcome.wait_for(Option::is_some).await;
     match outcome.map(|outcome| *outcome) {
-        Ok(Some(LoginOutcome::LoggedIn)) => Page::LoggedIn,
-        _ => Page::Failed,
+        Ok(Some(LoginOutcome::LoggedIn)) => CallbackPage::LoggedIn,
+        _ => CallbackPage::Failed,
     }
 }
 
 /// Returns the query of a request for [`PATH`].
-fn query(head: &[u8], port: u16) -> Result<&str, Page> {
-    let head = str::from_utf8(head).map_err(|_| Page::Invalid)?;
+fn query(head: &[u8], port: u16) -> Result<&str, CallbackPage> {
+    let head = str::from_utf8(head).map_err(|_| CallbackPage::Invalid)?;
     let mut lines = head.split("\r\n");
     let mut request = lines.next().unwrap_or_default().split(' ');
     let (Some(method), Some(target), Some("HTTP/1.1" | "HTTP/1.0"), None) =
         (request.next(), request.next(), request.next(), request.next())
     else {
-        return Err(Page::Invalid);
+        return Err(CallbackPage::Invalid);
     };
     let mut hosts = Vec::new();
     for line in lines {
-        let (name, value) = line.split_once(':').ok_or(Page::Invalid)?;
+        let (name, value) = line.split_once(':').ok_or(CallbackPage::Invalid)?;
         if name.eq_ignore_ascii_case("host") {
             hosts.push(value.trim_ascii());
         }
@@ -261,11 +261,11 @@ fn query(head: &[u8], port: u16) -> Result<&str, Page> {
         (name == "127.0.0.1" || name.eq_ignore_ascii_case("localhost")) && given == port.to_string()
     };
     if !matches!(hosts[..], [host] if is_ours(host)) {
-        return Err(Page::Invalid);
+        return Err(CallbackPage::Invalid);
     }
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     if method != "GET" || path != PATH {
-        return Err(Page::NotFound);
+        return Err(CallbackPage::NotFound);
     }
     Ok(query)
 }

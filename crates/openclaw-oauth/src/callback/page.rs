@@ -3,7 +3,7 @@
 
 /// A page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Page {
+pub(super) enum CallbackPage {
     LoggedIn,
     Failed,
     OtherLogin,
@@ -24,7 +24,7 @@ h1{margin:0 0 .5rem;font-size:1.3rem}p{margin:0}\
 @media(prefers-color-scheme:dark){body{background:#14171d;color:#e4e7ee}main{background:#1e232c}\
 .good h1{color:#6fd99a}.bad h1{color:#ff9a90}}";
 
-impl Page {
+impl CallbackPage {
     fn status(self) -> &'static str {
         match self {
             Self::LoggedIn | Self::Failed => "200 OK",
@@ -106,15 +106,20 @@ mod tests {
 
     #[test]
     fn the_name_of_the_server_is_escaped() {
-        let page = Page::LoggedIn.response("<b onload='x'>\"&");
+        let page = CallbackPage::LoggedIn.response("<b onload='x'>\"&");
         assert!(page.contains("&lt;b onload=&#39;x&#39;&gt;&quot;&amp;"), "{page}");
         assert!(!page.contains("<b "));
     }
 
     #[test]
     fn the_length_counts_bytes_and_nothing_is_loaded() {
-        for page in [Page::LoggedIn, Page::Failed, Page::OtherLogin, Page::NotFound, Page::Invalid]
-        {
+        for page in [
+            CallbackPage::LoggedIn,
+            CallbackPage::Failed,
+            CallbackPage::OtherLogin,
+            CallbackPage::NotFound,
+            CallbackPage::Invalid,
+        ] {
             let response = page.response("Bücher");
             let (head, body) = response.split_once("\r\n\r\n").unwrap();
             assert!(head.contains(&format!("Content-Length: {}\r\n", body.len())));

@@ -21,14 +21,14 @@ const CIPHER: &str = "chacha20-poly1305";
 /// What an envelope holds. A login is never taken for a grant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub(super) enum EnvelopeKind {
     Grant,
     Login,
 }
 
 /// An envelope as it is stored. Unknown fields are ignored.
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Envelope {
+pub(super) struct StoredEnvelope {
     version: u32,
     cipher: String,
     /// The id of the key.
@@ -67,7 +67,7 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 
 /// Encrypts `content`. There is no newline at the end: so every truncation is detected.
 pub(super) fn seal(
-    kind: Kind,
+    kind: EnvelopeKind,
     owner: &GrantKey,
     key: &Key,
     content: &[u8],
@@ -85,7 +85,7 @@ pub(super) fn seal(
             &mut *data,
         )
         .map_err(|_| Damage::Content)?;
-    let envelope = Envelope {
+    let envelope = StoredEnvelope {
         version: VERSION,
         cipher: CIPHER.to_owned(),
         key: key.id().to_owned(),
@@ -97,7 +97,7 @@ pub(super) fn seal(
     serde_json::to_vec_pretty(&envelope).map_err(|_| Damage::Form)
 }
 
-impl Envelope {
+impl StoredEnvelope {
     pub(super) fn parse(bytes: &[u8]) -> Result<Self, Damage> {
         #[derive(Deserialize)]
         struct Format {
@@ -127,7 +127,7 @@ impl Envelope {
     /// Decrypts it.
     pub(super) fn open(
         &self,
-        kind: Kind,
+        kind: EnvelopeKind,
         owner: &GrantKey,
         key: &Key,
     ) -> Result<Zeroizing<Vec<u8>>, Damage> {
@@ -153,7 +153,7 @@ fn cipher(key: &Key) -> Result<LessSafeKey, Damage> {
 }
 
 /// JSON: two different owners never have the same text.
-fn associated_data(kind: Kind, owner: &GrantKey, key_id: &str) -> Vec<u8> {
+fn associated_data(kind: EnvelopeKind, owner: &GrantKey, key_id: &str) -> Vec<u8> {
     let all = (kind, VERSION, CIPHER, key_id, &owner.server, &owner.url);
     // Serializing strings cannot fail.
     serde_json::to_vec(&all).unwrap_or_default()
@@ -171,27 +171,30 @@ mod tests {
     fn only_the_same_owner_kind_and_key_open_an_envelope() {
         let [key, other] = [Key::random().unwrap(), Key::random().unwrap()];
         let notes = owner("notes", "https://notes.example/mcp");
-        let bytes = seal(Kind::Grant, &notes, &key, b"content").unwrap();
-        let envelope = Envelope::parse(&bytes).unwrap();
-        assert_eq!(*envelope.open(Kind::Grant, &notes, &key).unwrap(), b"content");
+        let bytes = seal(EnvelopeKind::Grant, &notes, &key, b"content").unwrap();
+        let envelope = StoredEnvelope::parse(&bytes).unwrap();
+        assert_eq!(*envelope.open(EnvelopeKind::Grant, &notes, &key).unwrap(), b"content");
         let mail = owner("mail", "https://notes.example/mcp");
-        assert_eq!(envelope.open(Kind::Grant, &mail, &key).unwrap_err(), Damage::Foreign);
-        assert_eq!(envelope.open(Kind::Login, &notes, &key).unwrap_err(), Damage::Content);
-        assert_eq!(envelope.open(Kind::Grant, &notes, &other).unwrap_err(), Damage::Content);
+        assert_eq!(envelope.open(EnvelopeKind::Grant, &mail, &key).unwrap_err(), Damage::Foreign);
+        assert_eq!(envelope.open(EnvelopeKind::Login, &notes, &key).unwrap_err(), Damage::Content);
+        assert_eq!(
+            envelope.open(EnvelopeKind::Grant, &notes, &other).unwrap_err(),
+            Damage::Content
+        );
     }
 
     #[test]
     fn a_renamed_owner_inside_an_envelope_is_detected() {
         let key = Key::random().unwrap();
         let notes = owner("notes", "https://notes.example/mcp");
-        let bytes = seal(Kind::Grant, &notes, &key, b"content").unwrap();
+        let bytes = seal(EnvelopeKind::Grant, &notes, &key, b"content").unwrap();
         let text = String::from_utf8(bytes).unwrap();
         for (from, to, name, url) in [
             ("\"notes\"", "\"mail\"", "mail", "https://notes.example/mcp"),
             ("notes.example", "evil.example", "notes", "https://evil.example/mcp"),
         ] {
-            let envelope = Envelope::parse(text.replace(from, to).as_bytes()).unwrap();
-            let opened = envelope.open(Kind::Grant, &owner(name, url), &key);
+            let envelope = StoredEnvelope::parse(text.replace(from, to).as_bytes()).unwrap();
+            let opened = envelope.open(EnvelopeKind::Grant, &owner(name, url), &key);
             assert_eq!(opened.unwrap_err(), Damage::Content);
         }
     }
@@ -200,7 +203,8 @@ mod tests {
     fn an_envelope_shows_no_content_and_every_seal_differs() {
         let key = Key::random().unwrap();
         let notes = owner("notes", "https://notes.example/mcp");
-        let [one, two] = [0, 1].map(|_| seal(Kind::Grant, &notes, &key, b"content").unwrap());
+        let [one, two] =
+            [0, 1].map(|_| seal(EnvelopeKind::Grant, &notes, &key, b"content").unwrap());
         assert_ne!(one, two);
         let text = String::from_utf8(one).unwrap();
         assert!(!text.contains("content") && !text.contains(&BASE64.encode("content")));
@@ -209,9 +213,9 @@ mod tests {
 
     #[test]
     fn a_newer_format_is_named_as_such() {
-        assert_eq!(Envelope::parse(b"{\"version\":2}").unwrap_err(), Damage::Newer);
-        assert_eq!(Envelope::parse(b"{\"version\":1}").unwrap_err(), Damage::Form);
-        assert_eq!(Envelope::parse(b"[]").unwrap_err(), Damage::Form);
+        assert_eq!(StoredEnvelope::parse(b"{\"version\":2}").unwrap_err(), Damage::Newer);
+        assert_eq!(StoredEnvelope::parse(b"{\"version\":1}").unwrap_err(), Damage::Form);
+        assert_eq!(StoredEnvelope::parse(b"[]").unwrap_err(), Damage::Form);
     }
 
     #[test]

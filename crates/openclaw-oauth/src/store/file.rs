@@ -10,7 +10,7 @@ use async_trait::async_trait;
 use serde::Deserialize;
 use zeroize::Zeroizing;
 
-use super::envelope::{Damage, Kind};
+use super::envelope::{Damage, EnvelopeKind};
 use super::key::{KeyOptions, KeyPlace, Keys};
 use super::sealed::{SealedFiles, unusable};
 use super::{GrantList, GrantLock, GrantStore, PendingLogin, Record, StoredGrant, Version};
@@ -40,7 +40,7 @@ impl FileStore {
         refreshing_since: Option<i64>,
     ) -> Result<Version, AuthError> {
         let record = Record { version: RECORD, refreshing_since, grant };
-        self.files.write(Some(lease), lease.key(), Kind::Grant, to_json(&record)?).await
+        self.files.write(Some(lease), lease.key(), EnvelopeKind::Grant, to_json(&record)?).await
     }
 
     /// Errors of the parser are not shown: they quote values.
@@ -55,7 +55,7 @@ impl FileStore {
             version: u32,
         }
         let failed =
-            |damage| unusable(&self.files.path(owner, Kind::Grant), &owner.server, &damage);
+            |damage| unusable(&self.files.path(owner, EnvelopeKind::Grant), &owner.server, &damage);
         let damaged = |_| failed(Damage::Content);
         let format: Format = serde_json::from_slice(content).map_err(damaged)?;
         if format.version > RECORD {
@@ -82,7 +82,7 @@ impl GrantStore for FileStore {
     }
 
     async fn load(&self, key: &GrantKey) -> Result<Option<StoredGrant>, AuthError> {
-        let Some((content, version)) = self.files.read(key, Kind::Grant).await? else {
+        let Some((content, version)) = self.files.read(key, EnvelopeKind::Grant).await? else {
             return Ok(None);
         };
         self.parse(key, &content, version).map(Some)
@@ -98,7 +98,7 @@ impl GrantStore for FileStore {
     }
 
     async fn delete(&self, lease: &GrantLock) -> Result<bool, AuthError> {
-        self.files.remove(lease.key(), Kind::Grant).await
+        self.files.remove(lease.key(), EnvelopeKind::Grant).await
     }
 
     async fn list(&self) -> Result<GrantList, AuthError> {
@@ -124,7 +124,7 @@ impl GrantStore for FileStore {
     }
 
     async fn save_login(&self, key: &GrantKey, login: &PendingLogin) -> Result<(), AuthError> {
-        self.files.write(None, key, Kind::Login, to_json(login)?).await.map(drop)
+        self.files.write(None, key, EnvelopeKind::Login, to_json(login)?).await.map(drop)
     }
 
     async fn load_login(
@@ -132,21 +132,21 @@ impl GrantStore for FileStore {
         key: &GrantKey,
         now: i64,
     ) -> Result<Option<PendingLogin>, AuthError> {
-        let Some((content, _)) = self.files.read(key, Kind::Login).await? else {
+        let Some((content, _)) = self.files.read(key, EnvelopeKind::Login).await? else {
             return Ok(None);
         };
-        let path = self.files.path(key, Kind::Login);
+        let path = self.files.path(key, EnvelopeKind::Login);
         let login: PendingLogin = serde_json::from_slice(&content)
             .map_err(|_| unusable(&path, &key.server, &Damage::Content))?;
         if login.is_expired(now) {
-            self.files.remove(key, Kind::Login).await?;
+            self.files.remove(key, EnvelopeKind::Login).await?;
             return Ok(None);
         }
         Ok(Some(login))
     }
 
     async fn delete_login(&self, key: &GrantKey) -> Result<bool, AuthError> {
-        self.files.remove(key, Kind::Login).await
+        self.files.remove(key, EnvelopeKind::Login).await
     }
 
     async fn check_writable(&self) -> Result<(), AuthError> {

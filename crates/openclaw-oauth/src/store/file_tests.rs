@@ -31,7 +31,7 @@ impl State {
     }
 
     fn file(&self) -> PathBuf {
-        self.store().files.path(&self.key, Kind::Grant)
+        self.store().files.path(&self.key, EnvelopeKind::Grant)
     }
 
     async fn save(&self, store: &FileStore, token: &str) -> Version {
@@ -156,7 +156,7 @@ async fn a_file_copied_to_another_server_is_rejected() {
     state.save(&state.store(), "one").await;
     let url = "https://evil.example/mcp".parse().unwrap();
     for other in [GrantKey::new("notes", &url), GrantKey::new("mail", &state.key.url)] {
-        let path = state.store().files.path(&other, Kind::Grant);
+        let path = state.store().files.path(&other, EnvelopeKind::Grant);
         std::fs::copy(state.file(), path).unwrap();
         let error = state.store().load(&other).await.unwrap_err().to_string();
         assert!(error.contains("another server"), "{error}");
@@ -292,7 +292,7 @@ async fn a_login_is_finished_by_another_process_within_its_lifetime() {
     let found = state.store().load_login(&state.key, 1899).await.unwrap().unwrap();
     assert_eq!(found.request["verifier"], "the-verifier");
     assert!(state.load().await.unwrap().is_none());
-    let path = state.store().files.path(&state.key, Kind::Login);
+    let path = state.store().files.path(&state.key, EnvelopeKind::Login);
     assert!(!std::fs::read_to_string(&path).unwrap().contains("the-verifier"));
     // One of two gets it.
     assert!(state.store().delete_login(&state.key).await.unwrap());
@@ -308,7 +308,7 @@ async fn a_login_is_not_taken_for_a_grant() {
     let state = State::new();
     let login = PendingLogin { created_at: 0, request: serde_json::Value::Null };
     state.store().save_login(&state.key, &login).await.unwrap();
-    let path = state.store().files.path(&state.key, Kind::Login);
+    let path = state.store().files.path(&state.key, EnvelopeKind::Login);
     std::fs::rename(path, state.file()).unwrap();
     assert!(state.error().await.contains("damaged or edited"));
 }

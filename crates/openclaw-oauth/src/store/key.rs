@@ -22,7 +22,7 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 use super::key_file::{Key, KeyFile, blocking};
-use super::keychain::{self, Keychain};
+use super::keychain::{self, KeychainEntry};
 
 /// How long a keychain that failed is not asked again.
 const RETRY: Duration = Duration::from_secs(5 * 60);
@@ -77,7 +77,7 @@ pub enum KeyFileReason {
 
 /// The key of an envelope was not found.
 #[derive(Debug)]
-pub(super) enum Missing {
+pub(super) enum MissingKey {
     /// Neither the file nor the keychain has it.
     Unknown,
     /// The keychain may have it, and does not respond.
@@ -106,7 +106,7 @@ impl KeyFileReason {
 #[derive(Debug)]
 pub(super) struct Keys {
     file: KeyFile,
-    keychain: Result<Arc<dyn Keychain>, KeyFileReason>,
+    keychain: Result<Arc<dyn KeychainEntry>, KeyFileReason>,
     known: Mutex<Known>,
     /// A process has one store: the user is warned once.
     is_warned: AtomicBool,
@@ -130,7 +130,7 @@ impl Keys {
 
     pub(super) fn with_keychain(
         folder: &Path,
-        keychain: Result<Arc<dyn Keychain>, KeyFileReason>,
+        keychain: Result<Arc<dyn KeychainEntry>, KeyFileReason>,
     ) -> Self {
         Self {
             file: KeyFile::new(folder),
@@ -145,7 +145,7 @@ impl Keys {
     }
 
     /// Returns the key with this id.
-    pub(super) async fn find(&self, id: &str) -> Result<Key, Missing> {
+    pub(super) async fn find(&self, id: &str) -> Result<Key, MissingKey> {
         let mut known = self.known.lock().await;
         let is_it = |key: &Option<Key>| key.clone().filter(|key| key.id() == id);
         if let Some(key) = is_it(&known.keychain).or_else(|| is_it(&known.file)) {
@@ -161,9 +161,9 @@ impl Keys {
         match self.ask_keychain(&mut known, None).await {
             Ok(Some(key)) if key.id() == id => Ok(key),
             result => Err(match (in_file, result) {
-                (Err(error), _) => Missing::File(error),
-                (_, Err(reason)) => Missing::Keychain(reason),
-                _ => Missing::Unknown,
+                (Err(error), _) => MissingKey::File(error),
+                (_, Err(reason)) => MissingKey::Keychain(reason),
+                _ => MissingKey::Unknown,
             }),
         }
     }

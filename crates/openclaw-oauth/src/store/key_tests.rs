@@ -26,7 +26,7 @@ impl FakeKeychain {
     }
 }
 
-impl Keychain for FakeKeychain {
+impl KeychainEntry for FakeKeychain {
     fn get(&self) -> Result<Option<Zeroizing<String>>, KeyFileReason> {
         self.answer()?;
         Ok(self.entry.lock().unwrap().clone().map(Zeroizing::new))
@@ -100,7 +100,10 @@ async fn a_keychain_that_hangs_times_out_and_is_not_asked_again_soon() {
     let keys = with(folder.path(), &keychain);
     tokio::time::pause();
     let started = Instant::now();
-    assert!(matches!(keys.find("00000000").await, Err(Missing::Keychain(KeyFileReason::TimedOut))));
+    assert!(matches!(
+        keys.find("00000000").await,
+        Err(MissingKey::Keychain(KeyFileReason::TimedOut))
+    ));
     assert_eq!(started.elapsed().as_secs(), 5);
     tokio::time::resume();
     let (_, place) = keys.for_saving().await.unwrap();
@@ -149,7 +152,7 @@ async fn a_damaged_key_file_is_an_error_and_is_not_replaced() {
         std::fs::write(&path, text).unwrap();
         let keys = without(folder.path());
         assert_eq!(keys.for_saving().await.unwrap_err().kind(), io::ErrorKind::InvalidData);
-        assert!(matches!(keys.find("00000000").await, Err(Missing::File(_))));
+        assert!(matches!(keys.find("00000000").await, Err(MissingKey::File(_))));
         assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
     }
 }

@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(5);
 const TURN: Duration = Duration::from_secs(4);
 
 /// One entry of a keychain. Both methods block, and may prompt the user.
-pub(super) trait Keychain: fmt::Debug + Send + Sync {
+pub(super) trait KeychainEntry: fmt::Debug + Send + Sync {
     /// Returns the entry, or `None` if there is none.
     fn get(&self) -> Result<Option<Zeroizing<String>>, KeyFileReason>;
 
@@ -28,18 +28,18 @@ pub(super) trait Keychain: fmt::Debug + Send + Sync {
 
 /// Returns the user's keychain.
 #[cfg(feature = "keychain")]
-pub(super) fn system() -> Result<Arc<dyn Keychain>, KeyFileReason> {
+pub(super) fn system() -> Result<Arc<dyn KeychainEntry>, KeyFileReason> {
     Ok(Arc::new(system::SystemKeychain))
 }
 
 /// This build has no keychain.
 #[cfg(not(feature = "keychain"))]
-pub(super) fn system() -> Result<Arc<dyn Keychain>, KeyFileReason> {
+pub(super) fn system() -> Result<Arc<dyn KeychainEntry>, KeyFileReason> {
     Err(KeyFileReason::NotBuilt)
 }
 
 /// Returns the stored key, or `None` if there is none.
-pub(super) async fn read(keychain: &Arc<dyn Keychain>) -> Result<Option<Key>, KeyFileReason> {
+pub(super) async fn read(keychain: &Arc<dyn KeychainEntry>) -> Result<Option<Key>, KeyFileReason> {
     let keychain = keychain.clone();
     ask(move || stored(&*keychain)).await
 }
@@ -47,7 +47,7 @@ pub(super) async fn read(keychain: &Arc<dyn Keychain>) -> Result<Option<Key>, Ke
 /// Returns the stored key; without one, stores `candidate` and returns it. Only one process at a
 /// time stores a key: the lock is held until the keychain has responded, also after a timeout.
 pub(super) async fn read_or_create(
-    keychain: &Arc<dyn Keychain>,
+    keychain: &Arc<dyn KeychainEntry>,
     lock: &Path,
     candidate: Key,
 ) -> Result<Key, KeyFileReason> {
@@ -70,7 +70,7 @@ pub(super) async fn read_or_create(
     .await
 }
 
-fn stored(keychain: &dyn Keychain) -> Result<Option<Key>, KeyFileReason> {
+fn stored(keychain: &dyn KeychainEntry) -> Result<Option<Key>, KeyFileReason> {
     let Some(text) = keychain.get()? else { return Ok(None) };
     // An entry of another program is not replaced.
     Key::from_base64(&text).map(Some).ok_or(KeyFileReason::Failed)
@@ -97,7 +97,7 @@ async fn ask<T: Send + 'static>(
 mod system {
     use openclaw_secrets::keychain::{self, KeychainError};
 
-    use super::{KeyFileReason, Keychain, Zeroizing};
+    use super::{KeyFileReason, KeychainEntry, Zeroizing};
 
     const ENTRY: &str = "mcp-token-key";
 
@@ -105,7 +105,7 @@ mod system {
     #[derive(Debug)]
     pub(super) struct SystemKeychain;
 
-    impl Keychain for SystemKeychain {
+    impl KeychainEntry for SystemKeychain {
         fn get(&self) -> Result<Option<Zeroizing<String>>, KeyFileReason> {
             match keychain::get(ENTRY) {
                 Ok(value) => Ok(Some(Zeroizing::new(value.expose().to_owned()))),

@@ -10,8 +10,8 @@ use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 use zeroize::Zeroizing;
 
-use super::envelope::{self, Damage, Envelope, Kind};
-use super::key::{KeyPlace, Keys, Missing};
+use super::envelope::{self, Damage, EnvelopeKind, StoredEnvelope};
+use super::key::{KeyPlace, Keys, MissingKey};
 use super::key_file::{Key, blocking};
 use super::{GrantLock, Version};
 use crate::error::AuthError;
@@ -35,11 +35,11 @@ impl SealedFiles {
     }
 
     /// Returns the path of a file.
-    pub(super) fn path(&self, owner: &GrantKey, kind: Kind) -> PathBuf {
+    pub(super) fn path(&self, owner: &GrantKey, kind: EnvelopeKind) -> PathBuf {
         let stem = envelope::file_stem(owner);
         self.folder.join(match kind {
-            Kind::Grant => format!("{stem}.json"),
-            Kind::Login => format!("{stem}.login.json"),
+            EnvelopeKind::Grant => format!("{stem}.json"),
+            EnvelopeKind::Login => format!("{stem}.login.json"),
         })
     }
 
@@ -47,13 +47,13 @@ impl SealedFiles {
     pub(super) async fn read(
         &self,
         owner: &GrantKey,
-        kind: Kind,
+        kind: EnvelopeKind,
     ) -> Result<Option<(Zeroizing<Vec<u8>>, Version)>, AuthError> {
         let path = self.path(owner, kind);
         let unusable = |cause: &dyn std::fmt::Display| unusable(&path, &owner.server, cause);
         match read(path.clone()).await {
             Ok(bytes) => {
-                let envelope = Envelope::parse(&bytes).map_err(|damage| unusable(&damage))?;
+                let envelope = StoredEnvelope::parse(&bytes).map_err(|damage| unusable(&damage))?;
                 let content = self.open(&path, &envelope, owner, kind).await?;
                 Ok(Some((content, version(&bytes))))
             }
@@ -65,23 +65,23 @@ impl SealedFiles {
     async fn open(
         &self,
         path: &Path,
-        envelope: &Envelope,
+        envelope: &StoredEnvelope,
         owner: &GrantKey,
-        kind: Kind,
+        kind: EnvelopeKind,
     ) -> Result<Zeroizing<Vec<u8>>, AuthError> {
         let id = envelope.key_id();
         let key = self.keys.find(id).await.map_err(|missing| match missing {
-            Missing::Unknown => {
+            MissingKey::Unknown => {
                 unusable(path, &owner.server, &"its key is neither in the keychain nor in a file")
             }
-            Missing::Keychain(reason) => AuthError::Store(format!(
+            MissingKey::Keychain(reason) => AuthError::Store(format!(
                 "cannot decrypt {}: its key may be in the keychain, but {reason}; {}log in again \
                  with `openclaw mcp login {}`",
                 path.display(),
                 if reason.is_temporary() { "unlock the keychain, or " } else { "" },
                 owner.server
             )),
-            Missing::File(error) => self.bad_key_file(&error),
+            MissingKey::File(error) => self.bad_key_file(&error),
         })?;
         envelope.open(kind, owner, &key).map_err(|damage| unusable(path, &owner.server, &damage))
     }
@@ -103,7 +103,7 @@ impl SealedFiles {
         &self,
         lease: Option<&GrantLock>,
         owner: &GrantKey,
-        kind: Kind,
+        kind: EnvelopeKind,
         content: Zeroizing<Vec<u8>>,
     ) -> Result<Version, AuthError> {
         let path = self.path(owner, kind);
@@ -122,7 +122,7 @@ impl SealedFiles {
         path: &Path,
         key: &Key,
         owner: &GrantKey,
-        kind: Kind,
+        kind: EnvelopeKind,
         content: &[u8],
     ) -> io::Result<Version> {
         let bytes = envelope::seal(kind, owner, key, content).map_err(io::Error::other)?;
@@ -179,8 +179,8 @@ impl SealedFiles {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             bytes => bytes.map_err(|error| unusable(path, "NAME", &error))?,
         };
-        match Envelope::parse(&bytes).map(|envelope| envelope.owner()) {
-            Ok(owner) if self.path(&owner, Kind::Grant) == path => Ok(Some(owner)),
+        match StoredEnvelope::parse(&bytes).map(|envelope| envelope.owner()) {
+            Ok(owner) if self.path(&owner, EnvelopeKind::Grant) == path => Ok(Some(owner)),
             Ok(_) => Err(unusable(path, "NAME", &Damage::Foreign)),
             Err(damage) => Err(unusable(path, "NAME", &damage)),
         }
@@ -188,7 +188,7 @@ impl SealedFiles {
 
     /// Returns the version of a grant, or `None` without one.
     pub(super) async fn version(&self, owner: &GrantKey) -> Result<Option<Version>, AuthError> {
-        let path = self.path(owner, Kind::Grant);
+        let path = self.path(owner, EnvelopeKind::Grant);
         match read(path.clone()).await {
             Ok(bytes) => Ok(Some(version(&bytes))),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
@@ -202,7 +202,11 @@ impl SealedFiles {
     }
 
     /// Deletes a file. Returns whether there was one.
-    pub(super) async fn remove(&self, owner: &GrantKey, kind: Kind) -> Result<bool, AuthError> {
+    pub(super) async fn remove(
+        &self,
+        owner: &GrantKey,
+        kind: EnvelopeKind,
+    ) -> Result<bool, AuthError> {
         let path = self.path(owner, kind);
         let file = path.clone();
         match blocking(move || std::fs::remove_file(file)).await {

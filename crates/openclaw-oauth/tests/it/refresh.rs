@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::{HeaderMap, Method, StatusCode};
-use openclaw_oauth::authorizer::{Attempts, Authorizer, AuthorizerOptions, SentToken};
+use openclaw_oauth::authorizer::{AuthAttempts, Authorizer, AuthorizerOptions, SentToken};
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::store::GrantStore as _;
 use openclaw_testkit::oauth::{Endpoint, Fake, OAuthScript, OAuthTestServer};
@@ -43,7 +43,7 @@ pub(crate) async fn refreshed(
         let (client, url, barrier) = (client.clone(), url.to_owned(), barrier.clone());
         tasks.spawn(async move {
             barrier.wait().await;
-            let (headers, mut attempts) = (HeaderMap::new(), Attempts::default());
+            let (headers, mut attempts) = (HeaderMap::new(), AuthAttempts::default());
             let status = StatusCode::UNAUTHORIZED;
             client.challenged(status, &headers, Some(&sent), &mut attempts).await.unwrap();
             token_of(&client, &url).await.unwrap()

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use http::{HeaderMap, Method, StatusCode};
-use openclaw_oauth::authorizer::{Attempts, Authorizer, AuthorizerOptions};
+use openclaw_oauth::authorizer::{AuthAttempts, Authorizer, AuthorizerOptions};
 use openclaw_oauth::error::AuthError;
 use openclaw_testkit::oauth::{Endpoint, OAuthScript, OAuthTestServer};
 
@@ -29,7 +29,7 @@ async fn forbidden(
     client: &Authorizer,
     server: &OAuthTestServer,
     scope: &str,
-    attempts: &mut Attempts,
+    attempts: &mut AuthAttempts,
 ) -> Result<(), AuthError> {
     let mut headers = HeaderMap::new();
     let url = server.url().parse().unwrap();
@@ -64,7 +64,7 @@ async fn a_403_leads_to_a_login_with_the_scopes_so_far_and_the_new_ones() {
 async fn a_request_leads_to_two_logins_at_most() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let (client, user, _state) = start(&server).await;
-    let mut attempts = Attempts::default();
+    let mut attempts = AuthAttempts::default();
     forbidden(&client, &server, "first", &mut attempts).await.unwrap();
     forbidden(&client, &server, "second", &mut attempts).await.unwrap();
     let refusal = forbidden(&client, &server, "third", &mut attempts).await.unwrap_err();
@@ -80,7 +80,7 @@ async fn scopes_that_were_granted_are_not_asked_for_again() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let (client, user, _state) = start(&server).await;
     for wanted in ["mcp", ""] {
-        let refusal = forbidden(&client, &server, wanted, &mut Attempts::default()).await;
+        let refusal = forbidden(&client, &server, wanted, &mut AuthAttempts::default()).await;
         assert!(matches!(refusal, Err(AuthError::InsufficientScope { .. })), "{refusal:?}");
     }
     assert!(user.asked().is_empty());
@@ -91,7 +91,7 @@ async fn scopes_that_were_granted_are_not_asked_for_again() {
 async fn a_server_that_rejects_a_scope_that_was_just_granted_is_not_asked_in_a_loop() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let (client, user, _state) = start(&server).await;
-    let mut attempts = Attempts::default();
+    let mut attempts = AuthAttempts::default();
     forbidden(&client, &server, "admin", &mut attempts).await.unwrap();
     let refusal = forbidden(&client, &server, "admin", &mut attempts).await;
     assert!(matches!(refusal, Err(AuthError::InsufficientScope { .. })), "{refusal:?}");
@@ -113,7 +113,7 @@ async fn without_a_user_the_missing_scopes_are_reported() {
 async fn a_403_without_a_challenge_is_not_about_tokens() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let (client, user, _state) = start(&server).await;
-    let (headers, mut attempts) = (HeaderMap::new(), Attempts::default());
+    let (headers, mut attempts) = (HeaderMap::new(), AuthAttempts::default());
     let refusal = client.challenged(StatusCode::FORBIDDEN, &headers, None, &mut attempts).await;
     assert!(matches!(refusal, Err(AuthError::NotAboutTokens)), "{refusal:?}");
     assert!(user.asked().is_empty());

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use http::{HeaderMap, Method, StatusCode};
-use openclaw_oauth::authorizer::{Attempts, Authorizer, AuthorizerOptions};
+use openclaw_oauth::authorizer::{AuthAttempts, Authorizer, AuthorizerOptions};
 use openclaw_oauth::error::AuthError;
 use openclaw_oauth::grant::{Grant, GrantKey};
 use openclaw_oauth::login::{LoginPrompt, LoginRequest, PromptResponse};
@@ -103,7 +103,7 @@ pub(crate) async fn call(client: &Authorizer, url: &str) -> Result<u16, AuthErro
 }
 
 async fn call_now(client: &Authorizer, url: &str) -> Result<u16, AuthError> {
-    let mut attempts = Attempts::default();
+    let mut attempts = AuthAttempts::default();
     loop {
         let mut headers = HeaderMap::new();
         let sent = client.authorize(&Method::POST, &url.parse().unwrap(), &mut headers).await?;

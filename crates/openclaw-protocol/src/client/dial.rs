@@ -7,7 +7,7 @@ use tokio::net::TcpStream;
 use tungstenite::client::IntoClientRequest as _;
 
 use super::device::Handshake;
-use super::{Address, ConnectError, Options, tls};
+use super::{Address, ConnectError, ConnectOptions, tls};
 use crate::PROTOCOL_VERSION;
 use crate::connect::{Auth, Challenge, ConnectParams, HelloOk};
 use crate::error::{ErrorShape, detail};
@@ -28,7 +28,7 @@ const RETRY: Duration = Duration::from_secs(60);
 /// Id of the first request; later ones are numbers.
 const CONNECT_ID: &str = "connect";
 
-pub(super) async fn dial(options: &Options) -> Result<(Socket, HelloOk), ConnectError> {
+pub(super) async fn dial(options: &ConnectOptions) -> Result<(Socket, HelloOk), ConnectError> {
     let address = Address::parse(&options.url)?;
     if !address.is_tls() && !address.is_loopback() && !options.allow_plaintext {
         return Err(ConnectError::Plaintext(address.to_string()));
@@ -52,7 +52,10 @@ pub(super) async fn dial(options: &Options) -> Result<(Socket, HelloOk), Connect
     Ok((socket, hello))
 }
 
-async fn shake_hands(socket: &mut Socket, options: &Options) -> Result<HelloOk, ConnectError> {
+async fn shake_hands(
+    socket: &mut Socket,
+    options: &ConnectOptions,
+) -> Result<HelloOk, ConnectError> {
     let challenge = wait_for(socket, |frame| match frame {
         Frame::Event { event, payload, .. } if event == names::CONNECT_CHALLENGE => Some(payload),
         _ => None,

@@ -44,7 +44,7 @@ const LONGEST_RETRY: Duration = Duration::from_secs(2);
 
 /// Options of a connection to a gateway.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ConnectOptions {
     /// `ws://host:port/path` or `wss://host:port/path`.
     pub url: String,
     /// The certificate to expect with `wss://`, instead of one that the system trusts.
@@ -71,7 +71,7 @@ pub struct Options {
     pub request_timeout: Duration,
 }
 
-impl Options {
+impl ConnectOptions {
     /// Returns the options of an operator's command line, with all scopes.
     #[must_use]
     pub fn new(url: impl Into<String>, token: Option<SecretString>, version: &str) -> Self {
@@ -182,7 +182,7 @@ impl Client {
     ///
     /// # Errors
     /// If no gateway is reachable, or it rejects the connection.
-    pub async fn connect(options: &Options) -> Result<Self, ConnectError> {
+    pub async fn connect(options: &ConnectOptions) -> Result<Self, ConnectError> {
         let dialled = timeout(options.connect_timeout, dial_until_ready(options)).await;
         let (socket, hello) = dialled.map_err(|_| ConnectError::TimedOut)??;
         let pending = Arc::new(Pending::default());
@@ -276,7 +276,7 @@ fn is_foreign(hello: &HelloOk) -> bool {
 }
 
 /// Connects; again if the gateway is still starting.
-async fn dial_until_ready(options: &Options) -> Result<(Socket, HelloOk), ConnectError> {
+async fn dial_until_ready(options: &ConnectOptions) -> Result<(Socket, HelloOk), ConnectError> {
     loop {
         match dial::dial(options).await {
             Err(ConnectError::Refused(error)) if error.code == ErrorCode::Unavailable => {

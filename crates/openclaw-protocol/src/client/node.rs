@@ -7,7 +7,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value};
 use std::sync::Arc;
 
-use super::{Client, ConnectError, DeviceKey, Options};
+use super::{Client, ConnectError, ConnectOptions, DeviceKey};
 use crate::connect::{ClientId, ClientInfo, ClientMode};
 use crate::error::ErrorShape;
 use crate::event::{Event, EventReceiver, names};
@@ -73,8 +73,11 @@ impl Node {
     ///
     /// # Errors
     /// If the gateway is not reachable, or rejects the node: it must know the device.
-    pub async fn connect(operator: &Options, device: DeviceKey) -> Result<Self, ConnectError> {
-        let options = Options {
+    pub async fn connect(
+        operator: &ConnectOptions,
+        device: DeviceKey,
+    ) -> Result<Self, ConnectError> {
+        let options = ConnectOptions {
             client: ClientInfo {
                 id: ClientId::NodeHost,
                 mode: ClientMode::Node,

@@ -38,12 +38,12 @@ const PASSWORD_STORES: &[&str] = &[
 const LEFT_OPEN: Duration = Duration::from_millis(200);
 
 /// The commands in the configuration.
-pub(super) struct Exec {
+pub(super) struct ExecProvider {
     settings: Arc<SecretSettings>,
     environment: Environment,
 }
 
-impl Exec {
+impl ExecProvider {
     pub(super) fn new(context: &ProviderContext) -> Self {
         Self { settings: context.settings.clone(), environment: context.environment.clone() }
     }
@@ -69,7 +69,7 @@ impl Exec {
 }
 
 #[async_trait]
-impl Fetch for Exec {
+impl Fetch for ExecProvider {
     async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let name = reference.name();
         let command = self.settings.exec.get(name).ok_or_else(|| {

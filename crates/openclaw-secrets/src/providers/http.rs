@@ -80,12 +80,12 @@ fn innermost(error: &reqwest::Error) -> String {
 }
 
 /// The current credential of a provider. It is redacted as long as it is in use.
-pub(super) struct Credential {
+pub(super) struct ProviderCredential {
     redactor: Redactor,
     value: Mutex<Option<SecretString>>,
 }
 
-impl Credential {
+impl ProviderCredential {
     pub(super) fn new(redactor: Redactor) -> Self {
         Self { redactor, value: Mutex::new(None) }
     }

@@ -26,8 +26,8 @@ use std::{
 use async_trait::async_trait;
 
 use crate::{
-    Environment, Provider, Redactor, ResolveErrorKind, SecretRef, SecretSettings, SecretString,
-    resolve_error::ProviderFailure,
+    Environment, Redactor, ResolveErrorKind, SecretProvider, SecretRef, SecretSettings,
+    SecretString, resolve_error::ProviderFailure,
 };
 
 /// A secret provider. Calls are cancel safe.
@@ -48,19 +48,19 @@ pub(crate) struct ProviderContext {
 }
 
 /// Creates a provider. One that is not in this build returns an error for every secret.
-pub(crate) fn provider(provider: Provider, context: &ProviderContext) -> Box<dyn Fetch> {
+pub(crate) fn provider(provider: SecretProvider, context: &ProviderContext) -> Box<dyn Fetch> {
     match provider {
-        Provider::Env => Box::new(env::Env::new(context)),
-        Provider::File => Box::new(file::File::new(context)),
-        Provider::Exec => Box::new(exec::Exec::new(context)),
+        SecretProvider::Env => Box::new(env::Env::new(context)),
+        SecretProvider::File => Box::new(file::File::new(context)),
+        SecretProvider::Exec => Box::new(exec::ExecProvider::new(context)),
         #[cfg(feature = "keychain")]
-        Provider::Keychain => Box::new(keychain::Keychain),
+        SecretProvider::Keychain => Box::new(keychain::Keychain),
         #[cfg(feature = "gcp")]
-        Provider::Gcp => Box::new(gcp::Gcp::new(context)),
+        SecretProvider::Gcp => Box::new(gcp::Gcp::new(context)),
         #[cfg(feature = "aws")]
-        Provider::Aws => Box::new(aws::Aws::new(context)),
+        SecretProvider::Aws => Box::new(aws::Aws::new(context)),
         #[cfg(feature = "vault")]
-        Provider::Vault => Box::new(vault::Vault::new(context)),
+        SecretProvider::Vault => Box::new(vault::Vault::new(context)),
         #[cfg(not(all(
             feature = "keychain",
             feature = "gcp",
@@ -81,9 +81,9 @@ impl Fetch for NotBuilt {
     async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
         let provider = reference.provider();
         let what = match provider {
-            Provider::Aws => "AWS",
-            Provider::Gcp => "Google Cloud",
-            Provider::Vault => "Vault",
+            SecretProvider::Aws => "AWS",
+            SecretProvider::Gcp => "Google Cloud",
+            SecretProvider::Vault => "Vault",
             _ => "keychain",
         };
         let failure = ProviderFailure::new(

@@ -4,22 +4,22 @@ use std::{ops::Range, sync::Arc};
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
 
-use super::forms::Form;
+use super::forms::EncodedForm;
 
 /// An automaton over the heads of all forms.
 pub(super) struct Filter {
     heads: AhoCorasick,
     /// Indexed by pattern number.
-    forms: Vec<Arc<Form>>,
+    forms: Vec<Arc<EncodedForm>>,
     /// The forms with several lines.
-    multi_line: Vec<Arc<Form>>,
+    multi_line: Vec<Arc<EncodedForm>>,
     longest: usize,
 }
 
 impl Filter {
     /// Builds a filter. `None` if there are no forms.
-    pub(super) fn new<'a>(forms: impl Iterator<Item = &'a Arc<Form>>) -> Option<Self> {
-        let forms: Vec<Arc<Form>> = forms.cloned().collect();
+    pub(super) fn new<'a>(forms: impl Iterator<Item = &'a Arc<EncodedForm>>) -> Option<Self> {
+        let forms: Vec<Arc<EncodedForm>> = forms.cloned().collect();
         let longest = forms.iter().map(|form| form.max_extent()).max()?;
         // Fast to build and small, unlike the DFA that would be chosen for few patterns. Building
         // fails only beyond 2^31 states, and heads are short.

@@ -12,7 +12,7 @@ use super::{Redactor, is_worth_hiding};
 
 /// An encoding of a value.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Form {
+pub(super) struct EncodedForm {
     text: String,
     /// Base64 only: the character before the form contains bits of the value, too.
     takes_one_before: bool,
@@ -25,7 +25,7 @@ pub(super) struct Form {
 /// longer than the fixed prefix that keys of one kind share.
 const HEAD: usize = 64;
 
-impl Form {
+impl EncodedForm {
     /// Returns the prefix that is searched for.
     pub(super) fn head(&self) -> &str {
         &self.text[..self.text.floor_char_boundary(HEAD)]
@@ -89,7 +89,7 @@ const USERINFO: &AsciiSet = &PATH
     .add(b'|');
 
 /// Returns every form of a value, and of each of its first lines without surrounding white space.
-pub(super) fn forms_of(value: &str) -> Vec<Arc<Form>> {
+pub(super) fn forms_of(value: &str) -> Vec<Arc<EncodedForm>> {
     let mut forms = BTreeSet::new();
     add_forms(value, &mut forms);
     let lines = value.split(['\n', '\r']).map(str::trim).filter(|line| *line != value);
@@ -101,9 +101,9 @@ pub(super) fn forms_of(value: &str) -> Vec<Arc<Form>> {
     forms.into_iter().map(Arc::new).collect()
 }
 
-fn add_forms(value: &str, forms: &mut BTreeSet<Form>) {
+fn add_forms(value: &str, forms: &mut BTreeSet<EncodedForm>) {
     let mut add = |text: String| {
-        forms.insert(Form { text, takes_one_before: false, takes_one_after: false });
+        forms.insert(EncodedForm { text, takes_one_before: false, takes_one_after: false });
     };
     add(value.to_owned());
     // Twice, because a JSON log may contain the `Debug` output of JSON text.
@@ -132,14 +132,14 @@ fn add_forms(value: &str, forms: &mut BTreeSet<Form>) {
 
 /// Returns the characters of a value within a longer base64 text, if `before` bytes (modulo three)
 /// precede it. The characters at both ends that it shares with its neighbours are omitted.
-fn embedded_base64(engine: &impl base64::Engine, value: &[u8], before: usize) -> Form {
+fn embedded_base64(engine: &impl base64::Engine, value: &[u8], before: usize) -> EncodedForm {
     let mut bytes = vec![0; before];
     bytes.extend_from_slice(value);
     let encoded = engine.encode(&bytes);
     // A character is six bits: from the first without preceding bits to the last complete one.
     let start = (before * 8).div_ceil(6);
     let end = bytes.len() * 8 / 6;
-    Form {
+    EncodedForm {
         text: encoded[start..end].to_owned(),
         takes_one_before: !(before * 8).is_multiple_of(6),
         takes_one_after: !(bytes.len() * 8).is_multiple_of(6),

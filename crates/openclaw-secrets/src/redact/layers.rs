@@ -9,7 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use super::{
     filter::Filter,
-    forms::{Form, forms_of},
+    forms::{EncodedForm, forms_of},
 };
 
 /// All values, largest layer first.
@@ -18,7 +18,7 @@ pub(super) struct Layers(Vec<Layer>);
 
 /// Values that are searched for together, each with its forms.
 struct Layer {
-    values: BTreeMap<String, Vec<Arc<Form>>>,
+    values: BTreeMap<String, Vec<Arc<EncodedForm>>>,
     filter: Option<Arc<Filter>>,
 }
 
@@ -64,7 +64,7 @@ impl Layers {
 }
 
 impl Layer {
-    fn new(values: BTreeMap<String, Vec<Arc<Form>>>) -> Self {
+    fn new(values: BTreeMap<String, Vec<Arc<EncodedForm>>>) -> Self {
         let filter = Filter::new(values.values().flatten()).map(Arc::new);
         Self { values, filter }
     }

@@ -8,9 +8,9 @@ use sqlx::sqlite::{SqliteConnectOptions, SqliteLockingMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _, SqliteConnection};
 
 use super::fault::DatabaseError;
-use super::files::{CreationLock, Files, Identity, file_error};
+use super::files::{CreationLock, FileIdentity, Files, file_error};
 use super::lane::{ConnectionPool, PooledConnection};
-use super::schema::{State, bring_up_to_date, inspect};
+use super::schema::{DatabaseState, bring_up_to_date, inspect};
 use crate::error::StoreError;
 
 /// Number of reading connections.
@@ -112,7 +112,7 @@ impl Database {
         }
     }
 
-    async fn check_one(&self, identity: Identity) -> Result<(), DatabaseError> {
+    async fn check_one(&self, identity: FileIdentity) -> Result<(), DatabaseError> {
         let mut writer = self.lane_to_write().borrow(identity).await?;
         match self.check_with(&mut writer).await {
             Ok(()) => writer.give_back(),
@@ -171,7 +171,7 @@ impl Database {
             return self.writer().await.map(Some);
         }
         let mut reader = self.reading.borrow(identity).await?;
-        if reader.is_new() && inspect(&mut reader, &self.files).await? != State::Current {
+        if reader.is_new() && inspect(&mut reader, &self.files).await? != DatabaseState::Current {
             self.writer().await?.give_back();
         }
         Ok(Some(reader))
@@ -179,7 +179,7 @@ impl Database {
 
     /// Creates the database under a temporary name and moves it into place once complete, so that
     /// no process sees it half finished.
-    async fn create(&self) -> Result<Identity, DatabaseError> {
+    async fn create(&self) -> Result<FileIdentity, DatabaseError> {
         self.files.make_folder()?;
         let turn = self.files.take_turn(self.patience).await?;
         if let Some(identity) = self.files.identity()? {

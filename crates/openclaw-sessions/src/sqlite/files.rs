@@ -28,7 +28,7 @@ pub(super) struct Files {
 
 /// Identity of a file, independent of its name: a replaced file has another one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Identity(u64, u64);
+pub(super) struct FileIdentity(u64, u64);
 
 /// Lock that keeps other processes from creating the database or moving it aside.
 #[derive(Debug)]
@@ -53,7 +53,7 @@ impl Files {
     }
 
     /// Returns the identity of the current file, if it exists.
-    pub(super) fn identity(&self) -> Result<Option<Identity>, StoreError> {
+    pub(super) fn identity(&self) -> Result<Option<FileIdentity>, StoreError> {
         match fs::metadata(&self.path) {
             Ok(found) if !found.is_file() => {
                 let error = match found.is_dir() {
@@ -213,13 +213,13 @@ pub(super) fn file_error(action: &'static str, path: &Path, source: io::Error) -
 }
 
 #[cfg(unix)]
-fn identity_of(found: &fs::Metadata) -> Identity {
+fn identity_of(found: &fs::Metadata) -> FileIdentity {
     use std::os::unix::fs::MetadataExt as _;
-    Identity(found.dev(), found.ino())
+    FileIdentity(found.dev(), found.ino())
 }
 
 /// Where open files cannot be replaced, one identity suffices.
 #[cfg(not(unix))]
-fn identity_of(_: &fs::Metadata) -> Identity {
-    Identity(0, 0)
+fn identity_of(_: &fs::Metadata) -> FileIdentity {
+    FileIdentity(0, 0)
 }

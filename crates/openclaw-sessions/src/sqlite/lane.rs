@@ -10,7 +10,7 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::timeout;
 
 use super::fault::DatabaseError;
-use super::files::Identity;
+use super::files::FileIdentity;
 
 /// Maximum time to wait for a connection that other tasks of this process use.
 pub(super) const QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
@@ -20,7 +20,7 @@ pub(super) const QUEUE_TIMEOUT: Duration = Duration::from_secs(30);
 pub(super) struct ConnectionPool {
     options: SqliteConnectOptions,
     permits: Semaphore,
-    idle: Mutex<Vec<(Identity, SqliteConnection)>>,
+    idle: Mutex<Vec<(FileIdentity, SqliteConnection)>>,
     /// Whether idle connections are kept for reuse.
     keeps: bool,
 }
@@ -30,7 +30,7 @@ pub(super) struct ConnectionPool {
 #[derive(Debug)]
 pub(super) struct PooledConnection<'a> {
     lane: &'a ConnectionPool,
-    identity: Identity,
+    identity: FileIdentity,
     connection: SqliteConnection,
     is_new: bool,
     _permit: SemaphorePermit<'a>,
@@ -51,7 +51,7 @@ impl ConnectionPool {
     /// one are closed: their writes would be lost.
     pub(super) async fn borrow(
         &self,
-        identity: Identity,
+        identity: FileIdentity,
     ) -> Result<PooledConnection<'_>, DatabaseError> {
         let permit = match timeout(QUEUE_TIMEOUT, self.permits.acquire()).await {
             Ok(Ok(permit)) => permit,

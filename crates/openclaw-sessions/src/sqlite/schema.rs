@@ -69,7 +69,7 @@ const PERMISSION: &str = "
 
 /// State of a database.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum DatabaseState {
     Current,
     /// An older version; 0 is an empty database.
     Behind(usize),
@@ -79,7 +79,7 @@ pub(super) enum State {
 pub(super) async fn inspect(
     connection: &mut SqliteConnection,
     files: &Files,
-) -> Result<State, DatabaseError> {
+) -> Result<DatabaseState, DatabaseError> {
     let path = || files.path().to_owned();
     let (version, application, objects): (i64, i64, i64) = sqlx::query_as(
         "SELECT (SELECT user_version FROM pragma_user_version),
@@ -93,8 +93,8 @@ pub(super) async fn inspect(
         return Err(StoreError::Foreign { path: path() }.into());
     }
     match usize::try_from(version) {
-        Ok(version) if version == STEPS.len() => Ok(State::Current),
-        Ok(version) if version < STEPS.len() => Ok(State::Behind(version)),
+        Ok(version) if version == STEPS.len() => Ok(DatabaseState::Current),
+        Ok(version) if version < STEPS.len() => Ok(DatabaseState::Behind(version)),
         _ => Err(StoreError::Newer { path: path(), found: version, known: KNOWN }.into()),
     }
 }
@@ -112,12 +112,12 @@ pub(super) async fn bring_up_to_date(
     if mode != "wal" {
         tracing::warn!(file = %files.path().display(), mode, "readers and writers block each other");
     }
-    if state == State::Current {
+    if state == DatabaseState::Current {
         return Ok(());
     }
     let mut transaction = connection.begin_with("BEGIN IMMEDIATE").await?;
     // Another process may have been faster.
-    if let State::Behind(version) = inspect(&mut transaction, files).await? {
+    if let DatabaseState::Behind(version) = inspect(&mut transaction, files).await? {
         for step in STEPS.into_iter().skip(version) {
             sqlx::raw_sql(step).execute(&mut *transaction).await?;
         }

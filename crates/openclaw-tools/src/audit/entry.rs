@@ -10,7 +10,7 @@ use sha2::{Digest as _, Sha256};
 
 use crate::clock::LogClock;
 use crate::decimal::Decimal;
-use crate::outcome::{Failure, RefusedBy, ToolOutcome};
+use crate::outcome::{RefusedBy, ToolFailure, ToolOutcome};
 
 /// Maximum length of logged arguments, in bytes; longer ones are truncated.
 const MAX_ARGUMENTS: usize = 16 * 1024;
@@ -29,7 +29,7 @@ pub enum AuditOutcome {
     /// The caller dropped the call.
     Cancelled,
     /// A failure without a result from the tool.
-    Failed(Failure),
+    Failed(ToolFailure),
 }
 
 impl AuditOutcome {

@@ -20,7 +20,7 @@ use openclaw_secrets::Redactor;
 
 use crate::clock::LogClock;
 use queue::Queue;
-use writer::Writer;
+use writer::AuditWriter;
 
 /// Maximum size of arguments in the queue; longer ones are formatted by the caller.
 const MAX_PACKED: usize = 4 * 1024;
@@ -76,7 +76,7 @@ impl Audit {
     pub fn to_file(path: impl Into<PathBuf>, options: AuditOptions) -> io::Result<Self> {
         let queue = Arc::new(Queue::default());
         let shown = options.with_arguments.then(|| options.redactor.clone());
-        let writer = Writer::open(path.into(), options.max_bytes, shown, Arc::clone(&queue))?;
+        let writer = AuditWriter::open(path.into(), options.max_bytes, shown, Arc::clone(&queue))?;
         // The thread exits when the last handle is dropped and the queue is empty.
         let thread = std::thread::Builder::new().name("audit".to_owned());
         thread.spawn(move || writer.run())?;

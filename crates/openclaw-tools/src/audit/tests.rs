@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::*;
-use crate::outcome::{Failure, RefusedBy};
+use crate::outcome::{RefusedBy, ToolFailure};
 
 fn call(arguments: &RawValue) -> CallRecord<'_> {
     CallRecord {
@@ -44,7 +44,7 @@ async fn a_call_is_a_line_with_its_arguments_as_a_hash() {
     let audit = Audit::to_file(&path, AuditOptions::default()).unwrap();
     let arguments = raw(r#"{"path": "secret plans"}"#);
     audit.record(&call(&arguments));
-    let denied = AuditOutcome::Failed(Failure::Denied);
+    let denied = AuditOutcome::Failed(ToolFailure::Denied);
     let refused = Some(RefusedBy::Policy);
     audit.record(&CallRecord { outcome: denied, refused, session: Some("s1"), ..call(&arguments) });
     assert!(audit.flush().await);

@@ -21,7 +21,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Owner of the file.
-pub(super) struct Writer {
+pub(super) struct AuditWriter {
     file: Appended,
     queue: Arc<Queue>,
     /// Lines not written yet, and their number.
@@ -56,7 +56,7 @@ impl FormattedLabels {
     }
 }
 
-impl Writer {
+impl AuditWriter {
     pub(super) fn open(
         path: PathBuf,
         max_bytes: u64,

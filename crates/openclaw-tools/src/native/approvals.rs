@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use openclaw_files::Stamp;
 use serde::{Deserialize, Serialize};
 
-use crate::grant::Grant;
+use crate::grant::GrantRule;
 
 /// The version of the file.
 const VERSION: u32 = 1;
@@ -40,7 +40,7 @@ pub struct ApprovalKey {
     /// The tool.
     pub tool: String,
     /// What is covered.
-    pub grant: Grant,
+    pub grant: GrantRule,
 }
 
 /// Approvals of native tools. Clones share them.
@@ -239,7 +239,7 @@ mod tests {
             workspace: Some("/w".into()),
             session: session.map(ToOwned::to_owned),
             tool: "exec".to_owned(),
-            grant: Grant::CommandPrefix(words.iter().map(|word| (*word).to_owned()).collect()),
+            grant: GrantRule::CommandPrefix(words.iter().map(|word| (*word).to_owned()).collect()),
         }
     }
 

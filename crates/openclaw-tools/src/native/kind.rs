@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::spec::Effect;
+use crate::spec::ToolEffect;
 
 /// Maximum length of a path.
 const MAX_PATH: usize = 4_096;
@@ -59,11 +59,11 @@ impl Native {
 
     /// Returns its side effects. A command cannot be confined to a folder, and a URL can carry data
     /// to a host.
-    pub(super) const fn effect(self) -> Effect {
+    pub(super) const fn effect(self) -> ToolEffect {
         match self {
-            Self::Read | Self::List => Effect::ReadOnly,
-            Self::Edit | Self::WebFetch => Effect::Unknown,
-            Self::Write | Self::Exec => Effect::Destructive,
+            Self::Read | Self::List => ToolEffect::ReadOnly,
+            Self::Edit | Self::WebFetch => ToolEffect::Unknown,
+            Self::Write | Self::Exec => ToolEffect::Destructive,
         }
     }
 

@@ -25,14 +25,14 @@ use std::sync::Arc;
 use crate::approval::ApprovalRule;
 use crate::policy::{Decision, Policy};
 use crate::source::{Tool, ToolSource};
-use exec::Exec;
+use exec::CommandTool;
 use tool::NativeTool;
 use web::Web;
 use workspace::Workspace;
 
 /// Configuration of the native tools.
 #[derive(Debug, Clone)]
-pub struct Setup {
+pub struct NativeSetup {
     /// The agent that uses the tools: approvals apply to it alone.
     pub agent: String,
     /// Folder for files and commands.
@@ -55,7 +55,7 @@ pub struct Setup {
     pub web: WebSettings,
 }
 
-impl Setup {
+impl NativeSetup {
     /// Enables all tools in a workspace, with default settings.
     pub fn new(workspace: impl Into<PathBuf>) -> Self {
         Self {
@@ -83,7 +83,7 @@ struct Shared {
     approval: ApprovalRule,
     approvals: Approvals,
     max_chars: usize,
-    exec: Exec,
+    exec: CommandTool,
     web: Web,
 }
 
@@ -106,8 +106,8 @@ impl NativeTools {
     ///
     /// # Errors
     /// If the folder does not exist or cannot be opened.
-    pub fn new(setup: Setup) -> Result<Self, NoWorkspace> {
-        let Setup {
+    pub fn new(setup: NativeSetup) -> Result<Self, NoWorkspace> {
+        let NativeSetup {
             agent,
             workspace,
             also_readable,
@@ -122,7 +122,7 @@ impl NativeTools {
         let shared = Arc::new(Shared {
             agent,
             folder: workspace.clone(),
-            exec: Exec::new(exec, workspace.clone()),
+            exec: CommandTool::new(exec, workspace.clone()),
             workspace: Arc::new(Workspace::open(workspace, also_readable)?),
             approval,
             approvals,

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::STANDARD;
 use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 
 use super::kind::Native;
-use crate::outcome::{Content, Details, Failure, ToolOutcome};
+use crate::outcome::{Content, OutcomeDetails, ToolFailure, ToolOutcome};
 
 /// Maximum size of an image in bytes: about what providers accept.
 pub(super) const MAX_IMAGE: usize = 5 * 1024 * 1024;
@@ -14,15 +14,15 @@ const MAX_NAME: usize = 200;
 
 /// A builder of outcomes.
 #[derive(Debug, Default)]
-pub(super) struct Reply {
+pub(super) struct OutcomeBuilder {
     content: Vec<Content>,
     is_error: bool,
-    details: Box<Details>,
+    details: Box<OutcomeDetails>,
 }
 
-impl Reply {
+impl OutcomeBuilder {
     /// Creates a failure without a result.
-    pub(super) fn failed(failure: Failure, words: impl Into<String>) -> Self {
+    pub(super) fn failed(failure: ToolFailure, words: impl Into<String>) -> Self {
         let mut reply = Self::error(words);
         reply.details.failure = Some(failure);
         reply
@@ -72,7 +72,7 @@ impl Reply {
     }
 
     /// Marks the outcome as an error.
-    pub(super) fn marked_as_error(mut self, failure: Option<Failure>) -> Self {
+    pub(super) fn marked_as_error(mut self, failure: Option<ToolFailure>) -> Self {
         self.is_error = true;
         self.details.failure = failure;
         self

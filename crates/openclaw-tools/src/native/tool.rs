@@ -10,17 +10,17 @@ use url::Url;
 
 use super::approvals::ApprovalKey;
 use super::kind::Native;
-use super::reply::Reply;
+use super::reply::OutcomeBuilder;
 use super::workspace::Workspace;
 use super::{Shared, exec, files, web};
-use crate::approval::{Approval, ApprovalContext, ApprovalRule, Pin};
-use crate::grant::{AlwaysOption, Grant};
+use crate::approval::{ApprovalContext, ApprovalExtent, ApprovalRule, Pin};
+use crate::grant::{AlwaysOption, GrantRule};
 use crate::name::ToolName;
-use crate::outcome::Failure;
+use crate::outcome::ToolFailure;
 use crate::pipeline::Arguments;
 use crate::policy::{Decision, Policy};
 use crate::schema::LazyValidator;
-use crate::source::{Executed, Origin, Tool, ToolCall};
+use crate::source::{AuditName, Executed, Tool, ToolCall};
 use crate::spec::ToolSpec;
 
 /// Timeout of disk operations.
@@ -54,26 +54,26 @@ impl NativeTool {
     }
 
     /// Returns the approvals to offer for a call, the default first.
-    fn offered(&self, arguments: &Arguments<'_>) -> Vec<Grant> {
+    fn offered(&self, arguments: &Arguments<'_>) -> Vec<GrantRule> {
         match self.kind {
             Native::Exec => text(arguments, "command").map(exec::offered).unwrap_or_default(),
             Native::Read | Native::Write | Native::Edit | Native::List => {
                 let path = text(arguments, "path").map(|path| Value::String(path.to_owned()));
                 let by_path =
-                    path.and_then(|path| Grant::for_arguments([(&PATH.to_owned(), &path)]));
-                [Grant::Tool].into_iter().chain(by_path).collect()
+                    path.and_then(|path| GrantRule::for_arguments([(&PATH.to_owned(), &path)]));
+                [GrantRule::Tool].into_iter().chain(by_path).collect()
             }
             Native::WebFetch => self.covering(arguments),
         }
     }
 
     /// Returns the approvals of a command or a host that cover a call.
-    fn covering(&self, arguments: &Arguments<'_>) -> Vec<Grant> {
+    fn covering(&self, arguments: &Arguments<'_>) -> Vec<GrantRule> {
         match self.kind {
             Native::Exec => text(arguments, "command").map(exec::covering).unwrap_or_default(),
             Native::WebFetch => {
                 let url = text(arguments, "url").and_then(|url| Url::parse(url.trim()).ok());
-                url.and_then(|url| web::host(&url)).map(Grant::Host).into_iter().collect()
+                url.and_then(|url| web::host(&url)).map(GrantRule::Host).into_iter().collect()
             }
             Native::Read | Native::Write | Native::Edit | Native::List => Vec::new(),
         }
@@ -95,8 +95,8 @@ impl NativeTool {
 
     /// The key of an approval. That of a host is limited to the session, and independent of the
     /// workspace.
-    fn key(&self, grant: Grant, session: Option<&str>) -> ApprovalKey {
-        let is_host = matches!(grant, Grant::Host(_));
+    fn key(&self, grant: GrantRule, session: Option<&str>) -> ApprovalKey {
+        let is_host = matches!(grant, GrantRule::Host(_));
         ApprovalKey {
             agent: self.shared.agent.clone(),
             workspace: (!is_host).then(|| self.shared.folder.clone()),
@@ -108,14 +108,14 @@ impl NativeTool {
 
     /// Whether a redirect to this URL is covered by an earlier approval.
     fn is_approved(&self, url: &Url, session: Option<&str>) -> bool {
-        let grant = web::host(url).map(Grant::Host);
+        let grant = web::host(url).map(GrantRule::Host);
         grant.is_some_and(|grant| self.shared.approvals.contains(&self.key(grant, session)))
     }
 
     /// Says what an approval allows.
-    fn words(&self, grant: &Grant) -> String {
+    fn words(&self, grant: &GrantRule) -> String {
         let (what, agent) = (grant.words(self.kind.name()), &self.shared.agent);
-        if matches!(grant, Grant::Host(_)) {
+        if matches!(grant, GrantRule::Host(_)) {
             return format!("allow {what} in this session for agent {agent}");
         }
         let folder = self.shared.folder.display();
@@ -123,7 +123,7 @@ impl NativeTool {
         format!("always allow {what} in {folder} for agent {agent}{end}")
     }
 
-    async fn run(&self, call: ToolCall<'_>) -> Result<Reply, Reply> {
+    async fn run(&self, call: ToolCall<'_>) -> Result<OutcomeBuilder, OutcomeBuilder> {
         let arguments = call.arguments.members();
         match self.kind {
             Native::Read => self.on_disk(arguments, files::read).await,
@@ -146,8 +146,8 @@ impl NativeTool {
     async fn on_disk<A>(
         &self,
         arguments: Map<String, Value>,
-        act: fn(&Workspace, &A, usize) -> Reply,
-    ) -> Result<Reply, Reply>
+        act: fn(&Workspace, &A, usize) -> OutcomeBuilder,
+    ) -> Result<OutcomeBuilder, OutcomeBuilder>
     where
         A: DeserializeOwned + Send + 'static,
     {
@@ -158,11 +158,11 @@ impl NativeTool {
             Ok(Ok(reply)) => Ok(reply),
             Ok(Err(error)) => {
                 tracing::error!(tool = self.kind.name(), %error, "a native tool task failed");
-                Err(Reply::error("The tool failed with an internal error."))
+                Err(OutcomeBuilder::error("The tool failed with an internal error."))
             }
             Err(_) => {
                 let words = "The disk operation timed out; it may still complete.";
-                Err(Reply::failed(Failure::TimedOut, words))
+                Err(OutcomeBuilder::failed(ToolFailure::TimedOut, words))
             }
         }
     }
@@ -177,8 +177,8 @@ impl Tool for NativeTool {
         true
     }
 
-    fn origin(&self) -> Origin<'_> {
-        Origin { name: self.spec.name.as_str(), source: "native", ..Origin::default() }
+    fn origin(&self) -> AuditName<'_> {
+        AuditName { name: self.spec.name.as_str(), source: "native", ..AuditName::default() }
     }
 
     fn decision(&self) -> &Decision {
@@ -209,8 +209,8 @@ impl Tool for NativeTool {
         self.offered(about.arguments).into_iter().map(option).collect()
     }
 
-    fn keep(&self, approval: &Approval, _: Pin, about: ApprovalContext<'_>) {
-        if let Approval::Always(grant) = approval {
+    fn keep(&self, approval: &ApprovalExtent, _: Pin, about: ApprovalContext<'_>) {
+        if let ApprovalExtent::Always(grant) = approval {
             let key = self.key(grant.clone(), about.session);
             if let Err(error) = self.shared.approvals.remember(key) {
                 let tool = self.kind.name();
@@ -236,9 +236,9 @@ fn text<'a>(arguments: &'a Arguments<'_>, name: &str) -> Option<&'a str> {
     arguments.value()?.get(name)?.as_str()
 }
 
-fn decoded<A: DeserializeOwned>(arguments: Map<String, Value>) -> Result<A, Reply> {
+fn decoded<A: DeserializeOwned>(arguments: Map<String, Value>) -> Result<A, OutcomeBuilder> {
     serde_json::from_value(Value::Object(arguments)).map_err(|_| {
         let words = "Invalid arguments; nothing was done.";
-        Reply::failed(Failure::InvalidArguments, words)
+        OutcomeBuilder::failed(ToolFailure::InvalidArguments, words)
     })
 }

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use openclaw_trace::{Kind, Span, SpanContext};
+use openclaw_trace::{Span, SpanContext, SpanKind};
 use tokio::time::Instant;
 
 use super::context::{Call, CallContext};
-use super::record::{Recorder, Subject};
+use super::record::{CallRecorder, RecordedCall};
 use super::resolve::{Resolve, Resolving};
 use super::steps::{self, Approved, Consented};
 use super::{NO_SPAN, Pipeline, traced};
@@ -53,10 +53,10 @@ impl Pipeline {
         let approved = Approved { given, ..Approved::default() };
         steps::admit(&*tool, &approved, pin, about, context.options).ok()?;
 
-        let span = self.0.tracer.start(traced::NAME, Kind::Internal, context.trace);
+        let span = self.0.tracer.start(traced::NAME, SpanKind::Internal, context.trace);
         let span = span.context().is_some().then(|| Arc::new(span));
         let subject = OwnedCall::new(span.clone(), call, context);
-        let mut record = Recorder::new(&self.0, subject, started);
+        let mut record = CallRecorder::new(&self.0, subject, started);
         record.found(tool);
         record.executing();
         if let Some(begun) = context.begun {
@@ -122,7 +122,7 @@ impl OwnedCall {
     }
 }
 
-impl Subject for OwnedCall {
+impl RecordedCall for OwnedCall {
     fn who(&self) -> &str {
         self.text(0, self.ends[0])
     }

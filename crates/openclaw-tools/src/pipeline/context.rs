@@ -6,8 +6,8 @@ use std::time::Instant;
 use openclaw_trace::SpanContext;
 
 use super::arguments::Given;
-use crate::approval::{Approver, Fallback, Fingerprint, PermissionMode};
-use crate::progress::Watcher;
+use crate::approval::{Approver, Fallback, PermissionMode, ToolFingerprint};
+use crate::progress::ProgressWatcher;
 
 /// A call of a tool.
 #[derive(Debug, Clone, Copy)]
@@ -67,7 +67,7 @@ pub enum Consent<'a> {
     /// was approved is called only if the caller has seen its current definition and confirms that.
     Caller {
         /// Fingerprint seen by the caller; a tool with another one is not called.
-        seen: Option<Fingerprint>,
+        seen: Option<ToolFingerprint>,
         /// Whether the caller approves a changed tool.
         approves_change: bool,
     },
@@ -77,7 +77,7 @@ pub enum Consent<'a> {
 #[derive(Debug, Clone, Copy, Default)]
 pub struct CallOptions<'a> {
     /// Receives progress reports.
-    pub watcher: Option<&'a Watcher>,
+    pub watcher: Option<&'a ProgressWatcher>,
     /// Deadline of the call, instead of the usual timeout. Includes waiting for a server.
     pub deadline: Option<tokio::time::Instant>,
     /// Whether to return everything: no text is truncated, and the details also hold structured
@@ -95,7 +95,7 @@ pub struct CallOptions<'a> {
 }
 
 /// A call that is made for a client of another program (the hub). Its outcome has the source's
-/// reply as JSON, [`Details::raw`](crate::Details::raw), instead of content for a model,
+/// reply as JSON, [`OutcomeDetails::raw`](crate::OutcomeDetails::raw), instead of content for a model,
 /// and the configured rate limit of a source does not apply: that is a guard against models that
 /// loop.
 #[derive(Debug, Clone, Copy)]

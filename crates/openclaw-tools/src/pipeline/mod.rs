@@ -19,12 +19,12 @@ mod traced;
 pub use arguments::{Arguments, Given};
 pub use context::{Call, CallContext, CallOptions, Consent, Relay};
 pub use refusal::Refusal;
-pub use resolve::{FixedTool, Lookup, RefuseCall, Resolve, Resolving, unknown};
+pub use resolve::{AsyncLookup, FixedTool, RefuseCall, Resolve, Resolving, unknown};
 
 use std::sync::Arc;
 
 use openclaw_metrics::Metrics;
-use openclaw_trace::{Kind, Span, Tracer};
+use openclaw_trace::{Span, SpanKind, Tracer};
 use tokio::time::Instant;
 use tracing::Instrument as _;
 
@@ -32,7 +32,7 @@ use crate::approval::{ApprovalContext, ApprovalNeed};
 use crate::audit::Audit;
 use crate::outcome::ToolOutcome;
 use crate::source::{Executed, Tool, ToolCall};
-use record::{AwaitedCall, Recorder};
+use record::{AwaitedCall, CallRecorder};
 use steps::{Approved, Consented};
 
 /// The span of a call without one.
@@ -96,7 +96,7 @@ impl Pipeline {
     ) -> ToolOutcome {
         let span = match (self.0.tracer.is_on(), context.trace) {
             (false, None) => None,
-            (_, trace) => Some(self.0.tracer.start(traced::NAME, Kind::Internal, trace)),
+            (_, trace) => Some(self.0.tracer.start(traced::NAME, SpanKind::Internal, trace)),
         };
         let span = span.as_ref().unwrap_or(&NO_SPAN);
         match span.context().filter(|it| it.is_sampled()) {
@@ -117,7 +117,7 @@ impl Pipeline {
         span: &Span,
     ) -> ToolOutcome {
         let subject = AwaitedCall { call, context, span };
-        let mut record = Recorder::new(&self.0, subject, Instant::now());
+        let mut record = CallRecorder::new(&self.0, subject, Instant::now());
         match run(source, call, context, span, &mut record).await {
             Ok(outcome) => record.done(outcome),
             Err(refusal) => record.refused(refusal),
@@ -130,7 +130,7 @@ async fn run<S: Resolve + ?Sized>(
     call: Call<'_>,
     context: &CallContext<'_>,
     span: &Span,
-    record: &mut Recorder<AwaitedCall<'_>>,
+    record: &mut CallRecorder<AwaitedCall<'_>>,
 ) -> Result<ToolOutcome, Refusal> {
     let mut first = None;
     loop {

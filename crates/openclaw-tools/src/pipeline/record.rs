@@ -11,14 +11,14 @@ use super::context::{Call, CallContext};
 use super::refusal::Refusal;
 use super::{Services, traced};
 use crate::audit::{AuditOutcome, CallRecord};
-use crate::outcome::{Details, ToolOutcome};
-use crate::source::{Origin, Tool};
+use crate::outcome::{OutcomeDetails, ToolOutcome};
+use crate::source::{AuditName, Tool};
 
 /// The source and the name of a tool, in metrics, if a call was refused before it was found.
 const UNKNOWN: &str = "unknown";
 
 /// What is recorded about a call whatever its outcome.
-pub(super) trait Subject {
+pub(super) trait RecordedCall {
     /// The name of the tool, as the caller knows it.
     fn name(&self) -> &str;
     /// The arguments, as given.
@@ -40,7 +40,7 @@ pub(super) struct AwaitedCall<'a> {
     pub(super) span: &'a Span,
 }
 
-impl Subject for AwaitedCall<'_> {
+impl RecordedCall for AwaitedCall<'_> {
     fn name(&self) -> &str {
         self.call.name
     }
@@ -67,7 +67,7 @@ impl Subject for AwaitedCall<'_> {
 }
 
 /// Records a call: if dropped before the end, the call was cancelled.
-pub(super) struct Recorder<S: Subject> {
+pub(super) struct CallRecorder<S: RecordedCall> {
     services: Arc<Services>,
     subject: S,
     tool: Option<Arc<dyn Tool>>,
@@ -81,7 +81,7 @@ pub(super) struct Recorder<S: Subject> {
     is_written: bool,
 }
 
-impl<S: Subject> Recorder<S> {
+impl<S: RecordedCall> CallRecorder<S> {
     pub(super) fn new(services: &Arc<Services>, subject: S, started: Instant) -> Self {
         Self {
             services: Arc::clone(services),
@@ -165,7 +165,7 @@ impl<S: Subject> Recorder<S> {
         label(&mut outcome.details, self.origin());
         let ended = AuditOutcome::of(&outcome);
         if let Some(series) = self.series() {
-            let Details { duration, findings, .. } = &*outcome.details;
+            let OutcomeDetails { duration, findings, .. } = &*outcome.details;
             let findings = if findings.is_empty() { 0 } else { findings.iter().count() as u64 };
             series.executed(ended.into(), *duration, findings);
             self.is_executing = false;
@@ -190,7 +190,7 @@ impl<S: Subject> Recorder<S> {
         *outcome
     }
 
-    fn origin(&self) -> Origin<'_> {
+    fn origin(&self) -> AuditName<'_> {
         self.tool.as_ref().map(|tool| tool.origin()).unwrap_or_default()
     }
 
@@ -204,7 +204,7 @@ impl<S: Subject> Recorder<S> {
     fn record(
         &self,
         ended: AuditOutcome,
-        details: &Details,
+        details: &OutcomeDetails,
         result_chars: usize,
         name: Option<&str>,
     ) {
@@ -224,7 +224,7 @@ impl<S: Subject> Recorder<S> {
         };
         let span = subject.span();
         if span.is_recorded() {
-            let named = Origin { name, server, raw_tool, ..origin };
+            let named = AuditName { name, server, raw_tool, ..origin };
             traced::describe(span, named, subject, ended);
             span.set_content("gen_ai.tool.call.arguments", || subject.arguments().to_owned());
         }
@@ -258,7 +258,7 @@ impl<S: Subject> Recorder<S> {
 }
 
 /// Adds the origin where the outcome does not have it.
-fn label(details: &mut Details, origin: Origin<'_>) {
+fn label(details: &mut OutcomeDetails, origin: AuditName<'_>) {
     if details.server.is_none() && !origin.server.is_empty() {
         details.server = Some(origin.server.into());
     }
@@ -267,14 +267,15 @@ fn label(details: &mut Details, origin: Origin<'_>) {
     }
 }
 
-impl<S: Subject> Drop for Recorder<S> {
+impl<S: RecordedCall> Drop for CallRecorder<S> {
     fn drop(&mut self) {
         self.stop_executing();
         if !self.is_written {
             if let Some(series) = self.series() {
                 series.ended(CallOutcome::Cancelled, None);
             }
-            let details = Details { duration: self.started.elapsed(), ..Details::default() };
+            let details =
+                OutcomeDetails { duration: self.started.elapsed(), ..OutcomeDetails::default() };
             self.record(AuditOutcome::Cancelled, &details, 0, None);
         }
     }

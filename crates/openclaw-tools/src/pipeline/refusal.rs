@@ -3,7 +3,7 @@
 use std::fmt::Display;
 
 use crate::audit::AuditOutcome;
-use crate::outcome::{Failure, RefusedBy, ToolOutcome};
+use crate::outcome::{RefusedBy, ToolFailure, ToolOutcome};
 
 /// A call that is refused before it is executed.
 #[derive(Debug)]
@@ -17,7 +17,7 @@ pub struct Refusal {
 
 impl Refusal {
     /// Creates a refusal with a trusted message.
-    pub fn new(failure: Failure, words: impl Into<String>) -> Self {
+    pub fn new(failure: ToolFailure, words: impl Into<String>) -> Self {
         let mut outcome = ToolOutcome::failure(words);
         outcome.details.failure = Some(failure);
         Self { outcome: Box::new(outcome), ended: AuditOutcome::Failed(failure), name: None }
@@ -54,59 +54,59 @@ impl Refusal {
 
     pub(super) fn policy(by: &str) -> Self {
         let words = format!("The call is denied by the configuration (`{by}`).");
-        Self::new(Failure::Denied, words).by(RefusedBy::Policy)
+        Self::new(ToolFailure::Denied, words).by(RefusedBy::Policy)
     }
 
     pub(super) fn read_only() -> Self {
         let words = "The call is denied: this session is read-only, and the tool may change \
                      something. The user can choose another mode.";
-        Self::new(Failure::Denied, words).by(RefusedBy::Policy)
+        Self::new(ToolFailure::Denied, words).by(RefusedBy::Policy)
     }
 
     pub(super) fn unusable(flaw: &dyn Display) -> Self {
         let words = format!("The tool is unusable: {flaw}.");
-        Self::new(Failure::Protocol, words).by(RefusedBy::Unusable)
+        Self::new(ToolFailure::Protocol, words).by(RefusedBy::Unusable)
     }
 
     pub(super) fn changed() -> Self {
         let words = "The call is denied: the tool's description or schema has changed since it was \
                      first seen or approved. The user must review and approve it again.";
-        Self::new(Failure::Denied, words).by(RefusedBy::Changed)
+        Self::new(ToolFailure::Denied, words).by(RefusedBy::Changed)
     }
 
     pub(super) fn declined() -> Self {
         let words = "The user denied this call.";
-        Self::new(Failure::Denied, words).by(RefusedBy::Declined)
+        Self::new(ToolFailure::Denied, words).by(RefusedBy::Declined)
     }
 
     pub(super) fn declined_with(words: &str) -> Self {
         let words = format!("The user denied this call, and says: {words}");
-        Self::new(Failure::Denied, words).by(RefusedBy::Declined)
+        Self::new(ToolFailure::Denied, words).by(RefusedBy::Declined)
     }
 
     pub(super) fn nobody() -> Self {
         let words = "The call needs the user's approval, and no user answered. The tool was not \
                      called. (To allow such calls: `openclaw approvals allow`, `approval` of the \
                      server or of `tools.web.fetch`, or `approval.fallback` of the agent.)";
-        Self::new(Failure::Denied, words).by(RefusedBy::NobodyToAsk)
+        Self::new(ToolFailure::Denied, words).by(RefusedBy::NobodyToAsk)
     }
 
     pub(super) fn misfit(violations: &dyn Display) -> Self {
         let words = format!("Invalid arguments; the tool was not called.\n{violations}");
-        Self::new(Failure::InvalidArguments, words).by(RefusedBy::Schema)
+        Self::new(ToolFailure::InvalidArguments, words).by(RefusedBy::Schema)
     }
 
     pub(super) fn not_json(error: &dyn Display) -> Self {
         let words = format!("The arguments are not valid JSON: {error}. The tool was not called.");
-        Self::new(Failure::InvalidArguments, words).by(RefusedBy::Schema)
+        Self::new(ToolFailure::InvalidArguments, words).by(RefusedBy::Schema)
     }
 
     pub(super) fn no_object() -> Self {
         let words = "The arguments must be a JSON object. The tool was not called.";
-        Self::new(Failure::InvalidArguments, words).by(RefusedBy::Schema)
+        Self::new(ToolFailure::InvalidArguments, words).by(RefusedBy::Schema)
     }
 
     pub(super) fn limit(words: String) -> Self {
-        Self::new(Failure::RateLimited, words).by(RefusedBy::Limit)
+        Self::new(ToolFailure::RateLimited, words).by(RefusedBy::Limit)
     }
 }

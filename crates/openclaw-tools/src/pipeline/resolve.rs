@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures_util::future::BoxFuture;
 
 use super::refusal::Refusal;
-use crate::outcome::{Failure, RefusedBy};
+use crate::outcome::{RefusedBy, ToolFailure};
 use crate::source::{Tool, ToolSource};
 
 /// Maximum length of an unknown name in messages: models may invent long ones.
@@ -36,7 +36,7 @@ impl<S: ToolSource + ?Sized> Resolve for S {
 pub fn unknown(name: &str, hint: &str) -> Refusal {
     let name: String = name.chars().take(MAX_NAME).filter(char::is_ascii_graphic).collect();
     let words = format!("Unknown tool '{name}'.{hint}");
-    Refusal::new(Failure::Denied, words).by(RefusedBy::UnknownTool)
+    Refusal::new(ToolFailure::Denied, words).by(RefusedBy::UnknownTool)
 }
 
 /// Resolves every name to one tool.
@@ -50,9 +50,9 @@ impl Resolve for FixedTool {
 }
 
 /// Resolves every name with a future.
-pub struct Lookup<F>(pub F);
+pub struct AsyncLookup<F>(pub F);
 
-impl<F, Fut> Resolve for Lookup<F>
+impl<F, Fut> Resolve for AsyncLookup<F>
 where
     F: Fn() -> Fut + Send + Sync,
     Fut: Future<Output = Result<Arc<dyn Tool>, Refusal>> + Send,

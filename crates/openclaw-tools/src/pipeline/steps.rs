@@ -7,7 +7,7 @@ use super::arguments::Arguments;
 use super::context::{CallContext, CallOptions, Consent};
 use super::refusal::Refusal;
 use crate::approval::{
-    Approval, ApprovalAnswer, ApprovalContext, ApprovalNeed, ApprovalReason, ApprovalRequest,
+    ApprovalAnswer, ApprovalContext, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRequest,
     Fallback, Pin,
 };
 use crate::outcome::RefusedBy;
@@ -39,7 +39,7 @@ fn policy(tool: &dyn Tool, arguments: &Arguments<'_>) -> Result<(), Refusal> {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(super) struct Approved {
     /// `None` if no approval is needed.
-    pub(super) given: Option<Approval>,
+    pub(super) given: Option<ApprovalExtent>,
     /// Whether the arguments were validated already: the user is not asked about a call that cannot
     /// be made.
     pub(super) is_schema_checked: bool,
@@ -51,7 +51,7 @@ pub(super) struct Approved {
 #[derive(Debug)]
 pub(super) enum Consented {
     /// At once; with an approval, if one is needed.
-    Given(Option<Approval>),
+    Given(Option<ApprovalExtent>),
     /// Only if the approver agrees.
     Ask(ApprovalReason),
 }
@@ -69,7 +69,7 @@ pub(super) fn consent(
         if is_seen == Some(false) || (pin == Pin::Changed && !is_approved) {
             return Err(Refusal::changed());
         }
-        return Ok(Consented::Given(Some(Approval::Once)));
+        return Ok(Consented::Given(Some(ApprovalExtent::Once)));
     }
     let effect = tool.spec().effect;
     let need = ApprovalNeed::of(tool.rule(about.arguments), effect, pin);
@@ -107,17 +107,17 @@ pub(super) async fn ask(
     metrics.approval_requested();
     let answer = approver.ask(question).await;
     metrics.approval_answered(match &answer {
-        ApprovalAnswer::Yes(Approval::Once) => labels::ApprovalAnswer::Once,
-        ApprovalAnswer::Yes(Approval::Always(_)) => labels::ApprovalAnswer::Always,
+        ApprovalAnswer::Yes(ApprovalExtent::Once) => labels::ApprovalAnswer::Once,
+        ApprovalAnswer::Yes(ApprovalExtent::Always(_)) => labels::ApprovalAnswer::Always,
         ApprovalAnswer::No | ApprovalAnswer::Instead(_) => labels::ApprovalAnswer::Denied,
         ApprovalAnswer::Unanswered => labels::ApprovalAnswer::Unanswered,
     });
     let given = match (answer, fallback) {
         // Only what was offered can be granted.
-        (ApprovalAnswer::Yes(Approval::Always(grant)), _)
+        (ApprovalAnswer::Yes(ApprovalExtent::Always(grant)), _)
             if !always.iter().any(|option| option.grant == grant) =>
         {
-            Approval::Once
+            ApprovalExtent::Once
         }
         (ApprovalAnswer::Yes(approval), _) => approval,
         (ApprovalAnswer::No, _) => return Err(Refusal::declined()),
@@ -125,7 +125,7 @@ pub(super) async fn ask(
         (ApprovalAnswer::Unanswered, Fallback::Allow) if why.can_fall_back() => {
             let name = spec.name.as_str();
             tracing::warn!(tool = name, "no user to approve; allowed by the configuration");
-            Approval::Once
+            ApprovalExtent::Once
         }
         (ApprovalAnswer::Unanswered, _) if why == ApprovalReason::Changed => {
             return Err(Refusal::nobody().by(RefusedBy::Changed));

@@ -12,16 +12,16 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::approval::{
-    Approval, ApprovalAnswer, ApprovalContext, ApprovalRequest, ApprovalRule, Approver, Fallback,
-    Fingerprint, Pin,
+    ApprovalAnswer, ApprovalContext, ApprovalExtent, ApprovalRequest, ApprovalRule, Approver,
+    Fallback, Pin, ToolFingerprint,
 };
 use crate::audit::AuditOptions;
 use crate::name::ToolName;
-use crate::outcome::{Content, Details, Failure, RefusedBy};
+use crate::outcome::{Content, OutcomeDetails, RefusedBy, ToolFailure};
 use crate::policy::Decision;
 use crate::schema::LazyValidator;
-use crate::source::{CallLane, OnExecuted, Origin, Ready, StartedCall, ToolSource};
-use crate::spec::{Effect, ToolSpec};
+use crate::source::{AuditName, CallLane, OnExecuted, Ready, StartedCall, ToolSource};
+use crate::spec::{ToolEffect, ToolSpec};
 
 /// A call that was started and never ends.
 #[derive(Default)]
@@ -52,7 +52,7 @@ struct ScriptedTool {
     rule: ApprovalRule,
     is_current: bool,
     limit: Result<(), String>,
-    failure: Option<Failure>,
+    failure: Option<ToolFailure>,
     /// How often it reports that it is stale.
     stale: AtomicUsize,
     hangs: bool,
@@ -71,7 +71,7 @@ impl ScriptedTool {
             label: "Push".to_owned(),
             description: "Pushes.".to_owned(),
             input_schema: ToolSpec::schema(schema),
-            effect: Effect::ReadOnly,
+            effect: ToolEffect::ReadOnly,
         };
         Self {
             validator: LazyValidator::new(Arc::clone(&spec.input_schema)),
@@ -98,8 +98,8 @@ impl Tool for ScriptedTool {
         &self.spec
     }
 
-    fn origin(&self) -> Origin<'_> {
-        Origin { name: "push", source: "mcp", server: "shop", raw_tool: "push it" }
+    fn origin(&self) -> AuditName<'_> {
+        AuditName { name: "push", source: "mcp", server: "shop", raw_tool: "push it" }
     }
 
     fn decision(&self) -> &Decision {
@@ -119,12 +119,12 @@ impl Tool for ScriptedTool {
         self.rule
     }
 
-    fn keep(&self, _: &Approval, _: Pin, _: ApprovalContext<'_>) {
+    fn keep(&self, _: &ApprovalExtent, _: Pin, _: ApprovalContext<'_>) {
         self.kept.fetch_add(1, Ordering::Relaxed);
     }
 
-    fn fingerprint(&self) -> Option<Fingerprint> {
-        Some(Fingerprint::new([7; 32]))
+    fn fingerprint(&self) -> Option<ToolFingerprint> {
+        Some(ToolFingerprint::new([7; 32]))
     }
 
     fn is_current(&self) -> bool {
@@ -157,7 +157,8 @@ impl Tool for ScriptedTool {
 impl ScriptedTool {
     fn result(&self) -> Executed {
         let left = self.stale.load(Ordering::Relaxed);
-        let details = Box::new(Details { failure: self.failure, ..Details::default() });
+        let details =
+            Box::new(OutcomeDetails { failure: self.failure, ..OutcomeDetails::default() });
         let content = vec![Content::Text(Text::ours("pushed"))];
         let outcome = ToolOutcome { content, is_error: self.failure.is_some(), details };
         if left > 0 {
@@ -214,7 +215,7 @@ impl Approver for Answers {
     }
 }
 
-const YES: ApprovalAnswer = ApprovalAnswer::Yes(Approval::Once);
+const YES: ApprovalAnswer = ApprovalAnswer::Yes(ApprovalExtent::Once);
 
 /// Returns the outcome of a call, and its audit log lines.
 async fn lines_of(
@@ -252,10 +253,10 @@ async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
     let each_time: Change = |tool| tool.rule = ApprovalRule::Always;
     let nothing: Change = |_| {};
     let fails: [(Change, &'static str); 4] = [
-        (|tool| tool.failure = Some(Failure::TimedOut), "timed-out"),
-        (|tool| tool.failure = Some(Failure::Unavailable), "unavailable"),
-        (|tool| tool.failure = Some(Failure::Protocol), "protocol-error"),
-        (|tool| tool.failure = Some(Failure::InvalidResponse), "invalid-response"),
+        (|tool| tool.failure = Some(ToolFailure::TimedOut), "timed-out"),
+        (|tool| tool.failure = Some(ToolFailure::Unavailable), "unavailable"),
+        (|tool| tool.failure = Some(ToolFailure::Protocol), "protocol-error"),
+        (|tool| tool.failure = Some(ToolFailure::InvalidResponse), "invalid-response"),
     ];
     let mut table: Vec<Row> = vec![
         (nothing, "push", "{}", YES, "ok", None),
@@ -369,7 +370,7 @@ async fn a_tool_that_changes_while_the_user_decides_is_not_called() {
 #[tokio::test]
 async fn a_caller_who_decides_approves_by_calling_but_not_what_has_changed() {
     let pipeline = Pipeline::new(Audit::none());
-    let (same, other) = (Fingerprint::new([7; 32]), Fingerprint::new([8; 32]));
+    let (same, other) = (ToolFingerprint::new([7; 32]), ToolFingerprint::new([8; 32]));
     for (pin, seen, approves_change, expected) in [
         (Pin::New, None, false, None),
         (Pin::New, Some(same), false, None),

@@ -1,10 +1,10 @@
 //! The span of a call, in the semantic conventions for generative AI and MCP.
 
-use openclaw_trace::{Kind, Span};
+use openclaw_trace::{Span, SpanKind};
 
-use super::record::Subject;
+use super::record::RecordedCall;
 use crate::audit::AuditOutcome;
-use crate::source::Origin;
+use crate::source::AuditName;
 
 /// The operation, and the name of a span until its tool is known.
 pub(super) const NAME: &str = "execute_tool";
@@ -19,31 +19,31 @@ const PROMPT: &str = "prompts/get";
 /// Describes a call that is over.
 pub(super) fn describe(
     span: &Span,
-    origin: Origin<'_>,
-    subject: &impl Subject,
+    origin: AuditName<'_>,
+    subject: &impl RecordedCall,
     ended: AuditOutcome,
 ) {
     match (origin.source, origin.name) {
         // The URI is not in the name, of which there should be few.
         (MCP, READ) => {
-            span.rename(READ, Kind::Client);
+            span.rename(READ, SpanKind::Client);
             span.set("mcp.method.name", READ);
             span.set_text("mcp.resource.uri", origin.raw_tool);
         }
         (MCP, PROMPT) => {
-            span.rename(format!("{PROMPT} {}", origin.raw_tool), Kind::Client);
+            span.rename(format!("{PROMPT} {}", origin.raw_tool), SpanKind::Client);
             span.set("mcp.method.name", PROMPT);
             span.set_text("gen_ai.prompt.name", origin.raw_tool);
         }
         (MCP, _) => {
             let tool = if origin.raw_tool.is_empty() { origin.name } else { origin.raw_tool };
-            span.rename(format!("{CALL} {tool}"), Kind::Client);
+            span.rename(format!("{CALL} {tool}"), SpanKind::Client);
             span.set("mcp.method.name", CALL);
             span.set("gen_ai.operation.name", NAME);
             span.set_text("gen_ai.tool.name", tool);
         }
         (_, name) => {
-            span.rename(format!("{NAME} {name}"), Kind::Internal);
+            span.rename(format!("{NAME} {name}"), SpanKind::Internal);
             span.set("gen_ai.operation.name", NAME);
             span.set_text("gen_ai.tool.name", name);
             span.set("gen_ai.tool.type", "function");

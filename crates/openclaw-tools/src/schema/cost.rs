@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 
 use super::Unusable;
-use super::shape::{Reach, for_each_child};
+use super::shape::{AppliesTo, for_each_child};
 use super::tidy::{NormalizedSchema, join, pointer_of};
 
 /// Maximum length of a chain of schemas for the same value.
@@ -79,10 +79,10 @@ impl Graph {
             for_each_child(schema, |reach, steps, child| {
                 let child = self.add(child, join(&pointer, steps));
                 match reach {
-                    Reach::Same => node.same.push(child),
-                    Reach::PartEither => node.either.push(child),
-                    Reach::PartAlso => node.also.push(child),
-                    Reach::Nothing => {}
+                    AppliesTo::Same => node.same.push(child),
+                    AppliesTo::PartEither => node.either.push(child),
+                    AppliesTo::PartAlso => node.also.push(child),
+                    AppliesTo::Nothing => {}
                 }
             });
             if let Some(place) = self.nodes.get_mut(number) {

@@ -16,7 +16,7 @@ mod validator;
 mod violations;
 
 pub use lazy::LazyValidator;
-pub use provider::{Dialect, provider_schema};
+pub use provider::{SchemaDialect, provider_schema};
 pub use shape::{for_each_subschema_mut, holds_for_each_subschema};
 pub use validator::Validator;
 pub use violations::{Violations, format_words};

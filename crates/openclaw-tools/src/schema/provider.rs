@@ -15,7 +15,7 @@ const MAX_PROPERTY_NAME: usize = 64;
 
 /// The schemas that a provider accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Dialect {
+pub enum SchemaDialect {
     /// Draft 2020-12; no alternatives at the root; restricted property names.
     Anthropic,
     /// No alternatives, choices or negations at the root; every array has `items`.
@@ -26,7 +26,7 @@ pub enum Dialect {
     Plain,
 }
 
-impl Dialect {
+impl SchemaDialect {
     /// All dialects, in the order of their discriminants.
     pub const ALL: [Self; 4] = [Self::Anthropic, Self::OpenAi, Self::Gemini, Self::Plain];
 }
@@ -55,28 +55,31 @@ impl Dialect {
 ///
 /// # Errors
 /// If it is not the schema of an object, or cannot be adapted.
-pub fn provider_schema(schema: &Map<String, Value>, dialect: Dialect) -> Result<Value, Unusable> {
+pub fn provider_schema(
+    schema: &Map<String, Value>,
+    dialect: SchemaDialect,
+) -> Result<Value, Unusable> {
     let mut root = rebuild(&tidy(schema)?);
     be_an_object(&mut root)?;
     match dialect {
-        Dialect::Plain => {}
-        Dialect::Anthropic => {
+        SchemaDialect::Plain => {}
+        SchemaDialect::Anthropic => {
             flatten_root(&mut root);
             plain_names(&mut root)?;
         }
-        Dialect::OpenAi => {
+        SchemaDialect::OpenAi => {
             flatten_root(&mut root);
             for keyword in ["enum", "const", "not", "if", "then", "else"] {
                 root.remove(keyword);
             }
         }
-        Dialect::Gemini => {
+        SchemaDialect::Gemini => {
             flatten_root(&mut root);
             root = gemini(root);
         }
     }
     let mut root = order(root);
-    if dialect == Dialect::OpenAi {
+    if dialect == SchemaDialect::OpenAi {
         for_each_subschema_mut(&mut root, &mut |schema| {
             if schema.get("type").is_some_and(|kind| kind == "array") {
                 schema.entry("items").or_insert_with(|| Value::Object(Map::new()));

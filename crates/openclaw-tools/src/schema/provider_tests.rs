@@ -5,9 +5,10 @@ use serde_json::json;
 
 use super::*;
 
-const ALL: [Dialect; 4] = [Dialect::Anthropic, Dialect::OpenAi, Dialect::Gemini, Dialect::Plain];
+const ALL: [SchemaDialect; 4] =
+    [SchemaDialect::Anthropic, SchemaDialect::OpenAi, SchemaDialect::Gemini, SchemaDialect::Plain];
 
-fn made(schema: &Value, dialect: Dialect) -> Value {
+fn made(schema: &Value, dialect: SchemaDialect) -> Value {
     provider_schema(schema.as_object().unwrap(), dialect).unwrap()
 }
 
@@ -36,7 +37,7 @@ fn references_are_replaced_and_circles_end() {
         "properties": {"first": {"$ref": "#/$defs/node", "description": "The first."}},
     });
     assert_eq!(
-        made(&schema, Dialect::Plain),
+        made(&schema, SchemaDialect::Plain),
         json!({
             "type": "object",
             "properties": {"first": {
@@ -77,7 +78,7 @@ fn old_and_broken_keywords_become_good_ones_or_none() {
         },
     });
     assert_eq!(
-        made(&schema, Dialect::Anthropic),
+        made(&schema, SchemaDialect::Anthropic),
         json!({
             "type": "object",
             "properties": {
@@ -101,7 +102,7 @@ fn alternatives_at_the_root_become_one_object() {
         ],
         "not": {"required": ["z"]},
     });
-    for dialect in [Dialect::Anthropic, Dialect::OpenAi, Dialect::Gemini] {
+    for dialect in [SchemaDialect::Anthropic, SchemaDialect::OpenAi, SchemaDialect::Gemini] {
         let made = made(&schema, dialect);
         let names: std::collections::BTreeSet<_> =
             made["properties"].as_object().unwrap().keys().map(String::as_str).collect();
@@ -113,24 +114,24 @@ fn alternatives_at_the_root_become_one_object() {
         for keyword in ["allOf", "anyOf", "oneOf"] {
             assert_eq!(made.get(keyword), None, "{dialect:?}");
         }
-        assert!(made.get("not").is_none() || dialect == Dialect::Anthropic);
+        assert!(made.get("not").is_none() || dialect == SchemaDialect::Anthropic);
     }
 }
 
 #[test]
 fn names_that_anthropic_refuses_are_left_out_or_make_the_tool_unusable() {
     let schema = json!({"properties": {"good-1.x_y": {}, "näme": {}, "a b": {}}});
-    let made = made(&schema, Dialect::Anthropic);
+    let made = made(&schema, SchemaDialect::Anthropic);
     assert_eq!(made["properties"], json!({"good-1.x_y": {}}));
     let schema = json!({"properties": {"a b": {}}, "required": ["a b"]});
-    let refused = provider_schema(schema.as_object().unwrap(), Dialect::Anthropic);
+    let refused = provider_schema(schema.as_object().unwrap(), SchemaDialect::Anthropic);
     assert_eq!(refused, Err(Unusable::PropertyName("a b".to_owned())));
 }
 
 #[test]
 fn openai_wants_items_for_every_array() {
     let schema = json!({"properties": {"a": {"type": "array"}}});
-    let made = made(&schema, Dialect::OpenAi);
+    let made = made(&schema, SchemaDialect::OpenAi);
     assert_eq!(made["properties"]["a"], json!({"type": "array", "items": {}}));
 }
 
@@ -179,7 +180,7 @@ fn gemini_gets_only_what_it_knows() {
             json!({"type": "object", "required": ["a"], "properties": {"a": {"type": "boolean"}}}),
         ),
     ] {
-        let made = made(&json!({"properties": {"p": theirs}}), Dialect::Gemini);
+        let made = made(&json!({"properties": {"p": theirs}}), SchemaDialect::Gemini);
         assert_eq!(made["properties"]["p"], expected, "{theirs}");
     }
 }

@@ -4,7 +4,7 @@ use serde_json::{Map, Value};
 
 /// What a subschema applies to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Reach {
+pub(super) enum AppliesTo {
     /// The same value.
     Same,
     /// A part of the value; of the keywords with this reach, at most one applies to a part.
@@ -27,29 +27,29 @@ enum Form {
 }
 
 /// The keywords of all drafts that contain schemas.
-const KEYWORDS: [(&str, Form, Reach); 22] = [
-    ("$defs", Form::Named, Reach::Nothing),
-    ("definitions", Form::Named, Reach::Nothing),
-    ("properties", Form::Named, Reach::PartEither),
-    ("patternProperties", Form::Named, Reach::PartAlso),
-    ("additionalProperties", Form::OneOrList, Reach::PartEither),
-    ("unevaluatedProperties", Form::OneOrList, Reach::PartAlso),
-    ("propertyNames", Form::OneOrList, Reach::PartAlso),
-    ("items", Form::OneOrList, Reach::PartEither),
-    ("prefixItems", Form::List, Reach::PartEither),
-    ("additionalItems", Form::OneOrList, Reach::PartEither),
-    ("unevaluatedItems", Form::OneOrList, Reach::PartAlso),
-    ("contains", Form::OneOrList, Reach::PartAlso),
-    ("contentSchema", Form::OneOrList, Reach::Nothing),
-    ("allOf", Form::List, Reach::Same),
-    ("anyOf", Form::List, Reach::Same),
-    ("oneOf", Form::List, Reach::Same),
-    ("not", Form::OneOrList, Reach::Same),
-    ("if", Form::OneOrList, Reach::Same),
-    ("then", Form::OneOrList, Reach::Same),
-    ("else", Form::OneOrList, Reach::Same),
-    ("dependentSchemas", Form::Named, Reach::Same),
-    ("dependencies", Form::Named, Reach::Same),
+const KEYWORDS: [(&str, Form, AppliesTo); 22] = [
+    ("$defs", Form::Named, AppliesTo::Nothing),
+    ("definitions", Form::Named, AppliesTo::Nothing),
+    ("properties", Form::Named, AppliesTo::PartEither),
+    ("patternProperties", Form::Named, AppliesTo::PartAlso),
+    ("additionalProperties", Form::OneOrList, AppliesTo::PartEither),
+    ("unevaluatedProperties", Form::OneOrList, AppliesTo::PartAlso),
+    ("propertyNames", Form::OneOrList, AppliesTo::PartAlso),
+    ("items", Form::OneOrList, AppliesTo::PartEither),
+    ("prefixItems", Form::List, AppliesTo::PartEither),
+    ("additionalItems", Form::OneOrList, AppliesTo::PartEither),
+    ("unevaluatedItems", Form::OneOrList, AppliesTo::PartAlso),
+    ("contains", Form::OneOrList, AppliesTo::PartAlso),
+    ("contentSchema", Form::OneOrList, AppliesTo::Nothing),
+    ("allOf", Form::List, AppliesTo::Same),
+    ("anyOf", Form::List, AppliesTo::Same),
+    ("oneOf", Form::List, AppliesTo::Same),
+    ("not", Form::OneOrList, AppliesTo::Same),
+    ("if", Form::OneOrList, AppliesTo::Same),
+    ("then", Form::OneOrList, AppliesTo::Same),
+    ("else", Form::OneOrList, AppliesTo::Same),
+    ("dependentSchemas", Form::Named, AppliesTo::Same),
+    ("dependencies", Form::Named, AppliesTo::Same),
 ];
 
 fn is_schema(value: &Value) -> bool {
@@ -59,7 +59,7 @@ fn is_schema(value: &Value) -> bool {
 /// Visits each direct subschema, with the path to it.
 pub(super) fn for_each_child<'s>(
     schema: &'s Map<String, Value>,
-    mut visit: impl FnMut(Reach, &[&str], &'s Value),
+    mut visit: impl FnMut(AppliesTo, &[&str], &'s Value),
 ) {
     for (keyword, form, reach) in KEYWORDS {
         let Some(value) = schema.get(keyword) else { continue };

@@ -8,7 +8,7 @@ use super::Unusable;
 use super::cost::{Cost, MAX_STEPS};
 use super::shape::for_each_subschema_mut;
 use super::tidy::{NormalizedSchema, tidy};
-use super::violations::{Subject, Violations};
+use super::violations::{ValidatedKind, Violations};
 
 /// Maximum memory of a compiled `pattern`, in bytes.
 const MAX_PATTERN: usize = 512 * 1024;
@@ -142,10 +142,10 @@ impl Validator {
     /// # Errors
     /// The violations, if they are invalid.
     pub fn check(&self, arguments: &Value) -> Result<(), Violations> {
-        self.check_as(Subject::Arguments, arguments)
+        self.check_as(ValidatedKind::Arguments, arguments)
     }
 
-    fn check_as(&self, subject: Subject, value: &Value) -> Result<(), Violations> {
+    fn check_as(&self, subject: ValidatedKind, value: &Value) -> Result<(), Violations> {
         let Some(Rules { validator, cost }) = &self.rules else {
             let is_object = value.is_object();
             return if is_object { Ok(()) } else { Err(Violations::not_an_object(subject)) };
@@ -166,7 +166,7 @@ impl Validator {
     /// # Errors
     /// The violations, if they are invalid.
     pub fn check_raw(&self, arguments: &RawValue) -> Result<(), Violations> {
-        self.check_raw_as(Subject::Arguments, arguments)
+        self.check_raw_as(ValidatedKind::Arguments, arguments)
     }
 
     /// Like [`check_raw`](Self::check_raw), for the structured content of a result.
@@ -174,10 +174,10 @@ impl Validator {
     /// # Errors
     /// The violations, if it is invalid.
     pub fn check_result(&self, structured: &RawValue) -> Result<(), Violations> {
-        self.check_raw_as(Subject::Result, structured)
+        self.check_raw_as(ValidatedKind::Result, structured)
     }
 
-    fn check_raw_as(&self, subject: Subject, raw: &RawValue) -> Result<(), Violations> {
+    fn check_raw_as(&self, subject: ValidatedKind, raw: &RawValue) -> Result<(), Violations> {
         // Raw JSON starts with its first token.
         if self.rules.is_none() {
             let is_object = raw.get().starts_with('{');

@@ -20,14 +20,14 @@ const MAX_CHOICES: usize = 8;
 
 /// What is validated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Subject {
+pub(super) enum ValidatedKind {
     /// The arguments of a call.
     Arguments,
     /// The structured content of a result.
     Result,
 }
 
-impl Subject {
+impl ValidatedKind {
     const fn name(self) -> &'static str {
         match self {
             Self::Arguments => "the arguments",
@@ -59,7 +59,7 @@ impl fmt::Display for Violations {
 
 impl Violations {
     pub(super) fn new<'e>(
-        subject: Subject,
+        subject: ValidatedKind,
         errors: impl IntoIterator<Item = ValidationError<'e>>,
     ) -> Self {
         let mut errors = errors.into_iter();
@@ -67,14 +67,14 @@ impl Violations {
         Self { lines: lines.collect(), more: errors.count() }
     }
 
-    pub(super) fn not_an_object(subject: Subject) -> Self {
+    pub(super) fn not_an_object(subject: ValidatedKind) -> Self {
         Self { lines: vec![format!("{} must be an object", subject.name())], more: 0 }
     }
 
-    pub(super) fn unreadable(subject: Subject) -> Self {
+    pub(super) fn unreadable(subject: ValidatedKind) -> Self {
         let is = match subject {
-            Subject::Arguments => "are",
-            Subject::Result => "is",
+            ValidatedKind::Arguments => "are",
+            ValidatedKind::Result => "is",
         };
         let line = format!("{} {is} nested too deeply, or not valid JSON", subject.name());
         Self { lines: vec![line], more: 0 }
@@ -82,18 +82,18 @@ impl Violations {
 
     /// Describes what is wrong with a schema: for users rather than models, but in the same format.
     pub(super) fn of_schema(error: &ValidationError<'_>) -> String {
-        line(Subject::Arguments, error)
+        line(ValidatedKind::Arguments, error)
     }
 }
 
 /// Like [`line`], except that missing and unknown arguments are reported as such.
-fn line_about(subject: Subject, error: &ValidationError<'_>) -> String {
+fn line_about(subject: ValidatedKind, error: &ValidationError<'_>) -> String {
     use ValidationErrorKind as Kind;
     let words = match (subject, error.kind(), error.instance_path().as_str()) {
-        (Subject::Arguments, Kind::Required { property }, "") => {
+        (ValidatedKind::Arguments, Kind::Required { property }, "") => {
             format!("missing argument {}", shown(property))
         }
-        (Subject::Arguments, Kind::AdditionalProperties { unexpected }, "") => {
+        (ValidatedKind::Arguments, Kind::AdditionalProperties { unexpected }, "") => {
             let s = if unexpected.len() == 1 { "" } else { "s" };
             format!("unknown argument{s} {}", list(unexpected.iter().map(|name| quoted(name))))
         }
@@ -108,7 +108,7 @@ fn count(number: u64, thing: &str) -> String {
 }
 
 /// Formats the path and what is wrong there.
-fn line(subject: Subject, error: &ValidationError<'_>) -> String {
+fn line(subject: ValidatedKind, error: &ValidationError<'_>) -> String {
     let place = error.instance_path().as_str();
     let place = if place.is_empty() {
         subject.name().to_owned()

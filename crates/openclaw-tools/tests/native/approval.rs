@@ -1,9 +1,9 @@
 //! Approvals and argument checks of native tools.
 
-use openclaw_tools::native::{Approvals, Native, NativeTools, Setup};
+use openclaw_tools::native::{Approvals, Native, NativeSetup, NativeTools};
 use openclaw_tools::{
-    Approval, ApprovalContext, ApprovalNeed, ApprovalReason, ApprovalRule, Arguments, Decision,
-    Failure, Grant, Policy, RefusedBy, Rules, ToolSource as _, pipeline,
+    ApprovalContext, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRule, Arguments,
+    Decision, GrantRule, Policy, RefusedBy, Rules, ToolFailure, ToolSource as _, pipeline,
 };
 use serde_json::json;
 use serde_json::value::RawValue;
@@ -26,28 +26,33 @@ async fn what_only_looks_is_free_and_the_rest_is_asked_about() {
     }
     let asked = json!({"path": "a.txt", "content": "x"});
     let outcome = bench.call_as("write", asked, None).await;
-    assert_eq!(outcome.details.failure, Some(Failure::Denied));
+    assert_eq!(outcome.details.failure, Some(ToolFailure::Denied));
     assert_eq!(outcome.details.refused, Some(RefusedBy::NobodyToAsk));
     assert!(outcome.is_error && outcome.text().contains("needs the user's approval"));
     assert!(!bench.path("a.txt").exists());
     let outcome = bench.call_as("exec", json!({"command": "echo x > b.txt"}), None).await;
-    assert_eq!(outcome.details.failure, Some(Failure::Denied));
+    assert_eq!(outcome.details.failure, Some(ToolFailure::Denied));
     assert!(!bench.path("b.txt").exists());
 }
 
 #[tokio::test]
 async fn consent_to_one_call_does_not_last_and_consent_for_good_does() {
     let approvals = Approvals::default();
-    let bench = Bench::with(|setup| Setup { approvals: approvals.clone(), ..setup });
+    let bench = Bench::with(|setup| NativeSetup { approvals: approvals.clone(), ..setup });
     let asked = || json!({"path": "a.txt", "content": "x"});
-    assert!(!bench.call_as("write", asked(), Some(Approval::Once)).await.is_error);
+    assert!(!bench.call_as("write", asked(), Some(ApprovalExtent::Once)).await.is_error);
     assert_eq!(standing(&bench, "write"), ApprovalNeed::Ask(ApprovalReason::MayChange));
-    assert!(!bench.call_as("write", asked(), Some(Approval::Always(Grant::Tool))).await.is_error);
+    assert!(
+        !bench
+            .call_as("write", asked(), Some(ApprovalExtent::Always(GrantRule::Tool)))
+            .await
+            .is_error
+    );
     assert_eq!(standing(&bench, "write"), ApprovalNeed::Free);
     assert!(!bench.call_as("write", asked(), None).await.is_error);
     assert_eq!(standing(&bench, "exec"), ApprovalNeed::Ask(ApprovalReason::MayChange));
     let [given] = approvals.list().try_into().unwrap();
-    assert_eq!((given.tool.as_str(), &given.grant), ("write", &Grant::Tool));
+    assert_eq!((given.tool.as_str(), &given.grant), ("write", &GrantRule::Tool));
     assert!(approvals.forget(&given).unwrap());
     assert_eq!(standing(&bench, "write"), ApprovalNeed::Ask(ApprovalReason::MayChange));
 }
@@ -64,11 +69,11 @@ async fn always_for_a_command_allows_that_command_for_that_agent_in_that_workspa
     let approvals = Approvals::default();
     let of = |agent: &str| {
         let (agent, approvals) = (agent.to_owned(), approvals.clone());
-        Bench::with(|setup| Setup { agent, approvals, ..setup })
+        Bench::with(|setup| NativeSetup { agent, approvals, ..setup })
     };
     let (bench, other_workspace) = (of("main"), of("main"));
-    let always = |grant| Some(Approval::Always(grant));
-    let echo = || Grant::Command("echo a".to_owned());
+    let always = |grant| Some(ApprovalExtent::Always(grant));
+    let echo = || GrantRule::Command("echo a".to_owned());
     let asked = || json!({"command": "echo a"});
     assert!(!bench.call_as("exec", asked(), always(echo())).await.is_error);
     assert!(!is_asked_about(&bench, "echo a").await);
@@ -76,18 +81,18 @@ async fn always_for_a_command_allows_that_command_for_that_agent_in_that_workspa
         assert!(is_asked_about(&bench, other).await, "{other}");
     }
     assert!(is_asked_about(&other_workspace, "echo a").await);
-    let same_workspace = Setup {
+    let same_workspace = NativeSetup {
         agent: "night".to_owned(),
         approvals: approvals.clone(),
-        ..Setup::new(bench.path("").join("."))
+        ..NativeSetup::new(bench.path("").join("."))
     };
     let night = Bench { tools: NativeTools::new(same_workspace).unwrap(), ..of("night") };
     assert!(is_asked_about(&night, "echo a").await);
 
-    let prefix = Grant::CommandPrefix(vec!["echo".to_owned()]);
+    let prefix = GrantRule::CommandPrefix(vec!["echo".to_owned()]);
     assert!(!bench.call_as("exec", asked(), always(prefix)).await.is_error);
     assert!(is_asked_about(&bench, "printf b").await);
-    let prefix = Grant::CommandPrefix(vec!["printf".to_owned()]);
+    let prefix = GrantRule::CommandPrefix(vec!["printf".to_owned()]);
     let printf = json!({"command": "printf b"});
     assert!(!bench.call_as("exec", printf, always(prefix)).await.is_error);
     assert!(!is_asked_about(&bench, "printf 'b; c'").await);
@@ -101,15 +106,17 @@ async fn always_for_a_command_allows_that_command_for_that_agent_in_that_workspa
 #[tokio::test]
 async fn only_an_offered_approval_can_be_given() {
     let approvals = Approvals::default();
-    let bench = Bench::with(|setup| Setup { approvals: approvals.clone(), ..setup });
+    let bench = Bench::with(|setup| NativeSetup { approvals: approvals.clone(), ..setup });
     for broader in [
-        Grant::Tool,
-        Grant::Command("echo b".to_owned()),
-        Grant::CommandPrefix(Vec::new()),
-        Grant::CommandPrefix(vec!["printf".to_owned()]),
+        GrantRule::Tool,
+        GrantRule::Command("echo b".to_owned()),
+        GrantRule::CommandPrefix(Vec::new()),
+        GrantRule::CommandPrefix(vec!["printf".to_owned()]),
     ] {
         let asked = json!({"command": "echo a"});
-        assert!(!bench.call_as("exec", asked, Some(Approval::Always(broader))).await.is_error);
+        assert!(
+            !bench.call_as("exec", asked, Some(ApprovalExtent::Always(broader))).await.is_error
+        );
         assert_eq!(approvals.list(), []);
     }
 }
@@ -150,14 +157,19 @@ fn what_always_allows_is_said_exactly() {
 
 #[tokio::test]
 async fn the_rule_may_be_to_ask_each_time_or_never() {
-    let bench = Bench::with(|setup| Setup { approval: ApprovalRule::Always, ..setup });
+    let bench = Bench::with(|setup| NativeSetup { approval: ApprovalRule::Always, ..setup });
     let asked = || json!({"path": "."});
     assert_eq!(standing(&bench, "list"), ApprovalNeed::Ask(ApprovalReason::EachTime));
-    assert!(!bench.call_as("list", asked(), Some(Approval::Always(Grant::Tool))).await.is_error);
+    assert!(
+        !bench
+            .call_as("list", asked(), Some(ApprovalExtent::Always(GrantRule::Tool)))
+            .await
+            .is_error
+    );
     assert_eq!(standing(&bench, "list"), ApprovalNeed::Ask(ApprovalReason::EachTime));
     assert!(bench.call_as("list", asked(), None).await.is_error);
 
-    let bench = Bench::with(|setup| Setup { approval: ApprovalRule::Never, ..setup });
+    let bench = Bench::with(|setup| NativeSetup { approval: ApprovalRule::Never, ..setup });
     assert_eq!(standing(&bench, "exec"), ApprovalNeed::Free);
 }
 
@@ -167,7 +179,7 @@ fn a_tool_that_is_denied_is_not_offered_and_one_that_is_not_enabled_is_not_there
     let policy = Policy::new([Rules { place: "tools", allow: None, deny: &deny }]).unwrap();
     let folder = tempfile::tempdir().unwrap();
     let enabled = Native::ALL.into_iter().filter(|it| *it != Native::Write).collect();
-    let setup = Setup { policy, enabled, ..Setup::new(folder.path()) };
+    let setup = NativeSetup { policy, enabled, ..NativeSetup::new(folder.path()) };
     let tools = NativeTools::new(setup).unwrap();
     let names: Vec<_> = tools.tools().iter().map(|it| it.spec().name.to_string()).collect();
     assert_eq!(names, ["list", "read", "web_fetch"]);
@@ -181,7 +193,7 @@ fn a_tool_that_is_denied_is_not_offered_and_one_that_is_not_enabled_is_not_there
 #[test]
 fn without_a_workspace_there_are_no_tools() {
     let folder = tempfile::tempdir().unwrap();
-    let error = NativeTools::new(Setup::new(folder.path().join("gone"))).unwrap_err();
+    let error = NativeTools::new(NativeSetup::new(folder.path().join("gone"))).unwrap_err();
     let words = error.to_string();
     assert!(
         words.starts_with("cannot open the workspace ") && words.contains("/gone: "),
@@ -203,7 +215,7 @@ async fn invalid_arguments_are_reported_and_nothing_is_done() {
         ("exec", json!({"command": "true", "timeout_ms": -1}), "/timeout_ms must be at least 1"),
     ] {
         let outcome = bench.call(tool, arguments).await;
-        assert_eq!(outcome.details.failure, Some(Failure::InvalidArguments), "{tool}");
+        assert_eq!(outcome.details.failure, Some(ToolFailure::InvalidArguments), "{tool}");
         assert!(outcome.rendered().contains(words), "{}", outcome.rendered());
     }
     let nulls = json!({"path": null, "depth": null});

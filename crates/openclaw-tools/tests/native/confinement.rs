@@ -5,8 +5,8 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use openclaw_tools::Failure;
-use openclaw_tools::native::Setup;
+use openclaw_tools::ToolFailure;
+use openclaw_tools::native::NativeSetup;
 use serde_json::json;
 
 use crate::Bench;
@@ -62,7 +62,7 @@ async fn neither_dots_nor_absolute_paths_lead_out() {
         assert_shut(&bench, path).await;
     }
     let outcome = bench.call("read", json!({"path": "../secret.txt"})).await;
-    assert_eq!(outcome.details.failure, Some(Failure::Denied));
+    assert_eq!(outcome.details.failure, Some(ToolFailure::Denied));
     assert!(outcome.rendered().starts_with("`../secret.txt` is outside of the workspace"));
 }
 
@@ -179,7 +179,7 @@ async fn large_results_can_be_read_but_not_changed_and_nothing_beside_them() {
     std::fs::write(kept.join("a.result.txt"), "the whole result").unwrap();
     std::fs::write(spill.path().join("secret.txt"), SECRET).unwrap();
     symlink("../secret.txt", kept.join("link.txt")).unwrap();
-    let bench = Bench::with(|setup| Setup { also_readable: vec![kept.clone()], ..setup });
+    let bench = Bench::with(|setup| NativeSetup { also_readable: vec![kept.clone()], ..setup });
     let outcome = bench.call_as("read", json!({"path": kept.join("a.result.txt")}), None).await;
     assert!(outcome.rendered().contains("the whole result"), "{}", outcome.rendered());
     for name in ["../secret.txt", "link.txt"] {
@@ -192,7 +192,7 @@ async fn large_results_can_be_read_but_not_changed_and_nothing_beside_them() {
         ("list", json!({"path": kept})),
     ] {
         let outcome = bench.call(tool, arguments).await;
-        assert_eq!(outcome.details.failure, Some(Failure::Denied), "{tool}");
+        assert_eq!(outcome.details.failure, Some(ToolFailure::Denied), "{tool}");
     }
     let text = std::fs::read_to_string(kept.join("a.result.txt")).unwrap();
     assert_eq!(text, "the whole result");

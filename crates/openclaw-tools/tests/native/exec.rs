@@ -4,8 +4,8 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Command;
 use std::time::Duration;
 
-use openclaw_tools::Failure;
-use openclaw_tools::native::{ExecSettings, Setup};
+use openclaw_tools::ToolFailure;
+use openclaw_tools::native::{ExecSettings, NativeSetup};
 use serde_json::json;
 use tokio::task::JoinHandle;
 
@@ -16,7 +16,7 @@ fn bench() -> Bench {
     Bench::with(|setup| {
         let path = ("PATH".to_owned(), "/usr/local/bin:/usr/bin:/bin".to_owned());
         let exec = ExecSettings { environment: vec![path], ..setup.exec };
-        Setup { exec, ..setup }
+        NativeSetup { exec, ..setup }
     })
 }
 
@@ -76,7 +76,7 @@ async fn the_environment_is_the_baseline_and_there_is_no_input() {
 
 #[tokio::test]
 async fn a_flood_of_output_is_cut_in_the_middle() {
-    let bench = Bench::with(|setup| Setup { max_chars: 1_000, ..setup });
+    let bench = Bench::with(|setup| NativeSetup { max_chars: 1_000, ..setup });
     let command =
         "echo first; head -c 30000000 /dev/zero | tr '\\0' x; echo; echo last; echo e >&2";
     let outcome = bench.call("exec", json!({"command": command})).await;
@@ -93,7 +93,7 @@ async fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
     let held = hold(&bench).await;
     let command = "echo before; sh -c '(echo started; exec sleep 1000) > pipe & wait' & wait";
     let outcome = bench.call("exec", json!({"command": command, "timeout_ms": 10_000})).await;
-    assert_eq!(outcome.details.failure, Some(Failure::TimedOut));
+    assert_eq!(outcome.details.failure, Some(ToolFailure::TimedOut));
     let text = outcome.rendered();
     assert!(text.starts_with("The command timed out after 10000 ms."), "{text}");
     assert!(text.contains("[stdout]\nbefore\n"), "{text}");
@@ -105,10 +105,10 @@ async fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
 async fn a_call_may_not_ask_for_more_time_than_is_configured() {
     let bench = Bench::with(|setup| {
         let max_timeout = Duration::from_millis(100);
-        Setup { exec: ExecSettings { max_timeout, ..setup.exec }, ..setup }
+        NativeSetup { exec: ExecSettings { max_timeout, ..setup.exec }, ..setup }
     });
     let asked = json!({"command": "sleep 1000", "timeout_ms": 3_600_000});
-    assert_eq!(bench.call("exec", asked).await.details.failure, Some(Failure::TimedOut));
+    assert_eq!(bench.call("exec", asked).await.details.failure, Some(ToolFailure::TimedOut));
 }
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn what_has_left_the_process_group_is_ended_too() {
         let command = format!("{escape} & sleep 1000");
         let asked = json!({"command": command, "timeout_ms": 5_000});
         let outcome = bench.call("exec", asked).await;
-        assert_eq!(outcome.details.failure, Some(Failure::TimedOut));
+        assert_eq!(outcome.details.failure, Some(ToolFailure::TimedOut));
         assert!(outcome.rendered().contains("with all processes that it had started"));
         drop(held);
         in_time(ended).await.unwrap();

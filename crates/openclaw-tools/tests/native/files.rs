@@ -1,7 +1,7 @@
 //! Reading, listing, writing and changing files.
 
 use openclaw_tools::Content;
-use openclaw_tools::native::Setup;
+use openclaw_tools::native::NativeSetup;
 use serde_json::json;
 
 use crate::Bench;
@@ -28,7 +28,7 @@ async fn a_file_is_shown_inside_a_boundary_and_made_harmless() {
 
 #[tokio::test]
 async fn a_long_file_is_read_in_parts_without_a_gap() {
-    let bench = Bench::with(|setup| Setup { max_chars: 1_000, ..setup });
+    let bench = Bench::with(|setup| NativeSetup { max_chars: 1_000, ..setup });
     let lines: String = (0..500).map(|n| format!("line {n} é\n")).collect();
     bench.write("long.txt", &lines);
     let (mut offset, mut seen) = (1, String::new());
@@ -47,7 +47,7 @@ async fn a_long_file_is_read_in_parts_without_a_gap() {
 
 #[tokio::test]
 async fn a_file_of_one_endless_line_is_read_in_parts_too() {
-    let bench = Bench::with(|setup| Setup { max_chars: 5_000, ..setup });
+    let bench = Bench::with(|setup| NativeSetup { max_chars: 5_000, ..setup });
     bench.write("huge.json", "x".repeat(10_000_000));
     let outcome = bench.call("read", json!({"path": "huge.json"})).await;
     let words = "These are lines 1 to 1. 9996000 more bytes follow: continue with offset 2.";

@@ -16,10 +16,10 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use openclaw_tools::ToolSource as _;
 use openclaw_tools::audit::Audit;
-use openclaw_tools::native::{NativeTools, Setup};
+use openclaw_tools::native::{NativeSetup, NativeTools};
 use openclaw_tools::{
-    Approval, ApprovalAnswer, ApprovalRequest, Approver, Call, CallContext, Consent, Fallback,
-    Pipeline, ToolOutcome,
+    ApprovalAnswer, ApprovalExtent, ApprovalRequest, Approver, Call, CallContext, Consent,
+    Fallback, Pipeline, ToolOutcome,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -39,10 +39,11 @@ impl Bench {
         Self::with(|setup| setup)
     }
 
-    fn with(adjust: impl FnOnce(Setup) -> Setup) -> Self {
+    fn with(adjust: impl FnOnce(NativeSetup) -> NativeSetup) -> Self {
         let folder = tempfile::tempdir().unwrap();
         std::fs::create_dir(folder.path().join("workspace")).unwrap();
-        let tools = NativeTools::new(adjust(Setup::new(folder.path().join("workspace")))).unwrap();
+        let tools =
+            NativeTools::new(adjust(NativeSetup::new(folder.path().join("workspace")))).unwrap();
         Self { folder, tools }
     }
 
@@ -66,14 +67,14 @@ impl Bench {
 
     /// Calls a tool with an approval of this one call.
     async fn call(&self, name: &str, arguments: Value) -> ToolOutcome {
-        self.call_as(name, arguments, Some(Approval::Once)).await
+        self.call_as(name, arguments, Some(ApprovalExtent::Once)).await
     }
 
     async fn call_as(
         &self,
         name: &str,
         arguments: Value,
-        approval: Option<Approval>,
+        approval: Option<ApprovalExtent>,
     ) -> ToolOutcome {
         self.call_in(None, name, arguments, approval).await
     }
@@ -83,7 +84,7 @@ impl Bench {
         session: Option<&str>,
         name: &str,
         arguments: Value,
-        approval: Option<Approval>,
+        approval: Option<ApprovalExtent>,
     ) -> ToolOutcome {
         let arguments = RawValue::from_string(arguments.to_string()).unwrap();
         let approver = Answers(approval.map_or(ApprovalAnswer::Unanswered, ApprovalAnswer::Yes));

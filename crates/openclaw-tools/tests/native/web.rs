@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_tools::address::AllowPrivate;
-use openclaw_tools::native::{Setup, WebSettings};
-use openclaw_tools::{Approval, ApprovalRule, Content, Failure, Grant, RefusedBy, ToolOutcome};
+use openclaw_tools::native::{NativeSetup, WebSettings};
+use openclaw_tools::{
+    ApprovalExtent, ApprovalRule, Content, GrantRule, RefusedBy, ToolFailure, ToolOutcome,
+};
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -108,7 +110,7 @@ fn bench_with(allowed: &[&str], adjust: impl FnOnce(WebSettings) -> WebSettings)
     let allow_private = AllowPrivate::new(allowed.iter().copied()).unwrap();
     Bench::with(|setup| {
         let web = adjust(WebSettings { allow_private, ..setup.web });
-        Setup { web, ..setup }
+        NativeSetup { web, ..setup }
     })
 }
 
@@ -116,7 +118,7 @@ async fn fetch(bench: &Bench, url: &str) -> ToolOutcome {
     bench.call("web_fetch", json!({"url": url})).await
 }
 
-fn assert_refused(outcome: &ToolOutcome, failure: Failure, words: &str) {
+fn assert_refused(outcome: &ToolOutcome, failure: ToolFailure, words: &str) {
     assert_eq!(outcome.details.failure, Some(failure), "{}", outcome.rendered());
     assert!(outcome.rendered().contains(words), "{}", outcome.rendered());
     assert!(outcome.is_error && !outcome.details.untrusted);
@@ -174,15 +176,15 @@ async fn this_machine_cannot_be_reached_unless_that_is_configured() {
     let closed = bench(&[]);
     for host in ["127.0.0.1", "localhost", "[::1]", "[::ffff:127.0.0.1]", "0x7f.0.0.1"] {
         let plain = fetch(&closed, &format!("http://{host}:{port}/page")).await;
-        assert_refused(&plain, Failure::Denied, "only https URLs are allowed");
+        assert_refused(&plain, ToolFailure::Denied, "only https URLs are allowed");
         let secure = fetch(&closed, &format!("https://{host}:{port}/page")).await;
-        assert_refused(&secure, Failure::Denied, "not on the public internet");
+        assert_refused(&secure, ToolFailure::Denied, "not on the public internet");
     }
     let open = bench(&["localhost"]);
     let outcome = fetch(&open, &format!("http://localhost:{port}/json")).await;
     assert!(!outcome.is_error, "{}", outcome.rendered());
     let outcome = fetch(&open, &site.url("/json")).await;
-    assert_refused(&outcome, Failure::Denied, "only https URLs are allowed");
+    assert_refused(&outcome, ToolFailure::Denied, "only https URLs are allowed");
 }
 
 /// Resolves every name to these addresses.
@@ -203,7 +205,11 @@ async fn a_public_name_that_leads_to_a_private_address_is_refused() {
         let found = vec!["93.184.215.14:0".parse().unwrap(), address.parse().unwrap()];
         let resolver: Arc<dyn Resolve> = Arc::new(Everywhere(found));
         let bench = bench_with(&[], |web| WebSettings { resolver: Some(resolver), ..web });
-        assert_refused(&fetch(&bench, url).await, Failure::Denied, "not on the public internet");
+        assert_refused(
+            &fetch(&bench, url).await,
+            ToolFailure::Denied,
+            "not on the public internet",
+        );
     }
     // If it is allowed by name, the connection is attempted: the server does not speak TLS.
     let site = Site::start().await;
@@ -213,7 +219,7 @@ async fn a_public_name_that_leads_to_a_private_address_is_refused() {
     let url = format!("https://public.example:{}/", site.address.port());
     assert_refused(
         &fetch(&bench, &url).await,
-        Failure::Unavailable,
+        ToolFailure::Unavailable,
         "cannot connect to the server",
     );
 }
@@ -222,13 +228,13 @@ async fn a_public_name_that_leads_to_a_private_address_is_refused() {
 async fn every_redirect_is_checked() {
     let (site, bench) = (Site::start().await, bench(&["127.0.0.1"]));
     for (path, failure, words) in [
-        ("/metadata", Failure::Denied, "only https URLs are allowed"),
-        ("/file", Failure::Denied, "another URL scheme"),
-        ("/secure", Failure::Denied, "another URL scheme"),
-        ("/user", Failure::Denied, "a user name or password"),
-        ("/loop", Failure::InvalidResponse, "too many redirects"),
-        ("/nonsense", Failure::InvalidResponse, "an invalid URL"),
-        ("/packed", Failure::InvalidResponse, "is compressed"),
+        ("/metadata", ToolFailure::Denied, "only https URLs are allowed"),
+        ("/file", ToolFailure::Denied, "another URL scheme"),
+        ("/secure", ToolFailure::Denied, "another URL scheme"),
+        ("/user", ToolFailure::Denied, "a user name or password"),
+        ("/loop", ToolFailure::InvalidResponse, "too many redirects"),
+        ("/nonsense", ToolFailure::InvalidResponse, "an invalid URL"),
+        ("/packed", ToolFailure::InvalidResponse, "is compressed"),
     ] {
         assert_refused(&fetch(&bench, &site.url(path)).await, failure, words);
     }
@@ -246,18 +252,18 @@ async fn a_body_without_end_is_cut_and_a_silent_server_is_left() {
     let timeout = Duration::from_millis(300);
     let hasty = bench_with(&["127.0.0.1"], |web| WebSettings { timeout, ..web });
     let outcome = fetch(&hasty, &site.url("/silent")).await;
-    assert_refused(&outcome, Failure::TimedOut, "timed out");
+    assert_refused(&outcome, ToolFailure::TimedOut, "timed out");
 }
 
 #[tokio::test]
 async fn an_invalid_url_is_reported() {
     let bench = bench(&[]);
     for (url, failure) in [
-        ("example.org", Failure::InvalidArguments),
-        ("file:///etc/passwd", Failure::InvalidArguments),
-        ("https://", Failure::InvalidArguments),
-        ("ftp://example.org/", Failure::Denied),
-        ("https://me@example.org/", Failure::Denied),
+        ("example.org", ToolFailure::InvalidArguments),
+        ("file:///etc/passwd", ToolFailure::InvalidArguments),
+        ("https://", ToolFailure::InvalidArguments),
+        ("ftp://example.org/", ToolFailure::Denied),
+        ("https://me@example.org/", ToolFailure::Denied),
     ] {
         assert_refused(&fetch(&bench, url).await, failure, "Fetch failed");
     }
@@ -277,10 +283,10 @@ async fn a_host_is_asked_about_once_in_a_session() {
     let page = site.url("/page?data=secret");
     assert_eq!(refused(&bench, "one", &page).await, ask);
     let asked = || json!({"url": site.url("/json")});
-    let once = Some(Approval::Once);
+    let once = Some(ApprovalExtent::Once);
     assert!(!bench.call_in(Some("one"), "web_fetch", asked(), once).await.is_error);
     assert_eq!(refused(&bench, "one", &page).await, ask, "the approval was for one call");
-    let host = Some(Approval::Always(Grant::Host(site.address.to_string())));
+    let host = Some(ApprovalExtent::Always(GrantRule::Host(site.address.to_string())));
     assert!(!bench.call_in(Some("one"), "web_fetch", asked(), host).await.is_error);
     assert_eq!(refused(&bench, "one", &page).await, None);
     assert_eq!(refused(&bench, "two", &page).await, ask, "another session");
@@ -311,7 +317,7 @@ async fn hosts_can_be_allowed_and_the_rule_be_changed() {
         assert_eq!(refused(&bench, "one", &url).await, expected, "{rule:?} {hosts:?}");
     }
     let bench = with(ApprovalRule::Always, &[]);
-    let host = Some(Approval::Always(Grant::Host(format!("localhost:{port}"))));
+    let host = Some(ApprovalExtent::Always(GrantRule::Host(format!("localhost:{port}"))));
     bench.call_in(Some("one"), "web_fetch", json!({"url": url}), host).await;
     assert_eq!(refused(&bench, "one", &url).await, ask, "every call");
 }
@@ -324,12 +330,12 @@ async fn a_redirect_to_another_host_needs_its_own_approval() {
     let away = json!({"url": site.url(&format!("/away?{port}"))});
     let allowed = ["localhost", "127.0.0.1"];
     let bench_asking = bench(&allowed);
-    let host = || Some(Approval::Always(Grant::Host(here.clone())));
+    let host = || Some(ApprovalExtent::Always(GrantRule::Host(here.clone())));
     let outcome = bench_asking.call_in(Some("one"), "web_fetch", away.clone(), host()).await;
-    assert_eq!(outcome.details.failure, Some(Failure::Denied));
+    assert_eq!(outcome.details.failure, Some(ToolFailure::Denied));
     assert!(outcome.text().contains(&format!("`localhost:{port}`")), "{}", outcome.text());
     let page = json!({"url": format!("http://localhost:{port}/page")});
-    let other = Some(Approval::Always(Grant::Host(format!("localhost:{port}"))));
+    let other = Some(ApprovalExtent::Always(GrantRule::Host(format!("localhost:{port}"))));
     assert!(!bench_asking.call_in(Some("one"), "web_fetch", page, other).await.is_error);
     let outcome = bench_asking.call_in(Some("one"), "web_fetch", away.clone(), None).await;
     assert!(!outcome.is_error, "both hosts are approved: {}", outcome.text());

@@ -6,7 +6,7 @@ use std::time::SystemTime;
 use openclaw_secrets::Redactor;
 
 use crate::ids::{SpanId, TraceId};
-use crate::span::{MAX_ATTRIBUTES, MAX_CONTENT, MAX_TEXT, Value, bounded};
+use crate::span::{AttributeValue, MAX_ATTRIBUTES, MAX_CONTENT, MAX_TEXT, bounded};
 
 /// A line of the log.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,7 +20,7 @@ pub struct LogRecord {
     /// The message.
     pub message: String,
     /// Its fields.
-    pub fields: Vec<(&'static str, Value)>,
+    pub fields: Vec<(&'static str, AttributeValue)>,
     /// The span that it belongs to.
     pub span: Option<(TraceId, SpanId)>,
 }
@@ -32,7 +32,7 @@ impl LogRecord {
         self.message = cleaned(&self.message, MAX_CONTENT).into_owned();
         self.fields.truncate(MAX_ATTRIBUTES);
         for (_, value) in &mut self.fields {
-            if let Value::Text(text) = value {
+            if let AttributeValue::Text(text) = value {
                 *text = cleaned(text, MAX_TEXT);
             }
         }

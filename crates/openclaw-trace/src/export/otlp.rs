@@ -9,7 +9,7 @@ use openclaw_secrets::Redactor;
 
 use super::logs::LogRecord;
 use super::queue::Record;
-use crate::span::{Kind, SpanRecord, Value};
+use crate::span::{AttributeValue, SpanKind, SpanRecord};
 
 /// The version of the attributes' names: the last one that has those of generative AI and MCP, which
 /// have a repository of their own since, without a release.
@@ -109,7 +109,7 @@ impl Message<'_> {
         self.fixed64(11, time);
     }
 
-    fn attribute(&mut self, field: u64, key: &str, value: &Value) {
+    fn attribute(&mut self, field: u64, key: &str, value: &AttributeValue) {
         self.message(field, |out| {
             out.text(1, key);
             out.message(2, |out| out.value(value));
@@ -128,9 +128,9 @@ impl Message<'_> {
         self.number(
             6,
             match kind {
-                Kind::Internal => 1,
-                Kind::Server => 2,
-                Kind::Client => 3,
+                SpanKind::Internal => 1,
+                SpanKind::Server => 2,
+                SpanKind::Client => 3,
             },
         );
         let started = nanoseconds(*started);
@@ -150,14 +150,14 @@ impl Message<'_> {
         self.bytes.extend_from_slice(&u32::from(context.flags()).to_le_bytes());
     }
 
-    fn value(&mut self, value: &Value) {
+    fn value(&mut self, value: &AttributeValue) {
         match value {
-            Value::Text(text) => self.always_text(1, text),
-            Value::Bool(value) => self.number(2, u64::from(*value)),
+            AttributeValue::Text(text) => self.always_text(1, text),
+            AttributeValue::Bool(value) => self.number(2, u64::from(*value)),
             // Negative numbers are written as their two's complement.
-            Value::Int(number) => self.number(3, number.cast_unsigned()),
-            Value::Double(number) => self.fixed64(4, number.to_bits()),
-            Value::Texts(texts) => self.message(5, |out| {
+            AttributeValue::Int(number) => self.number(3, number.cast_unsigned()),
+            AttributeValue::Double(number) => self.fixed64(4, number.to_bits()),
+            AttributeValue::Texts(texts) => self.message(5, |out| {
                 for text in texts {
                     out.message(1, |out| out.always_text(1, text));
                 }

@@ -221,7 +221,7 @@ mod tests {
     use super::super::settings::Signal;
     use super::super::{LogRecord, SpanExporter};
     use super::*;
-    use crate::span::Kind;
+    use crate::span::SpanKind;
 
     fn settings(signal: Signal, variables: &[(&str, &str)]) -> Settings {
         let variable = |name: &str| {
@@ -246,14 +246,14 @@ mod tests {
         let exporter = SpanExporter::new(settings, Redactor::new());
         let tracer = exporter.tracer();
         for _ in 0..10_000 {
-            drop(tracer.start("a", Kind::Internal, None));
+            drop(tracer.start("a", SpanKind::Internal, None));
         }
         let queued = exporter.0.lock().queue.len();
         assert!(queued <= 100, "{queued}");
         // One batch is being sent.
         assert!(exporter.dropped() >= 10_000 - 100 - 10, "{}", exporter.dropped());
         exporter.close(Duration::ZERO);
-        drop(tracer.start("late", Kind::Internal, None));
+        drop(tracer.start("late", SpanKind::Internal, None));
         assert!(exporter.0.lock().queue.len() <= 100);
     }
 

@@ -6,7 +6,7 @@ use openclaw_secrets::SecretString;
 use percent_encoding::percent_decode_str;
 use url::Url;
 
-use crate::sampler::Sampler;
+use crate::sampler::TraceSampler;
 
 /// The only protocol that we have.
 const PROTOCOL: &str = "http/protobuf";
@@ -86,7 +86,7 @@ pub struct Settings {
     /// The timeout of a request.
     pub(super) timeout: Duration,
     pub(super) batches: Batches,
-    pub(super) sampler: Sampler,
+    pub(super) sampler: TraceSampler,
     /// What describes this program, in the order of the names.
     pub(super) resource: Vec<(String, String)>,
     /// Whether the contents of calls and conversations are recorded.
@@ -166,7 +166,7 @@ impl Settings {
         let size = count(&signal.of_batches("MAX_EXPORT_BATCH_SIZE"), usual.size).min(queue);
         let sampler = match signal {
             Signal::Traces => variables.sampler(problems),
-            Signal::Logs => Sampler::default(),
+            Signal::Logs => TraceSampler::default(),
         };
         Ok(Self {
             endpoint,
@@ -267,7 +267,7 @@ impl Variables<'_> {
         all.into_iter().collect()
     }
 
-    fn sampler(&self, problems: &mut Vec<String>) -> Sampler {
+    fn sampler(&self, problems: &mut Vec<String>) -> TraceSampler {
         const NAME: &str = "OTEL_TRACES_SAMPLER";
         const ARGUMENT: &str = "OTEL_TRACES_SAMPLER_ARG";
         let ratio = self.get(ARGUMENT);
@@ -276,10 +276,10 @@ impl Variables<'_> {
         if ratio.is_some() && known.is_none() {
             problems.push(format!("{ARGUMENT} must be a number from 0 to 1"));
         }
-        let Some(name) = self.get(NAME) else { return Sampler::default() };
-        Sampler::named(&name, known).unwrap_or_else(|| {
+        let Some(name) = self.get(NAME) else { return TraceSampler::default() };
+        TraceSampler::named(&name, known).unwrap_or_else(|| {
             problems.push(format!("{NAME} is `{}`, which is unknown", name.escape_debug()));
-            Sampler::default()
+            TraceSampler::default()
         })
     }
 }

@@ -78,7 +78,7 @@ fn all_variables_are_honoured() {
     assert!(!format!("{settings:?}").contains("hunter2"));
     assert_eq!(settings.secrets().len(), 2);
     assert_eq!(settings.timeout, Duration::from_millis(2500));
-    assert_eq!(settings.sampler, Sampler { follows_parent: true, ratio: 0.01 });
+    assert_eq!(settings.sampler, TraceSampler { follows_parent: true, ratio: 0.01 });
     let (delay, timeout) = (Duration::from_millis(100), Duration::from_millis(200));
     assert_eq!(settings.batches, Batches { delay, timeout, queue: 10, size: 10 });
     let value = |key: &str| settings.resource.iter().find(|(known, _)| known == key).cloned();
@@ -99,7 +99,7 @@ fn invalid_values_are_reported_and_not_used() {
     let settings = settings.unwrap();
     assert!(!settings.compresses);
     assert_eq!(settings.batches, Batches::of(Signal::Traces));
-    assert_eq!(settings.sampler, Sampler::default());
+    assert_eq!(settings.sampler, TraceSampler::default());
     assert_eq!(problems.len(), 4, "{problems:?}");
 }
 

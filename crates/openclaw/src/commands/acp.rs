@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use openclaw_acp::{Options, ServerSetup, serve};
+use openclaw_acp::{AcpOptions, ServerSetup, serve};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp_server::hub::stdio;
 
-use super::link::{self, Need, Role, StdioGateway, Target, state_files};
+use super::link::{self, ClientRole, GatewayTarget, Need, StdioGateway, state_files};
 use crate::cli::AcpArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
@@ -17,10 +17,10 @@ const SERVERS: Duration = Duration::from_secs(20);
 
 pub(crate) fn acp(args: &AcpArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     // The user can be asked, through the editor.
-    let need = Need::Agents(Role::Chatting);
+    let need = Need::Agents(ClientRole::Chatting);
     let max_servers = edge.editor_limit("OPENCLAW_ACP_MAX_SERVERS")?;
     let max_tools = edge.editor_limit("OPENCLAW_ACP_MAX_TOOLS")?;
-    let target = Target::find(&args.gateway, edge)?;
+    let target = GatewayTarget::find(&args.gateway, edge)?;
     let gateway = StdioGateway { target, need, edge };
     gateway.serve(output, |client, output| {
         let mut config = client.config;
@@ -33,7 +33,7 @@ pub(crate) fn acp(args: &AcpArgs, edge: &Edge, output: &mut Output) -> CommandRe
             services: CallServices { spill, tracer: edge.tracer.clone(), ..CallServices::none() },
             patience: SERVERS,
         };
-        let options = Options {
+        let options = AcpOptions {
             connect: client.connect,
             agent: args.agent.clone(),
             folder: edge.folder(),

@@ -8,15 +8,15 @@ use std::time::Duration;
 use openclaw_protocol::Surface;
 use openclaw_protocol::approvals::{Approval, Decision};
 use openclaw_protocol::mcp::servers_settled;
-use openclaw_trace::{Kind, Tracer};
+use openclaw_trace::{SpanKind, Tracer};
 use serde_json::json;
 use tokio::time::{Instant, sleep_until, timeout};
 
-use super::link::{Need, Role, Target, with_link};
-use super::talk::approve::{self, ApprovalPrompt, Choice, Decided};
+use super::link::{ClientRole, GatewayTarget, Need, with_link};
+use super::talk::approve::{self, ApprovalPrompt, TypedChoice, UserDecision};
 use super::talk::{
-    Call, CallFormatter, ChatAgent, Lines, OutgoingMessage, Turn, TurnEvent, TurnOutcome,
-    TurnStatus, View, whole_stdin,
+    CallFormatter, ChatAgent, FollowedTurn, InputLines, OutgoingMessage, ShownCall, TurnEvent,
+    TurnOutcome, TurnOutput, TurnStatus, whole_stdin,
 };
 use super::workspace::{self, Conversation};
 use crate::cli::TurnArgs;
@@ -48,9 +48,9 @@ pub(crate) fn agent(args: &TurnArgs, edge: &Edge, output: &mut Output) -> Comman
             .hint("use `--message TEXT`, or `--message -` to read stdin"));
     }
     let has_user = edge.has_user() && !from_stdin;
-    let role = if has_user { Role::User } else { Role::Script };
+    let role = if has_user { ClientRole::User } else { ClientRole::Script };
     let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
-    let target = Target::find(&args.gateway, edge)?;
+    let target = GatewayTarget::find(&args.gateway, edge)?;
     let named = args.workspace.as_deref();
     let workspace = match target.named() {
         Some(gateway) => gateway.check_workspace(named)?,
@@ -67,7 +67,8 @@ pub(crate) fn agent(args: &TurnArgs, edge: &Edge, output: &mut Output) -> Comman
             gave_up: None,
             has_allowed: false,
             held: VecDeque::new(),
-            view: (!output.json && output.columns().is_some()).then(|| View::new(edge.can_draw())),
+            view: (!output.json && output.columns().is_some())
+                .then(|| TurnOutput::new(edge.can_draw())),
         };
         once.run(args, message, signals, output).await
     })
@@ -80,7 +81,7 @@ struct SingleTurn<'a> {
     /// The folder to work in; `None` for the agent's workspace.
     workspace: Option<PathBuf>,
     /// The lines typed on stdin, once there was a prompt; `None` if the user cannot be prompted.
-    typed: Option<Option<Lines>>,
+    typed: Option<Option<InputLines>>,
     shows_calls: bool,
     /// Why the turn was aborted.
     gave_up: Option<TurnStatus>,
@@ -89,7 +90,7 @@ struct SingleTurn<'a> {
     /// Events that arrived during a prompt.
     held: VecDeque<TurnEvent>,
     /// The answer on the terminal, which is shown while it streams.
-    view: Option<View>,
+    view: Option<TurnOutput>,
 }
 
 impl SingleTurn<'_> {
@@ -118,12 +119,12 @@ impl SingleTurn<'_> {
             timeout: limit,
             workspace: self.workspace.clone(),
             attachments: Vec::new(),
-            span: self.tracer.start("openclaw agent", Kind::Internal, None),
+            span: self.tracer.start("openclaw agent", SpanKind::Internal, None),
         };
         if let Some(view) = &mut self.view {
             view.thinking(output);
         }
-        let mut turn = Turn::begin(self.surface, words).await?;
+        let mut turn = FollowedTurn::begin(self.surface, words).await?;
         let answer = self.follow(&mut turn, deadline, signals, output).await;
         let ending = self.gave_up.unwrap_or(answer.ending);
         let timed_out = limit.filter(|_| ending == TurnStatus::TimedOut);
@@ -139,7 +140,7 @@ impl SingleTurn<'_> {
     /// Waits for the end of the turn. A signal or the deadline aborts it, and leaves [`GOODBYE`].
     async fn follow(
         &mut self,
-        turn: &mut Turn<'_>,
+        turn: &mut FollowedTurn<'_>,
         mut deadline: Instant,
         signals: &mut Signals,
         output: &mut Output,
@@ -199,7 +200,7 @@ impl SingleTurn<'_> {
         }
     }
 
-    async fn give_up(&mut self, why: TurnStatus, turn: &Turn<'_>) {
+    async fn give_up(&mut self, why: TurnStatus, turn: &FollowedTurn<'_>) {
         self.gave_up = Some(why);
         // Errors do not matter: the command exits anyway.
         let _ = timeout(GOODBYE, turn.abort()).await;
@@ -227,7 +228,7 @@ impl SingleTurn<'_> {
         }
     }
 
-    fn print_call(&self, call: &Call, output: &mut Output) {
+    fn print_call(&self, call: &ShownCall, output: &mut Output) {
         if self.shows_calls {
             CallFormatter::call(call).iter().for_each(|line| output.aside(line));
         }
@@ -237,7 +238,7 @@ impl SingleTurn<'_> {
     async fn decide(
         &mut self,
         approval: &Approval,
-        turn: &mut Turn<'_>,
+        turn: &mut FollowedTurn<'_>,
         signals: &mut Signals,
         output: &mut Output,
     ) {
@@ -246,7 +247,7 @@ impl SingleTurn<'_> {
         if held.iter().any(is_settled) {
             return;
         }
-        let typed = typed.get_or_insert_with(Lines::of_stdin);
+        let typed = typed.get_or_insert_with(InputLines::of_stdin);
         // "Always" also settles earlier requests for the same tool.
         if self.has_allowed && !approve::is_open(self.surface, &approval.id).await {
             return;
@@ -262,7 +263,7 @@ impl SingleTurn<'_> {
             }
         };
         let interrupted = decision.is_none();
-        let decision = decision.unwrap_or(Decided::DENY);
+        let decision = decision.unwrap_or(UserDecision::DENY);
         self.has_allowed |= decision.decision == Decision::AllowAlways;
         if let Err(error) = approve::respond(self.surface, &approval.id, decision).await {
             output.warning(&error.to_string());
@@ -314,7 +315,7 @@ impl SingleTurn<'_> {
 }
 
 /// Waits until a temporary line has to be redrawn. Cancel-safe.
-async fn due(view: Option<&View>) {
+async fn due(view: Option<&TurnOutput>) {
     match view {
         Some(view) => view.due().await,
         None => std::future::pending().await,
@@ -322,7 +323,7 @@ async fn due(view: Option<&View>) {
 }
 
 /// Returns the next event, first those that arrived during a prompt. Cancel-safe.
-async fn next(held: &mut VecDeque<TurnEvent>, turn: &mut Turn<'_>) -> TurnEvent {
+async fn next(held: &mut VecDeque<TurnEvent>, turn: &mut FollowedTurn<'_>) -> TurnEvent {
     match held.pop_front() {
         Some(step) => step,
         None => turn.next().await,
@@ -332,7 +333,7 @@ async fn next(held: &mut VecDeque<TurnEvent>, turn: &mut Turn<'_>) -> TurnEvent 
 /// Waits until a request is settled; events that arrive meanwhile are kept.
 async fn withdrawn(
     held: &mut VecDeque<TurnEvent>,
-    turn: &mut Turn<'_>,
+    turn: &mut FollowedTurn<'_>,
     is_settled: impl Fn(&TurnEvent) -> bool,
 ) {
     loop {
@@ -353,7 +354,11 @@ fn is_settled(step: &TurnEvent, id: &str) -> bool {
 }
 
 /// Prompts on stderr until there is a valid answer. Without one, the call is denied.
-async fn ask(mut request: ApprovalPrompt<'_>, typed: &mut Lines, output: &mut Output) -> Decided {
+async fn ask(
+    mut request: ApprovalPrompt<'_>,
+    typed: &mut InputLines,
+    output: &mut Output,
+) -> UserDecision {
     request.lines().iter().for_each(|line| output.aside(line));
     for _ in 0..MAX_TRIES {
         typed.forget();
@@ -363,15 +368,15 @@ async fn ask(mut request: ApprovalPrompt<'_>, typed: &mut Lines, output: &mut Ou
         let Ok(Some(line)) = typed.next().await else { break };
         open.answered();
         match request.meaning(&line) {
-            Some(Choice::Decision(decision)) => return decision,
-            Some(Choice::ShowAll) => {
+            Some(TypedChoice::Decision(decision)) => return decision,
+            Some(TypedChoice::ShowAll) => {
                 request.show_all();
                 request.lines().iter().for_each(|line| output.aside(line));
             }
             None => output.aside(&request.wrong_answer()),
         }
     }
-    Decided::DENY
+    UserDecision::DENY
 }
 
 fn say(text: &str) {

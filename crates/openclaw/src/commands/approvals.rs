@@ -11,7 +11,7 @@ use openclaw_protocol::approvals::{
 use openclaw_protocol::{RequestError, Surface, rpc};
 use serde_json::{Map, Value, json};
 
-use super::link::{Target, look, with_records};
+use super::link::{GatewayTarget, look, with_records};
 use crate::cli::{AllowArgs, ApprovalsCommand, ChatApprovals, GatewayChoice};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
@@ -38,7 +38,7 @@ pub(crate) fn approvals(
     output: &mut Output,
 ) -> CommandResult {
     let folder = edge.folder();
-    let target = Target::find(&GatewayChoice::default(), edge)?;
+    let target = GatewayTarget::find(&GatewayChoice::default(), edge)?;
     with_records(&target, edge, output, async |link, output| {
         let defaults = AllowDefaults { agent: None, folder: &folder };
         run(command, defaults, &*link.surface, output).await?;

@@ -99,14 +99,14 @@ pub(crate) fn is_well(checks: &[Check]) -> bool {
 
 /// The checks of one subject: a server, or a part of the program.
 #[derive(Debug)]
-pub(crate) struct Finding {
+pub(crate) struct SubjectChecks {
     pub(crate) about: String,
     pub(crate) checks: Vec<Check>,
     /// Shown as a table instead of the checks, except in JSON.
     servers: Vec<ServerStatus>,
 }
 
-impl Finding {
+impl SubjectChecks {
     pub(crate) fn new(about: impl Into<String>, checks: Vec<Check>) -> Self {
         Self { about: about.into(), checks, servers: Vec::new() }
     }

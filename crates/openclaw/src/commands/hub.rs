@@ -11,14 +11,14 @@ use openclaw_gateway::Gateway;
 use openclaw_gateway::socket::hub::LINES;
 use openclaw_mcp::fleet::StartMode;
 use openclaw_mcp_server::hub::lines::LinesError;
-use openclaw_mcp_server::hub::{ClientOptions, lines, stdio};
+use openclaw_mcp_server::hub::{HubClientOptions, lines, stdio};
 use openclaw_protocol::client::{self, Address};
 use openclaw_secrets::SecretString;
 use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, copy};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use super::link::{self, Need, Role, Servers, Target};
+use super::link::{self, ClientRole, GatewayTarget, Need, Servers};
 use super::{block_on, load_config_at};
 use crate::cli::{HubTools, McpServerArgs};
 use crate::edge::Edge;
@@ -41,14 +41,14 @@ pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> C
     let paths = edge.paths()?;
     // Also with a running gateway, which would offer the tools of this server to itself.
     edge.check_not_own_server(&paths)?;
-    let target = Target::find(&args.gateway, edge)?;
-    let options = ClientOptions {
+    let target = GatewayTarget::find(&args.gateway, edge)?;
+    let options = HubClientOptions {
         agent: args.order.agent.clone(),
         servers: args.hub.server.clone(),
         prefix: !args.hub.no_prefix,
         wrap: !args.hub.no_wrap,
         search: args.hub.tools == HubTools::Search,
-        ..ClientOptions::default()
+        ..HubClientOptions::default()
     };
     block_on(async {
         // Before any process is spawned: from here on, a signal must not leave one behind.
@@ -95,7 +95,7 @@ fn wrong_options(message: String) -> CommandError {
 /// Starts the servers of the agent in this process.
 async fn start(
     config: Config,
-    options: &ClientOptions,
+    options: &HubClientOptions,
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
@@ -104,7 +104,7 @@ async fn start(
         agent: options.agent.clone(),
         start: StartMode::Eager,
         calls: true,
-        role: Role::Chatting,
+        role: ClientRole::Chatting,
         alone: true,
     };
     let mut setup = link::setup(config, &Need::Servers(servers), paths, edge, output)?;
@@ -118,16 +118,16 @@ async fn start(
 /// Connects to the hub of the chosen gateway, or of the one that runs with the same configuration, if
 /// there is one.
 async fn gateway(
-    target: &Target,
-    options: &ClientOptions,
+    target: &GatewayTarget,
+    options: &HubClientOptions,
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
 ) -> Result<Option<BufReader<TcpStream>>, CommandError> {
-    let need = Need::Agents(Role::Script);
+    let need = Need::Agents(ClientRole::Script);
     // The servers of `gateway.remote` are those of another machine; `--hub` offers those of this one.
     if let Some(named) = target.named().filter(|named| named.is_option) {
-        let client::Options { url, token, .. } = named.options(&need, edge).await?;
+        let client::ConnectOptions { url, token, .. } = named.options(&need, edge).await?;
         let stream = connect(&url, token.as_ref(), options).await;
         return stream.map(Some).map_err(|error| match error {
             NoHub::WrongOptions(message) => wrong_options(message),
@@ -166,7 +166,7 @@ impl From<io::Error> for NoHub {
 async fn connect(
     url: &str,
     token: Option<&SecretString>,
-    options: &ClientOptions,
+    options: &HubClientOptions,
 ) -> Result<BufReader<TcpStream>, NoHub> {
     let connected = timeout(CONNECT, upgrade(url, token, options)).await;
     connected.unwrap_or_else(|_| Err(io::Error::from(io::ErrorKind::TimedOut).into()))
@@ -175,7 +175,7 @@ async fn connect(
 async fn upgrade(
     url: &str,
     token: Option<&SecretString>,
-    options: &ClientOptions,
+    options: &HubClientOptions,
 ) -> Result<BufReader<TcpStream>, NoHub> {
     let address = Address::parse(url).map_err(io::Error::other)?;
     if address.is_tls() || !address.is_loopback() {

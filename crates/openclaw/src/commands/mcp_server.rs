@@ -1,8 +1,8 @@
 //! `openclaw mcp-server`: an MCP server for other programs, over stdin and stdout.
 
-use openclaw_mcp_server::{Options, serve_stdio};
+use openclaw_mcp_server::{McpServerOptions, serve_stdio};
 
-use super::link::{Need, Role, StdioGateway, Target};
+use super::link::{ClientRole, GatewayTarget, Need, StdioGateway};
 use crate::cli::McpServerArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
@@ -18,13 +18,13 @@ pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> C
 
 /// Serves `order_openclaw`.
 fn order(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> CommandResult {
-    let need = Need::Agents(Role::Chatting);
-    let target = Target::find(&args.gateway, edge)?;
+    let need = Need::Agents(ClientRole::Chatting);
+    let target = GatewayTarget::find(&args.gateway, edge)?;
     let gateway = StdioGateway { target, need, edge };
     gateway.serve(output, |client, _| {
-        let options = Options {
+        let options = McpServerOptions {
             // A client that cannot be asked: what needs an approval is decided by the fallback.
-            connect: client.connect_as(Role::Script),
+            connect: client.connect_as(ClientRole::Script),
             connect_asking: client.connect,
             agent: args.order.agent.clone(),
             folders: args.order.attach_from.clone(),

@@ -11,7 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use crossterm::terminal::WindowSize;
 
 use self::bitmap::Bitmap;
-pub(crate) use self::query::{Answers, QUERY};
+pub(crate) use self::query::{QUERY, TerminalAnswers};
 
 /// The size of a chunk of the kitty protocol, in bytes.
 const CHUNK: usize = 4_096;

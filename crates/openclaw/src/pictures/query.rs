@@ -14,7 +14,7 @@ const START: &str = "\u{1b}[?";
 
 /// The answers of a terminal, and what was typed meanwhile.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Answers {
+pub(crate) struct TerminalAnswers {
     /// Whether the last answer has arrived.
     pub(crate) is_complete: bool,
     /// How the terminal shows pictures.
@@ -23,7 +23,7 @@ pub(crate) struct Answers {
     pub(crate) typed: String,
 }
 
-impl Answers {
+impl TerminalAnswers {
     /// Finds the answers in what was read from a terminal.
     pub(crate) fn of(read: &str) -> Self {
         let (mut answers, mut rest, mut colours) = (Self::default(), read, USUAL_COLOURS);
@@ -68,7 +68,7 @@ mod tests {
             ("\u{1b}[?64;1;2;6;9;15;18;21;22;44c", None),
             ("\u{1b}[?1;2c", None),
         ] {
-            let answers = Answers::of(read);
+            let answers = TerminalAnswers::of(read);
             assert!(answers.is_complete, "{read:?}");
             assert_eq!((answers.protocol, answers.typed.as_str()), (protocol, ""), "{read:?}");
         }
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn what_is_typed_meanwhile_is_kept() {
-        let answers = Answers::of("he\u{1b}[?1;0;256Sll\u{1b}[?62;4co\r");
+        let answers = TerminalAnswers::of("he\u{1b}[?1;0;256Sll\u{1b}[?62;4co\r");
         assert_eq!(answers.typed, "hello\r");
         assert!(answers.is_complete && answers.protocol.is_some());
     }
@@ -84,7 +84,7 @@ mod tests {
     #[test]
     fn an_answer_that_has_not_arrived_is_not_complete() {
         for read in ["", "hello", "\u{1b}[?1;0;256S", "\u{1b}[?62;4"] {
-            let answers = Answers::of(read);
+            let answers = TerminalAnswers::of(read);
             assert!(!answers.is_complete && answers.protocol.is_none(), "{read:?}: {answers:?}");
         }
     }

@@ -64,7 +64,7 @@ impl Body for HubBody {
 
 /// Why a request has no body.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum ReadError {
+pub(super) enum BodyError {
     /// It is longer than the limit.
     TooLarge,
     /// The client did not send all of it.
@@ -72,14 +72,14 @@ pub(super) enum ReadError {
 }
 
 /// Reads the body of a request.
-pub(super) async fn read<B>(body: B, limit: usize) -> Result<Bytes, ReadError>
+pub(super) async fn read<B>(body: B, limit: usize) -> Result<Bytes, BodyError>
 where
     B: Body<Data = Bytes>,
     B::Error: std::error::Error + Send + Sync + 'static,
 {
     // Also before it arrives, which may take long.
     if body.size_hint().lower() > limit as u64 {
-        return Err(ReadError::TooLarge);
+        return Err(BodyError::TooLarge);
     }
     let mut body = pin!(Limited::new(body, limit));
     let first = match body.as_mut().frame().await {
@@ -99,8 +99,8 @@ where
     Ok(all.into())
 }
 
-fn reason(error: &(dyn std::error::Error + Send + Sync + 'static)) -> ReadError {
-    if error.is::<LengthLimitError>() { ReadError::TooLarge } else { ReadError::Incomplete }
+fn reason(error: &(dyn std::error::Error + Send + Sync + 'static)) -> BodyError {
+    if error.is::<LengthLimitError>() { BodyError::TooLarge } else { BodyError::Incomplete }
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     /// Reads a body that arrives in these pieces.
-    async fn read_pieces(pieces: &[&'static str], limit: usize) -> Result<Bytes, ReadError> {
+    async fn read_pieces(pieces: &[&'static str], limit: usize) -> Result<Bytes, BodyError> {
         let frames: Vec<_> = pieces
             .iter()
             .map(|it| Ok::<_, Infallible>(Frame::data(Bytes::from_static(it.as_bytes()))))
@@ -124,10 +124,10 @@ mod tests {
         assert_eq!(read_pieces(&[], 3).await.unwrap(), "");
         assert_eq!(read_pieces(&["abc"], 3).await.unwrap(), "abc");
         assert_eq!(read_pieces(&["a", "", "bc"], 3).await.unwrap(), "abc");
-        assert_eq!(read_pieces(&["abcd"], 3).await, Err(ReadError::TooLarge));
-        assert_eq!(read_pieces(&["ab", "cd"], 3).await, Err(ReadError::TooLarge));
+        assert_eq!(read_pieces(&["abcd"], 3).await, Err(BodyError::TooLarge));
+        assert_eq!(read_pieces(&["ab", "cd"], 3).await, Err(BodyError::TooLarge));
         let [whole, long] = [&b"abc"[..], b"abcd"].map(|it| Full::new(Bytes::from_static(it)));
-        assert_eq!(read(long, 3).await, Err(ReadError::TooLarge));
+        assert_eq!(read(long, 3).await, Err(BodyError::TooLarge));
         assert_eq!(read(whole, 3).await.unwrap(), "abc");
     }
 }

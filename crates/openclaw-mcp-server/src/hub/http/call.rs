@@ -13,16 +13,16 @@ use http_body_util::StreamBody;
 use openclaw_trace::SpanContext;
 use tokio::sync::mpsc;
 
-use super::super::answers::Answers as _;
+use super::super::answers::AskableClient as _;
 use super::super::call::CallFor;
-use super::super::client::{Client, notification};
+use super::super::client::{HubClient, notification};
 use super::super::incoming::{CallLine, CallRequest};
 use super::super::reply::{
-    HEADER_MISMATCH, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY, Reply,
+    HEADER_MISMATCH, HubReply, INVALID_REQUEST, METHOD_NOT_FOUND, MISSING_CAPABILITY,
 };
 use super::super::replying::ReplyingTask;
-use super::super::running::{Running, Step};
-use super::sessions::{CallGuard, Session};
+use super::super::running::{CallStep, RunningCall};
+use super::sessions::{HubSession, SessionCallGuard};
 use super::{HubBody, respond, text};
 
 /// How many events wait for a client that does not read. Its call is not continued meanwhile.
@@ -31,28 +31,28 @@ const EVENTS: usize = 16;
 /// How a client is asked during a call.
 enum Asking {
     /// By a request in the stream; the answer is another POST.
-    Session { session: Arc<Session>, _call: CallGuard },
+    Session { session: Arc<HubSession>, _call: SessionCallGuard },
     /// By the result; the answer comes with the next request (2026-07-28).
     Result,
 }
 
 /// What comes next in the reply to a call.
 enum Next {
-    Reply(Reply),
-    Event(Running, Vec<u8>),
+    Reply(HubReply),
+    Event(RunningCall, Vec<u8>),
     Cancelled,
 }
 
 /// Handles the call of a client with a session. Returns `None` if it is invalid, which `rmcp` reports.
 pub(super) async fn legacy(
-    session: &Arc<Session>,
+    session: &Arc<HubSession>,
     line: &CallLine<'_>,
     headers: &HeaderMap,
 ) -> Option<Response<HubBody>> {
     let client = session.client();
     let (answers, events) = ReplyingTask::new(client.abilities());
     let Some(guard) = session.begin(line.id, &answers) else {
-        let error = Reply::error(INVALID_REQUEST, "the id is in use by another request");
+        let error = HubReply::error(INVALID_REQUEST, "the id is in use by another request");
         return Some(json(StatusCode::BAD_REQUEST, "null", error));
     };
     let trace = SpanContext::find(|name| text(headers, name));
@@ -69,12 +69,12 @@ pub(super) async fn legacy(
     let running = match started {
         Some(started) => {
             started.lane().flush();
-            Running::started(client, started, events)
+            RunningCall::started(client, started, events)
         }
         None => {
             let mut request = line.to_request().filter(|it| it.modern.is_none())?;
             request.trace = request.trace.or(trace);
-            Running::in_scope(client, request, answers, events, Arc::clone(session.scope()))
+            RunningCall::in_scope(client, request, answers, events, Arc::clone(session.scope()))
         }
     };
     let asking = Asking::Session { session: Arc::clone(session), _call: guard };
@@ -83,7 +83,7 @@ pub(super) async fn legacy(
 
 /// Handles the call of a client without a session.
 pub(super) async fn modern(
-    client: &Arc<Client>,
+    client: &Arc<HubClient>,
     id: &str,
     mut request: CallRequest,
     headers: &HeaderMap,
@@ -101,13 +101,13 @@ pub(super) async fn modern(
         None => {
             let abilities = modern.abilities;
             request.modern = Some(modern);
-            Running::start(client, request, abilities)
+            RunningCall::start(client, request, abilities)
         }
     };
     reply(id, running, Asking::Result).await
 }
 
-async fn reply(id: &str, running: Running, asking: Asking) -> Response<HubBody> {
+async fn reply(id: &str, running: RunningCall, asking: Asking) -> Response<HubBody> {
     match next(running, &asking).await {
         Next::Reply(reply) => {
             let status =
@@ -115,27 +115,27 @@ async fn reply(id: &str, running: Running, asking: Asking) -> Response<HubBody> 
             json(status, id, reply)
         }
         Next::Event(running, first) => events(id.to_owned(), running, asking, first),
-        Next::Cancelled => json(StatusCode::OK, id, Reply::cancelled()),
+        Next::Cancelled => json(StatusCode::OK, id, HubReply::cancelled()),
     }
 }
 
-async fn next(mut running: Running, asking: &Asking) -> Next {
+async fn next(mut running: RunningCall, asking: &Asking) -> Next {
     match running.step().await {
-        Step::Done(reply) => Next::Reply(reply),
-        Step::Tell(method, params) => Next::Event(running, notification(method, &params)),
-        Step::Ask(question, answer) => match asking {
+        CallStep::Done(reply) => Next::Reply(reply),
+        CallStep::Tell(method, params) => Next::Event(running, notification(method, &params)),
+        CallStep::Ask(question, answer) => match asking {
             Asking::Session { session, .. } => {
                 Next::Event(running, session.question(&question, answer).into_bytes())
             }
             Asking::Result => Next::Reply(running.parked(&question, answer)),
         },
-        Step::Cancelled => Next::Cancelled,
+        CallStep::Cancelled => Next::Cancelled,
     }
 }
 
 /// Streams what happens during a call, and its reply. The task ends with the response: a client that
 /// disconnects cancels its call.
-fn events(id: String, running: Running, asking: Asking, first: Vec<u8>) -> Response<HubBody> {
+fn events(id: String, running: RunningCall, asking: Asking, first: Vec<u8>) -> Response<HubBody> {
     let (sender, receiver) = mpsc::channel(EVENTS);
     tokio::spawn(async move {
         let telling = async {
@@ -171,7 +171,7 @@ fn events(id: String, running: Running, asking: Asking, first: Vec<u8>) -> Respo
 }
 
 /// The status of a reply since 2026-07-28: errors of the protocol itself are errors of HTTP, too.
-fn status(reply: &Reply) -> StatusCode {
+fn status(reply: &HubReply) -> StatusCode {
     match reply.code() {
         Some(HEADER_MISMATCH | MISSING_CAPABILITY) => StatusCode::BAD_REQUEST,
         Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
@@ -184,6 +184,6 @@ fn event(message: &[u8]) -> Bytes {
 }
 
 /// Returns a response with one message.
-pub(super) fn json(status: StatusCode, id: &str, reply: Reply) -> Response<HubBody> {
+pub(super) fn json(status: StatusCode, id: &str, reply: HubReply) -> Response<HubBody> {
     respond(status, "application/json", reply.into_message(id))
 }

@@ -17,13 +17,13 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::Hub;
-use super::client::Client;
+use super::client::HubClient;
 use super::handler::{ClientOfRequest, Handler};
-use super::incoming::{Incoming, MODERN, classify};
-use super::options::ClientOptions;
-use super::reply::{INVALID_REQUEST, PARSE_ERROR, Reply};
+use super::incoming::{IncomingMessage, MODERN, classify};
+use super::options::HubClientOptions;
+use super::reply::{HubReply, INVALID_REQUEST, PARSE_ERROR};
+use body::BodyError;
 pub use body::HubBody;
-use body::ReadError;
 use sessions::Sessions;
 
 /// Maximum size of a request's body.
@@ -73,7 +73,8 @@ impl HubHttp {
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::error::Error + Send + Sync + 'static,
     {
-        let options = match ClientOptions::from_query(request.uri().query().unwrap_or_default()) {
+        let options = match HubClientOptions::from_query(request.uri().query().unwrap_or_default())
+        {
             Ok(options) => options,
             Err(error) => return plain(StatusCode::BAD_REQUEST, &error.to_string()),
         };
@@ -83,7 +84,7 @@ impl HubHttp {
         }
     }
 
-    async fn post<B>(&self, request: Request<B>, options: ClientOptions) -> Response<HubBody>
+    async fn post<B>(&self, request: Request<B>, options: HubClientOptions) -> Response<HubBody>
     where
         B: http_body::Body<Data = Bytes> + Send + 'static,
         B::Error: std::error::Error + Send + Sync + 'static,
@@ -91,10 +92,10 @@ impl HubHttp {
         let (parts, body) = request.into_parts();
         let body = match body::read(body, MAX_BODY).await {
             Ok(body) => body,
-            Err(ReadError::TooLarge) => {
+            Err(BodyError::TooLarge) => {
                 return plain(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
             }
-            Err(ReadError::Incomplete) => {
+            Err(BodyError::Incomplete) => {
                 return plain(StatusCode::BAD_REQUEST, "the request is incomplete");
             }
         };
@@ -107,13 +108,13 @@ impl HubHttp {
             && is_legacy(&parts.headers)
         {
             match &message {
-                Incoming::Call(line) if is_for_call(&parts.headers) => {
+                IncomingMessage::Call(line) if is_for_call(&parts.headers) => {
                     if let Some(reply) = call::legacy(session, line, &parts.headers).await {
                         return reply;
                     }
                 }
-                Incoming::Response(id) if session.answer(id, &body) => return accepted(),
-                Incoming::Cancel(id) if session.cancel(id) => return accepted(),
+                IncomingMessage::Response(id) if session.answer(id, &body) => return accepted(),
+                IncomingMessage::Cancel(id) if session.cancel(id) => return accepted(),
                 _ => {}
             }
         }
@@ -132,7 +133,7 @@ impl HubHttp {
             Ok(client) => client,
             Err(error) => return plain(StatusCode::NOT_FOUND, &error.to_string()),
         };
-        if let Incoming::Call(line) = &message
+        if let IncomingMessage::Call(line) = &message
             && session.is_none()
             && is_for_call(&parts.headers)
             && names(&parts.headers, &client, line.name())
@@ -147,7 +148,7 @@ impl HubHttp {
         let response = Box::pin(self.rmcp.handle(request)).await;
         // Of a type that it accepts, so the message is meant, such as one whose id is `null`.
         if is_json && response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE {
-            let error = Reply::error(INVALID_REQUEST, "not a JSON-RPC message");
+            let error = HubReply::error(INVALID_REQUEST, "not a JSON-RPC message");
             return call::json(StatusCode::BAD_REQUEST, "null", error);
         }
         if is_new && let Some(id) = text(response.headers(), &SESSION) {
@@ -177,11 +178,15 @@ impl HubHttp {
 }
 
 /// Returns the error for a body that is not a message.
-fn not_a_message(message: &Incoming<'_>) -> Option<Reply> {
+fn not_a_message(message: &IncomingMessage<'_>) -> Option<HubReply> {
     match message {
-        Incoming::Batch => Some(Reply::error(INVALID_REQUEST, "batches are not supported")),
-        Incoming::Invalid => Some(Reply::error(INVALID_REQUEST, "not a JSON-RPC message")),
-        Incoming::Garbage => Some(Reply::error(PARSE_ERROR, "not JSON")),
+        IncomingMessage::Batch => {
+            Some(HubReply::error(INVALID_REQUEST, "batches are not supported"))
+        }
+        IncomingMessage::Invalid => {
+            Some(HubReply::error(INVALID_REQUEST, "not a JSON-RPC message"))
+        }
+        IncomingMessage::Garbage => Some(HubReply::error(PARSE_ERROR, "not JSON")),
         _ => None,
     }
 }
@@ -216,7 +221,7 @@ fn is_legacy(headers: &HeaderMap) -> bool {
 
 /// Whether the headers name this call, as they must since 2026-07-28. Arguments in headers are left
 /// to `rmcp`.
-fn names(headers: &HeaderMap, client: &Client, name: &str) -> bool {
+fn names(headers: &HeaderMap, client: &HubClient, name: &str) -> bool {
     text(headers, &VERSION) == Some(MODERN)
         && text(headers, &METHOD) == Some("tools/call")
         && text(headers, &NAME) == Some(name)

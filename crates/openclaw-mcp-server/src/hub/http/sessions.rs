@@ -13,10 +13,10 @@ use serde_json::{Value, json};
 use tokio::sync::oneshot;
 use tokio::time::Instant;
 
-use super::super::answers::{Abilities, Answer, Answers, Question};
+use super::super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion};
 use super::super::asks::CallScope;
-use super::super::client::Client;
-use super::super::options::ClientOptions;
+use super::super::client::HubClient;
+use super::super::options::HubClientOptions;
 use super::super::replying::ReplyingTask;
 use super::super::{Hub, HubError, listen};
 
@@ -30,23 +30,23 @@ const MAX_STATELESS: usize = 64;
 /// All sessions.
 pub(super) struct Sessions {
     manager: Arc<LocalSessionManager>,
-    open: Mutex<HashMap<String, Arc<Session>>>,
-    stateless: Mutex<HashMap<String, Arc<Client>>>,
+    open: Mutex<HashMap<String, Arc<HubSession>>>,
+    stateless: Mutex<HashMap<String, Arc<HubClient>>>,
 }
 
 /// A session of a client.
 #[derive(Debug)]
-pub(super) struct Session {
+pub(super) struct HubSession {
     calls: Arc<SessionCalls>,
     scope: Arc<CallScope>,
     used: Mutex<Instant>,
     /// Our requests by id, as JSON.
-    asked: Mutex<HashMap<String, oneshot::Sender<Answer>>>,
+    asked: Mutex<HashMap<String, oneshot::Sender<ClientAnswer>>>,
     next: AtomicU64,
     watching: tokio::task::AbortHandle,
 }
 
-impl Drop for Session {
+impl Drop for HubSession {
     fn drop(&mut self) {
         self.watching.abort();
     }
@@ -62,19 +62,19 @@ impl Sessions {
     }
 
     /// Returns a session, which counts as a use of it.
-    pub(super) fn get(&self, id: &str) -> Option<Arc<Session>> {
+    pub(super) fn get(&self, id: &str) -> Option<Arc<HubSession>> {
         let session = lock(&self.open).get(id).cloned()?;
         *lock(&session.used) = Instant::now();
         Some(session)
     }
 
     /// Adds a session that `rmcp` has opened.
-    pub(super) async fn open(&self, id: &str, client: Arc<Client>) {
+    pub(super) async fn open(&self, id: &str, client: Arc<HubClient>) {
         client.hub.asks.listen(&client);
         let watching = tokio::spawn(listen::watch(Arc::downgrade(&client))).abort_handle();
         let calls = Arc::new(SessionCalls { client, open: Mutex::default() });
-        let scope = calls.client.scope_of(Arc::clone(&calls) as Arc<dyn Answers>);
-        let session = Session {
+        let scope = calls.client.scope_of(Arc::clone(&calls) as Arc<dyn AskableClient>);
+        let session = HubSession {
             calls,
             scope: Arc::new(scope),
             used: Mutex::new(Instant::now()),
@@ -92,7 +92,7 @@ impl Sessions {
     fn make_room(&self) -> Vec<String> {
         let mut open = lock(&self.open);
         let now = Instant::now();
-        let age = |session: &Session| now.saturating_duration_since(*lock(&session.used));
+        let age = |session: &HubSession| now.saturating_duration_since(*lock(&session.used));
         let mut unused: Vec<String> = open
             .iter()
             .filter(|(_, session)| age(session) > UNUSED)
@@ -114,8 +114,8 @@ impl Sessions {
     pub(super) fn stateless(
         &self,
         hub: &Arc<Hub>,
-        options: ClientOptions,
-    ) -> Result<Arc<Client>, HubError> {
+        options: HubClientOptions,
+    ) -> Result<Arc<HubClient>, HubError> {
         let key = options.query();
         let mut kept = lock(&self.stateless);
         // The agent of a kept client may have been removed, or become known.
@@ -131,8 +131,8 @@ impl Sessions {
     }
 }
 
-impl Session {
-    pub(super) fn client(&self) -> &Arc<Client> {
+impl HubSession {
+    pub(super) fn client(&self) -> &Arc<HubClient> {
         &self.calls.client
     }
 
@@ -142,13 +142,13 @@ impl Session {
     }
 
     /// Registers a call; `None` if its id is in use.
-    pub(super) fn begin(&self, id: &str, call: &Arc<ReplyingTask>) -> Option<CallGuard> {
+    pub(super) fn begin(&self, id: &str, call: &Arc<ReplyingTask>) -> Option<SessionCallGuard> {
         let mut open = lock(&self.calls.open);
         if open.iter().any(|(other, _)| &**other == id) {
             return None;
         }
         open.push((id.into(), Arc::clone(call)));
-        Some(CallGuard { calls: Arc::clone(&self.calls), call: Arc::clone(call) })
+        Some(SessionCallGuard { calls: Arc::clone(&self.calls), call: Arc::clone(call) })
     }
 
     /// Cancels a call. Returns whether there was one.
@@ -160,7 +160,11 @@ impl Session {
     }
 
     /// Returns the message that asks the client.
-    pub(super) fn question(&self, question: &Question, answer: oneshot::Sender<Answer>) -> String {
+    pub(super) fn question(
+        &self,
+        question: &ClientQuestion,
+        answer: oneshot::Sender<ClientAnswer>,
+    ) -> String {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         let id = json!(format!("openclaw-hub-{number}"));
         let mut asked = lock(&self.asked);
@@ -195,7 +199,7 @@ impl Session {
 /// The calls in progress of a session. Their streams are the way to the client.
 #[derive(Debug)]
 struct SessionCalls {
-    client: Arc<Client>,
+    client: Arc<HubClient>,
     /// By id, as JSON, in the order of their start. Few: a connection has one at a time.
     open: Mutex<Vec<(Box<str>, Arc<ReplyingTask>)>>,
 }
@@ -206,12 +210,12 @@ impl SessionCalls {
     }
 }
 
-impl Answers for SessionCalls {
+impl AskableClient for SessionCalls {
     fn abilities(&self) -> Abilities {
         self.client.abilities()
     }
 
-    fn ask(&self, question: Question) -> BoxFuture<'_, Answer> {
+    fn ask(&self, question: ClientQuestion) -> BoxFuture<'_, ClientAnswer> {
         let call = self.newest();
         Box::pin(async move {
             let call = call.ok_or("the client cannot be asked")?;
@@ -227,12 +231,12 @@ impl Answers for SessionCalls {
 }
 
 /// Unregisters a call when it is dropped.
-pub(super) struct CallGuard {
+pub(super) struct SessionCallGuard {
     calls: Arc<SessionCalls>,
     call: Arc<ReplyingTask>,
 }
 
-impl Drop for CallGuard {
+impl Drop for SessionCallGuard {
     fn drop(&mut self) {
         lock(&self.calls.open).retain(|(_, call)| !Arc::ptr_eq(call, &self.call));
     }

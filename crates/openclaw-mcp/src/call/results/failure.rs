@@ -7,12 +7,12 @@ use std::time::Duration;
 
 use openclaw_content::{Source, Text, Untrusted, clean_line, label};
 use openclaw_oauth::error::AuthError;
-use openclaw_tools::{Content, Details, Failure, Link, ToolOutcome};
+use openclaw_tools::{Content, OutcomeDetails, ResourceLink, ToolFailure, ToolOutcome};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::text::{Token, without_needless_escapes};
-use super::{Origin, SOURCE};
+use super::text::{RawString, without_needless_escapes};
+use super::{ResponseOrigin, SOURCE};
 use crate::wire::{CallError, Closed, UnusableResponse};
 
 /// The maximum length of a server's error message.
@@ -36,24 +36,28 @@ const MAX_NAME: usize = 64;
 /// assert!(outcome.is_error && !outcome.details.untrusted);
 /// assert_eq!(outcome.text(), "This is not allowed.");
 /// ```
-pub fn failure(failure: Failure, words: String, origin: Option<Origin<'_>>) -> ToolOutcome {
+pub fn failure(
+    failure: ToolFailure,
+    words: String,
+    origin: Option<ResponseOrigin<'_>>,
+) -> ToolOutcome {
     let mut outcome = ToolOutcome::failure(words);
-    outcome.details = Box::new(Details {
+    outcome.details = Box::new(OutcomeDetails {
         source: origin.map(|_| SOURCE),
         server: origin.map(|origin| origin.server.into()),
         tool: origin.map(|origin| origin.tool.into()),
         failure: Some(failure),
-        ..Details::default()
+        ..OutcomeDetails::default()
     });
     outcome
 }
 
 /// Like [`failure()`], followed by the beginning of the server's own error message.
 pub fn failure_with(
-    kind: Failure,
+    kind: ToolFailure,
     words: String,
     theirs: Untrusted<&str>,
-    origin: Origin<'_>,
+    origin: ResponseOrigin<'_>,
 ) -> ToolOutcome {
     let mut outcome = failure(kind, words, Some(origin));
     let theirs = theirs.map(str::trim);
@@ -79,12 +83,12 @@ pub fn failure_with(
 }
 
 /// Converts the error of a call.
-pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
+pub fn call_failed(error: CallError, origin: ResponseOrigin<'_>) -> ToolOutcome {
     let server = named(origin.server);
     let (kind, words) = match error {
         CallError::Rpc(error) => return rpc_failed(&error, origin),
         CallError::TimedOut(after) => (
-            Failure::TimedOut,
+            ToolFailure::TimedOut,
             format!(
                 "The call timed out after {} ms. A cancellation was sent to {server}; the call may \
                  still have had effects.",
@@ -92,17 +96,19 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
             ),
         ),
         // The reason may quote the server.
-        CallError::Closed(Closed::Lost(_)) => {
-            (Failure::Unavailable, format!("{server} is not available: the connection was lost."))
-        }
+        CallError::Closed(Closed::Lost(_)) => (
+            ToolFailure::Unavailable,
+            format!("{server} is not available: the connection was lost."),
+        ),
         CallError::Closed(closed) => {
-            (Failure::Unavailable, format!("{server} is not available: {closed}."))
+            (ToolFailure::Unavailable, format!("{server} is not available: {closed}."))
         }
-        CallError::Busy => {
-            (Failure::Unavailable, format!("Too many calls are queued for {server}. Retry later."))
-        }
+        CallError::Busy => (
+            ToolFailure::Unavailable,
+            format!("Too many calls are queued for {server}. Retry later."),
+        ),
         CallError::NeedsAuth { .. } | CallError::Auth(AuthError::LoginRequired) => (
-            Failure::NeedsLogin,
+            ToolFailure::NeedsLogin,
             format!(
                 "{server} requires authorization, or rejected its key. The user must run `openclaw \
                  mcp login {}`, or correct the key in its entry.",
@@ -117,56 +123,62 @@ pub fn call_failed(error: CallError, origin: Origin<'_>) -> ToolOutcome {
                 origin.server
             );
             let scopes = format!("Missing scopes: {}", scopes.join(" "));
-            return failure_with(Failure::NeedsLogin, words, Untrusted::new(&scopes), origin);
+            return failure_with(ToolFailure::NeedsLogin, words, Untrusted::new(&scopes), origin);
         }
         // The cause may quote the authorization server.
         CallError::Auth(error) => {
             let words = format!("The authorization for {server} failed.");
             let cause = error.to_string();
-            return failure_with(Failure::Unavailable, words, Untrusted::new(&cause), origin);
+            return failure_with(ToolFailure::Unavailable, words, Untrusted::new(&cause), origin);
         }
         CallError::Forbidden { .. } => {
-            (Failure::Unavailable, format!("{server} denied access with the configured key."))
+            (ToolFailure::Unavailable, format!("{server} denied access with the configured key."))
         }
         CallError::RateLimited { retry_after } => {
             let again =
                 retry_after.map_or("later".to_owned(), |after| format!("in {}", seconds(after)));
-            (Failure::RateLimited, format!("{server} is rate limiting calls. Retry {again}."))
+            (ToolFailure::RateLimited, format!("{server} is rate limiting calls. Retry {again}."))
         }
         CallError::OutOfService { retry_after } => {
             let words = "is temporarily unavailable (HTTP 503). Retry in";
-            (Failure::Unavailable, format!("{server} {words} {}.", seconds(retry_after)))
+            (ToolFailure::Unavailable, format!("{server} {words} {}.", seconds(retry_after)))
         }
         CallError::Http { status, body } => {
             let words = format!("{server} returned HTTP {status}.");
-            return failure_with(Failure::Protocol, words, Untrusted::new(&body), origin);
+            return failure_with(ToolFailure::Protocol, words, Untrusted::new(&body), origin);
         }
         CallError::Unreadable { body } => {
             let words = format!("{server} sent an invalid response: it is not valid JSON.");
-            return failure_with(Failure::InvalidResponse, words, Untrusted::new(&body), origin);
+            return failure_with(
+                ToolFailure::InvalidResponse,
+                words,
+                Untrusted::new(&body),
+                origin,
+            );
         }
         // The name of the encoding comes from the server.
         CallError::UnusableResponse(unfit @ UnusableResponse::Compressed { .. }) => {
             let words = format!("{server} sent an invalid response.");
             let how = unfit.to_string();
-            return failure_with(Failure::InvalidResponse, words, Untrusted::new(&how), origin);
+            return failure_with(ToolFailure::InvalidResponse, words, Untrusted::new(&how), origin);
         }
         CallError::UnusableResponse(unfit) => {
-            (Failure::InvalidResponse, format!("{server} sent an invalid response: {unfit}."))
+            (ToolFailure::InvalidResponse, format!("{server} sent an invalid response: {unfit}."))
         }
         // The reason may quote the server.
         CallError::Protocol(how) => {
             let words = format!("{server} sent an invalid response.");
-            return failure_with(Failure::InvalidResponse, words, Untrusted::new(&how), origin);
+            return failure_with(ToolFailure::InvalidResponse, words, Untrusted::new(&how), origin);
         }
         CallError::Redirected { .. } => {
             let words = "redirects to another origin, to which its credentials must not be sent";
-            (Failure::Unavailable, format!("{server} {words}."))
+            (ToolFailure::Unavailable, format!("{server} {words}."))
         }
-        CallError::AskedFor(what) => (Failure::Protocol, format!("{server} requested {what}.")),
-        CallError::Unreachable(unreachable) => {
-            (Failure::Unavailable, format!("{server} is not available: {}.", unreachable.problem))
-        }
+        CallError::AskedFor(what) => (ToolFailure::Protocol, format!("{server} requested {what}.")),
+        CallError::Unreachable(unreachable) => (
+            ToolFailure::Unavailable,
+            format!("{server} is not available: {}.", unreachable.problem),
+        ),
     };
     failure(kind, words, Some(origin))
 }
@@ -195,30 +207,30 @@ struct RpcError<'a> {
 }
 
 /// Converts a JSON-RPC error. Only its numeric code may appear in our own words.
-fn rpc_failed(error: &RawValue, origin: Origin<'_>) -> ToolOutcome {
+fn rpc_failed(error: &RawValue, origin: ResponseOrigin<'_>) -> ToolOutcome {
     let server = named(origin.server);
     let read = serde_json::from_str(error.get()).ok().filter(|_| error.get().starts_with('{'));
     let Some(RpcError { code, message, data }) = read else {
         let words = format!("{server} sent an invalid response: neither a result nor an error.");
-        return failure(Failure::InvalidResponse, words, Some(origin));
+        return failure(ToolFailure::InvalidResponse, words, Some(origin));
     };
     let code = code.and_then(|code| code.get().parse::<i64>().ok());
     if let Some(visits) = data.filter(|_| code == Some(URL_ELICITATION_REQUIRED)).and_then(visits) {
-        return visits_first(&visits, message.and_then(Token::of), origin);
+        return visits_first(&visits, message.and_then(RawString::of), origin);
     }
     let code = code.map(|code| format!(" (code {code})")).unwrap_or_default();
-    let mut text = message.and_then(Token::of).map(Token::decode).unwrap_or_default();
+    let mut text = message.and_then(RawString::of).map(RawString::decode).unwrap_or_default();
     if let Some(data) = data {
         let text = text.to_mut();
         text.push_str("\n[data] ");
-        match Token::of(data) {
+        match RawString::of(data) {
             Some(data) => data.decode_into(text),
             None => text.push_str(&without_needless_escapes(data.get())),
         }
     }
     let says = if text.trim().is_empty() { " without a message" } else { "" };
     let words = format!("{server} returned an error{code}{says}.");
-    failure_with(Failure::Protocol, words, Untrusted::new(&text), origin)
+    failure_with(ToolFailure::Protocol, words, Untrusted::new(&text), origin)
 }
 
 /// Parses the URLs that the user must visit before the call is repeated.
@@ -235,19 +247,23 @@ fn visits(data: &RawValue) -> Option<Vec<Visit>> {
 }
 
 /// The outcome if the user must visit a URL first (2025-11-25).
-fn visits_first(visits: &[Visit], message: Option<Token<'_>>, origin: Origin<'_>) -> ToolOutcome {
+fn visits_first(
+    visits: &[Visit],
+    message: Option<RawString<'_>>,
+    origin: ResponseOrigin<'_>,
+) -> ToolOutcome {
     let words = format!(
         "{} requires the user to visit a URL first. A user who trusts the server opens the URL in a \
          browser and follows the steps there; then the call can be repeated.",
         named(origin.server)
     );
-    let mut text = message.map(Token::decode).unwrap_or_default().into_owned();
+    let mut text = message.map(RawString::decode).unwrap_or_default().into_owned();
     for Visit { url, message } in visits {
         let about = if message.is_empty() { String::new() } else { format!(" ({message})") };
         text.push_str(&format!("\n[visit] {url}{about}"));
     }
-    let mut outcome = failure_with(Failure::Protocol, words, Untrusted::new(&text), origin);
-    let link = |visit: &Visit| Link { uri: visit.url.clone(), name: None, mime_type: None };
+    let mut outcome = failure_with(ToolFailure::Protocol, words, Untrusted::new(&text), origin);
+    let link = |visit: &Visit| ResourceLink { uri: visit.url.clone(), name: None, mime_type: None };
     outcome.details.links = visits.iter().map(link).collect();
     outcome
 }
@@ -267,7 +283,7 @@ mod tests {
     use super::*;
     use crate::wire::Closed;
 
-    const ORIGIN: Origin<'_> = Origin { server: "files", tool: "read" };
+    const ORIGIN: ResponseOrigin<'_> = ResponseOrigin { server: "files", tool: "read" };
 
     fn rpc(error: &str) -> ToolOutcome {
         let error = RawValue::from_string(error.to_owned()).unwrap();
@@ -279,17 +295,17 @@ mod tests {
         for (error, failure, words) in [
             (
                 CallError::TimedOut(Duration::from_millis(29_960)),
-                Failure::TimedOut,
+                ToolFailure::TimedOut,
                 "The call timed out after 29960 ms. A cancellation was sent to MCP server 'files';",
             ),
             (
                 CallError::Closed(Closed::ByServer),
-                Failure::Unavailable,
+                ToolFailure::Unavailable,
                 "MCP server 'files' is not available: the server closed the connection.",
             ),
             (
                 CallError::Busy,
-                Failure::Unavailable,
+                ToolFailure::Unavailable,
                 "Too many calls are queued for MCP server 'files'. Retry later.",
             ),
         ] {
@@ -313,7 +329,7 @@ mod tests {
         assert!(theirs.is_outside());
         let details = &outcome.details;
         assert!(outcome.is_error && details.untrusted);
-        assert_eq!((details.failure, details.findings.defused()), (Some(Failure::Protocol), 1));
+        assert_eq!((details.failure, details.findings.defused()), (Some(ToolFailure::Protocol), 1));
     }
 
     #[test]

@@ -4,14 +4,16 @@ use std::borrow::Cow;
 use std::ops::Range;
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_tools::{Blob, Content, Link, MediaKind, check_media};
+use openclaw_tools::{Blob, Content, MediaKind, ResourceLink, check_media};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::parts::{Audience, Bounded, CallResult, Message, Part, PromptResult, ReadResult};
+use super::parts::{
+    Audience, Bounded, ContentPart, PromptMessage, PromptResult, RawToolResult, ReadResult,
+};
 use super::repeats::Repeats;
 use super::structured::ShownContent;
-use super::text::{Token, without_needless_escapes};
+use super::text::{RawString, without_needless_escapes};
 use super::unshown;
 use crate::wire::json::Json;
 
@@ -23,7 +25,7 @@ const MAX_SHOWN: usize = 300;
 /// A piece of the text for the model. Even our descriptions contain untrusted names.
 enum Piece<'a> {
     /// A string in the raw JSON.
-    Theirs(Token<'a>),
+    Theirs(RawString<'a>),
     /// A description of a part.
     Described(String),
     /// A placeholder for a part that is not shown, and that programs can get separately.
@@ -35,12 +37,12 @@ enum Piece<'a> {
 }
 
 /// The content of a response.
-pub(super) struct Gathered<'a> {
+pub(super) struct GatheredContent<'a> {
     pieces: Vec<Piece<'a>>,
     /// Whether to keep what a model does not see.
     everything: bool,
     /// The parts, if there is structured content to compare them with.
-    parts: Option<Vec<Option<Part<'a>>>>,
+    parts: Option<Vec<Option<ContentPart<'a>>>>,
     rest: Rest,
 }
 
@@ -51,7 +53,7 @@ pub(super) struct Rest {
     /// The texts of parts for the user only, and their images and audio.
     pub(super) user_texts: Vec<String>,
     pub(super) user_media: Vec<Content>,
-    pub(super) links: Vec<Link>,
+    pub(super) links: Vec<ResourceLink>,
     pub(super) structured: Option<Box<RawValue>>,
     pub(super) blobs: Vec<Blob>,
     /// The number of parts that were not read.
@@ -112,7 +114,7 @@ impl<'a> ReadAnswer<'a> {
     }
 }
 
-impl<'a> Gathered<'a> {
+impl<'a> GatheredContent<'a> {
     fn new(everything: bool) -> Self {
         Self { pieces: Vec::new(), everything, parts: None, rest: Rest::default() }
     }
@@ -120,7 +122,7 @@ impl<'a> Gathered<'a> {
     /// Reads the result of a `tools/call`; `None` if it is invalid.
     pub(super) fn of_call(raw: &'a Json, everything: bool) -> Option<Self> {
         let mut gathered = Self::new(everything);
-        let (structured, is_error) = match parse::<CallResult<'a, Part<'a>>>(raw.get()) {
+        let (structured, is_error) = match parse::<RawToolResult<'a, ContentPart<'a>>>(raw.get()) {
             Some(result) => {
                 gathered.parts = result.structured.map(|_| Vec::new());
                 gathered.parts(result.content.unwrap_or_default(), Some);
@@ -128,9 +130,9 @@ impl<'a> Gathered<'a> {
             }
             // At least one part is not an object: read them one by one.
             None => {
-                let result = parse::<CallResult<'a, &'a RawValue>>(raw.get())?;
+                let result = parse::<RawToolResult<'a, &'a RawValue>>(raw.get())?;
                 gathered.parts = result.structured.map(|_| Vec::new());
-                gathered.parts(result.content.unwrap_or_default(), Part::read);
+                gathered.parts(result.content.unwrap_or_default(), ContentPart::read);
                 (result.structured, result.is_error)
             }
         };
@@ -147,7 +149,7 @@ impl<'a> Gathered<'a> {
         let result: ReadResult<'a> = parse(raw.get())?;
         let mut gathered = Self::new(everything);
         let is_only_one = result.contents.items.len() == 1;
-        gathered.bounded(result.contents, |gathered, raw| match Part::read(raw) {
+        gathered.bounded(result.contents, |gathered, raw| match ContentPart::read(raw) {
             // The label already names the only resource.
             Some(part) => gathered.resource(&part, !is_only_one),
             None => gathered.unreadable(),
@@ -159,27 +161,27 @@ impl<'a> Gathered<'a> {
     pub(super) fn of_prompt(raw: &'a Json, everything: bool) -> Option<Self> {
         let result: PromptResult<'a> = parse(raw.get())?;
         let mut gathered = Self::new(everything);
-        if let Some(description) = result.description.and_then(Token::of) {
+        if let Some(description) = result.description.and_then(RawString::of) {
             gathered.describe(format!("[description: {}]", shown(description)));
         }
         gathered.bounded(result.messages, |gathered, raw| {
-            let Some(message) = parse::<Message<'a>>(raw.get()) else {
+            let Some(message) = parse::<PromptMessage<'a>>(raw.get()) else {
                 return gathered.unreadable();
             };
-            let role = message.role.and_then(Token::of).map(shown);
+            let role = message.role.and_then(RawString::of).map(shown);
             gathered.describe(format!("[message of {}]", role.as_deref().unwrap_or("unknown")));
             // A single part, or since 2026 a list of parts.
             let content = message.content.map(RawValue::get).unwrap_or_default();
             match (message.content, serde_json::from_str::<Bounded<&'a RawValue>>(content)) {
-                (_, Ok(list)) => gathered.parts(list, Part::read),
-                (Some(one), Err(_)) => gathered.part(Part::read(one)),
+                (_, Ok(list)) => gathered.parts(list, ContentPart::read),
+                (Some(one), Err(_)) => gathered.part(ContentPart::read(one)),
                 (None, Err(_)) => gathered.unreadable(),
             }
         });
         Some(gathered)
     }
 
-    fn parts<T>(&mut self, parts: Bounded<T>, read: impl Fn(T) -> Option<Part<'a>>) {
+    fn parts<T>(&mut self, parts: Bounded<T>, read: impl Fn(T) -> Option<ContentPart<'a>>) {
         self.bounded(parts, |gathered, part| gathered.part(read(part)));
     }
 
@@ -190,7 +192,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn part(&mut self, part: Option<Part<'a>>) {
+    fn part(&mut self, part: Option<ContentPart<'a>>) {
         match &part {
             Some(part) => match part.audience() {
                 Audience::Everyone => self.readable(part),
@@ -204,8 +206,8 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn readable(&mut self, part: &Part<'a>) {
-        let kind = part.kind().map(Token::decode);
+    fn readable(&mut self, part: &ContentPart<'a>) {
+        let kind = part.kind().map(RawString::decode);
         match kind.as_deref() {
             Some("text") => match part.text() {
                 Some(text) => self.pieces.push(Piece::Theirs(text)),
@@ -227,7 +229,7 @@ impl<'a> Gathered<'a> {
     }
 
     /// Reads a part that the model must not see.
-    fn for_user(&mut self, part: &Part<'a>) {
+    fn for_user(&mut self, part: &ContentPart<'a>) {
         let (pieces, media) = (self.pieces.len(), self.rest.media.len());
         self.readable(part);
         let pieces = self.pieces.split_off(pieces);
@@ -239,7 +241,7 @@ impl<'a> Gathered<'a> {
     }
 
     /// Reads a part that is not shown to users.
-    fn for_model(&mut self, part: &Part<'a>) {
+    fn for_model(&mut self, part: &ContentPart<'a>) {
         let first = self.pieces.len();
         self.readable(part);
         let pieces = self.pieces.split_off(first);
@@ -258,9 +260,14 @@ impl<'a> Gathered<'a> {
         self.pieces.push(Piece::Placeholder(words));
     }
 
-    fn media(&mut self, kind: MediaKind, mime_type: Option<Token<'a>>, data: Option<Token<'a>>) {
-        let declared = mime_type.map(Token::decode).unwrap_or_default();
-        let decoded = data.map(Token::decode).unwrap_or_default();
+    fn media(
+        &mut self,
+        kind: MediaKind,
+        mime_type: Option<RawString<'a>>,
+        data: Option<RawString<'a>>,
+    ) {
+        let declared = mime_type.map(RawString::decode).unwrap_or_default();
+        let decoded = data.map(RawString::decode).unwrap_or_default();
         let checked = match self.rest.media.len() + self.rest.user_media.len() {
             ..MAX_MEDIA => check_media(kind, &declared, &decoded, kind.max_bytes())
                 .map_err(|why| why.to_string()),
@@ -291,7 +298,7 @@ impl<'a> Gathered<'a> {
         }
     }
 
-    fn link(&mut self, part: &Part<'a>) {
+    fn link(&mut self, part: &ContentPart<'a>) {
         let Some(uri) = part.uri().map(shown) else { return self.unreadable() };
         let name = part.title().or(part.name()).map(shown);
         let mime_type = part.mime_type().map(shown);
@@ -308,10 +315,10 @@ impl<'a> Gathered<'a> {
         }
         words.push(']');
         self.describe(words);
-        self.rest.links.push(Link { uri, name, mime_type });
+        self.rest.links.push(ResourceLink { uri, name, mime_type });
     }
 
-    fn resource(&mut self, part: &Part<'a>, is_named: bool) {
+    fn resource(&mut self, part: &ContentPart<'a>, is_named: bool) {
         let uri = part.uri().map(shown).unwrap_or_default();
         if let Some(text) = part.text() {
             if is_named {
@@ -332,7 +339,7 @@ impl<'a> Gathered<'a> {
     /// Shows structured content unless the parts contain the same. Binary data of a part is not
     /// repeated.
     fn structured(&mut self, structured: &'a RawValue) {
-        let texts: Vec<Token<'a>> = self.pieces.iter().filter_map(Piece::token).collect();
+        let texts: Vec<RawString<'a>> = self.pieces.iter().filter_map(Piece::token).collect();
         let parts = self.parts.take().unwrap_or_default();
         let repeats = Repeats::of(&parts);
         let short = repeats.taken_out(structured.get());
@@ -391,7 +398,7 @@ impl<'a> Piece<'a> {
     }
 
     /// The string in the raw JSON, if it is one.
-    fn token(&self) -> Option<Token<'a>> {
+    fn token(&self) -> Option<RawString<'a>> {
         match self {
             Self::Theirs(token) => Some(*token),
             Self::Described(_) | Self::Placeholder(_) | Self::Json(_) => None,
@@ -448,6 +455,6 @@ fn parse<'a, T: Deserialize<'a>>(json: &'a str) -> Option<T> {
 }
 
 /// Sanitizes a short text to one line.
-fn shown(token: Token<'_>) -> String {
+fn shown(token: RawString<'_>) -> String {
     clean_line(Untrusted::new(&token.decode()), MAX_SHOWN)
 }

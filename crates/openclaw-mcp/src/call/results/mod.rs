@@ -27,25 +27,25 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_content::Source;
-use openclaw_tools::{Details, Failure, ToolOutcome};
+use openclaw_tools::{OutcomeDetails, ToolFailure, ToolOutcome};
 use serde_json::value::RawValue;
 
 use crate::call::spill::Spill;
 use crate::wire::json::Json;
-use gather::{Gathered, ReadAnswer};
+use gather::{GatheredContent, ReadAnswer};
 use present::{can_be_shown, present, present_text};
-use text::Token;
+use text::RawString;
 
 /// The tool, resource or prompt that a response comes from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Origin<'a> {
+pub struct ResponseOrigin<'a> {
     /// The name of the server in the configuration.
     pub server: &'a str,
     /// The server's name for the tool or prompt, or the URI of the resource.
     pub tool: &'a str,
 }
 
-impl<'a> Origin<'a> {
+impl<'a> ResponseOrigin<'a> {
     pub(crate) fn of(source: &'a Source) -> Self {
         match source {
             Source::McpTool { server, tool } => Self { server, tool },
@@ -104,7 +104,7 @@ pub fn outcome(
     let place = ResponseContext { source, limits, spill, duration };
     match one_text(raw, &place) {
         Ok(outcome) => outcome,
-        Err(raw) => read(raw, &place, |raw, everything| Gathered::of_call(raw, everything)),
+        Err(raw) => read(raw, &place, |raw, everything| GatheredContent::of_call(raw, everything)),
     }
 }
 
@@ -119,7 +119,7 @@ pub fn resource_outcome(
 ) -> ToolOutcome {
     let source = Arc::new(Source::mcp_resource(server, uri));
     let place = ResponseContext { source, limits, spill, duration };
-    read(raw, &place, |raw, everything| Gathered::of_resource(raw, everything))
+    read(raw, &place, |raw, everything| GatheredContent::of_resource(raw, everything))
 }
 
 /// Converts the result of a `prompts/get`: its messages, each with its role as text.
@@ -135,7 +135,8 @@ pub fn prompt_outcome(
     let place = ResponseContext { source, limits, spill, duration };
     // Programs need the roles; for a model it is one text.
     let messages = if limits.everything { messages_of(&raw) } else { None };
-    let mut outcome = read(raw, &place, |raw, everything| Gathered::of_prompt(raw, everything));
+    let mut outcome =
+        read(raw, &place, |raw, everything| GatheredContent::of_prompt(raw, everything));
     if outcome.details.failure.is_none() {
         outcome.details.structured = messages;
     }
@@ -159,44 +160,44 @@ struct ResponseContext<'a> {
 }
 
 impl ResponseContext<'_> {
-    fn origin(&self) -> Origin<'_> {
-        Origin::of(&self.source)
+    fn origin(&self) -> ResponseOrigin<'_> {
+        ResponseOrigin::of(&self.source)
     }
 
     /// The details that are known before the response is parsed.
-    fn details(&self) -> Box<Details> {
+    fn details(&self) -> Box<OutcomeDetails> {
         details(&self.source, self.duration)
     }
 
     /// The outcome for a response that cannot be shown.
     fn failure(&self, words: String) -> ToolOutcome {
-        let mut outcome = failure(Failure::InvalidResponse, words, Some(self.origin()));
+        let mut outcome = failure(ToolFailure::InvalidResponse, words, Some(self.origin()));
         outcome.details.duration = self.duration;
         outcome
     }
 }
 
 /// The details of an outcome that are known before the response is parsed.
-fn details(source: &Source, duration: Duration) -> Box<Details> {
+fn details(source: &Source, duration: Duration) -> Box<OutcomeDetails> {
     let (server, tool) = match source {
         Source::McpTool { server, tool } => (Some(server), Some(tool)),
         Source::McpResource { server, uri } => (Some(server), Some(uri)),
         Source::McpPrompt { server, prompt } => (Some(server), Some(prompt)),
         _ => (None, None),
     };
-    Box::new(Details {
+    Box::new(OutcomeDetails {
         source: Some(SOURCE),
         server: server.cloned(),
         tool: tool.cloned(),
         duration,
-        ..Details::default()
+        ..OutcomeDetails::default()
     })
 }
 
 /// The fast path for a response with a single text; returns other responses unchanged.
 fn one_text(raw: Json, place: &ResponseContext<'_>) -> Result<ToolOutcome, Json> {
     let Some((text, is_error)) = raw.one_text() else { return Err(raw) };
-    let text = Token::bare(text).decode();
+    let text = RawString::bare(text).decode();
     if !can_be_shown(&text, place) {
         return Err(raw);
     }
@@ -220,7 +221,7 @@ fn most_of(json: &str, part: &str) -> Option<Range<usize>> {
 fn read(
     raw: Json,
     place: &ResponseContext<'_>,
-    gather: for<'r> fn(&'r Json, bool) -> Option<Gathered<'r>>,
+    gather: for<'r> fn(&'r Json, bool) -> Option<GatheredContent<'r>>,
 ) -> ToolOutcome {
     let Some(gathered) = gather(&raw, place.limits.everything) else {
         let server = failure::named(place.origin().server);

@@ -7,7 +7,7 @@ use serde::de::{IgnoredAny, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::text::Token;
+use super::text::RawString;
 
 /// The maximum number of parts; further ones are only counted.
 pub(super) const MAX_PARTS: usize = 1_000;
@@ -58,7 +58,7 @@ impl<'de, T: Deserialize<'de>> Deserialize<'de> for Bounded<T> {
 /// The result of a `tools/call`.
 #[derive(Deserialize)]
 #[serde(bound(deserialize = "T: Deserialize<'de>"))]
-pub(super) struct CallResult<'a, T> {
+pub(super) struct RawToolResult<'a, T> {
     #[serde(default = "Option::default")]
     pub(super) content: Option<Bounded<T>>,
     #[serde(borrow, default, rename = "structuredContent")]
@@ -85,7 +85,7 @@ pub(super) struct PromptResult<'a> {
 
 /// A message of a prompt.
 #[derive(Deserialize)]
-pub(super) struct Message<'a> {
+pub(super) struct PromptMessage<'a> {
     #[serde(borrow, default)]
     pub(super) role: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -95,7 +95,7 @@ pub(super) struct Message<'a> {
 /// A part of any kind. Its members are interpreted when they are needed, so that one of the wrong
 /// type does not invalidate the whole response.
 #[derive(Deserialize, Default)]
-pub(super) struct Part<'a> {
+pub(super) struct ContentPart<'a> {
     #[serde(borrow, default, rename = "type")]
     kind: Option<&'a RawValue>,
     #[serde(borrow, default)]
@@ -133,9 +133,9 @@ pub(super) enum Audience {
 
 macro_rules! texts {
     ($($name:ident)*) => {
-        impl<'a> Part<'a> {
-            $(pub(super) fn $name(&self) -> Option<Token<'a>> {
-                self.$name.and_then(Token::of)
+        impl<'a> ContentPart<'a> {
+            $(pub(super) fn $name(&self) -> Option<RawString<'a>> {
+                self.$name.and_then(RawString::of)
             })*
         }
     };
@@ -143,14 +143,14 @@ macro_rules! texts {
 
 texts!(kind text data blob mime_type uri name title description);
 
-impl<'a> Part<'a> {
+impl<'a> ContentPart<'a> {
     /// Parses a part; `None` if it is invalid.
     pub(super) fn read(raw: &'a RawValue) -> Option<Self> {
         serde_json::from_str(raw.get()).ok()
     }
 
     /// Returns a text member by its JSON name.
-    pub(super) fn member(&self, name: &str) -> Option<Token<'a>> {
+    pub(super) fn member(&self, name: &str) -> Option<RawString<'a>> {
         match name {
             "type" => self.kind(),
             "text" => self.text(),
@@ -176,7 +176,7 @@ impl<'a> Part<'a> {
         let annotations = self.annotations.map(|raw| serde_json::from_str(raw.get()));
         let Some(Ok(Annotations { audience })) = annotations else { return Audience::Everyone };
         let names = |role: &str| {
-            let mut listed = audience.items.iter().filter_map(|raw| Token::of(raw));
+            let mut listed = audience.items.iter().filter_map(|raw| RawString::of(raw));
             listed.any(|listed| listed.decode() == role)
         };
         match (names("user"), names("assistant")) {

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use openclaw_content::{Findings, NoRandomness, Text, Untrusted, inspect};
-use openclaw_tools::{Content, Details, ToolOutcome};
+use openclaw_tools::{Content, OutcomeDetails, ToolOutcome};
 
 use super::ResponseContext;
 use super::gather::{ReadAnswer, Rest, Stretch, StretchKind};
@@ -104,7 +104,7 @@ pub(super) fn no_boundary(place: &ResponseContext<'_>) -> ToolOutcome {
 fn fill(
     stretches: Vec<Stretch<'_>>,
     place: &ResponseContext<'_>,
-    details: &mut Details,
+    details: &mut OutcomeDetails,
     content: &mut Vec<Content>,
 ) -> Result<Findings, NoRandomness> {
     let whole = joined(&stretches);

@@ -14,7 +14,7 @@ use openclaw_tools::{RawReply, ToolOutcome};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
-use super::text::Token;
+use super::text::RawString;
 use super::{ResponseContext, ResultLimits, failure};
 use crate::wire::CallError;
 use crate::wire::json::{JsonCow, JsonRef};
@@ -112,7 +112,7 @@ fn spliced(json: &str, escaped: &str, renderer: &JsonRenderer) -> Result<String,
     let (before, rest) = json.split_at(start);
     let mut out = String::with_capacity(json.len() + 512);
     out.push_str(before);
-    let text = Token::bare(escaped).decode();
+    let text = RawString::bare(escaped).decode();
     // The findings are in the log.
     let _ = renderer.render(&mut out, escaped, Untrusted::new(&*text))?;
     out.push_str(rest.get(escaped.len()..).unwrap_or_default());

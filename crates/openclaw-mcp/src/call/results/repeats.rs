@@ -6,8 +6,8 @@ use std::collections::HashMap;
 
 use memchr::{memchr, memchr2};
 
-use super::parts::Part;
-use super::text::Token;
+use super::parts::ContentPart;
+use super::text::RawString;
 
 /// Shorter data may match by chance, and costs little.
 const LEAST: usize = 64;
@@ -17,7 +17,7 @@ pub(super) struct Repeats<'a>(HashMap<Cow<'a, str>, usize>);
 
 impl<'a> Repeats<'a> {
     /// Collects the data of the parts of a response, in order.
-    pub(super) fn of(parts: &[Option<Part<'a>>]) -> Self {
+    pub(super) fn of(parts: &[Option<ContentPart<'a>>]) -> Self {
         let mut numbers = HashMap::new();
         for (at, part) in parts.iter().enumerate() {
             let data = part.as_ref().and_then(binary).filter(|data| data.max_len() >= LEAST);
@@ -45,7 +45,7 @@ impl<'a> Repeats<'a> {
         while let Some((start, end)) = next_string(json, at) {
             let text = &json[start..end];
             if text.len() >= LEAST
-                && let Some(name) = self.named(&Token::bare(text).decode())
+                && let Some(name) = self.named(&RawString::bare(text).decode())
             {
                 short.push_str(&json[copied..start]);
                 short.push_str(&name);
@@ -62,7 +62,7 @@ impl<'a> Repeats<'a> {
 }
 
 /// The binary data of a part.
-fn binary<'a>(part: &Part<'a>) -> Option<Token<'a>> {
+fn binary<'a>(part: &ContentPart<'a>) -> Option<RawString<'a>> {
     part.data().or_else(|| part.resource()?.blob())
 }
 

@@ -5,9 +5,9 @@
 
 use serde_json::{Map, Value};
 
-use super::parts::Part;
+use super::parts::ContentPart;
 use super::repeats::Repeats;
-use super::text::Token;
+use super::text::RawString;
 
 /// Larger content is compared byte by byte, not by value.
 const MAX_COMPARED: usize = 256 * 1024;
@@ -22,9 +22,9 @@ const MAIN: [&str; 5] = ["text", "data", "blob", "uri", "resource"];
 /// The content of a response besides its structured content.
 pub(super) struct ShownContent<'s, 'a> {
     /// Its texts, including those of embedded resources.
-    pub(super) texts: &'s [Token<'a>],
+    pub(super) texts: &'s [RawString<'a>],
     /// All its parts; `None` for one that cannot be parsed.
-    pub(super) parts: &'s [Option<Part<'a>>],
+    pub(super) parts: &'s [Option<ContentPart<'a>>],
     /// The binary data of its parts.
     pub(super) repeats: &'s Repeats<'a>,
 }
@@ -56,7 +56,7 @@ impl ShownContent<'_, '_> {
         }
         let Some(items) = inner.and_then(Value::as_array) else { return false };
         let (texts, parts) = (self.texts.iter(), self.parts.iter());
-        let is_each_in = |(part, item): (&Option<Part<'_>>, _)| {
+        let is_each_in = |(part, item): (&Option<ContentPart<'_>>, _)| {
             part.as_ref().is_some_and(|part| self.is_in(part, item))
         };
         items.len() == texts.len() && texts.zip(items).all(|(text, item)| says(*text, item))
@@ -64,7 +64,7 @@ impl ShownContent<'_, '_> {
     }
 
     /// Whether a part contains everything in the value.
-    fn is_in(&self, part: &Part<'_>, value: &Value) -> bool {
+    fn is_in(&self, part: &ContentPart<'_>, value: &Value) -> bool {
         let is_known = part.kind().is_some_and(|kind| KNOWN.contains(&&*kind.decode()));
         is_known
             && match value {
@@ -80,7 +80,7 @@ impl ShownContent<'_, '_> {
             }
     }
 
-    fn are_in(&self, part: &Part<'_>, members: &Map<String, Value>) -> bool {
+    fn are_in(&self, part: &ContentPart<'_>, members: &Map<String, Value>) -> bool {
         let is_seen = |name: &str, value: &Value| !value.is_null() && !UNSEEN.contains(&name);
         members.iter().filter(|(name, value)| is_seen(name, value)).all(|(name, value)| {
             match (name.as_str(), value) {
@@ -93,14 +93,14 @@ impl ShownContent<'_, '_> {
     }
 
     /// Whether a text of a part equals the value, or the replacement for it.
-    fn is_token(&self, token: Option<Token<'_>>, value: &Value) -> bool {
+    fn is_token(&self, token: Option<RawString<'_>>, value: &Value) -> bool {
         let (Some(token), Some(value)) = (token, value.as_str()) else { return false };
         let token = token.decode();
         *token == *value || self.repeats.named(&token).is_some_and(|name| name == *value)
     }
 }
 
-fn says(text: Token<'_>, value: &Value) -> bool {
+fn says(text: RawString<'_>, value: &Value) -> bool {
     let text = text.decode();
     match value {
         Value::String(value) if *value == text => true,
@@ -135,9 +135,10 @@ mod tests {
 
     fn said_by(parts: &[Value], structured: &str) -> bool {
         let parts: Vec<String> = parts.iter().map(Value::to_string).collect();
-        let parts: Vec<Option<Part<'_>>> =
+        let parts: Vec<Option<ContentPart<'_>>> =
             parts.iter().map(|part| serde_json::from_str(part).ok()).collect();
-        let texts: Vec<Token<'_>> = parts.iter().flatten().filter_map(Part::text).collect();
+        let texts: Vec<RawString<'_>> =
+            parts.iter().flatten().filter_map(ContentPart::text).collect();
         let repeats = Repeats::of(&parts);
         let said = ShownContent { texts: &texts, parts: &parts, repeats: &repeats };
         said.covers(structured, &repeats.taken_out(structured))

@@ -246,7 +246,7 @@ fn an_invalid_response_is_a_failure() {
     for json in ["null", "5", "[]", "[[]]", "\"text\"", r#"{"content":{}}"#, r#"{"content":"x"}"#] {
         let outcome = of_text(json);
         assert!(outcome.is_error, "{json}");
-        assert_eq!(outcome.details.failure, Some(Failure::InvalidResponse));
+        assert_eq!(outcome.details.failure, Some(ToolFailure::InvalidResponse));
         let words = "MCP server 'files' sent an invalid response: not a result.";
         assert_eq!(texts(&outcome), [words]);
     }
@@ -323,7 +323,7 @@ fn a_resource_is_wrapped_with_its_address() {
         inside(&texts(&outcome)[0]),
         "[resource file:///a/1]\none\n[resource file:///a/2]\ntwo\n[a part that cannot be parsed]"
     );
-    assert_eq!(read(json!({})).details.failure, Some(Failure::InvalidResponse));
+    assert_eq!(read(json!({})).details.failure, Some(ToolFailure::InvalidResponse));
 }
 
 #[test]

@@ -7,9 +7,9 @@ use serde_json::value::RawValue;
 
 /// A JSON string in the raw text, without its quotes.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Token<'a>(&'a str);
+pub(super) struct RawString<'a>(&'a str);
 
-impl<'a> Token<'a> {
+impl<'a> RawString<'a> {
     /// The value as a string, if it is one.
     pub(super) fn of(value: &'a RawValue) -> Option<Self> {
         value.get().strip_prefix('"')?.strip_suffix('"').map(Self)
@@ -123,7 +123,7 @@ mod tests {
 
     fn decoded(json: &str) -> String {
         let raw = RawValue::from_string(json.to_owned()).unwrap();
-        Token::of(&raw).unwrap().decode().into_owned()
+        RawString::of(&raw).unwrap().decode().into_owned()
     }
 
     #[test]

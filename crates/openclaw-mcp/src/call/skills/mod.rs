@@ -12,14 +12,14 @@ use base64::engine::general_purpose::STANDARD;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
-use openclaw_tools::{Failure, ToolOutcome};
+use openclaw_tools::{ToolFailure, ToolOutcome};
 
-use crate::call::results::{self, Origin, named};
+use crate::call::results::{self, ResponseOrigin, named};
 use crate::connection::Connection;
 use crate::inventory::Inventory;
 use crate::inventory::listing::{ListedSkill, SkillFiles};
 use crate::server::Server;
-use crate::wire::Limits;
+use crate::wire::TimeLimits;
 use crate::wire::json::Json;
 
 /// Why a file of a skill must not be used.
@@ -51,7 +51,7 @@ pub(super) async fn skill_of(
     server: &Server,
     connection: &Connection,
     uri: &str,
-    limits: Limits,
+    limits: TimeLimits,
 ) -> Option<Arc<ListedSkill>> {
     if let Some(skill) = server.cache().inventory().skill_of(uri) {
         return Some(Arc::clone(skill));
@@ -81,8 +81,8 @@ pub(super) fn check(
         skill.name(),
         named(server)
     );
-    let origin = Origin { server, tool: uri };
-    Err(results::failure(Failure::InvalidResponse, words, Some(origin)))
+    let origin = ResponseOrigin { server, tool: uri };
+    Err(results::failure(ToolFailure::InvalidResponse, words, Some(origin)))
 }
 
 #[derive(Deserialize)]

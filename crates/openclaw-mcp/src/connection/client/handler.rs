@@ -16,7 +16,7 @@ use tokio::time::Instant;
 
 use super::elicitation::Elicitation;
 use super::input::to_json;
-use super::{Client, LOG_CHARS};
+use super::{ClientSide, LOG_CHARS};
 use crate::server::limiter::Limiter;
 use crate::wire::{MAX_PARSED, TOO_LARGE, WorkId};
 
@@ -52,7 +52,7 @@ impl LogLimit {
     }
 }
 
-impl Client {
+impl ClientSide {
     async fn answer_elicitation(
         &self,
         params: Value,
@@ -73,7 +73,7 @@ fn work_of(extensions: &Extensions) -> Option<WorkId> {
     extensions.get().copied()
 }
 
-impl ClientHandler for Client {
+impl ClientHandler for ClientSide {
     fn get_info(&self) -> ClientConfig {
         self.config.clone()
     }

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::elicitation::Elicitation;
-use super::{Client, ElicitationAnswer, ElicitationRequest, LOG_CHARS, SamplingRequest};
+use super::{ClientSide, ElicitationAnswer, ElicitationRequest, LOG_CHARS, SamplingRequest};
 use crate::wire::WorkId;
 
 /// Timeout for an answer of the user, or of the sampler including a user that it asks.
@@ -17,7 +17,7 @@ pub const PATIENCE: Duration = Duration::from_secs(5 * 60);
 /// Maximum number of inputs that a server may request in one result.
 const AT_ONCE: usize = 10;
 
-impl Client {
+impl ClientSide {
     /// Answers the input requests of a result (2026-07-28), by key. They belong to this call, if it is
     /// known.
     ///
@@ -165,7 +165,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_question_is_cancelled_when_all_calls_it_may_belong_to_have_ended() {
         let host = Host { elicitor: Some(Arc::new(Absent)), ..Host::default() };
-        let client = Client::new("x", host);
+        let client = ClientSide::new("x", host);
         let calls = [client.working_for("main", Some("a")), client.working_for("main", None)];
         let mut asking = std::pin::pin!(client.fulfil(questions(1), None));
         assert!(asking.as_mut().now_or_never().is_none());
@@ -182,7 +182,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_question_without_an_answer_times_out() {
         let host = Host { elicitor: Some(Arc::new(Absent)), ..Host::default() };
-        let answers = Client::new("x", host).fulfil(questions(2), None).await.unwrap();
+        let answers = ClientSide::new("x", host).fulfil(questions(2), None).await.unwrap();
         assert_eq!(answers["0"]["action"], "cancel");
         assert_eq!(answers["1"]["action"], "cancel");
     }
@@ -206,8 +206,8 @@ mod tests {
         BTreeMap::from([("a".to_owned(), wanted)])
     }
 
-    fn with_sampler() -> Client {
-        Client::new("x", Host { sampler: Some(Arc::new(Mirror)), ..Host::default() })
+    fn with_sampler() -> ClientSide {
+        ClientSide::new("x", Host { sampler: Some(Arc::new(Mirror)), ..Host::default() })
     }
 
     #[tokio::test]
@@ -241,14 +241,14 @@ mod tests {
 
     #[tokio::test]
     async fn sampling_is_declared_only_if_offered_and_with_tools_since_2025_11_25() {
-        let sampling = |client: &Client| client.config().capabilities.sampling.clone();
+        let sampling = |client: &ClientSide| client.config().capabilities.sampling.clone();
         let quiet = with_sampler();
         assert!(sampling(&quiet).is_none());
         let offered = quiet.with_sampling(true);
         assert!(sampling(&offered).unwrap().tools.is_some());
         let older = offered.offering(ProtocolVersion::V_2025_06_18);
         assert!(sampling(&older).unwrap().tools.is_none());
-        let nowhere = Client::new("x", Host::default()).with_sampling(true);
+        let nowhere = ClientSide::new("x", Host::default()).with_sampling(true);
         assert!(sampling(&nowhere).is_none(), "no model is configured");
         let error = nowhere.fulfil(super::tests::sampling(&json!({})), None).await.unwrap_err();
         assert!(error.contains("not available"), "{error}");
@@ -256,7 +256,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_number_of_inputs_per_request_is_limited() {
-        let client = Client::new("x", Host::default());
+        let client = ClientSide::new("x", Host::default());
         assert_eq!(client.fulfil(questions(10), None).await.unwrap().len(), 10);
         let error = client.fulfil(questions(11), None).await.unwrap_err();
         assert!(error.contains("more than 10"), "{error}");

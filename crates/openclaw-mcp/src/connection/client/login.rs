@@ -5,9 +5,9 @@ use openclaw_oauth::login::{LoginPrompt, LoginRequest, PromptResponse};
 use rmcp::model::ElicitationAction;
 
 use super::elicitation::Elicitation;
-use super::{Client, ElicitationKind, PATIENCE};
+use super::{ClientSide, ElicitationKind, PATIENCE};
 
-impl LoginPrompt for Client {
+impl LoginPrompt for ClientSide {
     /// Shows the URL like one that the server itself asks the user to visit. The time limits of
     /// calls do not run until the login ends.
     fn show(&self, login: LoginRequest) -> BoxFuture<'_, PromptResponse> {

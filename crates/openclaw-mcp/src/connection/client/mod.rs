@@ -30,7 +30,7 @@ use url::Url;
 use crate::fleet::events::Users;
 use crate::wire::{FastLane, Thinking, WeakLane, WorkId};
 use handler::LogLimit;
-use work::Work;
+use work::ServerCalls;
 
 /// Maximum length of a log or question message, in characters.
 const LOG_CHARS: usize = 2_000;
@@ -66,7 +66,7 @@ impl Changes {
 
 /// Our side of the protocol, for one server. Clones share their state.
 #[derive(Debug, Clone)]
-pub struct Client {
+pub struct ClientSide {
     config: ClientConfig,
     /// The agents that use the server.
     users: Users,
@@ -84,7 +84,7 @@ struct Shared {
     server: String,
     host: Host,
     /// The calls in progress; only tracked if there is a user or a sampler.
-    work: Work,
+    work: ServerCalls,
     /// The connection to the server, once there is one.
     lane: OnceLock<WeakLane>,
     changes: watch::Sender<Changes>,
@@ -101,12 +101,12 @@ struct Followed {
     is_reported: bool,
 }
 
-impl Client {
+impl ClientSide {
     /// Creates our side for a server; neither sampling nor roots are declared to it.
     pub fn new(server: &str, host: Host) -> Self {
         let (server, config) = (server.to_owned(), host.config(false, false));
         let changes = watch::Sender::new(Changes::default());
-        let (work, lane, updates) = (Work::default(), OnceLock::new(), Mutex::default());
+        let (work, lane, updates) = (ServerCalls::default(), OnceLock::new(), Mutex::default());
         let logs = LogLimit::default();
         let shared = Arc::new(Shared { server, host, work, lane, changes, logs, updates });
         let (offers_sampling, root, log_level) = (false, None, None);

@@ -11,7 +11,7 @@ use crate::wire::WorkId;
 
 /// The calls in progress on a server.
 #[derive(Debug, Default)]
-pub(super) struct Work {
+pub(super) struct ServerCalls {
     calls: Mutex<Calls>,
     /// A call ended that a request from the server may belong to.
     ended: Notify,
@@ -35,7 +35,7 @@ pub(super) struct CallsInProgress {
     calls: Vec<u64>,
 }
 
-impl Work {
+impl ServerCalls {
     /// Registers a call and returns its number.
     pub(super) fn begin(&self, agent: &str, session: Option<&str>) -> u64 {
         let mut calls = self.calls();
@@ -107,10 +107,10 @@ impl Work {
 }
 
 /// Counts a request that waits for calls to end.
-struct PausedTimeout<'a>(&'a Work);
+struct PausedTimeout<'a>(&'a ServerCalls);
 
 impl<'a> PausedTimeout<'a> {
-    fn of(work: &'a Work) -> Self {
+    fn of(work: &'a ServerCalls) -> Self {
         work.calls().questions += 1;
         Self(work)
     }

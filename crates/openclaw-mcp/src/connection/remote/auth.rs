@@ -7,7 +7,7 @@ use std::sync::Arc;
 use openclaw_config::{HttpServer, OAuthGrant, ProxySetting};
 use openclaw_metrics::ServerSeries;
 use openclaw_oauth::authorizer::{Authorizer, AuthorizerOptions};
-use openclaw_oauth::http::{HttpClient, HttpOptions};
+use openclaw_oauth::http::{AuthHttpClient, HttpOptions};
 use openclaw_oauth::login::LoginPrompt;
 use openclaw_oauth::settings::{AuthSettings, Enterprise, GrantType};
 use openclaw_oauth::store::GrantStore;
@@ -76,7 +76,7 @@ pub async fn authorizer(
             Some(Arc::new(move |url| network.proxy_url(url)))
         }
     };
-    let http = HttpClient::new(http).map_err(|error| bad("`auth`", error.to_string()))?;
+    let http = AuthHttpClient::new(http).map_err(|error| bad("`auth`", error.to_string()))?;
     Ok(Some(Authorizer::new(AuthorizerOptions {
         server: server.to_owned(),
         url,

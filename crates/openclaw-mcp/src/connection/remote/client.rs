@@ -19,7 +19,8 @@ use tower_service::Service;
 
 use super::{RemoteError, RemotePlan, network, tls, userinfo};
 use crate::wire::http::{
-    Connect, ConnectError, Forwarded, HttpClient, NoSuchHost, RESERVED, Reach, Stream, Target,
+    ConnectorError, Forwarded, HttpClient, NoSuchHost, OpenConnection, RESERVED, RequestTarget,
+    ServerRoute, Stream,
 };
 
 /// Maximum time to open a connection.
@@ -30,7 +31,7 @@ const KEEP_ALIVE_PROBES: u32 = 3;
 const UNACKNOWLEDGED: Duration = Duration::from_secs(30);
 
 /// Creates the client of a server and the target of its requests.
-pub(super) async fn make(plan: &RemotePlan) -> Result<(HttpClient, Target), RemoteError> {
+pub(super) async fn make(plan: &RemotePlan) -> Result<(HttpClient, RequestTarget), RemoteError> {
     let url = userinfo::without(plan.config.url.expose());
     let headers = default_headers(plan)?;
     let proxy = proxy(plan)?;
@@ -42,7 +43,7 @@ pub(super) async fn make(plan: &RemotePlan) -> Result<(HttpClient, Target), Remo
     let (connect, forwarded) = route(server, proxy, tls);
     let connect_timeout = CONNECT.min(plan.timeout);
     let traffic = plan.traffic.clone();
-    let reach = Reach { connect, connect_timeout, is_proxied, forwarded, headers, traffic };
+    let reach = ServerRoute { connect, connect_timeout, is_proxied, forwarded, headers, traffic };
     let client = HttpClient::new(reach);
     let target = client.target(url).ok_or_else(bad_url)?;
     Ok((client, target))
@@ -53,7 +54,7 @@ fn route(
     server: Uri,
     proxy: Option<Intercept>,
     tls: Arc<ClientConfig>,
-) -> (Connect, Option<Forwarded>) {
+) -> (OpenConnection, Option<Forwarded>) {
     let Some(proxy) = proxy else {
         return (connecting(HttpsConnector::from((tcp(), tls)), server), None);
     };
@@ -87,9 +88,9 @@ fn with_port(address: Uri) -> Uri {
 }
 
 /// Boxes a connector; its type depends on the proxy.
-fn connecting<C>(connector: C, to: Uri) -> Connect
+fn connecting<C>(connector: C, to: Uri) -> OpenConnection
 where
-    C: Service<Uri, Error = ConnectError> + Clone + Send + Sync + 'static,
+    C: Service<Uri, Error = ConnectorError> + Clone + Send + Sync + 'static,
     C::Response: Stream + 'static,
     C::Future: Send,
 {

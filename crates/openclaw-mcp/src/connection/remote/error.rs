@@ -14,7 +14,7 @@ use crate::wire::{CallError, ReachProblem, Unreachable, UnusableResponse};
 
 /// The steps of connecting.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Step {
+pub enum RemoteStep {
     /// Detecting the protocol.
     Discovering,
     /// The handshake.
@@ -23,7 +23,7 @@ pub enum Step {
     OpeningStream,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for RemoteStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Discovering => "protocol discovery",
@@ -54,7 +54,7 @@ pub enum RemoteError {
     #[error("timed out after {} ms during {step}", .after.as_millis())]
     TimedOut {
         /// The step that failed.
-        step: Step,
+        step: RemoteStep,
         /// The timeout.
         after: Duration,
     },
@@ -134,7 +134,7 @@ pub enum RemoteError {
     #[error("{step} failed: {cause}")]
     Refused {
         /// The step that failed.
-        step: Step,
+        step: RemoteStep,
         /// The cause.
         cause: String,
     },
@@ -148,7 +148,7 @@ impl RemoteError {
     }
 
     /// Converts the error of a step.
-    pub(super) fn of(plan: &RemotePlan, step: Step, error: CallError) -> Self {
+    pub(super) fn of(plan: &RemotePlan, step: RemoteStep, error: CallError) -> Self {
         match error {
             CallError::NeedsAuth { challenge } => {
                 Self::needs_auth(plan.server.clone(), &plan.config, challenge.as_deref())

@@ -12,10 +12,10 @@ use rmcp::model::ProtocolVersion;
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::{HttpTransport, NegotiatedProtocol, RemoteError, RemotePlan, Step};
+use super::{HttpTransport, NegotiatedProtocol, RemoteError, RemotePlan, RemoteStep};
 use crate::connection::era::{self, Era};
 use crate::wire::http::{HttpSlowLane, agreed_version};
-use crate::wire::{CallError, HandshakeResponse, Limits, ReachProblem};
+use crate::wire::{CallError, HandshakeResponse, ReachProblem, TimeLimits};
 
 /// Timeout of `server/discover`, which the server may not know.
 const PROBE: Duration = Duration::from_secs(2);
@@ -74,11 +74,11 @@ impl ProtocolsToTry {
         }
     }
 
-    fn step(self) -> Step {
+    fn step(self) -> RemoteStep {
         match self {
-            Self::Modern => Step::Discovering,
-            Self::Streamable => Step::Initializing,
-            Self::Sse => Step::OpeningStream,
+            Self::Modern => RemoteStep::Discovering,
+            Self::Streamable => RemoteStep::Initializing,
+            Self::Sse => RemoteStep::OpeningStream,
         }
     }
 
@@ -113,7 +113,7 @@ impl RemotePlan {
 pub(super) async fn meet(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
-    step: &mut Step,
+    step: &mut RemoteStep,
 ) -> Result<Negotiated, RemoteError> {
     let mut failed: Option<(ProtocolsToTry, CallError)> = None;
     let mut was_slow = false;
@@ -256,7 +256,7 @@ async fn discover(
     let is_modern = |versions: &[String]| {
         versions.iter().any(|version| version == ProtocolVersion::V_2026_07_28.as_str())
     };
-    let probe = Limits { timeout: patience, cap: patience };
+    let probe = TimeLimits { timeout: patience, cap: patience };
     let asked = opening.fast_lane();
     match asked.request("server/discover", &era::question(&plan.client), probe).await {
         Ok(result) => match serde_json::from_str::<era::Discovered>(result.get()) {
@@ -303,14 +303,14 @@ async fn over_sse(
     opening: &HttpSlowLane,
     plan: &RemotePlan,
     patience: Option<Duration>,
-    step: &mut Step,
+    step: &mut RemoteStep,
 ) -> Result<Option<HandshakeResponse>, CallError> {
     // Only this is limited: once the stream is open, the connection depends on it.
     within(patience, opening.wire().open_sse()).await?;
-    *step = Step::Initializing;
+    *step = RemoteStep::Initializing;
     let lane = opening.fast_lane();
     // The caller enforces the timeout; of two equal timeouts either could fire first.
-    let limits = Limits { timeout: 2 * plan.timeout, cap: 2 * plan.timeout };
+    let limits = TimeLimits { timeout: 2 * plan.timeout, cap: 2 * plan.timeout };
     let mut first = None;
     for version in plan.versions() {
         match lane.request("initialize", &era::introduction(&plan.client, version), limits).await {

@@ -11,7 +11,7 @@ pub(crate) mod userinfo;
 
 pub use auth::{AuthContext, authorizer, uses_tokens};
 pub(crate) use error::key_is_kept_elsewhere;
-pub use error::{RemoteError, Step};
+pub use error::{RemoteError, RemoteStep};
 pub use headers::headers;
 pub use network::Network;
 
@@ -82,7 +82,7 @@ pub enum HttpTransport {
 
 /// An open connection. It ends with `rmcp`: close that and wait for it.
 #[derive(Debug)]
-pub struct Opened<H: ClientHandler> {
+pub struct RemoteConnection<H: ClientHandler> {
     /// The lane for calls. It also has the session id.
     pub lane: FastLane,
     /// The `rmcp` service, for everything but calls.
@@ -103,12 +103,12 @@ pub struct Opened<H: ClientHandler> {
 pub async fn open<H: ClientHandler>(
     plan: RemotePlan,
     handler: H,
-) -> Result<Opened<H>, RemoteError> {
+) -> Result<RemoteConnection<H>, RemoteError> {
     let deadline = Instant::now() + plan.timeout;
     let (client, target) = Box::pin(client::make(&plan)).await?;
     let opening =
         HttpSlowLane::open(&plan.server, plan.log.redactor(), client, target, plan.auth.clone());
-    let mut step = Step::Discovering;
+    let mut step = RemoteStep::Discovering;
     let met = timeout_at(
         deadline,
         // Boxed: the future is large and short-lived.
@@ -131,7 +131,7 @@ pub async fn open<H: ClientHandler>(
         Ok(Ok(rmcp)) => {
             wire.until_listening().await;
             let version = rmcp.peer_info().map(|info| info.protocol_version.to_string());
-            return Ok(Opened { lane, rmcp, version, known: met.known, tasks });
+            return Ok(RemoteConnection { lane, rmcp, version, known: met.known, tasks });
         }
         Ok(Err(error)) => RemoteError::Refused { step, cause: local::plain(&error, &plan.log) },
         Err(_) => late(step),

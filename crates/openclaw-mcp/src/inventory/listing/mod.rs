@@ -22,9 +22,9 @@ use openclaw_content::{Untrusted, clean_line};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
-use page::Page;
+use page::ListPage;
 
-use crate::wire::{CallError, FastLane, Limits, redacted};
+use crate::wire::{CallError, FastLane, TimeLimits, redacted};
 
 /// The maximum number of pages.
 const MAX_PAGES: usize = 1_000;
@@ -128,7 +128,7 @@ async fn pages<T>(
     list: List,
     lane: &FastLane,
     meta: Option<&RawValue>,
-    limits: Limits,
+    limits: TimeLimits,
     read: impl Fn(&RawValue) -> Result<T, Dropped>,
 ) -> Result<Listing<T>, CallError> {
     let mut listing = Listing::default();
@@ -143,7 +143,7 @@ async fn pages<T>(
             return Ok(listing);
         }
         let answer = redacted::message(answer.get(), lane.redactor());
-        let page = match Page::read(&answer, list.key, MAX_ENTRIES - looked_at) {
+        let page = match ListPage::read(&answer, list.key, MAX_ENTRIES - looked_at) {
             Ok(page) => page,
             Err(error) if number == 0 => return Err(no_list(&list, &error)),
             Err(_) => {

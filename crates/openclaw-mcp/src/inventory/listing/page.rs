@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 
 /// One page of a list.
 #[derive(Debug, Default)]
-pub(super) struct Page<'a> {
+pub(super) struct ListPage<'a> {
     /// Its entries, up to the limit.
     pub(super) entries: Vec<&'a RawValue>,
     /// Whether there are more entries than the limit.
@@ -18,7 +18,7 @@ pub(super) struct Page<'a> {
     pub(super) next: Option<String>,
 }
 
-impl<'a> Page<'a> {
+impl<'a> ListPage<'a> {
     /// Parses a response whose entries are under `key`, at most `room` of them.
     ///
     /// # Errors
@@ -39,26 +39,26 @@ struct PageOf<'k> {
 struct Key<'a>(#[serde(borrow)] Cow<'a, str>);
 
 impl<'de> DeserializeSeed<'de> for PageOf<'_> {
-    type Value = Page<'de>;
+    type Value = ListPage<'de>;
 
-    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Page<'de>, D::Error> {
+    fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<ListPage<'de>, D::Error> {
         deserializer.deserialize_any(self)
     }
 }
 
 impl<'de> Visitor<'de> for PageOf<'_> {
-    type Value = Page<'de>;
+    type Value = ListPage<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "a page of {}", self.key)
     }
 
-    fn visit_unit<E>(self) -> Result<Page<'de>, E> {
-        Ok(Page::default())
+    fn visit_unit<E>(self) -> Result<ListPage<'de>, E> {
+        Ok(ListPage::default())
     }
 
-    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Page<'de>, A::Error> {
-        let mut page = Page::default();
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<ListPage<'de>, A::Error> {
+        let mut page = ListPage::default();
         while let Some(Key(key)) = map.next_key()? {
             if key == self.key {
                 (page.entries, page.overflows) = map.next_value_seed(Entries(self.room))?;
@@ -118,7 +118,7 @@ mod tests {
     use super::*;
 
     fn read(answer: &str, room: usize) -> Result<(usize, bool, Option<String>), String> {
-        let page = Page::read(answer, "tools", room).map_err(|error| error.to_string())?;
+        let page = ListPage::read(answer, "tools", room).map_err(|error| error.to_string())?;
         Ok((page.entries.len(), page.overflows, page.next))
     }
 

@@ -4,7 +4,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Dropped, List, Listing, is_name, pages};
-use crate::wire::{CallError, FastLane, Limits};
+use crate::wire::{CallError, FastLane, TimeLimits};
 
 /// A prompt as its server describes it. Untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -49,7 +49,7 @@ fn or_null<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
 pub async fn prompts(
     lane: &FastLane,
     meta: Option<&RawValue>,
-    limits: Limits,
+    limits: TimeLimits,
 ) -> Result<Listing<ListedPrompt>, CallError> {
     let list = List { method: "prompts/list", key: "prompts" };
     pages(list, lane, meta, limits, |raw| {

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::{Dropped, List, Listing, is_name, pages};
-use crate::wire::{CallError, FastLane, Limits};
+use crate::wire::{CallError, FastLane, TimeLimits};
 
 /// The maximum length of a URI.
 const MAX_URI: usize = 8 * 1024;
@@ -51,7 +51,7 @@ pub struct ListedTemplate {
 pub async fn resources(
     lane: &FastLane,
     meta: Option<&RawValue>,
-    limits: Limits,
+    limits: TimeLimits,
 ) -> Result<Listing<ListedResource>, CallError> {
     let list = List { method: "resources/list", key: "resources" };
     pages(list, lane, meta, limits, |raw| {
@@ -74,7 +74,7 @@ pub async fn resources(
 pub async fn templates(
     lane: &FastLane,
     meta: Option<&RawValue>,
-    limits: Limits,
+    limits: TimeLimits,
 ) -> Result<Listing<ListedTemplate>, CallError> {
     let list = List { method: "resources/templates/list", key: "resourceTemplates" };
     pages(list, lane, meta, limits, |raw| {

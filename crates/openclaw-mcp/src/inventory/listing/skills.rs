@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::{Dropped, List, Listing, pages};
-use crate::wire::{CallError, FastLane, Limits};
+use crate::wire::{CallError, FastLane, TimeLimits};
 
 /// The name of the extension in a server's capabilities.
 pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
@@ -173,7 +173,7 @@ fn is_digest(digest: &str) -> bool {
 pub async fn skills(
     lane: &FastLane,
     meta: Option<&RawValue>,
-    limits: Limits,
+    limits: TimeLimits,
 ) -> Result<Listing<ListedSkill>, CallError> {
     let list = List { method: "skills/list", key: "skills" };
     pages(list, lane, meta, limits, ListedSkill::read).await

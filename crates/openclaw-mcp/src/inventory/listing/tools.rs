@@ -13,7 +13,7 @@ use serde_json::{Map, Value};
 
 use super::other::OtherMembers;
 use super::{Dropped, List, Listing, is_name, pages};
-use crate::wire::{CallError, FastLane, Limits};
+use crate::wire::{CallError, FastLane, TimeLimits};
 
 /// A tool as its server describes it. Untrusted.
 #[derive(Debug, Clone, PartialEq)]
@@ -176,7 +176,7 @@ struct RawTool<'a> {
 pub async fn tools(
     lane: &FastLane,
     meta: Option<&RawValue>,
-    limits: Limits,
+    limits: TimeLimits,
 ) -> Result<Listing<ListedTool>, CallError> {
     let list = List { method: "tools/list", key: "tools" };
     let mut listing = pages(list, lane, meta, limits, read).await?;

@@ -19,12 +19,13 @@ use crate::process::ShutdownTimeouts;
 use crate::server::health::{self, HealthCheck};
 use crate::server::supervisor::{Live, ServerError};
 use crate::store::memory::KnownProtocol;
-use crate::wire::{CallError, Limits};
+use crate::wire::{CallError, TimeLimits};
 
 use pace::Pace;
 
 /// The timeout of a ping.
-const PING: Limits = Limits { timeout: Duration::from_secs(15), cap: Duration::from_secs(15) };
+const PING: TimeLimits =
+    TimeLimits { timeout: Duration::from_secs(15), cap: Duration::from_secs(15) };
 
 /// How long to wait before the inventory is written to disk, so that it does not delay the start of
 /// other servers.
@@ -36,7 +37,7 @@ pub struct LiveConnection {
     connection: Connection,
     cache: Arc<InventoryCache>,
     upkeep: watch::Receiver<SharedOptions>,
-    limits: Limits,
+    limits: TimeLimits,
     since: Instant,
     is_given_up: AtomicBool,
     is_remembered: AtomicBool,
@@ -74,7 +75,7 @@ impl LiveConnection {
         connection: Connection,
         cache: Arc<InventoryCache>,
         upkeep: watch::Receiver<SharedOptions>,
-        limits: Limits,
+        limits: TimeLimits,
         heard: ListChanges,
     ) -> Self {
         Self {

@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use openclaw_tools::Fingerprint;
+use openclaw_tools::ToolFingerprint;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
@@ -24,7 +24,7 @@ const MAX_FILE: usize = 8 * 1024 * 1024;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct Definition {
-    fingerprint: Fingerprint,
+    fingerprint: ToolFingerprint,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) title: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

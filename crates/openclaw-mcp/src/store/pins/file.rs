@@ -35,23 +35,25 @@ pub(super) fn take_turn(path: &Path, patience: Duration) -> io::Result<std::fs::
     openclaw_files::lock(&path.with_extension("lock"), patience)
 }
 
-pub(super) enum Found {
+pub(super) enum LoadedPins {
     Approvals(Approvals),
     Nonsense,
 }
 
-pub(super) fn read(path: &Path) -> io::Result<Found> {
+pub(super) fn read(path: &Path) -> io::Result<LoadedPins> {
     let text = match openclaw_files::read(path, MAX_FILE) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            return Ok(Found::Approvals(Approvals::default()));
+            return Ok(LoadedPins::Approvals(Approvals::default()));
         }
-        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => return Ok(Found::Nonsense),
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            return Ok(LoadedPins::Nonsense);
+        }
         Err(error) => return Err(error),
     };
     // A power cut during the first write may leave an empty file.
     if text.is_empty() {
-        return Ok(Found::Approvals(Approvals::default()));
+        return Ok(LoadedPins::Approvals(Approvals::default()));
     }
     #[derive(Deserialize)]
     struct Version {
@@ -66,11 +68,11 @@ pub(super) fn read(path: &Path) -> io::Result<Found> {
         Ok(Version { version }) if version < VERSION => {
             let file = path.display();
             tracing::info!(%file, "dropped the tool approvals of an earlier version");
-            Ok(Found::Approvals(Approvals::default()))
+            Ok(LoadedPins::Approvals(Approvals::default()))
         }
-        _ => Ok(serde_json::from_slice::<File>(&text).map_or(Found::Nonsense, |file| {
+        _ => Ok(serde_json::from_slice::<File>(&text).map_or(LoadedPins::Nonsense, |file| {
             let servers = file.servers.into_iter();
-            Found::Approvals(servers.map(|it| (it.key, it.tools)).collect())
+            LoadedPins::Approvals(servers.map(|it| (it.key, it.tools)).collect())
         })),
     }
 }
@@ -111,7 +113,7 @@ pub(super) fn write(path: &Path, approvals: &Approvals) -> io::Result<()> {
 /// valid one meanwhile.
 pub(super) fn set_aside(path: &Path) -> io::Result<(Approvals, Option<PathBuf>)> {
     let _turn = take_turn(path, PATIENCE)?;
-    if let Found::Approvals(approvals) = read(path)? {
+    if let LoadedPins::Approvals(approvals) = read(path)? {
         return Ok((approvals, None));
     }
     let aside = path.with_extension("corrupt.json");

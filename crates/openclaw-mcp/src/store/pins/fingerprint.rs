@@ -1,6 +1,6 @@
 //! The fingerprint of a tool's definition.
 
-use openclaw_tools::Fingerprint;
+use openclaw_tools::ToolFingerprint;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
 
@@ -8,7 +8,7 @@ use crate::inventory::listing::ListedTool;
 
 /// Hashes the title, description, schema and hints of a tool. The order of keys in the schema does
 /// not matter.
-pub fn fingerprint(tool: &ListedTool) -> Fingerprint {
+pub fn fingerprint(tool: &ListedTool) -> ToolFingerprint {
     let mut hash = Sha256::new();
     for text in [tool.title.as_deref(), tool.description.as_deref()] {
         // Prefixed with its length, so that the boundary between texts is unambiguous.
@@ -19,7 +19,7 @@ pub fn fingerprint(tool: &ListedTool) -> Fingerprint {
         hash.update([hint.map_or(2, u8::from)]);
     }
     write_object(&mut hash, tool.input_schema.iter());
-    Fingerprint::new(hash.finalize().into())
+    ToolFingerprint::new(hash.finalize().into())
 }
 
 /// Hashes members sorted by key. Recursion is bounded: listing has limited the nesting.

@@ -19,13 +19,13 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use openclaw_files::Stamp;
-use openclaw_tools::{Arguments, Fingerprint, Grant, Pin};
+use openclaw_tools::{Arguments, GrantRule, Pin, ToolFingerprint};
 use serde::{Deserialize, Serialize};
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
 
 use crate::store::identity::ServerIdentity;
-use file::Found;
+use file::LoadedPins;
 pub use fingerprint::fingerprint;
 pub use rules::ToolRule;
 
@@ -48,12 +48,12 @@ pub struct ServerKey {
 /// A tool that was listed or approved.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Approved {
-    fingerprint: Fingerprint,
+    fingerprint: ToolFingerprint,
     /// Seconds since 1970.
     since: u64,
     /// What the agent may call without asking while the tool is unchanged.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
-    always: BTreeSet<Grant>,
+    always: BTreeSet<GrantRule>,
 }
 
 /// By server, then by tool.
@@ -107,8 +107,8 @@ impl Pins {
         // Taken before reading: if the file changes meanwhile, it is read again.
         let stamp = Stamp::of(&path);
         let (approvals, set_aside) = match file::read(&path)? {
-            Found::Approvals(approvals) => (approvals, None),
-            Found::Nonsense => file::set_aside(&path)?,
+            LoadedPins::Approvals(approvals) => (approvals, None),
+            LoadedPins::Nonsense => file::set_aside(&path)?,
         };
         let known = Mutex::new(KnownApprovals { approvals, stamp, ..KnownApprovals::default() });
         let unsaved = Mutex::default();
@@ -126,10 +126,10 @@ impl Pins {
         &self,
         server: &ServerKey,
         tool: &str,
-        fingerprint: &Fingerprint,
+        fingerprint: &ToolFingerprint,
         now: Instant,
     ) -> Pin {
-        self.check_with(server, tool, fingerprint, now, |grant| *grant == Grant::Tool)
+        self.check_with(server, tool, fingerprint, now, |grant| *grant == GrantRule::Tool)
     }
 
     /// Like [`check`](Self::check), for a call with these arguments.
@@ -137,7 +137,7 @@ impl Pins {
         &self,
         server: &ServerKey,
         tool: &str,
-        fingerprint: &Fingerprint,
+        fingerprint: &ToolFingerprint,
         now: Instant,
         arguments: &Arguments<'_>,
     ) -> Pin {
@@ -148,9 +148,9 @@ impl Pins {
         &self,
         server: &ServerKey,
         tool: &str,
-        fingerprint: &Fingerprint,
+        fingerprint: &ToolFingerprint,
         now: Instant,
-        covers: impl Fn(&Grant) -> bool,
+        covers: impl Fn(&GrantRule) -> bool,
     ) -> Pin {
         let mut known = self.known();
         let pin = known.pin(server, tool, fingerprint, &covers);
@@ -181,8 +181,8 @@ impl Pins {
         &self,
         server: &ServerKey,
         tool: &str,
-        fingerprint: Fingerprint,
-        always: Option<Grant>,
+        fingerprint: ToolFingerprint,
+        always: Option<GrantRule>,
     ) -> io::Result<()> {
         self.change(|approvals| {
             let of_server = approvals.entry(server.clone()).or_default();
@@ -202,8 +202,8 @@ impl Pins {
         self: &Arc<Self>,
         server: &ServerKey,
         tool: &str,
-        fingerprint: Fingerprint,
-        always: Option<Grant>,
+        fingerprint: ToolFingerprint,
+        always: Option<GrantRule>,
     ) {
         let (pins, server, tool) = (Arc::clone(self), server.clone(), tool.to_owned());
         let mut known = self.known();
@@ -265,8 +265,8 @@ impl Pins {
         // Held until the end: it also serializes threads of this program.
         let _turn = file::take_turn(&self.path, self.patience)?;
         let mut changed = match file::read(&self.path)? {
-            Found::Approvals(in_file) => in_file,
-            Found::Nonsense => self.known().approvals.clone(),
+            LoadedPins::Approvals(in_file) => in_file,
+            LoadedPins::Nonsense => self.known().approvals.clone(),
         };
         if change(&mut changed) {
             file::write(&self.path, &changed)?;
@@ -310,8 +310,8 @@ impl KnownApprovals {
         &self,
         server: &ServerKey,
         tool: &str,
-        fingerprint: &Fingerprint,
-        covers: impl Fn(&Grant) -> bool,
+        fingerprint: &ToolFingerprint,
+        covers: impl Fn(&GrantRule) -> bool,
     ) -> Pin {
         match self.approved(server, tool) {
             None => Pin::New,
@@ -332,11 +332,11 @@ impl KnownApprovals {
         }
         self.stamp = stamp;
         match file::read(path) {
-            Ok(Found::Approvals(approvals)) => {
+            Ok(LoadedPins::Approvals(approvals)) => {
                 self.approvals = approvals;
                 true
             }
-            Ok(Found::Nonsense) => false,
+            Ok(LoadedPins::Nonsense) => false,
             Err(error) => {
                 tracing::warn!(file = %path.display(), %error, "cannot read the approvals again");
                 false

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use openclaw_tools::Grant;
+use openclaw_tools::GrantRule;
 
 use super::{Pins, ServerKey};
 
@@ -14,7 +14,7 @@ pub struct ToolRule {
     /// The server's name for the tool.
     pub tool: String,
     /// What is covered.
-    pub grant: Grant,
+    pub grant: GrantRule,
 }
 
 impl Pins {
@@ -25,7 +25,7 @@ impl Pins {
         let mut rules = Vec::new();
         for (server, tools) in &known.approvals {
             for (tool, approved) in tools {
-                let rule = |grant: &Grant| ToolRule {
+                let rule = |grant: &GrantRule| ToolRule {
                     server: server.clone(),
                     tool: tool.clone(),
                     grant: grant.clone(),

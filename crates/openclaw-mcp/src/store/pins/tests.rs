@@ -24,7 +24,7 @@ fn tool(description: &str, schema: Value) -> ListedTool {
     }
 }
 
-fn fingerprint(description: &str) -> Fingerprint {
+fn fingerprint(description: &str) -> ToolFingerprint {
     super::fingerprint(&tool(description, json!({"type": "object"})))
 }
 
@@ -47,11 +47,11 @@ fn start() -> (tempfile::TempDir, PathBuf, Pins) {
 }
 
 /// Checks the tool `read` of the server `files`.
-fn check(pins: &Pins, fingerprint: &Fingerprint) -> Pin {
+fn check(pins: &Pins, fingerprint: &ToolFingerprint) -> Pin {
     pins.check(&key("files"), "read", fingerprint, Instant::now())
 }
 
-fn is_free(pins: &Pins, server: &str, tool: &str, fingerprint: &Fingerprint) -> bool {
+fn is_free(pins: &Pins, server: &str, tool: &str, fingerprint: &ToolFingerprint) -> bool {
     pins.check(&key(server), tool, fingerprint, Instant::now()) == ALLOWED
 }
 
@@ -77,7 +77,7 @@ fn a_fingerprint_round_trips_as_text() {
     let fingerprint = fingerprint("Reads.");
     assert_eq!(fingerprint.to_string().parse(), Ok(fingerprint));
     for bad in ["", "12", &"x".repeat(64), &"é".repeat(32)] {
-        assert_eq!(bad.parse::<Fingerprint>(), Err(openclaw_tools::BadFingerprint), "{bad}");
+        assert_eq!(bad.parse::<ToolFingerprint>(), Err(openclaw_tools::BadFingerprint), "{bad}");
     }
 }
 
@@ -103,7 +103,7 @@ fn only_a_permanently_approved_and_unchanged_tool_is_called_without_asking() {
     let (first, other) = (fingerprint("Reads."), fingerprint("Reads. Also sends."));
     pins.approve(&key("files"), "read", first, None).unwrap();
     assert!(!is_free(&pins, "files", "read", &first));
-    pins.approve(&key("files"), "read", first, Some(Grant::Tool)).unwrap();
+    pins.approve(&key("files"), "read", first, Some(GrantRule::Tool)).unwrap();
     pins.approve(&key("files"), "read", first, None).unwrap();
     assert!(is_free(&Pins::load(&path).unwrap(), "files", "read", &first));
     assert!(!is_free(&pins, "files", "read", &other));
@@ -270,7 +270,7 @@ async fn an_approval_is_valid_while_it_is_being_saved_and_afterwards_only_if_tha
     let pins = Arc::new(pins);
     let (now, later) = (fingerprint("Reads."), fingerprint("Deletes."));
     let turn = file::take_turn(&path, PATIENCE).unwrap();
-    pins.keep(&key("files"), "read", now, Some(Grant::Tool));
+    pins.keep(&key("files"), "read", now, Some(GrantRule::Tool));
     assert!(!path.exists());
     assert_eq!(check(&pins, &now), ALLOWED);
     assert!(is_free(&pins, "files", "read", &now) && !is_free(&pins, "files", "read", &later));
@@ -334,19 +334,19 @@ fn approvals_of_an_earlier_version_are_dropped() {
 
 #[test]
 fn a_later_approval_of_the_same_tool_is_valid_until_it_is_saved_itself() {
-    let fingerprint = Fingerprint::new([7; 32]);
-    let approved = |always: Option<Grant>| Approved {
+    let fingerprint = ToolFingerprint::new([7; 32]);
+    let approved = |always: Option<GrantRule>| Approved {
         fingerprint,
         since: 1,
         always: always.into_iter().collect(),
     };
-    let (once, always) = (approved(None), approved(Some(Grant::Tool)));
+    let (once, always) = (approved(None), approved(Some(GrantRule::Tool)));
     let mut known = KnownApprovals::default();
     let tools = known.being_saved.entry(key("git")).or_default();
     tools.insert("push".to_owned(), always.clone());
     known.is_done_with(&key("git"), "push", &once);
     let pin = |known: &KnownApprovals| {
-        known.pin(&key("git"), "push", &fingerprint, |grant: &Grant| *grant == Grant::Tool)
+        known.pin(&key("git"), "push", &fingerprint, |grant: &GrantRule| *grant == GrantRule::Tool)
     };
     assert_eq!(pin(&known), ALLOWED);
     known.is_done_with(&key("git"), "push", &always);
@@ -357,7 +357,7 @@ fn a_later_approval_of_the_same_tool_is_valid_until_it_is_saved_itself() {
 fn an_approval_is_for_one_agent_and_one_program() {
     let (_folder, path, pins) = start();
     let it = fingerprint("Reads.");
-    pins.approve(&key("files"), "read", it, Some(Grant::Tool)).unwrap();
+    pins.approve(&key("files"), "read", it, Some(GrantRule::Tool)).unwrap();
     let other_agent = ServerKey { agent: "night".to_owned(), ..key("files") };
     let identity = serde_json::from_value(json!("2e")).unwrap();
     let other_program = ServerKey { identity, ..key("files") };
@@ -377,7 +377,7 @@ fn an_approval_is_for_one_agent_and_one_program() {
 fn an_approval_that_another_program_has_revoked_ends() {
     let (_folder, path, pins) = start();
     let it = fingerprint("Reads.");
-    pins.approve(&key("files"), "read", it, Some(Grant::Tool)).unwrap();
+    pins.approve(&key("files"), "read", it, Some(GrantRule::Tool)).unwrap();
     let now = Instant::now();
     let check = |now| pins.check(&key("files"), "read", &it, now);
     assert_eq!(check(now), ALLOWED);
@@ -420,7 +420,7 @@ async fn seeing_a_tool_again_keeps_what_was_approved() {
     let ours = Arc::new(ours);
     let theirs = Pins::load(&path).unwrap();
     let it = fingerprint("Reads.");
-    theirs.approve(&key("files"), "read", it, Some(Grant::Tool)).unwrap();
+    theirs.approve(&key("files"), "read", it, Some(GrantRule::Tool)).unwrap();
     ours.see(&key("files"), &listed(["read".to_owned()], "Reads. Also sends."));
     ours.saved().await.unwrap();
     assert!(is_free(&Pins::load(&path).unwrap(), "files", "read", &it));
@@ -432,7 +432,7 @@ async fn a_server_that_lists_ever_new_tools_fills_a_bounded_space() {
     let (_folder, path, pins) = start();
     let pins = Arc::new(pins);
     let it = fingerprint("Reads.");
-    pins.approve(&key("files"), "free", it, Some(Grant::Tool)).unwrap();
+    pins.approve(&key("files"), "free", it, Some(GrantRule::Tool)).unwrap();
     for round in 0..3 {
         let names = (0..MAX_TOOLS).map(|number| format!("tool-{round}-{number}"));
         pins.see(&key("files"), &listed(names, "Reads."));
@@ -478,7 +478,7 @@ async fn the_change_of_a_tool_is_shown_until_it_is_approved() {
 #[test]
 fn approvals_for_later_calls_are_listed_and_revoked() {
     let (_folder, path, pins) = start();
-    let by_argument = Grant::for_arguments(json!({"repo": "a"}).as_object().unwrap()).unwrap();
+    let by_argument = GrantRule::for_arguments(json!({"repo": "a"}).as_object().unwrap()).unwrap();
     let fingerprint = fingerprint("Pushes.");
     pins.approve(&key("git"), "push", fingerprint, Some(by_argument.clone())).unwrap();
     pins.approve(&key("git"), "pull", fingerprint, None).unwrap();

@@ -5,7 +5,7 @@ use http::Response;
 use http::header::{CONTENT_ENCODING, CONTENT_TYPE};
 use openclaw_secrets::Redactor;
 
-use super::client::{Body, HttpError};
+use super::client::{HttpError, PooledBody};
 use crate::wire::call_error::{CallError, UnusableResponse};
 
 /// Maximum size of an error body: enough for a JSON-RPC error.
@@ -15,7 +15,7 @@ const SHOWN: usize = 200;
 
 /// The content type of a response.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Form {
+pub(super) enum BodyType {
     Json,
     Events,
     /// Another content type; empty if there is none.
@@ -23,20 +23,20 @@ pub(super) enum Form {
 }
 
 /// Returns the content type of a response.
-pub(super) fn form(response: &Response<Body>) -> Form {
+pub(super) fn form(response: &Response<PooledBody>) -> BodyType {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     let kind = kind.unwrap_or_default().split(';').next().unwrap_or_default().trim();
     if kind.eq_ignore_ascii_case("application/json") {
-        Form::Json
+        BodyType::Json
     } else if kind.eq_ignore_ascii_case("text/event-stream") {
-        Form::Events
+        BodyType::Events
     } else {
-        Form::Other(printable(kind.as_bytes()))
+        BodyType::Other(printable(kind.as_bytes()))
     }
 }
 
 /// Rejects a compressed response: it was not requested, and a few bytes could expand to gigabytes.
-pub(super) fn refuse_compressed(response: &Response<Body>) -> Result<(), CallError> {
+pub(super) fn refuse_compressed(response: &Response<PooledBody>) -> Result<(), CallError> {
     match response.headers().get(CONTENT_ENCODING) {
         Some(encoding) if encoding != "identity" => {
             let encoding = printable(encoding.as_bytes());
@@ -48,7 +48,7 @@ pub(super) fn refuse_compressed(response: &Response<Body>) -> Result<(), CallErr
 
 /// Reads a whole body; fails if it is larger than `bound`.
 pub(super) async fn whole(
-    response: Response<Body>,
+    response: Response<PooledBody>,
     bound: usize,
     broken: impl Fn(&HttpError) -> CallError,
 ) -> Result<Bytes, CallError> {
@@ -71,7 +71,7 @@ pub(super) async fn whole(
 }
 
 /// Reads up to `bound` bytes of a body; fewer if the connection breaks.
-pub(super) async fn beginning(response: Response<Body>, bound: usize) -> Bytes {
+pub(super) async fn beginning(response: Response<PooledBody>, bound: usize) -> Bytes {
     let mut response = response.into_body();
     let mut body = BytesMut::new();
     while let Ok(Some(piece)) = response.chunk().await {

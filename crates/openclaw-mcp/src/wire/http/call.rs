@@ -9,25 +9,25 @@ use serde_json::value::RawValue;
 use tokio::time::{Instant, Sleep, sleep};
 
 use super::HttpWire;
-use super::headers::{Object, Subject};
+use super::headers::{MessageSubject, Object};
 use super::post::Outgoing;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::CallId;
 use crate::wire::deliver::Wanted;
-use crate::wire::fast_lane::{Limits, ToolCall, WorkId};
+use crate::wire::fast_lane::{TimeLimits, WireCall, WorkId};
 use crate::wire::json::Json;
-use crate::wire::{Closed, Watcher, frame};
+use crate::wire::{Closed, ProgressWatcher, frame};
 
 /// Calls a tool. Dropping the future cancels the call on the server.
 pub(in crate::wire) async fn call_tool(
     wire: &Arc<HttpWire>,
-    call: &ToolCall<'_>,
-    limits: Limits,
-    watcher: Option<&Watcher>,
+    call: &WireCall<'_>,
+    limits: TimeLimits,
+    watcher: Option<&ProgressWatcher>,
 ) -> Result<Json, CallError> {
-    let ToolCall { tool: name, arguments, headers, .. } = *call;
+    let WireCall { tool: name, arguments, headers, .. } = *call;
     let subject =
-        Subject { method: "tools/call", object: Object::Tool { name, arguments, headers } };
+        MessageSubject { method: "tools/call", object: Object::Tool { name, arguments, headers } };
     let size = 384 + arguments.get().len() + call.meta.len() + call.more.len();
     let write = |out: &mut Vec<u8>, id| frame::tool_call(out, id, call);
     send(wire, limits, subject, size, (watcher, call.work), write).await
@@ -38,9 +38,9 @@ pub(in crate::wire) async fn request(
     wire: &Arc<HttpWire>,
     method: &str,
     params: &RawValue,
-    limits: Limits,
+    limits: TimeLimits,
 ) -> Result<Json, CallError> {
-    let subject = Subject { method, object: Object::Params(params) };
+    let subject = MessageSubject { method, object: Object::Params(params) };
     let size = 128 + params.get().len();
     let write = |out: &mut Vec<u8>, id| frame::request(out, id, method, params);
     send(wire, limits, subject, size, (None, None), write).await
@@ -48,10 +48,10 @@ pub(in crate::wire) async fn request(
 
 async fn send(
     wire: &Arc<HttpWire>,
-    limits: Limits,
-    subject: Subject<'_>,
+    limits: TimeLimits,
+    subject: MessageSubject<'_>,
     size: usize,
-    (watcher, work): (Option<&Watcher>, Option<WorkId>),
+    (watcher, work): (Option<&ProgressWatcher>, Option<WorkId>),
     write: impl FnOnce(&mut Vec<u8>, u64),
 ) -> Result<Json, CallError> {
     let (id, mut elsewhere) = wire.calls().open().ok_or(CallError::Busy)?;

@@ -32,10 +32,10 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(90);
 const SETTLE: Duration = Duration::from_millis(50);
 
 /// An error of a connector; its source chain contains the kind.
-pub(crate) type ConnectError = Box<dyn std::error::Error + Send + Sync>;
+pub(crate) type ConnectorError = Box<dyn std::error::Error + Send + Sync>;
 /// Opens a connection to the server, or to the proxy in front of it.
-pub(crate) type Connect =
-    Box<dyn Fn() -> BoxFuture<'static, Result<Box<dyn Stream>, ConnectError>> + Send + Sync>;
+pub(crate) type OpenConnection =
+    Box<dyn Fn() -> BoxFuture<'static, Result<Box<dyn Stream>, ConnectorError>> + Send + Sync>;
 
 /// A byte stream to the server.
 pub(crate) trait Stream: Read + Write + Send + Unpin {}
@@ -45,7 +45,7 @@ impl<T: Read + Write + Send + Unpin> Stream for T {}
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum HttpError {
     #[error("cannot connect")]
-    Connect(#[source] ConnectError),
+    Connect(#[source] ConnectorError),
     #[error("timed out after {} ms", .0.as_millis())]
     ConnectTimedOut(Duration),
     #[error("connection lost")]
@@ -53,8 +53,8 @@ pub(crate) enum HttpError {
 }
 
 /// How a server is reached.
-pub(crate) struct Reach {
-    pub(crate) connect: Connect,
+pub(crate) struct ServerRoute {
+    pub(crate) connect: OpenConnection,
     pub(crate) connect_timeout: Duration,
     /// Whether a proxy is used: it may be the cause of a failure.
     pub(crate) is_proxied: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Forwarded {
 
 /// A URL, prepared for requests.
 #[derive(Debug, Clone)]
-pub(crate) struct Target {
+pub(crate) struct RequestTarget {
     pub(super) url: Url,
     uri: Uri,
     host: HeaderValue,
@@ -85,7 +85,7 @@ pub(crate) struct Target {
 pub(crate) struct HttpClient(Arc<Inner>);
 
 struct Inner {
-    reach: Reach,
+    reach: ServerRoute,
     idle: Mutex<Vec<Idle>>,
 }
 
@@ -101,7 +101,7 @@ struct Connection {
 }
 
 impl HttpClient {
-    pub(crate) fn new(reach: Reach) -> Self {
+    pub(crate) fn new(reach: ServerRoute) -> Self {
         Self(Arc::new(Inner { reach, idle: Mutex::default() }))
     }
 
@@ -110,14 +110,14 @@ impl HttpClient {
     }
 
     /// Prepares a URL for this client's requests; `None` if HTTP cannot express it.
-    pub(crate) fn target(&self, url: Url) -> Option<Target> {
+    pub(crate) fn target(&self, url: Url) -> Option<RequestTarget> {
         let from = match self.0.reach.forwarded {
             Some(_) => Position::BeforeScheme,
             None => Position::BeforePath,
         };
         let uri = url[from..Position::AfterQuery].parse().ok()?;
         let host = HeaderValue::from_str(&url[Position::BeforeHost..Position::AfterPort]).ok()?;
-        Some(Target { url, uri, host })
+        Some(RequestTarget { url, uri, host })
     }
 
     /// Sends a request. The body of the response is not read yet; dropping it closes the
@@ -129,10 +129,10 @@ impl HttpClient {
     pub(super) async fn send(
         &self,
         method: Method,
-        target: &Target,
+        target: &RequestTarget,
         headers: HeaderMap,
         body: Bytes,
-    ) -> Result<Response<Body>, HttpError> {
+    ) -> Result<Response<PooledBody>, HttpError> {
         self.0.reach.traffic.sent(body.len());
         let request = self.request(method, target, headers, body);
         let Some(connection) = self.kept().await else { return self.send_anew(request).await };
@@ -143,7 +143,10 @@ impl HttpClient {
         }
     }
 
-    async fn send_anew(&self, request: Request<Full<Bytes>>) -> Result<Response<Body>, HttpError> {
+    async fn send_anew(
+        &self,
+        request: Request<Full<Bytes>>,
+    ) -> Result<Response<PooledBody>, HttpError> {
         let connection = Box::pin(self.connect()).await?;
         self.send_on(connection, request).await.map_err(|(error, _)| error)
     }
@@ -153,12 +156,12 @@ impl HttpClient {
         &self,
         mut connection: Connection,
         request: Request<Full<Bytes>>,
-    ) -> Result<Response<Body>, (HttpError, Option<Request<Full<Bytes>>>)> {
+    ) -> Result<Response<PooledBody>, (HttpError, Option<Request<Full<Bytes>>>)> {
         match connection.sender.try_send_request(request).await {
             Ok(response) => {
                 let lease = Lease { connection, client: self.clone() };
                 let traffic = self.0.reach.traffic.clone();
-                Ok(response.map(|incoming| Body::new(incoming, lease, traffic)))
+                Ok(response.map(|incoming| PooledBody::new(incoming, lease, traffic)))
             }
             Err(mut error) => {
                 let unsent = error.take_message();
@@ -170,11 +173,11 @@ impl HttpClient {
     fn request(
         &self,
         method: Method,
-        target: &Target,
+        target: &RequestTarget,
         mut headers: HeaderMap,
         body: Bytes,
     ) -> Request<Full<Bytes>> {
-        let Reach { forwarded, headers: always, .. } = &self.0.reach;
+        let ServerRoute { forwarded, headers: always, .. } = &self.0.reach;
         headers.insert(HOST, target.host.clone());
         if let Some(Forwarded { authorization: Some(authorization) }) = forwarded {
             headers.insert(PROXY_AUTHORIZATION, authorization.clone());
@@ -229,7 +232,7 @@ impl fmt::Debug for HttpClient {
 }
 
 /// The body of a response. Once read to its end, it returns the connection to the pool.
-pub(super) struct Body {
+pub(super) struct PooledBody {
     incoming: Incoming,
     lease: Option<Lease>,
     traffic: Traffic,
@@ -240,7 +243,7 @@ struct Lease {
     client: HttpClient,
 }
 
-impl Body {
+impl PooledBody {
     fn new(incoming: Incoming, lease: Lease, traffic: Traffic) -> Self {
         let mut body = Self { incoming, lease: Some(lease), traffic };
         body.settle();
@@ -279,7 +282,7 @@ impl Body {
     }
 }
 
-impl fmt::Debug for Body {
+impl fmt::Debug for PooledBody {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Body").field("is_over", &self.lease.is_none()).finish_non_exhaustive()
     }

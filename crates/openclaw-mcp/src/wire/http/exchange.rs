@@ -10,11 +10,11 @@ use serde_json::value::RawValue;
 use tokio::time::{sleep, timeout};
 
 use super::HttpWire;
-use super::body::{self, Form, shown, whole};
-use super::client::Body;
-use super::post::{Outgoing, Refusal};
+use super::body::{self, BodyType, shown, whole};
+use super::client::PooledBody;
+use super::post::{Outgoing, PostRefusal};
 use super::route::{Protocol, Route};
-use super::stream::{End, Events};
+use super::stream::{EventStream, EventsEnd};
 use crate::wire::call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};
 use crate::wire::calls::{CallReply, Fault};
 use crate::wire::deliver::Wanted;
@@ -44,15 +44,15 @@ impl HttpWire {
     pub(super) async fn post_in_session(
         self: &Arc<Self>,
         message: &Outgoing<'_>,
-    ) -> Result<(Arc<Route>, Response<Body>), CallError> {
+    ) -> Result<(Arc<Route>, Response<PooledBody>), CallError> {
         let route = self.route();
         let refusal = match self.post(&route, message).await {
             Ok(response) => return Ok((route, response)),
             Err(refusal) => refusal,
         };
         match refusal {
-            Refusal::SessionLost => Box::pin(self.renew(&route)).await?,
-            Refusal::Failed(error) => {
+            PostRefusal::SessionLost => Box::pin(self.renew(&route)).await?,
+            PostRefusal::Failed(error) => {
                 self.notice(&error);
                 return Err(error);
             }
@@ -60,8 +60,8 @@ impl HttpWire {
         let route = self.route();
         match Box::pin(self.post(&route, message)).await {
             Ok(response) => Ok((route, response)),
-            Err(Refusal::Failed(error)) => Err(error),
-            Err(Refusal::SessionLost) => {
+            Err(PostRefusal::Failed(error)) => Err(error),
+            Err(PostRefusal::SessionLost) => {
                 Err(CallError::Protocol("the server drops new sessions immediately".to_owned()))
             }
         }
@@ -93,7 +93,7 @@ impl HttpWire {
         self: &Arc<Self>,
         wanted: Wanted,
         route: &Route,
-        response: Response<Body>,
+        response: Response<PooledBody>,
     ) -> Result<Option<CallReply>, CallError> {
         if matches!(route.protocol, Protocol::Sse { .. })
             || response.status() == StatusCode::ACCEPTED
@@ -102,18 +102,18 @@ impl HttpWire {
             return Ok(None);
         }
         match body::form(&response) {
-            Form::Events => {
-                let events = Events::new(response).at_most(MAX_BESIDE);
+            BodyType::Events => {
+                let events = EventStream::new(response).at_most(MAX_BESIDE);
                 self.streamed(wanted, route, events).await.map(Some)
             }
-            Form::Json => {
+            BodyType::Json => {
                 let body = whole(response, MAX_MESSAGE, self.broken()).await?;
                 match self.deliver(&body, Some(wanted)).await? {
                     Some(Err(Fault::Unreadable)) | None => Err(self.no_answer(&body)),
                     answer => Ok(answer),
                 }
             }
-            Form::Other(kind) => {
+            BodyType::Other(kind) => {
                 let kind = if kind.is_empty() { "something".to_owned() } else { kind };
                 Err(CallError::Protocol(format!(
                     "the server responded with {kind} instead of JSON"
@@ -139,7 +139,7 @@ impl HttpWire {
         self: &Arc<Self>,
         wanted: Wanted,
         route: &Route,
-        mut events: Events,
+        mut events: EventStream,
     ) -> Result<CallReply, CallError> {
         let mut fruitless = 0;
         loop {
@@ -154,7 +154,7 @@ impl HttpWire {
                         return Ok(answer);
                     }
                 }
-                Err(End::Over | End::Broken(_))
+                Err(EventsEnd::Over | EventsEnd::Broken(_))
                     if !route.is_modern() && events.last_id().is_some() =>
                 {
                     if events.last_id() != last_id.as_deref() {
@@ -173,7 +173,7 @@ impl HttpWire {
     }
 
     /// Requests the rest of a stream. A server that is unreachable right now is retried.
-    async fn resume(&self, route: &Route, events: &mut Events) -> Result<(), CallError> {
+    async fn resume(&self, route: &Route, events: &mut EventStream) -> Result<(), CallError> {
         match self.get(route, events.last_id()).await {
             Ok(response) => {
                 events.go_on(response);
@@ -186,7 +186,7 @@ impl HttpWire {
 
     /// Drains a stream after its response. Most streams end here; read to its end, the connection
     /// can be reused.
-    fn let_go(self: &Arc<Self>, mut events: Events) {
+    fn let_go(self: &Arc<Self>, mut events: EventStream) {
         if !events.is_over() {
             let (bound, patience) = TAIL;
             self.tasks.spawn(async move {

@@ -21,7 +21,7 @@ pub(crate) const RESERVED: [HeaderName; 7] =
 
 /// The method and object of a message; since 2026-07-28 they are also sent as headers.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Subject<'a> {
+pub(super) struct MessageSubject<'a> {
     /// Empty for a response.
     pub(super) method: &'a str,
     pub(super) object: Object<'a>,
@@ -45,7 +45,7 @@ struct Named<'a> {
 }
 
 /// Returns the headers of a POST.
-pub(super) fn of_post(route: &Route, subject: Subject<'_>) -> HeaderMap {
+pub(super) fn of_post(route: &Route, subject: MessageSubject<'_>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(8);
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
@@ -83,7 +83,7 @@ fn of_route(route: &Route, headers: &mut HeaderMap) {
     }
 }
 
-fn of_subject(subject: Subject<'_>, headers: &mut HeaderMap) {
+fn of_subject(subject: MessageSubject<'_>, headers: &mut HeaderMap) {
     if subject.method.is_empty() {
         return;
     }
@@ -123,7 +123,7 @@ mod tests {
 
     fn named(method: &str, params: &str) -> Option<String> {
         let params = RawValue::from_string(params.to_owned()).unwrap();
-        let subject = Subject { method, object: Object::Params(&params) };
+        let subject = MessageSubject { method, object: Object::Params(&params) };
         let headers = of_post(&Route::modern(), subject);
         assert_eq!(headers["mcp-method"], method);
         assert_eq!(headers["mcp-protocol-version"], "2026-07-28");

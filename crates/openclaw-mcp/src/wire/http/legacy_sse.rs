@@ -4,9 +4,9 @@
 use std::sync::Arc;
 
 use super::HttpWire;
-use super::client::Target;
+use super::client::RequestTarget;
 use super::route::{Protocol, Route};
-use super::stream::Events;
+use super::stream::EventStream;
 use crate::wire::Closed;
 use crate::wire::call_error::CallError;
 
@@ -15,7 +15,7 @@ impl HttpWire {
     /// to that transport. When the stream ends, the connection closes.
     pub(crate) async fn open_sse(self: &Arc<Self>) -> Result<(), CallError> {
         let before = Route::before_handshake(Protocol::Streamable);
-        let mut events = Events::new(self.get(&before, None).await?);
+        let mut events = EventStream::new(self.get(&before, None).await?);
         let endpoint = loop {
             let event = events.next().await.map_err(|_| {
                 CallError::Protocol(
@@ -40,7 +40,7 @@ impl HttpWire {
     }
 
     /// Parses the endpoint. It must have the server's origin, because credentials are sent to it.
-    fn endpoint(&self, data: &[u8]) -> Result<Target, CallError> {
+    fn endpoint(&self, data: &[u8]) -> Result<RequestTarget, CallError> {
         let named =
             std::str::from_utf8(data).ok().and_then(|text| self.target.url.join(text.trim()).ok());
         let endpoint = named.ok_or_else(|| {

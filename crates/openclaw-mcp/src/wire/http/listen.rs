@@ -9,7 +9,7 @@ use tokio::time::{sleep, timeout};
 use super::HttpWire;
 use super::exchange::pause;
 use super::route::{Protocol, Route};
-use super::stream::{End, Events};
+use super::stream::{EventStream, EventsEnd};
 use crate::wire::Closed;
 use crate::wire::call_error::CallError;
 
@@ -59,11 +59,11 @@ impl HttpWire {
         if !matches!(route.protocol, Protocol::Streamable) {
             return;
         }
-        let mut events: Option<Events> = None;
+        let mut events: Option<EventStream> = None;
         let (mut fruitless, mut out_of_reach) = (0, 0);
         let mut jitter = Jitter::random();
         loop {
-            let last_id = events.as_ref().and_then(Events::last_id).map(str::to_owned);
+            let last_id = events.as_ref().and_then(EventStream::last_id).map(str::to_owned);
             let got = self.get(route, last_id.as_deref()).await;
             self.has_stream_settled.send_replace(true);
             match got {
@@ -77,7 +77,7 @@ impl HttpWire {
                             }
                             events.go_on(response);
                         }
-                        None => events = Some(Events::new(response)),
+                        None => events = Some(EventStream::new(response)),
                     }
                     if let Some(events) = &mut events {
                         let heard = self.read_events(events).await;
@@ -105,13 +105,13 @@ impl HttpWire {
                     return;
                 }
             }
-            let retry = events.as_ref().and_then(Events::retry);
+            let retry = events.as_ref().and_then(EventStream::retry);
             sleep(jitter.after(pause(retry, fruitless.saturating_sub(1)))).await;
         }
     }
 
     /// Reads a stream to its end and returns the number of messages.
-    pub(super) async fn read_events(&self, events: &mut Events) -> Result<usize, Closed> {
+    pub(super) async fn read_events(&self, events: &mut EventStream) -> Result<usize, Closed> {
         let mut heard = 0;
         loop {
             match events.next().await {
@@ -120,8 +120,8 @@ impl HttpWire {
                     self.deliver(&event.data, None).await?;
                 }
                 Ok(_) => {}
-                Err(End::Over | End::Broken(_)) => return Ok(heard),
-                Err(End::TooLong | End::Endless) => return Err(Closed::LineTooLong),
+                Err(EventsEnd::Over | EventsEnd::Broken(_)) => return Ok(heard),
+                Err(EventsEnd::TooLong | EventsEnd::Endless) => return Err(Closed::LineTooLong),
             }
         }
     }

@@ -24,7 +24,9 @@ mod tasks;
 mod tls;
 
 pub(super) use call::{call_tool, request};
-pub(crate) use client::{Connect, ConnectError, Forwarded, HttpClient, Reach, Stream, Target};
+pub(crate) use client::{
+    ConnectorError, Forwarded, HttpClient, OpenConnection, RequestTarget, ServerRoute, Stream,
+};
 pub(crate) use headers::RESERVED;
 pub(crate) use reach::NoSuchHost;
 pub(crate) use session::agreed_version;
@@ -44,7 +46,7 @@ use tokio::task::AbortHandle;
 use tokio::time::Instant;
 
 use super::Closed;
-use super::calls::{CallReply, Calls};
+use super::calls::{CallReply, PendingCalls};
 use super::deliver::{Waiters, Wanted, deliver};
 use super::ending::CloseReason;
 use super::inbox::ToRmcp;
@@ -61,7 +63,7 @@ const MAX_NOTICES: usize = 16;
 /// The state that both lanes of a connection share.
 pub(crate) struct HttpWire {
     client: HttpClient,
-    target: Target,
+    target: RequestTarget,
     /// Authorizes the requests; `None` for a server with its own key.
     auth: Option<Authorizer>,
     /// How messages are currently sent.
@@ -77,7 +79,7 @@ pub(crate) struct HttpWire {
     has_stream_settled: watch::Sender<bool>,
     /// Held by the task that renews the session.
     renewal: tokio::sync::Mutex<()>,
-    calls: Mutex<Calls>,
+    calls: Mutex<PendingCalls>,
     to_rmcp: ToRmcp,
     /// Requests from the server that are not answered yet.
     asked: PendingRequests,
@@ -98,7 +100,7 @@ pub(crate) struct HttpWire {
 impl HttpWire {
     fn new(
         client: HttpClient,
-        target: Target,
+        target: RequestTarget,
         auth: Option<Authorizer>,
         skipped: SkippedLines,
         to_rmcp: ToRmcp,
@@ -128,7 +130,7 @@ impl HttpWire {
     }
 
     /// The lock is held briefly, and never across an `await`.
-    pub(super) fn calls(&self) -> MutexGuard<'_, Calls> {
+    pub(super) fn calls(&self) -> MutexGuard<'_, PendingCalls> {
         self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -190,7 +192,7 @@ impl HttpWire {
 }
 
 impl Waiters for HttpWire {
-    fn with_calls<T>(&self, act: impl FnOnce(&mut Calls) -> T) -> T {
+    fn with_calls<T>(&self, act: impl FnOnce(&mut PendingCalls) -> T) -> T {
         act(&mut self.calls())
     }
 

@@ -6,18 +6,18 @@ use std::time::{Duration, SystemTime};
 use bytes::Bytes;
 use http::header::{LOCATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use http::{HeaderMap, Method, Response, StatusCode};
-use openclaw_oauth::authorizer::{Attempts, SentToken};
+use openclaw_oauth::authorizer::{AuthAttempts, SentToken};
 use openclaw_oauth::error::AuthError;
 use tokio::time::timeout;
 use url::{Origin, Url};
 
 use super::body::{self, beginning, refuse_compressed, shown};
-use super::client::{Body, HttpError, Target};
-use super::headers::{self, Object, Subject};
+use super::client::{HttpError, PooledBody, RequestTarget};
+use super::headers::{self, MessageSubject, Object};
 use super::route::{Protocol, Route};
 use super::{HttpWire, reach};
 use crate::wire::call_error::{CallError, UnusableResponse};
-use crate::wire::peek::{Line, peek};
+use crate::wire::peek::{LineKind, peek};
 use crate::wire::redacted;
 
 /// Maximum number of redirects within the origin.
@@ -32,19 +32,19 @@ const MAX_CHALLENGE: usize = 4 * 1024;
 /// A message to be sent.
 #[derive(Debug, Clone)]
 pub(super) struct Outgoing<'a> {
-    pub(super) subject: Subject<'a>,
+    pub(super) subject: MessageSubject<'a>,
     pub(super) body: Bytes,
 }
 
 /// Why a POST was not accepted.
 #[derive(Debug)]
-pub(super) enum Refusal {
+pub(super) enum PostRefusal {
     /// The server does not know the session.
     SessionLost,
     Failed(CallError),
 }
 
-impl From<CallError> for Refusal {
+impl From<CallError> for PostRefusal {
     fn from(error: CallError) -> Self {
         Self::Failed(error)
     }
@@ -56,7 +56,7 @@ impl HttpWire {
         &self,
         route: &Route,
         message: &Outgoing<'_>,
-    ) -> Result<Response<Body>, Refusal> {
+    ) -> Result<Response<PooledBody>, PostRefusal> {
         let target = match &route.protocol {
             Protocol::Sse { endpoint } => endpoint,
             Protocol::Modern | Protocol::Streamable => &self.target,
@@ -70,12 +70,12 @@ impl HttpWire {
         if response.status() == StatusCode::NOT_FOUND && route.session.is_some() {
             // Read, so that the connection can be reused.
             beginning(response, body::MAX_FAILURE).await;
-            return Err(Refusal::SessionLost);
+            return Err(PostRefusal::SessionLost);
         }
         let is_bad = response.status() == StatusCode::BAD_REQUEST;
         let failure = Box::pin(self.failure(response)).await;
         if is_bad && route.session.is_some() && Box::pin(self.is_forgotten(route, target)).await {
-            return Err(Refusal::SessionLost);
+            return Err(PostRefusal::SessionLost);
         }
         Err(failure.into())
     }
@@ -83,12 +83,12 @@ impl HttpWire {
     /// Returns whether the server no longer knows the session. It should respond with 404; many
     /// respond with 400, like the reference servers, which can also mean a bad message. A ping is
     /// always valid: if it is rejected too, the session is gone.
-    async fn is_forgotten(&self, route: &Route, target: &Target) -> bool {
+    async fn is_forgotten(&self, route: &Route, target: &RequestTarget) -> bool {
         let Some((id, _answer)) = self.calls().open() else { return false };
         // Only the number is needed.
         self.calls().close(id);
         let body = format!(r#"{{"jsonrpc":"2.0","id":{},"method":"ping"}}"#, id.number()).into();
-        let ping = Subject { method: "ping", object: Object::None };
+        let ping = MessageSubject { method: "ping", object: Object::None };
         let headers = || headers::of_post(route, ping);
         let pinged = timeout(PING, async {
             let response = self.send(Method::POST, target, headers, Some(&body)).await.ok()?;
@@ -108,7 +108,7 @@ impl HttpWire {
         &self,
         route: &Route,
         last_event: Option<&str>,
-    ) -> Result<Response<Body>, CallError> {
+    ) -> Result<Response<PooledBody>, CallError> {
         let headers = || headers::of_get(route, last_event);
         let response = self.send(Method::GET, &self.target, headers, None).await?;
         if !response.status().is_success() {
@@ -116,11 +116,11 @@ impl HttpWire {
         }
         refuse_compressed(&response)?;
         match body::form(&response) {
-            body::Form::Events => Ok(response),
-            body::Form::Json => Err(CallError::Protocol(
+            body::BodyType::Events => Ok(response),
+            body::BodyType::Json => Err(CallError::Protocol(
                 "the server sent JSON instead of an event stream".to_owned(),
             )),
-            body::Form::Other(kind) => Err(CallError::Protocol(format!(
+            body::BodyType::Other(kind) => Err(CallError::Protocol(format!(
                 "the server sent {kind:?} instead of an event stream"
             ))),
         }
@@ -137,11 +137,11 @@ impl HttpWire {
     async fn send(
         &self,
         method: Method,
-        target: &Target,
+        target: &RequestTarget,
         headers: impl Fn() -> HeaderMap,
         body: Option<&Bytes>,
-    ) -> Result<Response<Body>, CallError> {
-        let mut attempts = Attempts::default();
+    ) -> Result<Response<PooledBody>, CallError> {
+        let mut attempts = AuthAttempts::default();
         // Ends: the attempts allow each way to another token once or twice.
         loop {
             let (response, sent) = self.send_once(&method, target, &headers, body).await?;
@@ -167,10 +167,10 @@ impl HttpWire {
     async fn send_once(
         &self,
         method: &Method,
-        target: &Target,
+        target: &RequestTarget,
         headers: &impl Fn() -> HeaderMap,
         body: Option<&Bytes>,
-    ) -> Result<(Response<Body>, Option<SentToken>), CallError> {
+    ) -> Result<(Response<PooledBody>, Option<SentToken>), CallError> {
         let mut target = Cow::Borrowed(target);
         for _ in 0..=MAX_REDIRECTS {
             let (mut headers, body) = (headers(), body.cloned().unwrap_or_default());
@@ -197,8 +197,8 @@ impl HttpWire {
         &self,
         method: &Method,
         url: &Url,
-        response: &Response<Body>,
-    ) -> Result<Option<Target>, CallError> {
+        response: &Response<PooledBody>,
+    ) -> Result<Option<RequestTarget>, CallError> {
         let status = response.status();
         let Some(location) = response.headers().get(LOCATION).filter(|_| status.is_redirection())
         else {
@@ -226,7 +226,7 @@ impl HttpWire {
     }
 
     /// Converts a response with an error status.
-    async fn failure(&self, response: Response<Body>) -> CallError {
+    async fn failure(&self, response: Response<PooledBody>) -> CallError {
         let status = response.status();
         let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
         let challenge = header(WWW_AUTHENTICATE).filter(|it| it.len() <= MAX_CHALLENGE);
@@ -242,9 +242,9 @@ impl HttpWire {
             _ => {
                 let body = beginning(response, body::MAX_FAILURE).await;
                 return match peek(&body) {
-                    Line::Answer(_, Err(error))
-                    | Line::ToRmcp(_, Err(error))
-                    | Line::Nameless(error) => {
+                    LineKind::Answer(_, Err(error))
+                    | LineKind::ToRmcp(_, Err(error))
+                    | LineKind::Nameless(error) => {
                         CallError::Rpc(redacted::error(error, self.redactor()))
                     }
                     _ => CallError::Http {

@@ -2,7 +2,7 @@
 
 use http::HeaderValue;
 
-use super::client::Target;
+use super::client::RequestTarget;
 
 /// The first version that requires `MCP-Protocol-Version`.
 const NAMED_SINCE: &str = "2025-06-18";
@@ -25,7 +25,7 @@ pub(super) enum Protocol {
     /// 2025-03-26 to 2025-11-25.
     Streamable,
     /// 2024-11-05: POSTs go to `endpoint`, responses arrive on the open stream.
-    Sse { endpoint: Box<Target> },
+    Sse { endpoint: Box<RequestTarget> },
 }
 
 impl Route {

@@ -12,8 +12,8 @@ use serde_json::value::RawValue;
 use tokio::time::timeout;
 
 use super::HttpWire;
-use super::headers::{Object, SESSION, Subject};
-use super::post::{Outgoing, Refusal};
+use super::headers::{MessageSubject, Object, SESSION};
+use super::post::{Outgoing, PostRefusal};
 use super::route::{Protocol, Route};
 use crate::wire::call_error::CallError;
 use crate::wire::deliver::Wanted;
@@ -83,14 +83,14 @@ impl HttpWire {
         self.calls().close(id);
         let mut body = Vec::with_capacity(256 + params.get().len());
         frame::request(&mut body, id.number(), "initialize", params);
-        let subject = Subject { method: "initialize", object: Object::None };
+        let subject = MessageSubject { method: "initialize", object: Object::None };
         let message = Outgoing { subject, body: body.into() };
         let outside = Route::before_handshake(Protocol::Streamable);
         let response = match self.post(&outside, &message).await {
             Ok(response) => response,
-            Err(Refusal::Failed(error)) => return Err(error),
+            Err(PostRefusal::Failed(error)) => return Err(error),
             // Unreachable: the route has no session.
-            Err(Refusal::SessionLost) => {
+            Err(PostRefusal::SessionLost) => {
                 return Err(CallError::Http { status: 404, body: String::new() });
             }
         };
@@ -147,7 +147,7 @@ impl HttpWire {
             return Err(CallError::Protocol(format!("it now uses version `{version}`")));
         }
         let route = Arc::new(self.route().after_handshake(begun.session.clone(), &version));
-        let subject = Subject { method: "notifications/initialized", object: Object::None };
+        let subject = MessageSubject { method: "notifications/initialized", object: Object::None };
         let message = Outgoing { subject, body: Bytes::from_static(INITIALIZED) };
         match self.post(&route, &message).await {
             Ok(_) => {
@@ -160,8 +160,8 @@ impl HttpWire {
                 tracing::info!("session lost by the server; opened a new one");
                 Ok(())
             }
-            Err(Refusal::Failed(error)) => Err(error),
-            Err(Refusal::SessionLost) => {
+            Err(PostRefusal::Failed(error)) => Err(error),
+            Err(PostRefusal::SessionLost) => {
                 Err(CallError::Protocol("the server drops new sessions immediately".to_owned()))
             }
         }

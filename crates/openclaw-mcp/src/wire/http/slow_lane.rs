@@ -18,16 +18,16 @@ use tokio::time::{Instant, timeout, timeout_at};
 
 use super::HttpWire;
 use super::body::{MAX_FAILURE, beginning};
-use super::client::{HttpClient, Target};
-use super::headers::{Object, Subject};
+use super::client::{HttpClient, RequestTarget};
+use super::headers::{MessageSubject, Object};
 use super::post::Outgoing;
 use crate::wire::call_error::CallError;
 use crate::wire::calls::{CallReply, Fault};
 use crate::wire::deliver::Wanted;
 use crate::wire::handshake_response::{HandshakeResponse, Replay};
-use crate::wire::inbox::{self, Message, Queued, WhenFull};
-use crate::wire::peek::{Envelope, number};
-use crate::wire::pending_requests::{Admission, HeldRequest, Received};
+use crate::wire::inbox::{self, ClientRoleMessage, Queued, WhenFull};
+use crate::wire::peek::{MessageMembers, number};
+use crate::wire::pending_requests::{HeldRequest, QueuedMessage, TakeOutcome};
 use crate::wire::skipped::SkippedLines;
 use crate::wire::{Closed, FastLane};
 
@@ -57,7 +57,7 @@ impl HttpSlowLane {
         server: &str,
         redactor: &Redactor,
         client: HttpClient,
-        target: Target,
+        target: RequestTarget,
         auth: Option<Authorizer>,
     ) -> Self {
         let (to_rmcp, from_server) = inbox::channel();
@@ -82,11 +82,11 @@ impl HttpSlowLane {
     /// Returns the held request once it is admitted. Until then nothing else is received, so that
     /// the streams are not read either. A server that does not get out of this state is
     /// disconnected. Safe to cancel.
-    async fn admit(&mut self) -> Option<Message> {
+    async fn admit(&mut self) -> Option<ClientRoleMessage> {
         let HeldRequest { id, bytes, .. } = self.held.as_ref()?;
         let asked = &self.wire.asked;
         match asked.take(id, *bytes) {
-            Admission::Taken => {
+            TakeOutcome::Taken => {
                 if asked.is_calm() {
                     self.flooded = None;
                 }
@@ -97,8 +97,8 @@ impl HttpSlowLane {
                 }
                 return request;
             }
-            Admission::Twice => self.held = None,
-            Admission::TooMany => {
+            TakeOutcome::Twice => self.held = None,
+            TakeOutcome::TooMany => {
                 let until = *self.flooded.get_or_insert_with(Instant::now) + FLOOD;
                 // Checked before waiting: a server that accepts some responses makes room all the
                 // time.
@@ -122,16 +122,16 @@ impl HttpSlowLane {
         *count > MOST_REQUESTS
     }
 
-    async fn next(&mut self) -> Option<Message> {
+    async fn next(&mut self) -> Option<ClientRoleMessage> {
         loop {
             while self.held.is_some() {
                 if let Some(request) = self.admit().await {
                     return Some(request);
                 }
             }
-            match Received::from(self.from_server.recv().await?) {
-                Received::Request(held) => self.held = Some(held),
-                Received::Other(message) => {
+            match QueuedMessage::from(self.from_server.recv().await?) {
+                QueuedMessage::Request(held) => self.held = Some(held),
+                QueuedMessage::Other(message) => {
                     // Since 2026-07-28, `rmcp` answers a request although it was cancelled.
                     if !self.wire.route().is_modern() {
                         self.wire.asked.heed(&message);
@@ -187,7 +187,7 @@ impl Transport<RoleClient> for HttpSlowLane {
     }
 
     // Safe to cancel: a message that was not received stays in the channel.
-    async fn receive(&mut self) -> Option<Message> {
+    async fn receive(&mut self) -> Option<ClientRoleMessage> {
         self.wire.is_rmcp_there.store(true, Ordering::Relaxed);
         if let Some(answer) = self.replay.next() {
             return Some(answer);
@@ -217,7 +217,7 @@ impl HttpWire {
         if let Some(closed) = self.closed() {
             return Err(io::Error::other(closed.clone()));
         }
-        let sent: Envelope<'_> = serde_json::from_slice(&line)?;
+        let sent: MessageMembers<'_> = serde_json::from_slice(&line)?;
         match (sent.id.and_then(number), sent.method.as_deref()) {
             (Some(id), Some(_)) => {
                 self.ask_for_rmcp(id, line);
@@ -252,11 +252,12 @@ impl HttpWire {
         let mut requests = self.requests();
         let task = self.tasks.spawn(async move {
             let body: bytes::Bytes = line.into();
-            let sent: Option<Envelope<'_>> = serde_json::from_slice(&body).ok();
+            let sent: Option<MessageMembers<'_>> = serde_json::from_slice(&body).ok();
             let method = sent.as_ref().and_then(|sent| sent.method.as_deref()).unwrap_or_default();
             let params = sent.as_ref().and_then(|sent| sent.params);
             let object = params.map_or(Object::None, Object::Params);
-            let message = Outgoing { subject: Subject { method, object }, body: body.clone() };
+            let message =
+                Outgoing { subject: MessageSubject { method, object }, body: body.clone() };
             match wire.exchange(Wanted { id, work: None }, &message).await {
                 Ok(Some(answer)) => wire.answer_rmcp(id, answer).await,
                 // The response will arrive on the open stream.
@@ -289,7 +290,7 @@ impl HttpWire {
 
     /// Sends a message without waiting for a JSON-RPC response.
     async fn notify(self: &Arc<Self>, method: &str, line: &[u8]) -> Result<(), CallError> {
-        let subject = Subject { method, object: Object::None };
+        let subject = MessageSubject { method, object: Object::None };
         let message = Outgoing { subject, body: bytes::Bytes::copy_from_slice(line) };
         let posted = timeout(NOTICE, async {
             // The semaphore is never closed.

@@ -12,7 +12,7 @@ const LONGEST_NAME: usize = 64;
 
 /// An event with data.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     /// `message` unless the server sets another.
     pub(super) name: String,
     pub(super) data: Vec<u8>,
@@ -80,7 +80,7 @@ impl Parser {
     }
 
     /// Returns the next complete event with data.
-    pub(super) fn next(&mut self) -> Option<Event> {
+    pub(super) fn next(&mut self) -> Option<SseEvent> {
         loop {
             if self.after_return
                 && let Some(byte) = self.rest.get(self.start)
@@ -105,7 +105,7 @@ impl Parser {
         }
     }
 
-    fn line(&mut self, line: &[u8]) -> Option<Event> {
+    fn line(&mut self, line: &[u8]) -> Option<SseEvent> {
         let is_first = !std::mem::replace(&mut self.is_begun, true);
         let line = line.strip_prefix(b"\xef\xbb\xbf").filter(|_| is_first).unwrap_or(line);
         if line.is_empty() {
@@ -143,14 +143,14 @@ impl Parser {
 
     /// Completes an event. One without data is not returned, but its id is still where to resume
     /// from.
-    fn dispatch(&mut self) -> Option<Event> {
+    fn dispatch(&mut self) -> Option<SseEvent> {
         if let Some(id) = self.id.take() {
             self.last_id = Some(id).filter(|id| !id.is_empty());
         }
         let (name, data) = (std::mem::take(&mut self.name), std::mem::take(&mut self.data));
         self.has_data = false;
         let name = if name.is_empty() { "message".to_owned() } else { name };
-        (!data.is_empty()).then_some(Event { name, data })
+        (!data.is_empty()).then_some(SseEvent { name, data })
     }
 }
 

@@ -4,15 +4,15 @@ use http::Response;
 use http::header::{CONTENT_LENGTH, TRANSFER_ENCODING};
 use tokio::task::coop::consume_budget;
 
-use super::client::{Body, HttpError};
-use super::sse::{Event, Parser};
+use super::client::{HttpError, PooledBody};
+use super::sse::{Parser, SseEvent};
 use crate::wire::MAX_MESSAGE;
 use crate::wire::call_error::{CallError, ReachProblem, Unreachable, UnusableResponse};
 
 /// An open stream of events.
 #[derive(Debug)]
-pub(super) struct Events {
-    body: Body,
+pub(super) struct EventStream {
+    body: PooledBody,
     parser: Parser,
     /// Bytes received so far, over all responses.
     received: usize,
@@ -24,7 +24,7 @@ pub(super) struct Events {
 
 /// Why there is no further event.
 #[derive(Debug)]
-pub(super) enum End {
+pub(super) enum EventsEnd {
     /// The server ended the stream.
     Over,
     /// The connection broke, or was closed without an end mark.
@@ -35,8 +35,8 @@ pub(super) enum End {
     Endless,
 }
 
-impl Events {
-    pub(super) fn new(response: Response<Body>) -> Self {
+impl EventStream {
+    pub(super) fn new(response: Response<PooledBody>) -> Self {
         let headers = response.headers();
         let is_delimited =
             headers.contains_key(TRANSFER_ENCODING) || headers.contains_key(CONTENT_LENGTH);
@@ -54,7 +54,7 @@ impl Events {
     }
 
     /// Returns the next event. Safe to cancel: received bytes are kept.
-    pub(super) async fn next(&mut self) -> Result<Event, End> {
+    pub(super) async fn next(&mut self) -> Result<SseEvent, EventsEnd> {
         // A chunk may contain thousands of events.
         consume_budget().await;
         loop {
@@ -62,22 +62,22 @@ impl Events {
                 return Ok(event);
             }
             if self.received.saturating_sub(self.parser.unfinished()) > self.most_beside {
-                return Err(End::Endless);
+                return Err(EventsEnd::Endless);
             }
             match self.body.chunk().await {
                 Ok(Some(piece)) => {
                     self.received = self.received.saturating_add(piece.len());
-                    self.parser.feed(&piece).map_err(|_| End::TooLong)?;
+                    self.parser.feed(&piece).map_err(|_| EventsEnd::TooLong)?;
                 }
-                Ok(None) if self.is_delimited => return Err(End::Over),
-                Ok(None) => return Err(End::Broken(None)),
-                Err(error) => return Err(End::Broken(Some(error))),
+                Ok(None) if self.is_delimited => return Err(EventsEnd::Over),
+                Ok(None) => return Err(EventsEnd::Broken(None)),
+                Err(error) => return Err(EventsEnd::Broken(Some(error))),
             }
         }
     }
 
     /// Continues with another response where this one ended.
-    pub(super) fn go_on(&mut self, response: Response<Body>) {
+    pub(super) fn go_on(&mut self, response: Response<PooledBody>) {
         let (last_id, retry) = (self.parser.last_id.take(), self.parser.retry);
         let (received, most_beside) = (self.received, self.most_beside);
         *self = Self::new(response).at_most(most_beside);
@@ -111,7 +111,7 @@ impl Events {
     }
 }
 
-impl End {
+impl EventsEnd {
     /// Converts the end of a stream before the response, given how an error of the connection is
     /// described.
     pub(super) fn before_response(self, broken: impl Fn(&HttpError) -> CallError) -> CallError {
@@ -146,11 +146,11 @@ mod tests {
     use url::Url;
 
     use super::*;
-    use crate::wire::http::{HttpClient, Reach, Stream};
+    use crate::wire::http::{HttpClient, ServerRoute, Stream};
 
     /// Returns the events of a server that responds with these headers and this body, and closes
     /// the connection.
-    async fn events(headers: &str, body: &str) -> Events {
+    async fn events(headers: &str, body: &str) -> EventStream {
         let (ours, mut theirs) = duplex(1024 * 1024);
         let answer = format!("HTTP/1.1 200 OK\r\n{headers}\r\n{body}");
         tokio::spawn(async move {
@@ -163,7 +163,7 @@ mod tests {
             let stream = ours.lock().unwrap().take().unwrap();
             async { Ok(Box::new(TokioIo::new(stream)) as Box<dyn Stream>) }.boxed()
         };
-        let client = HttpClient::new(Reach {
+        let client = HttpClient::new(ServerRoute {
             connect: Box::new(connect),
             connect_timeout: Duration::from_secs(60),
             is_proxied: false,
@@ -173,7 +173,7 @@ mod tests {
         });
         let target = client.target(Url::parse("http://localhost/").unwrap()).unwrap();
         let sent = client.send(Method::GET, &target, HeaderMap::new(), Bytes::new());
-        Events::new(sent.await.unwrap())
+        EventStream::new(sent.await.unwrap())
     }
 
     #[tokio::test]
@@ -198,17 +198,17 @@ mod tests {
         let length = format!("content-length: {}\r\n", event.len());
         let mut whole = events(&length, event).await;
         whole.next().await.unwrap();
-        assert!(matches!(whole.next().await, Err(End::Over)));
+        assert!(matches!(whole.next().await, Err(EventsEnd::Over)));
         for headers in ["", "content-length: 1000\r\n"] {
             let mut cut = events(headers, event).await;
             cut.next().await.unwrap();
-            assert!(matches!(cut.next().await, Err(End::Broken(_))), "{headers}");
+            assert!(matches!(cut.next().await, Err(EventsEnd::Broken(_))), "{headers}");
         }
     }
 
     #[tokio::test]
     async fn comments_count_as_part_of_the_stream() {
         let mut events = events("", &": x\n\n".repeat(1_000)).await.at_most(1_000);
-        assert!(matches!(events.next().await, Err(End::Endless)));
+        assert!(matches!(events.next().await, Err(EventsEnd::Endless)));
     }
 }

@@ -11,7 +11,7 @@ use reqsign_core::{Context as Host, Error, ProvideCredential, Result, Signer};
 
 use super::{
     endpoint, process,
-    profiles::{Plan, Profiles, Role, Source},
+    profiles::{AssumedRole, CredentialPlan, CredentialSource, Profiles},
 };
 use crate::{
     SecretString,
@@ -32,8 +32,8 @@ pub(super) struct Chain {
     profiles: Profiles,
     region: String,
     metadata: Option<String>,
-    secret_key: http::Credential,
-    session_token: http::Credential,
+    secret_key: http::ProviderCredential,
+    session_token: http::ProviderCredential,
 }
 
 impl Chain {
@@ -46,13 +46,13 @@ impl Chain {
             profiles,
             region: region.unwrap_or_else(|| STS_REGION.to_owned()),
             metadata: endpoint::metadata_service(context),
-            secret_key: http::Credential::new(context.redactor.clone()),
-            session_token: http::Credential::new(context.redactor.clone()),
+            secret_key: http::ProviderCredential::new(context.redactor.clone()),
+            session_token: http::ProviderCredential::new(context.redactor.clone()),
         }
     }
 
     async fn search(&self, host: &Host) -> Result<Option<Credential>> {
-        if let Some(credential) = self.load(Source::Environment, host).await? {
+        if let Some(credential) = self.load(CredentialSource::Environment, host).await? {
             return Ok(Some(credential));
         }
         if let Some(plan) = self.profiles.plan()? {
@@ -62,7 +62,7 @@ impl Chain {
         if let Some(credential) = self.web_identity(web_identity, None, host).await? {
             return Ok(Some(credential));
         }
-        for source in [Source::Container, Source::Instance] {
+        for source in [CredentialSource::Container, CredentialSource::Instance] {
             if let Some(credential) = self.load(source, host).await? {
                 return Ok(Some(credential));
             }
@@ -70,7 +70,7 @@ impl Chain {
         Ok(None)
     }
 
-    async fn follow(&self, plan: Plan, host: &Host) -> Result<Option<Credential>> {
+    async fn follow(&self, plan: CredentialPlan, host: &Host) -> Result<Option<Credential>> {
         let mut credential = self.load(plan.source, host).await?;
         for role in plan.roles {
             let with = credential.ok_or_else(|| Error::config_invalid("no source credentials"))?;
@@ -79,20 +79,24 @@ impl Chain {
         Ok(credential)
     }
 
-    async fn load(&self, source: Source, host: &Host) -> Result<Option<Credential>> {
+    async fn load(&self, source: CredentialSource, host: &Host) -> Result<Option<Credential>> {
         match source {
-            Source::Keys(credential) => Ok(Some(credential)),
-            Source::Environment => EnvCredentialProvider::new().provide_credential(host).await,
-            Source::Container => ECSCredentialProvider::new().provide_credential(host).await,
-            Source::Instance => match &self.metadata {
+            CredentialSource::Keys(credential) => Ok(Some(credential)),
+            CredentialSource::Environment => {
+                EnvCredentialProvider::new().provide_credential(host).await
+            }
+            CredentialSource::Container => {
+                ECSCredentialProvider::new().provide_credential(host).await
+            }
+            CredentialSource::Instance => match &self.metadata {
                 Some(root) => {
                     let instance = IMDSv2CredentialProvider::new().with_endpoint(root);
                     instance.provide_credential(host).await
                 }
                 None => Ok(None),
             },
-            Source::Process(command) => process::credential(&command).await.map(Some),
-            Source::Sso { account, role, region, cached_as } => {
+            CredentialSource::Process(command) => process::credential(&command).await.map(Some),
+            CredentialSource::Sso { account, role, region, cached_as } => {
                 let sso = SSOCredentialProvider::new()
                     .with_account_id(account)
                     .with_role_name(role)
@@ -102,7 +106,7 @@ impl Chain {
                     .with_start_url(cached_as);
                 sso.provide_credential(host).await
             }
-            Source::WebIdentity { role, token_file } => {
+            CredentialSource::WebIdentity { role, token_file } => {
                 let provider =
                     AssumeRoleWithWebIdentityCredentialProvider::with_config(role.arn, token_file);
                 self.web_identity(provider, role.session, host).await
@@ -126,7 +130,7 @@ impl Chain {
 
     async fn assume(
         &self,
-        role: Role,
+        role: AssumedRole,
         with: &Credential,
         host: &Host,
     ) -> Result<Option<Credential>> {

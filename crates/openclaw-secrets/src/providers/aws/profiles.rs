@@ -25,15 +25,15 @@ pub(super) struct Profiles {
 
 /// How a profile gets its credentials.
 #[derive(Debug)]
-pub(super) struct Plan {
-    pub(super) source: Source,
+pub(super) struct CredentialPlan {
+    pub(super) source: CredentialSource,
     /// The roles to assume with them, in order.
-    pub(super) roles: Vec<Role>,
+    pub(super) roles: Vec<AssumedRole>,
 }
 
 /// Where credentials come from.
 #[derive(Debug)]
-pub(super) enum Source {
+pub(super) enum CredentialSource {
     Keys(Credential),
     Environment,
     Container,
@@ -47,14 +47,14 @@ pub(super) enum Source {
         cached_as: String,
     },
     WebIdentity {
-        role: Role,
+        role: AssumedRole,
         token_file: PathBuf,
     },
 }
 
 /// A role, and how it is assumed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Role {
+pub(super) struct AssumedRole {
     pub(super) arn: String,
     pub(super) session: Option<String>,
     pub(super) external_id: Option<String>,
@@ -132,7 +132,7 @@ impl Profiles {
     }
 
     /// Returns how the selected profile gets its credentials; `None` if it has none.
-    pub(super) fn plan(&self) -> Result<Option<Plan>> {
+    pub(super) fn plan(&self) -> Result<Option<CredentialPlan>> {
         let mut name = self.chosen();
         let mut seen = Vec::new();
         let mut roles = Vec::new();
@@ -149,7 +149,7 @@ impl Profiles {
             let keys = if seen.len() > 1 { keys(profile)? } else { None };
             let role = role(profile).filter(|_| get(profile, TOKEN_FILE).is_none());
             let next = match (keys, role) {
-                (Some(keys), _) => return Ok(Some(plan(Source::Keys(keys), roles))),
+                (Some(keys), _) => return Ok(Some(plan(CredentialSource::Keys(keys), roles))),
                 (None, Some(role)) => {
                     roles.push(role);
                     next(profile)?.filter(|next| *next != name)
@@ -170,31 +170,31 @@ impl Profiles {
     }
 
     /// Returns the credential source of a profile that does not depend on another one.
-    fn source(&self, profile: &Properties) -> Result<Option<Source>> {
+    fn source(&self, profile: &Properties) -> Result<Option<CredentialSource>> {
         let property = |name| get(profile, name).map(str::to_owned);
         if let Some(source) = get(profile, "credential_source") {
             return match source {
-                "Environment" => Ok(Some(Source::Environment)),
-                "EcsContainer" => Ok(Some(Source::Container)),
-                "Ec2InstanceMetadata" => Ok(Some(Source::Instance)),
+                "Environment" => Ok(Some(CredentialSource::Environment)),
+                "EcsContainer" => Ok(Some(CredentialSource::Container)),
+                "Ec2InstanceMetadata" => Ok(Some(CredentialSource::Instance)),
                 _ => Err(bad("unknown `credential_source`")),
             };
         }
         if let Some(token_file) = get(profile, TOKEN_FILE) {
             let role = role(profile).ok_or_else(|| bad("missing `role_arn`"))?;
-            return Ok(Some(Source::WebIdentity { role, token_file: token_file.into() }));
+            return Ok(Some(CredentialSource::WebIdentity { role, token_file: token_file.into() }));
         }
         if ["sso_session", "sso_start_url", "sso_account_id"].iter().any(|n| property(n).is_some())
         {
             return self.sso(profile).map(Some);
         }
         match property("credential_process") {
-            Some(command) => Ok(Some(Source::Process(command))),
-            None => Ok(keys(profile)?.map(Source::Keys)),
+            Some(command) => Ok(Some(CredentialSource::Process(command))),
+            None => Ok(keys(profile)?.map(CredentialSource::Keys)),
         }
     }
 
-    fn sso(&self, profile: &Properties) -> Result<Source> {
+    fn sso(&self, profile: &Properties) -> Result<CredentialSource> {
         let incomplete = || bad("incomplete `sso_…` properties");
         let (session, cached_as) = match get(profile, "sso_session") {
             Some(name) => (self.sections.get(&format!("sso-session {name}")), Some(name)),
@@ -202,7 +202,7 @@ impl Profiles {
         };
         let of_profile = |name| get(profile, name).map(str::to_owned).ok_or_else(incomplete);
         let region = session.and_then(|session| get(session, "sso_region"));
-        Ok(Source::Sso {
+        Ok(CredentialSource::Sso {
             account: of_profile("sso_account_id")?,
             role: of_profile("sso_role_name")?,
             region: region.ok_or_else(incomplete)?.to_owned(),
@@ -213,18 +213,18 @@ impl Profiles {
 
 const TOKEN_FILE: &str = "web_identity_token_file";
 
-fn plan(source: Source, mut roles: Vec<Role>) -> Plan {
+fn plan(source: CredentialSource, mut roles: Vec<AssumedRole>) -> CredentialPlan {
     roles.reverse();
-    Plan { source, roles }
+    CredentialPlan { source, roles }
 }
 
 fn get<'a>(properties: &'a Properties, name: &str) -> Option<&'a str> {
     properties.get(name).map(String::as_str).filter(|value| !value.is_empty())
 }
 
-fn role(profile: &Properties) -> Option<Role> {
+fn role(profile: &Properties) -> Option<AssumedRole> {
     let property = |name| get(profile, name).map(str::to_owned);
-    Some(Role {
+    Some(AssumedRole {
         arn: property("role_arn")?,
         session: property("role_session_name"),
         external_id: property("external_id"),

@@ -1,4 +1,4 @@
-use super::profiles::{Plan, Profiles, Role, Source};
+use super::profiles::{AssumedRole, CredentialPlan, CredentialSource, Profiles};
 
 const CONFIG: &str = r#"
 # A comment
@@ -69,11 +69,11 @@ fn profiles(chosen: &str) -> Profiles {
     Profiles::new(CONFIG, CREDENTIALS, Some(chosen.to_owned()))
 }
 
-fn plan(chosen: &str) -> Plan {
+fn plan(chosen: &str) -> CredentialPlan {
     profiles(chosen).plan().expect(chosen).expect(chosen)
 }
 
-fn arns(plan: &Plan) -> Vec<&str> {
+fn arns(plan: &CredentialPlan) -> Vec<&str> {
     plan.roles.iter().map(|role| role.arn.as_str()).collect()
 }
 
@@ -87,14 +87,16 @@ fn comments_and_nested_settings_are_ignored() {
 
 #[test]
 fn a_command_is_kept_as_written() {
-    let Source::Process(command) = plan("tool").source else { panic!("no command") };
+    let CredentialSource::Process(command) = plan("tool").source else { panic!("no command") };
     assert_eq!(command, r#""C:\Program Files\tool.exe"  --user 'a  b'#c"#);
 }
 
 #[test]
 fn an_sso_token_is_found_by_session_or_start_url() {
     for (name, file) in [("sso", "corp"), ("old-sso", "https://corp.example/start")] {
-        let Source::Sso { region, cached_as, .. } = plan(name).source else { panic!("{name}") };
+        let CredentialSource::Sso { region, cached_as, .. } = plan(name).source else {
+            panic!("{name}")
+        };
         assert_eq!((region.as_str(), cached_as.as_str()), ("us-east-1", file));
     }
 }
@@ -102,10 +104,10 @@ fn an_sso_token_is_found_by_session_or_start_url() {
 #[test]
 fn roles_are_assumed_from_the_source_outwards() {
     let plan = plan("outer");
-    let Source::Keys(keys) = &plan.source else { panic!("no keys") };
+    let CredentialSource::Keys(keys) = &plan.source else { panic!("no keys") };
     assert_eq!(keys.secret_access_key, "k/+=");
     assert_eq!(arns(&plan), ["arn:aws:iam::1:role/inner", "arn:aws:iam::1:role/outer"]);
-    let inner = Role {
+    let inner = AssumedRole {
         arn: "arn:aws:iam::1:role/inner".to_owned(),
         session: Some("s".to_owned()),
         external_id: Some("e".to_owned()),
@@ -115,11 +117,11 @@ fn roles_are_assumed_from_the_source_outwards() {
 
 #[test]
 fn a_role_can_have_its_source_in_its_own_profile() {
-    assert!(matches!(plan("own").source, Source::Keys(_)));
+    assert!(matches!(plan("own").source, CredentialSource::Keys(_)));
     assert_eq!(arns(&plan("own")), ["arn:aws:iam::1:role/own"]);
-    assert!(matches!(plan("machine").source, Source::Instance));
+    assert!(matches!(plan("machine").source, CredentialSource::Instance));
     assert_eq!(arns(&plan("machine")), ["arn:aws:iam::1:role/machine"]);
-    assert!(matches!(plan("pod").source, Source::WebIdentity { .. }));
+    assert!(matches!(plan("pod").source, CredentialSource::WebIdentity { .. }));
     assert_eq!(plan("pod").roles, []);
 }
 

@@ -15,22 +15,22 @@ use serde_json::Value;
 use super::metadata::Metadata;
 use crate::{
     ResolveErrorKind, SecretString,
-    providers::{ProviderContext, http::Credential, text},
+    providers::{ProviderContext, http::ProviderCredential, text},
     resolve_error::ProviderFailure,
 };
 
 const SCOPE: &str = "https://www.googleapis.com/auth/cloud-platform";
 
 /// Credentials and their project.
-pub(super) struct Identity {
+pub(super) struct GcpIdentity {
     /// From the credentials file; `None` to use those of the metadata server.
     credentials: Option<Credentials>,
-    token: Credential,
+    token: ProviderCredential,
     project: Option<String>,
     metadata: Metadata,
 }
 
-impl Identity {
+impl GcpIdentity {
     pub(super) async fn load(context: &ProviderContext) -> Result<Self, ProviderFailure> {
         let variable = |name| context.environment.get_set(name);
         let metadata = Metadata::new(context)?;
@@ -51,7 +51,7 @@ impl Identity {
             None if metadata.is_there().await => None,
             None => return Err(no_credentials()),
         };
-        let token = Credential::new(context.redactor.clone());
+        let token = ProviderCredential::new(context.redactor.clone());
         Ok(Self { credentials, token, project, metadata })
     }
 

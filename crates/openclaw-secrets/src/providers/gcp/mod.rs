@@ -10,7 +10,7 @@ use reqwest::{Client, Url};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
-use self::identity::Identity;
+use self::identity::GcpIdentity;
 use super::{Fetch, ProviderContext, http, kept::Kept, text};
 use crate::{ResolveErrorKind, SecretRef, SecretString, resolve_error::ProviderFailure};
 
@@ -27,7 +27,7 @@ pub(super) struct Gcp {
 struct Connection {
     client: Client,
     endpoint: Url,
-    identity: Identity,
+    identity: GcpIdentity,
 }
 
 impl Gcp {
@@ -56,7 +56,7 @@ impl Gcp {
         let endpoint = self.context.settings.gcp.endpoint.as_deref().unwrap_or(ENDPOINT);
         let endpoint = Url::parse(endpoint).map_err(|_| bad_endpoint())?;
         let client = http::client(|builder| builder)?;
-        let identity = Identity::load(&self.context).await?;
+        let identity = GcpIdentity::load(&self.context).await?;
         Ok(Connection { client, endpoint, identity })
     }
 }

@@ -8,7 +8,7 @@ use reqwest::{
 };
 use serde_json::Value;
 
-use super::login::Login;
+use super::login::VaultLogin;
 use crate::{
     ResolveErrorKind, SecretString,
     providers::{ProviderContext, expand, http, text},
@@ -21,31 +21,31 @@ const NAMESPACE: HeaderName = HeaderName::from_static("x-vault-namespace");
 const REQUEST: HeaderName = HeaderName::from_static("x-vault-request");
 
 /// An authenticated connection to a Vault server.
-pub(super) struct Connection {
-    server: Server,
-    login: Login,
+pub(super) struct VaultConnection {
+    server: VaultServer,
+    login: VaultLogin,
 }
 
 /// A Vault server, without authentication.
-pub(super) struct Server {
+pub(super) struct VaultServer {
     client: Client,
     address: Url,
     namespace: Option<HeaderValue>,
 }
 
 /// A response of a Vault server.
-pub(super) struct Reply {
+pub(super) struct VaultReply {
     status: u16,
     body: Value,
 }
 
-impl Connection {
+impl VaultConnection {
     pub(super) async fn new(context: &ProviderContext) -> Result<Self, ProviderFailure> {
-        Ok(Self { server: Server::new(context).await?, login: Login::new(context)? })
+        Ok(Self { server: VaultServer::new(context).await?, login: VaultLogin::new(context)? })
     }
 
     /// Reads a path of the API. Retries once with a new token if the token is no longer valid.
-    pub(super) async fn get(&self, path: &str) -> Result<Reply, ProviderFailure> {
+    pub(super) async fn get(&self, path: &str) -> Result<VaultReply, ProviderFailure> {
         let token = self.login.token(&self.server).await?;
         let reply = self.server.get(path, &token).await?;
         if reply.status == 403
@@ -57,7 +57,7 @@ impl Connection {
     }
 }
 
-impl Server {
+impl VaultServer {
     async fn new(context: &ProviderContext) -> Result<Self, ProviderFailure> {
         let settings = &context.settings.vault;
         let variable = |name| context.environment.get_set(name);
@@ -94,7 +94,7 @@ impl Server {
         &self,
         path: &str,
         token: &SecretString,
-    ) -> Result<Reply, ProviderFailure> {
+    ) -> Result<VaultReply, ProviderFailure> {
         let mut token = HeaderValue::try_from(token.expose())
             .map_err(|_| not_configured("the Vault token contains invalid characters"))?;
         token.set_sensitive(true);
@@ -102,11 +102,15 @@ impl Server {
     }
 
     /// Sends a request that needs no token.
-    pub(super) async fn post(&self, path: &str, body: &Value) -> Result<Reply, ProviderFailure> {
+    pub(super) async fn post(
+        &self,
+        path: &str,
+        body: &Value,
+    ) -> Result<VaultReply, ProviderFailure> {
         self.send(self.client.post(self.url(path)?).json(body)).await
     }
 
-    async fn send(&self, mut request: RequestBuilder) -> Result<Reply, ProviderFailure> {
+    async fn send(&self, mut request: RequestBuilder) -> Result<VaultReply, ProviderFailure> {
         if let Some(namespace) = &self.namespace {
             request = request.header(NAMESPACE, namespace);
         }
@@ -114,7 +118,7 @@ impl Server {
         let response =
             request.send().await.map_err(|error| http::no_answer("the Vault server", &error))?;
         let status = response.status().as_u16();
-        Ok(Reply { status, body: http::json_body("the Vault server", response).await? })
+        Ok(VaultReply { status, body: http::json_body("the Vault server", response).await? })
     }
 
     fn url(&self, path: &str) -> Result<Url, ProviderFailure> {
@@ -128,7 +132,7 @@ impl Server {
     }
 }
 
-impl Reply {
+impl VaultReply {
     pub(super) fn status(&self) -> u16 {
         self.status
     }

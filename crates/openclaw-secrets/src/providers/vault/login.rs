@@ -8,20 +8,20 @@ use tokio::{
     time::{Duration, Instant},
 };
 
-use super::connection::Server;
+use super::connection::VaultServer;
 use crate::{
     ResolveErrorKind, SecretString,
-    providers::{ProviderContext, http::Credential, text},
+    providers::{ProviderContext, http::ProviderCredential, text},
     resolve_error::ProviderFailure,
 };
 
 /// Where the token comes from.
-pub(super) enum Login {
+pub(super) enum VaultLogin {
     Token(SecretString),
     /// The file written by `vault login`. Read every time: users may log in again at any time.
     File {
         path: PathBuf,
-        token: Credential,
+        token: ProviderCredential,
     },
     AppRole(AppRole),
 }
@@ -31,7 +31,7 @@ pub(super) struct AppRole {
     role_id: String,
     /// Optional: a role may not require it.
     secret_id: Option<SecretString>,
-    token: Credential,
+    token: ProviderCredential,
     /// Locked while logging in: secrets are fetched concurrently, and a `secret_id` may be valid
     /// for one login only.
     terms: Mutex<Terms>,
@@ -47,7 +47,7 @@ struct Terms {
     may_ask: bool,
 }
 
-impl Login {
+impl VaultLogin {
     /// Takes the token from the settings, then the environment, then the file of `vault login`.
     pub(super) fn new(context: &ProviderContext) -> Result<Self, ProviderFailure> {
         let settings = &context.settings.vault;
@@ -65,7 +65,7 @@ impl Login {
             return Ok(Self::app_role(context, role_id));
         }
         let home = context.settings.home.as_ref().ok_or_else(no_token)?;
-        let token = Credential::new(context.redactor.clone());
+        let token = ProviderCredential::new(context.redactor.clone());
         Ok(Self::File { path: home.join(".vault-token"), token })
     }
 
@@ -86,13 +86,16 @@ impl Login {
             mount: mount.trim_matches('/').to_owned(),
             role_id,
             secret_id,
-            token: Credential::new(context.redactor.clone()),
+            token: ProviderCredential::new(context.redactor.clone()),
             terms: Mutex::default(),
         })
     }
 
     /// Returns the token to use.
-    pub(super) async fn token(&self, server: &Server) -> Result<SecretString, ProviderFailure> {
+    pub(super) async fn token(
+        &self,
+        server: &VaultServer,
+    ) -> Result<SecretString, ProviderFailure> {
         match self {
             Self::Token(token) => Ok(token.clone()),
             Self::File { path, token } => {
@@ -114,7 +117,7 @@ impl Login {
     pub(super) async fn token_instead_of(
         &self,
         refused: &SecretString,
-        server: &Server,
+        server: &VaultServer,
     ) -> Result<Option<SecretString>, ProviderFailure> {
         match self {
             Self::Token(_) | Self::File { .. } => Ok(None),
@@ -124,7 +127,7 @@ impl Login {
 }
 
 impl AppRole {
-    async fn token(&self, server: &Server) -> Result<SecretString, ProviderFailure> {
+    async fn token(&self, server: &VaultServer) -> Result<SecretString, ProviderFailure> {
         if let Some(token) = self.token.get() {
             return Ok(token);
         }
@@ -139,7 +142,7 @@ impl AppRole {
     async fn token_instead_of(
         &self,
         refused: &SecretString,
-        server: &Server,
+        server: &VaultServer,
     ) -> Result<Option<SecretString>, ProviderFailure> {
         let mut terms = self.terms.lock().await;
         match self.token.get() {
@@ -154,7 +157,7 @@ impl AppRole {
 
     async fn log_in(
         &self,
-        server: &Server,
+        server: &VaultServer,
         terms: &mut Terms,
     ) -> Result<SecretString, ProviderFailure> {
         let mut body = json!({ "role_id": self.role_id });
@@ -198,7 +201,7 @@ impl Terms {
     async fn are_over(
         &self,
         token: &SecretString,
-        server: &Server,
+        server: &VaultServer,
     ) -> Result<bool, ProviderFailure> {
         if self.end.is_some_and(|end| end <= Instant::now()) {
             return Ok(true);

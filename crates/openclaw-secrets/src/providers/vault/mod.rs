@@ -10,14 +10,14 @@ use async_trait::async_trait;
 use serde_json::{Map, Value};
 use tokio::sync::OnceCell;
 
-use self::connection::{Connection, Reply};
+use self::connection::{VaultConnection, VaultReply};
 use super::{Fetch, ProviderContext};
 use crate::{KvVersion, ResolveErrorKind, SecretRef, SecretString, resolve_error::ProviderFailure};
 
 /// A Vault server.
 pub(super) struct Vault {
     context: ProviderContext,
-    connection: OnceCell<Connection>,
+    connection: OnceCell<VaultConnection>,
 }
 
 /// The location of a secret in the HTTP API.
@@ -34,7 +34,7 @@ impl Vault {
     /// Returns the location of a secret, and a second one to try if the engine version is unknown.
     async fn places(
         &self,
-        connection: &Connection,
+        connection: &VaultConnection,
         path: &str,
     ) -> Result<(Place, Option<Place>), ProviderFailure> {
         let first_part = path.split('/').next().unwrap_or(path);
@@ -62,7 +62,8 @@ impl Vault {
 #[async_trait]
 impl Fetch for Vault {
     async fn fetch(&self, reference: &SecretRef) -> Result<SecretString, ProviderFailure> {
-        let connection = self.connection.get_or_try_init(|| Connection::new(&self.context)).await?;
+        let connection =
+            self.connection.get_or_try_init(|| VaultConnection::new(&self.context)).await?;
         let path = reference.name().trim_matches('/');
         let (first, second) = self.places(connection, path).await?;
         let mut found = (connection.get(&first.path).await?, first);
@@ -88,7 +89,10 @@ fn version_2(mount: &str, path: &str) -> Place {
 }
 
 /// Returns the fields of the secret in a response.
-fn fields<'a>(reply: &'a Reply, place: &Place) -> Result<&'a Map<String, Value>, ProviderFailure> {
+fn fields<'a>(
+    reply: &'a VaultReply,
+    place: &Place,
+) -> Result<&'a Map<String, Value>, ProviderFailure> {
     let data = &reply.body()["data"];
     if reply.status() == 404 {
         // A deleted version is a 404 that still has metadata.

@@ -15,12 +15,12 @@ use openclaw_process::Guard;
 use serde::Deserialize;
 use tokio::time::timeout;
 
-use super::reply::Reply;
-use crate::outcome::Failure;
-use output::{Output, drain};
+use super::reply::OutcomeBuilder;
+use crate::outcome::ToolFailure;
+use output::{StreamOutput, drain};
 pub use prefix::command_prefix;
 pub(super) use prefix::{covering, offered};
-use process::{Pipes, Process};
+use process::{ExecProcess, OutputPipes};
 
 /// How long to wait for output after the command has exited and its descendants were killed: only a
 /// process that escaped can still hold the pipes.
@@ -62,49 +62,54 @@ impl fmt::Debug for ExecSettings {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Arguments {
+pub(super) struct ExecArguments {
     command: String,
     timeout_ms: Option<u64>,
 }
 
 /// Runs commands.
 #[derive(Debug)]
-pub(super) struct Exec {
+pub(super) struct CommandTool {
     settings: ExecSettings,
     folder: PathBuf,
 }
 
-impl Exec {
+impl CommandTool {
     pub(super) fn new(settings: ExecSettings, folder: PathBuf) -> Self {
         Self { settings, folder }
     }
 
     /// Runs a command to completion. Dropping the future kills it and all processes that it
     /// started.
-    pub(super) async fn run(&self, asked: Arguments, max_chars: usize) -> Reply {
+    pub(super) async fn run(&self, asked: ExecArguments, max_chars: usize) -> OutcomeBuilder {
         let Self { settings, folder } = self;
-        let spawned = Process::spawn(&asked.command, folder, settings);
+        let spawned = ExecProcess::spawn(&asked.command, folder, settings);
         let (mut process, pipes) = match spawned {
             Ok(spawned) => spawned,
             Err(error) => {
-                return Reply::error(format!("Cannot start the command: {}.", error.kind()));
+                return OutcomeBuilder::error(format!(
+                    "Cannot start the command: {}.",
+                    error.kind()
+                ));
             }
         };
         let limit = asked.timeout_ms.map_or(settings.timeout, Duration::from_millis);
         let limit = limit.min(settings.max_timeout);
-        let (mut out, mut err) = (Output::default(), Output::default());
+        let (mut out, mut err) = (StreamOutput::default(), StreamOutput::default());
         let ended = timeout(limit, follow(&mut process, pipes, &mut out, &mut err)).await;
         process.end().await;
         let reply = match &ended {
-            Ok(Ok(status)) if status.success() => Reply::default(),
-            Ok(Ok(status)) => Reply::default().marked_as_error(None).say(words_for(*status)),
-            Ok(Err(_)) => Reply::error("The exit status of the command is not available."),
+            Ok(Ok(status)) if status.success() => OutcomeBuilder::default(),
+            Ok(Ok(status)) => {
+                OutcomeBuilder::default().marked_as_error(None).say(words_for(*status))
+            }
+            Ok(Err(_)) => OutcomeBuilder::error("The exit status of the command is not available."),
             Err(_) => {
                 let words = format!(
                     "The command timed out after {} ms. It was killed, with all processes that it had started.",
                     limit.as_millis()
                 );
-                Reply::failed(Failure::TimedOut, words)
+                OutcomeBuilder::failed(ToolFailure::TimedOut, words)
             }
         };
         show(reply, &out, &err, max_chars)
@@ -113,10 +118,10 @@ impl Exec {
 
 /// Reads the output of a process until it has exited.
 async fn follow(
-    process: &mut Process,
-    pipes: Pipes,
-    out: &mut Output,
-    err: &mut Output,
+    process: &mut ExecProcess,
+    pipes: OutputPipes,
+    out: &mut StreamOutput,
+    err: &mut StreamOutput,
 ) -> std::io::Result<ExitStatus> {
     let reading = async { tokio::join!(drain(pipes.stdout, out), drain(pipes.stderr, err)) };
     let mut reading = std::pin::pin!(reading);
@@ -138,7 +143,12 @@ fn words_for(status: ExitStatus) -> String {
     }
 }
 
-fn show(reply: Reply, out: &Output, err: &Output, max_chars: usize) -> Reply {
+fn show(
+    reply: OutcomeBuilder,
+    out: &StreamOutput,
+    err: &StreamOutput,
+    max_chars: usize,
+) -> OutcomeBuilder {
     if out.is_empty() && err.is_empty() {
         return reply.say("No output.");
     }

@@ -10,13 +10,13 @@ const KEPT: usize = 512 * 1024;
 
 /// Output of one stream.
 #[derive(Debug, Default)]
-pub(super) struct Output {
+pub(super) struct StreamOutput {
     head: Vec<u8>,
     tail: VecDeque<u8>,
     left_out: u64,
 }
 
-impl Output {
+impl StreamOutput {
     fn push(&mut self, bytes: &[u8]) {
         let room = KEPT - self.head.len();
         let (head, rest) = bytes.split_at(room.min(bytes.len()));
@@ -75,7 +75,7 @@ impl Output {
 }
 
 /// Reads a stream to its end. It must always be read: a full pipe would block the command.
-pub(super) async fn drain(mut stream: impl AsyncRead + Unpin, output: &mut Output) {
+pub(super) async fn drain(mut stream: impl AsyncRead + Unpin, output: &mut StreamOutput) {
     let mut buffer = vec![0; 16 * 1024];
     while let Ok(count @ 1..) = stream.read(&mut buffer).await {
         output.push(buffer.get(..count).unwrap_or_default());
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     fn shown(bytes: &[u8], max_chars: usize) -> (String, bool) {
-        let mut output = Output::default();
+        let mut output = StreamOutput::default();
         bytes.chunks(1_000).for_each(|chunk| output.push(chunk));
         let mut text = String::new();
         let is_cut = output.push_to(&mut text, "stdout", max_chars);

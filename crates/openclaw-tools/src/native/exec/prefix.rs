@@ -1,6 +1,6 @@
 //! The words of a command, for approvals of commands that begin alike.
 
-use crate::grant::Grant;
+use crate::grant::GrantRule;
 
 /// The number of words in the longest prefix that is offered.
 const MOST_OFFERED: usize = 2;
@@ -80,18 +80,18 @@ const INTERPRETERS: [&str; 28] = [
 
 /// Returns the approvals that cover a command, the narrowest first: the command itself, then its
 /// first words if it is plain.
-pub(in crate::native) fn covering(command: &str) -> Vec<Grant> {
-    let mut grants = vec![Grant::Command(command.to_owned())];
+pub(in crate::native) fn covering(command: &str) -> Vec<GrantRule> {
+    let mut grants = vec![GrantRule::Command(command.to_owned())];
     let words = plain_words(command).unwrap_or_default();
     let prefixes = (shortest_prefix(&words)..=words.len().min(MOST_WORDS)).rev();
-    grants.extend(prefixes.map(|length| Grant::CommandPrefix(words[..length].to_vec())));
+    grants.extend(prefixes.map(|length| GrantRule::CommandPrefix(words[..length].to_vec())));
     grants
 }
 
 /// Returns the approvals to offer for a command, the narrowest first.
-pub(in crate::native) fn offered(command: &str) -> Vec<Grant> {
-    let is_offered = |grant: &Grant| match grant {
-        Grant::CommandPrefix(words) => words.len() <= MOST_OFFERED,
+pub(in crate::native) fn offered(command: &str) -> Vec<GrantRule> {
+    let is_offered = |grant: &GrantRule| match grant {
+        GrantRule::CommandPrefix(words) => words.len() <= MOST_OFFERED,
         _ => true,
     };
     covering(command).into_iter().filter(is_offered).collect()
@@ -101,7 +101,7 @@ pub(in crate::native) fn offered(command: &str) -> Vec<Grant> {
 ///
 /// # Errors
 /// Why the words do not limit what is run.
-pub fn command_prefix(words: &str) -> Result<Grant, &'static str> {
+pub fn command_prefix(words: &str) -> Result<GrantRule, &'static str> {
     if words.trim().is_empty() {
         return Err("`exec` needs the first words of the commands to allow, such as `git status`");
     }
@@ -116,7 +116,7 @@ pub fn command_prefix(words: &str) -> Result<Grant, &'static str> {
             "programs that run other commands have no prefix: add the script, or approve each call",
         );
     }
-    Ok(Grant::CommandPrefix(words))
+    Ok(GrantRule::CommandPrefix(words))
 }
 
 /// Returns how many words a prefix must have at least; more than there are if none is possible.
@@ -177,17 +177,17 @@ fn plain_words(command: &str) -> Option<Vec<String>> {
 mod tests {
     use super::*;
 
-    fn prefix(words: &[&str]) -> Grant {
-        Grant::CommandPrefix(words.iter().map(|word| (*word).to_owned()).collect())
+    fn prefix(words: &[&str]) -> GrantRule {
+        GrantRule::CommandPrefix(words.iter().map(|word| (*word).to_owned()).collect())
     }
 
     #[test]
     fn a_plain_command_is_covered_by_itself_and_by_its_first_words() {
         let command = "git  status --short";
         let expected =
-            [Grant::Command(command.to_owned()), prefix(&["git", "status"]), prefix(&["git"])];
+            [GrantRule::Command(command.to_owned()), prefix(&["git", "status"]), prefix(&["git"])];
         assert_eq!(offered(command), expected);
-        assert_eq!(covering("ls"), [Grant::Command("ls".to_owned()), prefix(&["ls"])]);
+        assert_eq!(covering("ls"), [GrantRule::Command("ls".to_owned()), prefix(&["ls"])]);
         assert!(covering(command).contains(&prefix(&["git", "status", "--short"])));
         assert!(!covering("git stash").contains(&prefix(&["git", "status"])));
         assert!(!covering("git statusx").contains(&prefix(&["git", "status"])));
@@ -213,7 +213,7 @@ mod tests {
             "awk 'BEGIN{system(1)}'",
             "sed -n 1e x",
         ] {
-            let exactly = Grant::Command(command.to_owned());
+            let exactly = GrantRule::Command(command.to_owned());
             assert_eq!(covering(command), [exactly], "{command:?}");
             assert!(command_prefix(command).is_err(), "{command:?}");
         }
@@ -290,7 +290,7 @@ mod tests {
             "",
             "  ",
         ] {
-            assert_eq!(covering(command), [Grant::Command(command.to_owned())], "{command:?}");
+            assert_eq!(covering(command), [GrantRule::Command(command.to_owned())], "{command:?}");
         }
     }
 }

@@ -16,21 +16,21 @@ const END: Duration = Duration::from_secs(5);
 
 /// A running command and all processes that it started. They are killed on drop.
 #[derive(Debug)]
-pub(super) struct Process(ProcessTree);
+pub(super) struct ExecProcess(ProcessTree);
 
 /// Output pipes of a process.
 #[derive(Debug)]
-pub(super) struct Pipes {
+pub(super) struct OutputPipes {
     pub(super) stdout: ChildStdout,
     pub(super) stderr: ChildStderr,
 }
 
-impl Process {
+impl ExecProcess {
     pub(super) fn spawn(
         command: &str,
         folder: &Path,
         settings: &ExecSettings,
-    ) -> io::Result<(Self, Pipes)> {
+    ) -> io::Result<(Self, OutputPipes)> {
         let mut shell = shell(command);
         shell.env_clear();
         shell.envs(settings.environment.iter().map(|(name, value)| (name, value)));
@@ -42,7 +42,7 @@ impl Process {
         let (_, Some(stdout), Some(stderr)) = tree.take_pipes() else {
             return Err(io::Error::other("the process has no pipes"));
         };
-        Ok((Self(tree), Pipes { stdout, stderr }))
+        Ok((Self(tree), OutputPipes { stdout, stderr }))
     }
 
     /// Waits for the shell itself to exit. Cancel-safe.

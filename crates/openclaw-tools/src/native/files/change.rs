@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use serde::Deserialize;
 
-use super::super::reply::{Reply, named};
+use super::super::reply::{OutcomeBuilder, named};
 use super::super::workspace::{Workspace, WriteLock};
 use super::refused;
 
@@ -26,18 +26,30 @@ pub(in super::super) struct EditArguments {
     all: bool,
 }
 
-pub(in super::super) fn write(workspace: &Workspace, asked: &WriteArguments, _: usize) -> Reply {
+pub(in super::super) fn write(
+    workspace: &Workspace,
+    asked: &WriteArguments,
+    _: usize,
+) -> OutcomeBuilder {
     let WriteArguments { path, content } = asked;
     match workspace.replace(&workspace.turn(), path, content.as_bytes()) {
         Ok(was_there) => {
             let done = if was_there { "was replaced" } else { "was written" };
-            Reply::default().say(format!("{} {done}: {} bytes.", named(path), content.len()))
+            OutcomeBuilder::default().say(format!(
+                "{} {done}: {} bytes.",
+                named(path),
+                content.len()
+            ))
         }
         Err(why) => refused(path, &why),
     }
 }
 
-pub(in super::super) fn edit(workspace: &Workspace, asked: &EditArguments, _: usize) -> Reply {
+pub(in super::super) fn edit(
+    workspace: &Workspace,
+    asked: &EditArguments,
+    _: usize,
+) -> OutcomeBuilder {
     let EditArguments { path, old, new, all } = asked;
     let turn = workspace.turn();
     let text = match text_of(workspace, path, &turn) {
@@ -45,7 +57,7 @@ pub(in super::super) fn edit(workspace: &Workspace, asked: &EditArguments, _: us
         Err(reply) => return reply,
     };
     if old == new {
-        return Reply::error("`old` and `new` are the same. The file was not changed.");
+        return OutcomeBuilder::error("`old` and `new` are the same. The file was not changed.");
     }
     let count = text.matches(old).count();
     // Overlapping occurrences count as several, too.
@@ -53,11 +65,11 @@ pub(in super::super) fn edit(workspace: &Workspace, asked: &EditArguments, _: us
     let name = named(path);
     if count == 0 {
         let words = format!("`old` does not occur in {name}. The file was not changed.");
-        return Reply::error(words);
+        return OutcomeBuilder::error(words);
     }
     if !is_one && !all {
         let times = if count == 1 { "more than once".to_owned() } else { format!("{count} times") };
-        return Reply::error(format!(
+        return OutcomeBuilder::error(format!(
             "`old` occurs {times} in {name}. The file was not changed: include more surrounding \
              text to make it unique, or set `all`."
         ));
@@ -65,14 +77,18 @@ pub(in super::super) fn edit(workspace: &Workspace, asked: &EditArguments, _: us
     match workspace.replace(&turn, path, text.replace(old, new).as_bytes()) {
         Ok(_) => {
             let places = if count == 1 { "place" } else { "places" };
-            Reply::default().say(format!("{name} was changed in {count} {places}."))
+            OutcomeBuilder::default().say(format!("{name} was changed in {count} {places}."))
         }
         Err(why) => refused(path, &why),
     }
 }
 
 /// Reads a file as text. While the turn is held, no other call changes it.
-fn text_of(workspace: &Workspace, path: &str, _turn: &WriteLock<'_>) -> Result<String, Reply> {
+fn text_of(
+    workspace: &Workspace,
+    path: &str,
+    _turn: &WriteLock<'_>,
+) -> Result<String, OutcomeBuilder> {
     let (file, _) = workspace.open_file(path).map_err(|why| refused(path, &why))?;
     let mut bytes = Vec::new();
     file.take(MAX_EDITED + 1)
@@ -81,10 +97,10 @@ fn text_of(workspace: &Workspace, path: &str, _turn: &WriteLock<'_>) -> Result<S
     let name = named(path);
     if bytes.len() as u64 > MAX_EDITED {
         let most = MAX_EDITED / 1024 / 1024;
-        return Err(Reply::error(format!(
+        return Err(OutcomeBuilder::error(format!(
             "{name} is larger than {most} MB: too large to be edited."
         )));
     }
     String::from_utf8(bytes)
-        .map_err(|_| Reply::error(format!("{name} is not a text file (UTF-8).")))
+        .map_err(|_| OutcomeBuilder::error(format!("{name} is not a text file (UTF-8).")))
 }

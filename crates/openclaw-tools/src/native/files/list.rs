@@ -7,7 +7,7 @@ use cap_std::fs::{Dir, DirEntry};
 use openclaw_content::Source;
 use serde::Deserialize;
 
-use super::super::reply::{Reply, named};
+use super::super::reply::{OutcomeBuilder, named};
 use super::super::workspace::Workspace;
 use super::refused;
 
@@ -17,12 +17,16 @@ const MAX_ENTRIES: usize = 1_000;
 const MAX_READ: usize = 20_000;
 
 #[derive(Debug, Deserialize)]
-pub(in super::super) struct Arguments {
+pub(in super::super) struct ListArguments {
     path: Option<String>,
     depth: Option<usize>,
 }
 
-pub(in super::super) fn list(workspace: &Workspace, asked: &Arguments, max_chars: usize) -> Reply {
+pub(in super::super) fn list(
+    workspace: &Workspace,
+    asked: &ListArguments,
+    max_chars: usize,
+) -> OutcomeBuilder {
     let path = asked.path.as_deref().unwrap_or(".");
     let mut walk = Walk { text: String::new(), entries: 0, max_chars, is_cut: false };
     let walked = workspace.open_folder(path).and_then(|dir| {
@@ -34,9 +38,9 @@ pub(in super::super) fn list(workspace: &Workspace, asked: &Arguments, max_chars
     }
     let Walk { text, entries, is_cut, .. } = walk;
     if entries == 0 && !is_cut {
-        return Reply::default().say(format!("The folder {} is empty.", named(path)));
+        return OutcomeBuilder::default().say(format!("The folder {} is empty.", named(path)));
     }
-    let reply = Reply::default().show(text.trim_end(), Source::file(path));
+    let reply = OutcomeBuilder::default().show(text.trim_end(), Source::file(path));
     if !is_cut {
         return reply;
     }

@@ -9,15 +9,15 @@ pub(super) use change::{edit, write};
 pub(super) use list::list;
 pub(super) use read::read;
 
-use super::reply::{Reply, named};
+use super::reply::{OutcomeBuilder, named};
 use super::workspace::PathError;
-use crate::outcome::Failure;
+use crate::outcome::ToolFailure;
 
 /// Converts a refusal to a reply.
-fn refused(path: &str, why: &PathError) -> Reply {
+fn refused(path: &str, why: &PathError) -> OutcomeBuilder {
     let words = format!("{} {why}.", named(path));
     match why {
-        PathError::Outside => Reply::failed(Failure::Denied, words),
-        _ => Reply::error(words),
+        PathError::Outside => OutcomeBuilder::failed(ToolFailure::Denied, words),
+        _ => OutcomeBuilder::error(words),
     }
 }

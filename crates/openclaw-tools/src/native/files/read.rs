@@ -6,7 +6,7 @@ use cap_std::fs::File;
 use openclaw_content::Source;
 use serde::Deserialize;
 
-use super::super::reply::{MAX_IMAGE, Reply, beginning, named, too_large_picture};
+use super::super::reply::{MAX_IMAGE, OutcomeBuilder, beginning, named, too_large_picture};
 use super::super::workspace::Workspace;
 use super::{pieces, refused};
 use crate::media::image_type;
@@ -19,13 +19,17 @@ const HEAD: usize = 8 * 1024;
 const MAX_SKIPPED: u64 = 1024 * 1024 * 1024;
 
 #[derive(Debug, Deserialize)]
-pub(in super::super) struct Arguments {
+pub(in super::super) struct ReadArguments {
     path: String,
     offset: Option<u64>,
     limit: Option<u64>,
 }
 
-pub(in super::super) fn read(workspace: &Workspace, asked: &Arguments, max_chars: usize) -> Reply {
+pub(in super::super) fn read(
+    workspace: &Workspace,
+    asked: &ReadArguments,
+    max_chars: usize,
+) -> OutcomeBuilder {
     let path = asked.path.as_str();
     let (file, metadata) = match workspace.open_file(path) {
         Ok(opened) => opened,
@@ -35,35 +39,42 @@ pub(in super::super) fn read(workspace: &Workspace, asked: &Arguments, max_chars
     show(file, size, asked, max_chars).unwrap_or_else(|error| refused(path, &error.into()))
 }
 
-fn show(file: File, size: u64, asked: &Arguments, max_chars: usize) -> io::Result<Reply> {
+fn show(
+    file: File,
+    size: u64,
+    asked: &ReadArguments,
+    max_chars: usize,
+) -> io::Result<OutcomeBuilder> {
     let name = named(&asked.path);
     let mut file = BufReader::with_capacity(HEAD, file);
     let head = file.fill_buf()?;
     if let Some(mime_type) = image_type(head) {
         if size > MAX_IMAGE as u64 {
-            return Ok(Reply::default().say(too_large_picture()));
+            return Ok(OutcomeBuilder::default().say(too_large_picture()));
         }
         let mut bytes = Vec::new();
         // It may have grown in the meantime.
         file.take(MAX_IMAGE as u64 + 1).read_to_end(&mut bytes)?;
-        return Ok(Reply::default().picture(mime_type, &bytes));
+        return Ok(OutcomeBuilder::default().picture(mime_type, &bytes));
     }
     if !is_text(head) {
-        return Ok(Reply::default().say(format!("{name} is a binary file of {size} bytes.")));
+        return Ok(
+            OutcomeBuilder::default().say(format!("{name} is a binary file of {size} bytes."))
+        );
     }
     let first = asked.offset.unwrap_or(1);
     let Some(skipped) = skip(&mut file, first - 1)? else {
         let words = format!("{name} has no line {first}. It has {size} bytes.");
         return Ok(if first == 1 {
-            Reply::default().say(format!("{name} is empty."))
+            OutcomeBuilder::default().say(format!("{name} is empty."))
         } else {
-            Reply::error(words)
+            OutcomeBuilder::error(words)
         });
     };
     let part = part(&mut file, asked.limit.unwrap_or(LINES), max_chars)?;
     let next = first + part.lines;
     let left = size.saturating_sub(skipped + part.bytes);
-    let reply = Reply::default().show(part.text, Source::file(asked.path.as_str()));
+    let reply = OutcomeBuilder::default().show(part.text, Source::file(asked.path.as_str()));
     if part.is_line_cut {
         let words =
             format!("Line {first} is too long to be shown whole. {left} more bytes follow.");

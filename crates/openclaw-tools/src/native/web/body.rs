@@ -3,7 +3,7 @@
 use openclaw_content::{Source, Untrusted, clean_line};
 use reqwest::Response;
 
-use super::super::reply::{Reply, beginning};
+use super::super::reply::{OutcomeBuilder, beginning};
 use super::html;
 use super::rules::FetchError;
 use crate::media::image_type;
@@ -12,13 +12,13 @@ use crate::media::image_type;
 const MAX_BYTES: usize = 5 * 1024 * 1024;
 
 /// A body, possibly truncated.
-pub(super) struct Body {
+pub(super) struct PageBody {
     bytes: Vec<u8>,
     has_more: bool,
 }
 
 /// Reads a body up to the limit.
-pub(super) async fn read(mut response: Response) -> Result<Body, FetchError> {
+pub(super) async fn read(mut response: Response) -> Result<PageBody, FetchError> {
     let mut bytes = Vec::new();
     while let Some(chunk) =
         response.chunk().await.map_err(|error| FetchError::from_client(&error))?
@@ -26,16 +26,22 @@ pub(super) async fn read(mut response: Response) -> Result<Body, FetchError> {
         let room = MAX_BYTES - bytes.len();
         if chunk.len() > room {
             bytes.extend_from_slice(chunk.get(..room).unwrap_or_default());
-            return Ok(Body { bytes, has_more: true });
+            return Ok(PageBody { bytes, has_more: true });
         }
         bytes.extend_from_slice(&chunk);
     }
-    Ok(Body { bytes, has_more: false })
+    Ok(PageBody { bytes, has_more: false })
 }
 
-impl Body {
+impl PageBody {
     /// Adds the parts that a model can process.
-    pub(super) fn show(&self, reply: Reply, declared: &str, url: &str, max_chars: usize) -> Reply {
+    pub(super) fn show(
+        &self,
+        reply: OutcomeBuilder,
+        declared: &str,
+        url: &str,
+        max_chars: usize,
+    ) -> OutcomeBuilder {
         let Self { bytes, has_more } = self;
         if bytes.is_empty() {
             return reply.say("The response is empty.");

@@ -25,10 +25,10 @@ use serde::Deserialize;
 use tokio::sync::OnceCell;
 use url::Url;
 
-use super::reply::Reply;
+use super::reply::OutcomeBuilder;
 use crate::address::AllowPrivate;
 use crate::approval::ApprovalRule;
-use crate::outcome::Failure;
+use crate::outcome::ToolFailure;
 use rules::{FetchError, check};
 
 /// Maximum number of redirects.
@@ -88,7 +88,7 @@ impl fmt::Debug for WebSettings {
 }
 
 #[derive(Debug, Deserialize)]
-pub(super) struct Arguments {
+pub(super) struct FetchArguments {
     url: String,
     max_chars: Option<usize>,
 }
@@ -110,18 +110,18 @@ impl Web {
     /// that host: the approval of the call was for the first one.
     pub(super) async fn fetch(
         &self,
-        asked: Arguments,
+        asked: FetchArguments,
         is_approved: &(dyn Fn(&Url) -> bool + Sync),
-    ) -> Reply {
+    ) -> OutcomeBuilder {
         let max_chars = asked.max_chars.unwrap_or(usize::MAX).min(self.settings.max_chars);
         let fetching = Box::pin(self.fetch_page(&asked.url, max_chars, is_approved));
         match tokio::time::timeout(self.settings.timeout, fetching).await {
             Ok(Ok(reply)) => reply,
-            Ok(Err(why)) => Reply::failed(why.failure(), format!("Fetch failed: {why}.")),
+            Ok(Err(why)) => OutcomeBuilder::failed(why.failure(), format!("Fetch failed: {why}.")),
             Err(_) => {
                 let seconds = self.settings.timeout.as_secs();
                 let words = format!("Fetch failed: timed out after {seconds} s.");
-                Reply::failed(Failure::TimedOut, words)
+                OutcomeBuilder::failed(ToolFailure::TimedOut, words)
             }
         }
     }
@@ -131,7 +131,7 @@ impl Web {
         url: &str,
         max_chars: usize,
         is_approved: &(dyn Fn(&Url) -> bool + Sync),
-    ) -> Result<Reply, FetchError> {
+    ) -> Result<OutcomeBuilder, FetchError> {
         let url = Url::parse(url.trim()).map_err(|_| FetchError::NoAddress)?;
         let (url, response) = self.follow(url, is_approved).await?;
         let status = response.status();
@@ -148,7 +148,7 @@ impl Web {
         let content_type =
             content_type.and_then(|value| value.to_str().ok()).unwrap_or_default().to_owned();
         let body = body::read(response).await?;
-        let mut reply = Reply::default();
+        let mut reply = OutcomeBuilder::default();
         if !status.is_success() {
             let words = format!("The server returned HTTP {}.", status.as_u16());
             reply = reply.marked_as_error(None).say(words);

@@ -8,7 +8,7 @@ use url::{Host, Url};
 
 use super::WebSettings;
 use crate::address::{AllowPrivate, is_public};
-use crate::outcome::Failure;
+use crate::outcome::ToolFailure;
 
 /// Why a fetch failed.
 #[derive(Debug, thiserror::Error)]
@@ -40,16 +40,18 @@ pub(super) enum FetchError {
 }
 
 impl FetchError {
-    pub(super) fn failure(&self) -> Failure {
+    pub(super) fn failure(&self) -> ToolFailure {
         match self {
-            Self::NoAddress => Failure::InvalidArguments,
+            Self::NoAddress => ToolFailure::InvalidArguments,
             Self::NotHttps
             | Self::Credentials
             | Self::NotPublic
             | Self::OtherScheme
-            | Self::OtherHost(_) => Failure::Denied,
-            Self::BadRedirect | Self::TooManyRedirects | Self::Packed => Failure::InvalidResponse,
-            Self::Unreachable | Self::BrokenOff | Self::NoClient => Failure::Unavailable,
+            | Self::OtherHost(_) => ToolFailure::Denied,
+            Self::BadRedirect | Self::TooManyRedirects | Self::Packed => {
+                ToolFailure::InvalidResponse
+            }
+            Self::Unreachable | Self::BrokenOff | Self::NoClient => ToolFailure::Unavailable,
         }
     }
 

@@ -93,7 +93,7 @@ fn calls_without_a_future_are_counted_like_others() {
         let CallSample { calls, errors, in_flight, durations } = &tool.calls;
         (*calls, *errors, *in_flight, durations.count())
     };
-    let fails = Shop::with(|tool| tool.failure = Some(Failure::TimedOut));
+    let fails = Shop::with(|tool| tool.failure = Some(ToolFailure::TimedOut));
     let (hangs, ends) = (Shop::with(|tool| tool.hangs = true), Shop::with(|_| {}));
     begin(&pipeline, &ends, "push", "{}", |_| {});
     assert_eq!(counted(), (1, 0, 0, 1));

@@ -3,8 +3,8 @@
 use openclaw_protocol::approvals::{Approval, ApprovalKind, Decision};
 
 use super::dialogue::{AfterQuestion, Dialogue, LineInput};
-use crate::commands::talk::Call;
-use crate::commands::talk::approve::{self, ApprovalPrompt, Choice, Decided};
+use crate::commands::talk::ShownCall;
+use crate::commands::talk::approve::{self, ApprovalPrompt, TypedChoice, UserDecision};
 use crate::output::FAINT;
 use crate::signals::SignalAction;
 
@@ -21,13 +21,13 @@ impl Dialogue<'_> {
         let mut settled = std::pin::pin!(settled);
         let mut request = ApprovalPrompt::new(approval, self.output.width());
         self.view.lines(&request.lines(), self.output);
-        let mut decided = Decided::DENY;
+        let mut decided = UserDecision::DENY;
         let mut after = AfterQuestion::Continue;
         for _ in 0..MAX_TRIES {
             match self.ask(request.choices(), settled.as_mut()).await {
                 LineInput::Line(line) => match request.meaning(&line) {
-                    Some(Choice::Decision(decision)) => decided = decision,
-                    Some(Choice::ShowAll) => {
+                    Some(TypedChoice::Decision(decision)) => decided = decision,
+                    Some(TypedChoice::ShowAll) => {
                         request.show_all();
                         self.view.lines(&request.lines(), self.output);
                         continue;
@@ -51,7 +51,7 @@ impl Dialogue<'_> {
         after
     }
 
-    async fn decide(&mut self, approval: &Approval, decided: Decided) {
+    async fn decide(&mut self, approval: &Approval, decided: UserDecision) {
         let decision = decided.decision;
         match approve::respond(self.surface, &approval.id, decided).await {
             Err(error) => self.view.notice(&error.to_string(), self.output),
@@ -65,7 +65,7 @@ impl Dialogue<'_> {
             Ok(()) => {
                 let args = approval.args.as_ref();
                 let args = args.and_then(|args| serde_json::from_str(args.get()).ok());
-                let call = Call { name: approval.tool.clone(), args, ..Call::default() };
+                let call = ShownCall { name: approval.tool.clone(), args, ..ShownCall::default() };
                 if decision == Decision::AllowAlways {
                     let words = format!("  {FAINT}/approvals to list and revoke{FAINT:#}");
                     self.view.line(&words, self.output);

@@ -37,7 +37,7 @@ const LINE_CHARS: usize = 120;
 
 /// A typed line, parsed.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Line<'a> {
+pub(super) enum TypedLine<'a> {
     Empty,
     /// A command that was executed here.
     Done,
@@ -80,7 +80,11 @@ impl<'a> ChatInput<'a> {
 }
 
 /// Parses a line, and executes it if it is a command of the chat itself.
-pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Output) -> Line<'l> {
+pub(super) async fn take<'l>(
+    chat: &mut Chat<'_>,
+    line: &'l str,
+    output: &mut Output,
+) -> TypedLine<'l> {
     let said = ChatInput::of(line);
     if matches!(said, ChatInput::Text(_)) {
         return say(chat, said, output).await;
@@ -88,16 +92,16 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
     let line = line.trim();
     let (word, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
     match (word, rest.trim()) {
-        ("", _) => return Line::Empty,
-        (word, "") if is_exit(word) => return Line::Exit,
+        ("", _) => return TypedLine::Empty,
+        (word, "") if is_exit(word) => return TypedLine::Exit,
         // The offline model handles `/call` itself, so that the call is stored as a turn.
         ("/call", "") => {
             output.error(&CommandError::usage("`/call` needs a tool").hint(CALL_USAGE));
-            return Line::Failed;
+            return TypedLine::Failed;
         }
         ("/call", call) if !chat.whom.is_offline() => {
             let (tool, args) = call.split_once(char::is_whitespace).unwrap_or((call, ""));
-            return Line::Call(tool, args.trim());
+            return TypedLine::Call(tool, args.trim());
         }
         ("/help", "") => help(chat, output).await,
         ("/new", key) => return done(conversation::start(chat, key, output).await),
@@ -105,7 +109,7 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
         ("/session" | "/resume", key) if !key.is_empty() => {
             return done(conversation::switch(chat, key, output).await);
         }
-        ("/resume", _) => return Line::Choose,
+        ("/resume", _) => return TypedLine::Choose,
         ("/sessions", "") => conversation::list(chat, output).await,
         ("/model", "") => model::show(chat, output).await,
         ("/model", name) => return done(model::switch(chat, name, output).await),
@@ -124,7 +128,7 @@ pub(super) async fn take<'l>(chat: &mut Chat<'_>, line: &'l str, output: &mut Ou
         }
         _ => return say(chat, said, output).await,
     }
-    Line::Done
+    TypedLine::Done
 }
 
 /// Whether a command leaves the chat.
@@ -132,18 +136,18 @@ pub(super) fn is_exit(word: &str) -> bool {
     matches!(word, "/exit" | "/quit" | "/q")
 }
 
-fn done(is_done: bool) -> Line<'static> {
-    if is_done { Line::Done } else { Line::Failed }
+fn done(is_done: bool) -> TypedLine<'static> {
+    if is_done { TypedLine::Done } else { TypedLine::Failed }
 }
 
 /// Prepares the conversation for a message.
-async fn say<'l>(chat: &mut Chat<'_>, said: ChatInput<'l>, output: &mut Output) -> Line<'l> {
+async fn say<'l>(chat: &mut Chat<'_>, said: ChatInput<'l>, output: &mut Output) -> TypedLine<'l> {
     let agent = chat.whom.named_for(&chat.session);
     if let Err(error) = chat.model.apply(chat.surface, &chat.session, agent).await {
         output.error(&error.into());
-        return Line::Failed;
+        return TypedLine::Failed;
     }
-    Line::Say(said)
+    TypedLine::Say(said)
 }
 
 /// Rejects a message that is an unknown command: it must not be sent to the model.

@@ -31,7 +31,7 @@ const VALUES: Duration = Duration::from_secs(2);
 
 /// A word to complete to, with a description.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Entry {
+pub(super) struct CompletionWord {
     word: String,
     about: String,
     /// The names of its arguments, if its server completes their values.
@@ -40,7 +40,7 @@ pub(super) struct Entry {
     is_open: bool,
 }
 
-impl Entry {
+impl CompletionWord {
     pub(super) fn new(word: impl Into<String>, about: &str) -> Self {
         let about = clean_line(Untrusted::new(about), DESCRIPTION_CHARS);
         Self { word: word.into(), about, args: Vec::new(), is_open: false }
@@ -68,7 +68,7 @@ struct Lookup {
 struct Candidates {
     /// The offset of the word.
     start: usize,
-    entries: Vec<Entry>,
+    entries: Vec<CompletionWord>,
     lookup: Option<Lookup>,
 }
 
@@ -78,32 +78,32 @@ pub(super) struct Vocabulary(Mutex<WordList>);
 
 #[derive(Debug, Default)]
 struct WordList {
-    commands: Vec<Entry>,
-    servers: Vec<Entry>,
-    tools: Vec<Entry>,
-    sessions: Vec<Entry>,
+    commands: Vec<CompletionWord>,
+    servers: Vec<CompletionWord>,
+    tools: Vec<CompletionWord>,
+    sessions: Vec<CompletionWord>,
 }
 
 impl Vocabulary {
     pub(super) fn learn(
         &self,
-        commands: impl Iterator<Item = Entry>,
+        commands: impl Iterator<Item = CompletionWord>,
         servers: impl Iterator<Item = String>,
-        tools: impl Iterator<Item = Entry>,
+        tools: impl Iterator<Item = CompletionWord>,
     ) {
-        let local = LOCAL.iter().map(|(word, _, about)| Entry::new(*word, about));
-        let mut all: Vec<Entry> = local.collect();
+        let local = LOCAL.iter().map(|(word, _, about)| CompletionWord::new(*word, about));
+        let mut all: Vec<CompletionWord> = local.collect();
         for command in commands {
             if !all.iter().any(|known| known.word == command.word) {
                 all.push(command);
             }
         }
-        let servers = servers.map(|name| Entry::new(name, "")).collect();
+        let servers = servers.map(|name| CompletionWord::new(name, "")).collect();
         let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         (words.commands, words.servers, words.tools) = (all, servers, tools.collect());
     }
 
-    pub(super) fn learn_sessions(&self, sessions: impl Iterator<Item = Entry>) {
+    pub(super) fn learn_sessions(&self, sessions: impl Iterator<Item = CompletionWord>) {
         let mut words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         words.sessions = sessions.collect();
     }
@@ -115,7 +115,7 @@ impl Vocabulary {
             .map_or(0, |at| at + text[at..].chars().next().map_or(1, char::len_utf8));
         let (before, last) = text.split_at(start);
         let before: Vec<&str> = before.split_whitespace().collect();
-        let verbs = || MCP_VERBS.map(|(word, about)| Entry::new(word, about)).to_vec();
+        let verbs = || MCP_VERBS.map(|(word, about)| CompletionWord::new(word, about)).to_vec();
         let all = match before.as_slice() {
             [] if last.starts_with('/') => words.commands.clone(),
             ["/call"] => words.tools.clone(),
@@ -139,7 +139,11 @@ impl Vocabulary {
 }
 
 /// Completes an argument of a prompt: `name=value` pairs, or values in order.
-fn prompt_argument(command: &Entry, given: &[&str], last: &str) -> (Vec<Entry>, Option<Lookup>) {
+fn prompt_argument(
+    command: &CompletionWord,
+    given: &[&str],
+    last: &str,
+) -> (Vec<CompletionWord>, Option<Lookup>) {
     let pair = |word: &str| {
         let (name, value) = word.split_once('=')?;
         let is_known = command.args.iter().any(|known| known == name);
@@ -164,7 +168,9 @@ fn prompt_argument(command: &Entry, given: &[&str], last: &str) -> (Vec<Entry>, 
         let is_left = |name: &&String| !pairs.iter().any(|(known, _)| known == *name);
         let names = command.args.iter().filter(is_left).map(|name| format!("{name}="));
         let names = names.filter(|word| word.starts_with(last));
-        let names = names.map(|word| Entry { is_open: true, ..Entry::new(word, "") }).collect();
+        let names = names
+            .map(|word| CompletionWord { is_open: true, ..CompletionWord::new(word, "") })
+            .collect();
         // The first word may be a value as well.
         let first = command.args.first().filter(|_| given.is_empty());
         let values = first.and_then(|first| lookup(first, last, String::new(), BTreeMap::new()));
@@ -176,7 +182,7 @@ fn prompt_argument(command: &Entry, given: &[&str], last: &str) -> (Vec<Entry>, 
 }
 
 /// The completer of the line editor, on its thread.
-pub(super) struct Completion {
+pub(super) struct PromptCompleter {
     vocabulary: Arc<Vocabulary>,
     wanted: mpsc::Sender<ValuesWanted>,
     roots: PathRoots,
@@ -184,7 +190,7 @@ pub(super) struct Completion {
     last: Option<(CompleteParams, Vec<String>)>,
 }
 
-impl Completion {
+impl PromptCompleter {
     pub(super) fn new(
         vocabulary: Arc<Vocabulary>,
         wanted: mpsc::Sender<ValuesWanted>,
@@ -194,11 +200,11 @@ impl Completion {
     }
 
     /// Returns what the last word may be completed to, and its offset.
-    fn entries(&mut self, text: &str) -> (usize, Vec<Entry>) {
+    fn entries(&mut self, text: &str) -> (usize, Vec<CompletionWord>) {
         if let Some((start, paths)) = self.roots.complete(text) {
             let entry = |path: String| {
                 let is_open = path.ends_with('/');
-                Entry { is_open, ..Entry::new(path, "") }
+                CompletionWord { is_open, ..CompletionWord::new(path, "") }
             };
             return (start, paths.into_iter().map(entry).collect());
         }
@@ -206,7 +212,7 @@ impl Completion {
         if let Some(Lookup { params, before }) = lookup {
             // A value with a space would be two words.
             let values = self.values(params).into_iter().filter(|it| !it.contains(' '));
-            entries.extend(values.map(|value| Entry::new(format!("{before}{value}"), "")));
+            entries.extend(values.map(|value| CompletionWord::new(format!("{before}{value}"), "")));
         }
         (start, entries)
     }
@@ -228,7 +234,7 @@ impl Completion {
     }
 }
 
-impl Completer for Completion {
+impl Completer for PromptCompleter {
     fn complete(&mut self, line: &str, pos: usize) -> CompletionResult {
         let text = line.get(..pos).unwrap_or(line);
         let (start, entries) = self.entries(text);
@@ -257,13 +263,14 @@ mod tests {
     fn vocabulary() -> Vocabulary {
         let vocabulary = Vocabulary::default();
         let args = ["name", "tone"].map(str::to_owned).into_iter();
-        let greet = Entry::new("/mcp__demo__greet", "Greets").with_args(args);
+        let greet = CompletionWord::new("/mcp__demo__greet", "Greets").with_args(args);
         vocabulary.learn(
-            [Entry::new("/mcp", "Servers"), greet].into_iter(),
+            [CompletionWord::new("/mcp", "Servers"), greet].into_iter(),
             ["demo", "github"].map(ToOwned::to_owned).into_iter(),
-            [Entry::new("mcp_demo_add", "Adds"), Entry::new("mcp_demo_now", "")].into_iter(),
+            [CompletionWord::new("mcp_demo_add", "Adds"), CompletionWord::new("mcp_demo_now", "")]
+                .into_iter(),
         );
-        vocabulary.learn_sessions([Entry::new("agent:main:main", "Hello")].into_iter());
+        vocabulary.learn_sessions([CompletionWord::new("agent:main:main", "Hello")].into_iter());
         vocabulary
     }
 
@@ -313,7 +320,8 @@ mod tests {
             }
             count
         });
-        let mut completion = Completion::new(Arc::new(vocabulary()), wanted, PathRoots::default());
+        let mut completion =
+            PromptCompleter::new(Arc::new(vocabulary()), wanted, PathRoots::default());
         let line = "/mcp__demo__greet name=A";
         for _ in 0..2 {
             let found = completion.complete(line, line.len());

@@ -12,7 +12,7 @@ use super::picker::Item;
 use crate::cli::ChatArgs;
 use crate::commands::link::look;
 use crate::commands::sessions;
-use crate::commands::talk::Message;
+use crate::commands::talk::ShownMessage;
 use crate::error::CommandError;
 use crate::output::{FAINT, Output, STRONG};
 
@@ -26,7 +26,7 @@ const LINE_CHARS: usize = 120;
 const CHOICES: u64 = 50;
 
 /// How a chat starts.
-pub(super) enum Start {
+pub(super) enum ChatStart {
     /// With a new conversation, or with one whose key was given and which may be new.
     New,
     /// With this conversation.
@@ -35,7 +35,7 @@ pub(super) enum Start {
     Choose,
 }
 
-impl Start {
+impl ChatStart {
     /// Returns the conversation that is resumed.
     pub(super) fn row(&self) -> Option<&Row> {
         match self {
@@ -46,29 +46,32 @@ impl Start {
 }
 
 /// Finds the conversation that the arguments select.
-pub(super) async fn find(surface: &dyn Surface, args: &ChatArgs) -> Result<Start, CommandError> {
+pub(super) async fn find(
+    surface: &dyn Surface,
+    args: &ChatArgs,
+) -> Result<ChatStart, CommandError> {
     if args.is_continued {
         let latest = sessions::latest(surface, args.agent.as_deref(), 1).await?;
         return match latest.into_iter().next() {
-            Some(row) => Ok(Start::Resume(Box::new(row))),
+            Some(row) => Ok(ChatStart::Resume(Box::new(row))),
             None => Err(CommandError::failed("no conversation to continue")
                 .hint("run `openclaw chat` to start one")),
         };
     }
     if let Some(key) = args.session.as_deref() {
         let row = describe(surface, key).await?;
-        return Ok(row.map_or(Start::New, |row| Start::Resume(Box::new(row))));
+        return Ok(row.map_or(ChatStart::New, |row| ChatStart::Resume(Box::new(row))));
     }
     match &args.resume {
         Some(Some(key)) => match describe(surface, key).await? {
-            Some(row) => Ok(Start::Resume(Box::new(row))),
+            Some(row) => Ok(ChatStart::Resume(Box::new(row))),
             None => {
                 let hint = "run `openclaw sessions list` to list them";
                 Err(missing(surface, args.agent.as_deref(), key, hint).await)
             }
         },
-        Some(None) => Ok(Start::Choose),
-        None => Ok(Start::New),
+        Some(None) => Ok(ChatStart::Choose),
+        None => Ok(ChatStart::New),
     }
 }
 
@@ -188,10 +191,10 @@ pub(super) async fn resumed(chat: &Chat<'_>, row: &Row, output: &mut Output) {
         look::<rpc::ChatHistory>(chat.surface, params).await;
     let messages = history.map(|history| history.messages).unwrap_or_default();
     let read = messages.iter().filter_map(|raw| {
-        Message::of(&serde_json::from_str(raw.get()).ok()?)
+        ShownMessage::of(&serde_json::from_str(raw.get()).ok()?)
             .filter(|it| !it.text().trim().is_empty())
     });
-    let messages: Vec<Message> = read.collect();
+    let messages: Vec<ShownMessage> = read.collect();
     let last = |role: &str| messages.iter().rposition(|message| message.role == role);
     let shown = |at: usize, mark: &str, output: &mut Output| {
         let text = clean_line(Untrusted::new(&messages[at].text()), RECAP_CHARS);

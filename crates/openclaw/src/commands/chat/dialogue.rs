@@ -7,7 +7,7 @@ use openclaw_protocol::approvals::Approval;
 use openclaw_protocol::mcp::elicitation::Elicitation;
 
 use super::editor::{Ask, Editor, Typed};
-use crate::commands::talk::View;
+use crate::commands::talk::TurnOutput;
 use crate::output::{FAINT, Output};
 use crate::signals::{SignalAction, Signals};
 
@@ -16,12 +16,12 @@ const KEY_CHARS: usize = 120;
 
 /// A question of the gateway.
 #[derive(Debug)]
-pub(super) enum Question {
+pub(super) enum GatewayQuestion {
     Approval(Box<Approval>),
     Elicitation(Box<Elicitation>),
 }
 
-impl Question {
+impl GatewayQuestion {
     pub(super) fn id(&self) -> &str {
         match self {
             Self::Approval(approval) => &approval.id,
@@ -58,7 +58,7 @@ pub(super) struct Dialogue<'a> {
     /// The session of the chat.
     pub(super) session: &'a str,
     pub(super) editor: &'a mut Editor,
-    pub(super) view: &'a mut View,
+    pub(super) view: &'a mut TurnOutput,
     pub(super) signals: &'a mut Signals,
     pub(super) output: &'a mut Output,
 }
@@ -79,7 +79,7 @@ impl Dialogue<'_> {
     /// Prompts the user. `settled` resolves when no answer is needed any more.
     pub(super) async fn lead(
         &mut self,
-        question: &Question,
+        question: &GatewayQuestion,
         settled: impl Future<Output = ()>,
     ) -> AfterQuestion {
         let other = question.session_other_than(self.session);
@@ -88,8 +88,8 @@ impl Dialogue<'_> {
             self.view.line(&format!("{FAINT}· session {key} asks:{FAINT:#}"), self.output);
         }
         let after = match question {
-            Question::Approval(approval) => self.approve(approval, settled).await,
-            Question::Elicitation(elicitation) => self.elicit(elicitation, settled).await,
+            GatewayQuestion::Approval(approval) => self.approve(approval, settled).await,
+            GatewayQuestion::Elicitation(elicitation) => self.elicit(elicitation, settled).await,
         };
         match after {
             // Ctrl-C rejects the question; the turn of another client is left alone.

@@ -19,7 +19,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::ahead::TypedAhead;
-use super::complete::{Completion, ValuesWanted, Vocabulary};
+use super::complete::{PromptCompleter, ValuesWanted, Vocabulary};
 use super::line_editor::{SUSPEND, TextMonitor, joined, line_editor};
 use super::paths::PathRoots;
 use super::picker::{Item, pick};
@@ -103,7 +103,7 @@ impl Editor {
         let printer = ExternalPrinter::new(PRINTED);
         let sender = printer.sender();
         let (want, wanted) = mpsc::channel(1);
-        let completion = Completion::new(vocabulary, want, roots);
+        let completion = PromptCompleter::new(vocabulary, want, roots);
         let (has_text, ahead) = (Arc::default(), Arc::default());
         let (withdrawn, has_any) = (Arc::clone(&give_up), Arc::clone(&has_text));
         let message = line_editor(history, completion, mark, withdrawn, has_any)

@@ -7,7 +7,7 @@ use openclaw_protocol::config::{GetParams, GetResult};
 use openclaw_protocol::{RequestError, rpc};
 
 use super::Chat;
-use super::conversation::Start;
+use super::conversation::ChatStart;
 use crate::commands::check::state_mark;
 use crate::commands::link::look;
 use crate::output::{BAD, FAINT, Output, STRONG, WARNING};
@@ -18,7 +18,7 @@ const LINE_CHARS: usize = 200;
 /// Shows the start screen.
 pub(super) async fn show(
     chat: &Chat<'_>,
-    start: &Start,
+    start: &ChatStart,
     servers: &[ServerStatus],
     output: &mut Output,
 ) {
@@ -33,13 +33,13 @@ pub(super) async fn show(
         output.labelled(&label("folder"), &words);
     }
     match start {
-        Start::New => {
+        ChatStart::New => {
             let words = "(new; `openclaw chat -c` continues the latest, /resume another)";
             let words = format!("{} {FAINT}{words}{FAINT:#}", line(&chat.session));
             output.labelled(&label("session"), &words);
         }
-        Start::Resume(_) => output.labelled(&label("session"), &line(&chat.session)),
-        Start::Choose => {}
+        ChatStart::Resume(_) => output.labelled(&label("session"), &line(&chat.session)),
+        ChatStart::Choose => {}
     }
     for (at, server) in servers.iter().enumerate() {
         let label = label(if at == 0 { "servers" } else { "" });

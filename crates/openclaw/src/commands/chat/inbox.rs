@@ -16,7 +16,7 @@ const MAX_ELICITATIONS: usize = 32;
 
 /// What to show.
 #[derive(Debug)]
-pub(super) enum Change {
+pub(super) enum InboxItem {
     /// The state of a server may have changed.
     Servers,
     /// There may be requests for approval.
@@ -73,17 +73,17 @@ impl Inbox {
     }
 
     /// Returns the next thing to show.
-    pub(super) fn pop(&mut self) -> Option<Change> {
+    pub(super) fn pop(&mut self) -> Option<InboxItem> {
         if std::mem::take(&mut self.approvals) {
-            return Some(Change::Approvals);
+            return Some(InboxItem::Approvals);
         }
         if let Some(elicitation) = self.elicited.pop_front() {
-            return Some(Change::Elicited(Box::new(elicitation)));
+            return Some(InboxItem::Elicited(Box::new(elicitation)));
         }
         if let Some(run) = self.runs.pop_front() {
-            return Some(Change::Turn(run));
+            return Some(InboxItem::Turn(run));
         }
-        std::mem::take(&mut self.servers).then_some(Change::Servers)
+        std::mem::take(&mut self.servers).then_some(InboxItem::Servers)
     }
 
     pub(super) fn add(&mut self, received: Received, shown: Shown<'_>) {
@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn a_turn_of_another_client_is_shown_with_its_message_and_events() {
         let mut inbox = inbox(&[begins("r", "here"), chat("r", "here")]);
-        let Some(Change::Turn(run)) = inbox.pop() else { panic!("{inbox:?}") };
+        let Some(InboxItem::Turn(run)) = inbox.pop() else { panic!("{inbox:?}") };
         assert_eq!((run.id.as_str(), run.message.as_deref()), ("r", Some("Hello")));
         assert_eq!((run.events.len(), run.has_gap), (2, false));
         assert!(inbox.pop().is_none());
@@ -201,7 +201,7 @@ mod tests {
     #[test]
     fn a_turn_that_runs_already_is_shown_from_its_next_event() {
         let mut inbox = inbox(&[chat("r", "here")]);
-        let Some(Change::Turn(run)) = inbox.pop() else { panic!("{inbox:?}") };
+        let Some(InboxItem::Turn(run)) = inbox.pop() else { panic!("{inbox:?}") };
         assert_eq!((run.id.as_str(), run.message), ("r", None));
     }
 
@@ -214,10 +214,10 @@ mod tests {
         let asked = (names::MCP_ELICITATION_REQUESTED, asked);
         let mut waiting = Inbox::unknown(vec![listed]);
         waiting.add(Received::Event(Event::new(asked.0, &asked.1).unwrap()), SHOWN);
-        assert!(matches!(waiting.pop(), Some(Change::Approvals)));
-        assert!(matches!(waiting.pop(), Some(Change::Elicited(_))));
+        assert!(matches!(waiting.pop(), Some(InboxItem::Approvals)));
+        assert!(matches!(waiting.pop(), Some(InboxItem::Elicited(_))));
         assert!(waiting.pop().is_none(), "shown once");
-        assert!(matches!(inbox(std::slice::from_ref(&asked)).pop(), Some(Change::Elicited(_))));
+        assert!(matches!(inbox(std::slice::from_ref(&asked)).pop(), Some(InboxItem::Elicited(_))));
         let resolved = (names::MCP_ELICITATION_RESOLVED, json!({ "id": "1", "reason": "user" }));
         assert!(inbox(&[asked, resolved]).pop().is_none());
     }
@@ -226,7 +226,7 @@ mod tests {
     fn lost_events_are_looked_up() {
         let mut inbox = inbox(&[]);
         inbox.add(Received::Lagged(3), SHOWN);
-        assert!(matches!(inbox.pop(), Some(Change::Approvals)));
-        assert!(matches!(inbox.pop(), Some(Change::Servers)));
+        assert!(matches!(inbox.pop(), Some(InboxItem::Approvals)));
+        assert!(matches!(inbox.pop(), Some(InboxItem::Servers)));
     }
 }

@@ -9,17 +9,17 @@ use openclaw_protocol::mcp::CompleteParams;
 use openclaw_protocol::{ask, rpc};
 use tokio::time::timeout;
 
-use super::commands::{self, Line};
+use super::commands::{self, TypedLine};
 use super::complete::Vocabulary;
-use super::conversation::{self, Start};
-use super::dialogue::{AfterQuestion, Dialogue, Question};
+use super::conversation::{self, ChatStart};
+use super::dialogue::{AfterQuestion, Dialogue, GatewayQuestion};
 use super::editor::{Ask, Editor, EditorEvent, Typed};
-use super::inbox::Change;
-use super::turn::{TurnEnd, join_turn, run_turn};
+use super::inbox::InboxItem;
+use super::turn::{ChatTurnEnd, join_turn, run_turn};
 use super::watch::Watch;
 use super::{Chat, greeting, invoke};
 use crate::commands::link::Relink;
-use crate::commands::talk::{TurnStatus, View, approve};
+use crate::commands::talk::{TurnOutput, TurnStatus, approve};
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::fold::fold;
@@ -54,9 +54,9 @@ pub(super) async fn run(
     output.flush();
     let mut desk = Desk { relink, editor, watch, lost: None, signals, output };
     match start {
-        Start::New => {}
-        Start::Resume(row) => conversation::resumed(chat, &row, desk.output).await,
-        Start::Choose => {
+        ChatStart::New => {}
+        ChatStart::Resume(row) => conversation::resumed(chat, &row, desk.output).await,
+        ChatStart::Choose => {
             if !desk.choose(chat).await? {
                 return Ok(Exit::Ok);
             }
@@ -77,18 +77,18 @@ pub(super) async fn run(
         let Some(line) = desk.wait_for_gateway(chat, line).await? else { continue };
         let Desk { editor, signals, output, .. } = &mut desk;
         let spoken = match commands::take(chat, &line, output).await {
-            Line::Empty | Line::Done | Line::Failed => continue,
-            Line::Exit => break,
-            Line::Choose => {
+            TypedLine::Empty | TypedLine::Done | TypedLine::Failed => continue,
+            TypedLine::Exit => break,
+            TypedLine::Choose => {
                 desk.choose(chat).await?;
                 continue;
             }
-            Line::Call(tool, args) => {
+            TypedLine::Call(tool, args) => {
                 Box::pin(invoke::invoke(chat, tool, args, Some(editor), signals, output)).await
             }
-            Line::Say(said) => {
+            TypedLine::Say(said) => {
                 let spoken = Box::pin(run_turn(chat, said, Some(editor), signals, output)).await;
-                if spoken == TurnEnd::Over(TurnStatus::Gone) {
+                if spoken == ChatTurnEnd::Over(TurnStatus::Gone) {
                     desk.put_back(&line);
                 }
                 spoken
@@ -102,7 +102,7 @@ pub(super) async fn run(
 
 /// How a chat begins.
 pub(super) struct Begin<'a> {
-    pub(super) start: Start,
+    pub(super) start: ChatStart,
     /// The first message.
     pub(super) prompt: Option<String>,
     /// The file of the history; without one, prompts are plain lines.
@@ -181,7 +181,7 @@ impl Desk<'_, '_> {
                     for approval in approvals {
                         // It may have been answered elsewhere during another question.
                         if approve::is_open(chat.surface, &approval.id).await {
-                            self.ask(chat, &Question::Approval(Box::new(approval))).await?;
+                            self.ask(chat, &GatewayQuestion::Approval(Box::new(approval))).await?;
                         }
                     }
                     typed
@@ -220,14 +220,14 @@ impl Desk<'_, '_> {
                     }
                 },
                 change = watch.changed(chat), if !is_lost => match (change, relink.as_mut()) {
-                    (Change::Servers, _) => print_news(chat, watch, editor, output).await,
-                    (Change::Approvals, _) => {
+                    (InboxItem::Servers, _) => print_news(chat, watch, editor, output).await,
+                    (InboxItem::Approvals, _) => {
                         let approvals = watch.approvals(chat).await;
                         if !approvals.is_empty() {
                             return Ok(AtPrompt::Asked(approvals));
                         }
                     }
-                    (Change::Gone, Some(relink)) => {
+                    (InboxItem::Gone, Some(relink)) => {
                         relink.lose();
                         let words = match relink.can_stay() {
                             true => format!(
@@ -237,7 +237,7 @@ impl Desk<'_, '_> {
                         };
                         print(&format!("{WARNING}·{WARNING:#} {words}"), editor, output);
                     }
-                    (Change::Gone, None) => {
+                    (InboxItem::Gone, None) => {
                         editor.give_up().await;
                         return Err(CommandError::unavailable("the gateway has stopped")
                             .hint("run `openclaw chat` again; the conversation is kept"));
@@ -255,26 +255,30 @@ impl Desk<'_, '_> {
     }
 
     /// Shows an elicitation, or a turn of another client.
-    async fn show(&mut self, chat: &mut Chat<'_>, change: Change) -> Result<(), CommandError> {
+    async fn show(&mut self, chat: &mut Chat<'_>, change: InboxItem) -> Result<(), CommandError> {
         match change {
-            Change::Elicited(elicitation) => {
-                self.ask(chat, &Question::Elicitation(elicitation)).await
+            InboxItem::Elicited(elicitation) => {
+                self.ask(chat, &GatewayQuestion::Elicitation(elicitation)).await
             }
-            Change::Turn(run) => {
+            InboxItem::Turn(run) => {
                 let events = self.watch.hand_over(chat);
                 let Self { editor, signals, output, .. } = self;
                 let joined = Box::pin(join_turn(chat, run, events, editor, signals, output)).await;
                 self.finish(chat, joined).await
             }
-            Change::Servers | Change::Approvals | Change::Gone => Ok(()),
+            InboxItem::Servers | InboxItem::Approvals | InboxItem::Gone => Ok(()),
         }
     }
 
-    async fn ask(&mut self, chat: &Chat<'_>, question: &Question) -> Result<(), CommandError> {
+    async fn ask(
+        &mut self,
+        chat: &Chat<'_>,
+        question: &GatewayQuestion,
+    ) -> Result<(), CommandError> {
         let Self { editor, watch, signals, output, .. } = self;
         let settled = watch.settled(chat, question.id());
         let (surface, session) = (chat.surface, chat.session.as_str());
-        let view = &mut View::new(editor.can_draw());
+        let view = &mut TurnOutput::new(editor.can_draw());
         let mut dialogue = Dialogue { surface, session, editor, view, signals, output };
         match Box::pin(dialogue.lead(question, settled)).await {
             AfterQuestion::Continue | AfterQuestion::Cancel(SignalAction::Interrupt) => {
@@ -296,14 +300,18 @@ impl Desk<'_, '_> {
     }
 
     /// After a turn or a call.
-    async fn finish(&mut self, chat: &mut Chat<'_>, spoken: TurnEnd) -> Result<(), CommandError> {
+    async fn finish(
+        &mut self,
+        chat: &mut Chat<'_>,
+        spoken: ChatTurnEnd,
+    ) -> Result<(), CommandError> {
         self.output.line("");
         self.output.flush();
         match spoken {
-            TurnEnd::Over(TurnStatus::Done) => conversation::request_title(chat).await,
-            TurnEnd::Over(TurnStatus::Cancelled) => self.editor.hold_back(),
-            TurnEnd::Over(_) => {}
-            TurnEnd::Leave => {
+            ChatTurnEnd::Over(TurnStatus::Done) => conversation::request_title(chat).await,
+            ChatTurnEnd::Over(TurnStatus::Cancelled) => self.editor.hold_back(),
+            ChatTurnEnd::Over(_) => {}
+            ChatTurnEnd::Leave => {
                 self.editor.give_up().await;
                 return Err(CommandError::Interrupted);
             }
@@ -341,7 +349,7 @@ impl Desk<'_, '_> {
             }
             return Ok(None);
         }
-        let mut view = View::new(self.editor.can_draw());
+        let mut view = TurnOutput::new(self.editor.can_draw());
         view.draft(
             "… waiting for the gateway; the message is sent then (Ctrl-C to cancel)",
             output,
@@ -388,7 +396,7 @@ fn before_local<'a>(line: &'a str, lost: Option<&'a str>) -> Option<&'a str> {
 enum AtPrompt {
     Typed(Typed),
     Signal(SignalAction),
-    Changed(Change),
+    Changed(InboxItem),
     Asked(Vec<Approval>),
 }
 

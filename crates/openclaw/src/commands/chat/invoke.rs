@@ -11,10 +11,12 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Chat;
-use super::dialogue::{AfterQuestion, Dialogue, Question};
+use super::dialogue::{AfterQuestion, Dialogue, GatewayQuestion};
 use super::editor::Editor;
-use super::turn::{TurnEnd, wait_for_servers};
-use crate::commands::talk::{Call, EventFilter, Message, TurnEvent, TurnStatus, View, fresh_key};
+use super::turn::{ChatTurnEnd, wait_for_servers};
+use crate::commands::talk::{
+    EventFilter, ShownCall, ShownMessage, TurnEvent, TurnOutput, TurnStatus, fresh_key,
+};
 use crate::output::Output;
 use crate::signals::{SignalAction, Signals};
 
@@ -26,7 +28,7 @@ pub(super) async fn invoke(
     editor: Option<&mut Editor>,
     signals: &mut Signals,
     output: &mut Output,
-) -> TurnEnd {
+) -> ChatTurnEnd {
     let args = if args.is_empty() { "{}" } else { args };
     let args: Box<RawValue> = match serde_json::from_str::<Value>(args) {
         Ok(value) if value.is_object() => {
@@ -35,7 +37,7 @@ pub(super) async fn invoke(
         _ => {
             output
                 .warning("the arguments must be a JSON object: `/call TOOL {\"name\": \"value\"}`");
-            return TurnEnd::Over(TurnStatus::Failed);
+            return ChatTurnEnd::Over(TurnStatus::Failed);
         }
     };
     // Also the token of the progress of the call.
@@ -55,12 +57,12 @@ pub(super) async fn invoke(
         idempotency_key: Some(token.clone()),
         conversation_read_origin: Some("direct-operator".to_owned()),
     };
-    let mut call = Call {
+    let mut call = ShownCall {
         name: tool.to_owned(),
         args: params.args.as_ref().and_then(|args| serde_json::from_str(args.get()).ok()),
-        ..Call::default()
+        ..ShownCall::default()
     };
-    let mut view = View::new(editor.as_ref().is_some_and(|editor| editor.can_draw()));
+    let mut view = TurnOutput::new(editor.as_ref().is_some_and(|editor| editor.can_draw()));
     if editor.is_some() {
         view.number_from(chat.results.next());
     }
@@ -83,8 +85,8 @@ pub(super) async fn invoke(
             call.text = Some("The call was cancelled by the user.".to_owned());
             view.returned(&call, output);
             return match signal {
-                SignalAction::Interrupt => TurnEnd::Over(TurnStatus::Cancelled),
-                SignalAction::End | SignalAction::HangUp => TurnEnd::Leave,
+                SignalAction::Interrupt => ChatTurnEnd::Over(TurnStatus::Cancelled),
+                SignalAction::End | SignalAction::HangUp => ChatTurnEnd::Leave,
             };
         }
     };
@@ -105,7 +107,7 @@ pub(super) async fn invoke(
     }
     view.returned(&call, output);
     chat.results.add(&chat.session, view.take_results());
-    TurnEnd::Over(if call.is_error { TurnStatus::Failed } else { TurnStatus::Done })
+    ChatTurnEnd::Over(if call.is_error { TurnStatus::Failed } else { TurnStatus::Done })
 }
 
 type Answered = Result<InvokeResult, RequestError>;
@@ -124,7 +126,7 @@ impl PendingInvocation {
         chat: &Chat<'_>,
         calling: impl Future<Output = Answered>,
         mut editor: Option<&mut Editor>,
-        view: &mut View,
+        view: &mut TurnOutput,
         signals: &mut Signals,
         output: &mut Output,
     ) -> Result<Answered, SignalAction> {
@@ -150,7 +152,7 @@ impl PendingInvocation {
             else {
                 continue;
             };
-            let question = Question::Elicitation(elicitation);
+            let question = GatewayQuestion::Elicitation(elicitation);
             let is_settled =
                 |step: &TurnEvent| matches!(step, TurnEvent::Decided(id) if id == question.id());
             if self.held.iter().any(is_settled) {
@@ -191,7 +193,7 @@ struct CallEvents {
     events: EventReceiver,
     /// The token of its progress.
     token: String,
-    call: Call,
+    call: ShownCall,
 }
 
 impl CallEvents {
@@ -220,10 +222,10 @@ impl CallEvents {
     }
 
     /// Returns the call with its progress, if the event is about it.
-    fn advanced(&self, event: &Event) -> Option<Call> {
+    fn advanced(&self, event: &Event) -> Option<ShownCall> {
         let progress: ProgressEvent = serde_json::from_str(event.payload.get()).ok()?;
         let is_ours = progress.token == self.token;
-        is_ours.then(|| Call { progress: Some(progress.into()), ..self.call.clone() })
+        is_ours.then(|| ShownCall { progress: Some(progress.into()), ..self.call.clone() })
     }
 }
 
@@ -233,7 +235,7 @@ fn text_of(output: &str) -> String {
     match &value {
         Value::String(text) => text.clone(),
         Value::Object(fields) if fields.contains_key("content") => {
-            Message::of(&value).unwrap_or_default().text()
+            ShownMessage::of(&value).unwrap_or_default().text()
         }
         other => other.to_string(),
     }

@@ -10,7 +10,7 @@ use reedline::{
     ValidationResult, Validator, default_emacs_keybindings,
 };
 
-use super::complete::Completion;
+use super::complete::PromptCompleter;
 use crate::output::colour_wanted;
 
 const MENU: &str = "completion";
@@ -22,7 +22,7 @@ pub(super) const SUSPEND: &str = "suspend";
 /// Creates the line editor. Without a history file, the history is kept in memory only.
 pub(super) fn line_editor(
     history: &Path,
-    completion: Completion,
+    completion: PromptCompleter,
     mark: &str,
     give_up: Arc<AtomicBool>,
     has_text: Arc<AtomicBool>,

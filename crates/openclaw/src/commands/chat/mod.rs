@@ -31,12 +31,12 @@ use std::path::{Path, PathBuf};
 use openclaw_protocol::Surface;
 use openclaw_protocol::chat::Attachment;
 
-use self::conversation::Start;
+use self::conversation::ChatStart;
 use self::model::SessionModel;
 use self::paths::PathRoots;
-use self::results::Results;
+use self::results::ShownResults;
 use super::first_run;
-use super::link::{Need, Role, Target, with_lasting_link};
+use super::link::{ClientRole, GatewayTarget, Need, with_lasting_link};
 use super::talk::ChatAgent;
 use super::workspace::{self, Conversation};
 use crate::cli::ChatArgs;
@@ -64,7 +64,7 @@ struct Chat<'a> {
     /// Whether the conversation needs a title after its first turn.
     is_untitled: bool,
     /// The results that were shown with a number.
-    results: Results,
+    results: ShownResults,
     /// How the terminal shows pictures.
     pictures: Pictures,
     /// What paths in messages are relative to.
@@ -102,9 +102,9 @@ pub(crate) fn chat(args: &ChatArgs, edge: &Edge, output: &mut Output) -> Command
         return Err(CommandError::usage("no terminal to choose a conversation on")
             .hint("use `--resume KEY`; `openclaw sessions list` lists the keys"));
     }
-    let role = if is_interactive { Role::Attending } else { Role::Script };
+    let role = if is_interactive { ClientRole::Attending } else { ClientRole::Script };
     let history = edge.paths()?.state.join("chat-history");
-    let target = Target::find(&args.gateway, edge)?;
+    let target = GatewayTarget::find(&args.gateway, edge)?;
     if is_interactive && args.model.is_none() && target.named().is_none() {
         first_run::offer(args.agent.as_deref(), edge, output)?;
     }
@@ -128,7 +128,7 @@ pub(crate) fn chat(args: &ChatArgs, edge: &Edge, output: &mut Output) -> Command
         if let Some(name) = &args.model {
             model.choose(surface, &whom.agent, name).await?;
         }
-        let is_untitled = matches!(start, Start::New);
+        let is_untitled = matches!(start, ChatStart::New);
         let is_remote = link.is_remote();
         let mut chat = Chat {
             surface,
@@ -140,7 +140,7 @@ pub(crate) fn chat(args: &ChatArgs, edge: &Edge, output: &mut Output) -> Command
             own_run: RefCell::default(),
             model,
             is_untitled,
-            results: Results::default(),
+            results: ShownResults::default(),
             pictures: edge.pictures(),
             roots: PathRoots { folder: edge.folder(), home: edge.home().map(Path::to_owned) },
             clipboard: edge.clipboard(),

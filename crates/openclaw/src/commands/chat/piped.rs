@@ -1,10 +1,10 @@
 //! A chat without a terminal: each line of stdin is a message. Answers and calls go to stdout,
 //! everything else to stderr.
 
-use super::commands::{self, Line};
-use super::turn::{TurnEnd, run_turn};
+use super::commands::{self, TypedLine};
+use super::turn::{ChatTurnEnd, run_turn};
 use super::{Chat, invoke};
-use crate::commands::talk::{Lines, TurnStatus};
+use crate::commands::talk::{InputLines, TurnStatus};
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
@@ -17,7 +17,7 @@ pub(super) async fn run(
     signals: &mut Signals,
     output: &mut Output,
 ) -> CommandResult {
-    let mut lines = Lines::of_stdin();
+    let mut lines = InputLines::of_stdin();
     let mut exit = Exit::Ok;
     loop {
         let line = match prompt.take() {
@@ -29,29 +29,29 @@ pub(super) async fn run(
         };
         let Some(line) = line.context("cannot read stdin")? else { return Ok(exit) };
         let spoken = match commands::take(chat, &line, output).await {
-            Line::Empty | Line::Done => continue,
-            Line::Exit => return Ok(exit),
-            Line::Failed => {
+            TypedLine::Empty | TypedLine::Done => continue,
+            TypedLine::Exit => return Ok(exit),
+            TypedLine::Failed => {
                 exit = Exit::Failed;
                 continue;
             }
-            Line::Choose => {
+            TypedLine::Choose => {
                 let error = CommandError::usage("no terminal to choose a conversation on");
                 output.error(&error.hint("use `/session KEY`; `/sessions` lists the keys"));
                 exit = Exit::Failed;
                 continue;
             }
-            Line::Call(tool, args) => {
+            TypedLine::Call(tool, args) => {
                 Box::pin(invoke::invoke(chat, tool, args, None, signals, output)).await
             }
-            Line::Say(said) => Box::pin(run_turn(chat, said, None, signals, output)).await,
+            TypedLine::Say(said) => Box::pin(run_turn(chat, said, None, signals, output)).await,
         };
         match spoken {
-            TurnEnd::Over(TurnStatus::Done) => {}
+            ChatTurnEnd::Over(TurnStatus::Done) => {}
             // Without the gateway, no further turn is possible.
-            TurnEnd::Over(TurnStatus::Gone) => return Ok(Exit::Unavailable),
-            TurnEnd::Over(_) => exit = Exit::Failed,
-            TurnEnd::Leave => return Err(CommandError::Interrupted),
+            ChatTurnEnd::Over(TurnStatus::Gone) => return Ok(Exit::Unavailable),
+            ChatTurnEnd::Over(_) => exit = Exit::Failed,
+            ChatTurnEnd::Leave => return Err(CommandError::Interrupted),
         }
     }
 }

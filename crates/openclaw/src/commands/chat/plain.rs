@@ -4,11 +4,11 @@ use std::io::Write as _;
 
 use super::editor::{Ask, Typed, folded};
 use super::picker::Item;
-use crate::commands::talk::Lines;
+use crate::commands::talk::InputLines;
 
 /// Prompts for whole lines.
 pub(super) struct PlainPrompts {
-    lines: Lines,
+    lines: InputLines,
     /// The prompt of a message.
     mark: &'static str,
     /// The entries to choose from by number.
@@ -17,7 +17,7 @@ pub(super) struct PlainPrompts {
 
 impl PlainPrompts {
     pub(super) fn new(mark: &'static str) -> Self {
-        Self { lines: Lines::of_stdin(), mark, items: Vec::new() }
+        Self { lines: InputLines::of_stdin(), mark, items: Vec::new() }
     }
 
     /// Shows a prompt. Input that was typed before a question is discarded; before a message, it is the

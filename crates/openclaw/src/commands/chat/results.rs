@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use super::Chat;
 use crate::commands::link::look;
-use crate::commands::talk::{Part, ShownResult};
+use crate::commands::talk::{ShownPart, ShownResult};
 use crate::error::CommandError;
 use crate::output::{FAINT, Output, STRONG};
 
@@ -27,9 +27,9 @@ const PAGE: u32 = 200;
 
 /// Results with the conversations that they belong to.
 #[derive(Debug, Default)]
-pub(super) struct Results(RefCell<Vec<Option<(String, ShownResult)>>>);
+pub(super) struct ShownResults(RefCell<Vec<Option<(String, ShownResult)>>>);
 
-impl Results {
+impl ShownResults {
     /// Returns the number of the next result.
     pub(super) fn next(&self) -> usize {
         self.0.borrow().len() + 1
@@ -75,8 +75,8 @@ pub(super) async fn show(chat: &Chat<'_>, number: &str, output: &mut Output) -> 
     if let ShownResult::Call(call) = &result {
         output.folded(format_args!("{STRONG}{}{STRONG:#}", call.asked()));
         let stored = stored(chat, &session, &call.id, false).await;
-        match stored.as_ref().map(Part::of) {
-            Some(Part::Result { text, .. }) => output.outside(&text),
+        match stored.as_ref().map(ShownPart::of) {
+            Some(ShownPart::Result { text, .. }) => output.outside(&text),
             _ => output.outside(call.result()),
         }
     }

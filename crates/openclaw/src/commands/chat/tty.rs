@@ -20,7 +20,7 @@ mod modes {
     use nix::unistd::read;
 
     use super::QuietTerminal;
-    use crate::pictures::{Answers, QUERY};
+    use crate::pictures::{QUERY, TerminalAnswers};
 
     /// How long a terminal may take to answer.
     const PATIENCE: Duration = Duration::from_millis(300);
@@ -52,8 +52,8 @@ mod modes {
         }
 
         /// Asks the terminal how it shows pictures.
-        pub(in super::super) fn ask(&self) -> Answers {
-            let Some(mut mode) = self.quiet() else { return Answers::default() };
+        pub(in super::super) fn ask(&self) -> TerminalAnswers {
+            let Some(mut mode) = self.quiet() else { return TerminalAnswers::default() };
             // A read returns after a tenth of a second even if there is nothing.
             mode.control_chars[SpecialCharacterIndices::VMIN as usize] = 0;
             mode.control_chars[SpecialCharacterIndices::VTIME as usize] = 1;
@@ -87,10 +87,10 @@ mod modes {
         }
     }
 
-    fn question_and_answers() -> Answers {
+    fn question_and_answers() -> TerminalAnswers {
         let mut stdout = io::stdout().lock();
         if stdout.write_all(QUERY.as_bytes()).and_then(|()| stdout.flush()).is_err() {
-            return Answers::default();
+            return TerminalAnswers::default();
         }
         drop(stdout);
         let (deadline, mut all) = (Instant::now() + PATIENCE, Vec::new());
@@ -99,7 +99,7 @@ mod modes {
             // An error, as of a signal, is like a read without a result.
             let count = read(io::stdin(), &mut part).unwrap_or(0);
             all.extend_from_slice(&part[..count]);
-            let answers = Answers::of(&String::from_utf8_lossy(&all));
+            let answers = TerminalAnswers::of(&String::from_utf8_lossy(&all));
             if answers.is_complete || Instant::now() >= deadline || all.len() >= MAX_READ {
                 return answers;
             }
@@ -132,7 +132,7 @@ impl QuietTerminal {
     pub(super) fn suspend(&self) {}
 
     /// Does not ask.
-    pub(super) fn ask(&self) -> crate::pictures::Answers {
-        crate::pictures::Answers::default()
+    pub(super) fn ask(&self) -> crate::pictures::TerminalAnswers {
+        crate::pictures::TerminalAnswers::default()
     }
 }

@@ -8,18 +8,18 @@ use std::time::Duration;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::EventReceiver;
 use openclaw_protocol::mcp::servers_settled;
-use openclaw_trace::Kind;
+use openclaw_trace::SpanKind;
 use tokio::time::timeout;
 
 use super::Chat;
 use super::attach::{self, AttachedFiles};
 use super::commands::{self, ChatInput};
-use super::dialogue::{AfterQuestion, Dialogue, Question};
+use super::dialogue::{AfterQuestion, Dialogue, GatewayQuestion};
 use super::editor::Editor;
 use super::inbox::RunElsewhere;
 use crate::commands::talk::{
-    JoinedRun, OutgoingMessage, Turn, TurnEvent, TurnOutcome, TurnStatus, View, approve,
-    is_starting, servers,
+    FollowedTurn, JoinedRun, OutgoingMessage, TurnEvent, TurnOutcome, TurnOutput, TurnStatus,
+    approve, is_starting, servers,
 };
 use crate::output::{FAINT, Output};
 use crate::signals::{SignalAction, Signals};
@@ -33,7 +33,7 @@ const LINE_CHARS: usize = 2_000;
 
 /// The result of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TurnEnd {
+pub(super) enum ChatTurnEnd {
     /// It is over.
     Over(TurnStatus),
     /// The chat must exit.
@@ -47,7 +47,7 @@ pub(super) async fn run_turn(
     editor: Option<&mut Editor>,
     signals: &mut Signals,
     output: &mut Output,
-) -> TurnEnd {
+) -> ChatTurnEnd {
     let mut view = view_of(chat, editor.as_deref());
     // A command that is known needs no further servers.
     if !commands::is_known(chat, said).await
@@ -61,7 +61,7 @@ pub(super) async fn run_turn(
     {
         view.new_line(output);
         output.error(&error);
-        return TurnEnd::Over(TurnStatus::Failed);
+        return ChatTurnEnd::Over(TurnStatus::Failed);
     }
     view.thinking(output);
     // Only what was typed: the text of a script may come from anywhere.
@@ -80,10 +80,10 @@ pub(super) async fn run_turn(
         timeout: None,
         workspace: chat.workspace.clone(),
         attachments: attached.files,
-        span: chat.tracer.start("openclaw chat", Kind::Internal, None),
+        span: chat.tracer.start("openclaw chat", SpanKind::Internal, None),
     };
     let begun = tokio::select! {
-        begun = Turn::begin(chat.surface, words) => begun,
+        begun = FollowedTurn::begin(chat.surface, words) => begun,
         signal = signals.next() => return interrupted(signal, &mut view, output),
     };
     let turn = match begun {
@@ -91,7 +91,7 @@ pub(super) async fn run_turn(
         Err(error) => {
             let answer = TurnOutcome::refused(&error);
             view.over(&answer, output);
-            return TurnEnd::Over(answer.ending);
+            return ChatTurnEnd::Over(answer.ending);
         }
     };
     chat.ran(&turn.run);
@@ -99,8 +99,8 @@ pub(super) async fn run_turn(
 }
 
 /// Returns the view of a turn.
-fn view_of(chat: &Chat<'_>, editor: Option<&Editor>) -> View {
-    let mut view = View::new(editor.is_some_and(Editor::can_draw));
+fn view_of(chat: &Chat<'_>, editor: Option<&Editor>) -> TurnOutput {
+    let mut view = TurnOutput::new(editor.is_some_and(Editor::can_draw));
     if editor.is_some() {
         view.shows_usage = !chat.whom.is_offline();
         view.pictures = chat.pictures.clone();
@@ -117,7 +117,7 @@ pub(super) async fn join_turn(
     editor: &mut Editor,
     signals: &mut Signals,
     output: &mut Output,
-) -> TurnEnd {
+) -> ChatTurnEnd {
     let mut view = view_of(chat, Some(editor));
     if let Some(message) = &run.message {
         view.line(&format!("{FAINT}· from another client:{FAINT:#}"), output);
@@ -133,17 +133,17 @@ pub(super) async fn join_turn(
     let session = chat.session.clone();
     let agent = chat.whom.named_for(&session);
     let joined = JoinedRun { id, session, agent, so_far, has_gap };
-    let turn = Turn::join(chat.surface, joined, events);
+    let turn = FollowedTurn::join(chat.surface, joined, events);
     ChatTurn::new(turn, view, Some(editor)).run(chat, signals, output).await
 }
 
 /// Waits for starting servers, whose tools would be missing in the turn. Ctrl-C skips the wait.
 pub(super) async fn wait_for_servers(
     chat: &Chat<'_>,
-    view: &mut View,
+    view: &mut TurnOutput,
     signals: &mut Signals,
     output: &mut Output,
-) -> Option<TurnEnd> {
+) -> Option<ChatTurnEnd> {
     let agent = Some(chat.whom.agent.as_str());
     let servers = servers(chat.surface, agent).await.unwrap_or_default();
     let starting = servers.iter().filter(|server| is_starting(server));
@@ -159,25 +159,25 @@ pub(super) async fn wait_for_servers(
             () = &mut settled => return None,
             signal = signals.next() => return match signal {
                 SignalAction::Interrupt => None,
-                SignalAction::End | SignalAction::HangUp => Some(TurnEnd::Leave),
+                SignalAction::End | SignalAction::HangUp => Some(ChatTurnEnd::Leave),
             },
             () = view.due() => view.tick(output),
         }
     }
 }
 
-fn interrupted(signal: SignalAction, view: &mut View, output: &mut Output) -> TurnEnd {
+fn interrupted(signal: SignalAction, view: &mut TurnOutput, output: &mut Output) -> ChatTurnEnd {
     view.new_line(output);
     match signal {
-        SignalAction::Interrupt => TurnEnd::Over(TurnStatus::Cancelled),
-        SignalAction::End | SignalAction::HangUp => TurnEnd::Leave,
+        SignalAction::Interrupt => ChatTurnEnd::Over(TurnStatus::Cancelled),
+        SignalAction::End | SignalAction::HangUp => ChatTurnEnd::Leave,
     }
 }
 
 /// A running turn.
 struct ChatTurn<'a, 'e> {
-    turn: Turn<'a>,
-    view: View,
+    turn: FollowedTurn<'a>,
+    view: TurnOutput,
     editor: Option<&'e mut Editor>,
     /// Events that arrived during a prompt.
     held: VecDeque<TurnEvent>,
@@ -190,14 +190,19 @@ struct ChatTurn<'a, 'e> {
 }
 
 impl<'a, 'e> ChatTurn<'a, 'e> {
-    fn new(turn: Turn<'a>, view: View, editor: Option<&'e mut Editor>) -> Self {
+    fn new(turn: FollowedTurn<'a>, view: TurnOutput, editor: Option<&'e mut Editor>) -> Self {
         let turn = if editor.is_some() { turn.with_all_questions() } else { turn };
         let (held, decided) = (VecDeque::new(), BTreeSet::new());
         Self { turn, view, editor, held, decided, is_ending: false, gateway_stops: false }
     }
 
     /// Follows the turn to its end. What it has shown can be shown again.
-    async fn run(mut self, chat: &Chat<'_>, signals: &mut Signals, output: &mut Output) -> TurnEnd {
+    async fn run(
+        mut self,
+        chat: &Chat<'_>,
+        signals: &mut Signals,
+        output: &mut Output,
+    ) -> ChatTurnEnd {
         let end = self.follow(chat, signals, output).await;
         chat.results.add(&chat.session, self.view.take_results());
         end
@@ -208,7 +213,7 @@ impl<'a, 'e> ChatTurn<'a, 'e> {
         chat: &Chat<'_>,
         signals: &mut Signals,
         output: &mut Output,
-    ) -> TurnEnd {
+    ) -> ChatTurnEnd {
         loop {
             let step = match self.held.pop_front() {
                 Some(step) => step,
@@ -216,7 +221,7 @@ impl<'a, 'e> ChatTurn<'a, 'e> {
                     biased;
                     signal = signals.next() => {
                         if self.end(signal, output).await {
-                            return TurnEnd::Leave;
+                            return ChatTurnEnd::Leave;
                         }
                         continue;
                     }
@@ -236,15 +241,15 @@ impl<'a, 'e> ChatTurn<'a, 'e> {
                 TurnEvent::Returned(call) => self.view.returned(&call, output),
                 TurnEvent::Notice(text) => self.view.notice(&text, output),
                 TurnEvent::Asked(approval) => {
-                    let question = Question::Approval(approval);
+                    let question = GatewayQuestion::Approval(approval);
                     if self.asked(&question, chat, signals, output).await {
-                        return TurnEnd::Leave;
+                        return ChatTurnEnd::Leave;
                     }
                 }
                 TurnEvent::Elicited(elicitation) => {
-                    let question = Question::Elicitation(elicitation);
+                    let question = GatewayQuestion::Elicitation(elicitation);
                     if self.asked(&question, chat, signals, output).await {
-                        return TurnEnd::Leave;
+                        return ChatTurnEnd::Leave;
                     }
                 }
                 TurnEvent::Decided(id) => drop(self.decided.insert(id)),
@@ -256,7 +261,7 @@ impl<'a, 'e> ChatTurn<'a, 'e> {
                     self.view.over(&answer, output);
                     // A gateway that stops cancels its turns.
                     let is_lost = self.gateway_stops && !self.is_ending;
-                    return TurnEnd::Over(match answer.ending {
+                    return ChatTurnEnd::Over(match answer.ending {
                         TurnStatus::Cancelled if is_lost => TurnStatus::Gone,
                         ending => ending,
                     });
@@ -282,7 +287,7 @@ impl<'a, 'e> ChatTurn<'a, 'e> {
     /// Prompts the user for a question. Returns whether the chat must exit.
     async fn asked(
         &mut self,
-        question: &Question,
+        question: &GatewayQuestion,
         chat: &Chat<'_>,
         signals: &mut Signals,
         output: &mut Output,
@@ -299,7 +304,7 @@ impl<'a, 'e> ChatTurn<'a, 'e> {
             return false;
         }
         // "Always" also settles earlier requests for the same tool.
-        if let Question::Approval(approval) = question
+        if let GatewayQuestion::Approval(approval) = question
             && !approve::is_open(chat.surface, &approval.id).await
         {
             return false;

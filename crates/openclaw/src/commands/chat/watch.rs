@@ -15,9 +15,9 @@ use openclaw_protocol::{EventReceiver, Received, RequestError, rpc};
 
 use super::Chat;
 use super::commands::LATEST;
-use super::complete::{Entry, Vocabulary};
+use super::complete::{CompletionWord, Vocabulary};
 use super::greeting::server_line;
-use super::inbox::{Change, Inbox, Shown};
+use super::inbox::{Inbox, InboxItem, Shown};
 use crate::commands::link::look;
 use crate::commands::sessions;
 use crate::commands::talk::{EventFilter, TurnEvent, is_starting, servers};
@@ -86,7 +86,7 @@ impl Watch {
     }
 
     /// Waits until there is something to show. Cancel-safe.
-    pub(super) async fn changed(&mut self, chat: &Chat<'_>) -> Change {
+    pub(super) async fn changed(&mut self, chat: &Chat<'_>) -> InboxItem {
         let own_run = chat.own_run();
         let shown = Shown { session: &chat.session, own_run: &own_run };
         loop {
@@ -98,7 +98,7 @@ impl Watch {
                 return change;
             }
             match self.events.next().await {
-                None => return Change::Gone,
+                None => return InboxItem::Gone,
                 Some(received) => self.inbox.add(received, shown),
             }
         }
@@ -162,7 +162,7 @@ impl Watch {
         let found = sessions::latest(chat.surface, Some(&chat.whom.agent), LATEST).await;
         let entry = |row: Row| {
             let about = sessions::title(&row).unwrap_or_default();
-            Entry::new(row.key, &about)
+            CompletionWord::new(row.key, &about)
         };
         self.vocabulary.learn_sessions(found.unwrap_or_default().into_iter().map(entry));
     }
@@ -184,7 +184,7 @@ impl Watch {
         let groups = tools.map(|answer| answer.groups).unwrap_or_default();
         let tools = groups.into_iter().flat_map(|group| group.tools);
         let command = |it: Command| {
-            let entry = Entry::new(format!("/{}", it.name), &it.description);
+            let entry = CompletionWord::new(format!("/{}", it.name), &it.description);
             // Servers complete the arguments of their prompts.
             let args = it.args.filter(|_| it.source == CommandSource::Plugin).unwrap_or_default();
             entry.with_args(args.into_iter().map(|argument| argument.name))
@@ -192,7 +192,7 @@ impl Watch {
         self.vocabulary.learn(
             commands.into_iter().map(command),
             self.told.iter().map(|server| server.name.clone()),
-            tools.map(|tool| Entry::new(tool.id, &tool.description)),
+            tools.map(|tool| CompletionWord::new(tool.id, &tool.description)),
         );
     }
 }

@@ -8,7 +8,7 @@ const MAX_FIELDS: usize = 50;
 
 /// A field of a form.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Field {
+pub(super) struct FormField {
     /// The key in the response.
     pub(super) name: String,
     title: Option<String>,
@@ -46,7 +46,7 @@ pub(super) enum Filled {
     Wrong(String),
 }
 
-impl Field {
+impl FormField {
     /// Returns the fields of a schema, which describes an object of primitive values.
     pub(super) fn all(schema: &Value) -> Vec<Self> {
         let required = schema.get("required").and_then(Value::as_array);
@@ -214,10 +214,10 @@ fn choices(schema: &Value) -> Option<Vec<(String, String)>> {
 mod tests {
     use super::*;
 
-    fn field(schema: &Value, required: bool) -> Field {
+    fn field(schema: &Value, required: bool) -> FormField {
         let required = if required { json!(["x"]) } else { json!([]) };
         let form = json!({ "properties": { "x": schema }, "required": required });
-        Field::all(&form).remove(0)
+        FormField::all(&form).remove(0)
     }
 
     #[test]

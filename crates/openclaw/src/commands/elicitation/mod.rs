@@ -11,7 +11,7 @@ use openclaw_protocol::mcp::elicitation::{
 use openclaw_protocol::{ErrorCode, RequestError, Surface, rpc};
 use serde_json::{Map, Value};
 
-use self::form::{Field, Filled};
+use self::form::{Filled, FormField};
 use crate::commands::link::look;
 use crate::output::{FAINT, STRONG};
 
@@ -39,7 +39,7 @@ enum Prompt {
         yes: ElicitationAnswer,
     },
     Form {
-        fields: Vec<Field>,
+        fields: Vec<FormField>,
         values: Map<String, Value>,
         tries: usize,
     },
@@ -109,7 +109,7 @@ impl ElicitationDialogue {
                 }
             }
             ElicitationKind::Form(schema) => {
-                let mut fields = Field::all(schema);
+                let mut fields = FormField::all(schema);
                 // Prompted from the end.
                 fields.reverse();
                 let how = "Press Enter for the default, or to skip. Never enter passwords here.";
@@ -144,7 +144,7 @@ impl ElicitationDialogue {
         match &self.wanted {
             Prompt::Consent { question, .. } => (*question).to_owned(),
             Prompt::Form { fields, .. } => {
-                let question = fields.last().map(Field::question).unwrap_or_default();
+                let question = fields.last().map(FormField::question).unwrap_or_default();
                 format!("{}:", line(&question, FIELD_CHARS))
             }
         }

@@ -16,7 +16,7 @@ const MAX_TRIES: usize = 5;
 
 /// Where a key is kept.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum KeyPlace {
+pub(super) enum KeyStorage {
     /// The provider needs no key.
     None,
     /// In the keychain, with this reference.
@@ -28,7 +28,7 @@ pub(super) enum KeyPlace {
     Variable(&'static str),
 }
 
-impl KeyPlace {
+impl KeyStorage {
     /// What the configuration has as the key.
     pub(super) fn reference(&self) -> Option<&str> {
         match self {
@@ -53,8 +53,8 @@ pub(super) fn store_key(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-) -> Result<Option<KeyPlace>, CommandError> {
-    let Some(key) = provider.key() else { return Ok(Some(KeyPlace::None)) };
+) -> Result<Option<KeyStorage>, CommandError> {
+    let Some(key) = provider.key() else { return Ok(Some(KeyStorage::None)) };
     let name = format!("{}-api-key", provider.id());
     let why = match in_keychain(&name, key, edge) {
         Ok(place) => return Ok(Some(place)),
@@ -75,7 +75,7 @@ pub(super) fn store_key(
         match (prompt::line("Store the key: ")?.to_ascii_lowercase().as_str(), variable) {
             ("", _) => return Ok(None),
             ("f", _) => return in_file(&file, key, paths).map(Some),
-            ("v", Some(variable)) => return Ok(Some(KeyPlace::Variable(variable))),
+            ("v", Some(variable)) => return Ok(Some(KeyStorage::Variable(variable))),
             _ => output.aside("Type one of the letters, or press Enter."),
         }
     }
@@ -84,21 +84,21 @@ pub(super) fn store_key(
 
 /// Stores the key in the keychain, or returns why that is not possible.
 #[cfg(feature = "keychain")]
-fn in_keychain(name: &str, key: &SecretString, edge: &Edge) -> Result<KeyPlace, String> {
+fn in_keychain(name: &str, key: &SecretString, edge: &Edge) -> Result<KeyStorage, String> {
     if !edge.key_options().use_keychain {
         return Err("it is turned off (OPENCLAW_KEYCHAIN)".to_owned());
     }
     openclaw_secrets::keychain::set(name, key.expose()).map_err(|error| error.to_string())?;
-    Ok(KeyPlace::Keychain(format!("secret://keychain/{name}")))
+    Ok(KeyStorage::Keychain(format!("secret://keychain/{name}")))
 }
 
 /// Explains that this build has no keychain.
 #[cfg(not(feature = "keychain"))]
-fn in_keychain(_: &str, _: &SecretString, _: &Edge) -> Result<KeyPlace, String> {
+fn in_keychain(_: &str, _: &SecretString, _: &Edge) -> Result<KeyStorage, String> {
     Err("this build has no keychain support".to_owned())
 }
 
-fn in_file(file: &Path, key: &SecretString, paths: &Paths) -> Result<KeyPlace, CommandError> {
+fn in_file(file: &Path, key: &SecretString, paths: &Paths) -> Result<KeyStorage, CommandError> {
     let failed = |cause: String| CommandError::failed("cannot store the key").cause(cause);
     // A path without the folder of the configuration may be moved with it.
     let beside = paths.config.parent().and_then(|folder| file.strip_prefix(folder).ok());
@@ -109,5 +109,5 @@ fn in_file(file: &Path, key: &SecretString, paths: &Paths) -> Result<KeyPlace, C
     openclaw_files::make_folder(folder)
         .and_then(|()| openclaw_files::replace(file, key.expose().as_bytes()))
         .map_err(|error| failed(error.to_string()))?;
-    Ok(KeyPlace::File(reference))
+    Ok(KeyStorage::File(reference))
 }

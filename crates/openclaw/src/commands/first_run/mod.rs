@@ -10,7 +10,7 @@ use openclaw_gateway::unconfigured_model;
 use openclaw_models::Offline;
 use serde_json::json;
 
-use self::key_storage::{KeyPlace, store_key};
+use self::key_storage::{KeyStorage, store_key};
 use self::provider::ChosenProvider;
 use super::block_on;
 use super::link::running;
@@ -112,7 +112,7 @@ impl SetUp<'_> {
             }
             self.output.aside(&format!("{GOOD}✓{GOOD:#} {} answers", provider.model()));
             match store_key(&provider, self.paths, self.edge, self.output)? {
-                Some(KeyPlace::Variable(variable)) => {
+                Some(KeyStorage::Variable(variable)) => {
                     self.print_variable(variable);
                     return Ok(SetupOutcome::Variable);
                 }
@@ -135,7 +135,7 @@ impl SetUp<'_> {
     fn write(
         &mut self,
         provider: &ChosenProvider,
-        place: &KeyPlace,
+        place: &KeyStorage,
     ) -> Result<SetupOutcome, CommandError> {
         let Self { config, paths, edge, output } = self;
         let _turn = write::take_turn(paths);

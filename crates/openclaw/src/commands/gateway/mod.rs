@@ -13,7 +13,7 @@ use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
 
-pub(crate) use status::{Agent, GatewayState, gateway_state};
+pub(crate) use status::{AgentStatus, GatewayState, gateway_state};
 
 /// Runs the subcommand; without one, the gateway.
 pub(crate) fn gateway(args: &GatewayArgs, edge: &Edge, output: &mut Output) -> CommandResult {

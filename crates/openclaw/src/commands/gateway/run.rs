@@ -15,7 +15,7 @@ use tokio::time::timeout;
 
 use crate::cli::RunArgs;
 use crate::commands::link::{
-    Need, Role, asked_to_end, cannot_start, look, missing_servers, ourselves, setup,
+    ClientRole, Need, asked_to_end, cannot_start, look, missing_servers, ourselves, setup,
 };
 use crate::commands::{LoadedConfig, load_config, log_warnings};
 use crate::edge::Edge;
@@ -66,7 +66,7 @@ async fn attend(
     let mut signals = Signals::listen().context("cannot start")?;
     // Clients may connect that can answer prompts.
     let public = config.gateway.public_url.clone();
-    let mut setup = setup(config, &Need::Agents(Role::Chatting), paths, edge, output)?;
+    let mut setup = setup(config, &Need::Agents(ClientRole::Chatting), paths, edge, output)?;
     if let Some(auth) = &mut setup.fleet.context.auth {
         // Only this process serves the document.
         auth.client_metadata_url = public.and_then(|url| client_metadata::url(url.expose()));

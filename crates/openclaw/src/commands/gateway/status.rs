@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use openclaw_gateway::mcp::summary;
-use openclaw_gateway::state::Running;
+use openclaw_gateway::state::GatewayRecord;
 use openclaw_mcp::server::status::ServerStatus;
 use openclaw_protocol::client::ConnectError;
 use openclaw_protocol::config::{GetParams, GetResult};
@@ -27,16 +27,16 @@ pub(crate) enum GatewayState {
     /// Not running.
     Stopped,
     /// Running, but not responding as expected: the process, the error and a hint.
-    Unresponsive(Running, String, Option<String>),
+    Unresponsive(GatewayRecord, String, Option<String>),
     Running(Box<RunningGateway>),
 }
 
 /// A gateway that is running and responds.
 pub(crate) struct RunningGateway {
-    pub(crate) running: Running,
+    pub(crate) running: GatewayRecord,
     pub(crate) status: StatusResult,
     pub(crate) servers: Vec<ServerStatus>,
-    pub(crate) agents: Vec<Agent>,
+    pub(crate) agents: Vec<AgentStatus>,
     /// The path of its configuration file.
     pub(crate) config: Option<String>,
     /// Why the file on disk is not what it uses.
@@ -46,7 +46,7 @@ pub(crate) struct RunningGateway {
 /// An agent in the status of a gateway.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Agent {
+pub(crate) struct AgentStatus {
     pub(crate) id: String,
     pub(crate) model: String,
     pub(crate) model_origin: String,
@@ -103,7 +103,7 @@ fn read<T: Default + DeserializeOwned>(raw: Option<&serde_json::value::RawValue>
     raw.and_then(|raw| serde_json::from_str(raw.get()).ok()).unwrap_or_default()
 }
 
-fn advice(error: &ConnectError, running: &Running) -> Option<String> {
+fn advice(error: &ConnectError, running: &GatewayRecord) -> Option<String> {
     match error {
         ConnectError::ProtocolMismatch(_) => Some(
             "the versions differ; run `openclaw gateway stop`, then `openclaw gateway`".to_owned(),
@@ -153,7 +153,7 @@ impl GatewayState {
                 format!("process {} at {} does not respond: {error}", running.pid, running.url)
             }
             Self::Running(gateway) => {
-                let Running { url, pid, version, .. } = &gateway.running;
+                let GatewayRecord { url, pid, version, .. } = &gateway.running;
                 let uptime = gateway.status.uptime_ms.map(duration_words);
                 let uptime = uptime.map(|time| format!(", up for {time}")).unwrap_or_default();
                 // This process is one of the connections.

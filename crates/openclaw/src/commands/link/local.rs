@@ -6,18 +6,18 @@ use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
 use openclaw_gateway::socket::Caller;
-use openclaw_gateway::{Gateway, Prepare, Setup};
+use openclaw_gateway::{Gateway, GatewaySetup, Prepare};
 use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet::{self, StartMode};
 use openclaw_mcp::process::guard::Guard;
 use openclaw_mcp::server::dial::DialContext;
 use openclaw_protocol::Surface;
-use openclaw_protocol::client::Options;
+use openclaw_protocol::client::ConnectOptions;
 use openclaw_protocol::connect::ClientInfo;
 use openclaw_secrets::Resolver;
 
-use super::{Link, Need, state_files};
+use super::{GatewayLink, Need, state_files};
 use crate::edge::Edge;
 use crate::error::{CommandError, chain};
 use crate::output::Output;
@@ -50,8 +50,8 @@ impl Local {
         Ok(Self { gateway, surface })
     }
 
-    pub(super) fn link(&self) -> Link {
-        Link { surface: Arc::clone(&self.surface), local: Some(Arc::clone(&self.gateway)) }
+    pub(super) fn link(&self) -> GatewayLink {
+        GatewayLink { surface: Arc::clone(&self.surface), local: Some(Arc::clone(&self.gateway)) }
     }
 
     /// Stops the gateway and its servers.
@@ -68,7 +68,7 @@ pub(crate) fn setup(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-) -> Result<Setup, CommandError> {
+) -> Result<GatewaySetup, CommandError> {
     let (start, agent, calls) = match need {
         Need::Records => (StartMode::OnUse, None, true),
         Need::Agents(_) | Need::AgentsIn(..) => (StartMode::Eager, None, true),
@@ -89,12 +89,12 @@ pub(crate) fn setup(
     let context = dial_context(&config, paths, edge);
     let folders = state_files::folders(&paths.state);
     let tries_again = !is_one_command;
-    Ok(Setup {
+    Ok(GatewaySetup {
         config,
         config_file: paths.config.clone(),
         load: edge.loader(&paths.config),
         state: paths.state.clone(),
-        fleet: fleet::Setup { context, folders, services, tries_again, start, agent },
+        fleet: fleet::FleetSetup { context, folders, services, tries_again, start, agent },
         environment,
         version: env!("CARGO_PKG_VERSION").to_owned(),
         // Whether the handshake advertises elicitation.
@@ -146,7 +146,7 @@ pub(crate) fn ourselves() -> Caller {
 
 /// A client in this process.
 pub(crate) fn caller(need: &Need) -> Caller {
-    let options = Options::new("", None, env!("CARGO_PKG_VERSION"));
+    let options = ConnectOptions::new("", None, env!("CARGO_PKG_VERSION"));
     let role = need.role();
     Caller {
         client: ClientInfo { display_name: need.name(), ..options.client },

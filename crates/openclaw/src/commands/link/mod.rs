@@ -32,7 +32,7 @@ pub(crate) use relink::Relink;
 use relink::Replaceable;
 pub(crate) use remote::{find_running, options, running, usable_options};
 pub(crate) use stdio_gateway::StdioGateway;
-pub(crate) use target::{NamedGateway, Target};
+pub(crate) use target::{GatewayTarget, NamedGateway};
 
 /// The timeout of a short request.
 const LOOK: Duration = Duration::from_secs(30);
@@ -52,9 +52,9 @@ pub(crate) enum Need {
     /// Stored data: no server is started.
     Records,
     /// Agents, with all their servers.
-    Agents(Role),
+    Agents(ClientRole),
     /// Agents that work in this folder.
-    AgentsIn(Role, PathBuf),
+    AgentsIn(ClientRole, PathBuf),
     /// Servers of one agent, for an `mcp` command.
     Servers(Servers),
 }
@@ -69,14 +69,14 @@ pub(crate) struct Servers {
     /// Whether tools may be called, which needs the audit log.
     pub(crate) calls: bool,
     /// Whether the user can be prompted.
-    pub(crate) role: Role,
+    pub(crate) role: ClientRole,
     /// Whether a running gateway is ignored.
     pub(crate) alone: bool,
 }
 
 /// Which requests of the gateway a client can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
+pub(crate) enum ClientRole {
     /// The user can approve calls and answer elicitations, in all sessions.
     Attending,
     /// The user can approve calls and answer elicitations of this client.
@@ -87,7 +87,7 @@ pub(crate) enum Role {
     Script,
 }
 
-impl Role {
+impl ClientRole {
     /// Returns the scopes to request, out of all.
     fn scopes(self, mut all: Vec<String>) -> Vec<String> {
         if self == Self::Script {
@@ -118,13 +118,13 @@ impl Role {
 
 impl Need {
     /// Agents that work in this folder, or in their workspaces.
-    pub(crate) fn agents(role: Role, folder: Option<PathBuf>) -> Self {
+    pub(crate) fn agents(role: ClientRole, folder: Option<PathBuf>) -> Self {
         folder.map_or(Self::Agents(role), |folder| Self::AgentsIn(role, folder))
     }
 
-    fn role(&self) -> Role {
+    fn role(&self) -> ClientRole {
         match self {
-            Self::Records => Role::User,
+            Self::Records => ClientRole::User,
             Self::Agents(role) | Self::AgentsIn(role, _) => *role,
             Self::Servers(servers) => servers.role,
         }
@@ -137,7 +137,10 @@ impl Need {
 
     fn is_alone(&self) -> bool {
         // A gateway lets a client choose a folder only if its user is there.
-        matches!(self, Self::Servers(Servers { alone: true, .. }) | Self::AgentsIn(Role::Script, _))
+        matches!(
+            self,
+            Self::Servers(Servers { alone: true, .. }) | Self::AgentsIn(ClientRole::Script, _)
+        )
     }
 
     fn answer_within(&self) -> Duration {
@@ -149,13 +152,13 @@ impl Need {
 }
 
 /// A link to the gateway.
-pub(crate) struct Link {
+pub(crate) struct GatewayLink {
     pub(crate) surface: Arc<dyn Surface>,
     /// The gateway itself, if it is in this process.
     pub(crate) local: Option<Arc<Gateway>>,
 }
 
-impl Link {
+impl GatewayLink {
     /// Whether the gateway is another process.
     pub(crate) fn is_remote(&self) -> bool {
         self.local.is_none()
@@ -181,10 +184,10 @@ pub(crate) async fn look<R: Rpc>(
 /// Runs a command with a link to the gateway, and stops the gateway if it was started for it.
 pub(crate) fn with_link(
     need: &Need,
-    target: &Target,
+    target: &GatewayTarget,
     edge: &Edge,
     output: &mut Output,
-    work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> CommandResult,
+    work: impl AsyncFnOnce(&GatewayLink, &mut Signals, &mut Output) -> CommandResult,
 ) -> CommandResult {
     let paths = edge.paths()?;
     block_on(attend(need, target, &paths, edge, output, work))
@@ -192,10 +195,10 @@ pub(crate) fn with_link(
 
 /// Like [`with_link`], for stored data. A signal drops the work.
 pub(crate) fn with_records(
-    target: &Target,
+    target: &GatewayTarget,
     edge: &Edge,
     output: &mut Output,
-    work: impl AsyncFnOnce(&Link, &mut Output) -> CommandResult,
+    work: impl AsyncFnOnce(&GatewayLink, &mut Output) -> CommandResult,
 ) -> CommandResult {
     with_link(&Need::Records, target, edge, output, async |link, signals, output| {
         tokio::select! {
@@ -209,27 +212,32 @@ pub(crate) fn with_records(
 /// means to connect again.
 pub(crate) fn with_lasting_link(
     need: &Need,
-    target: &Target,
+    target: &GatewayTarget,
     edge: &Edge,
     output: &mut Output,
-    work: impl AsyncFnOnce(&Link, Option<&mut Relink<'_>>, &mut Signals, &mut Output) -> CommandResult,
+    work: impl AsyncFnOnce(
+        &GatewayLink,
+        Option<&mut Relink<'_>>,
+        &mut Signals,
+        &mut Output,
+    ) -> CommandResult,
 ) -> CommandResult {
     let paths = &edge.paths()?;
     block_on(async {
         let mut signals = Signals::listen().context("cannot start")?;
         let client = match target {
-            Target::Own => remote::find(paths, need, edge, output).await,
-            Target::Named(gateway) => Some(gateway.connect(need, edge).await?),
+            GatewayTarget::Own => remote::find(paths, need, edge, output).await,
+            GatewayTarget::Named(gateway) => Some(gateway.connect(need, edge).await?),
         };
         let Some(client) = client else {
             let config = load_config_at(paths, edge, output)?;
-            let work = async |link: &Link, signals: &mut Signals, output: &mut Output| {
+            let work = async |link: &GatewayLink, signals: &mut Signals, output: &mut Output| {
                 work(link, None, signals, output).await
             };
             return standalone(config, need, paths, edge, &mut signals, output, work).await;
         };
         let surface = Arc::new(Replaceable::new(Arc::new(client)));
-        let link = Link { surface: Arc::clone(&surface) as Arc<dyn Surface>, local: None };
+        let link = GatewayLink { surface: Arc::clone(&surface) as Arc<dyn Surface>, local: None };
         let mut relink = Relink { need, target, paths, edge, surface, local: None, lost: None };
         let result = work(&link, Some(&mut relink), &mut signals, output).await;
         drop(link);
@@ -243,20 +251,20 @@ pub(crate) fn with_lasting_link(
 
 async fn attend(
     need: &Need,
-    target: &Target,
+    target: &GatewayTarget,
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-    work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> CommandResult,
+    work: impl AsyncFnOnce(&GatewayLink, &mut Signals, &mut Output) -> CommandResult,
 ) -> CommandResult {
     // Before any process is spawned: from here on, a signal must not leave one behind.
     let mut signals = Signals::listen().context("cannot start")?;
     let client = match target {
-        Target::Own => remote::find(paths, need, edge, output).await,
-        Target::Named(gateway) => Some(gateway.connect(need, edge).await?),
+        GatewayTarget::Own => remote::find(paths, need, edge, output).await,
+        GatewayTarget::Named(gateway) => Some(gateway.connect(need, edge).await?),
     };
     if let Some(client) = client {
-        let link = Link { surface: Arc::new(client), local: None };
+        let link = GatewayLink { surface: Arc::new(client), local: None };
         return work(&link, &mut signals, output).await;
     }
     let config = load_config_at(paths, edge, output)?;
@@ -271,7 +279,7 @@ async fn standalone(
     edge: &Edge,
     signals: &mut Signals,
     output: &mut Output,
-    work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> CommandResult,
+    work: impl AsyncFnOnce(&GatewayLink, &mut Signals, &mut Output) -> CommandResult,
 ) -> CommandResult {
     let local = Local::start(config, need, paths, edge, output).await?;
     let link = local.link();
@@ -300,7 +308,7 @@ pub(crate) fn with_own_servers(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-    work: impl AsyncFnOnce(&Link, &mut Signals, &mut Output) -> CommandResult,
+    work: impl AsyncFnOnce(&GatewayLink, &mut Signals, &mut Output) -> CommandResult,
 ) -> CommandResult {
     block_on(async {
         let mut signals = Signals::listen().context("cannot start")?;

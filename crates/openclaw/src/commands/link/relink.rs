@@ -12,7 +12,7 @@ use openclaw_trace::SpanContext;
 use tokio::time::{Instant, sleep_until};
 
 use super::local::Local;
-use super::{Need, Target, load_config_at, remote};
+use super::{GatewayTarget, Need, load_config_at, remote};
 use crate::edge::Edge;
 use crate::error::CommandError;
 use crate::output::Output;
@@ -57,7 +57,7 @@ impl Surface for Replaceable {
 /// Replaces the connection of a link.
 pub(crate) struct Relink<'a> {
     pub(super) need: &'a Need,
-    pub(super) target: &'a Target,
+    pub(super) target: &'a GatewayTarget,
     pub(super) paths: &'a Paths,
     pub(super) edge: &'a Edge,
     pub(super) surface: Arc<Replaceable>,
@@ -91,11 +91,11 @@ impl Relink<'_> {
             sleep_until(lost.due).await;
             lost.due = Instant::now() + lost.backoff.next_delay();
             let connected = match self.target {
-                Target::Named(gateway) => {
+                GatewayTarget::Named(gateway) => {
                     let connected = gateway.connect(self.need, self.edge).await;
                     connected.map_err(|error| error.to_string())
                 }
-                Target::Own => match remote::running(&self.paths.state, self.edge) {
+                GatewayTarget::Own => match remote::running(&self.paths.state, self.edge) {
                     Some(running) => remote::usable(&running, self.paths, self.need).await,
                     None => continue,
                 },

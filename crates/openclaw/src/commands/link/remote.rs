@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use openclaw_config::Paths;
-use openclaw_gateway::state::{self, Running};
-use openclaw_protocol::client::{Client, ConnectError, Options};
+use openclaw_gateway::state::{self, GatewayRecord};
+use openclaw_protocol::client::{Client, ConnectError, ConnectOptions};
 use openclaw_protocol::connect::ClientInfo;
 use openclaw_secrets::SecretString;
 
@@ -36,7 +36,7 @@ pub(super) async fn find(
 
 /// Connects to the gateway, or returns the reason why it is not used.
 pub(super) async fn usable(
-    running: &Running,
+    running: &GatewayRecord,
     paths: &Paths,
     need: &Need,
 ) -> Result<Client, String> {
@@ -61,15 +61,15 @@ pub(super) async fn usable(
 }
 
 /// Connects to a gateway.
-async fn call(running: &Running, need: &Need) -> Result<Client, ConnectError> {
+async fn call(running: &GatewayRecord, need: &Need) -> Result<Client, ConnectError> {
     Client::connect(&options(running.url.clone(), running.token.clone(), need)).await
 }
 
 /// Returns the options of a connection for this need.
-pub(crate) fn options(url: String, token: Option<SecretString>, need: &Need) -> Options {
+pub(crate) fn options(url: String, token: Option<SecretString>, need: &Need) -> ConnectOptions {
     let (role, version) = (need.role(), env!("CARGO_PKG_VERSION"));
-    let options = Options::new(url, token, version);
-    Options {
+    let options = ConnectOptions::new(url, token, version);
+    ConnectOptions {
         client: ClientInfo { display_name: need.name(), ..options.client },
         scopes: role.scopes(options.scopes),
         caps: role.caps(options.caps),
@@ -87,14 +87,14 @@ pub(crate) async fn usable_options(
     need: &Need,
     edge: &Edge,
     output: &mut Output,
-) -> Option<Options> {
+) -> Option<ConnectOptions> {
     drop(find(paths, need, edge, output).await?);
     let running = running(&paths.state, edge)?;
     Some(options(running.url, running.token, need))
 }
 
 /// Finds the gateway of a state folder. Its token is registered with the redactor.
-pub(crate) fn running(state: &Path, edge: &Edge) -> Option<Running> {
+pub(crate) fn running(state: &Path, edge: &Edge) -> Option<GatewayRecord> {
     let running = state::find(state)?;
     edge.redactor.add_all(&running.token);
     Some(running)
@@ -104,7 +104,7 @@ pub(crate) fn running(state: &Path, edge: &Edge) -> Option<Running> {
 pub(crate) async fn find_running(
     state: &Path,
     edge: &Edge,
-) -> Option<(Running, Result<Client, ConnectError>)> {
+) -> Option<(GatewayRecord, Result<Client, ConnectError>)> {
     let running = running(state, edge)?;
     let called = call(&running, &Need::Records).await;
     Some((running, called))

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
-use openclaw_mcp::server::Folders;
+use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_oauth::store::{FileStore, KeyOptions};
 use openclaw_secrets::Redactor;
@@ -25,8 +25,8 @@ pub(crate) fn logs(state: &Path) -> PathBuf {
     state.join("logs")
 }
 
-pub(crate) fn folders(state: &Path) -> Folders {
-    Folders { catalogue: Some(catalogue(state)), logs: Some(logs(state)) }
+pub(crate) fn folders(state: &Path) -> StorageFolders {
+    StorageFolders { catalogue: Some(catalogue(state)), logs: Some(logs(state)) }
 }
 
 /// The file of the tool approvals.

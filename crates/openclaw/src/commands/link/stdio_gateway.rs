@@ -14,7 +14,7 @@ use tokio::sync::watch;
 
 use super::devices::Devices;
 use super::{
-    GRACE, Need, Role, Target, block_on, caller, cannot_start, load_config_at, setup,
+    ClientRole, GRACE, GatewayTarget, Need, block_on, caller, cannot_start, load_config_at, setup,
     usable_options,
 };
 use crate::edge::Edge;
@@ -25,7 +25,7 @@ use crate::signals::{Signals, end_after};
 
 /// What is needed to find or start the gateway.
 pub(crate) struct StdioGateway<'a> {
-    pub(crate) target: Target,
+    pub(crate) target: GatewayTarget,
     pub(crate) need: Need,
     pub(crate) edge: &'a Edge,
 }
@@ -40,7 +40,7 @@ pub(crate) struct ServerContext {
 
 impl ServerContext {
     /// Returns a way to open connections with another role.
-    pub(crate) fn connect_as(&self, role: Role) -> Arc<dyn Connect> {
+    pub(crate) fn connect_as(&self, role: ClientRole) -> Arc<dyn Connect> {
         let devices = Devices::new(&self.paths.state);
         Arc::new(Connector { need: Need::Agents(role), found: self.found.clone(), devices })
     }
@@ -56,7 +56,7 @@ enum Found {
 /// A gateway in another process.
 #[derive(Clone)]
 struct RemoteGateway {
-    options: client::Options,
+    options: client::ConnectOptions,
     /// Whether it is of another program.
     is_foreign: bool,
 }
@@ -144,7 +144,7 @@ impl StdioGateway<'_> {
         output: &mut Output,
     ) -> Result<Found, CommandError> {
         let Self { target, need, edge, .. } = self;
-        if let Target::Named(gateway) = target {
+        if let GatewayTarget::Named(gateway) = target {
             let options = gateway.options(need, edge).await?;
             let client = Client::connect(&options).await;
             let is_foreign = client.map_err(|error| gateway.explain(&error))?.is_foreign();
@@ -232,14 +232,14 @@ impl Connect for Connector {
 }
 
 /// The options of another connection to the same gateway.
-fn for_need(found: &RemoteGateway, need: &Need) -> client::Options {
+fn for_need(found: &RemoteGateway, need: &Need) -> client::ConnectOptions {
     let mut wanted = super::options(String::new(), None, need);
     let admin = Scope::Admin.name().unwrap_or_default();
     // There, only an administrator can send a message that is not read as a command.
     if found.is_foreign && !wanted.scopes.iter().any(|scope| scope == admin) {
         wanted.scopes.push(admin.to_owned());
     }
-    client::Options {
+    client::ConnectOptions {
         client: wanted.client,
         scopes: wanted.scopes,
         caps: wanted.caps,
@@ -250,10 +250,10 @@ fn for_need(found: &RemoteGateway, need: &Need) -> client::Options {
 
 /// Approves the commands of a node with the rights of the user, who has the gateway's token and has
 /// started the tools that are published. Returns what the user must do if that is not possible.
-async fn approved(options: &client::Options, node: &Node) -> Option<String> {
+async fn approved(options: &client::ConnectOptions, node: &Node) -> Option<String> {
     let scopes = ["pairing", "read", "write"];
     let scopes = scopes.map(|scope| format!("operator.{scope}")).to_vec();
-    let operator = Client::connect(&client::Options { scopes, ..options.clone() }).await;
+    let operator = Client::connect(&client::ConnectOptions { scopes, ..options.clone() }).await;
     let problem = match operator {
         Ok(operator) => approve(&operator, &node.id()).await.err()?.to_string(),
         Err(error) => error.to_string(),

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use openclaw_config::{Config, RemoteGateway};
-use openclaw_protocol::client::{Address, Client, ConnectError, Fingerprint, Options};
+use openclaw_protocol::client::{Address, Client, ConnectError, ConnectOptions, Fingerprint};
 use openclaw_secrets::{SecretString, SecretTemplate};
 
 use super::devices::{Devices, OPERATOR};
@@ -20,7 +20,7 @@ const CONNECT: Duration = Duration::from_secs(20);
 const MAX_TOKEN: u64 = 64 * 1024;
 
 /// The gateway of a command.
-pub(crate) enum Target {
+pub(crate) enum GatewayTarget {
     /// The one that runs with the same state folder, or one in this process.
     Own,
     /// One that the user has named.
@@ -47,7 +47,7 @@ enum Token {
     Template(Box<(SecretTemplate, Config)>),
 }
 
-impl Target {
+impl GatewayTarget {
     /// Finds the gateway of a command. Nothing is connected. An invalid configuration names none: what
     /// is wrong with it is reported by the command.
     ///
@@ -137,7 +137,11 @@ impl NamedGateway {
     ///
     /// # Errors
     /// If the token cannot be resolved, or the key of this device cannot be read.
-    pub(crate) async fn options(&self, need: &Need, edge: &Edge) -> Result<Options, CommandError> {
+    pub(crate) async fn options(
+        &self,
+        need: &Need,
+        edge: &Edge,
+    ) -> Result<ConnectOptions, CommandError> {
         let token = match &self.token {
             Token::Known(token) => token.clone(),
             Token::Template(template) => {
@@ -156,7 +160,7 @@ impl NamedGateway {
                 Some(Devices::new(&self.state).key(OPERATOR).context("cannot use the device key")?)
             }
         };
-        Ok(Options {
+        Ok(ConnectOptions {
             fingerprint: self.fingerprint,
             allow_plaintext: self.allow_plaintext,
             device,

@@ -15,7 +15,7 @@ const NOT_BOTH: &str =
 
 /// The sources of text that is not on the command line.
 #[derive(Clone, Copy)]
-pub(super) struct Sources<'a> {
+pub(super) struct TextSources<'a> {
     pub(super) stdin: &'a str,
     pub(super) file: &'a dyn Fn(&Path) -> io::Result<String>,
 }
@@ -46,7 +46,7 @@ pub(super) struct ParsedArguments {
 ///
 /// # Errors
 /// A message that says which argument is invalid.
-pub(super) fn read(words: &[String], sources: Sources<'_>) -> Result<ParsedArguments, String> {
+pub(super) fn read(words: &[String], sources: TextSources<'_>) -> Result<ParsedArguments, String> {
     let mut given = ParsedArguments::default();
     match words {
         [_, _, ..] if words.iter().any(|word| is_whole(word)) => return Err(NOT_BOTH.to_owned()),

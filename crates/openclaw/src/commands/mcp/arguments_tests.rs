@@ -33,7 +33,7 @@ fn read_words(words: &[&str], stdin: &str) -> Result<Value, String> {
         Some("list.json") => Ok("[1, 2]".to_owned()),
         _ => Err(io::Error::from(io::ErrorKind::NotFound)),
     };
-    let given = read(&words, Sources { stdin, file: &file })?;
+    let given = read(&words, TextSources { stdin, file: &file })?;
     fit_texts(given.values, &given.texts, &schema()).map(Value::Object)
 }
 

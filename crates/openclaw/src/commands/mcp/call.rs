@@ -7,7 +7,7 @@ use openclaw_protocol::mcp::{CallParams, ListParams, Tool};
 use openclaw_protocol::{RequestError, detail, rpc};
 use serde_json::value::to_raw_value;
 
-use super::arguments::{self, ParsedArguments, Sources};
+use super::arguments::{self, ParsedArguments, TextSources};
 use super::shell::{Shell, in_time, servers_of, with_shell};
 use super::terminal::Terminal;
 use super::{answer, save};
@@ -122,7 +122,7 @@ fn outside(name: &str) -> String {
 
 fn given(words: &[String], stdin: &str) -> Result<ParsedArguments, String> {
     let file = |path: &Path| arguments::read_text(std::fs::File::open(path)?);
-    arguments::read(words, Sources { stdin, file: &file })
+    arguments::read(words, TextSources { stdin, file: &file })
 }
 
 /// Handles invalid arguments. If the tool is denied, returns empty ones instead of the error: the

@@ -18,7 +18,7 @@ const MAX_VALUES: usize = 12;
 
 /// One argument.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Row {
+pub(super) struct ParameterRow {
     /// Its name; of a member of an object `object.member`.
     pub(super) name: String,
     pub(super) kind: String,
@@ -28,7 +28,7 @@ pub(super) struct Row {
 }
 
 /// Returns a row for each argument, required ones first, and for the members of objects.
-pub(super) fn rows(schema: &Value) -> Vec<Row> {
+pub(super) fn rows(schema: &Value) -> Vec<ParameterRow> {
     let mut rows = Vec::new();
     add("", schema, schema, MAX_DEPTH, &mut rows);
     rows
@@ -49,7 +49,7 @@ pub(super) fn example(schema: &Value) -> String {
     words
 }
 
-fn add(prefix: &str, object: &Value, root: &Value, depth: usize, rows: &mut Vec<Row>) {
+fn add(prefix: &str, object: &Value, root: &Value, depth: usize, rows: &mut Vec<ParameterRow>) {
     let Some(depth) = depth.checked_sub(1) else { return };
     let mut properties = members(object, root);
     properties.sort_by_key(|(name, _)| !is_required(name, resolved(object, root)));
@@ -74,7 +74,12 @@ fn add(prefix: &str, object: &Value, root: &Value, depth: usize, rows: &mut Vec<
             };
             let _ = write!(description, "{separator}One of {values}.");
         }
-        rows.push(Row { name: name.clone(), kind: kind(property, root), remark, description });
+        rows.push(ParameterRow {
+            name: name.clone(),
+            kind: kind(property, root),
+            remark,
+            description,
+        });
         let inner = resolved(property.get("items").unwrap_or(property), root);
         let list = if property.get("items").is_some() { "[]" } else { "" };
         add(&format!("{name}{list}."), inner, root, depth, rows);
@@ -181,7 +186,7 @@ mod tests {
     use super::*;
 
     fn shown(schema: &Value) -> Vec<String> {
-        let row = |row: Row| [row.name, row.kind, row.remark, row.description].join("|");
+        let row = |row: ParameterRow| [row.name, row.kind, row.remark, row.description].join("|");
         rows(schema).into_iter().map(row).collect()
     }
 

@@ -11,7 +11,7 @@ use openclaw_protocol::{RequestError, Rpc, Surface, ask, detail};
 use super::screen::{Screen, Starting};
 use super::terminal::Terminal;
 use crate::cli::ContextArgs;
-use crate::commands::link::{self, Need, Role, Servers, Target, with_link};
+use crate::commands::link::{self, ClientRole, GatewayTarget, Need, Servers, with_link};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
@@ -34,7 +34,7 @@ pub(super) fn servers_of(context: &ContextArgs, edge: &Edge) -> Servers {
         agent: context.agent.clone(),
         start: StartMode::OnUse,
         calls: false,
-        role: if edge.has_user() { Role::Chatting } else { Role::User },
+        role: if edge.has_user() { ClientRole::Chatting } else { ClientRole::User },
         alone: context.no_gateway,
     }
 }
@@ -49,17 +49,23 @@ pub(super) fn with_shell(
     let agent = servers.agent.clone();
     let screen = Screen::new(edge.can_draw() && !output.json);
     let terminal = edge.has_user().then(|| Terminal::new(screen.clone()));
-    with_link(&Need::Servers(servers), &Target::Own, edge, output, async |link, signals, output| {
-        let (surface, gateway, agent) = (&*link.surface, link.local.as_ref(), agent.as_deref());
-        let shell = Shell { surface, gateway, agent, screen, terminal };
-        let result = tokio::select! {
-            result = work(&shell, output) => result,
-            // Dropping the work cancels its requests.
-            _ = signals.next() => Err(CommandError::Interrupted),
-        };
-        shell.screen.clear();
-        result
-    })
+    with_link(
+        &Need::Servers(servers),
+        &GatewayTarget::Own,
+        edge,
+        output,
+        async |link, signals, output| {
+            let (surface, gateway, agent) = (&*link.surface, link.local.as_ref(), agent.as_deref());
+            let shell = Shell { surface, gateway, agent, screen, terminal };
+            let result = tokio::select! {
+                result = work(&shell, output) => result,
+                // Dropping the work cancels its requests.
+                _ = signals.next() => Err(CommandError::Interrupted),
+            };
+            shell.screen.clear();
+            result
+        },
+    )
 }
 
 /// Runs an `mcp` command that is a single request, about one server or all, and shows its result.
@@ -106,7 +112,7 @@ pub(super) fn with_own_servers(
         agent: Some(agent.id.to_string()),
         start: StartMode::OnUse,
         calls: false,
-        role: Role::User,
+        role: ClientRole::User,
         alone: true,
     };
     let screen = Screen::new(edge.can_draw() && !output.json);

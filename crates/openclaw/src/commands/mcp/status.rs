@@ -3,7 +3,7 @@
 use comfy_table::{Attribute, Cell};
 use openclaw_gateway::mcp::status_rows;
 use openclaw_mcp::fleet::StartMode;
-use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::status::{ActiveTransport, ServerState, ServerStatus};
 use openclaw_protocol::mcp::{AuthAction, AuthParams, GrantInfo, ServerParams};
 use openclaw_protocol::rpc;
 use serde_json::json;
@@ -38,7 +38,7 @@ pub(super) async fn login(
     context: &ContextArgs,
     status: &ServerStatus,
 ) -> Option<GrantInfo> {
-    if status.transport == TransportKind::Stdio {
+    if status.transport == ActiveTransport::Stdio {
         return None;
     }
     let params = AuthParams {

@@ -10,8 +10,8 @@ use tokio::sync::Mutex;
 
 use super::screen::Screen;
 use crate::commands::elicitation::{ElicitationDialogue, Next, is_yes};
-use crate::commands::talk::Lines;
-use crate::commands::talk::approve::{ApprovalPrompt, Choice, Decided};
+use crate::commands::talk::InputLines;
+use crate::commands::talk::approve::{ApprovalPrompt, TypedChoice, UserDecision};
 
 /// The width of a sampling request, and the maximum number of times that it is asked.
 const WIDTH: u16 = 80;
@@ -22,7 +22,7 @@ const MAX_TRIES: usize = 3;
 pub(super) struct Terminal {
     screen: Screen,
     /// The lines of stdin, once there was a prompt; locked for the time of a prompt.
-    typed: Arc<Mutex<Option<Lines>>>,
+    typed: Arc<Mutex<Option<InputLines>>>,
 }
 
 /// Keeps the status lines erased until it is dropped.
@@ -68,7 +68,7 @@ impl Terminal {
     }
 
     /// Asks whether a server may use the agent's model; no answer means no. Cancel-safe.
-    pub(super) async fn decide(&self, approval: &Approval) -> Decided {
+    pub(super) async fn decide(&self, approval: &Approval) -> UserDecision {
         let mut typed = self.typed.lock().await;
         let _asking = Asking::begin(&self.screen);
         let mut request = ApprovalPrompt::new(approval, WIDTH);
@@ -77,15 +77,15 @@ impl Terminal {
             let line = answer_to(&format!("  {} ", request.choices()), &mut typed).await;
             let Some(line) = line else { break };
             match request.meaning(&line) {
-                Some(Choice::Decision(decision)) => return decision,
-                Some(Choice::ShowAll) => {
+                Some(TypedChoice::Decision(decision)) => return decision,
+                Some(TypedChoice::ShowAll) => {
                     request.show_all();
                     say(&format!("{}\n", request.lines().join("\n")));
                 }
                 None => say(&format!("{}\n", request.wrong_answer())),
             }
         }
-        Decided::DENY
+        UserDecision::DENY
     }
 
     /// Prompts the user for an elicitation. Cancel-safe.
@@ -116,8 +116,8 @@ pub(super) fn say(text: &str) {
 
 /// Shows a prompt, and waits for the next line; `None` at the end of stdin. Input typed before the
 /// prompt is discarded. Cancel-safe: a line that arrives later is dropped.
-async fn answer_to(question: &str, typed: &mut Option<Lines>) -> Option<String> {
-    let typed = typed.get_or_insert_with(Lines::of_stdin);
+async fn answer_to(question: &str, typed: &mut Option<InputLines>) -> Option<String> {
+    let typed = typed.get_or_insert_with(InputLines::of_stdin);
     // Before the prompt is shown, so that a quick answer is not discarded.
     typed.forget();
     say(question);

@@ -113,7 +113,7 @@ fn show_one(tool: &Tool, output: &mut Output) {
     let room = usize::from(output.width());
     if room < NARROW {
         for row in &rows {
-            let parameters::Row { name, kind, remark, description } = row;
+            let parameters::ParameterRow { name, kind, remark, description } = row;
             output
                 .line(format_args!(" {STRONG}{name}{STRONG:#}  {kind}  {FAINT}{remark}{FAINT:#}"));
             let lines = wrap_words(description, room.saturating_sub(4).max(20));
@@ -121,7 +121,7 @@ fn show_one(tool: &Tool, output: &mut Output) {
         }
     } else {
         output.table(rows.into_iter().map(|row| {
-            let parameters::Row { name, kind, remark, description } = row;
+            let parameters::ParameterRow { name, kind, remark, description } = row;
             let name = Cell::new(name).add_attribute(Attribute::Bold);
             vec![name, Cell::new(kind), Cell::new(remark), Cell::new(description)]
         }));

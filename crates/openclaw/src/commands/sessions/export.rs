@@ -8,14 +8,14 @@ use serde_json::{Value, json};
 use super::find;
 use super::history::{self, Media};
 use crate::cli::ExportFormat;
-use crate::commands::link::Link;
-use crate::commands::talk::{Call, Message, Part};
+use crate::commands::link::GatewayLink;
+use crate::commands::talk::{ShownCall, ShownMessage, ShownPart};
 use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::Output;
 
 pub(super) async fn export(
-    link: &Link,
+    link: &GatewayLink,
     key: &str,
     format: ExportFormat,
     output: &mut Output,
@@ -37,9 +37,9 @@ fn markdown(key: &str, messages: &[Box<RawValue>]) -> String {
     let mut text = format!("# {key}\n");
     for raw in messages {
         let read: Option<Value> = serde_json::from_str(raw.get()).ok();
-        let Some(message) = read.as_ref().and_then(Message::of) else { continue };
+        let Some(message) = read.as_ref().and_then(ShownMessage::of) else { continue };
         for (at, part) in message.parts.iter().enumerate() {
-            if at == 0 && !matches!(part, Part::Result { .. }) {
+            if at == 0 && !matches!(part, ShownPart::Result { .. }) {
                 let _ = writeln!(text, "\n## {}", message.role);
             }
             write_part(part, &mut text);
@@ -48,21 +48,23 @@ fn markdown(key: &str, messages: &[Box<RawValue>]) -> String {
     text
 }
 
-fn write_part(part: &Part, text: &mut String) {
+fn write_part(part: &ShownPart, text: &mut String) {
     let _ = match part {
-        Part::Text(said) => writeln!(text, "\n{said}"),
-        Part::Thought(_) => Ok(()),
-        Part::Call { name, args } => {
+        ShownPart::Text(said) => writeln!(text, "\n{said}"),
+        ShownPart::Thought(_) => Ok(()),
+        ShownPart::Call { name, args } => {
             writeln!(text, "\nCall `{name}`:\n\n{}", fenced("json", &format!("{args:#}")))
         }
-        Part::Result { name, text: said, is_error } => {
-            let call = Call { text: Some(said.clone()), ..Call::default() };
+        ShownPart::Result { name, text: said, is_error } => {
+            let call = ShownCall { text: Some(said.clone()), ..ShownCall::default() };
             let name = name.as_deref().unwrap_or("the tool");
             let verb = if *is_error { "failed" } else { "returned" };
             writeln!(text, "\n`{name}` {verb}:\n\n{}", fenced("", call.result().trim_end()))
         }
-        Part::Media { mime_type, bytes } => writeln!(text, "\n[{mime_type}, about {bytes} bytes]"),
-        Part::Other(kind) => writeln!(text, "\n[{kind}]"),
+        ShownPart::Media { mime_type, bytes } => {
+            writeln!(text, "\n[{mime_type}, about {bytes} bytes]")
+        }
+        ShownPart::Other(kind) => writeln!(text, "\n[{kind}]"),
     };
 }
 

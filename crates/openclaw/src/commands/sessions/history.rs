@@ -4,7 +4,7 @@ use openclaw_protocol::chat::{HistoryParams, HistoryResult};
 use openclaw_protocol::{RequestError, rpc};
 use serde_json::value::RawValue;
 
-use crate::commands::link::Link;
+use crate::commands::link::GatewayLink;
 
 /// The page size, which is also the gateway's maximum.
 const PAGE: u64 = 1_000;
@@ -13,7 +13,7 @@ const MAX_MESSAGES: u64 = 1_000_000;
 
 /// Returns the messages of a conversation, oldest first: all, or the last `last`.
 pub(super) async fn read(
-    link: &Link,
+    link: &GatewayLink,
     key: &str,
     last: Option<u64>,
     media: Media,

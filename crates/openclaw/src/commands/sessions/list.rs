@@ -7,7 +7,7 @@ use openclaw_protocol::{RequestError, rpc};
 use serde_json::json;
 
 use super::ago;
-use crate::commands::link::{Link, look};
+use crate::commands::link::{GatewayLink, look};
 use crate::error::CommandResult;
 use crate::exit::Exit;
 use crate::output::Output;
@@ -16,7 +16,7 @@ use crate::output::Output;
 const TITLE_CHARS: usize = 60;
 
 pub(super) async fn list(
-    link: &Link,
+    link: &GatewayLink,
     agent: Option<&str>,
     search: Option<&str>,
     limit: u64,

@@ -14,8 +14,8 @@ use openclaw_protocol::sessions::{
 use serde_json::json;
 
 use super::elicitation::is_yes;
-use super::link::{Link, Target, with_records};
-use super::talk::Lines;
+use super::link::{GatewayLink, GatewayTarget, with_records};
+use super::talk::InputLines;
 use crate::cli::{SessionsArgs, SessionsCommand};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
@@ -28,7 +28,7 @@ pub(crate) use list::{latest, rows, title, when};
 
 /// Runs the subcommand.
 pub(crate) fn sessions(args: &SessionsArgs, edge: &Edge, output: &mut Output) -> CommandResult {
-    let target = Target::find(&args.gateway, edge)?;
+    let target = GatewayTarget::find(&args.gateway, edge)?;
     with_records(&target, edge, output, async |link, output| match &args.command {
         SessionsCommand::List { agent, search, limit } => {
             list::list(link, agent.as_deref(), search.as_deref(), limit.get(), output).await
@@ -41,7 +41,12 @@ pub(crate) fn sessions(args: &SessionsArgs, edge: &Edge, output: &mut Output) ->
     })
 }
 
-async fn show(link: &Link, key: &str, last: Option<u64>, output: &mut Output) -> CommandResult {
+async fn show(
+    link: &GatewayLink,
+    key: &str,
+    last: Option<u64>,
+    output: &mut Output,
+) -> CommandResult {
     let row = find(link, key).await?;
     let messages = history::read(link, key, last, history::Media::Described).await?;
     if output.json {
@@ -53,7 +58,7 @@ async fn show(link: &Link, key: &str, last: Option<u64>, output: &mut Output) ->
 }
 
 /// Returns the conversation with this key.
-async fn find(link: &Link, key: &str) -> Result<Row, CommandError> {
+async fn find(link: &GatewayLink, key: &str) -> Result<Row, CommandError> {
     let params = DescribeParams {
         key: key.to_owned(),
         include_derived_titles: Some(true),
@@ -67,7 +72,7 @@ async fn find(link: &Link, key: &str) -> Result<Row, CommandError> {
 }
 
 async fn delete(
-    link: &Link,
+    link: &GatewayLink,
     key: &str,
     yes: bool,
     edge: &Edge,
@@ -120,7 +125,7 @@ async fn agree_async(
 ) -> Result<bool, CommandError> {
     ask(question, way_out, edge, output)?;
     let open = OpenQuestion::new();
-    let answer = Lines::of_stdin().next().await.ok().flatten();
+    let answer = InputLines::of_stdin().next().await.ok().flatten();
     if answer.is_some() {
         open.answered();
     }

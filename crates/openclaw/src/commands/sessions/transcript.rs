@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::ago;
 use super::list::updated;
-use crate::commands::talk::{Call, CallFormatter, Message, Part};
+use crate::commands::talk::{CallFormatter, ShownCall, ShownMessage, ShownPart};
 use crate::output::{FAINT, HINT, Output, STRONG, plural};
 
 /// The maximum length of a key, a role or a type.
@@ -19,14 +19,14 @@ pub(super) fn show(row: &Row, messages: &[Box<RawValue>], output: &mut Output) {
     output.line(format_args!("{STRONG}{}{STRONG:#} {FAINT}{count}{when}{FAINT:#}", line(&row.key)));
     for raw in messages {
         let read = serde_json::from_str(raw.get()).ok();
-        if let Some(message) = read.as_ref().and_then(Message::of) {
+        if let Some(message) = read.as_ref().and_then(ShownMessage::of) {
             show_message(&message, output);
         }
     }
 }
 
-fn show_message(message: &Message, output: &mut Output) {
-    let is_result = message.parts.iter().all(|part| matches!(part, Part::Result { .. }));
+fn show_message(message: &ShownMessage, output: &mut Output) {
+    let is_result = message.parts.iter().all(|part| matches!(part, ShownPart::Result { .. }));
     if !is_result || message.parts.is_empty() {
         let who = match message.role.as_str() {
             "user" => "you",
@@ -39,25 +39,29 @@ fn show_message(message: &Message, output: &mut Output) {
     }
     for part in &message.parts {
         match part {
-            Part::Text(text) if message.role == "toolResult" => {
+            ShownPart::Text(text) if message.role == "toolResult" => {
                 let name = message.tool.as_deref().unwrap_or("tool");
                 result(name, text, message.is_error, output);
             }
-            Part::Text(text) => output.outside(text),
-            Part::Thought(_) => output.line(format_args!("{FAINT}(thought){FAINT:#}")),
-            Part::Call { name, args } => {
-                let call = Call { name: name.clone(), args: Some(args.clone()), ..Call::default() };
+            ShownPart::Text(text) => output.outside(text),
+            ShownPart::Thought(_) => output.line(format_args!("{FAINT}(thought){FAINT:#}")),
+            ShownPart::Call { name, args } => {
+                let call = ShownCall {
+                    name: name.clone(),
+                    args: Some(args.clone()),
+                    ..ShownCall::default()
+                };
                 output.line(format_args!("{FAINT}⚙ {}{FAINT:#}", call.asked()));
             }
-            Part::Result { name, text, is_error } => {
+            ShownPart::Result { name, text, is_error } => {
                 let name = name.as_deref().or(message.tool.as_deref()).unwrap_or("tool");
                 result(name, text, *is_error, output);
             }
-            Part::Media { mime_type, bytes } => {
+            ShownPart::Media { mime_type, bytes } => {
                 let kind = clean_line(Untrusted::new(mime_type), LINE_CHARS);
                 output.line(format_args!("{FAINT}[{kind}, about {bytes} bytes]{FAINT:#}"));
             }
-            Part::Other(kind) => {
+            ShownPart::Other(kind) => {
                 let kind = clean_line(Untrusted::new(kind), LINE_CHARS);
                 output.line(format_args!("{FAINT}[{kind}]{FAINT:#}"));
             }
@@ -66,7 +70,11 @@ fn show_message(message: &Message, output: &mut Output) {
 }
 
 fn result(name: &str, text: &str, is_error: bool, output: &mut Output) {
-    let call =
-        Call { name: name.to_owned(), text: Some(text.to_owned()), is_error, ..Call::default() };
+    let call = ShownCall {
+        name: name.to_owned(),
+        text: Some(text.to_owned()),
+        is_error,
+        ..ShownCall::default()
+    };
     CallFormatter::result(&call).iter().for_each(|line| output.line(line));
 }

@@ -5,7 +5,7 @@ use openclaw_sessions::{ListFilter, SessionStore as _, SqliteStore};
 use serde_json::Value;
 
 use super::{files, logins, look, show};
-use crate::commands::check::{Check, Finding};
+use crate::commands::check::{Check, SubjectChecks};
 use crate::commands::gateway::gateway_state;
 use crate::commands::{block_on, mcp};
 use crate::edge::Edge;
@@ -18,9 +18,10 @@ pub(crate) fn doctor(edge: &Edge, output: &mut Output) -> CommandResult {
     let (gateway_state, mut findings) = block_on(async {
         let gateway_state = gateway_state(&paths.state, edge).await;
         let mut findings = Box::pin(look(&paths, &loaded, &gateway_state, edge)).await;
-        findings.push(Finding::new("Conversations", database(&paths).await));
-        findings.push(Finding::new("Logins", logins::checks(&paths.state, edge).await));
-        findings.push(Finding::new("Permissions", permissions(loaded.config.as_ref(), &paths)));
+        findings.push(SubjectChecks::new("Conversations", database(&paths).await));
+        findings.push(SubjectChecks::new("Logins", logins::checks(&paths.state, edge).await));
+        findings
+            .push(SubjectChecks::new("Permissions", permissions(loaded.config.as_ref(), &paths)));
         Ok((gateway_state, findings))
     })?;
     if let Some(first) = findings.first_mut() {
@@ -56,7 +57,7 @@ fn servers(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-) -> Result<Vec<Finding>, CommandError> {
+) -> Result<Vec<SubjectChecks>, CommandError> {
     let mut all = Vec::new();
     for (at, agent) in config.agents.iter().enumerate() {
         let mut agent = agent.clone();
@@ -73,7 +74,7 @@ fn servers(
         let findings = mcp::findings(&only, &id, paths, edge, output)?;
         all.extend(findings.into_iter().map(|finding| {
             let of = if at == 0 { String::new() } else { format!(" (agent {id})") };
-            Finding::new(format!("Server {}{of}", finding.about), finding.checks)
+            SubjectChecks::new(format!("Server {}{of}", finding.about), finding.checks)
         }));
     }
     Ok(all)

@@ -8,7 +8,7 @@ use openclaw_protocol::health::StatusParams;
 use openclaw_protocol::rpc;
 
 use crate::commands::check::Check;
-use crate::commands::gateway::Agent;
+use crate::commands::gateway::AgentStatus;
 use crate::commands::link::{Need, look, ourselves, setup};
 use crate::edge::Edge;
 use crate::error::chain;
@@ -19,7 +19,7 @@ pub(super) async fn agents(
     config: &Config,
     paths: &Paths,
     edge: &Edge,
-) -> Result<Vec<Agent>, Check> {
+) -> Result<Vec<AgentStatus>, Check> {
     let failed = |cause: String| {
         let advice = "run `openclaw doctor`".to_owned();
         Check::bad(format!("agents cannot start: {cause}"), Some(advice))

@@ -16,9 +16,9 @@ use openclaw_secrets::Checked;
 use serde_json::{Value, json};
 
 use super::block_on;
-use super::check::{Check, Finding};
+use super::check::{Check, SubjectChecks};
 use super::gateway::{GatewayState, gateway_state};
-use super::link::Target;
+use super::link::GatewayTarget;
 use crate::cli::GatewayChoice;
 use crate::edge::Edge;
 use crate::error::CommandResult;
@@ -31,12 +31,12 @@ pub(crate) use keys::unusable_models;
 pub(crate) fn status(choice: &GatewayChoice, edge: &Edge, output: &mut Output) -> CommandResult {
     let paths = edge.paths()?;
     let loaded = edge.load(&paths.config);
-    if let Target::Named(gateway) = Target::find(choice, edge)? {
+    if let GatewayTarget::Named(gateway) = GatewayTarget::find(choice, edge)? {
         let remote = block_on(async { Ok(remote::look(&gateway, edge).await) })?;
         let findings = [
             configuration(&paths, &loaded),
             remote.finding(),
-            Finding::new("State", files::sizes(&paths.state)),
+            SubjectChecks::new("State", files::sizes(&paths.state)),
         ];
         return Ok(show(&findings, &remote.to_json(), &paths, output));
     }
@@ -54,7 +54,7 @@ async fn look(
     loaded: &Loaded,
     gateway_state: &GatewayState,
     edge: &Edge,
-) -> Vec<Finding> {
+) -> Vec<SubjectChecks> {
     let mut findings = vec![configuration(paths, loaded), gateway(gateway_state, paths)];
     if let Some(config) = &loaded.config {
         let resolver = edge.resolver(config);
@@ -62,14 +62,14 @@ async fn look(
         findings.push(models(config, paths, gateway_state, edge, &checked).await);
         let checks = servers::checks(config, gateway_state, &paths.state);
         let table = servers::table(config, gateway_state, &paths.state);
-        findings.push(Finding::new("Servers", checks).with_servers(table));
-        findings.push(Finding::new("Secrets", secrets::checks(&checked, &resolver).await));
+        findings.push(SubjectChecks::new("Servers", checks).with_servers(table));
+        findings.push(SubjectChecks::new("Secrets", secrets::checks(&checked, &resolver).await));
     }
-    findings.push(Finding::new("State", files::sizes(&paths.state)));
+    findings.push(SubjectChecks::new("State", files::sizes(&paths.state)));
     findings
 }
 
-fn configuration(paths: &Paths, loaded: &Loaded) -> Finding {
+fn configuration(paths: &Paths, loaded: &Loaded) -> SubjectChecks {
     let file = paths.config.display();
     // As `config validate` counts them.
     let report = &loaded.report.for_validation();
@@ -89,10 +89,10 @@ fn configuration(paths: &Paths, loaded: &Loaded) -> Finding {
     if !report.has_errors() && report.count(Severity::Warning) > 0 {
         checks.push(Check::note("run `openclaw config validate` to see the warnings"));
     }
-    Finding::new("Configuration", checks)
+    SubjectChecks::new("Configuration", checks)
 }
 
-fn gateway(gateway_state: &GatewayState, paths: &Paths) -> Finding {
+fn gateway(gateway_state: &GatewayState, paths: &Paths) -> SubjectChecks {
     let words = gateway_state.words();
     let checks = match gateway_state {
         GatewayState::Stopped => vec![Check::note(words)],
@@ -121,7 +121,7 @@ fn gateway(gateway_state: &GatewayState, paths: &Paths) -> Finding {
             checks
         }
     };
-    Finding::new("Gateway", checks)
+    SubjectChecks::new("Gateway", checks)
 }
 
 /// Reports the model of each agent, and where its API key comes from.
@@ -131,7 +131,7 @@ async fn models(
     gateway_state: &GatewayState,
     edge: &Edge,
     secrets: &[Checked],
-) -> Finding {
+) -> SubjectChecks {
     let agents = match gateway_state {
         GatewayState::Running(gateway) => Ok(gateway.agents.clone()),
         _ => inside::agents(config, paths, edge).await,
@@ -152,14 +152,14 @@ async fn models(
         }
         Err(problem) => vec![problem],
     };
-    Finding::new("Models", checks)
+    SubjectChecks::new("Models", checks)
 }
 
-fn show(findings: &[Finding], gateway: &Value, paths: &Paths, output: &mut Output) -> Exit {
-    let problems: Vec<Value> = findings.iter().flat_map(Finding::problems).collect();
+fn show(findings: &[SubjectChecks], gateway: &Value, paths: &Paths, output: &mut Output) -> Exit {
+    let problems: Vec<Value> = findings.iter().flat_map(SubjectChecks::problems).collect();
     let exit = if problems.is_empty() { Exit::Ok } else { Exit::Failed };
     if output.json {
-        let sections: Vec<Value> = findings.iter().map(Finding::to_json).collect();
+        let sections: Vec<Value> = findings.iter().map(SubjectChecks::to_json).collect();
         output.value(&json!({
             "ok": problems.is_empty(),
             "version": env!("CARGO_PKG_VERSION"),

@@ -4,7 +4,7 @@ use openclaw_protocol::agents::ListParams;
 use openclaw_protocol::rpc;
 use serde_json::{Value, json};
 
-use crate::commands::check::{Check, Finding};
+use crate::commands::check::{Check, SubjectChecks};
 use crate::commands::link::{NamedGateway, Need, look as ask};
 use crate::edge::Edge;
 use crate::error::CommandError;
@@ -48,7 +48,7 @@ async fn reach(gateway: &NamedGateway, edge: &Edge) -> Result<Reachable, Command
 }
 
 impl RemoteState {
-    pub(super) fn finding(&self) -> Finding {
+    pub(super) fn finding(&self) -> SubjectChecks {
         let checks = match &self.found {
             Err(CommandError::Failed(failure)) => {
                 vec![Check::bad(failure.line(), failure.hint.clone())]
@@ -71,7 +71,7 @@ impl RemoteState {
                 checks
             }
         };
-        Finding::new("Gateway", checks)
+        SubjectChecks::new("Gateway", checks)
     }
 
     pub(super) fn to_json(&self) -> Value {

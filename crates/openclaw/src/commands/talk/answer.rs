@@ -5,8 +5,8 @@ use openclaw_protocol::chat::ErrorKind;
 use openclaw_protocol::{RequestError, detail};
 use serde_json::{Value, json};
 
-use super::call::Call;
-use super::parts::{Message, Part};
+use super::call::ShownCall;
+use super::parts::{ShownMessage, ShownPart};
 use crate::exit::Exit;
 
 /// The maximum length of the reason of a denial.
@@ -20,7 +20,7 @@ pub(crate) struct TurnOutcome {
     pub(crate) content: Value,
     /// The text of the content.
     pub(crate) text: String,
-    pub(crate) calls: Vec<Call>,
+    pub(crate) calls: Vec<ShownCall>,
     pub(crate) usage: Option<Value>,
     pub(crate) stop_reason: Option<String>,
     /// The error message.
@@ -79,7 +79,7 @@ impl TurnStatus {
 
 impl TurnOutcome {
     pub(super) fn new(ending: TurnStatus, message: Option<&Value>) -> Self {
-        let read = message.and_then(Message::of).unwrap_or_default();
+        let read = message.and_then(ShownMessage::of).unwrap_or_default();
         Self {
             ending,
             content: message.and_then(|it| it.get("content")).cloned().unwrap_or(json!([])),
@@ -126,10 +126,10 @@ impl TurnOutcome {
     /// Whether the turn completed with an empty answer.
     pub(crate) fn is_empty(&self) -> bool {
         let content = json!({ "content": self.content });
-        let parts = Message::of(&content).unwrap_or_default().parts;
-        let is_something = |part: &Part| match part {
-            Part::Text(text) => !text.trim().is_empty(),
-            Part::Thought(_) => false,
+        let parts = ShownMessage::of(&content).unwrap_or_default().parts;
+        let is_something = |part: &ShownPart| match part {
+            ShownPart::Text(text) => !text.trim().is_empty(),
+            ShownPart::Thought(_) => false,
             _ => true,
         };
         self.ending == TurnStatus::Done
@@ -148,7 +148,7 @@ impl TurnOutcome {
 
     /// Returns which call was denied, if the tool was not used later, either.
     fn denied(&self) -> Option<String> {
-        let is_denied = |call: &Call| call.failure.as_deref() == Some("denied");
+        let is_denied = |call: &ShownCall| call.failure.as_deref() == Some("denied");
         let lasting = self.calls.iter().enumerate().find(|(at, call)| {
             let mut later = self.calls[at + 1..].iter();
             is_denied(call) && !later.any(|other| other.name == call.name && !other.is_error)

@@ -7,8 +7,8 @@ use openclaw_protocol::approvals::{
 };
 use openclaw_protocol::{ErrorCode, RequestError, Surface, rpc};
 
-use super::arguments::{ArgumentLines, Arguments};
-use super::sampling::Sampling;
+use super::arguments::{ArgumentLines, TypedArguments};
+use super::sampling::SamplingArguments;
 use crate::commands::link::look;
 use crate::output::{BAD, FAINT, GOOD, STRONG, WARNING};
 
@@ -25,7 +25,7 @@ const ALWAYS: [&str; 5] = ["a", "b", "c", "d", "e"];
 
 /// The decision of the user.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Decided {
+pub(crate) struct UserDecision {
     pub(crate) decision: Decision,
     /// For `AllowAlways`: which of the approvals for later calls.
     pub(crate) always: Option<usize>,
@@ -33,11 +33,11 @@ pub(crate) struct Decided {
     pub(crate) instead: Option<String>,
 }
 
-impl Decided {
+impl UserDecision {
     pub(crate) const DENY: Self = Self { decision: Decision::Deny, always: None, instead: None };
 }
 
-impl From<Decision> for Decided {
+impl From<Decision> for UserDecision {
     fn from(decision: Decision) -> Self {
         Self { decision, ..Self::DENY }
     }
@@ -45,8 +45,8 @@ impl From<Decision> for Decided {
 
 /// The meaning of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Choice {
-    Decision(Decided),
+pub(crate) enum TypedChoice {
+    Decision(UserDecision),
     /// Show all arguments first.
     ShowAll,
 }
@@ -55,8 +55,8 @@ pub(crate) enum Choice {
 pub(crate) struct ApprovalPrompt<'a> {
     approval: &'a Approval,
     /// Set if a server requests sampling.
-    sampling: Option<Sampling>,
-    arguments: Arguments,
+    sampling: Option<SamplingArguments>,
+    arguments: TypedArguments,
     width: u16,
     wants_all: bool,
 }
@@ -64,10 +64,11 @@ pub(crate) struct ApprovalPrompt<'a> {
 impl<'a> ApprovalPrompt<'a> {
     /// Creates the view of a request for a terminal of this width.
     pub(crate) fn new(approval: &'a Approval, width: u16) -> Self {
-        let sampling = (approval.kind == ApprovalKind::Sampling).then(|| Sampling::of(approval));
+        let sampling =
+            (approval.kind == ApprovalKind::Sampling).then(|| SamplingArguments::of(approval));
         let arguments = match &sampling {
-            Some(sampling) => Arguments::read(&sampling.texts()),
-            None => Arguments::read(approval.args.as_ref().map_or("{}", |args| args.get())),
+            Some(sampling) => TypedArguments::read(&sampling.texts()),
+            None => TypedArguments::read(approval.args.as_ref().map_or("{}", |args| args.get())),
         };
         Self { approval, sampling, arguments, width, wants_all: false }
     }
@@ -202,26 +203,28 @@ impl<'a> ApprovalPrompt<'a> {
     }
 
     /// Parses an answer; `None` if it is invalid.
-    pub(crate) fn meaning(&self, answer: &str) -> Option<Choice> {
+    pub(crate) fn meaning(&self, answer: &str) -> Option<TypedChoice> {
         let typed = answer.trim();
         let answer = typed.to_ascii_lowercase();
         let decided = match answer.as_str() {
             "y" | "yes" | "once" => Decision::AllowOnce.into(),
             "a" | "always" => Decision::AllowAlways.into(),
-            "n" | "no" | "n," | "no," | "no." => Decided::DENY,
-            "s" | "show" | "show all" if self.hides_something() => return Some(Choice::ShowAll),
+            "n" | "no" | "n," | "no," | "no." => UserDecision::DENY,
+            "s" | "show" | "show all" if self.hides_something() => {
+                return Some(TypedChoice::ShowAll);
+            }
             _ if self.sampling.is_none() && words_after_no(typed).is_some() => {
                 let instead = words_after_no(typed).map(ToOwned::to_owned);
-                Decided { instead, ..Decided::DENY }
+                UserDecision { instead, ..UserDecision::DENY }
             }
             other => {
                 let always = self.always().position(|(letter, _)| letter == other)?;
-                Decided { always: Some(always), ..Decision::AllowAlways.into() }
+                UserDecision { always: Some(always), ..Decision::AllowAlways.into() }
             }
         };
         let is_offered = decided.decision == Decision::Deny
             || self.approval.allowed_decisions.contains(&decided.decision);
-        is_offered.then_some(Choice::Decision(decided))
+        is_offered.then_some(TypedChoice::Decision(decided))
     }
 }
 
@@ -248,9 +251,9 @@ pub(crate) async fn is_open(surface: &dyn Surface, id: &str) -> bool {
 pub(crate) async fn respond(
     surface: &dyn Surface,
     id: &str,
-    decided: Decided,
+    decided: UserDecision,
 ) -> Result<(), RequestError> {
-    let Decided { decision, always, instead } = decided;
+    let UserDecision { decision, always, instead } = decided;
     let params = RespondParams { id: id.to_owned(), decision, always, instead };
     let answer: Result<RespondResult, RequestError> =
         look::<rpc::ApprovalsRespond>(surface, params).await;
@@ -289,7 +292,7 @@ mod tests {
 
     #[test]
     fn only_what_is_offered_can_be_chosen() {
-        let decided = |decision: Decision| Some(Choice::Decision(decision.into()));
+        let decided = |decision: Decision| Some(TypedChoice::Decision(decision.into()));
         let all = approval(&[Decision::AllowOnce, Decision::AllowAlways, Decision::Deny]);
         let all = ApprovalPrompt::new(&all, 80);
         assert_eq!(
@@ -325,8 +328,9 @@ mod tests {
         assert_eq!(request.lines()[1..], ["  [a] one", "  [b] two [8m"]);
         assert!(request.choices().contains("[a] to [b] always"), "{}", request.choices());
         assert!(request.wrong_answer().contains("type y, a, b or n, then Enter"));
-        let chosen =
-            |always| Some(Choice::Decision(Decided { always, ..Decision::AllowAlways.into() }));
+        let chosen = |always| {
+            Some(TypedChoice::Decision(UserDecision { always, ..Decision::AllowAlways.into() }))
+        };
         assert_eq!(request.meaning("a"), chosen(None), "the first one is the default");
         assert_eq!(request.meaning(" B "), chosen(Some(1)));
         assert_eq!(request.meaning("c"), None);
@@ -340,7 +344,9 @@ mod tests {
         let approval = approval(&[Decision::AllowOnce, Decision::Deny]);
         let request = ApprovalPrompt::new(&approval, 80);
         let said = |answer: &str| match request.meaning(answer) {
-            Some(Choice::Decision(Decided { decision: Decision::Deny, instead, .. })) => instead,
+            Some(TypedChoice::Decision(UserDecision {
+                decision: Decision::Deny, instead, ..
+            })) => instead,
             other => panic!("{answer}: {other:?}"),
         };
         assert_eq!(said("no, use the branch Dev").as_deref(), Some("use the branch Dev"));
@@ -436,7 +442,7 @@ mod tests {
         let mut request = ApprovalPrompt::new(&approval, 80);
         assert!(request.lines().join("\n").contains("5014 more characters not shown"));
         assert_eq!(request.choices(), "[y] once  [s] show all  (or: no, do … instead)");
-        assert_eq!(request.meaning("s"), Some(Choice::ShowAll));
+        assert_eq!(request.meaning("s"), Some(TypedChoice::ShowAll));
         request.show_all();
         assert!(request.lines().join("\n").contains("THE END"));
         assert_eq!(request.choices(), "[y] once  (or: no, do … instead)");

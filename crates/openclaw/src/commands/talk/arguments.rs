@@ -14,7 +14,7 @@ const MARGIN: usize = 4;
 const MIN_ROOM: usize = 20;
 
 /// The arguments of a call, each as `name=value`.
-pub(super) struct Arguments(Vec<String>);
+pub(super) struct TypedArguments(Vec<String>);
 
 /// Lines of arguments, and the number of characters that are not shown.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,7 +23,7 @@ pub(super) struct ArgumentLines {
     pub(super) hidden: usize,
 }
 
-impl Arguments {
+impl TypedArguments {
     /// Reads the arguments from the JSON that will be sent. It is not parsed into a `Value`, which
     /// keeps only one of two members with the same name.
     pub(super) fn read(json: &str) -> Self {
@@ -166,12 +166,12 @@ mod tests {
     use super::*;
 
     fn all(json: &str) -> Vec<String> {
-        Arguments::read(json).laid_out(80, true).lines
+        TypedArguments::read(json).laid_out(80, true).lines
     }
 
     #[test]
     fn short_arguments_stand_in_one_line() {
-        let line = |json| Arguments::read(json).in_one_line();
+        let line = |json| TypedArguments::read(json).in_one_line();
         assert_eq!(line(r#"{"a": 2, "b": "two"}"#).as_deref(), Some(r#"a=2, b="two""#));
         assert_eq!(line("{}").as_deref(), Some(""));
         let nested = r#"{ "a b": [1, {"c": null}], "d": {} }"#;
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn what_is_left_out_is_counted() {
         let json = format!(r#"{{"text": "{}", "path": "end"}}"#, "x".repeat(5_000));
-        let arguments = Arguments::read(&json);
+        let arguments = TypedArguments::read(&json);
         let ArgumentLines { lines, hidden } = arguments.laid_out(80, false);
         let shown: usize =
             lines.iter().map(|line| line.trim_start_matches([' ', '│']).chars().count()).sum();

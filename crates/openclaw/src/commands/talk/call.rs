@@ -19,7 +19,7 @@ const LINE_CHARS: usize = 160;
 /// A tool call: the data of its start, of its end, or both.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(crate) struct Call {
+pub(crate) struct ShownCall {
     #[serde(rename = "toolCallId")]
     pub(crate) id: String,
     pub(crate) name: String,
@@ -35,7 +35,7 @@ pub(crate) struct Call {
     pub(crate) duration_ms: Option<f64>,
     /// The progress while it is running.
     #[serde(skip_serializing)]
-    pub(crate) progress: Option<Progress>,
+    pub(crate) progress: Option<ShownProgress>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -50,21 +50,21 @@ pub(crate) struct Call {
 /// The progress of a call.
 #[derive(Debug, Clone, Default, Deserialize)]
 #[serde(default)]
-pub(crate) struct Progress {
+pub(crate) struct ShownProgress {
     done: f64,
     /// The percentage, if the total is known.
     percent: Option<f64>,
     message: Option<String>,
 }
 
-impl From<ProgressEvent> for Progress {
+impl From<ProgressEvent> for ShownProgress {
     fn from(event: ProgressEvent) -> Self {
         let ProgressEvent { token: _, done, percent, message } = event;
         Self { done, percent, message }
     }
 }
 
-impl Progress {
+impl ShownProgress {
     /// Formats the progress: `40%  reading the second page`.
     pub(crate) fn words(&self) -> String {
         let mut words = match self.percent {
@@ -79,7 +79,7 @@ impl Progress {
     }
 }
 
-impl Call {
+impl ShownCall {
     /// Combines the data of the end with that of the start.
     pub(super) fn ended(self, started: &Self) -> Self {
         Self {
@@ -203,7 +203,7 @@ mod tests {
 
     #[test]
     fn durations_are_rounded_for_display() {
-        let took = |ms| Call { duration_ms: Some(ms), ..Call::default() }.took();
+        let took = |ms| ShownCall { duration_ms: Some(ms), ..ShownCall::default() }.took();
         assert_eq!(took(1.23).as_deref(), Some("1.2 ms"));
         assert_eq!(took(340.4).as_deref(), Some("340 ms"));
         assert_eq!(took(2_540.0).as_deref(), Some("2.5 s"));

@@ -12,14 +12,14 @@ use crate::typed_ahead;
 const MAX_LINE: u64 = 16 * 1024 * 1024;
 
 /// The lines of stdin, from a terminal or a pipe.
-pub(crate) struct Lines {
+pub(crate) struct InputLines {
     asks: blocking::SyncSender<()>,
     lines: mpsc::Receiver<io::Result<String>>,
     /// Whether a read was requested and has not finished.
     is_asked: bool,
 }
 
-impl Lines {
+impl InputLines {
     /// Spawns a thread that reads a line only on request: input typed between two prompts stays in
     /// the terminal, where it can be discarded. The thread exits at the end of stdin, or when this
     /// value is dropped; a blocked read lasts until the process exits.

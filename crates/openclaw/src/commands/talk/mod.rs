@@ -15,14 +15,14 @@ mod turn;
 mod view;
 
 pub(crate) use answer::{TurnOutcome, TurnStatus};
-pub(crate) use call::Call;
+pub(crate) use call::ShownCall;
 pub(crate) use chat_agent::ChatAgent;
-pub(crate) use lines::{Lines, whole_stdin};
-pub(crate) use parts::{Message, Part};
+pub(crate) use lines::{InputLines, whole_stdin};
+pub(crate) use parts::{ShownMessage, ShownPart};
 pub(crate) use servers::{is_starting, servers};
 pub(crate) use step::{EventFilter, TurnEvent};
-pub(crate) use turn::{JoinedRun, OutgoingMessage, Turn};
-pub(crate) use view::{CallFormatter, ShownResult, View};
+pub(crate) use turn::{FollowedTurn, JoinedRun, OutgoingMessage};
+pub(crate) use view::{CallFormatter, ShownResult, TurnOutput};
 
 /// Returns a new unique key, for messages and sessions.
 pub(crate) fn fresh_key() -> String {

@@ -5,9 +5,9 @@ use serde_json::Value;
 
 /// One message of a conversation.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Message {
+pub(crate) struct ShownMessage {
     pub(crate) role: String,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<ShownPart>,
     /// The tool, if this is the result of one.
     pub(crate) tool: Option<String>,
     pub(crate) is_error: bool,
@@ -15,7 +15,7 @@ pub(crate) struct Message {
 
 /// A part of a message.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Part {
+pub(crate) enum ShownPart {
     Text(String),
     Thought(String),
     Call {
@@ -49,13 +49,13 @@ struct RawMessage {
     is_error: bool,
 }
 
-impl Message {
+impl ShownMessage {
     /// Parses a message; `None` if the value is not one.
     pub(crate) fn of(value: &Value) -> Option<Self> {
         let raw = RawMessage::deserialize(value).ok()?;
         let parts = match &raw.content {
-            Value::String(text) => vec![Part::Text(text.clone())],
-            Value::Array(parts) => parts.iter().map(Part::of).collect(),
+            Value::String(text) => vec![ShownPart::Text(text.clone())],
+            Value::Array(parts) => parts.iter().map(ShownPart::of).collect(),
             _ => Vec::new(),
         };
         Some(Self { role: raw.role, parts, tool: raw.tool, is_error: raw.is_error })
@@ -64,14 +64,14 @@ impl Message {
     /// Returns the text parts, joined by line breaks.
     pub(crate) fn text(&self) -> String {
         let texts = self.parts.iter().filter_map(|part| match part {
-            Part::Text(text) => Some(text.as_str()),
+            ShownPart::Text(text) => Some(text.as_str()),
             _ => None,
         });
         texts.collect::<Vec<_>>().join("\n")
     }
 }
 
-impl Part {
+impl ShownPart {
     /// Parses a part.
     pub(crate) fn of(value: &Value) -> Self {
         let text = |key: &str| value.get(key).and_then(Value::as_str).map(ToOwned::to_owned);
@@ -90,7 +90,7 @@ impl Part {
             "toolResult" | "tool_result" => {
                 let said = value.get("content").map(|content| {
                     let message = serde_json::json!({ "content": content });
-                    Message::of(&message).unwrap_or_default().text()
+                    ShownMessage::of(&message).unwrap_or_default().text()
                 });
                 Self::Result {
                     name: text("name").or_else(|| text("toolName")),
@@ -138,14 +138,14 @@ mod tests {
             { "type": "audio", "mimeType": "audio/wav", "bytes": 7, "omitted": true },
             { "type": "hologram" },
         ]});
-        let message = Message::of(&message).unwrap_or_default();
+        let message = ShownMessage::of(&message).unwrap_or_default();
         assert_eq!(message.text(), "Look:");
         let expected = [
-            Part::Text("Look:".to_owned()),
-            Part::Call { name: "add".to_owned(), args: json!({ "a": 1 }) },
-            Part::Media { mime_type: "image/png".to_owned(), bytes: 3 },
-            Part::Media { mime_type: "audio/wav".to_owned(), bytes: 7 },
-            Part::Other("hologram".to_owned()),
+            ShownPart::Text("Look:".to_owned()),
+            ShownPart::Call { name: "add".to_owned(), args: json!({ "a": 1 }) },
+            ShownPart::Media { mime_type: "image/png".to_owned(), bytes: 3 },
+            ShownPart::Media { mime_type: "audio/wav".to_owned(), bytes: 7 },
+            ShownPart::Other("hologram".to_owned()),
         ];
         assert_eq!(message.parts, expected);
     }
@@ -156,13 +156,13 @@ mod tests {
             { "type": "text", "text": "These tools can be called now:" },
             { "type": "text", "text": "[]", "untrusted": true, "source": { "kind": "other" } },
         ]});
-        let Part::Result { text, .. } = Part::of(&result) else { panic!("no result") };
+        let ShownPart::Result { text, .. } = ShownPart::of(&result) else { panic!("no result") };
         assert_eq!(text, "These tools can be called now:\n[]");
     }
 
     #[test]
     fn content_may_be_a_string() {
-        let message = Message::of(&json!({ "role": "user", "content": "Hello" }));
+        let message = ShownMessage::of(&json!({ "role": "user", "content": "Hello" }));
         assert_eq!(message.unwrap_or_default().text(), "Hello");
     }
 }

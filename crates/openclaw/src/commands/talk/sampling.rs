@@ -12,7 +12,7 @@ const NAME_CHARS: usize = 80;
 /// The arguments of a sampling request in `approval.requested`.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
-pub(super) struct Sampling {
+pub(super) struct SamplingArguments {
     model: Option<String>,
     max_tokens: u64,
     model_hints: Vec<String>,
@@ -28,7 +28,7 @@ struct Message {
     text: String,
 }
 
-impl Sampling {
+impl SamplingArguments {
     /// Parses the arguments of a request; invalid ones become empty.
     pub(super) fn of(approval: &Approval) -> Self {
         let args = approval.args.as_ref().and_then(|args| serde_json::from_str(args.get()).ok());

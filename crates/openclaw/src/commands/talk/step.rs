@@ -9,8 +9,8 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::answer::{TurnOutcome, TurnStatus};
-use super::call::Call;
-use super::parts::Message;
+use super::call::ShownCall;
+use super::parts::ShownMessage;
 
 /// An event of a turn.
 #[derive(Debug, Clone)]
@@ -22,11 +22,11 @@ pub(crate) enum TurnEvent {
     /// The model is thinking.
     Thought,
     /// A call has started.
-    Called(Call),
+    Called(ShownCall),
     /// The progress of a call: only its id and progress are set.
-    Advanced(Call),
+    Advanced(ShownCall),
     /// A call has finished: only its id and result are set.
-    Returned(Call),
+    Returned(ShownCall),
     /// A notice for the user.
     Notice(String),
     /// A request for approval.
@@ -97,7 +97,7 @@ fn of_chat(state: ChatState) -> Option<TurnEvent> {
     match state {
         ChatState::Status { .. } => None,
         ChatState::Delta { message, replace: Some(true), .. } => {
-            Some(TurnEvent::Replaced(Message::of(message.as_ref()?)?.text()))
+            Some(TurnEvent::Replaced(ShownMessage::of(message.as_ref()?)?.text()))
         }
         ChatState::Delta { delta_text, .. } => {
             (!delta_text.is_empty()).then_some(TurnEvent::Text(delta_text))
@@ -124,7 +124,7 @@ fn of_chat(state: ChatState) -> Option<TurnEvent> {
 struct ToolData {
     phase: String,
     #[serde(flatten)]
-    call: Call,
+    call: ShownCall,
 }
 
 #[derive(Deserialize)]

@@ -13,7 +13,7 @@ use openclaw_trace::Span;
 use tokio::time::sleep;
 
 use super::answer::{TurnOutcome, TurnStatus};
-use super::call::Call;
+use super::call::ShownCall;
 use super::catch_up;
 use super::fresh_key;
 use super::step::{EventFilter, TurnEvent};
@@ -43,12 +43,12 @@ pub(crate) struct OutgoingMessage {
 }
 
 /// A running turn.
-pub(crate) struct Turn<'a> {
+pub(crate) struct FollowedTurn<'a> {
     surface: &'a dyn Surface,
     events: EventReceiver,
     sent: SendParams,
     pub(crate) run: String,
-    calls: Vec<Call>,
+    calls: Vec<ShownCall>,
     /// The text since the last call.
     heard: String,
     /// Whether events were lost, perhaps the end.
@@ -74,7 +74,7 @@ pub(crate) struct JoinedRun {
     pub(crate) has_gap: bool,
 }
 
-impl<'a> Turn<'a> {
+impl<'a> FollowedTurn<'a> {
     /// Sends the message.
     pub(crate) async fn begin(
         surface: &'a dyn Surface,
@@ -202,7 +202,7 @@ impl<'a> Turn<'a> {
             TurnEvent::Advanced(call) => {
                 let known = self.calls.iter().rev().find(|known| known.id == call.id);
                 TurnEvent::Advanced(match known {
-                    Some(known) => Call { progress: call.progress, ..known.clone() },
+                    Some(known) => ShownCall { progress: call.progress, ..known.clone() },
                     None => call,
                 })
             }

@@ -97,7 +97,7 @@ fn last(text: &str) -> Value {
     json!({ "state": "final", "message": message, "stopReason": "done" })
 }
 
-async fn begin(surface: &Scripted) -> Turn<'_> {
+async fn begin(surface: &Scripted) -> FollowedTurn<'_> {
     let words = OutgoingMessage {
         session: "key".to_owned(),
         agent: None,
@@ -108,10 +108,10 @@ async fn begin(surface: &Scripted) -> Turn<'_> {
         attachments: Vec::new(),
         span: openclaw_trace::Span::default(),
     };
-    Turn::begin(surface, words).await.unwrap()
+    FollowedTurn::begin(surface, words).await.unwrap()
 }
 
-async fn answer(turn: &mut Turn<'_>) -> TurnOutcome {
+async fn answer(turn: &mut FollowedTurn<'_>) -> TurnOutcome {
     loop {
         if let TurnEvent::Over(answer) = turn.next().await {
             return *answer;

@@ -8,8 +8,8 @@ use serde_json::Value;
 use tokio::time::sleep;
 
 use super::answer::{TurnOutcome, TurnStatus};
-use super::call::{Call, ResultLines, cut_result};
-use super::parts::Part;
+use super::call::{ResultLines, ShownCall, cut_result};
+use super::parts::ShownPart;
 use crate::markdown::Markdown;
 use crate::output::{BAD, FAINT, Output, STRONG, WARNING, plural, printable, said};
 use crate::pictures::Pictures;
@@ -30,16 +30,16 @@ pub(crate) struct CallFormatter;
 
 impl CallFormatter {
     /// Formats a finished call: its name, arguments and result.
-    pub(crate) fn call(call: &Call) -> Vec<String> {
+    pub(crate) fn call(call: &ShownCall) -> Vec<String> {
         Self::with_head(call, &call.asked())
     }
 
     /// Like [`call`](Self::call), but without the arguments, which were shown before.
-    pub(crate) fn result(call: &Call) -> Vec<String> {
+    pub(crate) fn result(call: &ShownCall) -> Vec<String> {
         Self::with_head(call, &clean_line(Untrusted::new(&call.name), NAME_CHARS))
     }
 
-    fn with_head(call: &Call, head: &str) -> Vec<String> {
+    fn with_head(call: &ShownCall, head: &str) -> Vec<String> {
         let took = call.took().map(|took| format!(" {FAINT}· {took}{FAINT:#}"));
         let took = took.unwrap_or_default();
         let ResultLines { beside, below, left_out } = cut_result(call.result());
@@ -72,7 +72,7 @@ impl CallFormatter {
 }
 
 /// A turn on stdout.
-pub(crate) struct View {
+pub(crate) struct TurnOutput {
     /// Whether stdout is a terminal, so that text is wrapped.
     is_terminal: bool,
     /// Whether lines can be erased.
@@ -106,12 +106,12 @@ struct Numbered {
 #[derive(Debug, Clone)]
 pub(crate) enum ShownResult {
     /// A finished call.
-    Call(Box<Call>),
+    Call(Box<ShownCall>),
     /// A picture or audio of an answer, as received.
     Media(Value),
 }
 
-impl View {
+impl TurnOutput {
     pub(crate) fn new(can_draw: bool) -> Self {
         Self {
             is_terminal: std::io::stdout().is_terminal(),
@@ -222,7 +222,7 @@ impl View {
         self.text(text, output);
     }
 
-    pub(crate) fn called(&mut self, call: &Call, output: &mut Output) {
+    pub(crate) fn called(&mut self, call: &ShownCall, output: &mut Output) {
         // Consecutive calls share the text before the first.
         if !self.said.is_empty() {
             self.said_before = std::mem::take(&mut self.said);
@@ -233,7 +233,7 @@ impl View {
     }
 
     /// Shows a running call, with its progress.
-    pub(crate) fn runs(&mut self, call: &Call, output: &mut Output) {
+    pub(crate) fn runs(&mut self, call: &ShownCall, output: &mut Output) {
         let progress = call.progress.as_ref().map(|it| format!(" {}", it.words()));
         let words = format!("{}{}", call.asked(), progress.unwrap_or_default());
         // A line that is only updated keeps its place.
@@ -246,7 +246,7 @@ impl View {
         }
     }
 
-    pub(crate) fn returned(&mut self, call: &Call, output: &mut Output) {
+    pub(crate) fn returned(&mut self, call: &ShownCall, output: &mut Output) {
         self.said.clear();
         let number = self.number(ShownResult::Call(Box::new(call.clone())));
         for (at, line) in CallFormatter::call(call).into_iter().enumerate() {
@@ -313,7 +313,7 @@ impl View {
         }
         self.new_line(output);
         for value in answer.content.as_array().into_iter().flatten() {
-            if let Part::Media { mime_type, bytes } = Part::of(value) {
+            if let ShownPart::Media { mime_type, bytes } = ShownPart::of(value) {
                 let mime_type = clean_line(Untrusted::new(&mime_type), 40);
                 let number = self.number(ShownResult::Media(value.clone()));
                 let data = value.get("data").and_then(Value::as_str).unwrap_or_default();

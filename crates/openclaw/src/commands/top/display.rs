@@ -38,7 +38,7 @@ pub(super) enum Input {
 /// Where frames are drawn.
 pub(super) enum Display {
     /// On the whole terminal.
-    Live(Terminal),
+    Live(RawTerminal),
     /// As lines, one frame after the other.
     Lines,
 }
@@ -47,7 +47,7 @@ impl Display {
     /// Takes over the terminal, which is restored on drop.
     pub(super) fn live(output: &mut Output) -> io::Result<Self> {
         enable_raw_mode()?;
-        let terminal = Terminal::start();
+        let terminal = RawTerminal::start();
         output.command(ENTER);
         terminal.map(Self::Live)
     }
@@ -100,13 +100,13 @@ fn drawn(lines: &[String]) -> String {
 }
 
 /// The terminal in raw mode, with a thread that reads keys.
-pub(super) struct Terminal {
+pub(super) struct RawTerminal {
     inputs: mpsc::Receiver<Input>,
     is_over: Arc<AtomicBool>,
     reader: Option<JoinHandle<()>>,
 }
 
-impl Terminal {
+impl RawTerminal {
     fn start() -> io::Result<Self> {
         let (sender, inputs) = mpsc::channel(PENDING);
         let is_over = Arc::new(AtomicBool::new(false));
@@ -117,7 +117,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for RawTerminal {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
         if let Some(reader) = self.reader.take() {

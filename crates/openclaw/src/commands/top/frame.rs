@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 
-use super::numbers::{Row, Window};
+use super::numbers::{UsageRow, Window};
 use crate::commands::gateway::duration_words;
 use crate::fold::columns;
 use crate::output::{BAD, FAINT, GOOD, STRONG, WARNING, plural, printable};
@@ -57,7 +57,7 @@ fn title(window: &Window, is_live: bool) -> String {
 }
 
 /// Returns the servers that fit: those in trouble and the busiest ones, by name.
-fn chosen(mut rows: Vec<Row>, room: usize) -> Vec<Row> {
+fn chosen(mut rows: Vec<UsageRow>, room: usize) -> Vec<UsageRow> {
     if rows.len() > room {
         rows.sort_by(|a, b| {
             let troubled = is_troubled(&b.about).cmp(&is_troubled(&a.about));
@@ -79,7 +79,7 @@ fn heading(name: &str, about: &str, total: &str, width: usize) -> String {
     cut(&format!("{FAINT}{}{}{numbers}{FAINT:#}", names[0], names[1]), width)
 }
 
-fn line(row: &Row, width: usize, is_server: bool) -> String {
+fn line(row: &UsageRow, width: usize, is_server: bool) -> String {
     let time = |duration: Option<Duration>| duration.map_or("-".to_owned(), shown);
     let numbers = numbers([
         &format!("{:.1}", row.calls_per_second),

@@ -15,7 +15,7 @@ pub(super) struct Window {
 
 /// A server or a tool.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Row {
+pub(super) struct UsageRow {
     pub(super) name: String,
     /// The state of a server; the server, or else the source, of a tool.
     pub(super) about: String,
@@ -63,13 +63,19 @@ impl Window {
         Some(Duration::from_millis(self.newest().ts.saturating_sub(oldest.ts)))
     }
 
-    fn row(&self, name: &str, about: &str, now: &CallNumbers, before: Option<&CallNumbers>) -> Row {
+    fn row(
+        &self,
+        name: &str,
+        about: &str,
+        now: &CallNumbers,
+        before: Option<&CallNumbers>,
+    ) -> UsageRow {
         let reach = self.reach().unwrap_or(Duration::from_millis(self.newest().uptime_ms));
         let none = CallNumbers::default();
         let before = before.unwrap_or(&none);
         let calls = now.calls.saturating_sub(before.calls);
         let recent = since(&now.durations, &before.durations);
-        Row {
+        UsageRow {
             name: name.to_owned(),
             about: about.to_owned(),
             calls_per_second: calls as f64 / reach.as_secs_f64().max(0.001),
@@ -82,19 +88,19 @@ impl Window {
     }
 
     /// The servers, by name.
-    pub(super) fn servers(&self) -> Vec<Row> {
+    pub(super) fn servers(&self) -> Vec<UsageRow> {
         let oldest = self.oldest();
         let row = |server: &openclaw_protocol::metrics::ServerSample| {
             let before = oldest.and_then(|it| it.servers.iter().find(|it| it.name == server.name));
             let before = before.map(|it| &it.calls);
             let row = self.row(&server.name, &server.state, &server.calls, before);
-            Row { total: server.restarts, ..row }
+            UsageRow { total: server.restarts, ..row }
         };
         self.newest().servers.iter().map(row).collect()
     }
 
     /// The tools, the busiest first.
-    pub(super) fn tools(&self) -> Vec<Row> {
+    pub(super) fn tools(&self) -> Vec<UsageRow> {
         let oldest = self.oldest();
         let row = |tool: &openclaw_protocol::metrics::ToolSample| {
             let is_same = |it: &&openclaw_protocol::metrics::ToolSample| {
@@ -104,7 +110,7 @@ impl Window {
             let about = if tool.server.is_empty() { &tool.source } else { &tool.server };
             self.row(&tool.tool, about, &tool.calls, before)
         };
-        let mut rows: Vec<Row> = self.newest().tools.iter().map(row).collect();
+        let mut rows: Vec<UsageRow> = self.newest().tools.iter().map(row).collect();
         rows.sort_by(|a, b| {
             let by_rate = b.calls_per_second.total_cmp(&a.calls_per_second);
             let by_load = b.in_flight.cmp(&a.in_flight);

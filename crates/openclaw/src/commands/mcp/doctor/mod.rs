@@ -12,7 +12,7 @@ use openclaw_config::{Config, HttpFlavour, Paths, Transport};
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::unknown_server;
 use openclaw_mcp::server::Server;
-use openclaw_mcp::server::status::{ServerState, ServerStatus, TransportKind};
+use openclaw_mcp::server::status::{ActiveTransport, ServerState, ServerStatus};
 use openclaw_mcp::server::supervisor::ServerError;
 use openclaw_mcp::store::memory::Memory;
 use openclaw_secrets::{Environment, SecretRef};
@@ -20,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::shell::{OwnServers, with_own_servers};
 use crate::cli::DoctorArgs;
-use crate::commands::check::{Check, Finding, Verdict, is_well};
+use crate::commands::check::{Check, SubjectChecks, Verdict, is_well};
 use crate::commands::link::state_files;
 use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
 use crate::edge::Edge;
@@ -55,7 +55,7 @@ pub(in crate::commands) fn findings(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-) -> Result<Vec<Finding>, CommandError> {
+) -> Result<Vec<SubjectChecks>, CommandError> {
     let agent = find_agent(config, Some(agent))?;
     let environment = edge.environment();
     let mut findings = Vec::new();
@@ -70,7 +70,7 @@ async fn examine_all(
     statuses: &[ServerStatus],
     own: &OwnServers<'_>,
     environment: &Environment,
-) -> Vec<Finding> {
+) -> Vec<SubjectChecks> {
     own.watching(join_all(statuses.iter().map(|status| examine(status, own, environment)))).await
 }
 
@@ -79,7 +79,7 @@ async fn examine(
     status: &ServerStatus,
     own: &OwnServers<'_>,
     environment: &Environment,
-) -> Finding {
+) -> SubjectChecks {
     let name = status.name.as_str();
     let checks = match own.tools.server(name) {
         Some(server) => {
@@ -110,7 +110,7 @@ async fn examine(
         }
         None => vec![resting(status)],
     };
-    Finding::new(name, checks)
+    SubjectChecks::new(name, checks)
 }
 
 fn resting(status: &ServerStatus) -> Check {
@@ -162,7 +162,7 @@ async fn start(server: &Arc<Server>) -> Vec<Check> {
     let line = |text| clean_line(Untrusted::new(text), PROGRAM_CHARS);
     checks.push(Check::good(format!("protocol {}, {}", line(version), line(program))));
     if let Transport::Http(http) = &server.connection().transport
-        && (http.flavour, status.transport) == (HttpFlavour::Streamable, TransportKind::Sse)
+        && (http.flavour, status.transport) == (HttpFlavour::Streamable, ActiveTransport::Sse)
     {
         let what = "uses the HTTP+SSE transport of 2024-11-05; set `transport: \"sse\"` in its \
                     entry to try that first";
@@ -193,12 +193,12 @@ fn look_further(server: &Server, wrote: bool) -> String {
     }
 }
 
-fn show(findings: &[Finding], output: &mut Output) -> Exit {
+fn show(findings: &[SubjectChecks], output: &mut Output) -> Exit {
     let well = findings.iter().filter(|finding| finding.is_well()).count();
     let off = findings.iter().filter(|finding| finding.was_left_alone()).count();
     let exit = if well == findings.len() { Exit::Ok } else { Exit::Failed };
     if output.json {
-        let servers: Vec<Value> = findings.iter().map(Finding::to_json).collect();
+        let servers: Vec<Value> = findings.iter().map(SubjectChecks::to_json).collect();
         output.value(&json!({ "ok": exit == Exit::Ok, "servers": servers }));
         return exit;
     }
