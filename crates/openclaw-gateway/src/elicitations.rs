@@ -206,8 +206,6 @@ mod tests {
     use openclaw_protocol::connect::{ClientInfo, caps};
     use serde_json::json;
 
-    use openclaw_mcp::connection::client::CallInProgress;
-
     use super::*;
     use crate::socket::Caller;
 

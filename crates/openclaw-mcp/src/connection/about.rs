@@ -19,12 +19,12 @@ pub struct ServerSelfInfo {
     /// How to use the server. Untrusted: must be wrapped before a model sees it.
     pub instructions: Option<String>,
     /// The server's capabilities.
-    pub offers: Offers,
+    pub offers: DeclaredCapabilities,
 }
 
 /// The capabilities that a server declares.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Offers {
+pub struct DeclaredCapabilities {
     /// Tools.
     pub tools: bool,
     /// Resources.
@@ -58,7 +58,7 @@ impl From<&ServerPeerInfo> for ServerSelfInfo {
                     text.char_indices().nth(MAX_INSTRUCTIONS).map_or(text.len(), |(at, _)| at);
                 text[..end].to_owned()
             }),
-            offers: Offers {
+            offers: DeclaredCapabilities {
                 tools: capabilities.tools.is_some(),
                 resources: capabilities.resources.is_some(),
                 resource_updates: capabilities

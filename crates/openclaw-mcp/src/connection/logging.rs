@@ -7,7 +7,7 @@ use openclaw_config::LogLevel;
 use serde_json::value::to_raw_value;
 use serde_json::{Map, Value};
 
-use super::{Connection, Offers};
+use super::{Connection, DeclaredCapabilities};
 use crate::connection::era::Era;
 use crate::wire::TimeLimits;
 
@@ -17,7 +17,11 @@ const SETS_LEVEL: Duration = Duration::from_secs(5);
 const LEVEL_KEY: &str = "io.modelcontextprotocol/logLevel";
 
 /// Adds the level to the `_meta` of every request, for servers since 2026-07-28 that log.
-pub(super) fn request(meta: &mut Map<String, Value>, level: Option<LogLevel>, offers: Offers) {
+pub(super) fn request(
+    meta: &mut Map<String, Value>,
+    level: Option<LogLevel>,
+    offers: DeclaredCapabilities,
+) {
     if let Some(level) = level.filter(|_| offers.logging) {
         meta.insert(LEVEL_KEY.to_owned(), Value::from(level.as_str()));
     }
