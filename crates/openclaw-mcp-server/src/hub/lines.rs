@@ -272,10 +272,10 @@ impl Front {
             },
             IncomingMessage::Response(_) | IncomingMessage::Notification => self.pass(line, None),
             IncomingMessage::Batch => {
-                self.refuse(None, INVALID_REQUEST, "batches are not supported")
+                self.refuse(None, INVALID_REQUEST, "batches are not supported");
             }
             IncomingMessage::Invalid => {
-                self.refuse(None, INVALID_REQUEST, "not a JSON-RPC message")
+                self.refuse(None, INVALID_REQUEST, "not a JSON-RPC message");
             }
             IncomingMessage::Garbage => self.refuse(None, PARSE_ERROR, "not JSON"),
         }
