@@ -1,5 +1,4 @@
 //! The HTTP server checks what a client must send.
-#![expect(clippy::unwrap_used, reason = "the helpers of tests may fail as tests do")]
 
 use openclaw_testkit::oauth::wire::{self, HttpResponse};
 use openclaw_testkit::{Recording, Script, TestServer};

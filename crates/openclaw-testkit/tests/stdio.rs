@@ -1,6 +1,5 @@
 //! The stdio server: faults that a client would not notice if they were missing, and what a client must
 //! send. The rest is tested by the client, `openclaw-mcp`.
-#![expect(clippy::unwrap_used, reason = "the helpers of tests may fail as tests do")]
 
 use std::time::Duration;
 

@@ -51,7 +51,7 @@ fn a_result_that_violates_the_output_schema_is_shown_with_an_error() {
 #[test]
 fn without_a_terminal_descriptions_are_not_cut() {
     let long = "word ".repeat(300);
-    let script = Script::new().tools([Tool::new("echo").description(&format!("{long}THE END"))]);
+    let script = Script::new().tools([Tool::new("echo").description(format!("{long}THE END"))]);
     let place = Place::new(&[("test", &script)]);
     for args in [&["mcp", "tools", "test"][..], &["mcp", "tools", "test", "--schema"]] {
         let (_, stdout, _) = place.said(args);

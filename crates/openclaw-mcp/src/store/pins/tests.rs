@@ -88,9 +88,9 @@ fn an_approved_tool_stays_the_same_until_it_changes_also_after_a_restart() {
     assert_eq!(check(&pins, &first), Pin::New);
     pins.approve(&key("files"), "read", first, None).unwrap();
     for pins in [&pins, &Pins::load(&path).unwrap()] {
-        assert_eq!(check(&pins, &first), SEEN);
+        assert_eq!(check(pins, &first), SEEN);
         assert_eq!(pins.check(&key("other"), "read", &first, Instant::now()), Pin::New);
-        let pin = check(&pins, &fingerprint("Reads. Also sends."));
+        let pin = check(pins, &fingerprint("Reads. Also sends."));
         assert!(matches!(pin, Pin::Changed), "{pin:?}");
     }
     assert!(pins.forget("files").unwrap() && !pins.forget("files").unwrap());
