@@ -71,10 +71,10 @@ impl fmt::Display for SecretProvider {
 /// or under the home folder (`secret://file/~/.config/token`).
 ///
 /// ```
-/// use openclaw_secrets::{Provider, SecretRef};
+/// use openclaw_secrets::{SecretProvider, SecretRef};
 ///
 /// let reference: SecretRef = "secret://vault/kv/github#token".parse()?;
-/// assert_eq!(reference.provider(), Provider::Vault);
+/// assert_eq!(reference.provider(), SecretProvider::Vault);
 /// assert_eq!(reference.name(), "kv/github");
 /// assert_eq!(reference.selector(), Some("token"));
 /// assert_eq!(reference.to_string(), "secret://vault/kv/github#token");

@@ -45,12 +45,12 @@ impl HubClientOptions {
     /// Parses the query of a URL, such as `agent=main&server=files&prefix=false&wrap=false&tools=search`.
     ///
     /// ```
-    /// use openclaw_mcp_server::hub::ClientOptions;
+    /// use openclaw_mcp_server::hub::HubClientOptions;
     ///
-    /// let options = ClientOptions::from_query("server=files&server=git&wrap=false")?;
+    /// let options = HubClientOptions::from_query("server=files&server=git&wrap=false")?;
     /// assert_eq!(options.servers, ["files", "git"]);
     /// assert!(!options.wrap && options.prefix);
-    /// assert_eq!(ClientOptions::from_query(&options.query())?, options);
+    /// assert_eq!(HubClientOptions::from_query(&options.query())?, options);
     /// # Ok::<(), openclaw_mcp_server::hub::BadOption>(())
     /// ```
     ///

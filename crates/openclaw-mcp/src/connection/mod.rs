@@ -42,7 +42,7 @@ pub use about::{DeclaredCapabilities, ServerSelfInfo};
 use listen::Subscribed;
 pub(crate) use process_watcher::ProcessWatcher;
 use requests::Meta;
-use tasks::{Cancellations, Followed};
+use tasks::{Cancellations, FollowedTask};
 
 /// Timeout for closing the connection.
 const GOODBYE: Duration = Duration::from_secs(3);
@@ -216,7 +216,7 @@ impl Connection {
         match self.may_be_task(result.get()) {
             false => Ok(result),
             true => {
-                let called = Followed { started, limits, watcher, work: call.work };
+                let called = FollowedTask { started, limits, watcher, work: call.work };
                 self.settled(result, called).await
             }
         }

@@ -133,7 +133,7 @@ pub(super) fn are_declared(result: &Json) -> bool {
 }
 
 /// A call that has become a task.
-pub(super) struct Followed<'a> {
+pub(super) struct FollowedTask<'a> {
     pub(super) started: Instant,
     pub(super) limits: TimeLimits,
     pub(super) watcher: Option<&'a ProgressWatcher>,
@@ -159,7 +159,8 @@ impl Connection {
         let created = self.lane.call_tool_watched(call, limits, watcher).await?;
         match serde_json::from_str::<Created>(created.get()) {
             Ok(Created { task }) => {
-                self.follow_task(task, Followed { started, limits, watcher, work: call.work }).await
+                self.follow_task(task, FollowedTask { started, limits, watcher, work: call.work })
+                    .await
             }
             // Contrary to what it declares, the server has executed the call.
             Err(_) => Ok(created),
@@ -176,7 +177,7 @@ impl Connection {
     pub(super) async fn settled(
         &self,
         result: Json,
-        call: Followed<'_>,
+        call: FollowedTask<'_>,
     ) -> Result<Json, CallError> {
         match serde_json::from_str::<CreatedHere>(result.get()) {
             Ok(created) if created.result_type == "task" => {
@@ -187,7 +188,7 @@ impl Connection {
     }
 
     /// Polls a task until it has a result, at most until the total limit of the call.
-    async fn follow_task(&self, task: Task, call: Followed<'_>) -> Result<Json, CallError> {
+    async fn follow_task(&self, task: Task, call: FollowedTask<'_>) -> Result<Json, CallError> {
         let task = task.checked()?;
         let mut guard = TaskGuard::new(self, &task.task_id);
         let end = call.started + call.limits.cap;
@@ -201,7 +202,7 @@ impl Connection {
         &self,
         mut task: Task,
         end: Instant,
-        call: &Followed<'_>,
+        call: &FollowedTask<'_>,
         guard: &mut TaskGuard,
     ) -> Result<Json, CallError> {
         let id = task.task_id.clone();

@@ -96,7 +96,7 @@ pub struct StorageFolders {
 }
 
 /// A handle to wait until a server has stopped.
-pub(crate) type Ended = supervisor::Ended<LiveConnection>;
+pub(crate) type Ended = supervisor::SupervisorEnded<LiveConnection>;
 
 /// The servers that a new one replaces.
 #[derive(Debug, Default)]

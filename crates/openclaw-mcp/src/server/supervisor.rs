@@ -218,22 +218,22 @@ impl<C: Live> Supervisor<C> {
     }
 
     /// Returns a handle to wait until the server has stopped.
-    pub fn ended(&self) -> Ended<C> {
-        Ended(self.snapshots.clone())
+    pub fn ended(&self) -> SupervisorEnded<C> {
+        SupervisorEnded(self.snapshots.clone())
     }
 }
 
 /// A handle to wait until a server has stopped.
 #[derive(Debug)]
-pub struct Ended<C>(watch::Receiver<ServerSnapshot<C>>);
+pub struct SupervisorEnded<C>(watch::Receiver<ServerSnapshot<C>>);
 
-impl<C> Clone for Ended<C> {
+impl<C> Clone for SupervisorEnded<C> {
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
-impl<C> Ended<C> {
+impl<C> SupervisorEnded<C> {
     /// Whether it has stopped.
     pub fn is_over(&self) -> bool {
         self.0.has_changed().is_err()

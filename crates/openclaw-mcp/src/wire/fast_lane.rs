@@ -17,7 +17,7 @@ use super::calls::{OnReply, PendingCalls};
 use super::http::{self, HttpWire};
 use super::pipe::WhenDropped;
 use super::progress::ProgressWatcher;
-use super::queue::Queue;
+use super::queue::WriteQueue;
 use super::{Closed, frame, pipe, redacted};
 use crate::connection::param_headers::ParamHeader;
 use crate::wire::json::{Json, JsonCow};
@@ -77,7 +77,7 @@ pub struct FastLane {
 
 #[derive(Clone)]
 enum Transport {
-    Pipe(Arc<Queue>),
+    Pipe(Arc<WriteQueue>),
     Http(Arc<HttpWire>),
 }
 
@@ -102,7 +102,7 @@ pub(crate) struct WeakLane(WeakTransport);
 
 #[derive(Debug)]
 enum WeakTransport {
-    Pipe(Weak<Queue>),
+    Pipe(Weak<WriteQueue>),
     Http(Weak<HttpWire>),
 }
 
@@ -119,7 +119,7 @@ impl WeakLane {
 
 /// A pipe that calls can be started on without a future.
 #[derive(Clone)]
-pub(crate) struct DirectLane(Arc<Queue>);
+pub(crate) struct DirectLane(Arc<WriteQueue>);
 
 /// Where a call that is being started is written to.
 pub(crate) struct CallFrame<'a> {
@@ -166,7 +166,7 @@ impl DirectLane {
 }
 
 impl FastLane {
-    pub(super) fn over_pipe(queue: Arc<Queue>) -> Self {
+    pub(super) fn over_pipe(queue: Arc<WriteQueue>) -> Self {
         Self { way: Transport::Pipe(queue) }
     }
 

@@ -48,7 +48,7 @@ use tokio::process::{ChildStdin, ChildStdout};
 use tokio::sync::oneshot;
 
 use outlet::Outlet;
-use queue::Queue;
+use queue::WriteQueue;
 use skipped::SkippedLines;
 
 /// Maximum size of a message, in bytes.
@@ -100,7 +100,7 @@ pub fn open(
 ) -> std::io::Result<(FastLane, SlowLane)> {
     let (ends, ended) = oneshot::channel();
     let skipped = SkippedLines::from(server, redactor);
-    let queue = Arc::new(Queue::new(Outlet::new(stdin)?, skipped, ends, traffic));
+    let queue = Arc::new(WriteQueue::new(Outlet::new(stdin)?, skipped, ends, traffic));
     let (to_rmcp, from_server) = inbox::channel();
     let writer = tokio::spawn(Arc::clone(&queue).write());
     let reader = tokio::spawn(reader::read(stdout, Arc::clone(&queue), to_rmcp, ended));

@@ -9,7 +9,7 @@ use super::call_error::CallError;
 use super::calls::{CallId, Fault, OnReply, Waiter};
 use super::fast_lane::TimeLimits;
 use super::progress::ProgressWatcher;
-use super::queue::{Queue, QueueState};
+use super::queue::{QueueState, WriteQueue};
 use super::{Closed, frame};
 use crate::wire::json::Json;
 
@@ -23,7 +23,7 @@ pub(super) enum WhenDropped {
 
 /// Sends a call and waits for its response.
 pub(super) async fn send(
-    queue: &Queue,
+    queue: &WriteQueue,
     limits: TimeLimits,
     when_dropped: WhenDropped,
     watcher: Option<&ProgressWatcher>,
@@ -73,7 +73,7 @@ pub(super) async fn send(
 /// Sends a call whose response is passed to `call`. It is buffered until the queue is flushed. The
 /// queue may exceed its capacity by this call: whether there is room is checked before.
 pub(super) fn start<C: OnReply + 'static>(
-    queue: Arc<Queue>,
+    queue: Arc<WriteQueue>,
     limits: TimeLimits,
     now: Instant,
     call: Box<C>,
@@ -107,7 +107,7 @@ pub(super) fn start<C: OnReply + 'static>(
     StartedCall::new(queue, id.number())
 }
 
-impl CallLane for Queue {
+impl CallLane for WriteQueue {
     fn flush(&self) {
         Self::flush(self);
     }
@@ -119,7 +119,7 @@ impl CallLane for Queue {
 
 /// A pending call. Dropping it before it is over cancels it on the server.
 struct Call<'a> {
-    queue: &'a Queue,
+    queue: &'a WriteQueue,
     id: CallId,
     when_dropped: WhenDropped,
     is_over: bool,

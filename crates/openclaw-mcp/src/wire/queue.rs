@@ -33,7 +33,7 @@ const KEPT: usize = 256 * 1024;
 const UNREAD: Duration = Duration::from_secs(10);
 
 /// The write queue of a connection.
-pub(super) struct Queue {
+pub(super) struct WriteQueue {
     state: Mutex<QueueState>,
     /// Dropping it closes the server's input.
     outlet: Mutex<Option<Arc<Outlet>>>,
@@ -65,7 +65,7 @@ pub(super) struct QueueState {
     writing: bool,
 }
 
-impl Queue {
+impl WriteQueue {
     pub(super) fn new(
         outlet: Outlet,
         skipped: SkippedLines,
@@ -314,7 +314,7 @@ fn cancelled(state: &mut QueueState, id: CallId) {
     state.out.push(b'\n');
 }
 
-impl Waiters for Queue {
+impl Waiters for WriteQueue {
     fn with_calls<T>(&self, act: impl FnOnce(&mut PendingCalls) -> T) -> T {
         act(&mut self.state().calls)
     }
@@ -356,7 +356,8 @@ mod tests {
         // Waits until the pipe is known to be writable.
         outlet.write(b"").await.unwrap();
         let skipped = SkippedLines::from("x", &Redactor::new());
-        let queue = Arc::new(Queue::new(outlet, skipped, oneshot::channel().0, Traffic::default()));
+        let queue =
+            Arc::new(WriteQueue::new(outlet, skipped, oneshot::channel().0, Traffic::default()));
         let mut answers = Vec::new();
         for number in 1..=CROWD + 2 {
             answers.push(queue.push(|state| {

@@ -12,7 +12,7 @@ use tokio::time::{Instant, timeout};
 use super::deliver::{answered, route};
 use super::inbox::ToRmcp;
 use super::peek::{LineKind, peek};
-use super::queue::{Queue, broken};
+use super::queue::{WriteQueue, broken};
 use super::{Closed, ENDS, MAX_MESSAGE};
 
 /// Initial capacity of the buffer.
@@ -38,7 +38,7 @@ const LAST_ANSWERS: Duration = Duration::from_secs(1);
 /// Reads until the output is closed, the process exits, or `rmcp` is gone.
 pub(super) async fn read(
     mut output: impl AsyncRead + Unpin,
-    queue: Arc<Queue>,
+    queue: Arc<WriteQueue>,
     to_rmcp: ToRmcp,
     mut ended: oneshot::Receiver<ExitStatus>,
 ) {
@@ -74,7 +74,7 @@ pub(super) async fn read(
 
 /// Output that was read but not delivered yet.
 struct Lines {
-    queue: Arc<Queue>,
+    queue: Arc<WriteQueue>,
     to_rmcp: ToRmcp,
     buffer: Vec<u8>,
     /// Offset of the first undelivered byte.
@@ -84,7 +84,7 @@ struct Lines {
 }
 
 impl Lines {
-    fn new(queue: Arc<Queue>, to_rmcp: ToRmcp) -> Self {
+    fn new(queue: Arc<WriteQueue>, to_rmcp: ToRmcp) -> Self {
         let mut lines = Self { queue, to_rmcp, buffer: Vec::new(), start: 0, searched: 0 };
         lines.begin_anew();
         lines

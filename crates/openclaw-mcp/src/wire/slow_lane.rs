@@ -17,7 +17,7 @@ use super::Closed;
 use super::handshake_response::{HandshakeResponse, Replay};
 use super::inbox::{ClientRoleMessage, Queued};
 use super::pending_requests::{HeldRequest, QueuedMessage, TakeOutcome};
-use super::queue::Queue;
+use super::queue::WriteQueue;
 
 /// How long a request waits while too many others are pending. Meanwhile no other message is
 /// received, and eventually reading stops; a request that the user must answer can take minutes.
@@ -25,7 +25,7 @@ const BUSY: Duration = Duration::from_secs(1);
 
 /// The transport of `rmcp`. It owns the connection: dropping it closes both lanes.
 pub struct SlowLane {
-    queue: Arc<Queue>,
+    queue: Arc<WriteQueue>,
     from_server: mpsc::Receiver<Queued>,
     tasks: [JoinHandle<()>; 3],
     replay: Replay,
@@ -37,7 +37,7 @@ pub struct SlowLane {
 
 impl SlowLane {
     pub(super) fn new(
-        queue: Arc<Queue>,
+        queue: Arc<WriteQueue>,
         from_server: mpsc::Receiver<Queued>,
         tasks: [JoinHandle<()>; 3],
     ) -> Self {
@@ -87,7 +87,7 @@ impl SlowLane {
 }
 
 /// Queues a message.
-fn push(queue: &Queue, message: &TxJsonRpcMessage<RoleClient>) -> serde_json::Result<()> {
+fn push(queue: &WriteQueue, message: &TxJsonRpcMessage<RoleClient>) -> serde_json::Result<()> {
     let line = serde_json::to_vec(message)?;
     queue.push(|state| {
         state.out.extend_from_slice(&line);

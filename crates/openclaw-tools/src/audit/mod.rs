@@ -19,7 +19,7 @@ use std::time::Duration;
 use openclaw_secrets::Redactor;
 
 use crate::clock::LogClock;
-use queue::Queue;
+use queue::AuditQueue;
 use writer::AuditWriter;
 
 /// Maximum size of arguments in the queue; longer ones are formatted by the caller.
@@ -52,7 +52,7 @@ pub struct Audit(Option<Arc<Log>>);
 
 #[derive(Debug)]
 struct Log {
-    queue: Arc<Queue>,
+    queue: Arc<AuditQueue>,
     with_arguments: bool,
     redactor: Redactor,
 }
@@ -74,7 +74,7 @@ impl Audit {
     /// # Errors
     /// If it cannot be opened, or no thread can be spawned.
     pub fn to_file(path: impl Into<PathBuf>, options: AuditOptions) -> io::Result<Self> {
-        let queue = Arc::new(Queue::default());
+        let queue = Arc::new(AuditQueue::default());
         let shown = options.with_arguments.then(|| options.redactor.clone());
         let writer = AuditWriter::open(path.into(), options.max_bytes, shown, Arc::clone(&queue))?;
         // The thread exits when the last handle is dropped and the queue is empty.

@@ -20,7 +20,7 @@ const KEPT: usize = 1024 * 1024;
 
 /// The queue.
 #[derive(Debug, Default)]
-pub(super) struct Queue {
+pub(super) struct AuditQueue {
     state: Mutex<State>,
     work: Condvar,
 }
@@ -104,7 +104,7 @@ impl Batch {
     }
 }
 
-impl Queue {
+impl AuditQueue {
     /// Adds a call.
     pub(super) fn push(&self, call: &CallRecord<'_>) {
         self.add(|batch| {

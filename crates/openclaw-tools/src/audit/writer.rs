@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 use openclaw_secrets::Redactor;
 
 use super::packed::{Labels, PackedCall};
-use super::queue::{Batch, Queue, Waiting};
+use super::queue::{AuditQueue, Batch, Waiting};
 use crate::appended::Appended;
 use crate::clock::{LogClock, Rfc3339};
 
@@ -23,7 +23,7 @@ const PATIENCE: Duration = Duration::from_secs(2);
 /// Owner of the file.
 pub(super) struct AuditWriter {
     file: Appended,
-    queue: Arc<Queue>,
+    queue: Arc<AuditQueue>,
     /// Lines not written yet, and their number.
     batch: String,
     lines: u64,
@@ -61,7 +61,7 @@ impl AuditWriter {
         path: PathBuf,
         max_bytes: u64,
         shown: Option<Redactor>,
-        queue: Arc<Queue>,
+        queue: Arc<AuditQueue>,
     ) -> io::Result<Self> {
         let mut older = path.clone().into_os_string();
         older.push(".1");

@@ -91,10 +91,10 @@ struct Shared {
 ///
 /// ```
 /// use openclaw_tools::ToolSource as _;
-/// use openclaw_tools::native::{Native, NativeTools, Setup};
+/// use openclaw_tools::native::{Native, NativeSetup, NativeTools};
 ///
 /// let folder = std::env::temp_dir();
-/// let tools = NativeTools::new(Setup { enabled: [Native::Read].into(), ..Setup::new(folder) })?;
+/// let tools = NativeTools::new(NativeSetup { enabled: [Native::Read].into(), ..NativeSetup::new(folder) })?;
 /// assert!(tools.find("read").is_some() && tools.find("exec").is_none());
 /// # Ok::<(), openclaw_tools::native::NoWorkspace>(())
 /// ```

@@ -35,7 +35,7 @@ impl SchemaDialect {
 /// Idempotent.
 ///
 /// ```
-/// use openclaw_tools::schema::{Dialect, provider_schema};
+/// use openclaw_tools::schema::{SchemaDialect, provider_schema};
 /// use serde_json::json;
 ///
 /// let schema = json!({
@@ -44,7 +44,7 @@ impl SchemaDialect {
 /// });
 /// let schema = schema.as_object().ok_or("no object")?;
 /// assert_eq!(
-///     provider_schema(schema, Dialect::Gemini)?,
+///     provider_schema(schema, SchemaDialect::Gemini)?,
 ///     json!({
 ///         "type": "object",
 ///         "properties": {"id": {"type": "integer", "nullable": true, "minimum": 1}},

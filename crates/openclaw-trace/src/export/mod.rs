@@ -17,13 +17,13 @@ use openclaw_secrets::Redactor;
 use crate::span::SpanRecord;
 use crate::tracer::{Sink, Tracer};
 pub use logs::LogRecord;
-use queue::Queue;
+use queue::ExportQueue;
 pub use queue::Record;
 pub use settings::{Batches, Off, Settings, Signal};
 
 /// Sends records to a collector. Nothing runs before the first one.
 #[derive(Debug, Clone)]
-pub struct Exporter<R>(Arc<Queue<R>>);
+pub struct Exporter<R>(Arc<ExportQueue<R>>);
 
 /// Sends spans.
 pub type SpanExporter = Exporter<SpanRecord>;
@@ -33,7 +33,7 @@ pub type LogExporter = Exporter<LogRecord>;
 impl<R: Record> Exporter<R> {
     /// Creates an exporter. The redactor is applied to every text that leaves the program.
     pub fn new(settings: Settings, redactor: Redactor) -> Self {
-        Self(Queue::new(settings, redactor))
+        Self(ExportQueue::new(settings, redactor))
     }
 
     /// The number of records that no collector has got.
@@ -50,7 +50,7 @@ impl<R: Record> Exporter<R> {
 impl SpanExporter {
     /// A tracer whose spans are sent by this exporter.
     pub fn tracer(&self) -> Tracer {
-        let Queue { settings, redactor, .. } = &*self.0;
+        let ExportQueue { settings, redactor, .. } = &*self.0;
         let content = settings.captures_content.then(|| redactor.clone());
         Tracer::new(Arc::new(self.clone()), settings.sampler, content)
     }

@@ -26,7 +26,7 @@ pub trait Record: fmt::Debug + Send + Sized + 'static {
 
 /// The queue, its thread, and the settings of both.
 #[derive(Debug)]
-pub(super) struct Queue<R> {
+pub(super) struct ExportQueue<R> {
     pub(super) settings: Settings,
     pub(super) redactor: Redactor,
     state: Mutex<State<R>>,
@@ -55,7 +55,7 @@ enum ThreadState {
 }
 
 // No message is logged while the state is locked: it may be a record of this very queue.
-impl<R: Record> Queue<R> {
+impl<R: Record> ExportQueue<R> {
     pub(super) fn new(settings: Settings, redactor: Redactor) -> Arc<Self> {
         let thread = ThreadState::NotStarted;
         let state = State { queue: Vec::new(), sending: 0, dropped: 0, thread, is_closed: false };
@@ -203,7 +203,7 @@ impl<R: Record> Queue<R> {
 }
 
 /// The thread. Dropping it marks it as ended, also after a panic.
-struct Running<R: Record>(Arc<Queue<R>>);
+struct Running<R: Record>(Arc<ExportQueue<R>>);
 
 impl<R: Record> Drop for Running<R> {
     fn drop(&mut self) {
@@ -260,10 +260,12 @@ mod tests {
     #[test]
     fn nothing_runs_before_the_first_record() {
         let endpoint = ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:1");
-        let spans =
-            Queue::<crate::SpanRecord>::new(settings(Signal::Traces, &[endpoint]), Redactor::new());
+        let spans = ExportQueue::<crate::SpanRecord>::new(
+            settings(Signal::Traces, &[endpoint]),
+            Redactor::new(),
+        );
         let logs = [endpoint, ("OTEL_LOGS_EXPORTER", "otlp")];
-        let logs = Queue::<LogRecord>::new(settings(Signal::Logs, &logs), Redactor::new());
+        let logs = ExportQueue::<LogRecord>::new(settings(Signal::Logs, &logs), Redactor::new());
         assert_eq!(spans.lock().thread, ThreadState::NotStarted);
         assert_eq!(logs.lock().thread, ThreadState::NotStarted);
         spans.close(Duration::from_secs(600));

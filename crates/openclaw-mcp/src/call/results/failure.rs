@@ -28,11 +28,11 @@ const MAX_NAME: usize = 64;
 /// A failure in our own words, which must not contain untrusted text.
 ///
 /// ```
-/// use openclaw_mcp::call::results::{Origin, failure};
-/// use openclaw_tools::Failure;
+/// use openclaw_mcp::call::results::{ResponseOrigin, failure};
+/// use openclaw_tools::ToolFailure;
 ///
-/// let origin = Origin { server: "files", tool: "read" };
-/// let outcome = failure(Failure::Denied, "This is not allowed.".to_owned(), Some(origin));
+/// let origin = ResponseOrigin { server: "files", tool: "read" };
+/// let outcome = failure(ToolFailure::Denied, "This is not allowed.".to_owned(), Some(origin));
 /// assert!(outcome.is_error && !outcome.details.untrusted);
 /// assert_eq!(outcome.text(), "This is not allowed.");
 /// ```
