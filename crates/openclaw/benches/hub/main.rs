@@ -2,7 +2,9 @@
 //! bridge made of the client and the server of `rmcp`: `cargo xtask bench hub`.
 //!
 //! All processes are pinned to one core, rounds are interleaved and the best of each side counts. All
-//! checks, wrapping and the audit log are on, and all sides speak the same protocol version. A missed budget is printed; it does not fail the run.
+//! checks, wrapping and the audit log are on. The hub and the direct client speak the same protocol
+//! version to the server; that of the bridge is chosen by `rmcp`. A missed budget is printed; it does not
+//! fail the run.
 
 #![allow(
     clippy::unwrap_used,
@@ -57,10 +59,9 @@ fn main() {
     }
 }
 
-/// The protocol version of all sides, unless stated otherwise.
+/// The protocol version of the hub and of the direct client, unless stated otherwise.
 const VERSION: &str = "2025-11-25";
-/// The version whose calls carry the client's name and capabilities. Neither the direct client nor the
-/// bridge speaks it.
+/// The version whose calls carry the client's name and capabilities. The direct client does not speak it.
 const MODERN: &str = "2026-07-28";
 
 /// Returns the program with this many identical servers, which it speaks this version to.
