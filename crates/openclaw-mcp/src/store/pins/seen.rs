@@ -14,18 +14,28 @@ use crate::inventory::listing::ListedTool;
 pub(super) const MAX_TOOLS: usize = 2_000;
 
 impl Pins {
-    /// Records the listed tools of a server that were never seen before. They are saved in the
-    /// background, with one write. If none is new, no file is read or written.
+    /// Records the listed tools of a server that were never seen before. This is valid immediately: the
+    /// server may change them at once. They are saved in the background, with one write. If none is
+    /// new, no file is read or written.
     pub(crate) fn see(self: &Arc<Self>, server: &ServerKey, listed: &[Arc<ListedTool>]) {
-        let known = self.known();
-        let is_new = |tool: &Arc<ListedTool>| known.approved(server, &tool.name).is_none();
-        if !listed.iter().any(is_new) {
+        let mut known = self.known();
+        let is_new = |tool: &&Arc<ListedTool>| known.approved(server, &tool.name).is_none();
+        let new: Vec<_> = listed.iter().filter(is_new).take(MAX_TOOLS).cloned().collect();
+        if new.is_empty() {
             return;
         }
+        let seen = |tool: &Arc<ListedTool>| {
+            let fingerprint = fingerprint(tool);
+            let seen = Approved { fingerprint, since: now(), always: BTreeSet::new() };
+            (tool.name.clone(), seen)
+        };
+        let seen: Vec<(String, Approved)> = new.iter().map(seen).collect();
+        let being_saved = known.being_saved.entry(server.clone()).or_default();
+        being_saved.extend(seen.iter().cloned());
         drop(known);
         let (pins, server, listed) = (Arc::clone(self), server.clone(), listed.to_vec());
         let save = move || {
-            if let Err(error) = pins.save_seen(&server, &listed) {
+            if let Err(error) = pins.save_seen(&server, &listed, &new, &seen) {
                 tracing::warn!(server = %server.server, %error, "cannot save the tools seen");
                 pins.unsaved.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
@@ -38,31 +48,19 @@ impl Pins {
 
     /// Saves the tools that were never seen before. If that fails, they are known until this process
     /// exits.
-    fn save_seen(&self, server: &ServerKey, listed: &[Arc<ListedTool>]) -> io::Result<()> {
-        let seen = |tool: &Arc<ListedTool>| {
-            let fingerprint = fingerprint(tool);
-            let seen = Approved { fingerprint, since: now(), always: BTreeSet::new() };
-            (tool.name.clone(), seen)
-        };
-        let new: Vec<_> = {
-            let known = self.known();
-            let is_new = |tool: &&Arc<ListedTool>| known.approved(server, &tool.name).is_none();
-            listed.iter().filter(is_new).take(MAX_TOOLS).cloned().collect()
-        };
-        let new_tools = new;
-        let new: Vec<(String, Approved)> = new_tools.iter().map(seen).collect();
-        let mut known = self.known();
-        let being_saved = known.being_saved.entry(server.clone()).or_default();
-        for (name, seen) in &new {
-            being_saved.entry(name.clone()).or_insert_with(|| seen.clone());
-        }
-        drop(known);
+    fn save_seen(
+        &self,
+        server: &ServerKey,
+        listed: &[Arc<ListedTool>],
+        new: &[Arc<ListedTool>],
+        seen: &[(String, Approved)],
+    ) -> io::Result<()> {
         self.change_if(|approvals| {
             let tools = approvals.entry(server.clone()).or_default();
             let before = tools.len();
-            make_room(tools, listed, new.len());
+            make_room(tools, listed, seen.len());
             let kept = tools.len();
-            for (name, seen) in &new {
+            for (name, seen) in seen {
                 if tools.len() < MAX_TOOLS {
                     tools.entry(name.clone()).or_insert_with(|| seen.clone());
                 }
@@ -70,10 +68,10 @@ impl Pins {
             kept != before || tools.len() != kept
         })?;
         let mut known = self.known();
-        new.iter().for_each(|(name, seen)| known.is_done_with(server, name, seen));
+        seen.iter().for_each(|(name, seen)| known.is_done_with(server, name, seen));
         let approvals = known.approvals.clone();
         drop(known);
-        self.save_definitions(server, &new_tools, &approvals);
+        self.save_definitions(server, new, &approvals);
         Ok(())
     }
 }

@@ -415,6 +415,19 @@ async fn a_tool_is_known_from_its_first_listing_on() {
 }
 
 #[tokio::test]
+async fn a_tool_that_changes_before_it_is_saved_is_noticed() {
+    let (_folder, path, pins) = start();
+    let pins = Arc::new(pins);
+    for description in ["Reads.", "Reads. Also sends."] {
+        pins.see(&key("files"), &listed(["read".to_owned()], description));
+    }
+    let changed = fingerprint("Reads. Also sends.");
+    assert_eq!(check(&pins, &changed), Pin::Changed);
+    pins.saved().await.unwrap();
+    assert_eq!(check(&Pins::load(&path).unwrap(), &changed), Pin::Changed);
+}
+
+#[tokio::test]
 async fn seeing_a_tool_again_keeps_what_was_approved() {
     let (_folder, path, ours) = start();
     let ours = Arc::new(ours);
