@@ -123,6 +123,8 @@ fn bench(names: &[&str]) -> Result<(), Failure> {
     if let Some(name) = names.iter().find(|name| !is_known(name)) {
         return Err(Failure::new(format!("unknown benchmark `{name}`")));
     }
+    // `acp` starts real servers.
+    let peers = peers::install()?;
     cargo("build")
         .args(["--quiet", "--profile", "bench", "--package", "openclaw-testkit"])
         .run()?;
@@ -131,7 +133,7 @@ fn bench(names: &[&str]) -> Result<(), Failure> {
             println!("== {name} ==");
             let mut bench = cargo("bench");
             bench.args(["--quiet", "--package", package, "--bench", target, "--"]).args(*args);
-            bench.run()?;
+            bench.env("OPENCLAW_PEERS", &peers).run()?;
         }
     }
     Ok(())

@@ -9,6 +9,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use data_encoding::HEXLOWER;
 use openclaw_protocol::Scope;
 use openclaw_secrets::SecretString;
 use serde::{Deserialize, Serialize};
@@ -104,7 +105,7 @@ impl TokenStore {
             }
             let mut bytes = [0; 32];
             getrandom::fill(&mut bytes).map_err(|error| self.failed(io::Error::other(error)))?;
-            let token = SecretString::from(format!("oc_{}", hex(&bytes)));
+            let token = SecretString::from(format!("oc_{}", HEXLOWER.encode(&bytes)));
             let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
             tokens.push(StoredToken {
                 name: name.to_owned(),
@@ -221,11 +222,7 @@ impl TokenInUse {
 }
 
 fn hash(token: &SecretString) -> String {
-    hex(&Sha256::digest(token.expose().as_bytes()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&Sha256::digest(token.expose().as_bytes()))
 }
 
 #[cfg(test)]

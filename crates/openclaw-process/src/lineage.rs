@@ -12,6 +12,8 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::{Duration, Instant};
 
+use data_encoding::HEXLOWER;
+
 use crate::snapshot::{IdentifiedProcess, Processes, RunningProcess, last_number};
 
 /// Within this time pids do not wrap around, however many are assigned.
@@ -39,17 +41,13 @@ impl Mark {
     pub(crate) fn fresh() -> Self {
         let mut random = [0; 8];
         let filled = getrandom::fill(&mut random);
-        Self(filled.map_or_else(|_| String::new(), |()| hex(&random)))
+        Self(filled.map_or_else(|_| String::new(), |()| HEXLOWER.encode(&random)))
     }
 
     /// The value of the variable, if there is one.
     pub(crate) fn value(&self) -> Option<&str> {
         Some(self.0.as_str()).filter(|value| !value.is_empty())
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 impl Lineage {

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use data_encoding::HEXLOWER;
+
 /// The id of a trace.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 pub struct TraceId(u128);
@@ -49,23 +51,20 @@ pub(crate) fn is_hex(text: &str) -> bool {
 
 /// Appends bytes as hexadecimal digits: the formatting of numbers takes several times as long.
 pub(crate) fn push_hex(out: &mut Vec<u8>, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    out.extend(
-        bytes
-            .iter()
-            .flat_map(|byte| [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 0xf)]]),
-    );
+    let start = out.len();
+    out.resize(start + bytes.len() * 2, 0);
+    HEXLOWER.encode_mut(bytes, &mut out[start..]);
 }
 
 impl fmt::Display for TraceId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:032x}", self.0)
+        f.write_str(HEXLOWER.encode_mut_str(&self.bytes(), &mut [0; 32]))
     }
 }
 
 impl fmt::Display for SpanId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:016x}", self.0)
+        f.write_str(HEXLOWER.encode_mut_str(&self.bytes(), &mut [0; 16]))
     }
 }
 

@@ -7,6 +7,7 @@
 use aws_lc_rs::aead::{Aad, CHACHA20_POLY1305, LessSafeKey, NONCE_LEN, Nonce, UnboundKey};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use data_encoding::HEXLOWER;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use url::Url;
@@ -58,11 +59,7 @@ pub(super) fn file_stem(owner: &GrantKey) -> String {
     hash.update(&owner.server);
     hash.update([0]);
     hash.update(owner.url.as_str());
-    hex(&hash.finalize()[..16])
-}
-
-pub(super) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&hash.finalize()[..16])
 }
 
 /// Encrypts `content`. There is no newline at the end: so every truncation is detected.

@@ -9,10 +9,9 @@ use std::time::Duration;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
+use data_encoding::HEXLOWER;
 use sha2::{Digest as _, Sha256};
 use zeroize::Zeroizing;
-
-use super::envelope::hex;
 
 /// The size of a key, in bytes.
 const KEY_BYTES: usize = 32;
@@ -36,7 +35,7 @@ impl Key {
     }
 
     fn new(bytes: Zeroizing<[u8; KEY_BYTES]>) -> Self {
-        let id = hex(&Sha256::digest(bytes.as_slice())[..4]);
+        let id = HEXLOWER.encode(&Sha256::digest(bytes.as_slice())[..4]);
         Self { bytes: Arc::new(bytes), id }
     }
 

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use data_encoding::HEXLOWER;
 use openclaw_secrets::Redactor;
 use openclaw_trace::{SpanId, TraceId};
 use serde::Serialize;
@@ -116,7 +117,7 @@ impl CallRecord<'_> {
         line.push_str(",\"durationMs\":");
         milliseconds(line, self.duration);
         line.push_str(",\"argumentsSha256\":\"");
-        hex(line, &Sha256::digest(arguments));
+        HEXLOWER.encode_append(&Sha256::digest(arguments), line);
         line.push('"');
         if let Some(redactor) = redactor {
             line.push_str(",\"arguments\":");
@@ -128,9 +129,9 @@ impl CallRecord<'_> {
         line.push_str(Decimal::default().of(self.result_chars as u64));
         if let Some((trace, span)) = self.trace {
             line.push_str(",\"traceId\":\"");
-            hex(line, &trace.bytes());
+            HEXLOWER.encode_append(&trace.bytes(), line);
             line.push_str("\",\"spanId\":\"");
-            hex(line, &span.bytes());
+            HEXLOWER.encode_append(&span.bytes(), line);
             line.push('"');
         }
         line.push_str("}\n");
@@ -197,18 +198,6 @@ impl LoggedArguments {
 
 fn cut(text: &str, max_bytes: usize) -> &str {
     text.get(..text.floor_char_boundary(max_bytes)).unwrap_or(text)
-}
-
-fn hex(line: &mut String, bytes: &[u8]) {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut digits = [0; 64];
-    for (pair, byte) in digits.chunks_exact_mut(2).zip(bytes) {
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 0xf)];
-    }
-    // Digits are ASCII.
-    let digits = digits.get(..bytes.len() * 2).unwrap_or_default();
-    line.push_str(std::str::from_utf8(digits).unwrap_or_default());
 }
 
 #[cfg(test)]

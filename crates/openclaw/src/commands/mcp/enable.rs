@@ -9,7 +9,7 @@ use crate::cli::NameArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
 use crate::exit::Exit;
-use crate::output::{GOOD, Output};
+use crate::output::Output;
 
 pub(super) fn set(
     args: &NameArgs,
@@ -22,17 +22,9 @@ pub(super) fn set(
     warn_about_scope(args.scope.scope, &paths, output);
     let enable = |document: &Document| document.enable_server(name, enabled);
     write::change(name, "change it there", &paths, edge, enable)?;
+    let done = if enabled { "enabled" } else { "disabled" };
     let file = paths.config.display();
-    if output.json {
-        output.value(&json!({
-            "ok": true,
-            "server": name,
-            "file": paths.config.to_string_lossy(),
-            "enabled": enabled,
-        }));
-    } else {
-        let done = if enabled { "enabled" } else { "disabled" };
-        output.line(format_args!("{GOOD}✓{GOOD:#} {done} {name} in {file}"));
-    }
+    let said = format!("{done} {name} in {file}");
+    write::report(name, &paths, ("enabled", json!(enabled)), &said, output);
     Ok(Exit::Ok)
 }

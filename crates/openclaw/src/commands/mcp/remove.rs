@@ -11,7 +11,7 @@ use crate::commands::link::state_files;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
-use crate::output::{FAINT, GOOD, Output};
+use crate::output::{FAINT, Output};
 
 pub(super) fn remove(args: &NameArgs, edge: &Edge, output: &mut Output) -> CommandResult {
     let name = args.name.as_str();
@@ -20,16 +20,9 @@ pub(super) fn remove(args: &NameArgs, edge: &Edge, output: &mut Output) -> Comma
     let remove = |document: &Document| Ok(document.remove_server(name));
     let removed = write::change(name, "remove it there", &paths, edge, remove)?;
     forget_approvals(name, &paths, output);
-    let file = paths.config.display();
-    if output.json {
-        output.value(&json!({
-            "ok": true,
-            "server": name,
-            "file": paths.config.to_string_lossy(),
-            "removed": removed,
-        }));
-    } else {
-        output.line(format_args!("{GOOD}✓{GOOD:#} removed {name} from {file}"));
+    let said = format!("removed {name} from {}", paths.config.display());
+    write::report(name, &paths, ("removed", json!(removed)), &said, output);
+    if !output.json {
         for place in removed {
             output.line(format_args!("  {FAINT}{place}{FAINT:#}"));
         }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use openclaw_config::{Config, Document, EditError, Paths, Report, ServerConfig, ServerName};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::find;
 use super::remove::not_found;
@@ -127,6 +127,23 @@ pub(super) fn already_exists(
         .and_then(|config| find(&config, name.as_str()).map(ServerConfig::gist));
     let what = what.map(|what| format!(": {what}")).unwrap_or_default();
     CommandError::failed(format!("server `{name}` already exists{what}")).hint(way_out)
+}
+
+/// Reports the change of a server: `said` to a person, `change` to a program.
+pub(super) fn report(
+    name: &str,
+    paths: &Paths,
+    change: (&str, Value),
+    said: &str,
+    output: &mut Output,
+) {
+    if output.json {
+        let (key, value) = change;
+        let file = paths.config.to_string_lossy();
+        output.value(&json!({ "ok": true, "server": name, "file": file, key: value }));
+    } else {
+        output.line(format_args!("{GOOD}✓{GOOD:#} {said}"));
+    }
 }
 
 /// Reports an added server, the findings about it, and the next step.
