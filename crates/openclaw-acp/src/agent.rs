@@ -18,6 +18,7 @@ use agent_client_protocol::v1::schema::{
     SetSessionModeResponse,
 };
 use agent_client_protocol::{Error, JsonRpcResponse};
+use data_encoding::HEXLOWER;
 use futures_util::future::join_all;
 use openclaw_protocol::sessions::{DeleteParams, ListParams};
 use openclaw_protocol::{RequestError, Rpc, Surface, ask, detail, rpc};
@@ -314,5 +315,5 @@ pub(crate) fn fresh_name() -> String {
         let nanos = since.unwrap_or_default().as_nanos().to_be_bytes();
         bytes.copy_from_slice(&nanos[8..]);
     }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&bytes)
 }

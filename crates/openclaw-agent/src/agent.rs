@@ -147,10 +147,13 @@ impl Agent {
         let text = match done {
             Compaction::Cancelled => String::new(),
             Compaction::Nothing => "There is nothing to summarize yet.".to_owned(),
-            Compaction::Done { before, after } => format!(
-                "The conversation was summarized: about {before} tokens became {after}. All \
-                 messages stay in the history."
-            ),
+            Compaction::Done { before, after } => {
+                let more = if after > before { " (the conversation was short)" } else { "" };
+                format!(
+                    "The conversation was summarized: about {before} tokens became {after}{more}. \
+                     All messages stay in the history."
+                )
+            }
         };
         Ok(TurnResult { text, ..self.without_answer(ended) })
     }

@@ -290,6 +290,7 @@ fn see_end(turn: &Turn, call: &ToolUse, outcome: &ToolOutcome) {
         untrusted: outcome.details.untrusted,
         duration: outcome.details.duration,
         failure: outcome.details.failure,
+        refused: outcome.details.refused,
         findings: suspicions(outcome),
         kept_in: outcome.details.kept_in.clone(),
     }));

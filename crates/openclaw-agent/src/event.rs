@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_models::{Part, Usage};
-use openclaw_tools::{Progress, ToolFailure};
+use openclaw_tools::{Progress, RefusedBy, ToolFailure};
 
 /// An event of a turn.
 #[derive(Debug, Clone)]
@@ -74,6 +74,8 @@ pub struct CallEnded {
     pub duration: Duration,
     /// Why the tool returned no result of its own, if so.
     pub failure: Option<ToolFailure>,
+    /// The check that refused the call, if one did.
+    pub refused: Option<RefusedBy>,
     /// Names of suspicious patterns found in it.
     pub findings: Vec<String>,
     /// The file with the full result, if the result was truncated.

@@ -45,13 +45,29 @@ pub fn did_you_mean(set: &dyn ToolSource, name: &str) -> String {
     let near: Vec<String> = near.iter().map(|name| format!("'{name}'")).collect();
     match near.as_slice() {
         [] => String::new(),
-        near => format!(" Did you mean {}?", near.join(" or ")),
+        near => format!(" Did you mean {}?", one_of(near)),
+    }
+}
+
+/// Lists alternatives: `'a', 'b' or 'c'`.
+fn one_of(names: &[String]) -> String {
+    match names {
+        [rest @ .., last] if !rest.is_empty() => format!("{} or {last}", rest.join(", ")),
+        names => names.concat(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn alternatives_are_listed_with_commas() {
+        let names = ["'a'", "'b'", "'c'"].map(ToOwned::to_owned);
+        assert_eq!(one_of(&names[..1]), "'a'");
+        assert_eq!(one_of(&names[..2]), "'a' or 'b'");
+        assert_eq!(one_of(&names), "'a', 'b' or 'c'");
+    }
 
     #[test]
     fn a_typo_and_the_last_part_of_a_name_are_recognised() {

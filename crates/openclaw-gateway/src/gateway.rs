@@ -90,6 +90,11 @@ impl std::fmt::Debug for Gateway {
 }
 
 impl Gateway {
+    /// The name of the process for users: what is not stored is kept until it exits.
+    pub(crate) fn process_name(&self) -> &'static str {
+        if self.served_metrics.get().is_some() { "the gateway" } else { "openclaw" }
+    }
+
     /// Starts the gateway. Servers connect in the background.
     ///
     /// # Errors
@@ -103,7 +108,6 @@ impl Gateway {
             fleet,
             environment,
             version,
-            people,
             prepare,
             workspace,
         } = setup;
@@ -131,12 +135,14 @@ impl Gateway {
         let asks = Arc::<Asks>::default();
         fleet.context.host.workspace = workspace;
         fleet.context.host.downstream = Some(Arc::clone(&asks) as _);
-        if people {
-            let (callers, waiting) = (Arc::clone(&callers), Arc::clone(&elicitations));
-            let next = ElicitationClients { callers, waiting };
-            let asks = Arc::clone(&asks);
-            fleet.context.host.elicitor = Some(Arc::new(HubElicitor { asks, next }));
-        }
+        // Declared in the handshake with a server, before any client is connected: servers list other
+        // tools for clients without it. If no user can answer, it is declined (T11).
+        let next = ElicitationClients {
+            callers: Arc::clone(&callers),
+            waiting: Arc::clone(&elicitations),
+        };
+        let elicitor = HubElicitor { asks: Arc::clone(&asks), next };
+        fleet.context.host.elicitor = Some(Arc::new(elicitor));
         let sampling = SamplingState::new(fleet.services.audit.clone());
         let gateway = Arc::new_cyclic(|this: &Weak<Self>| {
             let (gateway, next) = (this.clone(), AgentModels(this.clone()));

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::inventory::describe::without_server;
 use openclaw_protocol::approvals::published::{Requested, Resolved};
 use openclaw_protocol::approvals::{
     AlwaysChoice, Approval as Asked, ApprovalKind, Decision, ResolvedEvent, ResolvedReason,
@@ -12,7 +13,8 @@ use openclaw_protocol::approvals::{
 };
 use openclaw_protocol::{ErrorShape, names};
 use openclaw_tools::{
-    ApprovalAnswer, ApprovalExtent, ApprovalReason, ApprovalRequest, Approver, ToolEffect, ToolSpec,
+    ApprovalAnswer, ApprovalExtent, ApprovalReason, ApprovalRequest, Approver, GrantRule,
+    ToolEffect, ToolSpec,
 };
 use serde_json::Value;
 
@@ -190,7 +192,10 @@ impl CallerApprover {
             always: question
                 .always
                 .iter()
-                .map(|option| AlwaysChoice { words: option.words.clone() })
+                .map(|option| AlwaysChoice {
+                    words: option.words.clone(),
+                    for_session: matches!(option.grant, GrantRule::Host(_)),
+                })
                 .collect(),
             changes: question
                 .changes
@@ -206,8 +211,10 @@ impl CallerApprover {
 /// Describes a tool. A changed tool is described in full, with its parameters, since any of it may
 /// be new.
 fn description(tool: &ToolSpec, why: ApprovalReason) -> String {
+    // The tool's name and the choices name the server already.
+    let text = without_server(&tool.description);
     if why != ApprovalReason::Changed {
-        return clean_line(Untrusted::new(&tool.description), DESCRIPTION);
+        return clean_line(Untrusted::new(text), DESCRIPTION);
     }
     let parameters = tool.input_schema.get("properties").and_then(Value::as_object);
     let names = parameters.into_iter().flat_map(|it| it.keys()).map(String::as_str);
@@ -215,7 +222,7 @@ fn description(tool: &ToolSpec, why: ApprovalReason) -> String {
         none if none.is_empty() => "none".to_owned(),
         names => names,
     };
-    let words = clean_line(Untrusted::new(&tool.description), CHANGED_DESCRIPTION);
+    let words = clean_line(Untrusted::new(text), CHANGED_DESCRIPTION);
     let parameters = clean_line(Untrusted::new(&parameters), DESCRIPTION);
     format!("{words} (parameters: {parameters})")
 }

@@ -25,9 +25,6 @@ pub struct GatewaySetup {
     pub environment: Environment,
     /// The version of this program.
     pub version: String,
-    /// Whether servers may send elicitations to connected clients (T11). Declared in the handshake
-    /// with a server, before any client is connected.
-    pub people: bool,
     /// When the session store and the agents are set up.
     pub prepare: Prepare,
     /// The workspace of agents that have none of their own; `None` for a folder in the state

@@ -11,6 +11,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use data_encoding::HEXLOWER;
 use openclaw_secrets::{Redactor, SecretString};
 use serde::{Deserialize, Serialize};
 
@@ -126,8 +127,7 @@ impl Claim {
     fn new_token(&self, path: &Path) -> io::Result<SecretString> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(io::Error::other)?;
-        let text: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-        let token = SecretString::from(text);
+        let token = SecretString::from(HEXLOWER.encode(&bytes));
         openclaw_files::replace(path, token.expose().as_bytes())?;
         Ok(token)
     }

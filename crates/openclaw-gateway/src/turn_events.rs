@@ -354,6 +354,7 @@ impl Observer for TurnEvents {
                     "untrusted": call.untrusted,
                     "durationMs": call.duration.as_secs_f64() * 1_000.0,
                     "failure": call.failure.map(openclaw_tools::ToolFailure::name),
+                    "refusedBy": call.refused.map(openclaw_tools::RefusedBy::name),
                     "findings": call.findings,
                     "keptIn": call.kept_in,
                 }),

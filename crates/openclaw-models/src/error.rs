@@ -80,8 +80,10 @@ pub enum ModelError {
         message: String,
     },
     /// The provider rejected the request.
-    #[error("the model provider rejected the request: {message}")]
+    #[error("the model provider `{provider}` rejected the request: {message}")]
     Rejected {
+        /// The provider's id.
+        provider: String,
         /// The provider's message.
         message: String,
     },

@@ -63,7 +63,7 @@ async fn permanent_errors_are_not_retried() {
         ModelError::ContextTooLong,
         ModelError::Silent(Duration::from_secs(120)),
         ModelError::Auth { provider: "x".into(), message: String::new() },
-        ModelError::Rejected { message: "no".into() },
+        ModelError::Rejected { provider: "x".into(), message: "no".into() },
     ] {
         let (chunks, asked, _) =
             run(vec![ScriptedTurn::fails(error.clone()), ScriptedTurn::says("never")]).await;

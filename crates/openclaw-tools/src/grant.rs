@@ -95,7 +95,7 @@ impl GrantRule {
             Self::Arguments(arguments) => {
                 let one = |(name, value): (&String, &String)| format!("{name}={value}");
                 let arguments: Vec<_> = arguments.iter().map(one).collect();
-                format!("`{tool}` with {}", arguments.join(" "))
+                format!("`{tool}` with {}", arguments.join(" and "))
             }
             Self::Host(host) => format!("`{tool}` from {host}"),
         }

@@ -22,14 +22,26 @@ pub(crate) fn fold(line: &str, width: usize) -> String {
     fold_under(line, &hanging(&plain), width)
 }
 
+/// Like [`fold`], but also breaks words that are wider than a line, so that their rest is indented,
+/// too. Not for text that users copy, such as URLs to open.
+pub(crate) fn fold_and_break(line: &str, width: usize) -> String {
+    let plain = strip_str(line).to_string();
+    fold_with(line, &hanging(&plain), width, true)
+}
+
 /// Wraps a line; continuation lines start with this prefix.
 pub(crate) fn fold_under(line: &str, before: &str, width: usize) -> String {
+    fold_with(line, before, width, false)
+}
+
+fn fold_with(line: &str, before: &str, width: usize, breaks_words: bool) -> String {
     let before = if columns(before) + MIN_ROOM > width { "" } else { before };
     let margin = columns(before);
+    let longest = if breaks_words { width.saturating_sub(margin).max(1) } else { usize::MAX };
     let mut folded = String::with_capacity(line.len());
     let (mut column, mut blanks, mut has_word) = (0, String::new(), false);
     let mut chars = line.chars().peekable();
-    while let Some(piece) = next_piece(&mut chars) {
+    while let Some(piece) = next_piece(&mut chars, longest) {
         match piece {
             Piece::Blank(blank) => blanks.push(blank),
             Piece::Break => {
@@ -74,12 +86,13 @@ fn hanging(plain: &str) -> Cow<'static, str> {
 enum Piece {
     Blank(char),
     Break,
-    /// Text that must not be broken, and its width. A character of two columns is a word by itself:
+    /// Text that is not broken, and its width. A character of two columns is a word by itself:
     /// such scripts have no spaces.
     Word(String, usize),
 }
 
-fn next_piece(chars: &mut Peekable<Chars<'_>>) -> Option<Piece> {
+/// Returns the next part of a line; a word has at most `longest` columns.
+fn next_piece(chars: &mut Peekable<Chars<'_>>, longest: usize) -> Option<Piece> {
     match *chars.peek()? {
         ' ' => return chars.next().map(Piece::Blank),
         '\n' => return chars.next().map(|_| Piece::Break),
@@ -88,7 +101,7 @@ fn next_piece(chars: &mut Peekable<Chars<'_>>) -> Option<Piece> {
     let (mut word, mut room) = (String::new(), 0);
     while let Some(&c) = chars.peek().filter(|c| !matches!(c, ' ' | '\n')) {
         let taken = if c == '\u{1b}' { 0 } else { c.width().unwrap_or(0) };
-        if room > 0 && taken == 2 {
+        if room > 0 && (taken == 2 || room + taken > longest) {
             break;
         }
         chars.next();

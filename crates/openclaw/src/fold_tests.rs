@@ -17,6 +17,21 @@ fn a_wrapped_line_is_indented_to_its_text_and_keeps_its_colours() {
 }
 
 #[test]
+fn the_rest_of_a_word_that_is_wider_than_a_line_is_indented() {
+    let line = "  + see https://example.com/a/very/long/path for more";
+    assert_eq!(
+        fold_and_break(line, 24),
+        "  + see\n    https://example.com/\n    a/very/long/path for\n    more"
+    );
+    // Elsewhere, a URL stays whole, so that it can be copied.
+    assert!(fold(line, 24).contains("\n    https://example.com/a/very/long/path"));
+    for width in 0..60 {
+        let words = |text: &str| text.split_whitespace().collect::<String>();
+        assert_eq!(words(&fold_and_break(line, width)), words(line), "{width}");
+    }
+}
+
+#[test]
 fn no_text_is_lost_on_a_narrow_terminal() {
     for width in 0..30 {
         let text = "  config   a path that is longer-than-anything 漢字漢字";

@@ -1,12 +1,34 @@
 //! Writes log lines to stderr on a thread of its own: however slow the reader of stderr is, and
 //! however much is logged, no task waits for it.
 
-use std::io::{self, stderr};
+use std::io::{self, IsTerminal as _, stderr};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// How many bytes may wait to be written. Lines beyond that are dropped and counted.
 const MAX_PENDING: usize = 4 * 1024 * 1024;
+
+/// Where lines go while a prompt is on the terminal: on stderr, they would be written into it.
+static ABOVE_PROMPT: Mutex<Option<SyncSender<String>>> = Mutex::new(None);
+
+/// Shows the lines above a prompt from now on, or on stderr again.
+pub(crate) fn show_above_prompt(printer: Option<SyncSender<String>>) {
+    *ABOVE_PROMPT.lock().unwrap_or_else(PoisonError::into_inner) = printer;
+}
+
+/// Writes lines above the prompt. Those that do not fit in its queue are dropped.
+fn write_above_prompt(lines: &[u8]) -> bool {
+    let printer = ABOVE_PROMPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let Some(printer) = &*printer else { return false };
+    if !stderr().is_terminal() {
+        return false;
+    }
+    for line in String::from_utf8_lossy(lines).lines() {
+        let _ = printer.try_send(line.to_owned());
+    }
+    true
+}
 
 /// A writer that never blocks. Clones share the thread, which starts with the first line.
 #[derive(Clone)]
@@ -82,7 +104,9 @@ impl Shared {
             state.is_writing = true;
             drop(state);
             // A failure to write the log cannot be reported anywhere.
-            let _ = to.write_all(&writing);
+            if !write_above_prompt(&writing) {
+                let _ = to.write_all(&writing);
+            }
             writing.clear();
             state = self.lock();
         }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::error::CommandError;
 use crate::fold::{columns, fold, fold_under};
-use crate::glyphs::ascii;
+use crate::glyphs::{ascii, ascii_columns};
 use crate::markdown::{Canvas, Markdown};
 
 const ERROR: Style = AnsiColor::Red.on_default().bold();
@@ -75,10 +75,23 @@ impl Output {
         self.raw(format!("{text}\n").as_bytes());
     }
 
+    /// Writes lines that are laid out in columns, and keeps their width.
+    pub(crate) fn laid_out(&mut self, text: &str) {
+        match self.is_ascii {
+            true => self.line(ascii_columns(text)),
+            false => self.line(text),
+        }
+    }
+
+    /// Replaces characters that the terminal does not show, before the text is wrapped.
+    fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.is_ascii { ascii(text) } else { text.into() }
+    }
+
     /// Writes a line that may be long: on a terminal, it is wrapped between words.
     pub(crate) fn folded(&mut self, text: impl Display) {
         match self.columns() {
-            Some(width) => self.line(fold(&text.to_string(), width)),
+            Some(width) => self.line(fold(&self.shown(&text.to_string()), width)),
             None => self.line(text),
         }
     }
@@ -87,7 +100,10 @@ impl Output {
     pub(crate) fn labelled(&mut self, label: &str, text: &str) {
         let line = format!("{label}{text}");
         match self.columns() {
-            Some(width) => self.line(fold_under(&line, &" ".repeat(columns(label)), width)),
+            Some(width) => {
+                let line = self.shown(&line);
+                self.line(fold_under(&line, &" ".repeat(columns(label)), width));
+            }
             None => self.line(line),
         }
     }
@@ -116,7 +132,7 @@ impl Output {
     /// Writes a prompt that fits the terminal, without a line break, and flushes.
     pub(crate) fn prompt(&mut self, text: &str) {
         let width = self.columns().unwrap_or(usize::MAX);
-        self.raw(fold(text, width).as_bytes());
+        self.raw(fold(&self.shown(text), width).as_bytes());
         self.flush();
     }
 
@@ -227,14 +243,14 @@ impl Output {
                 self.report(report);
             }
         } else {
-            let message = wrapped("error: ", &failure.line());
+            let message = self.wrapped("error: ", &failure.line());
             self.stderr_line(&format!("{ERROR}error{ERROR:#}: {message}"));
         }
         for line in &failure.last_lines {
             self.stderr_line(&format!("  {FAINT}| {}{FAINT:#}", printable(line)));
         }
         if let Some(hint) = &failure.hint {
-            self.stderr_line(&format!("{HINT}hint{HINT:#}: {}", wrapped("hint: ", hint)));
+            self.stderr_line(&format!("{HINT}hint{HINT:#}: {}", self.wrapped("hint: ", hint)));
         }
     }
 
@@ -242,19 +258,39 @@ impl Output {
     pub(crate) fn aside(&mut self, line: &str) {
         let is_terminal = io::stderr().is_terminal();
         let width = is_terminal.then(|| usize::from(self.labelled_width()));
-        let line = width.map_or(line.into(), |width| Cow::Owned(fold(line, width)));
+        let line = if self.is_stderr_ascii { ascii(line) } else { line.into() };
+        let line = match width {
+            Some(width) => Cow::Owned(fold(&line, width)),
+            None => line,
+        };
         self.stderr_line(&line);
+    }
+
+    /// Wraps text that follows a prefix on stderr, if that is a terminal.
+    fn wrapped(&self, prefix: &str, text: &str) -> String {
+        let text = if self.is_stderr_ascii { ascii(text) } else { text.into() };
+        let text = printable(&text);
+        let stderr = io::stderr();
+        let size = terminal_size::terminal_size_of(&stderr).filter(|_| stderr.is_terminal());
+        let Some((width, _)) = size else { return text.into_owned() };
+        let room = usize::from(width.0).saturating_sub(prefix.len()).max(20);
+        let fits = |line: &str| line.chars().count() <= room;
+        let lines = text.lines().map(|line| match fits(line) {
+            true => line.to_owned(),
+            false => wrap_words(line, room).join(&format!("\n{}", " ".repeat(prefix.len()))),
+        });
+        lines.collect::<Vec<_>>().join("\n")
     }
 
     /// Writes a note to stderr.
     pub(crate) fn note(&mut self, message: &str) {
-        let message = wrapped("note: ", message);
+        let message = self.wrapped("note: ", message);
         self.stderr_line(&format!("{HINT}note{HINT:#}: {message}"));
     }
 
     /// Writes a warning to stderr.
     pub(crate) fn warning(&mut self, message: &str) {
-        let message = wrapped("warning: ", message);
+        let message = self.wrapped("warning: ", message);
         self.stderr_line(&format!("{WARNING}warning{WARNING:#}: {message}"));
     }
 
@@ -297,7 +333,7 @@ impl Output {
             keys.set_constraint(ColumnConstraint::ContentWidth);
         }
         for line in table.lines() {
-            self.line(line.trim_end());
+            self.laid_out(line.trim_end());
         }
     }
 
@@ -346,21 +382,6 @@ pub(crate) fn said(text: &str) -> String {
     // A `\r\n` may be split between two pieces, so every `\r` is removed.
     let text = text.replace('\r', "");
     text.split('\t').map(printable).collect::<Vec<_>>().join("\t")
-}
-
-/// Wraps text that follows a prefix on stderr, if that is a terminal.
-fn wrapped(prefix: &str, text: &str) -> String {
-    let text = printable(text);
-    let stderr = io::stderr();
-    let size = terminal_size::terminal_size_of(&stderr).filter(|_| stderr.is_terminal());
-    let Some((width, _)) = size else { return text.into_owned() };
-    let room = usize::from(width.0).saturating_sub(prefix.len()).max(20);
-    let fits = |line: &str| line.chars().count() <= room;
-    let lines = text.lines().map(|line| match fits(line) {
-        true => line.to_owned(),
-        false => wrap_words(line, room).join(&format!("\n{}", " ".repeat(prefix.len()))),
-    });
-    lines.collect::<Vec<_>>().join("\n")
 }
 
 /// Joins the text to one line, and truncates it at the end.

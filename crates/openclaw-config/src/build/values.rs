@@ -16,6 +16,9 @@ use crate::server::SafeUrl;
 use crate::source::Sources;
 use crate::text::{ConfigText, Expanded, VariableLookup, expand, is_reference_word};
 
+/// The schemes of an `Authorization` header, which are no secret.
+const SCHEMES: [&str; 3] = ["Bearer", "Basic", "Token"];
+
 /// The context of a build, and its findings so far.
 pub(crate) struct Builder<'a> {
     pub(crate) lookup: VariableLookup<'a>,
@@ -305,15 +308,18 @@ pub(crate) fn is_loopback(url: &Url) -> bool {
     }
 }
 
-/// Shows `Bearer ${TOKEN}` as `[REDACTED] ${TOKEN}`: references as written, nothing else. Their
-/// defaults may be credentials and are hidden.
+/// Shows `Bearer hunter2 ${TOKEN}` as `Bearer [REDACTED] ${TOKEN}`: the scheme and references as
+/// written, nothing else. The defaults of references may be credentials and are hidden.
 pub(crate) fn references_only(written: &str) -> String {
     let shown = |word: &str| match default_hidden(word) {
         Some(reference) => reference,
         None if is_reference_word(word) || word.is_empty() => word.to_owned(),
         None => REDACTED.to_owned(),
     };
-    written.split(' ').map(shown).collect::<Vec<_>>().join(" ")
+    let scheme = written.split_once(' ').filter(|(first, _)| SCHEMES.contains(first));
+    let (scheme, rest) = scheme.map_or((None, written), |(first, rest)| (Some(first), rest));
+    let words = scheme.map(ToOwned::to_owned).into_iter().chain(rest.split(' ').map(shown));
+    words.collect::<Vec<_>>().join(" ")
 }
 
 /// Shows `${TOKEN:-hunter2}` as `${TOKEN:-…}`.
@@ -331,8 +337,11 @@ mod tests {
     #[test]
     fn a_reference_is_shown_without_its_default() {
         for (written, shown) in [
-            ("Bearer ${TOKEN}", "[REDACTED] ${TOKEN}"),
-            ("Bearer ${TOKEN:-hunter2}", "[REDACTED] ${TOKEN:-…}"),
+            ("Bearer ${TOKEN}", "Bearer ${TOKEN}"),
+            ("Bearer ${TOKEN:-hunter2}", "Bearer ${TOKEN:-…}"),
+            ("Bearer hunter2", "Bearer [REDACTED]"),
+            ("Basic", "[REDACTED]"),
+            ("hunter2 Bearer", "[REDACTED] [REDACTED]"),
             ("${TOKEN:-}", "${TOKEN:-}"),
             ("${A:-x}${B:-hunter2}", "${A:-…}"),
             ("${to ken:-hunter2}", "[REDACTED] [REDACTED]"),

@@ -18,6 +18,7 @@ use tokens::{ConfigToken, Tokens};
 const HARMLESS: &[&str] = &[
     "command",
     "transport",
+    "type",
     "approval",
     "toolPrefix",
     "toolNaming",

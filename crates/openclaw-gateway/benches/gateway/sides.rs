@@ -92,7 +92,6 @@ fn setup(folder: &Path) -> GatewaySetup {
         fleet: fleet::FleetSetup { folders, services, ..fleet::FleetSetup::new(context) },
         environment,
         version: "bench".to_owned(),
-        people: true,
         prepare: Prepare::AtStart,
         workspace: None,
     }

@@ -119,10 +119,13 @@ impl Done {
     }
 }
 
-/// A problem as text.
+/// A problem as text, in the form of the errors of other commands.
 pub(crate) fn problem_text(problem: &Problem) -> String {
     let clean = |line: &str| clean_line(Untrusted::new(line), 1_000);
-    problem.text().lines().map(clean).collect::<Vec<_>>().join("\n")
+    let mut lines = vec![format!("error: {}", clean(&problem.message))];
+    lines.extend(problem.last_lines.iter().map(|line| format!("  | {}", clean(line))));
+    lines.extend(problem.hint.iter().map(|hint| format!("hint: {}", clean(hint))));
+    lines.join("\n")
 }
 
 /// A problem as JSON.

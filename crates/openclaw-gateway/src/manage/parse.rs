@@ -5,10 +5,10 @@ pub(crate) const VERBS: [(&str, &str, &str); 9] = [
     ("servers", "", "list the servers and their state"),
     ("tools", "[SERVER]", "list the tools"),
     ("status", "SERVER", "show the details of a server"),
-    ("refresh", "[SERVER]", "fetch the lists again, and reconnect"),
+    ("refresh", "[SERVER]", "fetch the lists again; reconnect a failed server"),
     ("connect", "URL [--name NAME]", "connect to a server until this program exits"),
     ("disconnect", "SERVER", "disconnect a server until this program exits"),
-    ("auth", "SERVER [--code CODE]", "log in to a server"),
+    ("login", "SERVER [--code CODE]", "log in to a server"),
     ("logout", "SERVER", "log out of a server"),
     ("help", "", "show this list"),
 ];
@@ -75,7 +75,7 @@ impl Order {
             verb => {
                 let verb = plain(verb, rest)?;
                 if let Some(flag) = rest.iter().find(|word| word.starts_with("--")) {
-                    return Err(format!("Unknown option `{flag}`.\n\n{}", help()));
+                    return Err(format!("error: unknown option `{flag}`\n\n{}", help()));
                 }
                 verb
             }
@@ -88,9 +88,10 @@ fn plain(verb: &str, rest: &[&str]) -> Result<Verb, String> {
     let one = || match rest {
         [] => Ok(None),
         [name] => Ok(Some((*name).to_owned())),
-        _ => Err(format!("`/mcp {verb}` takes one server name.\n\n{}", help())),
+        _ => Err(format!("error: `/mcp {verb}` takes one server name\n\n{}", help())),
     };
-    let must = || one()?.ok_or_else(|| format!("Missing server name. Use `/mcp {verb} SERVER`."));
+    let missing = || format!("error: missing server name\nhint: use `/mcp {verb} SERVER`");
+    let must = || one()?.ok_or_else(missing);
     Ok(match verb {
         "servers" | "list" => match one()? {
             None => Verb::Servers,
@@ -105,16 +106,16 @@ fn plain(verb: &str, rest: &[&str]) -> Result<Verb, String> {
             let known: Vec<&str> = VERBS.iter().map(|(verb, ..)| *verb).collect();
             let unknown: String = unknown.chars().take(40).collect();
             let similar = openclaw_config::nearest(&unknown, &known);
-            let similar = similar.map(|it| format!(" Did you mean `/mcp {it}`?"));
-            let similar = similar.unwrap_or_default();
-            return Err(format!("Unknown command `/mcp {unknown}`.{similar}\n\n{}", help()));
+            let hint = similar.map(|it| format!("\nhint: did you mean `/mcp {it}`?"));
+            let hint = hint.unwrap_or_default();
+            return Err(format!("error: unknown command `/mcp {unknown}`{hint}\n\n{}", help()));
         }
     })
 }
 
-/// Parses `auth SERVER [--code CODE]`.
+/// Parses `login SERVER [--code CODE]`.
 fn auth(rest: &[&str]) -> Result<Verb, String> {
-    let usage = || "Use `/mcp auth SERVER`, or `/mcp auth SERVER --code CODE`.".to_owned();
+    let usage = || wrong_arguments("/mcp login SERVER [--code CODE]");
     let (server, code) = match rest {
         [server] => (server, None),
         [server, "--code", code] => (server, Some(*code)),
@@ -126,7 +127,7 @@ fn auth(rest: &[&str]) -> Result<Verb, String> {
 
 /// Parses `connect URL [--name NAME]`, or the name of a known server.
 fn connect(rest: &[&str]) -> Result<Verb, String> {
-    let usage = || "Use `/mcp connect https://example.com/mcp [--name NAME]`.".to_owned();
+    let usage = || wrong_arguments("/mcp connect https://example.com/mcp [--name NAME]");
     let (mut target, mut name) = (None, None);
     let mut words = rest.iter();
     while let Some(word) = words.next() {
@@ -146,6 +147,10 @@ fn connect(rest: &[&str]) -> Result<Verb, String> {
         (Some(server), None) if !server.contains("://") => Ok(Verb::ConnectAgain { server }),
         (Some(url), name) => Ok(Verb::Connect { url, name }),
     }
+}
+
+fn wrong_arguments(usage: &str) -> String {
+    format!("error: wrong arguments\nhint: use `{usage}`")
 }
 
 /// The help text.
@@ -184,14 +189,15 @@ mod tests {
     #[test]
     fn invalid_commands_show_help() {
         for (text, expected) in [
-            ("sorvers", "Did you mean `/mcp servers`?"),
-            ("\u{1b}[2J", "Unknown command"),
-            ("status", "Missing server name"),
+            ("sorvers", "\nhint: did you mean `/mcp servers`?\n"),
+            ("\u{1b}[2J", "error: unknown command"),
+            ("status", "error: missing server name"),
             ("tools a b", "takes one server name"),
-            ("tools --all", "Unknown option `--all`"),
-            ("connect", "Use `/mcp connect"),
-            ("connect a b", "Use `/mcp connect"),
-            ("connect https://x.example --name", "Use `/mcp connect"),
+            ("tools --all", "error: unknown option `--all`"),
+            ("connect", "hint: use `/mcp connect"),
+            ("connect a b", "hint: use `/mcp connect"),
+            ("connect https://x.example --name", "hint: use `/mcp connect"),
+            ("login", "hint: use `/mcp login"),
             ("help", "/mcp disconnect SERVER"),
         ] {
             let words = Order::read(text).unwrap_err();

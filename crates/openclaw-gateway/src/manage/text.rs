@@ -1,7 +1,7 @@
 //! Results of commands as text: aligned columns, and server texts without terminal escapes.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_mcp::server::status::{ServerState, ServerStatus};
+use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus};
 use openclaw_protocol::mcp::{AuthResult, GrantInfo, RefreshResult, Refreshed, Tool, ToolsResult};
 
 use super::Done;
@@ -149,8 +149,13 @@ fn connected(status: &ServerStatus) -> String {
             status.tools
         ),
         ServerState::NeedsAuth => {
-            let hint = status.last_error.as_ref().and_then(|error| error.hint.as_deref());
-            let hint = hint.map(|hint| format!("\n  → {}", clean(hint, LINE)));
+            let error = status.last_error.as_ref();
+            let hint = match status.auth {
+                // It may have no entry, which a command of the shell needs.
+                AuthKind::None | AuthKind::OAuth => Some(format!("use `/mcp login {name}`")),
+                _ => error.and_then(|it| it.hint.as_deref()).map(|hint| clean(hint, LINE)),
+            };
+            let hint = hint.map(|hint| format!("\nhint: {hint}"));
             format!("{name} requires a login.{}", hint.unwrap_or_default())
         }
         _ => format!("{name}: {}", summary(status)),
@@ -162,7 +167,7 @@ fn auth(name: &str, result: &AuthResult) -> String {
         return format!(
             "Open this URL within 15 minutes to log in to {name}:\n\n{}\n\nThe server is connected when you \
              are done. If the browser cannot reach this machine, copy the URL that it was redirected \
-             to:\n/mcp auth {name} --code URL",
+             to:\n/mcp login {name} --code URL",
             clean(url, URL)
         );
     }
@@ -173,7 +178,7 @@ fn auth(name: &str, result: &AuthResult) -> String {
         }
         ("authorized", None) => format!("{name} is authorized with the key in its entry."),
         ("failed", _) => format!("The login to {name} failed{}", message.unwrap_or_default()),
-        ("required", _) => format!("{name} requires a login.\n  → run `/mcp auth {name}`"),
+        ("required", _) => format!("{name} requires a login.\nhint: use `/mcp login {name}`"),
         _ => format!("{name} needs no login."),
     }
 }
@@ -187,7 +192,25 @@ fn logged_out(name: &str, result: &AuthResult) -> String {
 
 #[cfg(test)]
 mod tests {
+    use openclaw_mcp::server::supervisor::ServerError;
+
     use super::*;
+
+    #[test]
+    fn a_login_of_a_server_without_an_entry_is_a_command_of_the_chat() {
+        let hint = Some("run `openclaw mcp login x`, or set `apiKey` in its entry".to_owned());
+        let of = |auth| ServerStatus {
+            name: "x".to_owned(),
+            state: ServerState::NeedsAuth,
+            auth,
+            last_error: Some(ServerError { hint: hint.clone(), ..ServerError::new("no") }),
+            ..ServerStatus::default()
+        };
+        let told = connected(&of(AuthKind::None));
+        assert_eq!(told, "x requires a login.\nhint: use `/mcp login x`");
+        let told = connected(&of(AuthKind::ApiKey));
+        assert!(told.contains("\nhint: run `openclaw mcp login x`, or set `apiKey`"), "{told}");
+    }
 
     #[test]
     fn only_the_first_few_changed_tools_are_named() {

@@ -122,8 +122,7 @@ pub fn changed(tool: &CatalogueTool) -> Problem {
     let message = format!(
         "the description or schema of `{name}` of `{server}` has changed since it was first seen or approved"
     );
-    let hint =
-        format!("review it with `openclaw mcp tools {server} --schema`, then use `--approve`");
+    let hint = format!("review it with `openclaw mcp tools {server} {name}`, then use `--approve`");
     Problem::new(ProblemKind::Changed, message).hint(hint)
 }
 

@@ -25,6 +25,8 @@ use super::problem::Problem;
 
 /// Maximum characters of a name from outside.
 const NAME_CHARS: usize = 64;
+/// Maximum length of a line of a change.
+const CHANGE_LINE: usize = 600;
 
 /// Lists all servers of an agent, including those that do not run.
 pub fn servers(agent: &AgentTools) -> ServersResult {
@@ -69,7 +71,7 @@ pub fn tools(agent: &AgentTools, of: &GatheredServers, wanted: ToolsWanted) -> T
 }
 
 fn tool(tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
-    let listed = tool.listed();
+    let (listed, is_changed) = (tool.listed(), tool.is_changed());
     let schema = || {
         let schema = if wanted.raw { &listed.input_schema } else { &tool.spec.input_schema };
         Value::Object(Map::clone(schema))
@@ -95,12 +97,19 @@ fn tool(tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
             Decision::Denied { by } => Some(by.to_string()),
             Decision::Allowed => None,
         },
-        changed: tool.is_changed(),
+        changed: is_changed,
+        changes: if is_changed && wanted.schema { changes(tool) } else { Vec::new() },
         fingerprint: tool.fingerprint().to_string(),
         unusable: tool.flaw().map(ToString::to_string),
         input_schema: (wanted.schema || wanted.raw).then(schema),
         rest: if wanted.raw { rest(listed) } else { DefinitionRest::default() },
     }
+}
+
+/// How a tool has changed, in lines.
+fn changes(tool: &CatalogueTool) -> Vec<String> {
+    let changes = tools::Tool::changes(tool).into_iter();
+    changes.map(|line| clean_line(Untrusted::new(&line), CHANGE_LINE)).collect()
 }
 
 /// The members of a definition that we do not interpret, or only in part.

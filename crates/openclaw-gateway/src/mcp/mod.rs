@@ -25,4 +25,4 @@ pub use outcome::outcome;
 pub use problem::{Problem, ProblemKind};
 pub use refresh::{not_refreshed, refreshed};
 pub use server_list::{ListStyle, server_list, status_rows};
-pub use state_text::{expiry, summary, with_try};
+pub use state_text::{expiry, retrying, summary};

@@ -1,6 +1,6 @@
 //! Texts for the state of a server, the same in all front ends.
 
-use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus};
+use openclaw_mcp::server::status::{ActiveTransport, AuthKind, ServerState, ServerStatus};
 
 /// Words that mark a line as an error message.
 const TELLING: [&str; 16] = [
@@ -32,15 +32,28 @@ pub(super) fn state(status: &ServerStatus) -> String {
         (ServerState::Idle, _) => "Idle (starts on first use)".to_owned(),
         (ServerState::Connecting, _) => with_try("Connecting", status.restarts),
         (ServerState::NeedsAuth, _) => "Login required".to_owned(),
-        (ServerState::Restarting, _) => with_try("Restarting", status.restarts),
+        (ServerState::Restarting, _) => with_try(
+            if is_process(status) { "Restarting" } else { "Reconnecting" },
+            status.restarts,
+        ),
         (ServerState::Failed, _) => "Failed".to_owned(),
         (ServerState::Closed, _) => "Disconnected".to_owned(),
     }
 }
 
-/// `Restarting (attempt 2)`: adds the number of restarts, if any.
+fn is_process(status: &ServerStatus) -> bool {
+    status.transport == ActiveTransport::Stdio
+}
+
+/// `restarting (attempt 2)`, or `reconnecting` for a server at a URL.
 #[must_use]
-pub fn with_try(word: &str, restarts: u32) -> String {
+pub fn retrying(status: &ServerStatus) -> String {
+    let word = if is_process(status) { "restarting" } else { "reconnecting" };
+    with_try(word, status.restarts)
+}
+
+/// `Restarting (attempt 2)`: adds the number of restarts, if any.
+fn with_try(word: &str, restarts: u32) -> String {
     match restarts {
         0 => word.to_owned(),
         count => format!("{word} (attempt {count})"),
@@ -65,10 +78,10 @@ pub fn summary(status: &ServerStatus) -> String {
             None => "login required".to_owned(),
         },
         ServerState::Restarting => {
-            let restarting = with_try("restarting", status.restarts);
+            let retrying = retrying(status);
             match error {
-                Some(error) => format!("{restarting}: {}", error.message),
-                None => restarting,
+                Some(error) => format!("{retrying}: {}", error.message),
+                None => retrying,
             }
         }
         ServerState::Failed => match error {
@@ -168,6 +181,9 @@ mod tests {
         let again = ServerStatus { restarts: 2, ..lost.clone() };
         assert_eq!(summary(&again), "restarting (attempt 2): exited with status 1");
         assert_eq!(state(&again), "Restarting (attempt 2)");
+        let remote = ServerStatus { transport: ActiveTransport::Http, ..again };
+        assert_eq!(summary(&remote), "reconnecting (attempt 2): exited with status 1");
+        assert_eq!(state(&remote), "Reconnecting (attempt 2)");
         let failed = ServerStatus { state: ServerState::Failed, ..lost };
         assert_eq!(summary(&failed), "exited with status 1");
         assert_eq!(state(&failed), "Failed");

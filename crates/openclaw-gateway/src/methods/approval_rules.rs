@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use data_encoding::HEXLOWER;
+use openclaw_config::nearest;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::store::pins::ToolRule;
 use openclaw_protocol::ErrorShape;
@@ -14,6 +16,7 @@ use openclaw_tools::{
     ApprovalContext, ApprovalExtent, Arguments, GrantRule, Pin, Tool as _, ToolSource as _,
 };
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use sha2::{Digest as _, Sha256};
 use tokio::time::Instant;
 
@@ -87,7 +90,7 @@ impl Stored {
             }
         };
         add(&serde_json::to_string(grant).unwrap_or_default());
-        hash.finalize()[..ID_BYTES].iter().map(|byte| format!("{byte:02x}")).collect()
+        HEXLOWER.encode(&hash.finalize()[..ID_BYTES])
     }
 }
 
@@ -189,7 +192,8 @@ pub(super) async fn allow(
         })?,
     };
     let agent = service.config.id.to_string();
-    if native.is_some() {
+    if let Some(native) = native {
+        check_names(&tool, &arguments, native.schema().get("properties"))?;
         let workspace = match workspace {
             Some(folder) => canonical(&folder)?,
             None => service.workspace.clone(),
@@ -199,7 +203,27 @@ pub(super) async fn allow(
         approvals.remember(key.clone()).map_err(|error| not_saved(&error))?;
         return Ok(ChangedRulesResult { rules: vec![Stored::Native(key).rule()] });
     }
-    allow_of_server(asked.gateway, &agent, &tool, grant).await
+    allow_of_server(asked.gateway, &agent, &tool, &arguments, grant).await
+}
+
+/// Checks that a tool has these arguments: an approval for others would never apply.
+fn check_names(
+    tool: &str,
+    arguments: &Map<String, Value>,
+    properties: Option<&Value>,
+) -> Reply<()> {
+    let Some(properties) = properties.and_then(Value::as_object) else { return Ok(()) };
+    let Some(unknown) = arguments.keys().find(|name| !properties.contains_key(*name)) else {
+        return Ok(());
+    };
+    let line = |text: &str| clean_line(Untrusted::new(text), MAX_NAME);
+    let known: Vec<&str> = properties.keys().map(String::as_str).collect();
+    let way_out = match nearest(unknown, &known) {
+        Some(near) => format!("did you mean `{}`?", line(near)),
+        None => format!("it has: {}", line(&known.join(", "))),
+    };
+    let (tool, unknown) = (line(tool), line(unknown));
+    Err(ErrorShape::invalid(format!("`{tool}` has no argument `{unknown}`; {way_out}")))
 }
 
 /// Approves the current form of a server's tool, unless it has changed since it was seen: that is
@@ -208,6 +232,7 @@ async fn allow_of_server(
     gateway: &Gateway,
     agent: &str,
     name: &str,
+    arguments: &Map<String, Value>,
     grant: GrantRule,
 ) -> Reply<ChangedRulesResult> {
     let shown = clean_line(Untrusted::new(name), MAX_NAME);
@@ -223,9 +248,11 @@ async fn allow_of_server(
     let tool = catalogue.get(name).ok_or_else(unknown)?;
     if tool.is_changed() {
         return Err(ErrorShape::invalid(format!(
-            "`{shown}` has changed since it was first seen; the next call shows the change and asks for approval"
+            "`{shown}` has changed since it was first seen or approved; `openclaw mcp call {shown}` at a \
+             terminal shows the change and asks for approval"
         )));
     }
+    check_names(name, arguments, tool.spec.input_schema.get("properties"))?;
     let nothing = RawValue::from_string("{}".to_owned()).map_err(|_| unknown())?;
     let arguments = &Arguments::new(&nothing);
     let about = ApprovalContext { arguments, session: None, now: Instant::now() };

@@ -7,9 +7,12 @@ use openclaw_protocol::sessions::Row;
 use openclaw_sessions::{ReadFilter, SessionKey};
 
 use super::RequestContext;
+use super::titles::without_marks;
 
 /// Maximum length of a title derived from a message, in characters.
 const TITLE: usize = 80;
+/// Maximum length of the text that a title is derived from, in characters.
+const TITLE_SOURCE: usize = 1_000;
 /// Maximum length of the beginning of a message, in characters.
 const PREVIEW: usize = 160;
 
@@ -33,12 +36,13 @@ impl Previews {
             let first = ReadFilter { from_seq: 1, limit: 1, last: false };
             let message = read(asked, &key, first).await;
             let title = message.filter(|it| matches!(it, Message::User { .. }));
-            row.derived_title = title.as_ref().and_then(|it| beginning(it, TITLE));
+            row.derived_title = title.as_ref().and_then(title_of);
         }
         if self.last_message {
             let last = ReadFilter { from_seq: 1, limit: 1, last: true };
             let message = read(asked, &key, last).await;
-            row.last_message_preview = message.as_ref().and_then(|it| beginning(it, PREVIEW));
+            let text = message.as_ref().and_then(text_of);
+            row.last_message_preview = text.and_then(|text| beginning(text, PREVIEW));
         }
     }
 }
@@ -49,13 +53,22 @@ async fn read(asked: &RequestContext<'_>, key: &SessionKey, filter: ReadFilter) 
     Some(record.message)
 }
 
-/// The beginning of a message in one line.
-fn beginning(message: &Message, length: usize) -> Option<String> {
-    let text = match message {
-        Message::User { parts } => parts.iter().find_map(Part::as_text)?.expose(),
-        Message::Assistant { text, .. } => text,
-        Message::Tool { .. } => return None,
-    };
+/// A title derived from a message.
+fn title_of(message: &Message) -> Option<String> {
+    let text: String = text_of(message)?.chars().take(TITLE_SOURCE).collect();
+    beginning(&without_marks(&text), TITLE)
+}
+
+fn text_of(message: &Message) -> Option<&str> {
+    match message {
+        Message::User { parts } => Some(parts.iter().find_map(Part::as_text)?.expose()),
+        Message::Assistant { text, .. } => Some(text),
+        Message::Tool { .. } => None,
+    }
+}
+
+/// The beginning of a text in one line.
+fn beginning(text: &str, length: usize) -> Option<String> {
     let line = clean_line(Untrusted::new(text), length);
     (!line.is_empty()).then_some(line)
 }

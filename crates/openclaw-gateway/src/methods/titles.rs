@@ -60,7 +60,8 @@ async fn write(gateway: &Gateway, service: &AgentRuntime, key: &SessionKey, chos
     let records = messages.filter_map(|it| serde_json::from_value::<MessageRecord>(it.body).ok());
     let parts: Vec<Part> = records.flat_map(|record| transcript(record.message)).collect();
     let Ok(Some(title)) = timeout(PATIENCE, ask(&**model, parts)).await else { return };
-    let title = clean_line(Untrusted::new(title.trim_matches(['"', ' ', '\n'])), TITLE_CHARS);
+    let title = without_marks(title.trim_matches(['"', ' ', '\n']));
+    let title = clean_line(Untrusted::new(&title), TITLE_CHARS);
     let has_none = gateway
         .store
         .get(key)
@@ -72,6 +73,49 @@ async fn write(gateway: &Gateway, service: &AgentRuntime, key: &SessionKey, chos
     {
         tracing::warn!(%error, "cannot store the title of a session");
     }
+}
+
+/// Removes the marks of Markdown that would be shown literally in a title: of headings, quotes and
+/// lists, around emphasis and code.
+pub(super) fn without_marks(text: &str) -> String {
+    let text = text.lines().map(without_line_mark).collect::<Vec<_>>().join(" ");
+    ["**", "*", "~~", "`"].iter().fold(text, |text, mark| without_pairs(&text, mark))
+}
+
+fn without_line_mark(line: &str) -> &str {
+    let line = line.trim();
+    let mark = line.split(' ').next().unwrap_or_default();
+    let is_mark =
+        matches!(mark, "#" | "##" | "###" | "####" | "#####" | "######" | ">" | "-" | "*")
+            || mark.starts_with("```");
+    if is_mark { line[mark.len()..].trim_start() } else { line }
+}
+
+/// Removes a mark before and after a text, not elsewhere: `*.rs` and `2*3` stay.
+fn without_pairs(text: &str, mark: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once(mark) {
+        plain.push_str(before);
+        let is_inside_word = plain.ends_with(char::is_alphanumeric);
+        // Code may begin with anything.
+        let begins = |c: char| mark == "`" || c.is_alphanumeric() || matches!(c, '*' | '`' | '"');
+        let marked = after.split_once(mark).filter(|(marked, _)| {
+            !is_inside_word && marked.starts_with(begins) && marked.trim() == *marked
+        });
+        match marked {
+            Some((marked, after)) => {
+                plain.push_str(marked);
+                rest = after;
+            }
+            None => {
+                plain.push_str(mark);
+                rest = after;
+            }
+        }
+    }
+    plain.push_str(rest);
+    plain
 }
 
 /// The beginning of what the user and the model wrote.
@@ -101,6 +145,31 @@ async fn ask(model: &dyn Model, parts: Vec<Part>) -> Option<String> {
         Err(error) => {
             tracing::debug!(%error, "cannot write a title for a session");
             None
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_title_has_no_marks_of_markdown() {
+        for (written, title) in [
+            (
+                "# Heading one\n\nSome *italic* and **bold** text",
+                "Heading one  Some italic and bold text",
+            ),
+            ("- `cargo test` fails", "cargo test fails"),
+            ("> quoted", "quoted"),
+            ("```rust\nfn main() {}\n```", " fn main() {} "),
+            ("**Plans** for ***May***", "Plans for May"),
+            ("find *.rs and *.md in src/*", "find *.rs and *.md in src/*"),
+            ("2*3*4 is 2 * 12", "2*3*4 is 2 * 12"),
+            ("#1 and snake_case_name", "#1 and snake_case_name"),
+            ("an `open mark", "an `open mark"),
+        ] {
+            assert_eq!(without_marks(written), title, "{written}");
         }
     }
 }

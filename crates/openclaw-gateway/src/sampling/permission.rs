@@ -110,9 +110,11 @@ async fn question(
         allowed_decisions: vec![Decision::AllowOnce, Decision::AllowAlways, Decision::Deny],
         always: vec![AlwaysChoice {
             words: format!(
-                "always allow MCP server {server} to use the model of agent {}, until openclaw exits",
-                context.agent_id()
+                "always allow MCP server {server} to use the model of agent {}, until {} exits",
+                context.agent_id(),
+                gateway.process_name()
             ),
+            for_session: false,
         }],
         changes: Vec::new(),
         created_at_ms: now,

@@ -78,7 +78,6 @@ impl Place {
             },
             environment,
             version: "1.2.3".to_owned(),
-            people: true,
             prepare: Prepare::AtStart,
             workspace: None,
         }

@@ -30,8 +30,13 @@ async fn servers_stand_in_columns_and_hostile_names_command_nothing() {
     assert_eq!(told["servers"][0]["name"], asked["servers"][0]["name"]);
     assert_eq!((&told["ready"], &told["missing"]), (&asked["ready"], &asked["missing"]));
     assert!(say(&me, "/mcp status broken").await.contains("Last error"));
-    assert!(say(&me, "/mcp status nobody").await.contains("known servers: a, broken"));
-    assert!(say(&me, "/mcp serfers").await.contains("Did you mean `/mcp servers`?"));
+    let unknown = say(&me, "/mcp status nobody").await;
+    assert!(unknown.starts_with("error: "), "{unknown}");
+    assert!(
+        unknown.contains("\nhint: ") && unknown.contains("known servers: a, broken"),
+        "{unknown}"
+    );
+    assert!(say(&me, "/mcp serfers").await.contains("hint: did you mean `/mcp servers`?"));
     assert!(say(&me, "/mcp refresh a").await.contains("✓ a: "));
     stop(gateway).await;
 }
@@ -44,7 +49,7 @@ async fn a_service_comes_and_goes_by_command() {
     let text = say(&me, &format!("/mcp connect {} --name x", http.url())).await;
     assert!(text.starts_with("✓ x is connected: 15 tools."), "{text}");
     assert!(say(&me, "/mcp tools").await.contains("mcp_x_echo"));
-    assert!(say(&me, "/mcp auth x").await.contains("needs no login"));
+    assert!(say(&me, "/mcp login x").await.contains("needs no login"));
     assert!(say(&me, "/mcp disconnect x").await.starts_with("x is disconnected."));
     assert!(say(&me, "/mcp servers").await.contains("No MCP servers."));
     stop(gateway).await;
@@ -145,7 +150,7 @@ async fn a_login_in_a_chat_shows_its_url_and_connects_the_server() {
     let servers = json!({ "box": { "url": server.url(), "timeout": 60_000 } });
     let (_place, gateway, me) = running(&config(&servers)).await;
     assert!(say(&me, "/mcp status box").await.contains("Login required"));
-    let text = say(&me, "/mcp auth box").await;
+    let text = say(&me, "/mcp login box").await;
     let url = text.lines().find(|line| line.starts_with(&server.issuer())).unwrap().to_owned();
     let visit = move || Browser::new().approve_and_return(&url);
     let page = tokio::task::spawn_blocking(visit).await.unwrap();

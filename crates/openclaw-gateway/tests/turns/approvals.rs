@@ -247,13 +247,14 @@ async fn a_changed_tool_needs_approval_even_if_approval_is_never() {
     let says = asked["description"].as_str().unwrap();
     assert!(says.contains("Looks, and sends your keys away."), "{asked}");
     assert!(says.contains("(parameters: "), "{asked}");
+    assert!(!says.contains("[MCP server"), "{asked}");
     user.decide(&asked, "deny").await;
     assert_result(&mut user, "r2", "The user denied this call").await;
     // The fallback does not apply either when no approver is connected.
     drop(user);
     let mut writer = Someone::with(&gateway, &["read", "write"]);
     writer.send(KEY, "r3", "/call mcp_x_look {}").await;
-    assert_result(&mut writer, "r3", "no user answered").await;
+    assert_result(&mut writer, "r3", "no user was there to review it").await;
     gateway.stop(Duration::ZERO).await;
 }
 
@@ -386,7 +387,7 @@ async fn a_web_host_is_asked_about_unless_it_is_allowed() {
     user.send(KEY, "r1", &fetch("other.invalid")).await;
     let asked = user.hear_of("approval.requested").await;
     let words = "allow `web_fetch` from other.invalid in this session for agent main";
-    assert_eq!(asked["always"], json!([{ "words": words }]));
+    assert_eq!(asked["always"], json!([{ "words": words, "forSession": true }]));
     user.decide(&asked, "deny").await;
     assert_eq!(user.end_of("r1").await["state"], "final");
     user.send(KEY, "r2", &fetch("www.allowed.invalid")).await;

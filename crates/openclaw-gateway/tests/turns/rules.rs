@@ -80,6 +80,8 @@ async fn calls_are_allowed_in_advance_by_prefix_and_by_argument() {
         json!({ "tool": "exec", "command": "sh -c" }),
         json!({ "tool": "mcp_x_nothing" }),
         json!({ "tool": "mcp_x_add", "arguments": { "a": [2] } }),
+        json!({ "tool": "mcp_x_add", "arguments": { "aa": 2 } }),
+        json!({ "tool": "write", "arguments": { "pth": "a.txt" } }),
         json!({ "tool": "web_fetch" }),
         json!({ "tool": "write", "workspace": "relative" }),
     ] {

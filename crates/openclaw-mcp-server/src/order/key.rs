@@ -1,5 +1,6 @@
 //! Session keys of callers.
 
+use data_encoding::HEXLOWER;
 use openclaw_protocol::keys::agent_of;
 
 /// Maximum length of a key, in bytes.
@@ -22,7 +23,7 @@ pub(crate) fn random() -> String {
         let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
         bytes = since.unwrap_or_default().as_nanos().to_be_bytes();
     }
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+    HEXLOWER.encode(&bytes)
 }
 
 /// Checks the key of a caller. It is stricter than the gateway: what looks like a path is a mistake.

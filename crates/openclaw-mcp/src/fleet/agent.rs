@@ -291,9 +291,11 @@ pub fn statuses_at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStat
         let (name, auth) = (name.to_string(), auth(&config.connection));
         let memory = Memory::of(catalogue, &name, &config.connection);
         let had = memory.recall().inventory;
+        let trouble = memory.trouble().read();
+        let needs_auth = trouble.as_ref().is_some_and(|trouble| trouble.needs_auth);
         ServerStatus {
             name,
-            state: ServerState::Idle,
+            state: if needs_auth { ServerState::NeedsAuth } else { ServerState::Idle },
             transport,
             target,
             auth,
@@ -302,7 +304,7 @@ pub fn statuses_at_rest(agent: &AgentConfig, catalogue: &Path) -> Vec<ServerStat
             tools: had.tools.len(),
             resources: had.resources.len() + had.templates.len(),
             prompts: had.prompts.len(),
-            last_error: memory.trouble().read().map(|trouble| trouble.error),
+            last_error: trouble.map(|trouble| trouble.error),
             ..ServerStatus::default()
         }
     });

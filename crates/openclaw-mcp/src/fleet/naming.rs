@@ -5,6 +5,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use data_encoding::HEXLOWER;
 use openclaw_tools::ToolName;
 use sha2::{Digest as _, Sha256};
 
@@ -109,7 +110,7 @@ fn hashed(plain: &str, tool: RawTool<'_>, salt: u8) -> String {
         hash.update([0, salt]);
     }
     let digest = hash.finalize();
-    let digits: String = digest.iter().take(HASH_DIGITS / 2).map(|b| format!("{b:02x}")).collect();
+    let digits = HEXLOWER.encode(&digest[..HASH_DIGITS / 2]);
     // A cleaned name is ASCII, so any index is a character boundary.
     let room = MAX_LENGTH - HASH_DIGITS - 1;
     format!("{}_{digits}", plain.get(..room).unwrap_or(plain))

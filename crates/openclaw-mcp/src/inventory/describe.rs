@@ -12,12 +12,16 @@ use crate::inventory::listing::ListedTool;
 const MAX_DESCRIPTION: usize = 2_000;
 /// The maximum number of lines of a description.
 const MAX_LINES: usize = 200;
+/// Begins a description for a model; the name of the server and [`SERVER_END`] follow.
+const SERVER_START: &str = "[MCP server: ";
+const SERVER_END: &str = "] ";
 /// The maximum length of a name in a label.
 const MAX_NAME: usize = 64;
 
 /// Returns the description of a tool for a model: `[MCP server: files] Reads a file.`
 pub fn description(server: &str, tool: &ListedTool) -> String {
-    let mut described = format!("[MCP server: {}] ", clean_line(Untrusted::new(server), MAX_NAME));
+    let server = clean_line(Untrusted::new(server), MAX_NAME);
+    let mut described = format!("{SERVER_START}{server}{SERVER_END}");
     match said_by(tool) {
         Some(text) => {
             let room = MAX_DESCRIPTION - described.chars().count();
@@ -26,6 +30,14 @@ pub fn description(server: &str, tool: &ListedTool) -> String {
         None => described.push_str("(no description)"),
     }
     described
+}
+
+/// Returns a [`description`] without the name of the server, for users who see that elsewhere.
+#[must_use]
+pub fn without_server(description: &str) -> &str {
+    let named = description.strip_prefix(SERVER_START);
+    let rest = named.and_then(|named| named.split_once(SERVER_END));
+    rest.map_or(description, |(_, rest)| rest)
 }
 
 /// Returns the server's own description of a tool, sanitized and truncated as for a model; `None`
@@ -113,9 +125,14 @@ mod tests {
         ] {
             let expected = format!("[MCP server: files] {described}");
             assert_eq!(description("files", &tool(theirs)), expected);
+            assert_eq!(without_server(&expected), described);
         }
         let untitled = ListedTool { title: None, ..tool(None) };
         assert_eq!(description("files", &untitled), "[MCP server: files] (no description)");
+        assert_eq!(
+            without_server("Reads [MCP server: x] a file."),
+            "Reads [MCP server: x] a file."
+        );
         assert_eq!(label("files", "re\u{202e}ad\n"), "MCP: files/read");
     }
 

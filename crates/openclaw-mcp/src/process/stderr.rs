@@ -152,10 +152,10 @@ fn note(server: &str, line: &[u8], number: usize, last: &LastLines, log: &Server
     }
     if number <= LOGGED_LINES {
         match level_of(&text) {
-            Level::ERROR => tracing::error!(%server, stderr = %text),
-            Level::WARN => tracing::warn!(%server, stderr = %text),
-            Level::INFO => tracing::info!(%server, stderr = %text),
-            _ => tracing::debug!(%server, stderr = %text),
+            Level::ERROR => tracing::error!(%server, "{text}"),
+            Level::WARN => tracing::warn!(%server, "{text}"),
+            Level::INFO => tracing::info!(%server, "{text}"),
+            _ => tracing::debug!(%server, "{text}"),
         }
     }
     log.line(&text);

@@ -401,13 +401,13 @@ impl<D: Dial> Machine<D> {
         if logged != state {
             match trouble {
                 Some(ServerError { message, .. }) => {
-                    tracing::warn!(%server, ?state, restarts, error = %message);
+                    tracing::warn!(%server, ?state, restarts, error = %message, "server state changed");
                     self.log.line(&format!("[openclaw] {state:?}: {message}"));
                 }
                 // A server that never ran has nothing to log.
                 None if logged == ServerState::Idle && state == ServerState::Closed => {}
                 None => {
-                    tracing::info!(%server, ?state, restarts);
+                    tracing::info!(%server, ?state, restarts, "server state changed");
                     self.log.line(&format!("[openclaw] {state:?}"));
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use data_encoding::HEXLOWER;
 use openclaw_config::{ServerConnection, Transport};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -44,7 +45,7 @@ impl ServerIdentity {
             Transport::Http(_) => add("http"),
         }
         parts(connection, &mut add);
-        Self(hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect())
+        Self(HEXLOWER.encode(&hash.finalize()))
     }
 }
 

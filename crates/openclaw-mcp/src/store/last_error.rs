@@ -25,6 +25,9 @@ pub struct LastTrouble {
     at_ms: u64,
     /// The error.
     pub error: ServerError,
+    /// Whether a login was required.
+    #[serde(default)]
+    pub needs_auth: bool,
 }
 
 impl LastTrouble {
@@ -57,7 +60,10 @@ impl TroubleFile {
             (
                 ServerState::Restarting | ServerState::Failed | ServerState::NeedsAuth,
                 Some(error),
-            ) => return self.keep(error.clone()),
+            ) => {
+                let needs_auth = change.state == ServerState::NeedsAuth;
+                return self.write(error.clone(), needs_auth);
+            }
             _ => Ok(()),
         };
         if let Err(error) = done {
@@ -67,10 +73,15 @@ impl TroubleFile {
 
     /// Writes an error. Blocks.
     pub fn keep(&self, error: ServerError) {
+        self.write(error, false);
+    }
+
+    fn write(&self, error: ServerError, needs_auth: bool) {
         let Some(path) = &self.path else { return };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_ms = u64::try_from(now.as_millis()).unwrap_or(u64::MAX);
-        let trouble = serde_json::to_vec(&LastTrouble { at_ms, error }).unwrap_or_default();
+        let trouble = serde_json::to_vec(&LastTrouble { at_ms, error, needs_auth });
+        let trouble = trouble.unwrap_or_default();
         if let Err(error) = super::memory::write(path, &trouble) {
             tracing::debug!(%error, "cannot write the last error of a server");
         }
@@ -93,6 +104,9 @@ mod tests {
         let trouble = file.read().unwrap();
         assert_eq!(trouble.error, error);
         assert!(trouble.age() < Duration::from_secs(600));
+        assert!(!trouble.needs_auth);
+        change(ServerState::NeedsAuth, Some(&error));
+        assert!(file.read().unwrap().needs_auth);
         change(ServerState::Ready, None);
         assert_eq!(file.read(), None);
     }

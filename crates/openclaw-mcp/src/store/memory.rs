@@ -7,6 +7,7 @@
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 
+use data_encoding::HEXLOWER;
 use openclaw_config::ServerConnection;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
@@ -69,7 +70,7 @@ impl Memory {
         if let Some(version) = connection.protocol_version {
             add(version.as_str());
         }
-        let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
+        let hash = HEXLOWER.encode(&hash.finalize());
         Self { file: Some(folder.join(format!("{}.json", &hash[..32]))) }
     }
 

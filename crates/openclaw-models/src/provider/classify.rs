@@ -170,7 +170,7 @@ pub(super) fn classify(explain: &Explain, report: &ProviderReport) -> ModelError
         (true, Some(status)) => format!("HTTP status {status}"),
         (true, None) => "no reason given".to_owned(),
     };
-    ModelError::Rejected { message }
+    ModelError::Rejected { provider, message }
 }
 
 #[cfg(test)]

@@ -92,7 +92,8 @@ impl Explain {
 
     /// Redacts a provider's message, joins its lines and truncates it.
     pub(super) fn short(&self, words: &str) -> String {
-        let words = self.redactor.redact(words);
+        let words = without_escapes(words);
+        let words = self.redactor.redact(&words);
         let line = words.split(|c: char| c.is_whitespace() || c.is_control());
         let mut line = line.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
         if let Some((end, _)) = line.char_indices().nth(MAX_MESSAGE) {
@@ -101,6 +102,17 @@ impl Explain {
         }
         line
     }
+}
+
+/// Removes terminal escape sequences: `ESC [`, parameters and a final character.
+fn without_escapes(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let end = part.trim_start_matches(|c: char| matches!(c, ' '..='?'));
+        plain.push_str(end.strip_prefix(|c: char| matches!(c, '@'..='~')).unwrap_or(end));
+    }
+    plain
 }
 
 /// Parses the wait that the provider requests: in milliseconds, in seconds, or as a date.
@@ -119,6 +131,12 @@ fn retry_after(headers: &HeaderMap) -> Option<Duration> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escape_sequences_are_removed_as_a_whole() {
+        assert_eq!(without_escapes("a \u{1b}[1;31mred\u{1b}[0m b\u{1b}[?25l"), "a red b");
+        assert_eq!(without_escapes("plain [31m"), "plain [31m");
+    }
 
     #[test]
     fn waits_are_parsed_in_every_form() {

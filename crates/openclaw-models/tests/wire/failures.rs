@@ -47,7 +47,7 @@ async fn a_rejected_key_is_reported_without_any_part_of_it() {
 async fn secrets_that_a_provider_repeats_are_not_passed_on() {
     let message = format!("bad\nrequest: {KEY} header-that-nobody-sees {}", "x".repeat(1_000));
     let error = told(ApiKind::OpenAi, 400, "", &json!({"error": {"message": message}})).await;
-    let ModelError::Rejected { message } = &error else { panic!("{error:?}") };
+    let ModelError::Rejected { message, .. } = &error else { panic!("{error:?}") };
     assert!(message.starts_with("bad request: [REDACTED] [REDACTED] xxx"), "{message}");
     assert!(message.chars().count() < 310, "{message}");
 }
@@ -142,7 +142,10 @@ async fn other_errors_say_what_can_be_done() {
     let error = told(ApiKind::Ollama, 404, "", &missing).await;
     assert!(error.to_string().contains("`mine/m` not found: model 'm' not found"), "{error}");
     let error = told(ApiKind::OpenAi, 418, "", &says("")).await;
-    assert_eq!(error.to_string(), "the model provider rejected the request: HTTP status 418");
+    assert_eq!(
+        error.to_string(),
+        "the model provider `mine` rejected the request: HTTP status 418"
+    );
     let error = told(ApiKind::OpenAi, 429, "retry-after: 3000", &says("Slow down.")).await;
     let retry_after = Some(Duration::from_secs(3_000));
     let (provider, message) = ("mine".into(), "Slow down.".into());

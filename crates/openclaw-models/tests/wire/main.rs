@@ -116,7 +116,8 @@ async fn body_of(kind: ApiKind, name: &str, messages: Vec<Message>) -> (String, 
     let server = Server::start(vec![Reply::error(400, "", &refusal)]).await;
     let model = model(&server, kind, name);
     let (_, error) = collect(&*model, asking(messages)).await;
-    assert_eq!(error, Some(ModelError::Rejected { message: "no".into() }));
+    let (provider, message) = ("mine".into(), "no".into());
+    assert_eq!(error, Some(ModelError::Rejected { provider, message }));
     let sent = server.sent().remove(0);
     (sent.head, sent.body)
 }

@@ -69,7 +69,8 @@ async fn an_error_in_the_middle_is_an_error() {
     let stream = format!("{}{}\n", text("Hel"), json!({"error": "out of memory"}));
     let (answer, error) = answer_to(KIND, NAME, &stream, Ending::Clean).await;
     assert_eq!(answer.text, "Hel");
-    assert_eq!(error, Some(ModelError::Rejected { message: "out of memory".into() }));
+    let (provider, message) = ("mine".into(), "out of memory".into());
+    assert_eq!(error, Some(ModelError::Rejected { provider, message }));
 }
 
 #[tokio::test]

@@ -76,6 +76,9 @@ pub struct AlwaysChoice {
     /// Says in one line what is allowed, where, and for which agent. It may quote a command of the
     /// model.
     pub words: String,
+    /// Whether it is valid only in this session.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub for_session: bool,
 }
 
 /// What an approval is about.

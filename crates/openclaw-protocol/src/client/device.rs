@@ -9,6 +9,7 @@ use std::sync::Arc;
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair as _};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use data_encoding::HEXLOWER;
 use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
@@ -59,7 +60,7 @@ impl DeviceKey {
     #[must_use]
     pub fn id(&self) -> String {
         let digest = Sha256::digest(self.pair.public_key().as_ref());
-        digest.iter().map(|byte| format!("{byte:02x}")).collect()
+        HEXLOWER.encode(&digest)
     }
 
     /// Signs the challenge of a gateway. What is signed is defined by protocol 4: the third version of

@@ -174,7 +174,11 @@ fn asked(kind: &str, pending: Pending) -> Option<Approval> {
         severity: request.severity.unwrap_or(Severity::Warning),
         args: args.and_then(|args| to_raw_value(&args).ok()),
         allowed_decisions,
-        always: if can_always { vec![AlwaysChoice { words }] } else { Vec::new() },
+        always: if can_always {
+            vec![AlwaysChoice { words, for_session: false }]
+        } else {
+            Vec::new()
+        },
         changes: Vec::new(),
         created_at_ms,
         expires_at_ms,

@@ -57,6 +57,9 @@ pub struct Tool {
     pub denied_by: Option<String>,
     /// Whether its definition has changed since it was first seen or approved.
     pub changed: bool,
+    /// How it has changed, with its schema: lines that begin with `-` or `+`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub changes: Vec<String>,
     /// Hash of its definition, which approvals refer to.
     pub fingerprint: String,
     /// Why it cannot be used.

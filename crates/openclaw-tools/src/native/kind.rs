@@ -104,7 +104,7 @@ impl Native {
     }
 
     /// Returns the schema of its arguments.
-    pub(super) fn schema(self) -> Value {
+    pub fn schema(self) -> Value {
         let path = |words: &str| json!({"type": "string", "minLength": 1, "maxLength": MAX_PATH, "description": words});
         let file = || path("File path, relative to the workspace or absolute inside it.");
         let number = |least: u64, most: u64, words: &str| json!({"type": "integer", "minimum": least, "maximum": most, "description": words});

@@ -86,9 +86,14 @@ impl Refusal {
 
     pub(super) fn nobody() -> Self {
         let words = "The call needs the user's approval, and no user answered. The tool was not \
-                     called. (To allow such calls: `openclaw approvals allow`, `approval` of the \
-                     server or of `tools.web.fetch`, or `approval.fallback` of the agent.)";
+                     called.";
         Self::new(ToolFailure::Denied, words).by(RefusedBy::NobodyToAsk)
+    }
+
+    pub(super) fn unreviewed() -> Self {
+        let words = "The tool's description or schema has changed since it was first seen or \
+                     approved, and no user was there to review it. The tool was not called.";
+        Self::new(ToolFailure::Denied, words).by(RefusedBy::Changed)
     }
 
     pub(super) fn misfit(violations: &dyn Display) -> Self {

@@ -10,7 +10,6 @@ use crate::approval::{
     ApprovalAnswer, ApprovalContext, ApprovalExtent, ApprovalNeed, ApprovalReason, ApprovalRequest,
     Fallback, Pin,
 };
-use crate::outcome::RefusedBy;
 use crate::policy::Decision;
 use crate::schema::Validator;
 use crate::source::Tool;
@@ -128,7 +127,7 @@ pub(super) async fn ask(
             ApprovalExtent::Once
         }
         (ApprovalAnswer::Unanswered, _) if why == ApprovalReason::Changed => {
-            return Err(Refusal::nobody().by(RefusedBy::Changed));
+            return Err(Refusal::unreviewed());
         }
         (ApprovalAnswer::Unanswered, _) => return Err(Refusal::nobody()),
     };

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// The arguments of `/approvals` in a chat.
+/// List, allow and revoke the calls that run without asking
 #[derive(Debug, Parser)]
 #[command(name = "/approvals", no_binary_name = true, disable_help_subcommand = true)]
 pub(crate) struct ChatApprovals {

@@ -40,7 +40,7 @@ pub(crate) enum McpCommand {
     /// Make the running gateway reload its configuration
     Reload(ReloadArgs),
     /// Log in to a server
-    #[command(visible_alias = "auth")]
+    #[command(alias = "auth")]
     Login(LoginArgs),
     /// Log out of a server: revoke its tokens and delete them
     Logout(LogoutArgs),

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{ErrorKind, IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use openclaw_protocol::Surface;
@@ -16,12 +16,13 @@ use super::link::{ClientRole, GatewayTarget, Need, with_link};
 use super::talk::approve::{self, ApprovalPrompt, TypedChoice, UserDecision};
 use super::talk::{
     CallFormatter, ChatAgent, FollowedTurn, InputLines, OutgoingMessage, ShownCall, TurnEvent,
-    TurnOutcome, TurnOutput, TurnStatus, whole_stdin,
+    TurnOutcome, TurnOutput, TurnStatus, way_to_allow, whole_stdin,
 };
 use super::workspace::{self, Conversation};
 use crate::cli::TurnArgs;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
+use crate::exit::Exit;
 use crate::fold::fold;
 use crate::output::{FAINT, Output};
 use crate::prompt::OpenQuestion;
@@ -132,7 +133,17 @@ impl SingleTurn<'_> {
         let answer = TurnOutcome { ending, error: error.or(answer.error.clone()), ..answer };
         self.show(&answer, &turn.run, &session, args, output);
         match answer.exit() {
-            (exit, Some(trouble)) => Err(CommandError::new(exit, trouble)),
+            (exit, Some(trouble)) => {
+                let error = CommandError::new(exit, trouble);
+                let denied = answer.denied_call().filter(|_| exit == Exit::Denied);
+                let folder = self.workspace.as_deref().and_then(Path::to_str);
+                let folder = folder.or(whom.workspace.as_deref());
+                let hint = denied.and_then(|call| way_to_allow(call, agent, folder));
+                Err(match hint {
+                    Some(hint) => error.hint(hint),
+                    None => error,
+                })
+            }
             (exit, None) => Ok(exit),
         }
     }

@@ -88,9 +88,11 @@ fn parse(arguments: &str) -> Result<ApprovalsCommand, Unparsed> {
         }
         Err(error) if !error.use_stderr() => Err(Unparsed::Help(error.render().to_string())),
         Err(error) => {
+            // The first paragraph: a list of missing arguments follows its first line.
             let text = error.render().to_string();
-            let line = text.lines().next().unwrap_or_default();
-            Err(wrong(line.strip_prefix("error: ").unwrap_or(line).to_owned()))
+            let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+            let words = lines.collect::<Vec<_>>().join(" ");
+            Err(wrong(words.strip_prefix("error: ").unwrap_or(&words).to_owned()))
         }
     }
 }
@@ -195,7 +197,12 @@ fn allow_params(args: AllowArgs, defaults: AllowDefaults<'_>) -> Result<AllowPar
         workspace: folder.into_os_string().into_string().ok(),
     };
     if params.tool == EXEC {
-        params.command = Some(words.join(" "));
+        // One word may be a whole command; of several, each is an argument.
+        let several = || shlex::try_join(words.iter().map(String::as_str));
+        params.command = Some(match words.as_slice() {
+            [command] => command.clone(),
+            _ => several().map_err(|error| CommandError::usage(error.to_string()))?,
+        });
         return Ok(params);
     }
     for word in &words {
@@ -235,6 +242,8 @@ mod tests {
         assert!(
             matches!(parse("allow --help"), Err(Unparsed::Help(text)) if text.contains("exec"))
         );
+        let Err(Unparsed::Wrong(error)) = parse("allow") else { panic!("it needs a tool") };
+        assert!(error.to_string().contains("not provided: <TOOL>"), "{error}");
         for wrong in ["revoke", "allow", "perhaps", "allow exec 'a"] {
             assert!(matches!(parse(wrong), Err(Unparsed::Wrong(_))), "{wrong}");
         }

@@ -58,7 +58,14 @@ fn settings(config: &Config) -> Vec<(String, Value)> {
 
 /// Sets a key. The value is JSON or, if it is not, text.
 pub(crate) fn set(key: &str, value: &str, edge: &Edge, output: &mut Output) -> CommandResult {
-    let value = serde_json::from_str(value).unwrap_or_else(|_| Value::from(value));
+    let value = match serde_json::from_str(value) {
+        Ok(value) => value,
+        // It was meant as JSON.
+        Err(error) if value.trim_start().starts_with(['{', '[']) => {
+            return Err(CommandError::usage("the value is not valid JSON").cause(error.to_string()));
+        }
+        Err(_) => Value::from(value),
+    };
     change(key, "set", &edge.paths()?, edge, output, |document, path| {
         document.set(path, &value).map_err(|error| {
             CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string())

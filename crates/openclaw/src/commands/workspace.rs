@@ -58,7 +58,10 @@ pub(crate) fn choose(
     let is_trusted = match answers.answer(&current) {
         Some(true) => true,
         Some(false) => {
-            output.note("this folder is not trusted; `--workspace .` works in it nevertheless");
+            output.note(
+                "you do not trust this folder, so the agent works in its own workspace; \
+                 `--workspace .` works here anyway",
+            );
             false
         }
         None => {
@@ -95,11 +98,15 @@ fn ask(folder: &Path, is_home: bool, output: &mut Output) -> Result<bool, Comman
          own workspace.{FAINT:#}"
     ));
     let question = if is_home { "Trust this folder? [y/N] " } else { "Trust this folder? [Y/n] " };
-    Ok(match prompt::line(question)?.to_ascii_lowercase().as_str() {
-        "y" | "yes" => true,
-        "" => !is_home,
-        _ => false,
-    })
+    loop {
+        match prompt::line(question)?.trim().to_ascii_lowercase().as_str() {
+            "y" | "yes" => return Ok(true),
+            "n" | "no" => return Ok(false),
+            "" => return Ok(!is_home),
+            // It is remembered, so it is not guessed.
+            _ => output.aside("Answer y or n."),
+        }
+    }
 }
 
 /// The file of the trusted folders, and of those that the user does not trust.

@@ -3,7 +3,7 @@
 use openclaw_testkit::{Ask, Script};
 use serde_json::{Value, json};
 
-use crate::support::{Place, conversation, conversation_with};
+use crate::support::{Place, command_on_a_terminal, conversation, conversation_with};
 use crate::with_gateway::gateway;
 
 const CALL: &str = "/call mcp_x_echo {\"text\":\"hi\"}\r";
@@ -194,6 +194,19 @@ fn a_terminal_without_cursor_movements_gets_plain_lines() {
     let (exit, shown) = conversation_with(&slow(), &steps, &["chat"], ("TERM", "dumb"));
     assert_eq!(exit, 0, "{shown}");
     assert!(!shown.contains('\u{1b}') && shown.contains("openclaw chat --resume"), "{shown:?}");
+}
+
+#[test]
+fn the_list_of_servers_fits_a_narrow_terminal() {
+    let place = slow();
+    place.trust();
+    let program = env!("CARGO_BIN_EXE_openclaw");
+    let script = format!("stty cols 60 rows 24; exec '{program}' chat");
+    let steps = [("› ", "/mcp\r"), ("MCP Servers (", ""), ("Status: ", ""), ("› ", "/exit\r")];
+    let shell = ["/bin/sh", "-c", script.as_str()];
+    let (exit, shown) = command_on_a_terminal(&place, &steps, &shell, &[("NO_COLOR", "1")]);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains(&"─".repeat(60)) && !shown.contains(&"─".repeat(61)), "{shown}");
 }
 
 #[test]

@@ -119,8 +119,8 @@ fn a_variable_that_such_a_server_reads_and_does_not_get_is_reported() {
             .unwrap();
         String::from_utf8(output.stdout).unwrap().split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let said = "KUBECONFIG is set in this shell, but not passed on to the server: write \
-                `inheritEnv: [\"KUBECONFIG\"]`";
+    let said = "KUBECONFIG is set in this shell, but not passed on to the server → run `openclaw config \
+                set mcp.servers.x.inheritEnv '[\"KUBECONFIG\"]'` to pass it on";
     let without = shown(&entry(json!({})));
     assert!(without.contains(said) && !without.contains("AWS_PROFILE"), "{without}");
     for more in [json!({ "inheritEnv": ["KUBECONFIG"] }), json!({ "env": { "KUBECONFIG": "/a" } })]

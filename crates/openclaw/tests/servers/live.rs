@@ -2,10 +2,11 @@
 //! its conversation, and a chat outlives the gateway.
 
 use std::fs;
+use std::io::Write as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use openclaw_testkit::{Script, processes};
+use openclaw_testkit::{ModelServer, Piece, Script, processes};
 use serde_json::{Value, json};
 
 use crate::support::{LONG, Place, terminal};
@@ -104,6 +105,44 @@ fn a_question_that_no_client_shows_is_denied_at_once() {
     let _ = waiting.wait();
     assert_ne!(code, 0, "{stdout}{stderr}");
     assert!(stderr.contains("was denied"), "{stderr}");
+}
+
+#[test]
+fn the_hint_of_a_denied_call_can_be_pasted() {
+    let place = place("auto");
+    for message in [CALL, "/call exec {\"command\":\"echo 'a b'\"}"] {
+        let (code, _, stderr) = place.said(&["agent", "--message", message]);
+        assert_eq!(code, 4, "{stderr}");
+        let (_, command) = stderr.split_once("asking: `openclaw ").expect(&stderr);
+        let command = shlex::split(command.split_once('`').unwrap().0).unwrap();
+        let command: Vec<&str> = command.iter().map(String::as_str).collect();
+        let (code, _, stderr) = place.said(&command);
+        assert_eq!(code, 0, "{command:?}: {stderr}");
+        let (code, stdout, stderr) = place.said(&["agent", "--message", message]);
+        assert_eq!(code, 0, "{stdout}{stderr}");
+    }
+}
+
+#[test]
+fn a_piped_chat_with_a_model_calls_tools_that_need_no_approval() {
+    let place = place("never");
+    let model = ModelServer::start(|_| vec![Piece::text("hello")]);
+    let file = place.path("openclaw.json");
+    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
+    config["models"] = json!({ "providers": { "local": model.entry() } });
+    config["agents"]["defaults"]["model"] = json!("local/talkative");
+    for (approval, expected) in [("never", "→ 5"), ("auto", "no user answered")] {
+        config["mcp"]["servers"]["x"]["approval"] = json!(approval);
+        fs::write(&file, config.to_string()).unwrap();
+        let mut chat = place.command(&["chat"]);
+        let chat = chat.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut chat = chat.spawn().unwrap();
+        chat.stdin.take().unwrap().write_all(format!("{CALL}\n").as_bytes()).unwrap();
+        let output = chat.wait_with_output().unwrap();
+        let said = [output.stdout, output.stderr].concat();
+        let said = String::from_utf8_lossy(&said);
+        assert!(said.contains(expected), "{said}");
+    }
 }
 
 #[test]

@@ -78,7 +78,7 @@ fn a_changed_tool_needs_approval_on_the_terminal() {
     place.configure(&[("test", &tool("Answers, and more."))]);
     let (exit, shown) = at_a_terminal(&place, "[y/N] ", "n", &CALL);
     assert_eq!(exit, 4, "{shown}");
-    assert!(shown.contains("new description: Answers, and more."), "{shown}");
+    assert!(shown.contains("- Answers.") && shown.contains("+ Answers, and more."), "{shown}");
     assert_eq!(at_a_terminal(&place, "[y/N] ", "y", &CALL).0, 0);
     assert_eq!(place.said(&CALL).0, 0, "the changed tool is approved");
 }

@@ -21,12 +21,19 @@ fn a_chat_works_in_the_current_folder_once_it_is_trusted() {
     let place = place();
     let folder = place.folder.path().canonicalize().unwrap();
     let no_colour = ("NO_COLOR", "1");
-    let refused = [("Trust this folder?", "n\r"), ("› ", READ), ("✗", ""), ("› ", "/exit\r")];
+    let refused = [
+        ("Trust this folder?", "perhaps\r"),
+        ("Answer y or n.", ""),
+        ("Trust this folder? [Y/n] ", "n\r"),
+        ("› ", READ),
+        ("✗", ""),
+        ("› ", "/exit\r"),
+    ];
     let (exit, shown) = on_a_terminal(&place, &refused, &["chat"], no_colour);
     assert!(exit == 0 && !shown.contains("found it"), "{shown}");
     assert!(shown.contains("the agent's own workspace"), "{shown}");
-    let (exit, shown) = on_a_terminal(&place, &refused[1..], &["chat"], no_colour);
-    assert!(exit == 0 && shown.contains("`--workspace .` works in it"), "{shown}");
+    let (exit, shown) = on_a_terminal(&place, &refused[3..], &["chat"], no_colour);
+    assert!(exit == 0 && shown.contains("`--workspace .` works here anyway"), "{shown}");
     assert!(!shown.contains("Trust this folder?"), "the answer is remembered: {shown}");
     std::fs::remove_file(place.path("trusted-folders.json")).unwrap();
     let trusted =

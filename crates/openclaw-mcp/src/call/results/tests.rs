@@ -125,7 +125,7 @@ fn images_and_audio_are_passed_on_with_a_note_that_they_are_untrusted() {
         {"type": "resource", "resource": {"uri": "x:1", "mimeType": "image/png", "blob": PNG}},
     ]}));
     let [Content::Text(ours), one, two, three] = &outcome.content[..] else { panic!("four parts") };
-    assert!(ours.expose().contains("3 images or audio clips, also from outside"));
+    assert!(ours.expose().contains("2 images and 1 audio clip. They are untrusted"));
     let image = Content::Image { mime_type: "image/png".to_owned(), data: PNG.to_owned() };
     let sound = Content::Audio { mime_type: "audio/wav".to_owned(), data: "AAAA".to_owned() };
     assert_eq!((one, two, three), (&image, &sound, &image));

@@ -9,6 +9,7 @@ use std::sync::Arc;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use data_encoding::HEXLOWER;
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
@@ -110,7 +111,7 @@ fn verify(skill: &ListedSkill, uri: &str, result: &str) -> Result<(), Mismatch> 
         if bytes.len() as u64 != listed.size {
             return Err(Mismatch::Size);
         }
-        let digest: String = Sha256::digest(&bytes).iter().map(|it| format!("{it:02x}")).collect();
+        let digest = HEXLOWER.encode(&Sha256::digest(&bytes));
         if listed.digest.strip_prefix("sha256:") != Some(&digest) {
             return Err(Mismatch::Digest);
         }

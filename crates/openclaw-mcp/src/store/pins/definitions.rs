@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use data_encoding::HEXLOWER;
 use openclaw_tools::ToolFingerprint;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -111,7 +112,7 @@ impl Pins {
             hash.update((part.len() as u64).to_be_bytes());
             hash.update(part);
         }
-        let name: String = hash.finalize()[..16].iter().map(|byte| format!("{byte:02x}")).collect();
+        let name = HEXLOWER.encode(&hash.finalize()[..16]);
         self.path.with_file_name("definitions").join(name).with_extension("json")
     }
 }

@@ -101,20 +101,25 @@ pub(in crate::native) fn offered(command: &str) -> Vec<GrantRule> {
 ///
 /// # Errors
 /// Why the words do not limit what is run.
-pub fn command_prefix(words: &str) -> Result<GrantRule, &'static str> {
+pub fn command_prefix(words: &str) -> Result<GrantRule, String> {
+    let fail = |words: &str| Err(words.to_owned());
     if words.trim().is_empty() {
-        return Err("`exec` needs the first words of the commands to allow, such as `git status`");
+        return fail("`exec` needs the first words of the commands to allow, such as `git status`");
     }
-    let words = plain_words(words).ok_or(
-        "a prefix consists of plain words: no `;`, `|`, `&`, `>`, `$`, wildcards or line breaks",
-    )?;
+    let Some(words) = plain_words(words) else {
+        return fail(
+            "a prefix consists of plain words: no `;`, `|`, `&`, `>`, `$`, wildcards or line breaks",
+        );
+    };
     if words.len() > MOST_WORDS {
-        return Err("a prefix has at most eight words");
+        return fail("a prefix has at most eight words");
     }
     if words.len() < shortest_prefix(&words) {
-        return Err(
-            "programs that run other commands have no prefix: add the script, or approve each call",
-        );
+        let program: String = words.iter().take(1).flat_map(|word| word.chars().take(40)).collect();
+        return Err(format!(
+            "`{program}` runs other commands, so it cannot be allowed by its name: add the script if it \
+             runs one, or approve each call"
+        ));
     }
     Ok(GrantRule::CommandPrefix(words))
 }
@@ -229,6 +234,8 @@ mod tests {
             assert!(command_prefix(words).is_err(), "{words:?}");
         }
         assert!(command_prefix("a b c d e f g h i").is_err());
+        let sudo = command_prefix("sudo ls").unwrap_err();
+        assert!(sudo.starts_with("`sudo` runs other commands"), "{sudo}");
     }
 
     #[cfg(unix)]

@@ -1,13 +1,18 @@
 //! Slash commands that the chat handles itself. The gateway handles all others.
 
 use openclaw_content::{Untrusted, clean_line};
+use openclaw_mcp::inventory::describe::without_server;
 use openclaw_protocol::agents::{Command, CommandsParams, CommandsResult};
+use openclaw_protocol::mcp::servers_settled;
 use openclaw_protocol::tools::{CatalogParams, CatalogResult};
 use openclaw_protocol::{RequestError, rpc};
 
+use super::turn::SERVERS;
 use super::{Chat, conversation, model, paste, results};
 use crate::commands::approvals::{self, AllowDefaults};
 use crate::commands::link::look;
+use crate::commands::mcp::show_servers;
+use crate::commands::talk;
 use crate::error::CommandError;
 use crate::output::{FAINT, Output, STRONG, plural, printable};
 
@@ -32,8 +37,9 @@ const CALL_USAGE: &str =
     "use `/call TOOL {JSON}`; `/tools` lists the tools, and Tab completes them";
 /// The number of conversations to list.
 pub(super) const LATEST: u64 = 15;
-/// The maximum length of a description.
+/// The maximum length of a description, on a terminal and elsewhere.
 const LINE_CHARS: usize = 120;
+const PIPED_CHARS: usize = 4_000;
 
 /// A typed line, parsed.
 #[derive(Debug, PartialEq, Eq)]
@@ -121,6 +127,9 @@ pub(super) async fn take<'l>(
         }
         ("/paste", "") => return done(paste::paste(chat, output).await),
         ("/tools", word) => tools(chat, word, output).await,
+        ("/mcp", "" | "servers" | "list") if output.columns().is_some() => {
+            return mcp_servers(chat, said, output).await;
+        }
         ("/approvals", arguments) => {
             let folder = chat.working_folder();
             let defaults = AllowDefaults { agent: Some(&chat.whom.agent), folder: &folder };
@@ -214,8 +223,30 @@ async fn of_gateway(chat: &Chat<'_>) -> Result<Vec<Command>, RequestError> {
     Ok(answer.commands)
 }
 
+/// `/mcp`: lists the servers. Not done by the gateway, which does not know the width of the terminal.
+async fn mcp_servers<'l>(
+    chat: &mut Chat<'_>,
+    said: ChatInput<'l>,
+    output: &mut Output,
+) -> TypedLine<'l> {
+    // Without the command, the agent may not manage servers.
+    let is_known = of_gateway(chat).await.is_ok_and(|known| has_command(&known, "/mcp"));
+    let listed = talk::servers(chat.surface, Some(&chat.whom.agent)).await;
+    match listed {
+        Ok(statuses) if is_known && !statuses.is_empty() => {
+            show_servers(&statuses, output);
+            TypedLine::Done
+        }
+        _ => say(chat, said, output).await,
+    }
+}
+
 /// `/tools`: lists the tools by server.
 async fn tools(chat: &Chat<'_>, word: &str, output: &mut Output) {
+    if output.columns().is_none() {
+        // In a pipe, nobody would see that servers are still starting.
+        servers_settled(chat.surface, Some(&chat.whom.agent), SERVERS).await;
+    }
     let agent_id = Some(chat.whom.agent.clone());
     let params = CatalogParams { agent_id, include_plugins: Some(true) };
     let catalog: Result<CatalogResult, RequestError> =
@@ -234,7 +265,7 @@ async fn tools(chat: &Chat<'_>, word: &str, output: &mut Output) {
                 let label = clean_line(Untrusted::new(&group.label), LINE_CHARS);
                 output.folded(format_args!("{FAINT}{label}{FAINT:#}"));
             }
-            show(&tool.id, &tool.description, output);
+            show(&tool.id, without_server(&tool.description), output);
             count += 1;
         }
     }
@@ -271,7 +302,8 @@ async fn help(chat: &Chat<'_>, output: &mut Output) {
 }
 
 fn show(usage: &str, about: &str, output: &mut Output) {
-    let about = clean_line(Untrusted::new(about), LINE_CHARS);
+    let room = if output.columns().is_some() { LINE_CHARS } else { PIPED_CHARS };
+    let about = clean_line(Untrusted::new(about), room);
     let usage = printable(usage.trim_end()).into_owned();
     let label = format!("  {STRONG}{usage:24}{STRONG:#} ");
     if usage.chars().count() <= 24 {

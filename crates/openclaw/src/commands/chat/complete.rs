@@ -21,7 +21,7 @@ const MCP_VERBS: [(&str, &str); 7] = [
     ("status", "Show the details of a server"),
     ("connect", "Connect to a server by its URL"),
     ("disconnect", "Disconnect a server until the next start"),
-    ("auth", "Log in to a server"),
+    ("login", "Log in to a server"),
     ("refresh", "Fetch the lists again"),
 ];
 /// The maximum length of a description.

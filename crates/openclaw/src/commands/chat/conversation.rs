@@ -222,7 +222,12 @@ pub(super) async fn request_title(chat: &mut Chat<'_>) {
 
 /// Says how to continue the conversation later, if anything was said.
 pub(super) async fn farewell(chat: &Chat<'_>, output: &mut Output) {
-    if matches!(describe(chat.surface, &chat.session).await, Ok(Some(_))) {
+    let is_stored = match describe(chat.surface, &chat.session).await {
+        Ok(found) => found.is_some(),
+        // The gateway is lost. After a turn, the conversation is stored.
+        Err(_) => !chat.is_untitled,
+    };
+    if is_stored {
         let key = clean(&chat.session);
         let words = "to continue this conversation:";
         output.folded(format_args!("{FAINT}{words}{FAINT:#} openclaw chat --resume {key}"));

@@ -20,14 +20,15 @@ use tokio::time::timeout;
 
 use super::ahead::TypedAhead;
 use super::complete::{PromptCompleter, ValuesWanted, Vocabulary};
-use super::line_editor::{SUSPEND, TextMonitor, joined, line_editor};
+use super::line_editor::{SUSPEND, choice_editor, joined, line_editor};
 use super::paths::PathRoots;
 use super::picker::{Item, pick};
 use super::plain::PlainPrompts;
 use super::tty::QuietTerminal;
 use crate::fold::fold;
 use crate::glyphs::ascii;
-use crate::output::{colour_wanted, coloured};
+use crate::log_writer::show_above_prompt;
+use crate::output::coloured;
 use crate::pictures::{PictureProtocol, Pictures};
 
 /// The capacity of the queue of lines to print above the prompt.
@@ -172,6 +173,7 @@ impl Editor {
             return plain.begin(ask);
         }
         self.give_up.store(false, Ordering::Relaxed);
+        show_above_prompt(Some(self.printer.clone()));
         self.is_asking = self.asks.as_ref().is_some_and(|asks| asks.try_send(ask).is_ok());
     }
 
@@ -182,6 +184,7 @@ impl Editor {
             None => self.typed.recv().await,
         };
         self.is_asking = false;
+        show_above_prompt(None);
         typed.unwrap_or_else(|| Typed::Failed("the line editor has stopped".to_owned()))
     }
 
@@ -196,6 +199,7 @@ impl Editor {
             Some(wanted) = self.wanted.recv() => return EditorEvent::Values(wanted),
         };
         self.is_asking = false;
+        show_above_prompt(None);
         let stopped = || Typed::Failed("the line editor has stopped".to_owned());
         EditorEvent::Typed(typed.unwrap_or_else(stopped))
     }
@@ -247,6 +251,7 @@ impl Drop for Editor {
     /// Waits until the terminal is as it was, but not for long: if the terminal is gone, a read of it
     /// may never end.
     fn drop(&mut self) {
+        show_above_prompt(None);
         self.give_up.store(true, Ordering::Relaxed);
         drop(self.asks.take());
         self.typed.close();
@@ -366,12 +371,16 @@ impl Editors {
                 self.collect_rest();
                 self.ahead.lock().unwrap_or_else(PoisonError::into_inner).hold_back();
                 // A new one each time: otherwise it keeps the input for a withdrawn question.
-                let mut choice = Reedline::create()
-                    .with_highlighter(Box::new(TextMonitor::default()))
-                    .with_ansi_colors(colour_wanted())
-                    .with_break_signal(Arc::clone(&self.give_up));
-                let words = show_all_but_the_last_line(&format!("  {words} "));
-                let signal = choice.read_line(&Mark(words));
+                let mut choice = choice_editor(Arc::clone(&self.give_up));
+                let mark = Mark(show_all_but_the_last_line(&format!("  {words} ")));
+                let signal = loop {
+                    match choice.read_line(&mark) {
+                        Ok(Signal::HostCommand(command)) if command == SUSPEND => {
+                            self.terminal.suspend();
+                        }
+                        signal => break signal,
+                    }
+                };
                 if matches!(signal, Ok(Signal::ExternalBreak(_))) {
                     end_line();
                 }

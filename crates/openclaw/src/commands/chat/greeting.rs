@@ -92,7 +92,7 @@ pub(super) fn server_line(server: &ServerStatus) -> String {
     let name = line(&server.name);
     if server.state == ServerState::NeedsAuth && is_for_logins(server) {
         return format!(
-            "{style}{mark}{style:#} {STRONG}{name}{STRONG:#}  login required: use `/mcp auth {name}`"
+            "{style}{mark}{style:#} {STRONG}{name}{STRONG:#}  login required: use `/mcp login {name}`"
         );
     }
     let words = line(&summary(server));

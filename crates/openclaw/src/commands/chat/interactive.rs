@@ -350,10 +350,8 @@ impl Desk<'_, '_> {
             return Ok(None);
         }
         let mut view = TurnOutput::new(self.editor.can_draw());
-        view.draft(
-            "… waiting for the gateway; the message is sent then (Ctrl-C to cancel)",
-            output,
-        );
+        let words = "waiting for the gateway, then the message is sent (Ctrl-C to cancel)";
+        view.draft(words, output);
         let signal = tokio::select! {
             () = relink.reconnect() => None,
             signal = signals.next() => Some(signal),

@@ -47,8 +47,8 @@ pub(super) async fn invoke(
         args: Some(args),
         session_key: Some(chat.session.clone()),
         agent_id: Some(chat.whom.agent.clone()),
-        // The user typed the call, so it needs no further approval.
-        confirm: Some(true),
+        // The user typed the call, so it needs no further approval. Without a terminal, nobody did.
+        confirm: editor.is_some().then_some(true),
         workspace: chat
             .workspace
             .as_deref()

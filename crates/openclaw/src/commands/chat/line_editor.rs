@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use reedline::{
     ColumnarMenu, DefaultHinter, EditCommand, Emacs, FileBackedHistory, Highlighter, KeyCode,
-    KeyModifiers, MenuBuilder as _, Reedline, ReedlineEvent, ReedlineMenu, StyledText,
+    KeyModifiers, Keybindings, MenuBuilder as _, Reedline, ReedlineEvent, ReedlineMenu, StyledText,
     ValidationResult, Validator, default_emacs_keybindings,
 };
 
@@ -19,6 +19,23 @@ const HISTORY: usize = 2_000;
 /// The command for Ctrl-Z.
 pub(super) const SUSPEND: &str = "suspend";
 
+/// Creates the editor of an answer to a question.
+pub(super) fn choice_editor(give_up: Arc<AtomicBool>) -> Reedline {
+    Reedline::create()
+        .with_highlighter(Box::new(TextMonitor::default()))
+        .with_ansi_colors(colour_wanted())
+        .with_edit_mode(Box::new(Emacs::new(keys())))
+        .with_break_signal(give_up)
+}
+
+/// The usual keys, and Ctrl-Z.
+fn keys() -> Keybindings {
+    let mut keys = default_emacs_keybindings();
+    let suspend = ReedlineEvent::ExecuteHostCommand(SUSPEND.to_owned());
+    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('z'), suspend);
+    keys
+}
+
 /// Creates the line editor. Without a history file, the history is kept in memory only.
 pub(super) fn line_editor(
     history: &Path,
@@ -27,7 +44,7 @@ pub(super) fn line_editor(
     give_up: Arc<AtomicBool>,
     has_text: Arc<AtomicBool>,
 ) -> Reedline {
-    let mut keys = default_emacs_keybindings();
+    let mut keys = keys();
     keys.add_binding(
         KeyModifiers::NONE,
         KeyCode::Tab,
@@ -39,8 +56,6 @@ pub(super) fn line_editor(
     let new_line = ReedlineEvent::Edit(vec![EditCommand::InsertNewline]);
     keys.add_binding(KeyModifiers::ALT, KeyCode::Enter, new_line.clone());
     keys.add_binding(KeyModifiers::SHIFT, KeyCode::Enter, new_line);
-    let suspend = ReedlineEvent::ExecuteHostCommand(SUSPEND.to_owned());
-    keys.add_binding(KeyModifiers::CONTROL, KeyCode::Char('z'), suspend);
     let menu = Box::new(ColumnarMenu::default().with_name(MENU).with_marker(mark));
     let editor = Reedline::create()
         .with_highlighter(Box::new(TextMonitor(has_text)))
@@ -90,11 +105,11 @@ impl Validator for CompleteMessage {
 
 /// Notices whether there is text at the prompt. The text itself is not highlighted.
 #[derive(Default)]
-pub(super) struct TextMonitor(Arc<AtomicBool>);
+struct TextMonitor(Arc<AtomicBool>);
 
 impl Highlighter for TextMonitor {
     fn highlight(&self, line: &str, _: usize) -> StyledText {
-        self.0.fetch_or(!line.is_empty(), Ordering::Relaxed);
+        self.0.store(!line.is_empty(), Ordering::Relaxed);
         // The colour of the terminal: any other may be invisible on its background.
         let mut text = StyledText::new();
         text.push((Default::default(), line.to_owned()));

@@ -32,9 +32,7 @@ impl PlainPrompts {
             }
             Ask::Pick(title, items) => {
                 self.lines.forget();
-                let entries = items.iter().enumerate();
-                let entries = entries.map(|(at, item)| format!("{} {}\n", at + 1, item.label));
-                let list = entries.collect::<String>();
+                let list = numbered(&items);
                 self.items = items;
                 format!("{title}\n{list}number (empty for none): ")
             }
@@ -69,8 +67,29 @@ impl PlainPrompts {
     }
 }
 
+/// Lists the entries with their numbers, aligned.
+fn numbered(items: &[Item]) -> String {
+    let digits = items.len().to_string().len();
+    let line = |(at, item): (usize, &Item)| format!("{:>digits$} {}\n", at + 1, item.label);
+    items.iter().enumerate().map(line).collect()
+}
+
 fn write(text: &str) {
     let mut stdout = anstream::stdout().lock();
     // If the write fails, the terminal is gone, and so is stdin.
     let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_numbers_of_a_list_are_aligned() {
+        let item = |at: usize| Item { value: format!("key-{at}"), label: format!("Title {at}") };
+        let list = numbered(&(1..=10).map(item).collect::<Vec<_>>());
+        assert!(list.starts_with(" 1 Title 1\n 2 Title 2\n"), "{list}");
+        assert!(list.ends_with(" 9 Title 9\n10 Title 10\n"), "{list}");
+        assert_eq!(numbered(&[item(1)]), "1 Title 1\n");
+    }
 }

@@ -25,7 +25,7 @@ use crate::output::{FAINT, Output};
 use crate::signals::{SignalAction, Signals};
 
 /// How long to wait for servers before a turn starts without them.
-const SERVERS: Duration = Duration::from_secs(20);
+pub(super) const SERVERS: Duration = Duration::from_secs(20);
 /// The timeout of the request that aborts a turn.
 const GOODBYE: Duration = Duration::from_secs(5);
 /// The maximum length of a line of another client's message.

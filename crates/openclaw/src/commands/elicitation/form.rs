@@ -73,6 +73,7 @@ impl FormField {
     pub(super) fn question(&self) -> String {
         let mut remarks: Vec<String> = self.description.iter().cloned().collect();
         remarks.extend(self.kind.remark());
+        remarks.extend(self.bounds());
         if self.kind == Kind::Text {
             let format = self.schema.get("format").and_then(Value::as_str);
             remarks.extend(format.and_then(format_words).map(str::to_owned));
@@ -85,10 +86,27 @@ impl FormField {
             question += &format!(" ({})", remarks.join("; "));
         }
         if let Some(default) = &self.default {
-            let shown = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+            let shown =
+                |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            let shown = match default {
+                // As it is typed.
+                Value::Array(values) => values.iter().map(shown).collect::<Vec<_>>().join(", "),
+                one => shown(one),
+            };
             question += &format!(" [{shown}]");
         }
         question
+    }
+
+    /// Returns the bounds of a number.
+    fn bounds(&self) -> Option<String> {
+        let bound = |key: &str| self.schema.get(key).filter(|it| it.is_number());
+        match (bound("minimum"), bound("maximum")) {
+            (Some(least), Some(most)) => Some(format!("{least} to {most}")),
+            (Some(least), None) => Some(format!("at least {least}")),
+            (None, Some(most)) => Some(format!("at most {most}")),
+            (None, None) => None,
+        }
     }
 
     /// Parses a typed line.
@@ -226,6 +244,16 @@ mod tests {
             (json!({"type": "string"}), true, "x"),
             (json!({"type": "string", "title": "Name"}), false, "Name (optional)"),
             (json!({"type": "integer", "default": 5}), true, "x (a whole number) [5]"),
+            (
+                json!({"type": "integer", "minimum": 1, "maximum": 9}),
+                true,
+                "x (a whole number; 1 to 9)",
+            ),
+            (
+                json!({"type": "array", "items": {"enum": ["a", "b"]}, "default": ["a", "b"]}),
+                true,
+                "x (any of a | b, separated by commas) [a, b]",
+            ),
             (json!({"type": "string", "format": "date"}), true, "x (a date, such as 2026-07-28)"),
             (
                 json!({"enum": ["s", "l"], "enumNames": ["small", "l"], "description": "size"}),

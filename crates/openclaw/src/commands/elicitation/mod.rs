@@ -94,7 +94,8 @@ impl ElicitationDialogue {
     /// Creates the dialogue. All texts are untrusted, and are sanitized here.
     pub(crate) fn new(server: &str, message: &str, wanted: &ElicitationKind) -> Self {
         let (server, message) = (line(server, NAME_CHARS), line(message, MESSAGE_CHARS));
-        let mut introduction = vec![format!("{STRONG}{server}{STRONG:#} asks: {message}")];
+        let mut introduction =
+            vec![format!("MCP server {STRONG}{server}{STRONG:#} asks: {message}")];
         let wanted = match wanted {
             ElicitationKind::Visit(url) => {
                 introduction.extend([
@@ -112,7 +113,8 @@ impl ElicitationDialogue {
                 let mut fields = FormField::all(schema);
                 // Prompted from the end.
                 fields.reverse();
-                let how = "Press Enter for the default, or to skip. Never enter passwords here.";
+                let how = "Enter alone takes the default, leaves out an optional field, or declines. \
+                           Never enter passwords here.";
                 introduction.push(format!("  {FAINT}{how}{FAINT:#}"));
                 if fields.is_empty() {
                     let yes = ElicitationAnswer::Accept(Some(Value::Object(Map::new())));

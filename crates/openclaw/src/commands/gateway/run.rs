@@ -1,6 +1,6 @@
 //! `openclaw gateway run`: runs the gateway in this process until a signal stops it.
 
-use std::io;
+use std::io::{self, IsTerminal as _};
 use std::time::Duration;
 
 use openclaw_config::{Bind, Config, Paths};
@@ -96,9 +96,10 @@ fn tell(served: &Served, paths: &Paths, output: &mut Output) {
         output.document(&format!("{started:#}"));
     } else {
         let state = paths.state.display();
+        // A gateway in the background writes to a log.
+        let keys = if output.columns().is_some() { "; Ctrl-C to stop" } else { "" };
         output.line(format_args!(
-            "{GOOD}✓{GOOD:#} gateway listening on {STRONG}ws://{address}{STRONG:#} (state in {state}); \
-             Ctrl-C to stop"
+            "{GOOD}✓{GOOD:#} gateway listening on {STRONG}ws://{address}{STRONG:#} (state in {state}){keys}"
         ));
         if !address.ip().to_canonical().is_loopback() {
             output.warning("reachable from other machines, with the token");
@@ -157,7 +158,11 @@ fn print_reload(answer: Result<ReloadResult, RequestError>, output: &mut Output)
 async fn stop(served: Served, grace: Duration, signals: &mut Signals, json: bool) {
     end_after(grace);
     let stop = async {
-        note(json, "stopping; press Ctrl-C again to stop immediately").await;
+        let words = match io::stderr().is_terminal() {
+            true => "stopping; press Ctrl-C again to stop immediately",
+            false => "stopping",
+        };
+        note(json, words).await;
         served.stop(grace).await;
     };
     let how = tokio::select! {

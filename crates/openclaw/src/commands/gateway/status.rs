@@ -174,7 +174,8 @@ pub(super) fn status(edge: &Edge, output: &mut Output) -> CommandResult {
     match &state {
         GatewayState::Stopped => {
             if !output.json {
-                output.line("The gateway is not running. Run `openclaw gateway` to start it.");
+                output
+                    .line("The gateway is not running. Run `openclaw gateway start` to start it.");
             }
             Ok(Exit::Unavailable)
         }

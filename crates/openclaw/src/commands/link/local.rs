@@ -97,8 +97,6 @@ pub(crate) fn setup(
         fleet: fleet::FleetSetup { context, folders, services, tries_again, start, agent },
         environment,
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        // Whether the handshake advertises elicitation.
-        people: need.role().is_asked_by_servers(),
         prepare: if is_one_command { Prepare::OnUse } else { Prepare::AtStart },
         workspace: match need {
             Need::AgentsIn(_, folder) => Some(folder.clone()),

@@ -109,11 +109,6 @@ impl ClientRole {
         usual.extend(more.iter().map(|&cap| cap.to_owned()));
         usual
     }
-
-    /// Whether the user can answer elicitations.
-    fn is_asked_by_servers(self) -> bool {
-        matches!(self, Self::Attending | Self::Chatting)
-    }
 }
 
 impl Need {

@@ -16,7 +16,7 @@ use crate::commands::link::Servers;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
-use crate::output::Output;
+use crate::output::{BAD, GOOD, Output};
 
 /// The maximum length of a tool's name.
 const NAME_CHARS: usize = 100;
@@ -163,7 +163,8 @@ async fn described(
     Ok(found.tools.into_iter().next())
 }
 
-/// Shows the new description and schema of a changed tool, and asks for approval.
+/// Shows how a tool has changed, or its new definition if the old one was not kept, and asks for
+/// approval.
 async fn confirm(
     problem: &str,
     tool: &Tool,
@@ -171,11 +172,18 @@ async fn confirm(
     output: &mut Output,
 ) -> Result<(), CommandError> {
     output.warning(problem);
-    let description = tool.description.as_deref().unwrap_or("(no description)");
-    let description = clean_line(Untrusted::new(description), DESCRIPTION_CHARS);
-    output.note(&format!("new description: {description}"));
-    let schema = tool.input_schema.as_ref().map(ToString::to_string).unwrap_or_default();
-    output.note(&format!("new schema: {schema}"));
+    for change in &tool.changes {
+        let style = if change.starts_with('-') { BAD } else { GOOD };
+        let change = clean_line(Untrusted::new(change), DESCRIPTION_CHARS);
+        output.aside(&format!("  {style}{change}{style:#}"));
+    }
+    if tool.changes.is_empty() {
+        let description = tool.description.as_deref().unwrap_or("(no description)");
+        let description = clean_line(Untrusted::new(description), DESCRIPTION_CHARS);
+        output.note(&format!("new description: {description}"));
+        let schema = tool.input_schema.as_ref().map(ToString::to_string).unwrap_or_default();
+        output.note(&format!("new schema: {schema}"));
+    }
     if terminal.confirm("Approve the changed tool and call it?").await {
         return Ok(());
     }

@@ -154,7 +154,7 @@ fn show_rows(rows: &[[String; 3]], what: &str, output: &mut Output) -> Exit {
         [server.clone(), clean(it, NAME_CHARS), clean(about, DESCRIPTION_CHARS)]
     });
     for [server, rest] in aligned(&rows.collect::<Vec<_>>(), output.width().into()) {
-        output.line(format_args!(" {FAINT}{server}{FAINT:#}{rest}"));
+        output.laid_out(&format!(" {FAINT}{server}{FAINT:#}{rest}"));
     }
     Exit::Ok
 }

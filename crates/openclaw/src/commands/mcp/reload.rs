@@ -19,7 +19,7 @@ pub(super) fn reload(args: &ReloadArgs, edge: &Edge, output: &mut Output) -> Com
     })?;
     exit.ok_or_else(|| {
         CommandError::unavailable("the gateway is not running; nothing to reload").hint(
-            "run `openclaw gateway` to start it; without it, commands read the file each time",
+            "run `openclaw gateway start` to start it; without it, commands read the file each time",
         )
     })
 }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use openclaw_gateway::mcp::with_try;
+use openclaw_gateway::mcp::retrying;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
 use openclaw_protocol::mcp::{ProgressEvent, ServersParams};
 use openclaw_protocol::{Surface, rpc};
@@ -291,7 +291,7 @@ impl<'a> Starting<'a> {
                 ('✓', Stage::Ready, format!("{} ({took})", plural(status.tools, "tool")))
             }
             ServerState::Restarting => {
-                let words = with_try("restarting", status.restarts);
+                let words = retrying(&status);
                 let why = status.last_error.map(|trouble| format!("{words}: {}", trouble.message));
                 (wheel, Stage::Troubled, why.unwrap_or(words))
             }

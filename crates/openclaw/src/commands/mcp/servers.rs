@@ -69,5 +69,6 @@ fn tell(
 pub(crate) fn show(statuses: &[ServerStatus], output: &mut Output) {
     let width = usize::from(output.width());
     let (strong, faint, good, warning, bad) = (STRONG, FAINT, GOOD, WARNING, BAD);
-    output.line(server_list(statuses, &ListStyle { width, strong, faint, good, warning, bad }));
+    let style = ListStyle { width, strong, faint, good, warning, bad };
+    output.laid_out(&server_list(statuses, &style));
 }

@@ -47,7 +47,8 @@ pub(super) fn table(
     let catalogue = state_files::catalogue(state);
     for status in config.agents.iter().flat_map(|agent| statuses_at_rest(agent, &catalogue)) {
         // A running gateway reports the enabled servers itself.
-        let is_its = is_started && status.state == ServerState::Idle;
+        let is_enabled = matches!(status.state, ServerState::Idle | ServerState::NeedsAuth);
+        let is_its = is_started && is_enabled;
         let is_known = all.iter().any(|it| it.name == status.name && it.target == status.target);
         if !is_its && !is_known {
             all.push(status);

@@ -146,16 +146,21 @@ impl TurnOutcome {
         }
     }
 
-    /// Returns which call was denied, if the tool was not used later, either.
+    /// Describes the call that was denied, if there is one.
     fn denied(&self) -> Option<String> {
+        let call = self.denied_call()?;
+        let reason = clean_line(Untrusted::new(call.result()), REASON_CHARS);
+        Some(format!("the call `{}` was denied: {reason}", call.asked()))
+    }
+
+    /// Returns the call that was denied, if the tool was not used later, either.
+    pub(crate) fn denied_call(&self) -> Option<&ShownCall> {
         let is_denied = |call: &ShownCall| call.failure.as_deref() == Some("denied");
         let lasting = self.calls.iter().enumerate().find(|(at, call)| {
             let mut later = self.calls[at + 1..].iter();
             is_denied(call) && !later.any(|other| other.name == call.name && !other.is_error)
         });
-        let (_, call) = lasting?;
-        let reason = clean_line(Untrusted::new(call.result()), REASON_CHARS);
-        Some(format!("the call `{}` was denied: {reason}", call.asked()))
+        lasting.map(|(_, call)| call)
     }
 
     /// Describes the tokens that the turn used, and their cost; `None` if the provider reports none.

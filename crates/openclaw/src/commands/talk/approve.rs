@@ -2,14 +2,15 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::{
-    Approval, ApprovalKind, Decision, ListParams, ListResult, RespondParams, RespondResult,
-    Severity,
+    AlwaysChoice, Approval, ApprovalKind, Decision, ListParams, ListResult, RespondParams,
+    RespondResult, Severity,
 };
 use openclaw_protocol::{ErrorCode, RequestError, Surface, rpc};
 
 use super::arguments::{ArgumentLines, TypedArguments};
 use super::sampling::SamplingArguments;
 use crate::commands::link::look;
+use crate::fold::fold_and_break;
 use crate::output::{BAD, FAINT, GOOD, STRONG, WARNING};
 
 /// The maximum lengths of a tool's name and of a title or description.
@@ -76,8 +77,8 @@ impl<'a> ApprovalPrompt<'a> {
     /// Returns the lines to show before the prompt.
     pub(crate) fn lines(&self) -> Vec<String> {
         let mut lines = self.question();
-        for (letter, words) in self.always() {
-            let words = clean_line(Untrusted::new(words), ALWAYS_CHARS);
+        for (letter, choice) in self.always() {
+            let words = clean_line(Untrusted::new(&choice.words), ALWAYS_CHARS);
             lines.push(format!("  [{letter}] {words}"));
         }
         lines
@@ -104,7 +105,12 @@ impl<'a> ApprovalPrompt<'a> {
         }
         for change in &self.approval.changes {
             let style = if change.starts_with('-') { BAD } else { GOOD };
-            lines.push(format!("  {style}{}{style:#}", line(change, CRITICAL_CHARS)));
+            let change = format!("  {}", line(change, CRITICAL_CHARS));
+            for part in fold_and_break(&change, usize::from(self.width)).lines() {
+                let text = part.trim_start();
+                let indent = " ".repeat(part.len() - text.len());
+                lines.push(format!("{indent}{style}{text}{style:#}"));
+            }
         }
         let room = if is_critical { CRITICAL_CHARS } else { WORDS_CHARS };
         let about = self.approval.description.as_deref();
@@ -141,10 +147,9 @@ impl<'a> ApprovalPrompt<'a> {
     }
 
     /// Returns the approvals for later calls, with their letters.
-    fn always(&self) -> impl Iterator<Item = (&'static str, &'a str)> {
+    fn always(&self) -> impl Iterator<Item = (&'static str, &'a AlwaysChoice)> {
         let is_offered = self.approval.allowed_decisions.contains(&Decision::AllowAlways);
-        let choices = self.approval.always.iter().map(|choice| choice.words.as_str());
-        ALWAYS.into_iter().zip(choices).filter(move |_| is_offered)
+        ALWAYS.into_iter().zip(&self.approval.always).filter(move |_| is_offered)
     }
 
     /// Returns the prompt with the choices.
@@ -153,7 +158,9 @@ impl<'a> ApprovalPrompt<'a> {
         let always = match (self.always().last(), &self.sampling) {
             (None, Some(_)) => "[a] always for this server".to_owned(),
             (None, None) => "[a] always for this tool".to_owned(),
+            (Some(("a", only)), _) if only.for_session => "[a] for this session".to_owned(),
             (Some(("a", _)), _) => "[a] always".to_owned(),
+            (Some(("b", _)), _) => "[a] or [b] always".to_owned(),
             (Some((last, _)), _) => format!("[a] to [{last}] always"),
         };
         let known = [
@@ -265,8 +272,6 @@ pub(crate) async fn respond(
 
 #[cfg(test)]
 mod tests {
-    use openclaw_protocol::approvals::AlwaysChoice;
-
     use super::*;
 
     fn approval(allowed: &[Decision]) -> Approval {
@@ -312,7 +317,7 @@ mod tests {
 
     #[test]
     fn what_always_allows_is_shown_and_can_be_chosen() {
-        let words = |words: &str| AlwaysChoice { words: words.to_owned() };
+        let words = |words: &str| AlwaysChoice { words: words.to_owned(), for_session: false };
         let all = [Decision::AllowOnce, Decision::AllowAlways, Decision::Deny];
         let one = Approval {
             always: vec![words("always allow the command `ls` in /w for agent main")],
@@ -326,7 +331,7 @@ mod tests {
         let two = Approval { always: vec![words("one"), words("two \u{1b}[8m")], ..approval(&all) };
         let request = ApprovalPrompt::new(&two, 80);
         assert_eq!(request.lines()[1..], ["  [a] one", "  [b] two [8m"]);
-        assert!(request.choices().contains("[a] to [b] always"), "{}", request.choices());
+        assert!(request.choices().contains("[a] or [b] always"), "{}", request.choices());
         assert!(request.wrong_answer().contains("type y, a, b or n, then Enter"));
         let chosen = |always| {
             Some(TypedChoice::Decision(UserDecision { always, ..Decision::AllowAlways.into() }))
@@ -334,6 +339,13 @@ mod tests {
         assert_eq!(request.meaning("a"), chosen(None), "the first one is the default");
         assert_eq!(request.meaning(" B "), chosen(Some(1)));
         assert_eq!(request.meaning("c"), None);
+        let three = Approval { always: vec![words("one"); 3], ..approval(&all) };
+        let choices = ApprovalPrompt::new(&three, 80).choices();
+        assert!(choices.contains("[a] to [c] always"), "{choices}");
+        let for_session = AlwaysChoice { for_session: true, ..words("allow it in this session") };
+        let brief = Approval { always: vec![for_session], ..approval(&all) };
+        let choices = ApprovalPrompt::new(&brief, 80).choices();
+        assert!(choices.contains("[a] for this session"), "{choices}");
         let once = Approval { allowed_decisions: vec![Decision::AllowOnce], ..two };
         let request = ApprovalPrompt::new(&once, 80);
         assert_eq!((request.lines().len(), request.meaning("b")), (1, None));
@@ -371,6 +383,11 @@ mod tests {
         let lines = ApprovalPrompt::new(&approval, 80).lines().join("\n");
         let plain = anstream::adapter::strip_str(&lines).to_string();
         assert!(plain.ends_with("approved:\n  - Pins.\n  + Pins [8mkeys."), "{plain}");
+        let changes = vec![format!("+ {}", "x".repeat(50))];
+        let long = Approval { changes, ..approval };
+        let lines = ApprovalPrompt::new(&long, 40).lines();
+        let last = anstream::adapter::strip_str(&lines[lines.len() - 1]).to_string();
+        assert_eq!(last, format!("    {}", "x".repeat(14)), "the rest of a long word is indented");
     }
 
     #[test]

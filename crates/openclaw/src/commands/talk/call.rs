@@ -15,6 +15,8 @@ const RESULT_CHARS: usize = 100;
 /// The maximum number of lines of a result, and the length of each.
 const RESULT_LINES: usize = 3;
 const LINE_CHARS: usize = 160;
+/// The length of each line of a failed call: the end of a message often says what to do.
+const FAILED_CHARS: usize = 600;
 
 /// A tool call: the data of its start, of its end, or both.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
@@ -38,6 +40,9 @@ pub(crate) struct ShownCall {
     pub(crate) progress: Option<ShownProgress>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) failure: Option<String>,
+    /// The check that refused the call: `nobody-to-ask`, `changed`, …
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) refused_by: Option<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) findings: Vec<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -154,8 +159,9 @@ pub(crate) struct ResultLines {
     pub(crate) left_out: usize,
 }
 
-/// Truncates a result to a few lines.
-pub(crate) fn cut_result(text: &str) -> ResultLines {
+/// Truncates a result to a few lines; those of a failed call are longer.
+pub(crate) fn cut_result(text: &str, is_error: bool) -> ResultLines {
+    let most = if is_error { FAILED_CHARS } else { LINE_CHARS };
     let lines: Vec<&str> = text.trim().lines().collect();
     let line = |text: &str, room| clean_line(Untrusted::new(text), room);
     match lines.as_slice() {
@@ -165,7 +171,7 @@ pub(crate) fn cut_result(text: &str) -> ResultLines {
         }
         lines => ResultLines {
             beside: None,
-            below: lines.iter().take(RESULT_LINES).map(|text| line(text, LINE_CHARS)).collect(),
+            below: lines.iter().take(RESULT_LINES).map(|text| line(text, most)).collect(),
             left_out: lines.len().saturating_sub(RESULT_LINES),
         },
     }
@@ -191,14 +197,21 @@ mod tests {
 
     #[test]
     fn a_long_result_is_truncated_and_omitted_lines_are_counted() {
-        let short = cut_result("5\n");
+        let short = cut_result("5\n", false);
         assert_eq!(short.beside.as_deref(), Some("5"));
-        let long = cut_result("1\n2\n3\n4\n5");
+        let long = cut_result("1\n2\n3\n4\n5", false);
         assert_eq!((long.below.len(), long.left_out), (3, 2));
         assert_eq!(
-            cut_result("  \n"),
+            cut_result("  \n", false),
             ResultLines { beside: None, below: Vec::new(), left_out: 0 }
         );
+    }
+
+    #[test]
+    fn the_message_of_a_failed_call_is_not_truncated() {
+        let denied = format!("The call was denied. {}Use --approve.", "Really. ".repeat(30));
+        assert_eq!(cut_result(&denied, true).below, [denied.as_str()]);
+        assert!(cut_result(&denied, false).below[0].ends_with('…'));
     }
 
     #[test]

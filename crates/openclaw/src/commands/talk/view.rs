@@ -42,7 +42,7 @@ impl CallFormatter {
     fn with_head(call: &ShownCall, head: &str) -> Vec<String> {
         let took = call.took().map(|took| format!(" {FAINT}· {took}{FAINT:#}"));
         let took = took.unwrap_or_default();
-        let ResultLines { beside, below, left_out } = cut_result(call.result());
+        let ResultLines { beside, below, left_out } = cut_result(call.result(), call.is_error);
         let style = if call.is_error { BAD } else { FAINT };
         let mark = if call.is_error { "✗" } else { "⚙" };
         let beside = match (beside, call.is_error, call.failure.as_deref()) {
@@ -178,7 +178,8 @@ impl TurnOutput {
             seconds => format!(" · {seconds} s"),
         };
         let step = SPINNER[self.ticks % SPINNER.len()];
-        let room = usize::from(output.width()).saturating_sub(3 + took.chars().count());
+        // In ASCII, the `…` of a truncated line is two columns wider.
+        let room = usize::from(output.width()).saturating_sub(5 + took.chars().count());
         let text = clean_line(Untrusted::new(text), room);
         // Overwritten in place: erasing it first would flicker.
         output.command("\r");

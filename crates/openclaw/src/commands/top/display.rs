@@ -14,7 +14,7 @@ use tokio::sync::mpsc;
 use super::frame;
 use super::numbers::Window;
 use crate::edge::has_utf8;
-use crate::glyphs::ascii;
+use crate::glyphs::ascii_columns;
 use crate::output::{Output, colour_wanted};
 
 /// The other screen, without a cursor; and back.
@@ -89,7 +89,7 @@ fn drawn(lines: &[String]) -> String {
             true => line.clone(),
             false => anstream::adapter::strip_str(line).to_string(),
         };
-        let line = if has_utf8() { line } else { ascii(&line).into_owned() };
+        let line = if has_utf8() { line } else { ascii_columns(&line).into_owned() };
         // No line break after the last line: it would scroll.
         let end = if at + 1 < lines.len() { "\r\n" } else { "" };
         let _ = write!(text, "{line}\x1b[K{end}");

@@ -103,8 +103,9 @@ async fn examine(
                 (&server.connection().transport, is_well(&checks))
             {
                 let missing = variables::not_passed_on(stdio, environment);
-                let note = (!missing.is_empty()).then(|| variables::advice(&missing));
-                checks.extend(note.map(Check::note));
+                if !missing.is_empty() {
+                    checks.push(variables::note(name, stdio, &missing));
+                }
             }
             checks
         }

@@ -4,6 +4,8 @@
 use openclaw_config::StdioServer;
 use openclaw_secrets::Environment;
 
+use crate::commands::check::Check;
+
 /// Words in the command line of a server, and the variables that such programs read.
 const USUAL: &[(&[&str], &[&str])] = &[
     (&["kube", "k8s", "helm", "argocd"], &["KUBECONFIG"]),
@@ -45,13 +47,16 @@ pub(super) fn not_passed_on(server: &StdioServer, environment: &Environment) -> 
     usual.flat_map(|(_, names)| *names).filter(is_missing).copied().collect()
 }
 
-/// Says how to pass variables on.
-pub(super) fn advice(names: &[&str]) -> String {
-    let quoted = names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
-    let (are, them) = if names.len() == 1 { ("is", "it") } else { ("are", "them") };
-    format!(
-        "{} {are} set in this shell, but not passed on to the server: write `inheritEnv: [{quoted}]` in \
-         its entry to pass {them} on",
-        names.join(", ")
-    )
+/// Says which variables are missing, and how to pass them on.
+pub(super) fn note(name: &str, server: &StdioServer, missing: &[&str]) -> Check {
+    let (are, them) = if missing.len() == 1 { ("is", "it") } else { ("are", "them") };
+    let what =
+        format!("{} {are} set in this shell, but not passed on to the server", missing.join(", "));
+    // The command replaces the whole list.
+    let all = server.inherit_env.iter().map(String::as_str).chain(missing.iter().copied());
+    let all = all.map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(",");
+    let advice = format!(
+        "run `openclaw config set mcp.servers.{name}.inheritEnv '[{all}]'` to pass {them} on"
+    );
+    Check { advice: Some(advice), ..Check::note(what) }
 }

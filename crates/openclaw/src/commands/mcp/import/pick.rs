@@ -94,8 +94,11 @@ pub(super) fn ask<'c>(
                 if picked.iter().any(|other| other.found.name == candidate.found.name) {
                     return Err(same_name(candidate));
                 }
-                if is_wanted(candidate, force, output)? {
-                    picked.push(candidate);
+                match is_wanted(candidate, force, output) {
+                    Ok(true) => picked.push(candidate),
+                    Ok(false) => {}
+                    // The others are added nevertheless.
+                    Err(error) => output.error(&error),
                 }
             }
             Ok(picked)
