@@ -1,5 +1,6 @@
 //! `openclaw approvals`, and `/approvals` in a chat: which calls run without asking.
 
+use std::borrow::Cow;
 use std::path::Path;
 
 use clap::Parser as _;
@@ -197,11 +198,10 @@ fn allow_params(args: AllowArgs, defaults: AllowDefaults<'_>) -> Result<AllowPar
         workspace: folder.into_os_string().into_string().ok(),
     };
     if params.tool == EXEC {
-        // One word may be a whole command; of several, each is an argument.
-        let several = || shlex::try_join(words.iter().map(String::as_str));
         params.command = Some(match words.as_slice() {
+            // It may be a whole command.
             [command] => command.clone(),
-            _ => several().map_err(|error| CommandError::usage(error.to_string()))?,
+            several => several.iter().map(|word| argument(word)).collect::<Vec<_>>().join(" "),
         });
         return Ok(params);
     }
@@ -217,6 +217,15 @@ fn allow_params(args: AllowArgs, defaults: AllowDefaults<'_>) -> Result<AllowPar
         params.arguments.insert(name.to_owned(), value);
     }
     Ok(params)
+}
+
+/// Quotes a word with spaces, which is one argument. Other characters of the shell stay, so that they are
+/// rejected.
+fn argument(word: &str) -> Cow<'_, str> {
+    match word.contains(char::is_whitespace) {
+        true => shlex::try_quote(word).unwrap_or(Cow::Borrowed(word)),
+        false => Cow::Borrowed(word),
+    }
 }
 
 fn line(text: &str) -> String {
