@@ -35,7 +35,7 @@ const SESSIONS: usize = 40;
 /// With servers that take a second of CPU to start.
 const REAL_SESSIONS: usize = 8;
 const SERVERS: usize = 3;
-/// The limit for a session with real servers, as a multiple of bare `rmcp` clients.
+/// The limit for a session with its servers, as a multiple of bare `rmcp` clients.
 const READY: f64 = 1.2;
 const ROUNDS: usize = 5;
 const TURNS: usize = 20;
@@ -115,10 +115,9 @@ fn millis(since: Instant) -> f64 {
     since.elapsed().as_secs_f64() * 1e3
 }
 
-fn line(what: &str, ours: f64, base: f64, budget: Option<f64>) {
+fn line(what: &str, ours: f64, base: f64, budget: f64) {
     let ratio = ours / base;
-    let verdict = budget.map_or_else(|| "no budget".to_owned(), |budget| verdict(ratio, budget));
-    println!("{what:<44} {ours:>8.2} ms {ratio:>6.2} × {base:.2} ms   {verdict}");
+    println!("{what:<44} {ours:>8.2} ms {ratio:>6.2} × {base:.2} ms   {}", verdict(ratio, budget));
 }
 
 /// From before the spawn until the answer to `initialize`.
@@ -132,7 +131,7 @@ fn start() {
         drop(editor);
         best[1] = best[1].min(program.timed(&["--version"]));
     }
-    line("start until `initialize` is answered", best[0], best[1], Some(START));
+    line("start until `initialize` is answered", best[0], best[1], START);
 }
 
 /// A session with servers, until a prompt that needs no model is answered: it waits for them. The
@@ -141,12 +140,12 @@ async fn sessions() {
     let (command, args) = TestServer::stdio(&Script::new().tools_only());
     let [ours, bare] = session(&command, &args, SESSIONS).await;
     let what = format!("session/new, {SERVERS} test servers ready");
-    line(&what, ours, bare, None);
+    line(&what, ours, bare, READY);
     let folder = tempfile::tempdir().unwrap();
     let peer = Peers::find().filesystem(folder.path());
     let [ours, bare] = session(&peer.program, &peer.args, REAL_SESSIONS).await;
     let what = format!("session/new, {SERVERS} x server-filesystem ready");
-    line(&what, ours, bare, Some(READY));
+    line(&what, ours, bare, READY);
 }
 
 /// The best times until the servers of a session, and those of bare clients, are ready.
@@ -242,7 +241,7 @@ async fn streams() {
         best[1] = best[1].min(cpu(gateway.id()) - before);
     }
     let each = best.map(|all| all / TURNS as f64);
-    line("1,000 streamed pieces, CPU", each[0], each[1], Some(STREAM));
+    line("1,000 streamed pieces, CPU", each[0], each[1], STREAM);
     let _ = gateway.kill();
     let _ = gateway.wait();
 }
