@@ -120,6 +120,7 @@ impl SpanContext {
     }
 
     /// The flags, of which the lowest bit is known.
+    #[cfg(feature = "export")]
     pub(crate) fn flags(&self) -> u8 {
         self.flags
     }
