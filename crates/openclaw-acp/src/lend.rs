@@ -9,7 +9,7 @@ use openclaw_protocol::tools::{
     InvokeProgress, InvokeProgressParams, InvokeRequestEvent, InvokeResultParams, NodeError,
 };
 use openclaw_protocol::{ask, rpc};
-use openclaw_tools::{Progress, ToolEffect};
+use openclaw_tools::{Progress, ProgressWatcher, ToolEffect};
 use openclaw_trace::SpanContext;
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Map, Value, json};
@@ -152,7 +152,7 @@ async fn run(session: &Arc<AcpSession>, call: &InvokeRequestEvent) -> LentOutcom
         Ok(arguments) => arguments,
         Err(_) => return Err("The arguments are not JSON.".to_owned()),
     };
-    let (watcher, progress) = watch::channel(None);
+    let (watcher, progress) = ProgressWatcher::channel();
     let trace = call.trace();
     tokio::select! {
         outcome = execute(session, &call.command, &arguments, &watcher, trace.as_ref()) => outcome,
@@ -165,7 +165,7 @@ pub(crate) async fn execute(
     session: &Arc<AcpSession>,
     name: &str,
     arguments: &RawValue,
-    progress: &watch::Sender<Option<Progress>>,
+    progress: &ProgressWatcher,
     trace: Option<&SpanContext>,
 ) -> LentOutcome {
     let by = {

@@ -9,8 +9,8 @@ use std::time::Duration;
 use openclaw_protocol::approvals::{Approval, ApprovalKind, Decision, Severity};
 use openclaw_protocol::client::node::{MAX_TOOLS, NodeCall, PublishedTool, call_of};
 use openclaw_protocol::{EventReceiver, PublishingNode, Received};
-use openclaw_tools::ToolEffect;
-use tokio::sync::{Semaphore, watch};
+use openclaw_tools::{ProgressWatcher, ToolEffect};
+use tokio::sync::Semaphore;
 use tokio::time::timeout;
 use tokio_util::sync::CancellationToken;
 
@@ -125,7 +125,7 @@ async fn run(session: &Arc<AcpSession>, call: &NodeCall) -> LentOutcome {
     if !is_allowed(session, call).await {
         return Err("The user has denied this call.".to_owned());
     }
-    let (progress, _) = watch::channel(None);
+    let (progress, _) = ProgressWatcher::channel();
     execute(session, &call.tool, &call.arguments, &progress, None).await
 }
 

@@ -13,7 +13,7 @@ use openclaw_models::{Part, ToolResult, ToolUse};
 use openclaw_tools::pipeline::{Given, Refusal, RefuseCall, Resolve, Resolving, unknown};
 use openclaw_tools::{
     ApprovalAnswer, ApprovalRequest, Approver, Call, CallContext, CallOptions, Consent, Content,
-    Fallback, NoApprover, Pipeline, RefusedBy, Tool, ToolFailure, ToolOutcome,
+    Fallback, NoApprover, Pipeline, ProgressWatcher, RefusedBy, Tool, ToolFailure, ToolOutcome,
 };
 use tokio::sync::{Semaphore, watch};
 
@@ -134,7 +134,7 @@ impl RequestedCall<'_> {
         let (turn, call) = (self.turn, self.call);
         let approver = Reporting { turn, fallback: manner.fallback };
         let consent = Consent::Ask { approver: &approver, fallback: manner.fallback };
-        let (watcher, progress) = watch::channel(None);
+        let (watcher, progress) = ProgressWatcher::channel();
         let context = CallContext {
             begun: Some(&self.progress.begun),
             options: CallOptions {

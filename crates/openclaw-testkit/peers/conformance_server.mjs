@@ -302,7 +302,7 @@ const prompts = {
 const hints = isModern ? { ttlMs: 0, cacheScope: "private" } : {};
 
 function build() {
-  const server = new sdk.Server(
+  const product = new sdk.McpServer(
     { name: "openclaw-conformance", version: "1.0.0" },
     {
       capabilities: {
@@ -314,7 +314,9 @@ function build() {
       },
     },
   );
-  const on = (method, handler) => server.setRequestHandler(method, handler);
+  // Arguments in headers are compared with the schemas of these tools, which are not registered.
+  product.toolInputSchemaJson = (name) => tools[name]?.[0];
+  const on = (method, handler) => product.server.setRequestHandler(method, handler);
   on("tools/list", () => {
     const listed = Object.entries(tools).map(([name, [inputSchema]]) => ({ name, description: `The fixture ${name}.`, inputSchema }));
     for (let at = 0; at < extraTools; at += 1) listed.push({ name: `extra_${at}`, description: "Added.", inputSchema: none });
@@ -371,7 +373,7 @@ function build() {
     on("resources/subscribe", () => ({}));
     on("resources/unsubscribe", () => ({}));
   }
-  return server;
+  return product;
 }
 
 let handle;
@@ -398,7 +400,7 @@ if (isModern) {
     },
   };
   changed = (list) => {
-    for (const { server } of sessions.values()) server.notification({ method: `notifications/${list}/list_changed` });
+    for (const { server } of sessions.values()) server.server.notification({ method: `notifications/${list}/list_changed` });
   };
   handle = async (request, response) => {
     const known = sessions.get(request.headers["mcp-session-id"]);

@@ -1,5 +1,7 @@
 //! Progress of calls, for callers that monitor it.
 
+use std::time::Duration;
+
 use tokio::sync::watch;
 
 /// Progress of a call, as reported by its server.
@@ -13,9 +15,39 @@ pub struct Progress {
     pub message: Option<String>,
 }
 
-/// Channel for progress reports; `None` until the first one. Only the latest is kept, so a server
-/// that reports faster than the reader reads costs nothing.
-pub type ProgressWatcher = watch::Sender<Option<Progress>>;
+/// Sends what a server reports about a call. Only the latest is kept, so a server that reports faster
+/// than the reader reads costs nothing.
+#[derive(Debug, Clone)]
+pub struct ProgressWatcher {
+    reports: watch::Sender<Option<Progress>>,
+    pauses: Option<watch::Sender<Option<Duration>>>,
+}
+
+impl ProgressWatcher {
+    /// Creates a watcher. Its receiver has `None` until the first report.
+    pub fn channel() -> (Self, watch::Receiver<Option<Progress>>) {
+        let (reports, received) = watch::channel(None);
+        (Self { reports, pauses: None }, received)
+    }
+
+    /// Receives pauses, too: how long the server wants to be left alone before it is asked for the
+    /// rest of its response.
+    pub fn receive_pauses(&mut self) -> watch::Receiver<Option<Duration>> {
+        self.pauses.get_or_insert_with(|| watch::channel(None).0).subscribe()
+    }
+
+    /// Sends a report.
+    pub fn report(&self, progress: Progress) {
+        self.reports.send_replace(Some(progress));
+    }
+
+    /// Sends that the server has closed the stream of its response for now.
+    pub fn pause(&self, retry: Duration) {
+        if let Some(pauses) = &self.pauses {
+            pauses.send_replace(Some(retry));
+        }
+    }
+}
 
 impl Progress {
     /// Returns the progress in percent, if known.

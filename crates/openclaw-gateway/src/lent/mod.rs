@@ -193,11 +193,11 @@ impl Lent {
         });
         let line = |text: String| clean_line(Untrusted::new(&text), MAX_PROGRESS);
         if let Some(watcher) = &call.watcher {
-            watcher.send_replace(Some(Progress {
+            watcher.report(Progress {
                 done: progress.progress,
                 total: progress.total,
                 message: progress.message.map(line),
-            }));
+            });
         }
         Ok(())
     }

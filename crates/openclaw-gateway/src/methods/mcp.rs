@@ -7,7 +7,7 @@ use openclaw_config::AgentId;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::server::status::{ServerState, ServerStatus};
-use openclaw_mcp::wire::Progress;
+use openclaw_mcp::wire::{Progress, ProgressWatcher};
 use openclaw_protocol::mcp::elicitation::{self, RespondParams, RespondResult};
 use openclaw_protocol::mcp::{
     AuthAction, AuthParams, AuthResult, CallParams, CompleteParams, CompleteResult, ConnectParams,
@@ -139,7 +139,7 @@ pub(super) async fn call(asked: &RequestContext<'_>, mut params: CallParams) -> 
         asked.caller.follow(&key);
         params.session_key = Some(key);
     }
-    let (watcher, progress) = watch::channel(None);
+    let (watcher, progress) = ProgressWatcher::channel();
     let who = asked.caller.name();
     let watcher = params.progress_token.as_ref().map(|_| &watcher);
     let hand = DirectCaller { watcher, ..hand(asked, &who) };

@@ -12,12 +12,11 @@ use openclaw_protocol::{ErrorShape, Scope, keys};
 use openclaw_sessions::SessionKey;
 use openclaw_tools::native::Native;
 use openclaw_tools::{
-    Call, CallContext, CallOptions, Consent, Content, Fallback, NoApprover, RefusedBy, ToolEffect,
-    ToolSource,
+    Call, CallContext, CallOptions, Consent, Content, Fallback, NoApprover, ProgressWatcher,
+    RefusedBy, ToolEffect, ToolSource,
 };
 use serde_json::value::{RawValue, to_raw_value};
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use super::chat::service;
 use super::history::text_part;
@@ -182,7 +181,7 @@ pub(super) async fn invoke(
     };
     // The progress of the call is sent to the caller with the key of its request.
     let token = params.idempotency_key.as_deref().filter(|key| key.len() <= MAX_TOKEN);
-    let (watcher, progress) = watch::channel(None);
+    let (watcher, progress) = ProgressWatcher::channel();
     let context = CallContext {
         agent: Some(service.config.id.as_str()),
         session,

@@ -16,7 +16,7 @@ use rmcp::model::{
     ListPromptsResult, ListResourceTemplatesResult, ListResourcesResult, ListToolsResult,
     PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, Reference,
     ServerCapabilities, ServerConfig, SetLevelRequestParams, SubscribeRequestParams,
-    SubscriptionFilter, Tool, UnsubscribeRequestParams,
+    SubscriptionFilter, UnsubscribeRequestParams,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleServer, SubscriptionContext};
 use rmcp::{ErrorData, ServerHandler};
@@ -243,11 +243,6 @@ impl ServerHandler for Handler {
         // A single tool that `rmcp` cannot represent is left out.
         let tools = entries.into_iter().filter_map(|entry| typed(entry).ok());
         Ok(ListToolsResult::with_all_items(tools.collect()))
-    }
-
-    fn get_tool(&self, name: &str) -> Option<Tool> {
-        let view = self.client.get()?.view()?;
-        typed(view.entry(name, view.tool(name)?)).ok()
     }
 
     async fn call_tool(

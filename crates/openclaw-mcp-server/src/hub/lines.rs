@@ -18,10 +18,10 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::{AbortHandle, Abortable, Aborted, BoxFuture};
 use futures_util::stream::{FuturesUnordered, StreamExt as _};
-use openclaw_tools::{CallLane, StartedCall};
+use openclaw_tools::{CallLane, ProgressWatcher, StartedCall};
 use rmcp::ServiceExt as _;
 use tokio::io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _};
-use tokio::sync::{mpsc, watch};
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep};
 use tokio_util::task::AbortOnDropHandle;
 
@@ -447,7 +447,7 @@ impl Drop for Front {
 async fn call(client: Arc<HubClient>, scope: Arc<CallScope>, request: CallRequest) -> HubReply {
     let by = CallFor { session: scope.session(), answers: &*client, watcher: None };
     let Some(token) = &request.progress else { return client.call(&request, by).await };
-    let (watcher, mut progress) = watch::channel(None);
+    let (watcher, mut progress) = ProgressWatcher::channel();
     let mut call = std::pin::pin!(client.call(&request, CallFor { watcher: Some(&watcher), ..by }));
     loop {
         tokio::select! {

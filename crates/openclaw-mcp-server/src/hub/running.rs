@@ -3,9 +3,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_tools::{Progress, StartedCall};
+use openclaw_tools::{Progress, ProgressWatcher, StartedCall};
 use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
@@ -27,6 +28,8 @@ pub(super) struct RunningCall {
     events: CallEvents,
     /// The reports, with the token of progress notifications as JSON, if the client wants them.
     progress: Option<(watch::Receiver<Option<Progress>>, String)>,
+    /// Pauses of the server, if the client can be asked to come back later.
+    pauses: Option<watch::Receiver<Option<Duration>>>,
     /// Where the answer goes that the client is asked for.
     asked: Option<oneshot::Sender<ClientAnswer>>,
     _scope: Option<Arc<CallScope>>,
@@ -59,6 +62,8 @@ pub(super) enum CallStep {
     Ask(ClientQuestion, oneshot::Sender<ClientAnswer>),
     /// A notification: its method and parameters.
     Tell(&'static str, Value),
+    /// The server has closed the stream of its response for this time.
+    Pause(Duration),
     /// It was cancelled.
     Cancelled,
 }
@@ -72,7 +77,7 @@ impl RunningCall {
     ) -> Self {
         let (answers, events) = ReplyingTask::new(abilities);
         let scope = client.scope_of(Arc::clone(&answers) as _);
-        Self::in_scope(client, request, answers, events, Arc::new(scope))
+        Self::in_scope(client, request, answers, events, Arc::new(scope), false)
     }
 
     /// Starts a call in a scope of several calls.
@@ -82,14 +87,12 @@ impl RunningCall {
         answers: Arc<ReplyingTask>,
         events: CallEvents,
         scope: Arc<CallScope>,
+        can_pause: bool,
     ) -> Self {
-        let (watcher, progress) = match request.progress.clone() {
-            Some(token) => {
-                let (watcher, reports) = watch::channel(None);
-                (Some(watcher), Some((reports, token)))
-            }
-            None => (None, None),
-        };
+        let (mut watcher, reports) = ProgressWatcher::channel();
+        let progress = request.progress.clone().map(|token| (reports, token));
+        let pauses = can_pause.then(|| watcher.receive_pauses());
+        let watcher = (progress.is_some() || can_pause).then_some(watcher);
         let (calling, of_call) = (Arc::clone(client), Arc::clone(&scope));
         let call = Box::pin(async move {
             let watcher = watcher.as_ref();
@@ -97,14 +100,14 @@ impl RunningCall {
             calling.call(&request, by).await
         });
         let (client, work, asked) = (Arc::clone(client), Work::Future(call), None);
-        Self { client, work, events, progress, asked, _scope: Some(scope) }
+        Self { client, work, events, progress, pauses, asked, _scope: Some(scope) }
     }
 
     /// A call that was started without a future; its reply is an event.
     pub(super) fn started(client: &Arc<HubClient>, call: StartedCall, events: CallEvents) -> Self {
         let work = Work::Started(CancelOnDrop(Some(call)));
-        let (client, progress, asked) = (Arc::clone(client), None, None);
-        Self { client, work, events, progress, asked, _scope: None }
+        let client = Arc::clone(client);
+        Self { client, work, events, progress: None, pauses: None, asked: None, _scope: None }
     }
 
     /// Waits for the next thing that happens. Safe to cancel.
@@ -126,6 +129,7 @@ impl RunningCall {
             Some(params) = reported(&mut self.progress) => {
                 CallStep::Tell("notifications/progress", params)
             }
+            Some(retry) = paused(&mut self.pauses) => CallStep::Pause(retry),
             reply = call => CallStep::Done(reply),
         }
     }
@@ -143,6 +147,7 @@ impl RunningCall {
                 CallStep::Ask(question, answer) => {
                     let _ = answer.send(ask_peer(peer, question).await);
                 }
+                CallStep::Pause(_) => {}
                 CallStep::Cancelled => return HubReply::cancelled(),
             }
         }
@@ -156,6 +161,7 @@ impl RunningCall {
                 CallStep::Done(reply) => return reply,
                 CallStep::Tell(method, params) => tell(method, &params),
                 CallStep::Ask(question, answer) => return self.parked(&question, answer),
+                CallStep::Pause(_) => {}
                 CallStep::Cancelled => return HubReply::cancelled(),
             }
         }
@@ -217,6 +223,13 @@ async fn reported(
             return Some(progress_params(token, progress));
         }
     }
+}
+
+/// Waits for a pause; `None` if there will be none.
+async fn paused(pauses: &mut Option<watch::Receiver<Option<Duration>>>) -> Option<Duration> {
+    let pauses = pauses.as_mut()?;
+    pauses.changed().await.ok()?;
+    *pauses.borrow_and_update()
 }
 
 /// The parameters of a progress notification.

@@ -5,11 +5,12 @@
 //! `Mcp-Param-Region` in addition to the body. A tool with invalid marks must not be offered over
 //! HTTP.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use http::header::{HeaderName, HeaderValue};
+use http::header::{HeaderMap, HeaderName, HeaderValue};
 use serde_json::{Map, Value};
 
 const MARK: &str = "x-mcp-header";
@@ -32,13 +33,39 @@ impl ParamHeader {
 
     /// Returns the header for these arguments; `None` if the argument is absent or null.
     pub(crate) fn of(&self, arguments: &Value) -> Option<(HeaderName, HeaderValue)> {
-        let argument = self.path.iter().try_fold(arguments, |value, key| value.get(key))?;
-        let text = match argument {
-            Value::String(text) => header_value(text),
-            Value::Bool(_) | Value::Number(_) => header_value(&argument.to_string()),
-            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        let (text, _) = self.argument(arguments)?;
+        Some((self.name.clone(), header_value(&text)?))
+    }
+
+    /// Checks that the headers of a request agree with its arguments. A header without an argument is
+    /// ignored.
+    ///
+    /// # Errors
+    /// If the header is missing, present twice, badly encoded or different.
+    pub fn check(&self, arguments: &Value, headers: &HeaderMap) -> Result<(), String> {
+        let Some((expected, number)) = self.argument(arguments) else { return Ok(()) };
+        let (name, argument) = (&self.name, self.path.join("."));
+        let mut values = headers.get_all(name).iter();
+        let value = match (values.next(), values.next()) {
+            (Some(value), None) => value.to_str().ok().and_then(decoded),
+            (None, _) => return Err(format!("`{argument}` needs the header `{name}`")),
+            (Some(_), Some(_)) => return Err(format!("there is more than one header `{name}`")),
         };
-        Some((self.name.clone(), text?))
+        let value = value.ok_or_else(|| format!("the header `{name}` is badly encoded"))?;
+        let is_equal = *value == *expected
+            || number.is_some_and(|it| serde_json::from_str(&value).is_ok_and(|by: f64| by == it));
+        let differs = || format!("the header `{name}` and the argument `{argument}` differ");
+        is_equal.then_some(()).ok_or_else(differs)
+    }
+
+    /// Returns the argument as text, and as a number if it is one.
+    fn argument<'a>(&self, arguments: &'a Value) -> Option<(Cow<'a, str>, Option<f64>)> {
+        match self.path.iter().try_fold(arguments, |value, key| value.get(key))? {
+            Value::String(text) => Some((text.into(), None)),
+            Value::Bool(is_on) => Some((is_on.to_string().into(), None)),
+            Value::Number(number) => Some((number.to_string().into(), number.as_f64())),
+            Value::Null | Value::Array(_) | Value::Object(_) => None,
+        }
     }
 }
 
@@ -52,6 +79,15 @@ pub(crate) fn header_value(text: &str) -> Option<HeaderValue> {
         return HeaderValue::from_str(text).ok();
     }
     HeaderValue::from_str(&format!("{prefix}{}{suffix}", BASE64_STANDARD.encode(text))).ok()
+}
+
+/// Returns the text of a header value, which may be encoded as Base64.
+fn decoded(value: &str) -> Option<Cow<'_, str>> {
+    let (prefix, suffix) = ENCODED;
+    let Some(encoded) = value.strip_prefix(prefix).and_then(|it| it.strip_suffix(suffix)) else {
+        return Some(value.into());
+    };
+    Some(String::from_utf8(BASE64_STANDARD.decode(encoded).ok()?).ok()?.into())
 }
 
 /// Returns the arguments that a tool's schema marks.
@@ -243,6 +279,49 @@ mod tests {
             let decoded = BASE64_STANDARD.decode(value.unwrap()).unwrap();
             assert_eq!(decoded, text.as_bytes(), "{text:?}");
         }
+    }
+
+    #[test]
+    fn a_header_agrees_with_its_argument_or_the_request_is_rejected() {
+        let properties = json!({
+            "a": { "type": "string", "x-mcp-header": "A" },
+            "n": { "type": "integer", "x-mcp-header": "N" },
+        });
+        let marked = of(&properties).unwrap();
+        let check = |arguments: &Value, sent: &[(&'static str, &str)]| {
+            let value = |text: &str| HeaderValue::from_bytes(text.as_bytes()).unwrap();
+            let headers =
+                sent.iter().map(|(name, text)| (HeaderName::from_static(name), value(text)));
+            let mut map = HeaderMap::new();
+            for (name, value) in headers {
+                map.append(name, value);
+            }
+            marked.iter().try_for_each(|header| header.check(arguments, &map))
+        };
+        let (a, n) = ("mcp-param-a", "mcp-param-n");
+        for (arguments, sent) in [
+            (json!({ "a": "Hello" }), &[(a, "Hello")][..]),
+            (json!({ "a": "Hello" }), &[(a, "=?base64?SGVsbG8=?=")]),
+            (json!({ "a": "SGVsbG8=" }), &[(a, "SGVsbG8=")]),
+            (json!({ "a": "=?base64?SGVsbG8=" }), &[(a, "=?base64?SGVsbG8=")]),
+            (json!({ "n": 42 }), &[(n, "42.0")]),
+            (json!({ "a": null }), &[(a, "ignored")]),
+            (json!({}), &[]),
+        ] {
+            assert_eq!(check(&arguments, sent), Ok(()), "{arguments} {sent:?}");
+        }
+        for (sent, problem) in [
+            (&[][..], "`a` needs the header `mcp-param-a`"),
+            (&[(a, "Hello"), (a, "Hello")], "there is more than one header `mcp-param-a`"),
+            (&[(a, "=?base64?SGVsbG8?=")], "the header `mcp-param-a` is badly encoded"),
+            (&[(a, "=?base64?SGVs!!!bG8=?=")], "the header `mcp-param-a` is badly encoded"),
+            (&[(a, "=?base64?/w==?=")], "the header `mcp-param-a` is badly encoded"),
+            (&[(a, "\u{e9}")], "the header `mcp-param-a` is badly encoded"),
+            (&[(a, "hello")], "the header `mcp-param-a` and the argument `a` differ"),
+        ] {
+            assert_eq!(check(&json!({ "a": "Hello" }), sent), Err(problem.to_owned()), "{sent:?}");
+        }
+        assert!(check(&json!({ "n": 42 }), &[(n, "43")]).is_err());
     }
 
     #[test]

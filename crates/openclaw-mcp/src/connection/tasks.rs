@@ -288,7 +288,7 @@ fn tell(watcher: Option<&ProgressWatcher>, polls: u32, message: Option<&str>) {
     let Some(watcher) = watcher else { return };
     let message = message.map(|text| clean_line(Untrusted::new(text), MESSAGE_CHARS));
     let message = message.filter(|text| !text.is_empty());
-    watcher.send_replace(Some(Progress { done: f64::from(polls), total: None, message }));
+    watcher.report(Progress { done: f64::from(polls), total: None, message });
 }
 
 /// Cancels a task when it is dropped before the task is over.

@@ -112,14 +112,9 @@ impl CatalogueTool {
 
     /// The arguments that are also sent as headers. Tools with invalid header annotations were left
     /// out of the list.
-    pub(crate) fn headers(&self) -> &[ParamHeader] {
+    pub fn headers(&self) -> &[ParamHeader] {
         let read = || param_headers::of_schema(&self.listed.input_schema).unwrap_or_default();
         self.headers.get_or_init(read)
-    }
-
-    /// Whether some of its arguments are also sent as headers.
-    pub fn has_headers(&self) -> bool {
-        !self.headers().is_empty()
     }
 
     /// The schema of its results, if it declares one. Parsed on first use.

@@ -235,6 +235,14 @@ impl PendingCalls {
         waiting.watcher.clone()
     }
 
+    /// Tells the watcher of the call that the server has closed the stream of its response for now.
+    pub(super) fn paused(&mut self, id: u64, retry: Duration) {
+        let waiting = CallId::of_number(id).and_then(|id| self.waiting(id));
+        if let Some(watcher) = waiting.and_then(|waiting| waiting.watcher.as_ref()) {
+            watcher.pause(retry);
+        }
+    }
+
     fn waiting(&mut self, id: CallId) -> Option<&mut Waiting> {
         self.slots.get_mut(id.slot())?.as_mut().filter(|waiting| waiting.id == id)
     }

@@ -34,7 +34,7 @@ struct Params {
 /// Sends the progress in a notification to the watcher.
 pub(super) fn tell(watcher: &ProgressWatcher, line: &[u8], redactor: &Redactor) {
     if let Some(progress) = read(line, redactor) {
-        watcher.send_replace(Some(progress));
+        watcher.report(progress);
     }
 }
 

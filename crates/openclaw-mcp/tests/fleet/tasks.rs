@@ -9,9 +9,8 @@ use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationRequest, Elicitor};
 use openclaw_mcp::fleet::Fleet;
 use openclaw_testkit::{Ask, Recording, Script, TaskScript, Tool};
-use openclaw_tools::{CallContext, CallOptions, ToolFailure};
+use openclaw_tools::{CallContext, CallOptions, ProgressWatcher, ToolFailure};
 use serde_json::{Value, json};
-use tokio::sync::watch;
 
 use crate::support::{
     call, call_in, config, entry, entry_with, ready, servers, setup, start, tools,
@@ -44,7 +43,7 @@ async fn a_tool_that_runs_only_as_a_task_is_polled_until_it_has_a_result() {
         let script = script.record(recording.path());
         let fleet = start(&servers(json!({ "x": entry(&script) })));
         fleet.tried().await;
-        let (watcher, progress) = watch::channel(None);
+        let (watcher, progress) = ProgressWatcher::channel();
         let options = CallOptions { watcher: Some(&watcher), ..CallOptions::default() };
         let context = CallContext { options, ..CallContext::by_hand("test") };
         let arguments = json!({ "text": "a result" });

@@ -12,10 +12,9 @@ use openclaw_mcp::connection::client::{
 };
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_testkit::{FastMcp, Peers};
-use openclaw_tools::{CallContext, CallOptions, Progress};
+use openclaw_tools::{CallContext, CallOptions, Progress, ProgressWatcher};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::watch;
 use tokio::task::spawn_blocking;
 
 use crate::support::{Yard, assert_result, by_hand, call, ready, servers, setup, within};
@@ -162,7 +161,7 @@ async fn node_servers_execute_tasks_with_progress_and_input_and_complete_argumen
     let (fleet, tools) = ready(&config, setup(host)).await;
     for server in ["local", "remote"] {
         let name = format!("mcp_{server}_simulate-research-query");
-        let (watcher, mut progress) = watch::channel(None);
+        let (watcher, mut progress) = ProgressWatcher::channel();
         let options = CallOptions { watcher: Some(&watcher), ..CallOptions::default() };
         let context = CallContext { options, ..by_hand() };
         let arguments = RawValue::from_string(json!({ "topic": "otters" }).to_string()).unwrap();

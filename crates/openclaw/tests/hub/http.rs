@@ -1,18 +1,19 @@
 //! `/mcp` of the gateway: who is let in, sessions, streams, and clients without a session.
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
 
-use openclaw_testkit::{Ask, Recording, Script};
+use openclaw_testkit::{Ask, DropStream, Recording, Script, TestServer, Tool};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
 use crate::common::gateway::RunningGateway;
 use crate::place::{Place, text};
 
-/// A response: its head, and the JSON messages in its body.
+/// A response: its head, its body, and the JSON messages in it.
 struct Response {
     head: String,
+    body: String,
     messages: Vec<Value>,
 }
 
@@ -25,6 +26,11 @@ impl Response {
         let lines = self.head.lines().filter_map(|line| line.split_once(": "));
         let mut found = lines.filter(|(it, _)| it.eq_ignore_ascii_case(name));
         found.next().map(|(_, value)| value.to_owned())
+    }
+
+    /// The id of the last event.
+    fn last_event(&self) -> Option<&str> {
+        self.body.lines().filter_map(|line| line.strip_prefix("id: ")).next_back()
     }
 }
 
@@ -66,7 +72,7 @@ fn send_to(
     let lines = body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
     let messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
     let messages = messages.filter(Value::is_object).collect();
-    Response { head: head.to_owned(), messages }
+    Response { head: head.to_owned(), body: body.to_owned(), messages }
 }
 
 fn request(id: u64, method: &str, params: Value) -> String {
@@ -205,6 +211,123 @@ fn a_client_without_a_session_says_everything_with_each_request() {
     let body = request(2, "tools/list", json!({ "_meta": meta }));
     let listed = send(&gateway, "POST", &listing, &body);
     assert!(listed.messages[0]["result"]["tools"].is_array(), "{}", listed.head);
+}
+
+#[test]
+fn arguments_that_are_also_headers_must_agree_with_them() {
+    let schema = json!({
+        "type": "object", "properties": { "region": { "type": "string", "x-mcp-header": "Region" } },
+    });
+    let place = Place::with("one", &Script::new().tools([Tool::new("lookup").schema(schema)]));
+    let gateway = place.gateway();
+    let call = json!({
+        "name": "lookup", "arguments": { "region": "Rome" },
+        "_meta": {
+            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+            "io.modelcontextprotocol/clientInfo": { "name": "modern", "version": "1" },
+            "io.modelcontextprotocol/clientCapabilities": {},
+        },
+    });
+    let body = request(1, "tools/call", call);
+    let common = [
+        ("MCP-Protocol-Version", "2026-07-28"),
+        ("Mcp-Method", "tools/call"),
+        ("Mcp-Name", "lookup"),
+    ];
+    let of_region = |region: &str| {
+        let headers: Vec<_> = common.into_iter().chain([("Mcp-Param-Region", region)]).collect();
+        send(&gateway, "POST", &headers, &body)
+    };
+    for region in ["Rome", "=?base64?Um9tZQ==?="] {
+        let called = of_region(region);
+        assert_eq!(called.status(), 200, "{region}: {:?}", called.messages);
+    }
+    for region in ["", "Oslo", "=?base64?Um9tZQ?="] {
+        let refused = of_region(region);
+        assert_eq!(refused.status(), 400, "{region}: {}", refused.head);
+        assert_eq!(refused.messages[0]["error"]["code"], -32020);
+        assert_eq!(refused.messages[0]["id"], 1);
+    }
+}
+
+#[test]
+fn a_server_that_closes_the_stream_of_a_call_lets_the_client_come_back_later() {
+    let dropping = Script::new().legacy().drop_stream(DropStream::default()).retry_ms(300);
+    let server = TestServer::http(&dropping);
+    let mut place = Place::new();
+    place.add_entry("one", json!({ "url": server.url() }), json!({ "approval": "never" }));
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let of_version = |version| [("Mcp-Session-Id", session.as_str()), version];
+    let headers = of_version(("MCP-Protocol-Version", "2025-11-25"));
+    let paused = send(&gateway, "POST", &headers, &request(2, "tools/call", echo("hello")));
+    assert_eq!(paused.header("content-type").as_deref(), Some("text/event-stream"));
+    assert!(
+        paused.body.contains("retry: 300\r\n") || paused.body.contains("retry: 300\n"),
+        "{}",
+        paused.body
+    );
+    assert_eq!(paused.messages.len(), 0, "{:?}", paused.messages);
+    let resume = |last: &str| send(&gateway, "GET", &[headers[0], ("Last-Event-ID", last)], "");
+    let rest = resume(paused.last_event().unwrap());
+    assert_eq!(text(&rest.messages[0]), "hello", "{}", rest.body);
+    // Read again, in case that the connection was lost with the last event.
+    let again = resume(paused.last_event().unwrap());
+    assert_eq!(text(&again.messages[0]), "hello", "{}", again.body);
+    let unknown = resume("call-77-0");
+    assert_eq!(unknown.status(), 400, "{}", unknown.head);
+    // Earlier clients do not know that.
+    let headers = of_version(("MCP-Protocol-Version", "2025-06-18"));
+    let called = send(&gateway, "POST", &headers, &request(3, "tools/call", echo("hello")));
+    assert_eq!(text(&called.messages[0]), "hello", "{}", called.body);
+}
+
+#[test]
+fn a_call_goes_on_for_a_client_that_lost_the_connection_to_its_stream() {
+    let place = Place::with("one", &Script::new());
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let call = json!({
+        "name": "sleep", "arguments": { "ms": 2000 }, "_meta": { "progressToken": 7 },
+    });
+    let body = request(2, "tools/call", call);
+    let mut stream = TcpStream::connect(gateway.address()).unwrap();
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    let head = format!(
+        "POST /mcp?wrap=false HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
+         Mcp-Session-Id: {session}\r\nContent-Type: application/json\r\n\
+         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
+        gateway.address(),
+        gateway.token,
+        body.len()
+    );
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
+    let last = lines.find_map(|line| Some(line.strip_prefix("id: ")?.to_owned())).unwrap();
+    drop(lines);
+    let headers = [("Mcp-Session-Id", session.as_str()), ("Last-Event-ID", last.as_str())];
+    let rest = send(&gateway, "GET", &headers, "");
+    let reply = rest.messages.last().unwrap();
+    assert!(reply["id"] == 2 && reply["result"].is_object(), "{:?}", rest.messages);
+}
+
+#[test]
+fn a_session_that_is_deleted_cancels_its_calls() {
+    let record = tempfile::tempdir().unwrap();
+    let file = record.path().join("record");
+    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
+    let gateway = place.gateway();
+    let session = session(&gateway, json!({}));
+    let headers = [("Mcp-Session-Id", session.as_str())];
+    let recording = Recording::at(&file);
+    std::thread::scope(|scope| {
+        let call =
+            scope.spawn(|| send(&gateway, "POST", &headers, &request(2, "tools/call", echo("x"))));
+        assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
+        assert!(send(&gateway, "DELETE", &headers, "").status() < 300);
+        call.join().unwrap();
+    });
+    assert!(recording.wait_for(LONG, |it| it["method"] == "notifications/cancelled").is_some());
 }
 
 #[test]

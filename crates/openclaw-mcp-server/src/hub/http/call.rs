@@ -1,17 +1,12 @@
 //! Tool calls over HTTP. The reply is JSON if it is all that there is to say, or else the last event
 //! of a stream.
 
-use std::convert::Infallible;
 use std::sync::Arc;
+use std::time::Duration;
 
-use bytes::Bytes;
-use futures_util::stream;
-use http::header::CONTENT_TYPE;
-use http::{HeaderMap, HeaderValue, Response, StatusCode};
-use http_body::Frame;
-use http_body_util::StreamBody;
+use http::{HeaderMap, Response, StatusCode};
 use openclaw_trace::SpanContext;
-use tokio::sync::mpsc;
+use tokio::time::sleep;
 
 use super::super::answers::AskableClient as _;
 use super::super::call::CallFor;
@@ -23,15 +18,13 @@ use super::super::reply::{
 use super::super::replying::ReplyingTask;
 use super::super::running::{CallStep, RunningCall};
 use super::sessions::{HubSession, SessionCallGuard};
-use super::{HubBody, respond, text};
-
-/// How many events wait for a client that does not read. Its call is not continued meanwhile.
-const EVENTS: usize = 16;
+use super::streams::{CallStream, PATIENCE};
+use super::{HubBody, VERSION, WITH_POLLING, respond, text};
 
 /// How a client is asked during a call.
 enum Asking {
     /// By a request in the stream; the answer is another POST.
-    Session { session: Arc<HubSession>, _call: SessionCallGuard },
+    Session { session: Arc<HubSession>, call: SessionCallGuard, can_pause: bool },
     /// By the result; the answer comes with the next request (2026-07-28).
     Result,
 }
@@ -40,6 +33,7 @@ enum Asking {
 enum Next {
     Reply(HubReply),
     Event(RunningCall, Vec<u8>),
+    Pause(RunningCall, Duration),
     Cancelled,
 }
 
@@ -55,6 +49,8 @@ pub(super) async fn legacy(
         let error = HubReply::error(INVALID_REQUEST, "the id is in use by another request");
         return Some(json(StatusCode::BAD_REQUEST, "null", error));
     };
+    // Earlier clients do not expect an event without data.
+    let can_pause = text(headers, &VERSION) == Some(WITH_POLLING);
     let trace = SpanContext::find(|name| text(headers, name));
     let plain = line.plain().filter(|plain| trace.is_none() && !plain.is_modern());
     let started = plain.zip(client.rights()).and_then(|(plain, rights)| {
@@ -74,10 +70,11 @@ pub(super) async fn legacy(
         None => {
             let mut request = line.to_request().filter(|it| it.modern.is_none())?;
             request.trace = request.trace.or(trace);
-            RunningCall::in_scope(client, request, answers, events, Arc::clone(session.scope()))
+            let scope = Arc::clone(session.scope());
+            RunningCall::in_scope(client, request, answers, events, scope, can_pause)
         }
     };
-    let asking = Asking::Session { session: Arc::clone(session), _call: guard };
+    let asking = Asking::Session { session: Arc::clone(session), call: guard, can_pause };
     Some(reply(line.id, running, asking).await)
 }
 
@@ -90,6 +87,9 @@ pub(super) async fn modern(
 ) -> Response<HubBody> {
     if request.trace.is_none() {
         request.trace = SpanContext::find(|name| text(headers, name));
+    }
+    if let Err(problem) = check_headers(client, &request, headers).await {
+        return json(StatusCode::BAD_REQUEST, id, HubReply::error(HEADER_MISMATCH, &problem));
     }
     let Some(mut modern) = request.modern.take() else { unreachable!("checked by the caller") };
     let parked = modern.state.as_deref().and_then(|state| client.hub.parked.take(state));
@@ -107,6 +107,26 @@ pub(super) async fn modern(
     reply(id, running, Asking::Result).await
 }
 
+/// Checks the arguments that are also sent as headers.
+async fn check_headers(
+    client: &HubClient,
+    request: &CallRequest,
+    headers: &HeaderMap,
+) -> Result<(), String> {
+    let mut view = client.view();
+    if view.as_ref().is_some_and(|view| view.tool(&request.name).is_none()) {
+        // A server that is still connecting may have it.
+        view = client.settled_view().await;
+    }
+    let Some(view) = view else { return Ok(()) };
+    let marked = view.tool(&request.name).map_or(&[][..], |tool| tool.headers());
+    if marked.is_empty() {
+        return Ok(());
+    }
+    let arguments = serde_json::from_str(request.arguments.get()).unwrap_or_default();
+    marked.iter().try_for_each(|header| header.check(&arguments, headers))
+}
+
 async fn reply(id: &str, running: RunningCall, asking: Asking) -> Response<HubBody> {
     match next(running, &asking).await {
         Next::Reply(reply) => {
@@ -114,7 +134,7 @@ async fn reply(id: &str, running: RunningCall, asking: Asking) -> Response<HubBo
                 if matches!(asking, Asking::Result) { status(&reply) } else { StatusCode::OK };
             json(status, id, reply)
         }
-        Next::Event(running, first) => events(id.to_owned(), running, asking, first),
+        first @ (Next::Event(..) | Next::Pause(..)) => events(id.to_owned(), first, asking),
         Next::Cancelled => json(StatusCode::OK, id, HubReply::cancelled()),
     }
 }
@@ -129,45 +149,55 @@ async fn next(mut running: RunningCall, asking: &Asking) -> Next {
             }
             Asking::Result => Next::Reply(running.parked(&question, answer)),
         },
+        CallStep::Pause(retry) => Next::Pause(running, retry),
         CallStep::Cancelled => Next::Cancelled,
     }
 }
 
-/// Streams what happens during a call, and its reply. The task ends with the response: a client that
-/// disconnects cancels its call.
-fn events(id: String, running: RunningCall, asking: Asking, first: Vec<u8>) -> Response<HubBody> {
-    let (sender, receiver) = mpsc::channel(EVENTS);
+/// Streams what happens during a call, and its reply. A client that stays away cancels its call.
+fn events(id: String, first: Next, asking: Asking) -> Response<HubBody> {
+    let stream = match &asking {
+        Asking::Session { session, can_pause, .. } => session.new_stream(*can_pause),
+        Asking::Result => CallStream::new(None, false),
+    };
+    let response = super::events(stream.body());
     tokio::spawn(async move {
-        let telling = async {
-            let (mut running, mut message) = (running, first);
-            loop {
-                if sender.send(event(&message)).await.is_err() {
-                    return;
-                }
-                match next(running, &asking).await {
-                    Next::Reply(reply) => {
-                        let _ = sender.send(event(&reply.into_message(&id))).await;
-                        return;
-                    }
-                    Next::Event(later, next) => (running, message) = (later, next),
-                    // A cancelled call has no reply.
-                    Next::Cancelled => return,
-                }
-            }
-        };
         tokio::select! {
-            () = telling => {}
-            () = sender.closed() => {}
+            () = tell(&stream, &id, first, &asking) => {}
+            () = stream.abandoned() => {}
+        }
+        stream.end();
+        if let Asking::Session { session, call, .. } = asking {
+            let left = Arc::downgrade(&session);
+            drop((call, session));
+            // The connection may be lost with the last event.
+            sleep(PATIENCE).await;
+            if let Some(session) = left.upgrade() {
+                session.drop_stream(&stream);
+            }
         }
     });
-    let frames = stream::unfold(receiver, |mut receiver: mpsc::Receiver<Bytes>| async move {
-        let event = receiver.recv().await?;
-        Some((Ok::<_, Infallible>(Frame::data(event)), receiver))
-    });
-    let mut response = Response::new(HubBody::stream(StreamBody::new(frames)));
-    let kind = HeaderValue::from_static("text/event-stream");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
     response
+}
+
+async fn tell(stream: &CallStream, id: &str, first: Next, asking: &Asking) {
+    let mut step = first;
+    loop {
+        let running = match step {
+            Next::Reply(reply) => return stream.push(&reply.into_message(id)).await,
+            Next::Event(running, message) => {
+                stream.push(&message).await;
+                running
+            }
+            Next::Pause(running, retry) => {
+                stream.pause(retry).await;
+                running
+            }
+            // A cancelled call has no reply.
+            Next::Cancelled => return,
+        };
+        step = next(running, asking).await;
+    }
 }
 
 /// The status of a reply since 2026-07-28: errors of the protocol itself are errors of HTTP, too.
@@ -177,10 +207,6 @@ fn status(reply: &HubReply) -> StatusCode {
         Some(METHOD_NOT_FOUND) => StatusCode::NOT_FOUND,
         _ => StatusCode::OK,
     }
-}
-
-fn event(message: &[u8]) -> Bytes {
-    [b"event: message\ndata: ", message, b"\n\n"].concat().into()
 }
 
 /// Returns a response with one message.

@@ -6,18 +6,18 @@
 mod body;
 mod call;
 mod sessions;
+mod streams;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use http::header::{ACCEPT, AsHeaderName, CONTENT_TYPE};
-use http::{HeaderMap, HeaderName, Method, Request, Response, StatusCode};
+use http::header::{ACCEPT, AsHeaderName, CACHE_CONTROL, CONTENT_TYPE};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
 use super::Hub;
-use super::client::HubClient;
 use super::handler::{ClientOfRequest, Handler};
 use super::incoming::{IncomingMessage, MODERN, classify};
 use super::options::HubClientOptions;
@@ -32,8 +32,11 @@ const MAX_BODY: usize = 64 * 1024 * 1024;
 const USUAL_ACCEPT: &str = "application/json, text/event-stream";
 /// The versions with sessions.
 const LEGACY: [&str; 4] = ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"];
+/// The version since which a server may close the stream of a call, and continue it later.
+const WITH_POLLING: &str = "2025-11-25";
 static SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 static VERSION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+static LAST_EVENT: HeaderName = HeaderName::from_static("last-event-id");
 static METHOD: HeaderName = HeaderName::from_static("mcp-method");
 static NAME: HeaderName = HeaderName::from_static("mcp-name");
 
@@ -136,7 +139,7 @@ impl HubHttp {
         if let IncomingMessage::Call(line) = &message
             && session.is_none()
             && is_for_call(&parts.headers)
-            && names(&parts.headers, &client, line.name())
+            && names(&parts.headers, line.name())
             && let Some(request) = line.to_request().filter(|it| it.modern.is_some())
         {
             return call::modern(&client, line.id, request, &parts.headers).await;
@@ -165,9 +168,15 @@ impl HubHttp {
     {
         let is_end = request.method() == Method::DELETE;
         let session = text(request.headers(), &SESSION).map(ToOwned::to_owned);
-        let is_known = session.as_deref().is_some_and(|it| self.sessions.get(it).is_some());
-        if is_end && session.is_some() && !is_known {
+        let known = session.as_deref().and_then(|it| self.sessions.get(it));
+        if is_end && session.is_some() && known.is_none() {
             return plain(StatusCode::NOT_FOUND, "unknown session");
+        }
+        let last = text(request.headers(), &LAST_EVENT).and_then(streams::of_event);
+        if let (&Method::GET, Some(session), Some(last)) = (request.method(), known, last) {
+            let over = "the stream of this event is over, or what followed is no longer kept";
+            let body = session.resumed(last);
+            return body.map_or_else(|| plain(StatusCode::BAD_REQUEST, over), events);
         }
         let response = self.rmcp.handle(request).await;
         if let Some(session) = session.filter(|_| is_end && response.status().is_success()) {
@@ -219,13 +228,20 @@ fn is_legacy(headers: &HeaderMap) -> bool {
     }
 }
 
-/// Whether the headers name this call, as they must since 2026-07-28. Arguments in headers are left
-/// to `rmcp`.
-fn names(headers: &HeaderMap, client: &HubClient, name: &str) -> bool {
+/// Whether the headers name this call, as they must since 2026-07-28.
+fn names(headers: &HeaderMap, name: &str) -> bool {
     text(headers, &VERSION) == Some(MODERN)
         && text(headers, &METHOD) == Some("tools/call")
         && text(headers, &NAME) == Some(name)
-        && client.view().and_then(|view| Some(view.tool(name)?.has_headers())) != Some(true)
+}
+
+/// Returns a response that is a stream of events.
+fn events(body: HubBody) -> Response<HubBody> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/event-stream"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    response
 }
 
 fn plain(status: StatusCode, message: &str) -> Response<HubBody> {
@@ -239,6 +255,6 @@ fn accepted() -> Response<HubBody> {
 fn respond(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<HubBody> {
     let mut response = Response::new(HubBody::from(body.into()));
     *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, http::HeaderValue::from_static(kind));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
     response
 }

@@ -19,11 +19,15 @@ use super::super::client::HubClient;
 use super::super::options::HubClientOptions;
 use super::super::replying::ReplyingTask;
 use super::super::{Hub, HubError, listen};
+use super::HubBody;
+use super::streams::CallStream;
 
 /// Maximum number of sessions; the one that was unused for the longest time makes room.
 const MAX_SESSIONS: usize = 1_000;
 /// A session that is unused for this long is closed when another one is opened.
 const UNUSED: Duration = Duration::from_secs(4 * 60 * 60);
+/// Maximum number of streams of a session that can be resumed.
+const MAX_STREAMS: usize = 64;
 /// Maximum number of clients without a session that are kept, one for each set of options.
 const MAX_STATELESS: usize = 64;
 
@@ -42,6 +46,9 @@ pub(super) struct HubSession {
     used: Mutex<Instant>,
     /// Our requests by id, as JSON.
     asked: Mutex<HashMap<String, oneshot::Sender<ClientAnswer>>>,
+    /// The streams of calls that can be resumed.
+    streams: Mutex<Vec<Arc<CallStream>>>,
+    /// The number of our next request, or of the next stream.
     next: AtomicU64,
     watching: tokio::task::AbortHandle,
 }
@@ -79,18 +86,20 @@ impl Sessions {
             scope: Arc::new(scope),
             used: Mutex::new(Instant::now()),
             asked: Mutex::default(),
+            streams: Mutex::default(),
             next: AtomicU64::new(1),
             watching,
         };
         for unused in self.make_room() {
+            self.forget(&unused);
             let _ = self.manager.close_session(&unused.into()).await;
         }
         lock(&self.open).insert(id.to_owned(), Arc::new(session));
     }
 
-    /// Removes sessions that are unused for long, and the oldest if there are too many.
+    /// Returns the sessions that are unused for long, or the oldest if there are too many.
     fn make_room(&self) -> Vec<String> {
-        let mut open = lock(&self.open);
+        let open = lock(&self.open);
         let now = Instant::now();
         let age = |session: &HubSession| now.saturating_duration_since(*lock(&session.used));
         let mut unused: Vec<String> = open
@@ -101,13 +110,16 @@ impl Sessions {
         if unused.is_empty() && open.len() >= MAX_SESSIONS {
             unused.extend(open.iter().max_by_key(|(_, it)| age(it)).map(|(id, _)| id.clone()));
         }
-        unused.iter().for_each(|id| drop(open.remove(id)));
         unused
     }
 
-    /// Removes a session that has ended.
+    /// Removes a session that has ended, and cancels its calls.
     pub(super) fn forget(&self, id: &str) {
-        lock(&self.open).remove(id);
+        let session = lock(&self.open).remove(id);
+        if let Some(session) = session {
+            let calls = std::mem::take(&mut *lock(&session.calls.open));
+            calls.iter().for_each(|(_, call)| call.cancel());
+        }
     }
 
     /// Returns the client for requests without a session.
@@ -157,6 +169,36 @@ impl HubSession {
         let call = open.iter().find(|(other, _)| &**other == id).map(|(_, call)| Arc::clone(call));
         drop(open);
         call.map(|call| call.cancel()).is_some()
+    }
+
+    /// Creates the stream of a call; one that can be resumed unless there are too many.
+    pub(super) fn new_stream(&self, is_primed: bool) -> Arc<CallStream> {
+        let mut streams = lock(&self.streams);
+        if streams.len() >= MAX_STREAMS
+            && let Some(over) = streams.iter().position(|stream| stream.is_over())
+        {
+            streams.remove(over);
+        }
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        let is_kept = streams.len() < MAX_STREAMS;
+        let stream = CallStream::new(is_kept.then_some(number), is_primed && is_kept);
+        if is_kept {
+            streams.push(Arc::clone(&stream));
+        }
+        stream
+    }
+
+    /// Returns the rest of a stream after this event; `None` if it is no longer kept.
+    pub(super) fn resumed(&self, (number, last): (u64, u64)) -> Option<HubBody> {
+        let streams = lock(&self.streams);
+        let stream = streams.iter().find(|stream| stream.number() == Some(number)).cloned();
+        drop(streams);
+        stream?.resumed(last)
+    }
+
+    /// Forgets a stream.
+    pub(super) fn drop_stream(&self, stream: &Arc<CallStream>) {
+        lock(&self.streams).retain(|other| !Arc::ptr_eq(other, stream));
     }
 
     /// Returns the message that asks the client.

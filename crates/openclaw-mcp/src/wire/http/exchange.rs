@@ -154,7 +154,7 @@ impl HttpWire {
                         return Ok(answer);
                     }
                 }
-                Err(EventsEnd::Over | EventsEnd::Broken(_))
+                Err(end @ (EventsEnd::Over | EventsEnd::Broken(_)))
                     if !route.is_modern() && events.last_id().is_some() =>
                 {
                     if events.last_id() != last_id.as_deref() {
@@ -163,7 +163,11 @@ impl HttpWire {
                     if fruitless == FRUITLESS {
                         return Err(lost("it cannot be resumed"));
                     }
-                    sleep(Jitter::random().after(pause(events.retry(), fruitless))).await;
+                    let retry = pause(events.retry(), fruitless);
+                    if matches!(end, EventsEnd::Over) {
+                        self.calls().paused(wanted.id, retry);
+                    }
+                    sleep(Jitter::random().after(retry)).await;
                     fruitless += 1;
                     Box::pin(self.resume(route, &mut events)).await?;
                 }
