@@ -27,7 +27,7 @@ use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::error::{internal, invalid_params, refused, unknown_session};
+use crate::error::{internal, invalid_params, not_open, refused};
 use crate::outbox::WriteBacklog;
 use crate::request::Lenient;
 use crate::serve::AcpOptions;
@@ -78,7 +78,7 @@ impl AcpAgent {
     }
 
     fn open_session(&self, id: &str) -> Result<Arc<AcpSession>, Error> {
-        self.find(id).ok_or_else(|| unknown_session(id))
+        self.find(id).ok_or_else(|| not_open(id))
     }
 
     pub(crate) fn client(&self) -> ClientCapabilities {
@@ -176,7 +176,7 @@ impl AcpAgent {
         request: CloseSessionRequest,
     ) -> Result<CloseSessionResponse, Error> {
         let id = &*request.session_id.0;
-        let session = self.sessions().remove(id).ok_or_else(|| unknown_session(id))?;
+        let session = self.sessions().remove(id).ok_or_else(|| not_open(id))?;
         session.close().await;
         Ok(CloseSessionResponse::new())
     }
@@ -246,9 +246,12 @@ impl AcpAgent {
         self: Arc<Self>,
         request: ListSessionsRequest,
     ) -> Result<ListSessionsResponse, Error> {
+        if request.cwd.as_ref().is_some_and(|cwd| !cwd.is_absolute()) {
+            return Err(invalid_params("`cwd` must be an absolute path"));
+        }
         let offset: u64 = match request.cursor.as_deref() {
             None => 0,
-            Some(cursor) => cursor.parse().map_err(|_| invalid_params("invalid cursor"))?,
+            Some(cursor) => cursor.parse().map_err(|_| invalid_params("invalid `cursor`"))?,
         };
         let params = ListParams {
             limit: Some(PAGE),

@@ -8,6 +8,8 @@ use base64::engine::general_purpose::STANDARD;
 use openclaw_protocol::chat::{Attachment, MAX_MESSAGE, MESSAGE_TOO_LONG};
 use serde_json::value::to_raw_value;
 
+use crate::servers::McpCommand;
+
 /// A message for the gateway.
 #[derive(Debug, Default)]
 pub(crate) struct Prompt {
@@ -21,11 +23,12 @@ impl Prompt {
     /// Converts the blocks of a prompt.
     ///
     /// # Errors
-    /// If the prompt is empty, too long, or has a block of an unknown type.
+    /// If the prompt is empty, too long, or has an invalid block.
     pub(crate) fn read(blocks: Vec<ContentBlock>) -> Result<Self, String> {
-        let mut prompt = Self { is_plain: blocks.len() != 1, ..Self::default() };
-        for block in blocks {
-            prompt.add(block)?;
+        let count = blocks.iter().filter(|block| !is_blank(block)).count();
+        let mut prompt = Self { is_plain: count != 1, ..Self::default() };
+        for (nth, block) in blocks.into_iter().enumerate() {
+            prompt.add(block).map_err(|why| format!("`prompt[{nth}]`: {why}"))?;
         }
         if prompt.message.len() > MAX_MESSAGE {
             return Err(MESSAGE_TOO_LONG.to_owned());
@@ -33,7 +36,19 @@ impl Prompt {
         if prompt.message.trim().is_empty() && prompt.attachments.is_empty() {
             return Err("the prompt is empty".to_owned());
         }
+        prompt.unescape();
         Ok(prompt)
+    }
+
+    /// Turns `//word` into the text `/word`, as `openclaw chat` does.
+    fn unescape(&mut self) {
+        let text = self.command().filter(|text| {
+            text.strip_prefix('/').is_some_and(|command| name_of(command).is_some())
+        });
+        if let Some(text) = text.map(ToOwned::to_owned) {
+            self.message = text;
+            self.is_plain = true;
+        }
     }
 
     /// Returns the command without its slash, if it is one.
@@ -41,9 +56,14 @@ impl Prompt {
         if self.is_plain { None } else { self.message.trim().strip_prefix('/') }
     }
 
-    /// Whether the user asks which MCP servers there are.
-    pub(crate) fn asks_for_servers(&self) -> bool {
-        matches!(self.command(), Some("mcp" | "mcp servers"))
+    /// Returns the name of the command that it looks like. A path does not look like one.
+    pub(crate) fn command_name(&self) -> Option<&str> {
+        name_of(self.command()?)
+    }
+
+    /// Returns the command, if it is one about MCP servers.
+    pub(crate) fn mcp_command(&self) -> Option<McpCommand> {
+        McpCommand::read(self.command()?)
     }
 
     fn add(&mut self, block: ContentBlock) -> Result<(), String> {
@@ -54,9 +74,11 @@ impl Prompt {
                 self.text(&format!("[{title}]({})", link.uri));
             }
             ContentBlock::Image(image) => {
+                check_base64("data", &image.data)?;
                 self.attach("image", Some(image.mime_type), image.uri, &image.data);
             }
             ContentBlock::Audio(audio) => {
+                check_base64("data", &audio.data)?;
                 self.attach("audio", Some(audio.mime_type), None, &audio.data);
             }
             ContentBlock::Resource(resource) => match resource.resource {
@@ -65,6 +87,7 @@ impl Prompt {
                     uri,
                     ..
                 }) => {
+                    self.refer(&uri);
                     let data = STANDARD.encode(text);
                     self.attach("file", Some("text/plain".to_owned()), Some(uri), &data);
                 }
@@ -73,7 +96,11 @@ impl Prompt {
                     mime_type,
                     uri,
                     ..
-                }) => self.attach("file", mime_type, Some(uri), &blob),
+                }) => {
+                    check_base64("resource.blob", &blob)?;
+                    self.refer(&uri);
+                    self.attach("file", mime_type, Some(uri), &blob);
+                }
                 _ => return Err("unknown kind of embedded resource".to_owned()),
             },
             _ => return Err("unknown type of content block".to_owned()),
@@ -81,12 +108,20 @@ impl Prompt {
         Ok(())
     }
 
+    /// Names an attached resource where it stands in the text.
+    fn refer(&mut self, uri: &str) {
+        let path = uri.split(['?', '#']).next().unwrap_or(uri);
+        let name = path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(uri);
+        self.text(&format!("[{name}]({uri})"));
+    }
+
     /// Adds text. Blocks are parts of one sentence in some editors, so they are not separated by
     /// lines.
     fn text(&mut self, text: &str) {
         let is_apart = self.message.ends_with(char::is_whitespace)
             || self.message.is_empty()
-            || text.starts_with(char::is_whitespace);
+            || text.is_empty()
+            || text.starts_with(|c: char| c.is_whitespace() || ",.;:!?)".contains(c));
         if !is_apart {
             self.message.push(' ');
         }
@@ -110,6 +145,23 @@ impl Prompt {
     }
 }
 
+/// Whether a block has no text. Some editors add one to a command.
+fn is_blank(block: &ContentBlock) -> bool {
+    matches!(block, ContentBlock::Text(text) if text.text.trim().is_empty())
+}
+
+/// Returns the name of a command, given without its slash. A path has none.
+fn name_of(command: &str) -> Option<&str> {
+    let is_plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ':' | '?' | '!');
+    let name = command.split(char::is_whitespace).next()?;
+    (!name.is_empty() && name.chars().all(is_plain)).then_some(name)
+}
+
+/// Checks here what the gateway checks again: it does not know the blocks.
+fn check_base64(field: &str, data: &str) -> Result<(), String> {
+    STANDARD.decode(data).map(drop).map_err(|_| format!("`{field}` is not base64"))
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -129,7 +181,7 @@ mod tests {
             {"type": "resource", "resource": {"uri": "file:///b.rs", "text": "fn b() {}"}},
         ]))
         .unwrap();
-        assert_eq!(prompt.message, "look at [a.rs](file:///a.rs)");
+        assert_eq!(prompt.message, "look at [a.rs](file:///a.rs) [b.rs](file:///b.rs)");
         let kinds: Vec<_> = prompt.attachments.iter().map(|it| it.kind.as_deref()).collect();
         assert_eq!(kinds, [Some("image"), Some("file")]);
         assert_eq!(prompt.attachments[1].file_name.as_deref(), Some("file:///b.rs"));
@@ -137,8 +189,50 @@ mod tests {
     }
 
     #[test]
+    fn embedded_resources_are_named_where_they_stand() {
+        let text = |text: &str| json!({"type": "text", "text": text});
+        let resource =
+            |uri: &str| json!({"type": "resource", "resource": {"uri": uri, "text": "A"}});
+        let prompt = read(json!([
+            text("compare "),
+            resource("file:///p/a.txt"),
+            text(" with "),
+            resource("file:///p/b.txt#L1"),
+            text(", please"),
+        ]))
+        .unwrap();
+        assert_eq!(
+            prompt.message,
+            "compare [a.txt](file:///p/a.txt) with [b.txt](file:///p/b.txt#L1), please"
+        );
+        assert_eq!(prompt.attachments.len(), 2);
+    }
+
+    #[test]
+    fn an_invalid_block_is_named() {
+        let image = json!({"type": "image", "mimeType": "image/png", "data": "not base64"});
+        let error = read(json!([{"type": "text", "text": "look"}, image])).unwrap_err();
+        assert_eq!(error, "`prompt[1]`: `data` is not base64");
+    }
+
+    #[test]
+    fn a_command_has_a_name_and_a_path_has_none() {
+        let prompt = |text: &str| read(json!([{"type": "text", "text": text}])).unwrap();
+        assert_eq!(prompt("/nonsense now").command_name(), Some("nonsense"));
+        for text in ["/etc/passwd", "/ a", "what is /mcp?", "// a comment", "//nonsense"] {
+            assert_eq!(prompt(text).command_name(), None, "{text}");
+        }
+        let escaped = prompt("//nonsense now");
+        assert_eq!((escaped.message.as_str(), escaped.is_plain), ("/nonsense now", true));
+        assert_eq!(prompt("// a comment").message, "// a comment");
+    }
+
+    #[test]
     fn only_a_single_text_may_be_a_command() {
         assert!(!read(json!([{"type": "text", "text": "/mcp servers"}])).unwrap().is_plain);
+        let with_empty =
+            json!([{"type": "text", "text": "/mcp servers"}, {"type": "text", "text": ""}]);
+        assert_eq!(read(with_empty).unwrap().mcp_command(), Some(McpCommand::Servers));
         assert!(read(json!([])).is_err());
         assert!(read(json!([{"type": "text", "text": "  "}])).is_err());
     }

@@ -3,17 +3,24 @@
 use std::path::{Path, PathBuf};
 
 use agent_client_protocol::v1::schema::{
-    Content, Diff, SessionUpdate, ToolCall, ToolCallContent, ToolCallId, ToolCallLocation,
-    ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    Content, ContentBlock, Diff, SessionUpdate, ToolCall, ToolCallContent, ToolCallId,
+    ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
 };
+use openclaw_content::printable;
 use openclaw_protocol::tools::Risk;
 use openclaw_tools::ToolEffect;
 use openclaw_tools::native::Native;
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
 
 use crate::client_tools::{ClientTool, normal};
-use crate::content::text_block;
+use crate::content::{block, text_block};
 use crate::session::AcpSession;
+
+/// Maximum number of characters of a command or of arguments that are shown before a call.
+const MAX_SHOWN: usize = 20_000;
+/// A larger file is not read for the text that a call replaces.
+const MAX_BEFORE: u64 = 1024 * 1024;
 
 /// A call of the running turn.
 #[derive(Debug, Clone)]
@@ -28,6 +35,8 @@ pub(crate) struct OpenCall {
     pub(crate) is_asked: bool,
     /// Whether its content is shown already: a terminal, or the changes of a file.
     pub(crate) is_shown: bool,
+    /// Its result, if the tool belongs to this session. Events have the beginning of its text only.
+    pub(crate) result: Option<Vec<ToolCallContent>>,
 }
 
 /// Handles an event about a call.
@@ -51,6 +60,7 @@ pub(crate) fn on_tool(session: &AcpSession, data: &Value) {
                     args: args.clone(),
                     is_asked: false,
                     is_shown: false,
+                    result: None,
                 });
                 id
             };
@@ -83,11 +93,13 @@ pub(crate) fn on_tool(session: &AcpSession, data: &Value) {
             let Some(call) = find(session, own) else { return };
             session.lock().calls.retain(|open| open.own != own);
             let is_error = data.get("isError").and_then(Value::as_bool).unwrap_or_default();
-            let output = text("text").unwrap_or_default();
-            // The result of an edit is the diff, and that of a command is its terminal.
-            let content = (is_error || !call.is_shown).then(|| vec![text_content(output)]);
+            let output = clean(text("text").unwrap_or_default());
             let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
-            let raw = raw_output(output, is_error, data);
+            let raw = raw_output(&output, is_error, data);
+            // The result of an edit is the diff, and that of a command is its terminal.
+            let content = (is_error || !call.is_shown).then(|| {
+                call.result.filter(|_| !is_error).unwrap_or_else(|| vec![text_content(output)])
+            });
             let fields =
                 ToolCallUpdateFields::new().status(status).content(content).raw_output(raw);
             session
@@ -107,6 +119,26 @@ pub(crate) fn raw_output(text: &str, is_error: bool, notes: &Value) -> Value {
         }
     }
     raw
+}
+
+/// Records the result of a call of one of the session's tools.
+pub(crate) fn record(session: &AcpSession, name: &str, arguments: &RawValue, blocks: &[Value]) {
+    let Ok(args) = serde_json::from_str::<Value>(arguments.get()) else { return };
+    let content = blocks.iter().filter_map(block).map(|block| match block {
+        ContentBlock::Text(text) => text_content(clean(&text.text)),
+        block => ToolCallContent::Content(Content::new(block)),
+    });
+    let content: Vec<ToolCallContent> = content.collect();
+    let mut state = session.lock();
+    let mut same = state.calls.iter_mut().filter(|call| call.name == name && call.args == args);
+    if let Some(call) = same.find(|call| call.result.is_none()).filter(|_| !content.is_empty()) {
+        call.result = Some(content);
+    }
+}
+
+/// Escapes what could change the look of other text; a client may be a terminal.
+fn clean(text: &str) -> String {
+    text.split('\t').map(printable).collect::<Vec<_>>().join("\t")
 }
 
 fn find(session: &AcpSession, own: &str) -> Option<OpenCall> {
@@ -135,9 +167,12 @@ pub(crate) fn describe(
     let paths = paths(session, name, &args);
     let title = about.title.unwrap_or_else(|| label.to_owned());
     // One argument says most about a call of these tools.
-    let detail = ["command", "path", "url"].iter().find_map(|key| args.get(*key)?.as_str());
+    let detail = command_line(name, &args).or_else(|| {
+        let detail = ["path", "url"].iter().find_map(|key| args.get(*key)?.as_str());
+        detail.map(ToOwned::to_owned)
+    });
     let title = match detail.filter(|_| about.is_builtin) {
-        Some(detail) => format!("{title}: {}", first_line(detail)),
+        Some(detail) => format!("{title}: {}", first_line(&detail)),
         None => title,
     };
     ToolCall::new(id, title)
@@ -148,10 +183,48 @@ pub(crate) fn describe(
         .raw_input(args)
 }
 
+/// The command that a call runs, as it would be typed; `None` if it runs none.
+fn command_line(name: &str, args: &Value) -> Option<String> {
+    let command = args.get("command").and_then(Value::as_str)?;
+    if native(name) == Some(Native::Exec) {
+        return Some(command.to_owned());
+    }
+    if ClientTool::find(name) != Some(ClientTool::Run) {
+        return None;
+    }
+    let words = args.get("args").and_then(Value::as_array).into_iter().flatten();
+    let words = std::iter::once(command).chain(words.filter_map(Value::as_str));
+    let line = words.map(|word| shlex::try_quote(word).unwrap_or(word.into()));
+    Some(line.collect::<Vec<_>>().join(" "))
+}
+
+/// What a call will do, in full, for the user who decides about it: its command, or its arguments.
+pub(crate) fn whole(name: &str, args: &Value) -> Option<ToolCallContent> {
+    let folder = args.get("cwd").and_then(Value::as_str).map(|it| format!("\nin {it}"));
+    let (language, text) = match command_line(name, args) {
+        Some(line) => ("sh", line + &folder.unwrap_or_default()),
+        None if args.as_object().is_none_or(Map::is_empty) => return None,
+        None => ("json", serde_json::to_string_pretty(args).unwrap_or_default()),
+    };
+    let text = clean(&text);
+    let shown = match text.char_indices().nth(MAX_SHOWN) {
+        Some((end, _)) => {
+            let more = text[end..].chars().count();
+            format!("{}\n… ({more} more characters)", &text[..end])
+        }
+        None => text,
+    };
+    // Longer than any in the text, which cannot end the block then.
+    let ticks = shown.split(|it| it != '`').map(str::len).max().unwrap_or_default();
+    let fence = "`".repeat(ticks.max(2) + 1);
+    Some(text_content(format!("{fence}{language}\n{shown}\n{fence}")))
+}
+
 fn first_line(text: &str) -> String {
     let line = text.lines().next().unwrap_or_default();
     match line.char_indices().nth(100) {
         Some((end, _)) => format!("{}…", &line[..end]),
+        None if line.len() < text.trim_end().len() => format!("{line} …"),
         None => line.to_owned(),
     }
 }
@@ -173,7 +246,7 @@ impl About {
                 Native::Exec => ToolKind::Execute,
                 Native::WebFetch => ToolKind::Fetch,
             };
-            return Self { kind, title: None, is_builtin: true };
+            return Self { kind, title: Some(native.label().to_owned()), is_builtin: true };
         }
         if let Some(tool) = ClientTool::find(name) {
             let title = Some(tool.title().to_owned());
@@ -207,6 +280,11 @@ fn kind_of(effect: ToolEffect) -> ToolKind {
     }
 }
 
+/// Whether the user knows what a tool does without its description.
+pub(crate) fn is_builtin(name: &str) -> bool {
+    native(name).is_some() || ClientTool::find(name).is_some()
+}
+
 fn native(name: &str) -> Option<Native> {
     Native::ALL.into_iter().find(|native| native.name() == name)
 }
@@ -221,12 +299,27 @@ fn paths(session: &AcpSession, name: &str, args: &Value) -> Vec<PathBuf> {
     let path = args.get("path").and_then(Value::as_str).map(Path::new);
     match (base, path) {
         (Some(base), Some(path)) => vec![normal(&base.join(path))],
+        // What a relative path of another tool is relative to is not known.
+        (None, Some(path)) if path.is_absolute() => vec![normal(path)],
         _ => Vec::new(),
     }
 }
 
+/// Adds the text that a call will replace, if the file is on this machine.
+pub(crate) fn add_replaced_text(session: &AcpSession, name: &str, content: &mut [ToolCallContent]) {
+    if session.folder.is_none() || native(name) != Some(Native::Write) {
+        return;
+    }
+    for content in content {
+        if let ToolCallContent::Diff(diff) = content {
+            let before = openclaw_files::read(&diff.path, MAX_BEFORE).ok();
+            diff.old_text = before.and_then(|before| String::from_utf8(before).ok());
+        }
+    }
+}
+
 /// The changes that a call makes to a file.
-pub(crate) fn diffs(session: &AcpSession, name: &str, args: &Value) -> Vec<ToolCallContent> {
+fn diffs(session: &AcpSession, name: &str, args: &Value) -> Vec<ToolCallContent> {
     let Some(path) = paths(session, name, args).pop() else { return Vec::new() };
     let text = |key: &str| args.get(key).and_then(Value::as_str);
     let is_write = native(name) == Some(Native::Write)

@@ -14,7 +14,8 @@ use openclaw_mcp::connection::client::{
 };
 use openclaw_protocol::mcp::elicitation::{Action, Elicitation, QuestionKind, RespondParams};
 use openclaw_protocol::{ask as request, rpc};
-use serde_json::{Value, json};
+use openclaw_tools::schema::Validator;
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 
 use crate::agent::fresh_name;
@@ -79,7 +80,11 @@ async fn ask(
 ) -> Option<ElicitationAnswer> {
     let message = format!("MCP server `{server}` asks: {message}");
     if let Some(mode) = mode(session, &wanted) {
-        return with_elicitation(session, mode, message, withdrawn).await;
+        let answer = with_elicitation(session, mode, message.clone(), withdrawn).await?;
+        return Some(checked(&wanted, answer).unwrap_or_else(|why| {
+            session.note(&format!("{message}\nIt was cancelled: invalid answer: {why}"));
+            ElicitationAnswer::Cancel
+        }));
     }
     if let Some(question) = YesNo::of(&wanted) {
         return question.ask(session, &message, withdrawn).await;
@@ -131,6 +136,27 @@ async fn with_elicitation(
     })
 }
 
+/// Checks that an answer has exactly what was asked for, as the gateway does.
+fn checked(
+    wanted: &ElicitationKind,
+    answer: ElicitationAnswer,
+) -> Result<ElicitationAnswer, String> {
+    let (schema, content) = match (wanted, answer) {
+        (ElicitationKind::Form(schema), ElicitationAnswer::Accept(content)) => (schema, content),
+        // There is no form, so there is no content.
+        (ElicitationKind::Visit(_), ElicitationAnswer::Accept(_)) => {
+            return Ok(ElicitationAnswer::Accept(None));
+        }
+        (_, answer) => return Ok(answer),
+    };
+    let empty = Map::new();
+    let schema = schema.as_object().unwrap_or(&empty);
+    let validator = Validator::compile_for_answers(schema).map_err(|error| error.to_string())?;
+    let content = content.unwrap_or_else(|| json!({}));
+    validator.check(&content).map_err(|violations| violations.to_string())?;
+    Ok(ElicitationAnswer::Accept(Some(content)))
+}
+
 /// A question with two answers.
 struct YesNo {
     /// The value for "yes".
@@ -152,7 +178,7 @@ impl YesNo {
             }
             ElicitationKind::Form(schema) => schema,
         };
-        let none = serde_json::Map::new();
+        let none = Map::new();
         let fields = schema.get("properties").and_then(Value::as_object).unwrap_or(&none);
         let mut fields = fields.iter();
         match (fields.next(), fields.next()) {
@@ -212,5 +238,26 @@ mod tests {
         assert!(form(json!({"type": "object", "properties": {}})).is_some());
         assert!(form(json!({"properties": {"name": {"type": "string"}}})).is_none());
         assert!(YesNo::of(&ElicitationKind::Visit("https://example.com".to_owned())).is_some());
+    }
+
+    #[test]
+    fn an_answer_must_match_the_form() {
+        let form = ElicitationKind::Form(json!({
+            "type": "object",
+            "properties": {"ok": {"type": "boolean"}, "on": {"type": "string", "format": "date"}},
+            "required": ["ok"],
+        }));
+        let accept = |content: Value| ElicitationAnswer::Accept(Some(content));
+        let valid = accept(json!({"ok": true, "on": "2026-07-28"}));
+        assert_eq!(checked(&form, valid.clone()), Ok(valid));
+        for content in [json!({"ok": "notbool"}), json!({}), json!({"ok": true, "on": "today"})] {
+            assert!(checked(&form, accept(content.clone())).is_err(), "{content}");
+        }
+        assert!(checked(&form, ElicitationAnswer::Accept(None)).is_err());
+        let decline = ElicitationAnswer::Decline;
+        assert_eq!(checked(&form, decline.clone()), Ok(decline));
+        let visit = ElicitationKind::Visit("https://example.com".to_owned());
+        let visited = checked(&visit, accept(json!({"ok": true})));
+        assert_eq!(visited, Ok(ElicitationAnswer::Accept(None)));
     }
 }

@@ -21,9 +21,19 @@ pub(crate) fn internal(message: impl Into<String>) -> Error {
     Error::new(INTERNAL, message)
 }
 
+/// The error for a session that is not open.
+pub(crate) fn not_open(id: &str) -> Error {
+    not_found(id, "use session/new or session/load")
+}
+
+/// The error for a session that is not stored either.
 pub(crate) fn unknown_session(id: &str) -> Error {
+    not_found(id, "use session/list to find one, or session/new")
+}
+
+fn not_found(id: &str, hint: &str) -> Error {
     let id: String = id.chars().filter(|c| !c.is_control()).take(100).collect();
-    Error::new(NOT_FOUND, format!("session `{id}` not found; use session/new or session/load"))
+    Error::new(NOT_FOUND, format!("session `{id}` not found; {hint}"))
 }
 
 /// The error of a request to the gateway.

@@ -70,10 +70,13 @@ impl AcpSession {
         }
     }
 
+    /// Whether the user of this client decides. A turn of another client, also of the same
+    /// conversation, may use the tools of that client.
     fn is_about_this(&self, approval: &Approval) -> bool {
-        let run = approval.run_id.as_deref();
-        approval.session_key.as_deref() == Some(self.key.as_str())
-            || run.is_some_and(|run| self.is_running(run))
+        match approval.run_id.as_deref() {
+            Some(run) => self.is_running(run),
+            None => approval.session_key.as_deref() == Some(self.key.as_str()),
+        }
     }
 
     fn is_running(&self, run: &str) -> bool {

@@ -6,9 +6,10 @@ use std::time::Duration;
 use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
     Content, ContentChunk, SessionUpdate, ToolCallContent, ToolCallId, ToolCallStatus,
-    ToolCallUpdate, ToolCallUpdateFields,
+    ToolCallUpdate, ToolCallUpdateFields, UsageUpdate,
 };
 use openclaw_protocol::chat::HistoryParams;
+use openclaw_protocol::sessions::DescribeParams;
 use openclaw_protocol::{ask, rpc};
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -56,8 +57,8 @@ pub(crate) async fn replay(session: &AcpSession) -> Result<(), Error> {
         }
     }
     // The kinds of the calls depend on it.
-    commands::learn_tools(session).await;
-    let mut replay = Replay { session, nth: 0, calls: BTreeMap::new() };
+    let labels = commands::learn_tools(session).await;
+    let mut replay = Replay { session, labels, nth: 0, calls: BTreeMap::new() };
     for raw in pages.iter().rev().flatten() {
         if let Ok(message) = serde_json::from_str::<Value>(raw.get()) {
             // A long history takes no more memory than the client takes time to read it.
@@ -65,7 +66,35 @@ pub(crate) async fn replay(session: &AcpSession) -> Result<(), Error> {
             replay.show(&message);
         }
     }
+    replay.finish();
+    show_usage(session).await;
     Ok(())
+}
+
+/// Sends how much of the context is used, if the gateway knows it.
+async fn show_usage(session: &AcpSession) {
+    let params = DescribeParams { key: session.key.clone(), ..DescribeParams::default() };
+    let described = timeout(ANSWER, ask::<rpc::SessionsDescribe>(&*session.surface, params)).await;
+    let row = described.ok().and_then(Result::ok).and_then(|described| described.session);
+    let tokens = row.and_then(|row| row.total_tokens.zip(row.context_tokens));
+    if let Some((used, size)) = tokens {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "numbers of tokens are small and positive"
+        )]
+        let usage = UsageUpdate::new(used as u64, size as u64);
+        session.updates.send(SessionUpdate::UsageUpdate(usage));
+    }
+}
+
+/// The label of a tool of a session's MCP server, from its name: it may not be lent yet.
+fn label(name: &str) -> String {
+    let parts = name.strip_prefix("mcp__").and_then(|rest| rest.split_once("__"));
+    match parts {
+        Some((server, tool)) => format!("MCP: {server}/{tool}"),
+        None => name.to_owned(),
+    }
 }
 
 /// A call whose result follows in a later message.
@@ -77,6 +106,8 @@ struct ReplayedCall {
 
 struct Replay<'s> {
     session: &'s AcpSession,
+    /// The labels of the agent's tools, by name.
+    labels: BTreeMap<String, String>,
     /// The number of the message. Calls are named after it, because a model may repeat their ids.
     nth: usize,
     /// The calls without a result so far, by the model's id.
@@ -111,11 +142,24 @@ impl Replay<'_> {
         let name = field("name").unwrap_or_default();
         let id = ToolCallId::new(format!("h{}-{own}", self.nth));
         let args = part.get("arguments").cloned().unwrap_or_default();
-        let call = describe(self.session, id.clone(), name, name, args);
+        let label = self.labels.get(name).cloned().unwrap_or_else(|| label(name));
+        let call = describe(self.session, id.clone(), name, &label, args);
         let is_shown = !call.content.is_empty();
-        self.calls.insert(own.to_owned(), ReplayedCall { id, is_shown });
-        // Without a result, it was interrupted.
-        self.session.updates.send(SessionUpdate::ToolCall(call.status(ToolCallStatus::Failed)));
+        let before = self.calls.insert(own.to_owned(), ReplayedCall { id, is_shown });
+        self.session.updates.send(SessionUpdate::ToolCall(call.status(ToolCallStatus::InProgress)));
+        before.into_iter().for_each(|call| self.interrupted(call));
+    }
+
+    /// Ends a call without a result: it was interrupted.
+    fn interrupted(&self, call: ReplayedCall) {
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
+        let update = ToolCallUpdate::new(call.id, fields);
+        self.session.updates.send(SessionUpdate::ToolCallUpdate(update));
+    }
+
+    fn finish(&mut self) {
+        let calls = std::mem::take(&mut self.calls);
+        calls.into_values().for_each(|call| self.interrupted(call));
     }
 
     fn result(&mut self, part: &Value, message: &Value) {
@@ -139,5 +183,17 @@ impl Replay<'_> {
             .raw_output(raw_output(&text, is_error, &notes));
         let update = ToolCallUpdate::new(call.id, fields);
         self.session.updates.send(SessionUpdate::ToolCallUpdate(update));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_label_of_a_server_s_tool_is_derived_from_its_name() {
+        assert_eq!(label("mcp__files__read_file"), "MCP: files/read_file");
+        assert_eq!(label("mcp__resources"), "mcp__resources");
+        assert_eq!(label("read"), "read");
     }
 }

@@ -17,9 +17,9 @@ use tokio::sync::watch;
 use tokio::time::sleep;
 
 use crate::client_tools::ClientTool;
-use crate::publish;
 use crate::servers::SessionServers;
 use crate::session::AcpSession;
+use crate::{calls, publish};
 
 /// The timeout of a lent tool at the gateway: longer than any timeout here.
 const TIMEOUT: Duration = Duration::from_secs(15 * 60);
@@ -154,10 +154,14 @@ async fn run(session: &Arc<AcpSession>, call: &InvokeRequestEvent) -> LentOutcom
     };
     let (watcher, progress) = ProgressWatcher::channel();
     let trace = call.trace();
-    tokio::select! {
+    let outcome = tokio::select! {
         outcome = execute(session, &call.command, &arguments, &watcher, trace.as_ref()) => outcome,
         never = report(session, call, progress) => match never {},
+    };
+    if let Ok(blocks) = &outcome {
+        calls::record(session, &call.command, &arguments, blocks);
     }
+    outcome
 }
 
 /// Executes a tool of the session.

@@ -120,6 +120,10 @@ impl AcpAgent {
         if !cwd.is_absolute() || more_folders.iter().any(|folder| !folder.is_absolute()) {
             return Err(invalid_params("`cwd` and `additionalDirectories` must be absolute paths"));
         }
+        // One that is missing may be on the machine of the editor.
+        if cwd.is_file() {
+            return Err(invalid_params("`cwd` is not a folder"));
+        }
         let entries = EditorServer::read_all(servers.as_ref(), &self.options.servers.config.acp)
             .map_err(invalid_params)?;
         let (key, agent, row) = match id {
@@ -147,11 +151,14 @@ impl AcpAgent {
         if let Some(before) = before {
             before.close().await;
         }
+        let folder = cwd.canonicalize().ok();
+        let folder = folder.filter(|folder| (self.options.works_in)(&agent.id, folder));
         let session = AcpSession::start(
             NewSession {
                 key: key.clone(),
                 agent: agent.id,
-                workspace: agent.workspace,
+                workspace: folder.clone().or(agent.workspace),
+                folder,
                 cwd,
                 more_folders,
                 surface,
@@ -185,10 +192,10 @@ impl AcpAgent {
     async fn chosen(&self, id: Option<&str>) -> Result<ChosenAgent, Error> {
         let known = self.look::<rpc::AgentsList>(AgentsParams::default()).await?;
         let id = id.or(self.options.agent.as_deref()).unwrap_or(&known.default_id);
+        let ids: Vec<&str> = known.agents.iter().map(|agent| agent.id.as_str()).collect();
+        let unknown = format!("unknown agent `{id}`; configured: {}", ids.join(", "));
         let found = known.agents.into_iter().find(|agent| agent.id == id);
-        let Some(AgentEntry { id, workspace, .. }) = found else {
-            return Err(internal(format!("unknown agent `{id}`")));
-        };
+        let Some(AgentEntry { id, workspace, .. }) = found else { return Err(internal(unknown)) };
         Ok(ChosenAgent { id, workspace: workspace.map(PathBuf::from) })
     }
 }

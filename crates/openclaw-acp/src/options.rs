@@ -21,6 +21,8 @@ const ANSWER: Duration = Duration::from_secs(30);
 /// The ids of the options.
 const MODE: &str = "mode";
 const MODEL: &str = "model";
+/// The id of the offline model.
+const OFFLINE: &str = "offline";
 /// Maximum characters of a model in an error.
 const MAX_SHOWN: usize = 100;
 
@@ -90,6 +92,11 @@ pub(crate) struct SessionOptions {
 }
 
 impl SessionOptions {
+    /// Whether the model is the offline one. Without a list, it may be.
+    pub(crate) fn is_offline(&self) -> bool {
+        self.models.first().is_none_or(|model| model.id == OFFLINE)
+    }
+
     /// Whether every change needs an approval, whatever was allowed before.
     pub(crate) fn is_guarded(&self) -> bool {
         self.mode == Mode::Guarded

@@ -4,15 +4,15 @@ use std::sync::Arc;
 
 use agent_client_protocol::v1::schema::{
     PermissionOption, PermissionOptionKind, RequestPermissionOutcome, RequestPermissionRequest,
-    SelectedPermissionOutcome, SessionUpdate, ToolCallId, ToolCallStatus, ToolCallUpdate,
-    ToolCallUpdateFields,
+    SelectedPermissionOutcome, SessionUpdate, ToolCallContent, ToolCallId, ToolCallStatus,
+    ToolCallUpdate, ToolCallUpdateFields,
 };
 use openclaw_protocol::approvals::{Approval, Decision, RespondParams};
 use openclaw_protocol::{ask as request, rpc};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::{describe, text_content};
+use crate::calls::{add_replaced_text, describe, is_builtin, text_content, whole};
 use crate::client_tools::ClientTool;
 use crate::session::AcpSession;
 
@@ -64,11 +64,23 @@ pub(crate) async fn decide(
         let is_own = state.lent.iter().flatten().any(|tool| tool.name == approval.tool);
         (is_own, state.allowed.contains(&approval.tool), state.options.is_guarded())
     };
-    if is_own && is_allowed && !is_guarded {
-        return Some((Decision::AllowOnce, None));
-    }
     let call = call_of(session, approval).await;
     let (id, content) = (call.tool_call_id.clone(), call.fields.content.clone());
+    let shown = |decision| {
+        let mut fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
+        let is_diff = |it: &ToolCallContent| matches!(it, ToolCallContent::Diff(_));
+        if content.iter().flatten().any(is_diff) {
+            // With the text that is replaced, which was not known before.
+            fields = fields.content(content.clone());
+        }
+        session.updates.send(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
+        decision
+    };
+    // What is outside of the session's folders is refused by the tool: the user need not decide.
+    let is_refused = is_own && session.client_tools.refuses(&approval.tool, &args(approval));
+    if is_refused || (is_own && is_allowed && !is_guarded) {
+        return Some(shown((Decision::AllowOnce, None)));
+    }
     // A command can do anything: each one is decided about.
     let lasts = is_own && !is_guarded && ClientTool::find(&approval.tool) != Some(ClientTool::Run);
     let answer = choose(session, call, options(approval, lasts), withdrawn).await;
@@ -89,15 +101,12 @@ pub(crate) async fn decide(
             _ => (Decision::Deny, None),
         },
     };
-    if decided.0 != Decision::Deny {
-        let mut fields = ToolCallUpdateFields::new().status(ToolCallStatus::InProgress);
-        if ClientTool::find(&approval.tool) == Some(ClientTool::WriteFile) {
-            // With the text that is replaced, which was not known before.
-            fields = fields.content(content);
-        }
-        session.updates.send(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(id, fields)));
-    }
-    Some(decided)
+    Some(if decided.0 == Decision::Deny { decided } else { shown(decided) })
+}
+
+fn args(approval: &Approval) -> Value {
+    let args = approval.args.as_ref();
+    args.and_then(|args| serde_json::from_str(args.get()).ok()).unwrap_or_default()
 }
 
 fn options(approval: &Approval, lasts: bool) -> Vec<PermissionOption> {
@@ -124,11 +133,7 @@ fn capitalized(text: &str) -> String {
 
 /// Describes the call that an approval is about: the one that the client knows, if it is found.
 async fn call_of(session: &Arc<AcpSession>, approval: &Approval) -> ToolCallUpdate {
-    let args: Value = approval
-        .args
-        .as_ref()
-        .and_then(|args| serde_json::from_str(args.get()).ok())
-        .unwrap_or(Value::Null);
+    let args = args(approval);
     let known = {
         let mut state = session.lock();
         let mut same = state.calls.iter_mut().filter(|it| it.name == approval.tool && !it.is_asked);
@@ -144,9 +149,12 @@ async fn call_of(session: &Arc<AcpSession>, approval: &Approval) -> ToolCallUpda
         Some(ClientTool::WriteFile) => session.client_tools.diff(session, &args).await,
         _ => described.content,
     };
-    let is_known = ClientTool::find(&approval.tool).is_some();
-    if let (true, Some(words)) = (content.is_empty() && !is_known, &approval.description) {
-        content.push(text_content(words.clone()));
+    add_replaced_text(session, &approval.tool, &mut content);
+    // All of what will be done: the title has only the beginning.
+    if content.is_empty() {
+        content.extend(whole(&approval.tool, &args));
+        let words = approval.description.as_deref().filter(|_| !is_builtin(&approval.tool));
+        content.extend(words.map(text_content));
     }
     if !approval.changes.is_empty() {
         content.push(text_content(format!("{}\n{}", approval.title, approval.changes.join("\n"))));
@@ -178,7 +186,11 @@ pub(crate) async fn choose(
             Ok(RequestPermissionOutcome::Selected(SelectedPermissionOutcome {
                 option_id, ..
             })) => PermissionAnswer::Chosen(option_id.0.to_string()),
-            _ => PermissionAnswer::Cancelled,
+            Ok(_) => PermissionAnswer::Cancelled,
+            Err(error) => {
+                session.note(&format!("The editor could not ask for permission: {}", error.message));
+                PermissionAnswer::Cancelled
+            }
         },
         () = withdrawn.cancelled() => {
             // The client may still show it; its answer is ignored.

@@ -1,4 +1,5 @@
-//! Prompts of the session's own MCP servers, typed as commands.
+//! Commands that are executed here: prompts of the session's own MCP servers, and what the gateway
+//! does not know.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -6,24 +7,26 @@ use openclaw_protocol::chat::EXTERNAL;
 use openclaw_tools::{CallContext, Content};
 
 use crate::blocks::Prompt;
+use crate::commands;
 use crate::session::AcpSession;
 
 /// What a prompt of the user has become.
 pub(crate) enum ExpandedPrompt {
     /// A message for the agent.
     Message,
-    /// This is the answer already: the command was wrong, or its server failed.
+    /// This is the answer already: the command was executed, or is wrong, or its server failed.
     Answered(String),
 }
 
 /// Replaces a command by the content of the prompt that it names. Its texts come from outside, and
 /// the model sees them as such.
 pub(crate) async fn expand(session: &AcpSession, prompt: &mut Prompt) -> ExpandedPrompt {
-    let Some(servers) = &session.servers else { return ExpandedPrompt::Message };
     let Some(command) = prompt.command() else { return ExpandedPrompt::Message };
     let (name, rest) = command.split_once(char::is_whitespace).unwrap_or((command, ""));
-    let (Some(view), Some(chosen)) = (servers.view(), servers.prompt(name)) else {
-        return ExpandedPrompt::Message;
+    let chosen = session.servers.as_ref().and_then(|it| it.view().zip(it.prompt(name)));
+    let Some((view, chosen)) = chosen else {
+        let answer = answer(session, prompt).await;
+        return answer.map_or(ExpandedPrompt::Message, ExpandedPrompt::Answered);
     };
     let arguments = match chosen.arguments(rest) {
         Ok(arguments) => arguments,
@@ -53,4 +56,13 @@ pub(crate) async fn expand(session: &AcpSession, prompt: &mut Prompt) -> Expande
         }
     }
     ExpandedPrompt::Message
+}
+
+/// Answers a command about the session's own servers, and one that is unknown. Returns `None` for a
+/// message of the gateway.
+async fn answer(session: &AcpSession, prompt: &Prompt) -> Option<String> {
+    match (prompt.mcp_command(), &session.servers) {
+        (Some(command), Some(servers)) => servers.answer(session, &command).await,
+        _ => commands::unknown(session, prompt.command_name()?).await,
+    }
 }

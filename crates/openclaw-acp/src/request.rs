@@ -57,8 +57,8 @@ impl<T: JsonRpcMessage + DeserializeOwned> JsonRpcMessage for Lenient<T> {
         }
     }
 
-    fn parse_message(method: &str, params: &Value) -> Result<Self, Error> {
-        let mut params = match params {
+    fn parse_message(method: &str, received: &Value) -> Result<Self, Error> {
+        let mut params = match received {
             // A request may omit its parameters.
             Value::Null => Value::Object(Map::new()),
             params => params.clone(),
@@ -68,8 +68,9 @@ impl<T: JsonRpcMessage + DeserializeOwned> JsonRpcMessage for Lenient<T> {
             members.insert("mcpServers".to_owned(), empty_list());
         }
         let request = match params {
-            Value::Object(_) => serde_json::from_value(params).map_err(|error| words(&error)),
-            _ => Err("they must be an object".to_owned()),
+            Value::Object(_) => serde_json::from_value(params)
+                .map_err(|error: serde_json::Error| describe::<T>(received, &error.to_string())),
+            _ => Err("expected an object".to_owned()),
         };
         Ok(Self { method: method.to_owned(), request, servers })
     }
@@ -83,26 +84,71 @@ fn empty_list() -> Value {
     Value::Array(Vec::new())
 }
 
-/// Describes a parse error. Its own words may quote a value, unless a field is missing; what follows
-/// the value names the expected type.
-fn words(error: &serde_json::Error) -> String {
-    let text = error.to_string();
-    if text.starts_with("missing field") {
-        return text;
+/// Describes a parse error, with the place of the invalid value.
+fn describe<T: DeserializeOwned>(received: &Value, error: &str) -> String {
+    let why = words(error);
+    match place::<T>(received, error) {
+        Some(place) => format!("`{place}`: {why}"),
+        None => why,
     }
-    let expected = text.rsplit_once(", expected ").filter(|_| text.starts_with("invalid type: "));
-    match expected {
-        // Types of Rust mean nothing to a client.
-        Some((_, expected)) if !expected.contains("struct") && !expected.contains("enum") => {
-            format!("a value has the wrong type; expected {expected}")
+}
+
+/// Finds the invalid member, and its element if it is a list: alone, it causes the same error. A
+/// missing member has no place.
+fn place<T: DeserializeOwned>(received: &Value, error: &str) -> Option<String> {
+    let fails = |members: Map<String, Value>| {
+        let parsed = serde_json::from_value::<T>(Value::Object(members));
+        parsed.err().is_some_and(|found| found.to_string() == error)
+    };
+    let alone = |name: &str, value: Value| Map::from_iter([(name.to_owned(), value)]);
+    let mut members = received.as_object().cloned().unwrap_or_default();
+    members.insert("mcpServers".to_owned(), empty_list());
+    let missing = error.strip_prefix("missing field `").and_then(|rest| rest.strip_suffix('`'));
+    if let Some(missing) = missing {
+        // A field that is missing in a member is still missing then.
+        let mut with_it = members.clone();
+        with_it.insert(missing.to_owned(), Value::Null);
+        if !fails(with_it) {
+            return None;
         }
-        _ => "a value has the wrong type".to_owned(),
+    }
+    let (name, value) =
+        members.iter().find(|(name, value)| fails(alone(name, (*value).clone())))?;
+    // In a place where no list is expected, an empty one is wrong, too.
+    let elements = value.as_array().filter(|_| !fails(alone(name, empty_list())));
+    let elements = elements.into_iter().flatten();
+    let nth =
+        elements.map(|it| Value::Array(vec![it.clone()])).position(|it| fails(alone(name, it)));
+    Some(match nth {
+        Some(nth) => format!("{name}[{nth}]"),
+        None => name.clone(),
+    })
+}
+
+/// Describes a parse error. Its own words may quote a value, unless a field is missing; what follows
+/// the value names what is expected.
+fn words(error: &str) -> String {
+    if error.starts_with("missing field") {
+        return error.to_owned();
+    }
+    let quotes = ["invalid type: ", "invalid value: ", "unknown variant "];
+    let is_known = quotes.iter().any(|start| error.starts_with(start));
+    let expected = error.rsplit_once(", expected ").filter(|_| is_known);
+    // Types of Rust mean nothing to a client.
+    match expected.map(|(_, expected)| expected) {
+        Some("path string" | "variant identifier") => "expected a string".to_owned(),
+        Some("a sequence") => "expected a list".to_owned(),
+        Some("a map") => "expected an object".to_owned(),
+        Some(expected) if !expected.contains("struct") && !expected.contains("enum") => {
+            format!("expected {expected}")
+        }
+        _ => "invalid value".to_owned(),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use agent_client_protocol::v1::schema::NewSessionRequest;
+    use agent_client_protocol::v1::schema::{NewSessionRequest, PromptRequest};
     use serde_json::json;
 
     use super::*;
@@ -110,13 +156,13 @@ mod tests {
     #[test]
     fn invalid_parameters_are_described_without_quoting_them() {
         let servers = json!({"env": [{"name": "TOKEN", "value": "hunter2"}]});
-        let path = "a value has the wrong type; expected path string";
+        let path = "`cwd`: expected a string";
         for (params, expected) in [
             (json!({"cwd": 7, "mcpServers": servers}), path),
             (json!({"cwd": null}), path),
             (json!({"cwd": ["hunter2, expected hunter2"]}), path),
             (json!({"mcpServers": servers}), "missing field `cwd`"),
-            (json!("hunter2"), "they must be an object"),
+            (json!("hunter2"), "expected an object"),
             (json!(null), "missing field `cwd`"),
         ] {
             let read = Lenient::<NewSessionRequest>::parse_message("session/new", &params).unwrap();
@@ -124,6 +170,26 @@ mod tests {
             let error = read.check().unwrap_err();
             assert_eq!(error.message, format!("invalid session/new params: {expected}"));
             assert!(!format!("{error:?}{shown}").contains("hunter2"), "{error:?} {shown}");
+        }
+    }
+
+    #[test]
+    fn the_place_of_an_invalid_value_is_named() {
+        let text = json!({"type": "text", "text": "hi"});
+        let prompt = |prompt: Value| json!({"sessionId": "x", "prompt": prompt});
+        for (params, expected) in [
+            (json!({"sessionId": 5, "prompt": []}), "`sessionId`: expected a string"),
+            (prompt(json!("hunter2")), "`prompt`: expected a list"),
+            (
+                prompt(json!([text, {"type": "hunter2"}])),
+                "`prompt[1]`: expected one of `text`, `image`, `audio`, `resource_link`, `resource`",
+            ),
+            (prompt(json!([text, text, {"type": "text"}])), "`prompt[2]`: missing field `text`"),
+            (json!({"prompt": [text]}), "missing field `sessionId`"),
+        ] {
+            let read = Lenient::<PromptRequest>::parse_message("session/prompt", &params).unwrap();
+            let error = read.check().unwrap_err();
+            assert_eq!(error.message, format!("invalid session/prompt params: {expected}"));
         }
     }
 

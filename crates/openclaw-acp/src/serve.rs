@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -38,6 +38,8 @@ pub struct AcpOptions {
     pub agent: Option<String>,
     /// The folder of listed sessions that are not open.
     pub folder: PathBuf,
+    /// Whether an agent works in this folder of a session, not in its own workspace.
+    pub works_in: Box<dyn Fn(&str, &Path) -> bool + Send + Sync>,
     /// The MCP servers of sessions.
     pub servers: ServerSetup,
     /// The version of this program.

@@ -16,7 +16,7 @@ use openclaw_protocol::tools::Risk;
 use openclaw_protocol::{Connect, EventReceiver, PublishingNode, Surface, ask, rpc};
 use openclaw_trace::Tracer;
 use tokio::sync::{Notify, oneshot};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -41,6 +41,8 @@ pub(crate) struct NewSession {
     pub(crate) agent: String,
     /// The folder of the agent's own file tools.
     pub(crate) workspace: Option<PathBuf>,
+    /// The folder that turns work in, if it is not the agent's own workspace.
+    pub(crate) folder: Option<PathBuf>,
     pub(crate) cwd: PathBuf,
     pub(crate) more_folders: Vec<PathBuf>,
     pub(crate) surface: Arc<dyn Surface>,
@@ -56,6 +58,7 @@ pub(crate) struct AcpSession {
     pub(crate) key: String,
     pub(crate) agent: String,
     pub(crate) workspace: Option<PathBuf>,
+    pub(crate) folder: Option<PathBuf>,
     pub(crate) cwd: PathBuf,
     pub(crate) surface: Arc<dyn Surface>,
     pub(crate) connect: Arc<dyn Connect>,
@@ -95,8 +98,10 @@ pub(crate) struct SessionState {
     pub(crate) lent_revision: Option<u64>,
     /// The tools that could not be lent, so that they are reported once.
     pub(crate) refused: Vec<String>,
-    /// The servers that were reported as not available.
-    pub(crate) failed: Vec<String>,
+    /// The servers that were reported as not available, and whether they were still starting then.
+    pub(crate) failed: BTreeMap<String, bool>,
+    /// Until when prompts wait for servers that are starting; `None` before the first prompt.
+    pub(crate) waits_until: Option<Instant>,
     /// Whether the connection to the gateway was lost.
     pub(crate) is_gateway_gone: bool,
     /// Whether the client knows the session.
@@ -125,6 +130,8 @@ pub(crate) struct PromptTurn {
     pub(crate) text: String,
     /// Whether events were lost, perhaps the end.
     pub(crate) has_gap: bool,
+    /// Whether messages of this program can be shown in it.
+    pub(crate) is_started: bool,
 }
 
 /// How a turn ended.
@@ -145,21 +152,23 @@ impl AcpSession {
         servers: Vec<EditorServer>,
         setup: &ServerSetup,
     ) -> Arc<Self> {
-        let NewSession { key, agent, workspace, cwd, more_folders, surface, .. } = new;
+        let NewSession { key, agent, workspace, folder, cwd, more_folders, surface, .. } = new;
         let NewSession { connect, cx, client, outbox, .. } = new;
         let id = SessionId::new(key.as_str());
+        let folders: Vec<PathBuf> = std::iter::once(cwd.clone()).chain(more_folders).collect();
         // Subscribed before anything is requested, so that no event is missed.
         let events = surface.events();
         let session = Arc::new_cyclic(|session| Self {
-            servers: SessionServers::start(servers, &agent, &cwd, setup, session),
+            servers: SessionServers::start(servers, &agent, &folders, setup, session),
             patience: setup.patience,
             tracer: setup.services.tracer.clone(),
-            client_tools: ClientTools::new(&client, &cwd, more_folders),
+            client_tools: ClientTools::new(&client, folders),
             updates: Updates::new(id.clone(), cx.clone(), outbox),
             id,
             key,
             agent,
             workspace,
+            folder,
             cwd,
             surface,
             connect,
@@ -228,8 +237,8 @@ impl AcpSession {
         self.updates.send(SessionUpdate::AgentMessageChunk(chunk(text)));
     }
 
-    /// Shows a message of this program: now if the client has a place for it, otherwise at the
-    /// start of the next turn.
+    /// Shows a message of this program: now if the client has a place for it or a turn is running,
+    /// otherwise at the start of the next turn.
     pub(crate) fn note(&self, text: &str) {
         tracing::info!(session = %self.key, "{text}");
         let has_notices = self.client.session.as_ref().is_some_and(|it| it.notices.is_some());
@@ -238,14 +247,24 @@ impl AcpSession {
             let more = (!more.is_empty()).then(|| more.to_owned());
             let notice = Notice::new(NoticeSeverity::Warning, title).description(more);
             self.updates.send(SessionUpdate::Notice(notice));
+            return;
+        }
+        let mut state = self.lock();
+        if state.turn.as_ref().is_some_and(|turn| turn.is_started) {
+            drop(state);
+            self.say(format!("\n\n{text}\n\n"));
         } else {
-            self.lock().notes.push(text.to_owned());
+            state.notes.push(text.to_owned());
         }
     }
 
     /// Shows the messages that wait for a turn.
     pub(crate) fn show_notes(&self) {
-        let notes = std::mem::take(&mut self.lock().notes);
+        let notes = {
+            let mut state = self.lock();
+            state.turn.iter_mut().for_each(|turn| turn.is_started = true);
+            std::mem::take(&mut state.notes)
+        };
         for note in notes {
             self.say(format!("{note}\n\n"));
         }

@@ -64,6 +64,7 @@ pub(crate) fn begin(
         end: Some(sender),
         text: String::new(),
         has_gap: false,
+        is_started: false,
     });
     drop(state);
     let span = session.tracer.start("session/prompt", SpanKind::Server, trace);
@@ -129,13 +130,14 @@ impl BegunTurn {
         cancelled: &mut (impl Future<Output = ()> + Unpin),
     ) -> Result<StopReason, Error> {
         let session = Arc::clone(&self.session);
-        let asks_for_servers = self.prompt.asks_for_servers();
+        let about_servers = self.prompt.mcp_command();
         let sent = SendParams {
             session_key: session.key.clone(),
             message: std::mem::take(&mut self.prompt.message),
             attachments: Some(std::mem::take(&mut self.prompt.attachments)),
             suppress_command_interpretation: self.prompt.is_plain.then_some(true),
             idempotency_key: self.run.clone(),
+            workspace: session.folder.as_ref().map(|folder| folder.display().to_string()),
             ..SendParams::default()
         };
         let trace = self.span.context();
@@ -160,8 +162,11 @@ impl BegunTurn {
         };
         match end {
             TurnEnd::Stopped(reason) => {
-                if let (true, Some(servers)) = (asks_for_servers, &session.servers) {
-                    session.say(servers.summary());
+                // The gateway does not know the servers of the session.
+                if let (Some(command), Some(servers)) = (about_servers, &session.servers)
+                    && let Some(report) = servers.report(&command).await
+                {
+                    session.say(format!("\n\n{report}"));
                 }
                 Ok(stop_reason(reason.as_deref()))
             }

@@ -49,6 +49,8 @@ pub enum RootsSetting {
     Hidden,
     /// The agent's workspace; `None` for the default one.
     Workspace(Option<PathBuf>),
+    /// The folders of an editor's session: the current one first.
+    Folders(Vec<PathBuf>),
 }
 
 /// The settings of a server that do not affect its connection. A change is applied live: the

@@ -154,6 +154,19 @@ fn is_invisible(c: char) -> bool {
             | '\u{1D173}'..='\u{1D17A}' | '\u{E0000}'..='\u{E0FFF}')
 }
 
+/// Escapes what could change the look of other text on a screen: control characters, except line
+/// breaks, and bidirectional formatting characters.
+#[must_use]
+pub fn printable(text: &str) -> Cow<'_, str> {
+    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
+    let commands = |c: char| c.is_control() && c != '\n' || turns(c);
+    if !text.contains(commands) {
+        return text.into();
+    }
+    let escape = |c: char| if commands(c) { c.escape_default().collect() } else { c.to_string() };
+    text.chars().map(escape).collect::<String>().into()
+}
+
 /// Wraps text into lines of at most `width` characters, between words. A longer word is not broken.
 ///
 /// ```

@@ -30,7 +30,7 @@ pub use boundary::{Boundary, NoRandomness};
 pub use finding::{Finding, Findings, Suspicion};
 pub use inspect::{inspect, label};
 pub use json::JsonRenderer;
-pub use label::{clean_line, is_clean_line, wrap_words};
+pub use label::{clean_line, is_clean_line, printable, wrap_words};
 pub use sanitize::{Sanitized, sanitize};
 pub use source::Source;
 pub use stored::{StoredText, Unlabelled};

@@ -393,6 +393,9 @@ fn usage(usage: Usage) -> Value {
 fn shown(text: &str) -> String {
     match text.char_indices().nth(SHOWN) {
         None => text.to_owned(),
-        Some((end, _)) => format!("{}…", &text[..end]),
+        Some((end, _)) => {
+            let more = text[end..].chars().count();
+            format!("{}… ({more} more characters)", &text[..end])
+        }
     }
 }

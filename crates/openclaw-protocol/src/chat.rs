@@ -11,7 +11,7 @@ use crate::sessions::{Defaults, Row};
 /// Maximum message size in bytes: a longer message fits no model.
 pub const MAX_MESSAGE: usize = 4 * 1024 * 1024;
 /// Error message for a longer one.
-pub const MESSAGE_TOO_LONG: &str = "the message is longer than 4096 KB; put it into a file";
+pub const MESSAGE_TOO_LONG: &str = "the message is longer than 4 MB; put it into a file";
 
 /// Parameters of `chat.send`, which sends a message to a session.
 #[skip_serializing_none]

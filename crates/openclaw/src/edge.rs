@@ -258,8 +258,12 @@ impl Edge {
 
     /// Whether a folder is the user's home, or contains it.
     pub(crate) fn is_home(&self, folder: &Path) -> bool {
-        let home = self.home.as_deref().and_then(|home| home.canonicalize().ok());
-        home.is_some_and(|home| home.starts_with(folder))
+        self.home_folder().is_some_and(|home| home.starts_with(folder))
+    }
+
+    /// The user's home, without links.
+    pub(crate) fn home_folder(&self) -> Option<PathBuf> {
+        self.home.as_deref().and_then(|home| home.canonicalize().ok())
     }
 
     /// Returns how the terminal shows pictures. A terminal multiplexer does not pass on what the

@@ -7,6 +7,7 @@ use std::io::{self, IsTerminal as _, Write as _};
 use anstyle::{AnsiColor, Style};
 use comfy_table::{Cell, ColumnConstraint, ContentArrangement, Table, presets};
 use openclaw_config::{Report, Severity};
+pub(crate) use openclaw_content::printable;
 use openclaw_content::wrap_words;
 use serde::Serialize;
 use serde_json::Value;
@@ -344,17 +345,6 @@ impl Output {
             None => self.stdout.flush(),
         }
     }
-}
-
-/// Escapes control characters, except line breaks, and bidirectional formatting characters.
-pub(crate) fn printable(text: &str) -> Cow<'_, str> {
-    let turns = |c: char| matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}');
-    let commands = |c: char| c.is_control() && c != '\n' || turns(c);
-    if !text.contains(commands) {
-        return text.into();
-    }
-    let escape = |c: char| if commands(c) { c.escape_default().collect() } else { c.to_string() };
-    text.chars().map(escape).collect::<String>().into()
 }
 
 /// Escapes DEL, C1 controls and bidirectional formatting characters in JSON, which contains them

@@ -370,7 +370,7 @@ fn a_message_has_one_limit_wherever_it_comes_from() {
         let _ = child.stdin.take().unwrap().write_all(&vec![b'x'; size]);
         let output = child.wait_with_output().unwrap();
         let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(told.contains("the message is longer than 4096 KB"), "{told}");
+        assert!(told.contains("the message is longer than 4 MB"), "{told}");
         assert_eq!(output.status.code(), Some(2));
     }
 }

@@ -7,8 +7,8 @@ use std::path::{Component, Path, PathBuf};
 pub(super) struct SessionFolders(Vec<PathBuf>);
 
 impl SessionFolders {
-    pub(super) fn new(cwd: &Path, more: Vec<PathBuf>) -> Self {
-        Self(std::iter::once(cwd.to_owned()).chain(more).collect())
+    pub(super) fn new(folders: Vec<PathBuf>) -> Self {
+        Self(folders)
     }
 
     pub(super) fn cwd(&self) -> &Path {
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn a_path_outside_the_session_s_folders_is_refused() {
         let (folder, more) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-        let folders = SessionFolders::new(folder.path(), vec![more.path().to_owned()]);
+        let folders = SessionFolders::new(vec![folder.path().into(), more.path().into()]);
         let in_more = more.path().join("b.rs");
         for good in ["a.rs", "./x/../a.rs", "new/folder/a.rs", in_more.to_str().unwrap()] {
             assert!(folders.inside(good).is_ok(), "{good}");
@@ -76,7 +76,7 @@ mod tests {
     fn a_link_that_leads_outside_is_refused_also_if_its_target_is_missing() {
         use std::os::unix::fs::symlink;
         let folder = tempfile::tempdir().unwrap();
-        let folders = SessionFolders::new(folder.path(), Vec::new());
+        let folders = SessionFolders::new(vec![folder.path().into()]);
         std::fs::create_dir(folder.path().join("real")).unwrap();
         symlink("/etc", folder.path().join("link")).unwrap();
         symlink("/nowhere/new.txt", folder.path().join("dangling")).unwrap();

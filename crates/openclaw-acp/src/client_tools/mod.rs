@@ -49,7 +49,7 @@ pub(crate) struct ClientTools {
 }
 
 impl ClientTools {
-    pub(crate) fn new(client: &ClientCapabilities, cwd: &Path, more: Vec<PathBuf>) -> Self {
+    pub(crate) fn new(client: &ClientCapabilities, folders: Vec<PathBuf>) -> Self {
         let (reads, writes) = (client.fs.read_text_file, client.fs.write_text_file);
         let is_offered = |tool: &ClientTool| match tool {
             ClientTool::ReadFile => reads,
@@ -58,7 +58,7 @@ impl ClientTools {
             ClientTool::Run => client.terminal,
         };
         let offered = ClientTool::ALL.into_iter().filter(is_offered).collect();
-        Self { offered, folders: SessionFolders::new(cwd, more) }
+        Self { offered, folders: SessionFolders::new(folders) }
     }
 
     pub(crate) fn tools(&self) -> Vec<SessionTool> {
@@ -124,6 +124,17 @@ impl ClientTools {
         }
     }
 
+    /// Whether a tool will refuse to work on what these arguments name.
+    pub(crate) fn refuses(&self, tool: &str, args: &Value) -> bool {
+        let key = match ClientTool::find(tool) {
+            Some(ClientTool::Run) => "cwd",
+            Some(_) => "path",
+            None => return false,
+        };
+        let path = args.get(key).and_then(Value::as_str);
+        path.is_some_and(|path| self.folders.inside(path).is_err())
+    }
+
     /// Returns the difference that a write makes, with the text that it replaces.
     pub(crate) async fn diff(&self, session: &AcpSession, args: &Value) -> Vec<ToolCallContent> {
         let text = |key: &str| args.get(key).and_then(Value::as_str);
@@ -167,7 +178,7 @@ mod tests {
     fn only_what_the_client_offers_is_a_tool() {
         let client: ClientCapabilities =
             serde_json::from_value(json!({"fs": {"readTextFile": true}})).unwrap();
-        let tools = ClientTools::new(&client, Path::new("/w"), Vec::new()).tools();
+        let tools = ClientTools::new(&client, vec!["/w".into()]).tools();
         let names: Vec<&str> = tools.iter().map(|tool| tool.name.as_str()).collect();
         assert_eq!(names, ["editor_read_file"]);
     }

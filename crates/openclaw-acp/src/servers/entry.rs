@@ -2,7 +2,7 @@
 //! secrets.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use openclaw_config::{
@@ -12,7 +12,7 @@ use openclaw_config::{
 };
 use openclaw_secrets::SecretTemplate;
 use serde_json::{Map, Value};
-use url::{Host, Url};
+use url::{Host, ParseError, Url};
 
 /// A server that an editor passed.
 #[derive(Debug, Clone)]
@@ -86,13 +86,17 @@ impl EditorServer {
     }
 
     /// Converts the entry to a server of the configuration.
-    pub(crate) fn config(self, cwd: &Path, timeout: Duration) -> (ServerName, ServerConfig) {
+    pub(crate) fn config(
+        self,
+        folders: &[PathBuf],
+        timeout: Duration,
+    ) -> (ServerName, ServerConfig) {
         let transport = match self.target {
             Target::Local { command, args, env } => Transport::Stdio(StdioServer {
                 command: Expanded::literal(&command),
                 args: Args::from(args.iter().map(|it| Expanded::literal(it)).collect::<Vec<_>>()),
                 env,
-                cwd: Some(cwd.to_owned()),
+                cwd: folders.first().cloned(),
                 inherit_env: Vec::new(),
             }),
             Target::Remote { url, flavour, headers } => Transport::Http(HttpServer {
@@ -108,7 +112,7 @@ impl EditorServer {
         let connection = ServerConnection {
             transport,
             sampling: false,
-            roots: RootsSetting::Workspace(Some(cwd.to_owned())),
+            roots: RootsSetting::Folders(folders.to_vec()),
             protocol_version: None,
         };
         let options = ServerOptions { tool_timeout: timeout, ..ServerOptions::default() };
@@ -120,7 +124,7 @@ impl EditorServer {
 fn read_name(name: &str) -> Result<ServerName, String> {
     ServerName::new(name).or_else(|error| {
         let similar = error.suggestion().and_then(|similar| ServerName::new(similar).ok());
-        similar.ok_or_else(|| "invalid `name`".to_owned())
+        similar.ok_or_else(|| format!("invalid `name`: {error}"))
     })
 }
 
@@ -140,15 +144,19 @@ fn read_local(entry: &Map<String, Value>) -> Result<Target, String> {
             .ok_or("`args` must be a list of strings")?,
         Some(_) => return Err("`args` must be a list of strings".to_owned()),
     };
-    let env = pairs(entry, "env")?;
-    if let Some(bad) = env.keys().find(|name| name.is_empty() || name.contains(['=', '\0'])) {
-        return Err(format!("invalid variable name `{}` in `env`", bad.escape_debug()));
+    if command.contains('\0') || args.iter().any(|arg: &String| arg.contains('\0')) {
+        return Err("`command` and `args` must not contain NUL characters".to_owned());
     }
+    let env = pairs(entry, "env", variable_flaw)?;
     Ok(Target::Local { command: command.to_owned(), args, env })
 }
 
 fn read_remote(entry: &Map<String, Value>, flavour: HttpFlavour) -> Result<Target, String> {
-    let url = Url::parse(text(entry, "url")?).map_err(|error| format!("invalid `url`: {error}"))?;
+    let other_scheme = || "`url` must begin with https:// or http://".to_owned();
+    let url = Url::parse(text(entry, "url")?).map_err(|error| match error {
+        ParseError::RelativeUrlWithoutBase => other_scheme(),
+        error => format!("invalid `url`: {error}"),
+    })?;
     let is_loopback = match url.host() {
         Some(Host::Domain(host)) => host == "localhost" || host.ends_with(".localhost"),
         Some(Host::Ipv4(address)) => address.is_loopback(),
@@ -159,9 +167,9 @@ fn read_remote(entry: &Map<String, Value>, flavour: HttpFlavour) -> Result<Targe
         "https" => {}
         "http" if is_loopback => {}
         "http" => return Err("`url` must use https, except on this machine".to_owned()),
-        _ => return Err("`url` must begin with https:// or http://".to_owned()),
+        _ => return Err(other_scheme()),
     }
-    Ok(Target::Remote { url, flavour, headers: pairs(entry, "headers")? })
+    Ok(Target::Remote { url, flavour, headers: pairs(entry, "headers", header_flaw)? })
 }
 
 fn text<'e>(entry: &'e Map<String, Value>, key: &str) -> Result<&'e str, String> {
@@ -173,19 +181,45 @@ fn text<'e>(entry: &'e Map<String, Value>, key: &str) -> Result<&'e str, String>
     }
 }
 
-/// Reads a list of `{name, value}`.
-fn pairs(entry: &Map<String, Value>, key: &str) -> Result<Pairs, String> {
+/// Reads a list of `{name, value}`. `flaw` returns what is wrong with one.
+fn pairs(
+    entry: &Map<String, Value>,
+    key: &str,
+    flaw: fn(&str, &str) -> Option<&'static str>,
+) -> Result<Pairs, String> {
     let wrong = || format!("`{key}` must be a list of `{{name, value}}` with strings");
     let list = match entry.get(key) {
         None | Some(Value::Null) => return Ok(Pairs::new()),
         Some(Value::Array(list)) => list,
         Some(_) => return Err(wrong()),
     };
-    let pair = |pair: &Value| {
-        let (name, value) = (pair.get("name")?.as_str()?, pair.get("value")?.as_str()?);
-        Some((name.to_owned(), SecretTemplate::literal(value)))
-    };
-    list.iter().map(pair).collect::<Option<_>>().ok_or_else(wrong)
+    let mut pairs = Pairs::new();
+    for (nth, pair) in list.iter().enumerate() {
+        let text = |field: &str| pair.get(field).and_then(Value::as_str).ok_or_else(wrong);
+        let (name, value) = (text("name")?, text("value")?);
+        if let Some(flaw) = flaw(name, value) {
+            return Err(format!("`{key}[{nth}]`: {flaw}"));
+        }
+        pairs.insert(name.to_owned(), SecretTemplate::literal(value));
+    }
+    Ok(pairs)
+}
+
+fn variable_flaw(name: &str, value: &str) -> Option<&'static str> {
+    if name.is_empty() || name.contains(['=', '\0']) {
+        return Some("invalid variable name");
+    }
+    value.contains('\0').then_some("the value contains a NUL character")
+}
+
+fn header_flaw(name: &str, value: &str) -> Option<&'static str> {
+    // A token of RFC 9110, section 5.6.2.
+    let is_token = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+    if name.is_empty() || !name.chars().all(is_token) {
+        return Some("invalid header name");
+    }
+    let is_invalid = |c: char| c.is_ascii_control() && c != '\t';
+    value.contains(is_invalid).then_some("the value contains a line break or a control character")
 }
 
 #[cfg(test)]
@@ -211,7 +245,7 @@ mod tests {
         let entries = read(&list).unwrap();
         let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
         assert_eq!(names, ["a", "My-server", "c", "d"]);
-        let (_, config) = entries[0].clone().config(Path::new("/work"), Duration::from_secs(1));
+        let (_, config) = entries[0].clone().config(&["/work".into()], Duration::from_secs(1));
         let Transport::Stdio(stdio) = config.connection.transport else { panic!("not local") };
         assert!(stdio.env["K"].is_plain(), "an editor's value is not a reference");
         assert_eq!(stdio.cwd.as_deref(), Some(Path::new("/work")));
@@ -220,6 +254,10 @@ mod tests {
     #[test]
     fn invalid_entries_are_named_without_their_values() {
         let stdio = |name: &str| json!({"name": name, "command": "/bin/hunter2"});
+        let headers = |name: &str, value: &str| {
+            let headers = json!([{"name": name, "value": value}]);
+            json!([{"name": "a", "type": "http", "url": "https://a.example", "headers": headers}])
+        };
         let many: Vec<Value> = (0..11).map(|nth| stdio(&format!("s{nth}"))).collect();
         for (list, expected) in [
             (json!({"a": "hunter2"}), "`mcpServers` must be a list"),
@@ -236,6 +274,19 @@ mod tests {
                 "must use https",
             ),
             (json!([{"name": "a", "type": "hunter2"}]), "unknown `type`"),
+            (json!([{"name": "a", "type": "http", "url": "hunter2"}]), "must begin with https://"),
+            (json!([stdio("💥")]), "mcpServers[0]: invalid `name`: a name may only contain"),
+            (json!([{"name": "a", "command": "/a", "args": ["hunter2\0"]}]), "NUL characters"),
+            (
+                json!([{"name": "a", "command": "/a", "env": [{"name": "K", "value": "hunter2\0"}]}]),
+                "server `a`: `env[0]`: the value contains a NUL character",
+            ),
+            (
+                json!([{"name": "a", "command": "/a", "env": [{"name": "K=", "value": "hunter2"}]}]),
+                "`env[0]`: invalid variable name",
+            ),
+            (headers("X Key", "hunter2"), "`headers[0]`: invalid header name"),
+            (headers("X-Key", "hunter2\r\nX: y"), "`headers[0]`: the value contains a line break"),
             (json!(["hunter2"]), "not an object"),
         ] {
             let error = read(&list).unwrap_err();

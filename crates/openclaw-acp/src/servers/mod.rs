@@ -1,8 +1,9 @@
 //! The MCP servers of one session: a private fleet, shared with no other session.
 
 mod entry;
+mod report;
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -15,18 +16,16 @@ use openclaw_mcp::connection::client::Host;
 use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::fleet::{Fleet, FleetSetup};
 use openclaw_mcp::server::dial::DialContext;
-use openclaw_mcp::server::live::LiveConnection;
-use openclaw_mcp::server::status::ServerState;
-use openclaw_mcp::server::supervisor::ServerSnapshot;
 use openclaw_protocol::mcp::servers_settled;
 use openclaw_tools::{CallContext, CallOptions, Content, ProgressWatcher, ToolSource as _};
 use openclaw_trace::SpanContext;
 use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
 pub(crate) use self::entry::EditorServer;
+pub(crate) use self::report::McpCommand;
 use crate::elicit::SessionElicitor;
 use crate::lend::{LentOutcome, SessionTool, ToolOwner, text_block};
 use crate::session::AcpSession;
@@ -37,6 +36,8 @@ const NAMING: &str = "mcp__{server}__{tool}";
 const RESOURCES: &str = "mcp__resources";
 /// The timeout of a call (P5).
 const CALL: Duration = Duration::from_secs(120);
+/// Number of tools named of those that are left out.
+const FEW: usize = 5;
 /// With more local servers than this, a warning is logged (P5).
 const MANY_PROCESSES: usize = 5;
 
@@ -66,7 +67,7 @@ impl SessionServers {
     pub(crate) fn start(
         entries: Vec<EditorServer>,
         agent: &str,
-        cwd: &Path,
+        folders: &[PathBuf],
         setup: &ServerSetup,
         session: &Weak<AcpSession>,
     ) -> Option<Self> {
@@ -84,7 +85,8 @@ impl SessionServers {
         let mut of_session = base;
         of_session.mcp.enabled = true;
         of_session.mcp.held_back.clear();
-        of_session.mcp.servers = entries.into_iter().map(|entry| entry.config(cwd, CALL)).collect();
+        of_session.mcp.servers =
+            entries.into_iter().map(|entry| entry.config(folders, CALL)).collect();
         of_session.mcp.settings.tool_naming = ToolNaming::new(NAMING).unwrap_or_default();
         config.agents = vec![of_session];
         let mut context = setup.context.clone();
@@ -95,7 +97,7 @@ impl SessionServers {
         context.host = Host {
             elicitor: Some(Arc::new(SessionElicitor(Weak::clone(session)))),
             sampler: None,
-            workspace: Some(cwd.to_owned()),
+            workspace: folders.first().cloned(),
             downstream: None,
         };
         // No approvals are stored: the gateway asks before it calls a lent tool.
@@ -122,24 +124,26 @@ impl SessionServers {
     pub(crate) fn tools(&self) -> (Vec<SessionTool>, Option<String>) {
         let tools = self.view().map(|view| view.tools()).unwrap_or_default();
         let (found, most) = (tools.len(), self.max_tools);
+        let left_out: Vec<&str> =
+            tools.iter().skip(most).map(|tool| lent_name(tool.spec().name.as_str())).collect();
+        let note = (!left_out.is_empty()).then(|| {
+            format!(
+                "The MCP servers of this session have {found} tools; only {most} are used \
+                 (setting `acp.maxTools`, or OPENCLAW_ACP_MAX_TOOLS). Not used: {}.",
+                few(&left_out)
+            )
+        });
         let tools = tools.iter().take(most).map(|tool| {
             let spec = tool.spec();
             let own = spec.name.as_str();
-            let name = if own == resource_tool::NAME { RESOURCES } else { own };
             SessionTool {
-                name: name.to_owned(),
+                name: lent_name(own).to_owned(),
                 label: spec.label.clone(),
                 description: spec.description.clone(),
                 schema: Arc::clone(&spec.input_schema),
                 effect: spec.effect,
                 by: ToolOwner::Servers(own.to_owned()),
             }
-        });
-        let note = (found > most).then(|| {
-            format!(
-                "The MCP servers of this session have {found} tools; only {most} are used \
-                 (setting `acp.maxTools`, or OPENCLAW_ACP_MAX_TOOLS)."
-            )
         });
         (tools.collect(), note)
     }
@@ -186,73 +190,49 @@ impl SessionServers {
         if outcome.is_error { Err(outcome.text()) } else { Ok(parts.collect()) }
     }
 
-    /// Lists the servers with their states, for the user.
-    pub(crate) fn summary(&self) -> String {
-        let statuses = self.view().map(|view| view.statuses()).unwrap_or_default();
-        let lines = statuses.iter().map(|status| {
-            let why = status.last_error.as_ref().filter(|_| status.state != ServerState::Ready);
-            let why = why.map(|error| format!(": {}", error.message)).unwrap_or_default();
-            format!("\n- {}: {}{why}", status.name, status.state.name())
-        });
-        format!("\n\nMCP servers of this session:{}", lines.collect::<String>())
-    }
-
-    /// Describes the servers that are not available, with the reason.
-    fn failures(&self) -> Vec<(String, String)> {
-        let Some(view) = self.view() else { return Vec::new() };
-        let failed = view.servers().iter().filter_map(|server| {
-            let (name, snapshots) = (server.name().as_str(), server.snapshots());
-            let words = self.failure(name, &snapshots.borrow())?;
-            Some((name.to_owned(), words))
-        });
-        failed.collect()
-    }
-
-    fn failure(&self, name: &str, now: &ServerSnapshot<LiveConnection>) -> Option<String> {
-        if now.state == ServerState::NeedsAuth {
-            return Some(self.login_hint(name));
-        }
-        let reason = match (now.state, &now.last_error) {
-            (ServerState::Ready | ServerState::Idle | ServerState::Closed, _) => return None,
-            (_, Some(error)) => error.message.clone(),
-            (ServerState::Connecting, None) => "it is still starting".to_owned(),
-            (_, None) => "it does not respond".to_owned(),
-        };
-        Some(format!("MCP server `{name}` is not available: {reason}"))
-    }
-
-    fn login_hint(&self, name: &str) -> String {
-        let how = if self.uses_logins {
-            "add it to openclaw with the same name and URL, and run `openclaw mcp login`"
-        } else {
-            "add it to openclaw with the same name and URL, run `openclaw mcp login`, and set \
-             `acp.useLogins: true`"
-        };
-        format!(
-            "MCP server `{name}` requires a login. Set a token in its `headers` in the editor; or \
-             {how}."
-        )
-    }
-
     /// Stops all servers, and waits until they are gone.
     pub(crate) async fn stop(&self) {
         self.fleet.stop().await;
     }
 }
 
+/// Returns the name of a tool that the gateway sees.
+fn lent_name(own: &str) -> &str {
+    if own == resource_tool::NAME { RESOURCES } else { own }
+}
+
+/// Lists the first few names.
+fn few(names: &[&str]) -> String {
+    let mut list = names.iter().take(FEW).copied().collect::<Vec<_>>().join(", ");
+    if let Some(more) = names.len().checked_sub(FEW).filter(|more| *more > 0) {
+        list.push_str(&format!(" and {more} more"));
+    }
+    list
+}
+
+/// Returns how long a prompt may still wait. All prompts of a session share the time, which begins
+/// with the first one.
+fn time_left(until: &mut Option<Instant>, now: Instant, patience: Duration) -> Option<Duration> {
+    let until = *until.get_or_insert(now + patience);
+    until.checked_duration_since(now).filter(|left| !left.is_zero())
+}
+
 impl AcpSession {
     /// Waits until the servers were tried and their tools are lent, with a limit: the tools of a
-    /// server that is late join later.
+    /// server that is late or restarts join later.
     pub(crate) async fn servers_ready(self: &Arc<Self>) {
-        let own = async {
-            if let Some(servers) = &self.servers {
-                servers.fleet.tried().await;
-            }
-        };
-        let of_gateway = servers_settled(&*self.surface, Some(&self.agent), self.patience);
-        tokio::join!(timeout(self.patience, own).map(drop), of_gateway);
+        let left = time_left(&mut self.lock().waits_until, Instant::now(), self.patience);
+        if let Some(left) = left {
+            let own = async {
+                if let Some(servers) = &self.servers {
+                    servers.fleet.tried().await;
+                }
+            };
+            let of_gateway = servers_settled(&*self.surface, Some(&self.agent), left);
+            tokio::join!(timeout(left, own).map(drop), of_gateway);
+        }
         self.lend().await;
-        self.report_failures();
+        self.report_failures(true);
     }
 
     /// Lends the tools whenever the servers change.
@@ -265,7 +245,8 @@ impl AcpSession {
             // What has happened so far is part of what is looked at now.
             while !matches!(events.try_recv(), Err(TryRecvError::Empty | TryRecvError::Closed)) {}
             self.lend().await;
-            self.report_failures();
+            // A prompt reports those that are still starting, after it has waited for them.
+            self.report_failures(false);
             let now = servers.prompts().len();
             if std::mem::replace(&mut prompts, now) != now {
                 self.refresh_commands();
@@ -277,17 +258,33 @@ impl AcpSession {
         }
     }
 
-    /// Reports each server that is not available once, until it is available again.
-    fn report_failures(&self) {
+    /// Reports the servers that are not available, each once.
+    fn report_failures(&self, with_starting: bool) {
         let Some(servers) = &self.servers else { return };
         let failures = servers.failures();
-        let mut state = self.lock();
-        state.failed.retain(|known| failures.iter().any(|(name, _)| name == known));
-        let (known, new): (Vec<_>, Vec<_>) =
-            failures.into_iter().partition(|(name, _)| state.failed.contains(name));
-        drop(known);
-        state.failed.extend(new.iter().map(|(name, _)| name.clone()));
-        drop(state);
-        new.iter().for_each(|(_, words)| self.note(words));
+        let news = report::news(&mut self.lock().failed, failures, with_starting);
+        news.iter().for_each(|words| self.note(words));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompts_wait_once() {
+        let (start, patience) = (Instant::now(), Duration::from_secs(20));
+        let mut until = None;
+        let mut left = |after| {
+            let now = start + Duration::from_secs(after);
+            time_left(&mut until, now, patience).map(|left| left.as_secs())
+        };
+        assert_eq!([left(0), left(5), left(20), left(60)], [Some(20), Some(15), None, None]);
+    }
+
+    #[test]
+    fn a_few_names_stand_for_many() {
+        assert_eq!(few(&["a", "b"]), "a, b");
+        assert_eq!(few(&["a", "b", "c", "d", "e", "f", "g"]), "a, b, c, d, e and 2 more");
     }
 }

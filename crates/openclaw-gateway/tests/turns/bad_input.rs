@@ -16,7 +16,7 @@ async fn a_message_of_five_megabytes_is_rejected_with_a_hint_and_one_of_three_is
     let (gateway, mut someone) = start(&place).await;
     let send = |size: usize| json!({ "sessionKey": KEY, "message": "x".repeat(size), "idempotencyKey": size.to_string() });
     let error = someone.ask("chat.send", send(5 * 1024 * 1024)).await.unwrap_err();
-    assert!(error.message.contains("4096 KB") && error.message.contains("into a file"), "{error}");
+    assert!(error.message.contains("4 MB") && error.message.contains("into a file"), "{error}");
     let size = 3 * 1024 * 1024;
     someone.ask("chat.send", send(size)).await.unwrap();
     assert_eq!(someone.end_of(&size.to_string()).await["state"], "final");

@@ -194,7 +194,8 @@ fn hint_at_version(outcome: &mut ToolOutcome, connection: &Connection) {
     if is_newest && outcome.details.raw.is_none() && outcome.text().contains(NEWEST) {
         let hint = format!(
             "The connection uses protocol version {NEWEST}. If the server offers this in an older \
-             version only, set `protocolVersion: \"{LAST_WITH_HANDSHAKE}\"` in its entry."
+             version only, set `protocolVersion: \"{LAST_WITH_HANDSHAKE}\"` in its entry in \
+             openclaw.json (`openclaw mcp add` creates one for a server of an editor)."
         );
         outcome.content.push(Content::Text(Text::ours(hint)));
     }

@@ -46,7 +46,7 @@ impl Native {
     }
 
     /// Returns its label for users.
-    pub(super) const fn label(self) -> &'static str {
+    pub const fn label(self) -> &'static str {
         match self {
             Self::Read => "Read a file",
             Self::Write => "Write a file",

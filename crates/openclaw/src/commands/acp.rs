@@ -7,6 +7,7 @@ use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp_server::hub::stdio;
 
 use super::link::{self, ClientRole, GatewayTarget, Need, StdioGateway, state_files};
+use super::workspace::EditorFolders;
 use crate::cli::AcpArgs;
 use crate::edge::Edge;
 use crate::error::CommandResult;
@@ -21,11 +22,13 @@ pub(crate) fn acp(args: &AcpArgs, edge: &Edge, output: &mut Output) -> CommandRe
     let max_servers = edge.editor_limit("OPENCLAW_ACP_MAX_SERVERS")?;
     let max_tools = edge.editor_limit("OPENCLAW_ACP_MAX_TOOLS")?;
     let target = GatewayTarget::find(&args.gateway, edge)?;
+    let is_elsewhere = target.named().is_some();
     let gateway = StdioGateway { target, need, edge };
     gateway.serve(output, |client, output| {
         let mut config = client.config;
         config.acp.max_servers = max_servers.unwrap_or(config.acp.max_servers);
         config.acp.max_tools = max_tools.unwrap_or(config.acp.max_tools);
+        let editor_folders = EditorFolders::new(&config, &client.paths, is_elsewhere, edge);
         let spill = state_files::spill(&client.paths.state, output);
         let servers = ServerSetup {
             context: link::dial_context(&config, &client.paths, edge),
@@ -35,6 +38,7 @@ pub(crate) fn acp(args: &AcpArgs, edge: &Edge, output: &mut Output) -> CommandRe
         };
         let options = AcpOptions {
             connect: client.connect,
+            works_in: Box::new(move |agent, folder| editor_folders.are_used(agent, folder)),
             agent: args.agent.clone(),
             folder: edge.folder(),
             servers,

@@ -178,6 +178,11 @@ impl SingleTurn<'_> {
                         self.clear(output);
                         output.note(&text);
                     }
+                    // A script is not asked itself.
+                    TurnEvent::Waits(title) if self.typed.is_none() => {
+                        self.clear(output);
+                        output.note(&format!("waiting for approval in an open chat: {title}"));
+                    }
                     TurnEvent::Asked(approval) => {
                         self.clear(output);
                         self.decide(&approval, turn, signals, output).await;

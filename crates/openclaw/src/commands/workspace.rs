@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use openclaw_config::{Config, Paths};
 use openclaw_protocol::keys::agent_of;
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +74,31 @@ pub(crate) fn choose(
         }
     };
     Ok(is_trusted.then_some(current))
+}
+
+/// Which folders of an editor agents work in.
+pub(crate) struct EditorFolders {
+    /// The agents with a workspace of their own; `None` if the gateway is elsewhere, and has other folders.
+    busy: Option<BTreeSet<String>>,
+    answers: TrustedFolders,
+    home: Option<PathBuf>,
+}
+
+impl EditorFolders {
+    pub(crate) fn new(config: &Config, paths: &Paths, is_elsewhere: bool, edge: &Edge) -> Self {
+        let agents = config.agents.iter().filter(|agent| agent.workspace.is_some());
+        let busy = (!is_elsewhere).then(|| agents.map(|agent| agent.id.to_string()).collect());
+        let answers = TrustedFolders(paths.state.join("trusted-folders.json"));
+        Self { busy, answers, home: edge.home_folder() }
+    }
+
+    /// Whether an agent works in this folder. The user has opened it in the editor; for the home folder, or
+    /// one around it, that is not enough.
+    pub(crate) fn are_used(&self, agent: &str, folder: &Path) -> bool {
+        let is_free = self.busy.as_ref().is_some_and(|busy| !busy.contains(agent));
+        let is_home = self.home.as_ref().is_some_and(|home| home.starts_with(folder));
+        is_free && folder.is_dir() && self.answers.answer(folder).unwrap_or(!is_home)
+    }
 }
 
 /// Returns the absolute path of a folder, without links.

@@ -34,10 +34,17 @@ fn unknown_sessions_methods_and_early_requests_are_errors() {
         "session/load",
         json!({ "sessionId": "agent:main:nothing", "cwd": "/", "mcpServers": [] }),
     );
-    assert!(error.contains("not found"), "{error}");
+    assert_eq!(
+        error,
+        "session `agent:main:nothing` not found; use session/list to find one, or session/new"
+    );
     assert!(editor.ask("session/nonsense", json!({})).is_err());
     let error = editor.error("session/new", json!({ "cwd": "here", "mcpServers": [] }));
     assert!(error.contains("absolute"), "{error}");
+    let error = editor.error("session/list", json!({ "cwd": "here" }));
+    assert_eq!(error, "`cwd` must be an absolute path");
+    // None is needed, so any is accepted.
+    editor.ask("authenticate", json!({ "methodId": "password" })).unwrap();
     // Nothing to cancel.
     editor.notify("session/cancel", json!({ "sessionId": "x" }));
     let session = editor.session(&place, &[]);
@@ -45,6 +52,27 @@ fn unknown_sessions_methods_and_early_requests_are_errors() {
     assert_eq!(editor.prompt(&session, "hello").0, "end_turn");
     let empty = json!({ "sessionId": session, "prompt": [] });
     assert!(editor.error("session/prompt", empty).contains("empty"));
+}
+
+#[test]
+fn an_invalid_block_of_a_prompt_is_named() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let session = editor.session(&place, &[]);
+    let text = json!({ "type": "text", "text": "hello" });
+    for (block, expected) in [
+        (json!({ "type": "video" }), "`prompt[1]`: expected one of `text`"),
+        (json!({ "type": "text", "text": 5 }), "`prompt[1]`: expected a string"),
+        (
+            json!({ "type": "image", "mimeType": "image/png", "data": "?" }),
+            "`prompt[1]`: `data` is not base64",
+        ),
+    ] {
+        let params = json!({ "sessionId": session, "prompt": [text, block] });
+        let error = editor.error("session/prompt", params);
+        assert!(error.contains(expected), "{error}");
+    }
+    assert_eq!(editor.prompt(&session, "hello").0, "end_turn");
 }
 
 #[test]
@@ -81,6 +109,10 @@ fn invalid_servers_are_refused_without_quoting_their_values() {
         ),
         (json!([{ "name": "a", "env": secret }]), "`command` is missing"),
         (json!([{ "name": "a", "command": "/a", "env": { "TOKEN": "hunter2" } }]), "`env` must be"),
+        (
+            json!([{ "type": "http", "name": "a", "url": "https://a.example", "headers": [{ "name": "X", "value": "hunter2\n" }] }]),
+            "`headers[0]`: the value contains a line break",
+        ),
     ] {
         let params = json!({ "cwd": place.project(), "mcpServers": servers });
         let error = editor.ask("session/new", params).unwrap_err();
@@ -98,6 +130,7 @@ fn of_101_tools_100_are_used_and_the_client_is_told() {
     let session = editor.session(&place, &[place.stdio("many", &many)]);
     let (_, text) = editor.prompt(&session, "hello");
     assert!(text.contains("only 100 are used (setting `acp.maxTools`"), "{text}");
+    assert!(text.contains("Not used: mcp__many__"), "{text}");
 }
 
 #[test]

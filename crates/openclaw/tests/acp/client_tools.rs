@@ -53,6 +53,28 @@ fn files_are_read_and_edited_through_the_editor_and_shown_as_diffs() {
 }
 
 #[test]
+fn the_agent_s_own_tools_work_in_the_folder_of_the_session() {
+    let place = Place::new();
+    std::fs::write(place.path("project").join("notes.txt"), "one two three").unwrap();
+    let mut editor = Editor::start(&place, &[], &json!({})).answering(answers);
+    let session = editor.session(&place, &[]);
+    let (_, text) = editor.prompt(&session, "/call read {\"path\":\"notes.txt\"}");
+    assert!(text.contains("one two three"), "{text}");
+    let write = json!({ "path": "notes.txt", "content": "four" });
+    editor.prompt(&session, &format!("/call write {write}"));
+    let (_, asked) = editor.asked.last().unwrap();
+    let diff = &asked["toolCall"]["content"][0];
+    assert_eq!((&diff["oldText"], &diff["newText"]), (&json!("one two three"), &json!("four")));
+    assert_eq!(std::fs::read_to_string(place.path("project").join("notes.txt")).unwrap(), "four");
+    // The home folder has keys, too: it is used only if the user has said so in a chat.
+    let at_home = json!({ "cwd": place.path(""), "mcpServers": [] });
+    let session = editor.ask("session/new", at_home).unwrap()["sessionId"].clone();
+    let (_, text) =
+        editor.prompt(session.as_str().unwrap(), "/call read {\"path\":\"project/notes.txt\"}");
+    assert!(!text.contains("four"), "{text}");
+}
+
+#[test]
 fn a_path_outside_the_session_s_folder_is_refused() {
     let place = Place::new();
     let mut editor = Editor::start(&place, &[], &everything()).answering(answers);
@@ -62,7 +84,14 @@ fn a_path_outside_the_session_s_folder_is_refused() {
         let (_, text) = editor.prompt(&session, &asked);
         assert!(text.contains("outside the session's folders"), "{text}");
     }
-    assert!(editor.asked.is_empty(), "the client was not asked");
+    for (tool, arguments) in [
+        ("editor_write_file", json!({ "path": "/etc/x", "content": "x" })),
+        ("editor_run", json!({ "command": "ls", "cwd": "/etc" })),
+    ] {
+        let (_, text) = editor.prompt(&session, &format!("/call {tool} {arguments}"));
+        assert!(text.contains("outside the session's folders"), "{text}");
+    }
+    assert!(editor.asked.is_empty(), "the client was not asked, nor its user");
 }
 
 #[test]

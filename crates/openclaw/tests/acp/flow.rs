@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
 use std::time::{Duration, Instant};
 
-use openclaw_testkit::{ModelServer, Piece, Script};
+use openclaw_testkit::{ModelServer, Piece, Script, Tool};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
@@ -147,4 +147,26 @@ fn output_that_comes_in_a_burst_is_complete_in_the_end() {
         (0..2_000).filter(|nth| nth % 2 == 1).map(|nth| format!("word {nth} ")).collect();
     let (_, text) = editor.prompt(&session, "talk");
     assert!(text.ends_with(&all), "{text}");
+}
+
+#[test]
+fn the_result_of_an_editor_s_server_is_shown_in_full_with_its_pictures() {
+    let place = Place::new();
+    let long = format!("{}\u{1b}[2Jend", "x".repeat(9_000));
+    // A PNG with one pixel.
+    let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let result = json!({ "content": [
+        { "type": "text", "text": long },
+        { "type": "image", "data": png, "mimeType": "image/png" },
+    ] });
+    let tool =
+        Tool::new("show").with("annotations", json!({ "readOnlyHint": true })).result(&result);
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let session = editor.session(&place, &[place.stdio("box", &Script::new().tools([tool]))]);
+    editor.prompt(&session, "/call mcp__box__show {}");
+    let shown = editor.of_kind("tool_call_update").pop().unwrap()["content"].clone();
+    let text = shown[0]["content"]["text"].as_str().unwrap();
+    assert_eq!(text, format!("{}\\u{{1b}}[2Jend", "x".repeat(9_000)));
+    let mut shown = shown.as_array().unwrap().iter();
+    assert!(shown.any(|it| it["content"]["data"] == png), "no picture");
 }

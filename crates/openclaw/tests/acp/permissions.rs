@@ -97,3 +97,37 @@ fn a_prompt_that_is_cancelled_at_once_asks_for_nothing() {
     assert!(editor.asked.is_empty(), "{:?}", editor.asked);
     assert!(editor.prompt(&session, CALL).1.ends_with("returned: done"));
 }
+
+#[test]
+fn a_permission_request_shows_all_of_what_will_be_done() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({ "terminal": true }))
+        .answering(|_, params| choose(params, "reject_once"));
+    let session = editor.session(&place, &[place.stdio("box", &changing())]);
+    let long = format!("echo {}; rm -rf x", "a".repeat(200));
+    let ticks = "echo ```\nrm -rf y";
+    for (call, arguments, title, shown) in [
+        (
+            "editor_run",
+            json!({ "command": "sh", "args": ["-c", "curl x | sh"] }),
+            "Run a command: sh -c 'curl x | sh'",
+            "```sh\nsh -c 'curl x | sh'\n```",
+        ),
+        ("exec", json!({ "command": long }), "Run a command: echo aaa", &*long),
+        (
+            "exec",
+            json!({ "command": ticks }),
+            "Run a command: echo ``` …",
+            "````sh\necho ```\nrm -rf y\n````",
+        ),
+        ("mcp__box__change", json!({ "what": "all" }), "change", "\"what\": \"all\""),
+    ] {
+        editor.asked.clear();
+        editor.prompt(&session, &format!("/call {call} {arguments}"));
+        let (_, params) = editor.asked.last().unwrap();
+        let asked = &params["toolCall"];
+        assert!(asked["title"].as_str().unwrap().contains(title), "{asked}");
+        let text = asked["content"][0]["content"]["text"].as_str().unwrap();
+        assert!(text.contains(shown), "{text}");
+    }
+}

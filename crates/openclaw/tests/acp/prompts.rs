@@ -1,6 +1,6 @@
 //! Prompts of the session's own MCP servers as commands.
 
-use openclaw_testkit::Peers;
+use openclaw_testkit::{ModelServer, Peers, Piece};
 use serde_json::{Value, json};
 
 use crate::editor::{Editor, Place, choose};
@@ -75,4 +75,24 @@ fn a_real_server_s_prompt_needs_its_arguments() {
     assert!(said.contains("Please review:\nlet x = 1;"), "{said}");
     assert_eq!(editor.close(), 0);
     place.assert_nothing_left();
+}
+
+#[test]
+fn an_unknown_command_is_not_sent_to_the_model() {
+    let server = ModelServer::start(|_| vec![Piece::text("got it")]);
+    let place = Place::with_models(&server);
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let session = editor.session(&place, &[]);
+    let (stop, text) = editor.prompt(&session, "/usge please");
+    assert_eq!(stop, "end_turn");
+    assert_eq!(
+        text,
+        "Unknown command `/usge`. Did you mean `/usage`? To send it to the model, type `//usge`."
+    );
+    assert_eq!(server.answered(), 0);
+    for message in ["//usge please", "/etc/passwd is a file"] {
+        assert_eq!(editor.prompt(&session, message).1, "got it");
+    }
+    let said = said(&mut editor, &place, &session);
+    assert!(said.contains("/usge please") && !said.contains("//usge"), "{said}");
 }

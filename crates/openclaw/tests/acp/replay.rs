@@ -1,6 +1,6 @@
 //! What a loaded session shows of its turns, and sessions that are open twice.
 
-use openclaw_testkit::{Script, TestServer};
+use openclaw_testkit::{ModelServer, Piece, Script, TestServer};
 use serde_json::{Value, json};
 
 use crate::editor::{Editor, Place, choose};
@@ -70,6 +70,35 @@ fn a_loaded_session_shows_calls_as_they_were() {
         assert_eq!(live["output"]["text"], replayed["output"]["text"]);
         assert!(replayed["output"]["durationMs"].is_number(), "{replayed}");
     }
+}
+
+#[test]
+fn a_replayed_call_of_a_server_has_its_label_and_is_not_failed_first() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let session = editor.session(&place, &[place.stdio("box", &Script::new())]);
+    editor.prompt(&session, "/call mcp__box__echo {\"text\":\"hi\"}");
+    let title = editor.of_kind("tool_call")[0]["title"].clone();
+    assert_eq!(title, "MCP: box/echo");
+    load(&mut editor, &place, &session, &[]);
+    let call = editor.of_kind("tool_call")[0];
+    assert_eq!((&call["title"], &call["status"]), (&title, &json!("in_progress")));
+    let statuses: Vec<&Value> =
+        editor.of_kind("tool_call_update").into_iter().map(|it| &it["status"]).collect();
+    assert_eq!(statuses, ["completed"]);
+}
+
+#[test]
+fn a_loaded_session_shows_how_much_of_the_context_is_used() {
+    let server = ModelServer::start(|_| vec![Piece::text("hi")]);
+    let place = Place::with_models(&server);
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let session = editor.session(&place, &[]);
+    editor.prompt(&session, "hello");
+    let live = editor.of_kind("usage_update")[0].clone();
+    load(&mut editor, &place, &session, &[]);
+    let replayed = editor.of_kind("usage_update");
+    assert_eq!((replayed.len(), &replayed[0]["used"]), (1, &live["used"]));
 }
 
 #[test]

@@ -48,12 +48,13 @@ fn a_server_that_crashes_and_one_that_never_starts_do_not_harm_the_session() {
     let servers = [
         place.stdio("good", &Script::new()),
         place.stdio("crash", &Script::new().call_delay_ms(60_000)),
-        place.stdio("never", &Script::new().exit_at_start(3)),
+        place.stdio("never", &Script::new().stderr_line("API_KEY is not set").exit_at_start(3)),
     ];
     let mut editor = Editor::start(&place, &[], &json!({}));
     let session = editor.session(&place, &servers);
     let (_, text) = editor.prompt(&session, &call("mcp__good__echo", &json!({ "text": "a" })));
     assert!(text.contains("MCP server `never` is not available: exited with status 3"), "{text}");
+    assert!(text.contains("\n  | API_KEY is not set\n"), "{text}");
     assert!(text.ends_with("`mcp__good__echo` returned: a"), "{text}");
     let crash = call("mcp__crash__echo", &json!({ "text": "b" }));
     editor.updates.clear();
@@ -141,11 +142,45 @@ fn a_server_that_requires_a_login_is_reported_with_what_to_do() {
     let server = TestServer::http(&Script::new().bearer("good", Some("Bearer")));
     let mut with_token = http("with", "http", server.url());
     with_token["headers"] = json!([{ "name": "Authorization", "value": "Bearer good" }]);
+    let mut with_bad_token = http("bad", "http", server.url());
+    with_bad_token["headers"] = json!([{ "name": "Authorization", "value": "Bearer hunter2" }]);
+    let servers = [http("without", "http", server.url()), with_token, with_bad_token];
     let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[http("without", "http", server.url()), with_token]);
+    let session = editor.session(&place, &servers);
     let (_, text) = editor.prompt(&session, &call("mcp__with__echo", &json!({ "text": "in" })));
+    assert!(text.contains("MCP server `bad` rejected the token"), "{text}");
+    assert!(text.contains("run `openclaw mcp login without`"), "{text}");
+    assert!(!text.contains("hunter2"), "{text}");
     assert!(text.contains("MCP server `without`") && text.contains("returned: in"), "{text}");
     assert!(text.contains("`headers`") && text.contains("acp.useLogins"), "{text}");
+}
+
+#[test]
+fn commands_about_servers_know_those_of_the_session() {
+    let (program, args) = TestServer::stdio(&Script::new());
+    let configured =
+        json!({ "mcp": { "servers": { "kit": { "command": program, "args": args } } } });
+    for (place, has_others) in [(Place::new(), false), (Place::with(&configured), true)] {
+        let mut editor = Editor::start(&place, &[], &json!({}));
+        let session = editor.session(&place, &[place.stdio("mine", &Script::new())]);
+        let (_, text) = editor.prompt(&session, "/mcp servers");
+        assert!(text.contains("MCP servers of this session:\n- mine: ready, "), "{text}");
+        assert!(!text.contains("No MCP servers"), "{text}");
+        assert_eq!(text.contains("kit"), has_others, "{text}");
+        for command in ["/mcp tools", "/mcp tools mine"] {
+            let (_, text) = editor.prompt(&session, command);
+            assert!(text.contains("- `mcp__mine__echo`: "), "{text}");
+            assert!(!text.contains("No tools"), "{text}");
+        }
+        let (_, text) = editor.prompt(&session, "/mcp status mine");
+        assert!(text.contains("- transport: stdio") && !text.contains("unknown"), "{text}");
+        let (_, text) = editor.prompt(&session, "/mcp refresh mine");
+        assert!(text.contains("- mine: ready, "), "{text}");
+        let (_, text) = editor.prompt(&session, "/mcp logout mine");
+        assert!(text.contains("`mine` is a server of the editor"), "{text}");
+        let (_, text) = editor.prompt(&session, "/mcp status other");
+        assert!(text.contains("unknown server `other`"), "{text}");
+    }
 }
 
 #[test]
@@ -178,8 +213,7 @@ fn a_question_of_a_server_reaches_the_user() {
     editor.prompt(&session, &call("mcp__link__echo", &json!({ "text": "x" })));
     let asked = editor.asked[0].1.to_string();
     assert!(asked.contains("https://example.com/login?state=1"), "{asked}");
-    editor.prompt(&session, &call("mcp__form__echo", &json!({ "text": "x" })));
-    let (_, text) = editor.prompt(&session, "hello");
+    let (_, text) = editor.prompt(&session, &call("mcp__form__echo", &json!({ "text": "x" })));
     assert!(text.contains("It was declined: this editor cannot show a form"), "{text}");
 }
 

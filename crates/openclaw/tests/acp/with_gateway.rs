@@ -78,5 +78,27 @@ fn a_gateway_that_does_not_exist_is_reported() {
     let mut editor = Editor::start(&place, &["--gateway", "ws://127.0.0.1:9"], &json!({}));
     let error = editor.error("session/new", json!({ "cwd": "/", "mcpServers": [] }));
     assert!(error.contains("cannot connect to"), "{error}");
+    assert!(error.contains("check that the gateway is running"), "{error}");
     assert_eq!(editor.close(), 3);
+}
+
+#[test]
+fn an_editor_does_not_decide_about_the_calls_of_another_one_in_the_same_conversation() {
+    let place = Place::new();
+    let (_running, url) = gateway(&place);
+    let start = || {
+        Editor::start(&place, &["--gateway", &url], &json!({}))
+            .answering(|_, params| choose(params, "allow_once"))
+    };
+    let (mut idle, mut busy) = (start(), start());
+    let session = busy.session(&place, &[]);
+    busy.prompt(&session, "hello");
+    let load = |servers: &[serde_json::Value]| json!({ "sessionId": session, "cwd": place.project(), "mcpServers": servers });
+    idle.ask("session/load", load(&[])).unwrap();
+    let change = Script::new().tools([Tool::new("change")]);
+    busy.ask("session/load", load(&[place.stdio("box", &change)])).unwrap();
+    busy.prompt(&session, "/call mcp__box__change {}");
+    assert_eq!(busy.asked.len(), 1);
+    idle.ask("session/list", json!({})).unwrap();
+    assert!(idle.asked.is_empty(), "{:?}", idle.asked);
 }

@@ -88,6 +88,7 @@ fn a_question_of_a_script_appears_in_an_idle_chat_and_what_was_typed_is_kept() {
     let (code, stdout, stderr) = place.said(&["agent", "--message", CALL]);
     assert_eq!(code, 0, "{stdout}{stderr}");
     assert!(stdout.contains('5'), "{stdout}");
+    assert!(stderr.contains("note: waiting for approval in an open chat: "), "{stderr}");
     let shown = chat.ended();
     assert!(shown.contains("Allow mcp_x_add(a=2, b=3)?"), "{shown}");
     assert!(shown.contains("· session agent:main:"), "the session is named: {shown}");

@@ -7,6 +7,7 @@ use openclaw_content::{Untrusted, clean_line};
 use rmcp::model::{ElicitResult, ElicitationAction, ListRootsResult, Root};
 use serde_json::{Value, json};
 use tokio::time::timeout;
+use url::Url;
 
 use super::elicitation::Elicitation;
 use super::{ClientSide, ElicitationAnswer, ElicitationRequest, LOG_CHARS, SamplingRequest};
@@ -116,7 +117,9 @@ impl ClientSide {
     /// Returns the roots; `None` if they are not declared. Never an empty list, for which a server
     /// may drop its own folders. A client that the server is working for has its own.
     pub(super) async fn roots(&self, work: Option<WorkId>) -> Option<ListRootsResult> {
-        let root = Root::new(self.root.as_ref()?.to_string()).with_name("workspace");
+        if self.roots.is_empty() {
+            return None;
+        }
         let calls = self.shared.work.about(work).callers;
         if let Some(downstream) = &self.shared.host.downstream
             && let Ok(Some(theirs)) = timeout(PATIENCE, downstream.roots(&calls)).await
@@ -125,7 +128,8 @@ impl ClientSide {
         {
             return Some(theirs);
         }
-        Some(ListRootsResult::new(vec![root]))
+        let root = |root: &Url| Root::new(root.to_string()).with_name("workspace");
+        Some(ListRootsResult::new(self.roots.iter().map(root).collect()))
     }
 }
 

@@ -20,6 +20,7 @@ pub use host::{
 pub use input::PATIENCE;
 
 use std::collections::BTreeMap;
+use std::slice;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use openclaw_config::{LogLevel, RootsSetting};
@@ -73,7 +74,7 @@ pub struct ClientSide {
     /// Whether sampling is declared.
     offers_sampling: bool,
     /// The folder of these agents, if the server may know it.
-    root: Option<Url>,
+    roots: Vec<Url>,
     /// The level of the server's log messages.
     log_level: Option<LogLevel>,
     shared: Arc<Shared>,
@@ -109,8 +110,8 @@ impl ClientSide {
         let (work, lane, updates) = (ServerCalls::default(), OnceLock::new(), Mutex::default());
         let logs = LogLimit::default();
         let shared = Arc::new(Shared { server, host, work, lane, changes, logs, updates });
-        let (offers_sampling, root, log_level) = (false, None, None);
-        Self { config, users: Users::default(), offers_sampling, root, log_level, shared }
+        let (offers_sampling, roots, log_level) = (false, Vec::new(), None);
+        Self { config, users: Users::default(), offers_sampling, roots, log_level, shared }
     }
 
     /// Sets whether sampling is declared to the server.
@@ -123,11 +124,16 @@ impl ClientSide {
     /// Sets what the server learns about the agents' folder.
     #[must_use]
     pub fn with_roots(mut self, roots: &RootsSetting) -> Self {
-        let folder = match roots {
-            RootsSetting::Hidden => None,
-            RootsSetting::Workspace(own) => own.as_ref().or(self.shared.host.workspace.as_ref()),
+        let workspace = self.shared.host.workspace.as_ref();
+        let folders = match roots {
+            RootsSetting::Hidden => &[],
+            RootsSetting::Workspace(own) => {
+                own.as_ref().or(workspace).map_or(&[][..], slice::from_ref)
+            }
+            RootsSetting::Folders(folders) => folders,
         };
-        self.root = folder.and_then(|folder| Url::from_directory_path(folder).ok());
+        let urls = folders.iter().filter_map(|folder| Url::from_directory_path(folder).ok());
+        self.roots = urls.collect();
         self.declared()
     }
 
@@ -148,7 +154,7 @@ impl ClientSide {
     }
 
     fn declared(mut self) -> Self {
-        self.config = self.shared.host.config(self.offers_sampling, self.root.is_some());
+        self.config = self.shared.host.config(self.offers_sampling, !self.roots.is_empty());
         self
     }
 

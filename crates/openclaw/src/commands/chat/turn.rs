@@ -240,6 +240,8 @@ impl<'a, 'e> ChatTurn<'a, 'e> {
                 TurnEvent::Advanced(call) => self.view.runs(&call, output),
                 TurnEvent::Returned(call) => self.view.returned(&call, output),
                 TurnEvent::Notice(text) => self.view.notice(&text, output),
+                // The question itself follows.
+                TurnEvent::Waits(_) => {}
                 TurnEvent::Asked(approval) => {
                     let question = GatewayQuestion::Approval(approval);
                     if self.asked(&question, chat, signals, output).await {

@@ -11,6 +11,7 @@ use openclaw_protocol::client::node::{Node, approve};
 use openclaw_protocol::client::{self, Client, ConnectError};
 use openclaw_protocol::{Connect, PublishingNode, Scope, Surface};
 use tokio::sync::watch;
+use tokio::time::timeout;
 
 use super::devices::Devices;
 use super::{
@@ -34,11 +35,22 @@ pub(crate) struct StdioGateway<'a> {
 pub(crate) struct ServerContext {
     pub(crate) connect: Arc<dyn Connect>,
     found: watch::Sender<Option<Result<Found, String>>>,
+    stop: watch::Sender<bool>,
     pub(crate) config: Config,
     pub(crate) paths: Paths,
 }
 
 impl ServerContext {
+    /// Waits for a signal. A server that does so is given a moment to finish what it has begun in the
+    /// gateway.
+    pub(crate) fn stopped(&self) -> impl Future<Output = ()> + use<> {
+        let mut stop = self.stop.subscribe();
+        async move {
+            // The sender lives longer than the server.
+            let _ = stop.wait_for(|is_stopped| *is_stopped).await;
+        }
+    }
+
     /// Returns a way to open connections with another role.
     pub(crate) fn connect_as(&self, role: ClientRole) -> Arc<dyn Connect> {
         let devices = Devices::new(&self.paths.state);
@@ -87,17 +99,30 @@ impl StdioGateway<'_> {
         let connect = Connector { need: self.need.clone(), found: found.clone(), devices };
         let connect = Arc::new(connect);
         let (config_of, paths_of) = (config.clone(), paths.clone());
-        let context =
-            ServerContext { connect, found: found.clone(), config: config_of, paths: paths_of };
-        let serving = Box::pin(serve(context, output));
+        let stop = watch::Sender::new(false);
+        let context = ServerContext {
+            connect,
+            found: found.clone(),
+            stop: stop.clone(),
+            config: config_of,
+            paths: paths_of,
+        };
+        let mut serving = Box::pin(serve(context, output));
         let mut last = None;
         let mut finding = Box::pin(self.keep_finding(&config, &paths, &found, &mut last, output));
         let served = tokio::select! {
             biased;
-            served = serving => served.map_err(CommandError::failed),
-            _ = signals.next() => Err(CommandError::Interrupted),
+            served = &mut serving => served.map_err(CommandError::failed),
+            _ = signals.next() => {
+                if stop.receiver_count() > 0 {
+                    stop.send_replace(true);
+                    let _ = timeout(GRACE, &mut serving).await;
+                }
+                Err(CommandError::Interrupted)
+            }
             never = &mut finding => match never {},
         };
+        drop(serving);
         // Also if the client has closed its end: a write that it does not read would hold up the exit.
         end_after(GRACE);
         // A gateway that is just starting must be stopped, too.
@@ -129,7 +154,7 @@ impl StdioGateway<'_> {
             let started = last.insert(self.start(config.clone(), paths, output).await);
             found.send_replace(Some(match started {
                 Ok(gateway) => Ok(gateway.clone()),
-                Err(error) => Err(error.to_string()),
+                Err(error) => Err(with_hint(error)),
             }));
             // The sender is owned by the caller.
             let _ = found.subscribe().wait_for(Option::is_none).await;
@@ -158,6 +183,17 @@ impl StdioGateway<'_> {
         let gateway = Gateway::start(setup).await.map_err(|error| cannot_start(&error))?;
         gateway.notes().iter().for_each(|note| output.warning(note));
         Ok(Found::Local(gateway))
+    }
+}
+
+/// An error with its hint, in one line: the user of a client sees nothing else.
+fn with_hint(error: &CommandError) -> String {
+    match error {
+        CommandError::Failed(failure) => {
+            let hint = failure.hint.as_ref().map(|hint| format!("; {hint}"));
+            format!("{error}{}", hint.unwrap_or_default())
+        }
+        CommandError::Interrupted => error.to_string(),
     }
 }
 

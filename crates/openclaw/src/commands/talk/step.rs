@@ -29,6 +29,8 @@ pub(crate) enum TurnEvent {
     Returned(ShownCall),
     /// A notice for the user.
     Notice(String),
+    /// A call waits for approval, by this client or another one. Its title.
+    Waits(String),
     /// A request for approval.
     Asked(Box<Approval>),
     /// A server elicits input.
@@ -127,6 +129,13 @@ struct ToolData {
     call: ShownCall,
 }
 
+/// The data of the stream `approval`.
+#[derive(Deserialize)]
+struct ApprovalData {
+    phase: String,
+    title: String,
+}
+
 #[derive(Deserialize)]
 struct NoticeData {
     text: String,
@@ -145,6 +154,10 @@ fn of_agent(event: AgentEvent) -> Option<TurnEvent> {
                 "result" => Some(TurnEvent::Returned(call)),
                 _ => None,
             }
+        }
+        "approval" => {
+            let ApprovalData { phase, title } = data(event.data)?;
+            (phase == "requested").then_some(TurnEvent::Waits(title))
         }
         "reasoning" => Some(TurnEvent::Thought),
         "notice" => data::<NoticeData>(event.data).map(|notice| TurnEvent::Notice(notice.text)),
