@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use openclaw_protocol::chat::{Attachment, MAX_MESSAGE, MESSAGE_TOO_LONG};
 use serde_json::value::to_raw_value;
 
-use crate::servers::McpCommand;
+use crate::servers::ServersCommand;
 
 /// A message for the gateway.
 #[derive(Debug, Default)]
@@ -62,8 +62,8 @@ impl Prompt {
     }
 
     /// Returns the command, if it is one about MCP servers.
-    pub(crate) fn mcp_command(&self) -> Option<McpCommand> {
-        McpCommand::read(self.command()?)
+    pub(crate) fn mcp_command(&self) -> Option<ServersCommand> {
+        ServersCommand::read(self.command()?)
     }
 
     fn add(&mut self, block: ContentBlock) -> Result<(), String> {
@@ -232,7 +232,7 @@ mod tests {
         assert!(!read(json!([{"type": "text", "text": "/mcp servers"}])).unwrap().is_plain);
         let with_empty =
             json!([{"type": "text", "text": "/mcp servers"}, {"type": "text", "text": ""}]);
-        assert_eq!(read(with_empty).unwrap().mcp_command(), Some(McpCommand::Servers));
+        assert_eq!(read(with_empty).unwrap().mcp_command(), Some(ServersCommand::Servers));
         assert!(read(json!([])).is_err());
         assert!(read(json!([{"type": "text", "text": "  "}])).is_err());
     }

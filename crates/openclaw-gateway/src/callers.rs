@@ -21,6 +21,7 @@ use serde::Serialize;
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 use tokio::time::timeout;
+use tokio_util::sync::CancellationToken;
 
 use crate::gateway::Gateway;
 use crate::methods::{self, RequestContext};
@@ -52,6 +53,8 @@ pub(crate) struct Connected {
     backlog: OnceLock<Arc<Backlog>>,
     follows: Mutex<BTreeSet<String>>,
     follows_all: AtomicBool,
+    /// Cancelled when it has disconnected.
+    gone: CancellationToken,
 }
 
 impl Connected {
@@ -77,6 +80,14 @@ impl Connected {
 
     fn is_following(&self, session: &str) -> bool {
         self.follows_all.load(Ordering::Relaxed) || self.follows.lock().contains(session)
+    }
+
+    /// What cancels a run that it starts.
+    pub(crate) fn cancels_run(&self) -> CancellationToken {
+        match self.has(caps::ENDS_RUNS) {
+            true => self.gone.child_token(),
+            false => CancellationToken::new(),
+        }
     }
 
     /// Whether it may approve calls.
@@ -150,6 +161,7 @@ impl Callers {
             backlog: OnceLock::new(),
             follows: Mutex::default(),
             follows_all: AtomicBool::new(false),
+            gone: CancellationToken::new(),
         });
         self.connected.lock().insert(id, Arc::clone(&connected));
         self.changed();
@@ -157,7 +169,9 @@ impl Callers {
     }
 
     fn remove(&self, id: u64) {
-        self.connected.lock().remove(&id);
+        if let Some(caller) = self.connected.lock().remove(&id) {
+            caller.gone.cancel();
+        }
         self.changed();
     }
 

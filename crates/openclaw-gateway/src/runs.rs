@@ -89,7 +89,13 @@ impl QueuePlace {
 }
 
 impl Runs {
-    pub(crate) fn begin(gateway: &Arc<Gateway>, id: &str, session: &str) -> RunAdmission {
+    /// Registers a run, which `cancel` aborts.
+    pub(crate) fn begin(
+        gateway: &Arc<Gateway>,
+        id: &str,
+        session: &str,
+        cancel: CancellationToken,
+    ) -> RunAdmission {
         let mut table = gateway.runs.table.lock();
         // Checked under the lock: a gateway that stops sees this run, or no run starts after it
         // looked.
@@ -109,7 +115,6 @@ impl Runs {
         if table.active.keys().filter(|run| run.session == session).count() >= MAX_OF_SESSION {
             return RunAdmission::NotNow("too many messages are queued in this session");
         }
-        let cancel = CancellationToken::new();
         table.active.insert(name, Active { cancel: cancel.clone(), is_over: false });
         let turn = table.turns.get(session).and_then(Weak::upgrade).unwrap_or_default();
         table.turns.insert(session.to_owned(), Arc::downgrade(&turn));

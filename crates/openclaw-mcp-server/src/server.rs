@@ -2,15 +2,17 @@
 
 use std::fmt;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::Connect;
 use openclaw_trace::Tracer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResponse, CallToolResult, CancelTaskParams, ContentBlock,
-    GetTaskParams, GetTaskResult, Implementation, ListResourcesResult, ListToolsResult,
-    PaginatedRequestParams, ReadResourceRequestParams, ReadResourceResponse, ReadResourceResult,
-    ServerCapabilities, ServerConfig, UpdateTaskParams,
+    CustomRequest, CustomResult, ErrorCode, GetTaskParams, GetTaskResult, Implementation,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ReadResourceRequestParams,
+    ReadResourceResponse, ReadResourceResult, ServerCapabilities, ServerConfig, UpdateTaskParams,
 };
 use rmcp::service::{RequestContext, RoleServer, ServerInitializeError};
 use rmcp::transport::stdio_pipes;
@@ -23,6 +25,8 @@ use crate::order::{self, OrderTasks, Orders, ParkedRuns};
 use crate::sessions;
 use crate::transport::LineTransport;
 
+/// Maximum length of an unknown method that is quoted, in characters.
+const MAX_METHOD: usize = 100;
 /// For the model of the client.
 const INSTRUCTIONS: &str = "OpenClaw runs agents with tools of their own. `order_openclaw` sends a \
     message to an agent and returns its answer. Pass the `sessionKey` of an answer to continue that \
@@ -58,17 +62,20 @@ impl fmt::Debug for McpServerOptions {
 #[error("invalid MCP from the client: {0}")]
 pub struct McpServerError(String);
 
-/// Serves the client on stdin and stdout until stdin closes.
+/// Serves the client on stdin and stdout until stdin closes or `stopped` is ready.
 ///
 /// # Errors
 /// If the client does not send MCP.
-pub async fn serve_stdio(options: McpServerOptions) -> Result<(), McpServerError> {
+pub async fn serve_stdio(
+    options: McpServerOptions,
+    stopped: impl Future<Output = ()>,
+) -> Result<(), McpServerError> {
     let (input, output) = stdio_pipes();
-    serve(options, input, output).await
+    serve(options, input, output, stopped).await
 }
 
-/// Serves the client at the other end of two streams until `input` closes. Running messages are
-/// aborted then.
+/// Serves the client at the other end of two streams until `input` closes or `stopped` is ready.
+/// Running messages are aborted then.
 ///
 /// # Errors
 /// If the client does not send MCP.
@@ -76,14 +83,20 @@ pub async fn serve(
     options: McpServerOptions,
     input: impl AsyncRead + Send + Unpin + 'static,
     output: impl AsyncWrite + Send + Unpin + 'static,
+    stopped: impl Future<Output = ()>,
 ) -> Result<(), McpServerError> {
+    let mut stopped = pin!(stopped);
     let gone = CancellationToken::new();
     let lines = LineTransport::new(input, output, gone.clone());
     let version = options.version.clone();
     let orders = Arc::new(Orders::new(options, gone));
     let (tasks, parked) = (OrderTasks::default(), Arc::new(ParkedRuns::default()));
     let server = Server { orders, tasks, parked, version };
-    let running = match Box::pin(server.serve(lines)).await {
+    let running = tokio::select! {
+        running = Box::pin(server.serve(lines)) => running,
+        () = stopped.as_mut() => return Ok(()),
+    };
+    let running = match running {
         Ok(running) => running,
         // A client may disconnect before the handshake.
         Err(ServerInitializeError::ConnectionClosed(_)) => return Ok(()),
@@ -91,9 +104,14 @@ pub async fn serve(
     };
     let orders = Arc::clone(&running.service().orders);
     let parked = Arc::clone(&running.service().parked);
-    let ended = running.waiting().await;
+    // Not dropped before the runs have ended: that would end the tasks that abort them.
+    let mut waiting = pin!(running.waiting());
+    let ended = tokio::select! {
+        ended = waiting.as_mut() => ended.map(drop),
+        () = stopped.as_mut() => Ok(()),
+    };
     orders.finish(&parked).await;
-    ended.map(drop).map_err(|error| McpServerError(error.to_string()))
+    ended.map_err(|error| McpServerError(error.to_string()))
 }
 
 /// Why a handshake failed. Messages of the client are not quoted: they may contain secrets.
@@ -205,6 +223,28 @@ impl ServerHandler for Server {
         _: RequestContext<RoleServer>,
     ) -> Result<(), ErrorData> {
         self.tasks.manager.cancel_task(&request.task_id)
+    }
+
+    /// Receives what does not match a type of `rmcp`, also requests of methods that it knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        Err(match request.method.as_str() {
+            "tools/call" => {
+                let words = "invalid parameters: `name` must be a text, and `arguments` an object";
+                ErrorData::invalid_params(words, None)
+            }
+            "resources/read" => {
+                ErrorData::invalid_params("invalid parameters: `uri` must be a text", None)
+            }
+            method => {
+                let method = clean_line(Untrusted::new(method), MAX_METHOD);
+                let message = format!("unknown method `{method}`");
+                ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
+            }
+        })
     }
 }
 

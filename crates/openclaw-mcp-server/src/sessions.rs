@@ -33,7 +33,7 @@ struct List {
     /// Only conversations of this agent.
     #[serde(default)]
     agent_id: Option<String>,
-    /// Only conversations that contain this text.
+    /// Only conversations with this text in their key, title or first message.
     #[serde(default)]
     search: Option<String>,
     /// The number of conversations, the latest first; 20 if not given.
@@ -74,7 +74,7 @@ struct Listed {
     agent_id: Option<String>,
     title: Option<String>,
     last_message: Option<String>,
-    updated_at: Option<f64>,
+    updated_at: Option<u64>,
 }
 
 impl From<Row> for Listed {
@@ -84,7 +84,8 @@ impl From<Row> for Listed {
             agent_id: row.agent_id,
             title: row.label.or(row.display_name).or(row.derived_title),
             last_message: row.last_message_preview,
-            updated_at: row.updated_at,
+            // Milliseconds, which are whole.
+            updated_at: row.updated_at.and_then(|at| format!("{at:.0}").parse().ok()),
         }
     }
 }

@@ -9,7 +9,8 @@ use rmcp::ErrorData;
 use rmcp::model::{ClientNotification, ClientRequest, GetMeta as _, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleServer, RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde::Deserialize;
+use serde::Deserialize as _;
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt as _, AsyncRead, AsyncWrite, AsyncWriteExt as _, BufReader};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
@@ -18,8 +19,9 @@ use tokio_util::sync::CancellationToken;
 
 /// Maximum length of a line: attachments of 20 MB in base64, a message, and some room.
 const MAX_LINE: usize = 32 * 1024 * 1024;
-/// Bytes at the end of an overlong line that are searched for its id. SDKs write it there.
-const TAIL: usize = 256;
+/// Bytes at the beginning and at the end of an overlong line that are searched for its id. SDKs write it
+/// there.
+const ENDS: usize = 256;
 /// Nothing is read while this many messages, or bytes of them, wait for the client to read.
 const MAX_UNREAD: usize = 64;
 const MAX_UNREAD_BYTES: usize = 8 * 1024 * 1024;
@@ -33,8 +35,8 @@ const FINISH: Duration = Duration::from_secs(1);
 pub(crate) struct LineTransport<R, W> {
     input: BufReader<R>,
     line: Vec<u8>,
-    /// The last bytes of an overlong line, while its rest is skipped.
-    tail: Option<Vec<u8>>,
+    /// An overlong line, while its rest is skipped.
+    skipped: Option<Skipped>,
     /// Whether the client has begun. Before that, `rmcp` takes only requests.
     has_begun: bool,
     output: Arc<Output<W>>,
@@ -71,7 +73,7 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
         Self {
             input,
             line: Vec::new(),
-            tail: None,
+            skipped: None,
             has_begun: false,
             output: Arc::new(output),
             gone,
@@ -88,20 +90,21 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
             }
             let end = available.iter().position(|byte| *byte == b'\n');
             let taken = &available[..end.unwrap_or(available.len())];
-            if let Some(tail) = &mut self.tail {
-                tail.extend_from_slice(&taken[taken.len().saturating_sub(TAIL)..]);
-                tail.drain(..tail.len().saturating_sub(TAIL));
+            if let Some(skipped) = &mut self.skipped {
+                skipped.add(taken);
             } else if self.line.len() + taken.len() > MAX_LINE {
-                self.line = Vec::new();
-                self.tail = Some(taken[taken.len().saturating_sub(TAIL)..].to_vec());
+                let line = std::mem::take(&mut self.line);
+                let mut skipped = Skipped { id: id_at_start(&line), tail: Vec::new() };
+                skipped.add(taken);
+                self.skipped = Some(skipped);
             } else {
                 self.line.extend_from_slice(taken);
             }
             let consumed = taken.len() + usize::from(end.is_some());
             self.input.consume(consumed);
             if end.is_some() {
-                return Ok(match self.tail.take() {
-                    Some(tail) => Line::TooLong(id_at_end(&tail)),
+                return Ok(match self.skipped.take() {
+                    Some(Skipped { id, tail }) => Line::TooLong(id.or_else(|| id_at_end(&tail))),
                     None => Line::Whole,
                 });
             }
@@ -118,13 +121,10 @@ impl<R: AsyncRead + Unpin + Send, W: AsyncWrite + Unpin + Send + 'static> LineTr
         let message = match serde_json::from_slice::<RxJsonRpcMessage<RoleServer>>(line) {
             Ok(message) => message,
             Err(error) => {
-                // Not quoted: it may contain secrets. What is not JSON at all is ignored, as by
-                // other servers: an answer without an id helps no client.
+                // Not quoted: it may contain secrets.
                 tracing::warn!(%error, bytes = line.len(), "not a JSON-RPC message");
-                if let Some(id) = serde_json::from_slice::<Identified>(line).ok()?.id {
-                    let error = ErrorData::invalid_request("not a valid MCP request", None);
-                    self.reject(Some(id), error);
-                }
+                let (id, error) = problem_of(line);
+                self.reject(id, error);
                 return None;
             }
         };
@@ -178,22 +178,65 @@ fn begins(request: &ClientRequest) -> bool {
     }
 }
 
+/// An overlong line.
+struct Skipped {
+    /// Its id, if it is at its beginning.
+    id: Option<RequestId>,
+    /// Its last bytes.
+    tail: Vec<u8>,
+}
+
+impl Skipped {
+    fn add(&mut self, bytes: &[u8]) {
+        self.tail.extend_from_slice(&bytes[bytes.len().saturating_sub(ENDS)..]);
+        self.tail.drain(..self.tail.len().saturating_sub(ENDS));
+    }
+}
+
 enum Line {
     Whole,
     TooLong(Option<RequestId>),
     End,
 }
 
-#[derive(Deserialize)]
-struct Identified {
-    #[serde(default)]
-    id: Option<RequestId>,
+/// Returns the id of a line that is not a message, if it has one, and what is wrong.
+fn problem_of(line: &[u8]) -> (Option<RequestId>, ErrorData) {
+    match serde_json::from_slice::<Value>(line) {
+        Ok(Value::Array(_)) => {
+            let words = "batches are not supported: send each message on a line of its own";
+            (None, ErrorData::invalid_request(words, None))
+        }
+        Ok(message) => {
+            // One of another type cannot be repeated.
+            let id = message.get("id").and_then(|id| RequestId::deserialize(id).ok());
+            (id, ErrorData::invalid_request("not a valid MCP request", None))
+        }
+        Err(error) => {
+            let words = format!("not JSON: column {}", error.column());
+            (None, ErrorData::parse_error(words, None))
+        }
+    }
+}
+
+/// Returns the id of a request whose beginning this is, if only plain members stand before it.
+fn id_at_start(line: &[u8]) -> Option<RequestId> {
+    let head = String::from_utf8_lossy(line.get(..ENDS).unwrap_or(line));
+    let (before, value) = head.split_once("\"id\":")?;
+    // In a string, the quotes would be escaped; in `params`, it is another id.
+    if before.matches(['{', '[']).count() != 1 {
+        return None;
+    }
+    let mut values = serde_json::Deserializer::from_str(value).into_iter::<RequestId>();
+    let id = values.next()?.ok()?;
+    let rest = value.get(values.byte_offset()..)?.trim_start();
+    // Otherwise, it may be longer.
+    rest.starts_with([',', '}']).then_some(id)
 }
 
 /// Returns the id of a request whose end this is, if `id` is its last member.
 fn id_at_end(tail: &[u8]) -> Option<RequestId> {
-    let tail = std::str::from_utf8(tail).ok()?.trim_end().strip_suffix('}')?;
-    let (_, value) = tail.rsplit_once("\"id\":")?;
+    let tail = String::from_utf8_lossy(tail);
+    let (_, value) = tail.trim_end().strip_suffix('}')?.rsplit_once("\"id\":")?;
     serde_json::from_str(value.trim()).ok()
 }
 
@@ -320,5 +363,43 @@ where
             drop(writer.take());
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_id_of_an_overlong_line_is_found_at_its_beginning_and_at_its_end() {
+        let number = Some(RequestId::Number(901));
+        let text = Some(RequestId::String("a,b".into()));
+        for (line, id) in [
+            (r#"{"jsonrpc":"2.0","id":901,"method":"tools/call","params":{"#, &number),
+            (r#"{"id": 901, "method": "x"#, &number),
+            (r#"{"jsonrpc":"2.0","id":"a,b","method":"x"#, &text),
+            (r#"{"jsonrpc":"2.0","params":{"id":7,"x":"#, &None),
+            (r#"{"jsonrpc":"2.0","id":90"#, &None),
+            (r#"[{"id":901,"method":"x"#, &None),
+        ] {
+            assert_eq!(id_at_start(line.as_bytes()), *id, "{line}");
+        }
+        assert_eq!(id_at_end(br#"xx"}},"jsonrpc":"2.0","id":901}"#), number);
+        // The tail may begin within a character.
+        assert_eq!(id_at_end(b"\x82\xac\"},\"id\":901}"), number);
+    }
+
+    #[test]
+    fn what_is_not_a_message_is_described() {
+        for (line, id, code) in [
+            ("hello", None, -32700),
+            ("[{}]", None, -32600),
+            (r#"{"id":1.5,"method":"ping"}"#, None, -32600),
+            (r#"{"id":7,"method":8}"#, Some(RequestId::Number(7)), -32600),
+        ] {
+            let (found, error) = problem_of(line.as_bytes());
+            assert_eq!((found, error.code.0), (id, code), "{line}");
+        }
+        assert_eq!(problem_of(b"\xff\xfe").1.code.0, -32700);
     }
 }

@@ -23,6 +23,8 @@ pub mod caps {
     /// Shows requests for approval only of the sessions that it follows; otherwise of all. A
     /// request that no client shows is denied at once. Ours.
     pub const OWN_APPROVALS: &str = "own-approvals";
+    /// Its runs are aborted when it disconnects. Ours.
+    pub const ENDS_RUNS: &str = "ends-runs";
     /// Assembles the text of a message from its deltas: they come without the `message` so far. Ours.
     pub const DELTA_TEXT: &str = "delta-text";
 }

@@ -25,7 +25,7 @@ use tokio::sync::broadcast::error::{RecvError, TryRecvError};
 use tokio::time::{Instant, timeout};
 
 pub(crate) use self::entry::EditorServer;
-pub(crate) use self::report::McpCommand;
+pub(crate) use self::report::ServersCommand;
 use crate::elicit::SessionElicitor;
 use crate::lend::{LentOutcome, SessionTool, ToolOwner, text_block};
 use crate::session::AcpSession;

@@ -26,7 +26,7 @@ const DESCRIPTION: usize = 100;
 
 /// A command about MCP servers. The gateway does not know those of the session.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum McpCommand {
+pub(crate) enum ServersCommand {
     Servers,
     /// The tools of all servers, or of one.
     Tools(Option<String>),
@@ -37,7 +37,7 @@ pub(crate) enum McpCommand {
     Other(String),
 }
 
-impl McpCommand {
+impl ServersCommand {
     /// Parses a command, given without its slash.
     pub(crate) fn read(command: &str) -> Option<Self> {
         let words: Vec<&str> = command.split_whitespace().collect();
@@ -105,7 +105,7 @@ impl SessionServers {
     pub(crate) async fn answer(
         &self,
         session: &AcpSession,
-        command: &McpCommand,
+        command: &ServersCommand,
     ) -> Option<String> {
         let is_known = |name: &str| self.statuses().iter().any(|status| status.name == name);
         if command.server().is_some_and(|name| !is_known(name)) {
@@ -118,7 +118,7 @@ impl SessionServers {
         };
         match command {
             _ if is_of_gateway => None,
-            McpCommand::Other(name) => Some(format!(
+            ServersCommand::Other(name) => Some(format!(
                 "`{name}` is a server of the editor: change it in the settings of the editor. \
                  `/mcp status {name}` shows its state."
             )),
@@ -127,8 +127,8 @@ impl SessionServers {
     }
 
     /// Returns what the servers of the session add to the answer of the gateway.
-    pub(crate) async fn report(&self, command: &McpCommand) -> Option<String> {
-        if let McpCommand::Refresh(name) = command {
+    pub(crate) async fn report(&self, command: &ServersCommand) -> Option<String> {
+        if let ServersCommand::Refresh(name) = command {
             self.refresh(name.as_deref()).await;
         }
         let statuses = self.statuses();
@@ -136,13 +136,13 @@ impl SessionServers {
         let mut shown = statuses.iter().filter(|status| of_command(&status.name)).peekable();
         shown.peek()?;
         match command {
-            McpCommand::Servers | McpCommand::Refresh(_) => {
+            ServersCommand::Servers | ServersCommand::Refresh(_) => {
                 let lines: Vec<String> = shown.map(line).collect();
                 Some(format!("MCP servers of this session:\n{}", lines.join("\n")))
             }
-            McpCommand::Tools(server) => Some(self.tool_list(server.as_deref())),
-            McpCommand::Status(_) => shown.next().map(|status| table(status, self.uses_logins)),
-            McpCommand::Other(_) => None,
+            ServersCommand::Tools(server) => Some(self.tool_list(server.as_deref())),
+            ServersCommand::Status(_) => shown.next().map(|status| table(status, self.uses_logins)),
+            ServersCommand::Other(_) => None,
         }
     }
 
@@ -341,17 +341,17 @@ mod tests {
     fn commands_about_servers_are_parsed() {
         let name = || "a".to_owned();
         for (command, expected) in [
-            ("mcp", Some(McpCommand::Servers)),
-            ("mcp  servers", Some(McpCommand::Servers)),
-            ("mcp tools", Some(McpCommand::Tools(None))),
-            ("mcp tools a", Some(McpCommand::Tools(Some(name())))),
-            ("mcp status a", Some(McpCommand::Status(name()))),
-            ("mcp refresh", Some(McpCommand::Refresh(None))),
-            ("mcp login a --code x", Some(McpCommand::Other(name()))),
+            ("mcp", Some(ServersCommand::Servers)),
+            ("mcp  servers", Some(ServersCommand::Servers)),
+            ("mcp tools", Some(ServersCommand::Tools(None))),
+            ("mcp tools a", Some(ServersCommand::Tools(Some(name())))),
+            ("mcp status a", Some(ServersCommand::Status(name()))),
+            ("mcp refresh", Some(ServersCommand::Refresh(None))),
+            ("mcp login a --code x", Some(ServersCommand::Other(name()))),
             ("mcp help", None),
             ("help", None),
         ] {
-            assert_eq!(McpCommand::read(command), expected, "{command}");
+            assert_eq!(ServersCommand::read(command), expected, "{command}");
         }
     }
 

@@ -160,7 +160,26 @@ impl McpClient {
         command: &str,
         args: &[String],
     ) -> Result<InstallChange, InstallError> {
-        self.change(file, name, Some(self.entry(command, args)))
+        self.install_with(file, name, command, args, Map::new())
+    }
+
+    /// Like [`install`](Self::install), with variables of the environment for the program.
+    ///
+    /// # Errors
+    /// If the file cannot be read or edited.
+    pub fn install_with(
+        self,
+        file: PathBuf,
+        name: &str,
+        command: &str,
+        args: &[String],
+        variables: Map<String, Value>,
+    ) -> Result<InstallChange, InstallError> {
+        let mut entry = self.entry(command, args);
+        if !variables.is_empty() {
+            entry["env"] = Value::Object(variables);
+        }
+        self.change(file, name, Some(entry))
     }
 
     /// Computes the change that removes a server.

@@ -66,9 +66,15 @@ fn header(line: &str) -> Option<Vec<String>> {
 fn table(path: &[&str], entry: &Value) -> String {
     let keys: Vec<String> = path.iter().map(|key| quoted(key)).collect();
     let mut table = format!("[{}]\n", keys.join("."));
-    for (key, value) in entry.as_object().into_iter().flatten() {
+    let members = || entry.as_object().into_iter().flatten();
+    for (key, value) in members().filter(|(_, value)| !value.is_object()) {
         // A JSON string or list of strings is one in TOML, too.
         table.push_str(&format!("{} = {value}\n", quoted(key)));
+    }
+    for (key, inner) in members().filter(|(_, value)| value.is_object()) {
+        let path: Vec<&str> = path.iter().copied().chain([key.as_str()]).collect();
+        table.push('\n');
+        table.push_str(&self::table(&path, inner));
     }
     table
 }

@@ -52,7 +52,7 @@ pub(super) async fn send_to(
     }
     asked.caller.follow(key.as_str());
     // Before the first await: messages are queued in the order in which they arrive.
-    let run = match Runs::begin(gateway, id, key.as_str()) {
+    let run = match Runs::begin(gateway, id, key.as_str(), asked.caller.cancels_run()) {
         RunAdmission::New(run) => run,
         RunAdmission::Known(status) => return Ok(SendResult { run_id: id.to_owned(), status }),
         RunAdmission::NotNow(words) => return Err(ErrorShape::unavailable(words)),

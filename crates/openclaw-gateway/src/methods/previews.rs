@@ -28,6 +28,13 @@ impl Previews {
         Self { title: title == Some(true), last_message: last_message == Some(true) }
     }
 
+    /// Returns the text of the first message of a session, which its title is derived from.
+    pub(super) async fn first_text(asked: &RequestContext<'_>, key: &SessionKey) -> Option<String> {
+        let first = ReadFilter { from_seq: 1, limit: 1, last: false };
+        let message = read(asked, key, first).await?;
+        text_of(&message).map(ToOwned::to_owned)
+    }
+
     /// Adds what is wanted to a row.
     pub(super) async fn add(self, asked: &RequestContext<'_>, row: &mut Row) {
         let Ok(key) = SessionKey::new(row.key.as_str()) else { return };

@@ -37,21 +37,25 @@ pub(super) async fn list(asked: &RequestContext<'_>, params: ListParams) -> Repl
         let ago = std::time::Duration::from_secs(minutes.saturating_mul(60));
         SystemTime::now().checked_sub(ago).unwrap_or(UNIX_EPOCH)
     });
-    let wanted = params.search.map(|words| words.to_lowercase());
-    let is_wanted = |session: &Session| {
-        since.is_none_or(|since| session.updated_at >= since)
-            && wanted.as_deref().is_none_or(|words| {
-                let title = session.title.as_deref().unwrap_or_default();
-                session.key.as_str().to_lowercase().contains(words)
-                    || title.to_lowercase().contains(words)
-            })
-    };
-    let rows = sessions.iter().filter(|session| is_wanted(session)).skip(offset).take(limit);
-    let mut listed = Vec::new();
-    for session in rows {
-        listed.push(row(asked, session).await);
+    let words = params.search.map(|words| words.to_lowercase()).filter(|words| !words.is_empty());
+    let mut found = Vec::new();
+    let recent = |session: &&Session| since.is_none_or(|since| session.updated_at >= since);
+    for session in sessions.iter().filter(recent) {
+        if found.len() == limit.saturating_add(offset) {
+            break;
+        }
+        let is_wanted = match &words {
+            Some(words) => contains(asked, session, words).await,
+            None => true,
+        };
+        if is_wanted {
+            found.push(session);
+        }
     }
-    let mut rows = listed;
+    let mut rows = Vec::new();
+    for session in found.into_iter().skip(offset) {
+        rows.push(row(asked, session).await);
+    }
     let previews = Previews::new(params.include_derived_titles, params.include_last_message);
     for row in &mut rows {
         previews.add(asked, row).await;
@@ -63,6 +67,16 @@ pub(super) async fn list(asked: &RequestContext<'_>, params: ListParams) -> Repl
         defaults: defaults(asked).await,
         sessions: rows,
     })
+}
+
+/// Whether the key, the title or the first message of a session contains these words, in lower case.
+async fn contains(asked: &RequestContext<'_>, session: &Session, words: &str) -> bool {
+    let has = |text: &str| text.to_lowercase().contains(words);
+    if has(session.key.as_str()) || session.title.as_deref().is_some_and(has) {
+        return true;
+    }
+    let first = Previews::first_text(asked, &session.key).await;
+    first.is_some_and(|text| has(&text))
 }
 
 pub(super) async fn describe(

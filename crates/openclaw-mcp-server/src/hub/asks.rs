@@ -179,14 +179,24 @@ impl Asks {
     }
 }
 
+/// A log message that names its server, unless it names its logger.
+fn named(server: &str, message: &Value) -> Value {
+    let mut message = message.clone();
+    if let Value::Object(members) = &mut message {
+        members.entry("logger").or_insert_with(|| Value::from(server));
+    }
+    message
+}
+
 impl Downstream for Asks {
     fn logged(&self, server: &str, calls: &[CallInProgress], message: &Value) {
         match self.concerned(calls) {
-            Concerned::Client(client) => client.log(message),
+            Concerned::Client(client) => client.log(&named(server, message)),
             // Outside a call it concerns every client; not the ones that another caller's call
             // caused.
             Concerned::NoClient if calls.is_empty() => {
-                self.each_listener(|it| it.logged(server, message));
+                let message = named(server, message);
+                self.each_listener(|it| it.logged(server, &message));
             }
             Concerned::NoClient | Concerned::Unclear => {}
         }

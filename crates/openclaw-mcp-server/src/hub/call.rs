@@ -39,7 +39,7 @@ impl Resolve for ClientTools<'_> {
         }
         // A server that is still connecting may have it.
         Resolving::Later(Box::pin(async move {
-            let _ = self.0.settled_view().await;
+            let _ = self.0.connected_view().await;
             self.find(name).ok_or_else(|| unknown(name, ""))
         }))
     }

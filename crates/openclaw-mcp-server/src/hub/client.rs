@@ -16,7 +16,7 @@ use rmcp::model::{CustomNotification, ServerNotification};
 use rmcp::service::{Peer, RoleServer};
 use serde_json::{Value, json};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::Hub;
 use super::answers::{Abilities, AskableClient, ClientAnswer, ClientQuestion, ask_peer};
@@ -25,8 +25,13 @@ use super::options::HubClientOptions;
 use super::outbox::Outbox;
 use super::view::HubView;
 
-/// How long the first list of a client waits for servers that are still connecting.
+/// How long a call of an unknown tool waits for servers that are still connecting.
 const CONNECTING: Duration = Duration::from_secs(20);
+/// How long the lists of a client wait for servers that are still connecting: all of them together, not
+/// each. Clients give a server 10 s or more to start, and are notified when a list has changed.
+const FIRST_LISTS: Duration = Duration::from_secs(5);
+/// How long a notification may take.
+const NOTIFYING: Duration = Duration::from_secs(20);
 /// Maximum number of resources that a client subscribes to.
 const MAX_SUBSCRIPTIONS: usize = 1_000;
 /// Maximum number of notifications that are being sent.
@@ -53,6 +58,8 @@ pub(super) struct HubClient {
     notifying: Arc<Semaphore>,
     abilities: OnceLock<Abilities>,
     ready: watch::Sender<bool>,
+    /// When its lists no longer wait for servers; set by the first one.
+    settled_at: OnceLock<Instant>,
     log_level: Mutex<Option<LogLevel>>,
     /// The resources that it has subscribed to, with their servers.
     subscriptions: Mutex<BTreeMap<String, String>>,
@@ -100,6 +107,7 @@ impl HubClient {
             notifying: Arc::new(Semaphore::new(MAX_NOTIFICATIONS)),
             abilities: OnceLock::new(),
             ready: watch::Sender::new(false),
+            settled_at: OnceLock::new(),
             log_level: Mutex::default(),
             subscriptions: Mutex::default(),
         }
@@ -153,10 +161,22 @@ impl HubClient {
         view
     }
 
-    /// Like [`view`](Self::view), after every server was tried once, but not for long.
+    /// Like [`view`](Self::view), for a list: after every server was tried once, but not for long. A
+    /// server that is slow or hangs delays only the first lists.
     pub(super) async fn settled_view(&self) -> Option<Arc<HubView>> {
+        let until = *self.settled_at.get_or_init(|| Instant::now() + FIRST_LISTS);
+        self.view_until(until).await
+    }
+
+    /// Like [`view`](Self::view), for a tool that is unknown: after every server was tried once, but not
+    /// for long.
+    pub(super) async fn connected_view(&self) -> Option<Arc<HubView>> {
+        self.view_until(Instant::now() + CONNECTING).await
+    }
+
+    async fn view_until(&self, until: Instant) -> Option<Arc<HubView>> {
         let agent = self.hub.agent_tools(&self.agent)?;
-        let _ = timeout(CONNECTING, agent.tried()).await;
+        let _ = timeout_at(until, agent.tried()).await;
         self.view()
     }
 
@@ -284,11 +304,12 @@ impl HubClient {
         }
         let Some(peer) = self.peer.get().cloned() else { return };
         let Ok(turn) = Arc::clone(&self.notifying).try_acquire_owned() else { return };
-        let params = Some(params).filter(|params| !params.is_null());
-        let notification = CustomNotification::new(method, params);
+        // Without parameters, `rmcp` writes `null`, which is not valid JSON-RPC.
+        let params = if params.is_null() { json!({}) } else { params };
+        let notification = CustomNotification::new(method, Some(params));
         tokio::spawn(async move {
             let notification = ServerNotification::CustomNotification(notification);
-            let _ = timeout(CONNECTING, peer.send_notification(notification)).await;
+            let _ = timeout(NOTIFYING, peer.send_notification(notification)).await;
             drop(turn);
         });
     }

@@ -6,7 +6,8 @@
 //! something before are futures, which this task runs.
 //!
 //! Bounds: the length of a line, the number of requests in progress, and the bytes that wait for a
-//! client that does not read. Such a client is not read either, and its calls are not continued.
+//! client that does not read. Such a client is not read either, its calls are not continued, and
+//! results that arrive nevertheless are dropped beyond a limit.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -32,7 +33,7 @@ use super::client::{HubClient, Rights, notification};
 use super::handler::Handler;
 use super::incoming::{CallLine, CallRequest, IncomingMessage, PlainCall, classify};
 use super::options::HubClientOptions;
-use super::outbox::{FULL, Outbox, Taken};
+use super::outbox::{BEHIND, FULL, Outbox, Taken};
 use super::reply::{BUSY, HubReply, INVALID_REQUEST, PARSE_ERROR};
 use super::running::{RunningCall, progress_params};
 use super::slow_lane::{HubSlowLane, ServerRoleMessage};
@@ -42,6 +43,9 @@ use super::{Hub, HubError, listen};
 const MAX_LINE: usize = 64 * 1024 * 1024;
 /// Maximum number of requests in progress.
 const MAX_REQUESTS: usize = 1_024;
+/// Maximum number of requests in progress of a client that is behind with reading; further ones are not
+/// read until it has caught up.
+const MAX_WHILE_BEHIND: usize = 64;
 /// Messages that wait for `rmcp`.
 const MAX_WAITING: usize = 64;
 /// Initial capacity of the read buffer.
@@ -49,8 +53,9 @@ const SMALL: usize = 16 * 1024;
 /// A read buffer with more capacity than this is freed once it is empty.
 const KEPT: usize = 256 * 1024;
 
-/// How long a client that has closed its end can wait for replies. A request to listen has none.
-const LAST_REPLIES: Duration = Duration::from_secs(10);
+/// How long a client that has closed its end can wait for replies; then its requests are cancelled. Most
+/// clients close it to end this process, and send a signal after 2 s.
+const LAST_REPLIES: Duration = Duration::from_secs(1);
 
 /// Why a client was served no longer, besides its own end.
 #[derive(Debug, thiserror::Error)]
@@ -194,7 +199,7 @@ impl Front {
                     }
                 }
                 read = input.read_buf(&mut self.buffer),
-                    if has_room && self.held.is_none() && !has_ended =>
+                    if self.may_read() && !has_ended =>
                 {
                     // A client that closes its end still gets the replies to what it has sent.
                     has_ended = read? == 0;
@@ -212,7 +217,19 @@ impl Front {
         self.out.lines.len() < FULL
     }
 
+    /// Whether further lines are handled.
+    fn may_read(&self) -> bool {
+        let is_behind = self.out.lines.len() >= BEHIND;
+        self.has_room()
+            && self.held.is_none()
+            && (!is_behind || self.requests.len() < MAX_WHILE_BEHIND)
+    }
+
+    /// Takes what waits in the outbox, if there is room: it limits what it keeps.
     fn take_outbox(&mut self) {
+        if !self.has_room() {
+            return;
+        }
         self.outbox.take(&mut self.out);
         for id in self.out.answered.drain(..) {
             self.requests.remove(&id);
@@ -223,8 +240,7 @@ impl Front {
     fn process(&mut self) -> Result<(), LinesError> {
         let mut buffer = std::mem::take(&mut self.buffer);
         let mut start = 0;
-        while self.has_room()
-            && self.held.is_none()
+        while self.may_read()
             && let Some(at) = memchr::memchr(b'\n', &buffer[self.searched..])
         {
             let end = self.searched + at;
@@ -243,7 +259,7 @@ impl Front {
         } else {
             buffer.drain(..start);
         }
-        let is_searched = self.has_room() && self.held.is_none();
+        let is_searched = self.may_read();
         self.searched = if is_searched { buffer.len() } else { self.searched - start };
         self.buffer = buffer;
         // What waits behind a full queue is longer than a line only if a line was.

@@ -37,7 +37,7 @@ pub enum BadOption {
     #[error("unknown option `{0}`; known: agent, server, prefix, wrap, tools")]
     Name(String),
     /// The value is invalid.
-    #[error("invalid value of `{0}`")]
+    #[error("invalid value of `{0}`; `prefix`, `wrap`: true or false, `tools`: all or search")]
     Value(&'static str),
 }
 

@@ -5,12 +5,19 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use super::reply::HubReply;
+use super::reply::{BUSY, HubReply};
 use super::segments::Segments;
 
 /// With more bytes than this waiting to be written, messages and calls wait, nothing is read from
 /// the client, and notifications are dropped.
 pub(super) const FULL: usize = 4 * 1024 * 1024;
+
+/// With more bytes than this, a client is behind with reading.
+pub(super) const BEHIND: usize = 256 * 1024;
+/// With more bytes than this in the outbox, results are replaced by an error: calls that were started
+/// before the client stopped reading must not fill the memory.
+const MAX_RESULTS: usize = 64 * 1024 * 1024;
+const DROPPED: &str = "the result was dropped: 64 MiB of other results wait for the client to read";
 
 /// Messages that the front takes and writes.
 #[derive(Debug, Default)]
@@ -64,9 +71,12 @@ impl Outbox {
         }
     }
 
-    /// Adds the reply to a call, whether or not there is room: the number of calls is bounded.
-    pub(super) fn reply(&self, id: Arc<str>, reply: HubReply) {
+    /// Adds the reply to a call, or an error if too many bytes wait already.
+    pub(super) fn reply(&self, id: Arc<str>, mut reply: HubReply) {
         let mut state = self.state();
+        if state.lines.len() >= MAX_RESULTS {
+            reply = HubReply::error(BUSY, DROPPED);
+        }
         reply.write_line(&id, &mut state.lines);
         state.answered.push(id);
         // One notification is enough for all that the front takes together.
@@ -96,5 +106,29 @@ impl Outbox {
 
     fn state(&self) -> MutexGuard<'_, Taken> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_dropped_when_too_many_bytes_wait_and_their_calls_are_answered() {
+        let outbox = Outbox::default();
+        let large = || HubReply::Result(format!("\"{}\"", "x".repeat(MAX_RESULTS / 4)));
+        for id in ["1", "2", "3", "4", "5", "6"] {
+            outbox.reply(id.into(), large());
+        }
+        let mut taken = Taken::default();
+        outbox.take(&mut taken);
+        assert_eq!(taken.answered.len(), 6);
+        assert!(taken.lines.len() < MAX_RESULTS + 1_000, "{}", taken.lines.len());
+        // What is read makes room.
+        outbox.reply("7".into(), HubReply::Result("{}".to_owned()));
+        let mut next = Taken::default();
+        outbox.take(&mut next);
+        let line = String::from_utf8(next.lines.front().to_vec()).unwrap();
+        assert_eq!(line, "{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{}}\n");
     }
 }

@@ -88,12 +88,17 @@ pub(super) fn tool_of(request: &CallRequest) -> Result<Asked, String> {
     let arguments = request.arguments.get();
     match request.name.as_str() {
         SEARCH => {
-            let query = serde_json::from_str(arguments);
-            query.map(Asked::Search).map_err(|_| "missing argument `query`".to_owned())
+            let query: Query = serde_json::from_str(arguments).map_err(|_| {
+                "invalid arguments: `query` must be a text, and `limit` a whole number".to_owned()
+            })?;
+            match query.limit {
+                None | Some(1..=MOST) => Ok(Asked::Search(query)),
+                Some(_) => Err(format!("invalid `limit`: it must be 1 to {MOST}")),
+            }
         }
         CALL => {
             let call: CallArguments = serde_json::from_str(arguments)
-                .map_err(|_| "missing argument `name`".to_owned())?;
+                .map_err(|_| "invalid arguments: `name` must be a text".to_owned())?;
             let nothing = || RawValue::from_string("{}".to_owned()).unwrap_or_default();
             let arguments = call.arguments.unwrap_or_else(nothing);
             if !arguments.get().starts_with('{') {
@@ -105,14 +110,15 @@ pub(super) fn tool_of(request: &CallRequest) -> Result<Asked, String> {
     }
 }
 
-/// Returns the tools that match best.
+/// Returns the tools that match, the best one first.
 pub(super) fn find(view: &HubView, query: &Query) -> HubReply {
     let all: Vec<Arc<dyn Tool>> =
         view.tools().map(|(_, tool)| Arc::clone(tool) as Arc<dyn Tool>).collect();
-    let best = best(&all, &query.query, query.limit.unwrap_or(USUAL).clamp(1, MOST));
-    let is_found = |tool: &dyn Tool| best.iter().any(|it| it.spec().name == tool.spec().name);
-    let found = view.tools().filter(|(_, tool)| is_found(&***tool));
-    let found: Vec<Value> = found.map(|(name, tool)| view.entry(name, tool)).collect();
+    let best = best(&all, &query.query, query.limit.unwrap_or(USUAL));
+    let named = best
+        .iter()
+        .filter_map(|found| view.tools().find(|(_, tool)| tool.spec().name == found.spec().name));
+    let found: Vec<Value> = named.map(|(name, tool)| view.entry(name, tool)).collect();
     if found.is_empty() {
         return HubReply::text("No tool matches these keywords. Try others.", false);
     }

@@ -34,8 +34,11 @@ impl Fetcher {
     /// # Errors
     /// Why it cannot be attached.
     pub(super) async fn fetch(&self, uri: &str, max_bytes: usize) -> Result<Loaded, String> {
-        let shown: String = uri.chars().filter(|c| !c.is_control()).take(200).collect();
-        let url = Url::parse(uri).map_err(|_| format!("`{shown}` is not a valid URI"))?;
+        if uri.trim().is_empty() {
+            return Err("`uri` is empty".to_owned());
+        }
+        let url = Url::parse(uri).map_err(|_| "`uri` is not a valid URI".to_owned())?;
+        let shown = shown(&url);
         let fetched = timeout(TIMEOUT, Box::pin(self.follow(url, max_bytes))).await;
         let late = || Err(format!("timed out after {} s", TIMEOUT.as_secs()));
         fetched.unwrap_or_else(|_| late()).map_err(|why| format!("`{shown}` {why}"))
@@ -88,6 +91,19 @@ impl Fetcher {
         let is_fine = is_public(address) || self.allow_private.address(address);
         if is_fine { Ok(()) } else { Err(NOT_PUBLIC.to_owned()) }
     }
+}
+
+/// A URL for messages: without what may be a credential.
+fn shown(url: &Url) -> String {
+    let mut url = url.clone();
+    // It fails only for a URL that has none.
+    let _ = (url.set_username(""), url.set_password(None));
+    if url.query().is_some() {
+        url.set_query(Some("…"));
+    }
+    url.set_fragment(None);
+    let shown = url.as_str().replace("%E2%80%A6", "…");
+    shown.chars().filter(|c| !c.is_control()).take(200).collect()
 }
 
 async fn read(url: Url, mut response: Response, max_bytes: usize) -> Result<Loaded, String> {
@@ -165,6 +181,9 @@ mod tests {
             let error = Fetcher::default().fetch(uri, 1_000).await.err().unwrap();
             assert!(error.contains(why), "{uri}: {error}");
         }
+        let secret = "http://user:hunter2@10.0.0.1/a?token=hunter2#hunter2";
+        let error = Fetcher::default().fetch(secret, 1_000).await.err().unwrap();
+        assert!(error.contains("http://10.0.0.1/a?…") && !error.contains("hunter2"), "{error}");
     }
 
     #[tokio::test]

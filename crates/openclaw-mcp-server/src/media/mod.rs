@@ -6,6 +6,7 @@ mod path;
 mod pdf;
 mod returned;
 
+use std::borrow::Cow;
 use std::path::PathBuf;
 
 use base64::Engine as _;
@@ -125,12 +126,19 @@ impl Loaded {
         if data.len() / 4 * 3 > max_bytes.saturating_add(2) {
             return Err(too_large());
         }
-        let data = data.trim();
+        // Some encoders break lines.
+        let data: Cow<'_, str> = match data.bytes().any(|byte| byte.is_ascii_whitespace()) {
+            true => data.split_ascii_whitespace().collect::<String>().into(),
+            false => data.into(),
+        };
         // With or without padding, in both alphabets: senders differ.
         let decoded = [STANDARD, STANDARD_NO_PAD, URL_SAFE, URL_SAFE_NO_PAD]
             .iter()
-            .find_map(|engine| engine.decode(data).ok());
-        let bytes = decoded.ok_or("`data` is not base64")?;
+            .find_map(|engine| engine.decode(data.as_bytes()).ok());
+        let bytes = decoded.ok_or_else(|| match data.starts_with("data:") {
+            true => "`data` is a `data:` URI: pass it as `uri`".to_owned(),
+            false => "`data` is not base64".to_owned(),
+        })?;
         Ok(Self { bytes, name: "attachment".to_owned(), declared: None, url: None })
     }
 }
@@ -191,4 +199,16 @@ async fn attach(file: Loaded, pdf: Option<&PdfReader>) -> Result<Attachment, Str
         url,
         ..Attachment::default()
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base64_may_have_line_breaks() {
+        assert_eq!(Loaded::of_data(" aGVs\r\nbG8=\n", 100).ok().unwrap().bytes, b"hello");
+        let error = Loaded::of_data("data:text/plain;base64,aGVsbG8=", 100).err().unwrap();
+        assert!(error.contains("pass it as `uri`"), "{error}");
+    }
 }

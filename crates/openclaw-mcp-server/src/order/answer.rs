@@ -71,8 +71,9 @@ impl CombinedAnswer {
         match &mut self.closed[..] {
             [only] => std::mem::take(only),
             blocks => {
-                let trimmed: Vec<&str> = blocks.iter().map(|block| block.trim()).collect();
-                trimmed.join(SEAM)
+                let blocks: Vec<&str> =
+                    blocks.iter().map(|block| without_blank_lines(block)).collect();
+                blocks.join(SEAM)
             }
         }
     }
@@ -91,6 +92,14 @@ impl CombinedAnswer {
     }
 }
 
+/// Returns a block without blank lines around it. The indentation of its first line stays: it may be code.
+fn without_blank_lines(block: &str) -> &str {
+    let block = block.trim_end();
+    let indented = block.len() - block.trim_start().len();
+    let line = block[..indented].rfind('\n').map_or(0, |end| end + 1);
+    &block[line..]
+}
+
 /// Whether the streamed text ends with this text.
 fn repeats_end(streamed: &str, text: &str) -> bool {
     !streamed.trim().is_empty() && streamed.trim().ends_with(text.trim())
@@ -103,7 +112,16 @@ mod tests {
     use super::*;
 
     fn join(blocks: &[String]) -> String {
-        blocks.iter().map(|block| block.trim()).collect::<Vec<_>>().join(SEAM)
+        let blocks: Vec<&str> = blocks.iter().map(|block| without_blank_lines(block)).collect();
+        blocks.join(SEAM).trim().to_owned()
+    }
+
+    #[test]
+    fn the_indentation_of_a_block_stays() {
+        let mut answer = CombinedAnswer::default();
+        answer.block("First.\n");
+        answer.block("  \n\n    code\n  \n");
+        assert_eq!(answer.finish(""), "First.\n\n    code");
     }
 
     /// Streams a text in pieces of these sizes.

@@ -23,7 +23,7 @@ pub(crate) struct OrderResult {
     /// Why there is no complete answer.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) error: Option<String>,
-    /// The number of tokens used: `inputTokens`, `outputTokens`, `cachedTokens`.
+    /// The number of tokens used: `inputTokens`, `outputTokens`, `cachedTokens`; and `costUsd`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) usage: Option<JsonObject>,
     /// Images, audio and files of the answer, in the order of their content blocks.
@@ -77,6 +77,10 @@ fn note(output: &OrderResult, status: Status) -> Option<String> {
         Status::Incomplete => format!(
             "[The agent stopped early: {}. Continue with sessionKey `{key}`.]",
             why.unwrap_or("no reason given")
+        ),
+        Status::Timeout if output.text.is_empty() => format!(
+            "[Timed out before there was an answer; the run was aborted. Continue with sessionKey \
+             `{key}`.]"
         ),
         Status::Timeout => format!(
             "[Timed out: the run was aborted, and the text above is what there was so far. \

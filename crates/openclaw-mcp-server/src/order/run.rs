@@ -80,12 +80,17 @@ impl OrderRun<'_> {
             self.span.fail(status, "");
         }
         tracing::info!(session = %self.session, %run, status, "run ended");
+        let error = end.error.clone().or_else(|| match end.status {
+            Status::Timeout => Some("timed out; the run was aborted".to_owned()),
+            Status::Aborted => Some("the run was aborted".to_owned()),
+            Status::Completed | Status::Incomplete | Status::Failed => None,
+        });
         let output = OrderResult {
             text: answer.finish(&end.text()),
             session_key: self.session,
             run_id: run,
             status,
-            error: end.error,
+            error,
             usage: end.usage.and_then(|usage| usage.as_object().cloned()),
             media: media.list,
         };

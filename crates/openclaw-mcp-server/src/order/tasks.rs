@@ -73,9 +73,13 @@ impl OrderTasks {
                     () = task.cancelled() => {
                         cancelled.cancel();
                         running.await;
+                        task.set_status_message("cancelled");
                         return Err(TaskExit::Cancelled);
                     }
                 };
+                // Instead of the last progress.
+                let has_failed = result.is_error == Some(true);
+                task.set_status_message(if has_failed { "failed" } else { "done" });
                 // Not received if the task was returned already.
                 let _ = tell.send(result.clone());
                 Ok(result)

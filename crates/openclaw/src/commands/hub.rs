@@ -1,8 +1,12 @@
 //! `openclaw mcp-server --hub`: the servers of an agent as one MCP server, over stdin and stdout.
 //!
-//! With a running gateway, this process only copies bytes, and the gateway's servers are used.
+//! With a running gateway, this process only copies bytes, and the gateway's servers are used. When that
+//! gateway ends, it connects to the next one, or starts the servers itself.
+
+mod relay;
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{Config, Paths};
@@ -14,9 +18,10 @@ use openclaw_mcp_server::hub::lines::LinesError;
 use openclaw_mcp_server::hub::{HubClientOptions, lines, stdio};
 use openclaw_protocol::client::{self, Address};
 use openclaw_secrets::SecretString;
-use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader, copy};
+use tokio::io::{AsyncBufReadExt as _, AsyncReadExt as _, AsyncWriteExt as _, BufReader};
 use tokio::net::TcpStream;
-use tokio::time::timeout;
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, timeout};
 
 use super::link::{self, ClientRole, GatewayTarget, Need, Servers};
 use super::{block_on, load_config_at};
@@ -26,11 +31,22 @@ use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::output::Output;
 use crate::signals::{Signals, end_after};
+use relay::{ClosedBy, HubStream, StdioRelay};
 
 /// How long running work may take to stop.
 const GRACE: Duration = Duration::from_secs(1);
 /// How long the gateway may take to accept the connection.
 const CONNECT: Duration = Duration::from_secs(5);
+/// How long to wait for a gateway that restarts before the servers are started in this process.
+const RESTART: Duration = Duration::from_secs(3);
+/// How long to wait for a gateway that was named with `--gateway`, which nothing replaces.
+const NAMED_RESTART: Duration = Duration::from_secs(60);
+/// The time between two attempts.
+const RETRY: Duration = Duration::from_millis(300);
+/// How long another hub may take to complete the handshake of the client.
+const INTRODUCE: Duration = Duration::from_secs(20);
+/// Bytes between the client and a hub in this process that replaces that of a gateway.
+const PIPE: usize = 64 * 1024;
 /// Maximum length of the head of the gateway's response.
 const MAX_HEAD: u64 = 16 * 1024;
 /// Maximum length of an error of the gateway.
@@ -54,15 +70,25 @@ pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> C
         // Before any process is spawned: from here on, a signal must not leave one behind.
         let mut signals = Signals::listen().context("cannot start")?;
         if let Some(stream) = gateway(&target, &options, &paths, edge, output).await? {
-            return tokio::select! {
-                served = relay(stream) => served,
+            let mut own = None;
+            let lasting = LastingHub { target: &target, options: &options, paths: &paths, edge };
+            let served = tokio::select! {
+                served = Box::pin(lasting.serve(stream, &mut own, output)) => served,
                 _ = signals.next() => Err(CommandError::Interrupted),
             };
+            if matches!(served, Err(CommandError::Interrupted)) {
+                end_after(GRACE);
+            }
+            if let Some(OwnHub { gateway, serving }) = own {
+                serving.abort();
+                gateway.stop(GRACE).await;
+            }
+            return served;
         }
         let config = load_config_at(&paths, edge, output)?;
         super::find_agent(&config, options.agent.as_deref())?;
         let gateway = start(config, &options, &paths, edge, output).await?;
-        let hub = std::sync::Arc::clone(gateway.hub());
+        let hub = Arc::clone(gateway.hub());
         // A task: whenever the future of `block_on` is woken, the runtime asks the operating system
         // for events first, which would be two more system calls for each call of a tool.
         let mut serving = tokio::spawn(async move {
@@ -87,6 +113,95 @@ pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> C
     })
 }
 
+/// A hub that a client keeps when the gateway ends.
+struct LastingHub<'a> {
+    target: &'a GatewayTarget,
+    options: &'a HubClientOptions,
+    paths: &'a Paths,
+    edge: &'a Edge,
+}
+
+/// A hub in this process, which replaces that of a gateway.
+struct OwnHub {
+    gateway: Arc<Gateway>,
+    serving: JoinHandle<Result<(), LinesError>>,
+}
+
+impl LastingHub<'_> {
+    /// Serves the client until it closes its end. The servers that are started in this process are left in
+    /// `own`.
+    async fn serve(
+        &self,
+        stream: BufReader<TcpStream>,
+        own: &mut Option<OwnHub>,
+        output: &mut Output,
+    ) -> CommandResult {
+        let mut relay = StdioRelay::new(stdio());
+        let lost = "connection to the client lost";
+        let mut hub: Box<dyn HubStream> = Box::new(stream);
+        loop {
+            match relay.pass(hub).await.context(lost)? {
+                ClosedBy::Client => return Ok(Exit::Ok),
+                ClosedBy::Hub if own.is_some() => {
+                    return Err(CommandError::failed("the hub in this process has ended"));
+                }
+                ClosedBy::Hub => {}
+            }
+            output.note("the gateway has stopped; looking for another one");
+            relay.fail_requests().await.context(lost)?;
+            let next: Box<dyn HubStream> = match self.find_again(output).await? {
+                Some(stream) => Box::new(stream),
+                None => {
+                    output.note("no gateway is running; starting the servers in this process");
+                    Box::pin(self.start(own, output)).await?
+                }
+            };
+            let introduced = timeout(INTRODUCE, relay.introduce(next)).await;
+            let introduced = introduced.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+            hub = Box::new(introduced.map_err(|error| {
+                CommandError::unavailable("cannot continue with another gateway")
+                    .cause(error.to_string())
+            })?);
+        }
+    }
+
+    /// Waits for another gateway, but not for long; `None` if there is none.
+    async fn find_again(
+        &self,
+        output: &mut Output,
+    ) -> Result<Option<BufReader<TcpStream>>, CommandError> {
+        let Self { target, options, paths, edge } = self;
+        let is_named = target.named().is_some_and(|named| named.is_option);
+        let until = Instant::now() + if is_named { NAMED_RESTART } else { RESTART };
+        loop {
+            let found = gateway(target, options, paths, edge, output).await;
+            if matches!(found, Ok(Some(_))) || Instant::now() >= until {
+                return found;
+            }
+            sleep(RETRY).await;
+        }
+    }
+
+    /// Starts the servers in this process, and returns a connection to them.
+    async fn start(
+        &self,
+        own: &mut Option<OwnHub>,
+        output: &mut Output,
+    ) -> Result<Box<dyn HubStream>, CommandError> {
+        let config = load_config_at(self.paths, self.edge, output)?;
+        super::find_agent(&config, self.options.agent.as_deref())?;
+        let gateway = start(config, self.options, self.paths, self.edge, output).await?;
+        let (near, far) = tokio::io::duplex(PIPE);
+        let (hub, options) = (Arc::clone(gateway.hub()), self.options.clone());
+        let serving = tokio::spawn(async move {
+            let (input, out) = tokio::io::split(far);
+            lines::serve(&hub, options, input, out).await
+        });
+        *own = Some(OwnHub { gateway, serving });
+        Ok(Box::new(near))
+    }
+}
+
 /// The error for an agent or a server that does not exist.
 fn wrong_options(message: String) -> CommandError {
     CommandError::usage(message).hint("run `openclaw mcp list` to list the servers")
@@ -99,7 +214,7 @@ async fn start(
     paths: &Paths,
     edge: &Edge,
     output: &mut Output,
-) -> Result<std::sync::Arc<Gateway>, CommandError> {
+) -> Result<Arc<Gateway>, CommandError> {
     let servers = Servers {
         agent: options.agent.clone(),
         start: StartMode::Eager,
@@ -131,7 +246,11 @@ async fn gateway(
         let stream = connect(&url, token.as_ref(), options).await;
         return stream.map(Some).map_err(|error| match error {
             NoHub::WrongOptions(message) => wrong_options(message),
-            NoHub::Unreachable(error) => CommandError::unavailable(error.to_string()),
+            NoHub::Unreachable(error) => {
+                CommandError::unavailable("cannot connect to the gateway that `--gateway` names")
+                    .cause(error.to_string())
+                    .hint("run `openclaw gateway status` on its machine")
+            }
         });
     }
     let Some(running) = link::running(&paths.state, edge) else { return Ok(None) };
@@ -215,29 +334,4 @@ async fn upgrade(
         }
         _ => Err(io::Error::other(format!("it replied `{}`", status.trim())).into()),
     }
-}
-
-/// Copies bytes in both directions until one end closes.
-async fn relay(stream: BufReader<TcpStream>) -> CommandResult {
-    let read = stream.buffer().to_vec();
-    let (mut from_gateway, mut to_gateway) = stream.into_inner().into_split();
-    let (mut input, mut out) = stdio();
-    let forth = async {
-        copy(&mut input, &mut to_gateway).await?;
-        to_gateway.shutdown().await
-    };
-    let back = async {
-        out.write_all(&read).await?;
-        copy(&mut from_gateway, &mut out).await?;
-        out.flush().await
-    };
-    let copied = async {
-        tokio::select! {
-            // The replies to what the client has sent still arrive.
-            copied = async { forth.await?; std::future::pending().await } => copied,
-            copied = back => copied,
-        }
-    };
-    copied.await.context("connection to the gateway lost")?;
-    Ok(Exit::Ok)
 }

@@ -1,7 +1,7 @@
 //! Clients and servers that misbehave.
 
 use std::collections::BTreeSet;
-use std::io::Write as _;
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -35,18 +35,61 @@ fn a_client_that_closes_its_end_still_gets_its_replies() {
         "clientInfo": { "name": "quick", "version": "1" },
     });
     let call = json!({ "name": "echo", "arguments": { "text": "hello" } });
-    for (id, method, params) in [(1, "initialize", hello), (2, "tools/call", call)] {
+    let request = |id: u64, method: &str, params: Value| {
         let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        writeln!(input, "{message}").unwrap();
+        message.to_string()
+    };
+    writeln!(input, "{}", request(1, "initialize", hello)).unwrap();
+    writeln!(input, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
+        .unwrap();
+    writeln!(input, "{}", request(2, "tools/list", json!({}))).unwrap();
+    let mut output = BufReader::new(hub.stdout.take().unwrap());
+    let mut said = String::new();
+    // The server is ready when its tools are listed.
+    while !said.contains("\"id\":2") {
+        assert!(output.read_line(&mut said).unwrap() > 0, "{said}");
     }
+    writeln!(input, "{}", request(3, "tools/call", call)).unwrap();
     drop(input);
-    let output = hub.wait_with_output().unwrap();
-    let said = String::from_utf8(output.stdout).unwrap();
-    let replies: Vec<Value> = said.lines().map(|it| serde_json::from_str(it).unwrap()).collect();
-    assert_eq!(replies.iter().map(|it| it["id"].clone()).collect::<Vec<_>>(), [1, 2], "{said}");
-    assert_eq!(text(&replies[1]), "hello");
-    assert!(output.status.success());
+    output.read_to_string(&mut said).unwrap();
+    let messages = said.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
+    let replies: Vec<Value> = messages.filter(|it| it.get("id").is_some()).collect();
+    assert_eq!(replies.iter().map(|it| it["id"].clone()).collect::<Vec<_>>(), [1, 2, 3], "{said}");
+    assert_eq!(text(&replies[2]), "hello");
+    assert!(hub.wait().unwrap().success());
     place.assert_nothing_left();
+}
+
+#[test]
+fn calls_of_a_client_that_closes_its_end_are_cancelled_soon() {
+    let record = tempfile::tempdir().unwrap();
+    let file = record.path().join("record");
+    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
+    let mut hub = place.hub(&[]);
+    hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } }));
+    let recording = Recording::at(&file);
+    assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
+    let closed = std::time::Instant::now();
+    hub.close();
+    assert!(hub.wait().is_some_and(|status| status.success()));
+    assert!(closed.elapsed() < Duration::from_secs(8), "{:?}", closed.elapsed());
+    place.assert_nothing_left();
+}
+
+#[test]
+fn a_server_that_hangs_delays_the_first_list_only() {
+    let mut place = Place::with("one", &Script::new());
+    let hanging = json!({ "command": "sleep", "args": ["1000"] });
+    place.add_entry("never", hanging, json!({ "approval": "never" }));
+    let mut hub = place.hub(&[]);
+    let begun = std::time::Instant::now();
+    let listed = hub.request("tools/list", &json!({})).to_string();
+    assert!(listed.contains("mcp_one_echo"), "{listed}");
+    assert!(begun.elapsed() < Duration::from_secs(15), "{:?}", begun.elapsed());
+    let begun = std::time::Instant::now();
+    hub.request("resources/list", &json!({}));
+    hub.request("prompts/list", &json!({}));
+    assert!(begun.elapsed() < Duration::from_secs(3), "{:?}", begun.elapsed());
 }
 
 #[test]
@@ -85,7 +128,7 @@ fn a_client_that_never_reads_is_not_read_and_others_are_served() {
         let line = status.lines().find(|line| line.starts_with("RssAnon")).unwrap().to_owned();
         memory = line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap();
     }
-    assert!(memory < 400_000, "{memory} kB");
+    assert!(memory < 300_000, "{memory} kB");
     stuck.kill().unwrap();
     stuck.wait().unwrap();
     assert!(writing.join().unwrap() < 10_000, "it was not read to the end");

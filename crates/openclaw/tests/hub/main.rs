@@ -14,6 +14,7 @@ mod clients;
 #[path = "../common/mod.rs"]
 mod common;
 mod http;
+mod http_messages;
 mod names;
 mod place;
 mod results;

@@ -1,8 +1,9 @@
 //! What a client sees, and by which names.
 
-use openclaw_testkit::{Peers, Script, Tool};
-use serde_json::json;
+use openclaw_testkit::{Peers, Script, StdioClient, Tool};
+use serde_json::{Value, json};
 
+use crate::common::LONG;
 use crate::place::{Place, names, text};
 
 #[test]
@@ -67,6 +68,21 @@ fn two_tools_find_and_call_all_others() {
     assert!(text(&answer).contains("hello"), "{answer}");
     assert!(hub.call("mcp_two_echo", &json!({}))["error"].is_object());
     assert!(hub.call("call_tool", &json!({}))["error"].is_object());
+    let refused = hub.call("search_tools", &json!({ "query": "echo", "limit": 26 }));
+    assert_eq!(refused["error"]["message"], "invalid `limit`: it must be 1 to 25", "{refused}");
+}
+
+/// Lists until servers that start slowly are there: a list waits for them only for a few seconds.
+fn list_until(hub: &mut StdioClient, method: &str, is_complete: impl Fn(&Value) -> bool) -> Value {
+    let begun = std::time::Instant::now();
+    loop {
+        let listed = hub.request(method, &json!({}));
+        if is_complete(&listed) {
+            return listed;
+        }
+        assert!(begun.elapsed() < LONG, "{listed}");
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
 }
 
 #[test]
@@ -74,7 +90,9 @@ fn resources_templates_prompts_and_completions_of_a_real_server_go_through() {
     let mut place = Place::new();
     place.add_peer("everything", &Peers::find().everything());
     let mut hub = place.hub(&["--no-wrap"]);
-    let listed = hub.request("resources/list", &json!({}));
+    let listed = list_until(&mut hub, "resources/list", |it| {
+        it["result"]["resources"][0]["uri"].is_string()
+    });
     let uri =
         listed["result"]["resources"][0]["uri"].as_str().unwrap_or_else(|| panic!("{listed}"));
     let read = hub.request("resources/read", &json!({ "uri": uri }));
@@ -107,10 +125,11 @@ fn several_real_servers_are_one() {
     place.add_peer("time", &peers.time());
     place.add_peer("fast", &peers.fastmcp());
     let mut hub = place.hub(&["--no-wrap"]);
-    let tools = names(&hub.request("tools/list", &json!({})), "tools");
-    for prefix in ["mcp_files_", "mcp_time_", "mcp_fast_"] {
-        assert!(tools.iter().any(|name| name.starts_with(prefix)), "{prefix}: {tools:?}");
-    }
+    let prefixes = ["mcp_files_", "mcp_time_", "mcp_fast_"];
+    list_until(&mut hub, "tools/list", |listed| {
+        let tools = names(listed, "tools");
+        prefixes.iter().all(|prefix| tools.iter().any(|name| name.starts_with(prefix)))
+    });
     let path = place.path("files/a.txt");
     let read = hub.call("mcp_files_read_text_file", &json!({ "path": path }));
     assert_eq!(text(&read), "from a file", "{read}");

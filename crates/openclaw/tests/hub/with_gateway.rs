@@ -24,6 +24,31 @@ fn clients_on_stdio_use_the_servers_of_the_running_gateway() {
 }
 
 #[test]
+fn a_client_keeps_its_tools_when_the_gateway_ends() {
+    let place = Place::with("one", &Script::new());
+    let gateway = place.gateway();
+    let mut hub = place.hub(&["--no-wrap"]);
+    let server = hub.call_text("pids", &json!({}));
+    let id = hub.ask("tools/call", &json!({ "name": "sleep", "arguments": { "ms": 60_000 } }));
+    // The call has arrived when a later request is answered.
+    assert_eq!(hub.request("ping", &json!({}))["result"], json!({}));
+    drop(gateway);
+    let failed = loop {
+        let message = hub.message();
+        assert!(!message.is_null(), "the hub has exited");
+        if message["id"] == id {
+            break message;
+        }
+    };
+    let why = failed["error"]["message"].as_str().unwrap_or_default();
+    assert!(why.contains("the gateway has stopped"), "{failed}");
+    assert_ne!(hub.call_text("pids", &json!({})), server, "it has its own servers now");
+    hub.close();
+    assert!(hub.wait().is_some_and(|status| status.success()));
+    place.assert_nothing_left();
+}
+
+#[test]
 fn the_options_and_questions_of_a_client_reach_the_gateway() {
     let place = Place::with("one", &Script::new().ask(Ask::Elicitation));
     let _gateway = place.gateway();

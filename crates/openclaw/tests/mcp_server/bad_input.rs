@@ -22,7 +22,7 @@ fn wrong_arguments_are_reported_and_nothing_is_run() {
         (json!({ "message": " \n" }), "the message is empty"),
         (json!({ "message": 7 }), "invalid type"),
         (json!({ "message": null }), "invalid type"),
-        (json!({ "message": big }), "longer than 4096 KB"),
+        (json!({ "message": big }), "longer than 4 MB"),
         (json!({ "message": "x", "sesionKey": "y" }), "unknown field `sesionKey`"),
         (json!({ "message": "x", "sessionKey": "" }), "invalid `sessionKey`"),
         (json!({ "message": "x", "sessionKey": "a/b" }), "invalid `sessionKey`"),
@@ -40,6 +40,15 @@ fn wrong_arguments_are_reported_and_nothing_is_run() {
     }
     let error = client.ask("tools/call", json!({ "name": "nothing" })).unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("unknown tool"), "{error}");
+    for (method, params, code) in [
+        ("tools/call", json!({}), -32602),
+        ("tools/call", json!({ "name": "order_openclaw", "arguments": [] }), -32602),
+        ("nope/x", json!({}), -32601),
+    ] {
+        let error = client.ask(method, params).unwrap_err();
+        assert_eq!(error["code"], code, "{error}");
+        assert_ne!(error["message"], method, "{error}");
+    }
     let list = client.call("list_openclaw_sessions", json!({}));
     assert_eq!(list["structuredContent"]["sessions"], json!([]));
     assert_eq!(client.close(), 0);
@@ -49,9 +58,17 @@ fn wrong_arguments_are_reported_and_nothing_is_run() {
 fn what_is_not_a_message_is_survived() {
     let place = Place::new();
     let mut client = Client::start(&place, &[]);
-    client.write("hello");
-    client.write("{\"jsonrpc\":\"2.0\"");
     client.write("");
+    for (line, code) in [
+        ("hello", -32700),
+        ("{\"jsonrpc\":\"2.0\"", -32700),
+        ("[{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}]", -32600),
+    ] {
+        client.write(line);
+        let rejection = client.frame();
+        assert_eq!(rejection["error"]["code"], code, "{line}: {rejection}");
+        assert!(rejection.get("id").is_none_or(Value::is_null), "{rejection}");
+    }
     client.write("[]");
     client.write("\u{0}\u{1}");
     client.input.as_mut().unwrap().write_all(b"\xff\xfe\n").unwrap();

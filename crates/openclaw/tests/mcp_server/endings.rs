@@ -7,7 +7,7 @@ use serde_json::json;
 
 use crate::client::Client;
 use crate::common::place::Place;
-use crate::model::Model;
+use crate::model::{Model, last_message};
 
 fn pid(client: &Client) -> Pid {
     Pid::from_raw(i32::try_from(client.child.id()).unwrap())
@@ -51,6 +51,28 @@ fn signals_end_it() {
         kill(pid(&client), signal).unwrap();
         client.exit();
         place.assert_nothing_left();
+    }
+}
+
+#[test]
+fn a_signal_aborts_the_run_in_the_gateway() {
+    let model = Model::start(|request| match last_message(request).as_str() {
+        Some("wait") => vec![Piece::Wait],
+        _ => vec![Piece::text("done")],
+    });
+    let place = model.place();
+    let _gateway = place.gateway();
+    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+        let mut client = Client::start(&place, &[]);
+        client.send_call("order_openclaw", json!({ "message": "wait", "sessionKey": "one" }));
+        model.next();
+        kill(pid(&client), signal).unwrap();
+        client.exit();
+        // The conversation is free again: its next message is not queued behind a run that waits.
+        let mut next = Client::start(&place, &[]);
+        let result = next.order(json!({ "message": "go on", "sessionKey": "one" }));
+        assert_eq!(result["text"], "done", "{signal}: {result}");
+        model.next();
     }
 }
 

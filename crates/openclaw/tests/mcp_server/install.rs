@@ -76,6 +76,27 @@ fn credentials_of_other_entries_are_not_shown() {
 }
 
 #[test]
+fn the_variables_that_lead_to_the_configuration_are_in_the_entry() {
+    let place = Place::new();
+    let folder = place.folder.path().to_str().unwrap().to_owned();
+    for (client, file) in [("cursor", ".cursor/mcp.json"), ("codex", ".codex/config.toml")] {
+        let mut command = place.command(&["mcp", "install", client, "--yes"]);
+        command.env_remove("CODEX_HOME").env("OPENCLAW_CONFIG_PATH", "other.json");
+        let done = command.stdin(Stdio::null()).output().unwrap();
+        assert_eq!(done.status.code(), Some(0), "{done:?}");
+        let written = std::fs::read_to_string(place.path(file)).unwrap();
+        for value in ["OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", &format!("{folder}/other.json")]
+        {
+            assert!(written.contains(value), "{value}: {written}");
+        }
+        let undone = openclaw(&place, &["mcp", "uninstall", client, "--yes"]);
+        assert_eq!(undone.status.code(), Some(0), "{undone:?}");
+        let left = std::fs::read_to_string(place.path(file)).unwrap();
+        assert!(!left.contains("OPENCLAW"), "{left}");
+    }
+}
+
+#[test]
 fn our_own_configuration_is_not_a_client() {
     let place = Place::new();
     let file = place.path("openclaw.json");
@@ -91,4 +112,22 @@ fn our_own_configuration_is_not_a_client() {
     assert_eq!(openclaw(&place, &args).status.code(), Some(0));
     let written: Value = serde_json::from_slice(&std::fs::read(&other).unwrap()).unwrap();
     assert_eq!(written["mcp"]["servers"]["openclaw"]["args"], json!(["mcp-server"]));
+}
+
+#[test]
+fn an_entry_of_another_program_is_neither_replaced_nor_removed() {
+    let place = Place::new();
+    let file = place.path("mcp.json");
+    let other = json!({ "mcpServers": { "openclaw": { "command": "theirs", "args": ["x"] } } });
+    std::fs::write(&file, other.to_string()).unwrap();
+    let target = ["cursor", "--yes", "--file", file.to_str().unwrap()];
+    for verb in ["install", "uninstall"] {
+        let refused = openclaw(&place, &[&["mcp", verb][..], &target].concat());
+        assert_eq!(refused.status.code(), Some(2), "{refused:?}");
+        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(stderr.contains("is another program") && stderr.contains("--name"), "{stderr}");
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), other.to_string());
+    }
+    let empty = openclaw(&place, &[&["mcp", "install", "--name", ""][..], &target].concat());
+    assert_eq!(empty.status.code(), Some(2), "{empty:?}");
 }

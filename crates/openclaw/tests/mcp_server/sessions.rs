@@ -82,6 +82,12 @@ fn conversations_are_listed_read_and_aborted() {
         .map(|it| it["sessionKey"].as_str().unwrap())
         .collect();
     assert_eq!(keys, ["other", "geo"]);
+    assert!(list["structuredContent"]["sessions"][0]["updatedAt"].is_u64(), "{list}");
+    for (search, count) in [("of FRANCE", 1), ("geo", 1), ("Spain", 0)] {
+        let found = client.call("list_openclaw_sessions", json!({ "search": search }));
+        let found = found["structuredContent"]["sessions"].as_array().unwrap().clone();
+        assert_eq!(found.len(), count, "{search}: {found:?}");
+    }
     let read = client.call("read_openclaw_session", json!({ "sessionKey": "geo" }));
     let messages = read["structuredContent"]["messages"].as_array().unwrap();
     let texts: Vec<&Value> = messages.iter().map(|it| &it["content"][0]["text"]).collect();

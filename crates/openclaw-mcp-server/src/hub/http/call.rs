@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use http::{HeaderMap, Response, StatusCode};
 use openclaw_trace::SpanContext;
 use tokio::time::sleep;
@@ -116,7 +117,7 @@ async fn check_headers(
     let mut view = client.view();
     if view.as_ref().is_some_and(|view| view.tool(&request.name).is_none()) {
         // A server that is still connecting may have it.
-        view = client.settled_view().await;
+        view = client.connected_view().await;
     }
     let Some(view) = view else { return Ok(()) };
     let marked = view.tool(&request.name).map_or(&[][..], |tool| tool.headers());
@@ -135,7 +136,8 @@ async fn reply(id: &str, running: RunningCall, asking: Asking) -> Response<HubBo
             json(status, id, reply)
         }
         first @ (Next::Event(..) | Next::Pause(..)) => events(id.to_owned(), first, asking),
-        Next::Cancelled => json(StatusCode::OK, id, HubReply::cancelled()),
+        // A cancelled call has no reply: it is a stream that ends without an event.
+        Next::Cancelled => super::events(HubBody::from(Bytes::new())),
     }
 }
 

@@ -181,6 +181,8 @@ impl HubHttp {
         let response = self.rmcp.handle(request).await;
         if let Some(session) = session.filter(|_| is_end && response.status().is_success()) {
             self.sessions.forget(&session);
+            // `rmcp` replies 202, which the Python SDK reports as a failure.
+            return empty(StatusCode::NO_CONTENT);
         }
         response.map(HubBody::stream)
     }
@@ -249,7 +251,13 @@ fn plain(status: StatusCode, message: &str) -> Response<HubBody> {
 }
 
 fn accepted() -> Response<HubBody> {
-    respond(StatusCode::ACCEPTED, "text/plain; charset=utf-8", String::new())
+    empty(StatusCode::ACCEPTED)
+}
+
+fn empty(status: StatusCode) -> Response<HubBody> {
+    let mut response = Response::new(HubBody::from(Bytes::new()));
+    *response.status_mut() = status;
+    response
 }
 
 fn respond(status: StatusCode, kind: &'static str, body: impl Into<Bytes>) -> Response<HubBody> {

@@ -16,6 +16,7 @@ mod repeats;
 mod structured;
 mod text;
 mod unshown;
+mod wrap;
 
 pub(crate) use failure::named;
 pub use failure::{call_failed, failure, failure_with};

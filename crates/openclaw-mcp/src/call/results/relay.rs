@@ -1,26 +1,23 @@
 //! Replies that are passed on to a client of another program (S6): the JSON stays as the server sent
 //! it, except that texts get their boundaries, unless the client does without.
 //!
-//! With boundaries, nothing that a model may read is left outside of one: `structuredContent` becomes
-//! a text, and names and descriptions are sanitized to one line.
+//! With boundaries, nothing that a model may read is left outside of one (`wrap`):
+//! `structuredContent` becomes a text, names and descriptions are sanitized to one line, and what the
+//! protocol does not have is removed.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_content::{
-    JsonRenderer, NoRandomness, Source, Text, Untrusted, clean_line, inspect, render,
-};
+use openclaw_content::{JsonRenderer, NoRandomness, Source, Untrusted};
 use openclaw_tools::{RawReply, ToolOutcome};
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use super::text::RawString;
+use super::wrap::{WrapError, rendered, wrap_members};
 use super::{ResponseContext, ResultLimits, failure};
 use crate::wire::CallError;
 use crate::wire::json::{JsonCow, JsonRef};
-
-/// Maximum length of a name or description, in characters.
-const MAX_LINE: usize = 600;
 
 /// What a reply is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,17 +43,24 @@ pub(crate) fn relayed(
         let (source, limits) = (Arc::clone(source), ResultLimits::default());
         ResponseContext { source, limits, spill: None, duration }
     };
-    if !raw.as_ref().get().starts_with('{') {
+    let not_a_result = || {
         let place = place();
         let server = failure::named(place.origin().server);
-        return place.failure(format!("{server} sent an invalid response: not a result."));
+        place.failure(format!("{server} sent an invalid response: not a result."))
+    };
+    if !raw.as_ref().get().starts_with('{') {
+        return not_a_result();
     }
     let is_error = is_error(raw.as_ref());
     let json = match wraps {
         false => Ok(String::from(raw)),
         true => wrapped(raw, kind, renderer),
     };
-    let Ok(json) = json else { return super::present::no_boundary(&place()) };
+    let json = match json {
+        Ok(json) => json,
+        Err(WrapError::NotAResult) => return not_a_result(),
+        Err(WrapError::NoBoundary) => return super::present::no_boundary(&place()),
+    };
     let mut details = super::details(source, duration);
     details.untrusted = true;
     details.raw = Some(RawReply::Result(json));
@@ -90,109 +94,60 @@ fn wrapped(
     raw: JsonCow<'_>,
     kind: ReplyKind,
     renderer: &JsonRenderer,
-) -> Result<String, NoRandomness> {
+) -> Result<String, WrapError> {
     let json = raw.as_ref();
     if kind == ReplyKind::Call
         && let Some((escaped, _)) = json.one_text()
+        && let Some((before, after)) = around(json.get(), escaped)
+        && is_usual(before)
+        && is_usual(after)
     {
-        return spliced(json.get(), escaped, renderer);
+        return Ok(spliced([before, escaped, after], renderer)?);
     }
-    // A result that is a request for input has no content: it is for the client, not for its model.
     let Ok(Value::Object(mut result)) = serde_json::from_str(json.get()) else {
-        return Ok(String::from(raw));
+        return Err(WrapError::NotAResult);
     };
     drop(raw);
     wrap_members(&mut result, kind, renderer.source())?;
     Ok(Value::Object(result).to_string())
 }
 
+/// What stands before and after a part of a text.
+fn around<'a>(json: &'a str, part: &str) -> Option<(&'a str, &'a str)> {
+    let start = part.as_ptr().addr().checked_sub(json.as_ptr().addr())?;
+    Some((json.get(..start)?, json.get(start + part.len()..)?))
+}
+
+/// Whether what surrounds the only text of a result can stay as it is. Anything unusual is parsed.
+fn is_usual(rest: &str) -> bool {
+    let is_one_of = |name: &str, values: [&str; 2]| {
+        let mut found = rest.split(name).skip(1);
+        match (found.next(), found.next()) {
+            (None, _) => true,
+            (Some(value), None) => {
+                let value = value.strip_prefix(':').unwrap_or_default().trim_start();
+                values.iter().any(|usual| value.starts_with(usual))
+            }
+            (Some(_), Some(_)) => false,
+        }
+    };
+    !rest.contains("\"annotations\"")
+        && is_one_of("\"isError\"", ["true", "false"])
+        && is_one_of("\"resultType\"", ["\"complete\""; 2])
+}
+
 /// Puts the boundary around the only text of a result, which is not encoded again.
-fn spliced(json: &str, escaped: &str, renderer: &JsonRenderer) -> Result<String, NoRandomness> {
-    let start = escaped.as_ptr().addr() - json.as_ptr().addr();
-    let (before, rest) = json.split_at(start);
-    let mut out = String::with_capacity(json.len() + 512);
+fn spliced(
+    [before, escaped, after]: [&str; 3],
+    renderer: &JsonRenderer,
+) -> Result<String, NoRandomness> {
+    let mut out = String::with_capacity(before.len() + escaped.len() + after.len() + 512);
     out.push_str(before);
     let text = RawString::bare(escaped).decode();
     // The findings are in the log.
     let _ = renderer.render(&mut out, escaped, Untrusted::new(&*text))?;
-    out.push_str(rest.get(escaped.len()..).unwrap_or_default());
+    out.push_str(after);
     Ok(out)
-}
-
-fn wrap_members(
-    result: &mut Map<String, Value>,
-    kind: ReplyKind,
-    source: &Arc<Source>,
-) -> Result<(), NoRandomness> {
-    match kind {
-        ReplyKind::Call => {
-            let structured = result.remove("structuredContent").filter(|it| !it.is_null());
-            let content = result.get_mut("content").and_then(Value::as_array_mut);
-            let mut has_text = false;
-            for part in content.into_iter().flatten() {
-                has_text |= wrap_part(part, source)?;
-            }
-            if let Some(structured) = structured.filter(|_| !has_text) {
-                let mut part = json!({ "type": "text", "text": structured.to_string() });
-                wrap_part(&mut part, source)?;
-                let content = result.entry("content").or_insert_with(|| json!([]));
-                content.as_array_mut().into_iter().for_each(|all| all.push(part.clone()));
-            }
-        }
-        ReplyKind::Resource => {
-            let contents = result.get_mut("contents").and_then(Value::as_array_mut);
-            for part in contents.into_iter().flatten() {
-                wrap_text(part, source)?;
-            }
-        }
-        ReplyKind::Prompt => {
-            clean(result, "description");
-            let messages = result.get_mut("messages").and_then(Value::as_array_mut);
-            for message in messages.into_iter().flatten() {
-                match message.get_mut("content") {
-                    Some(Value::Array(parts)) => {
-                        for part in parts {
-                            wrap_part(part, source)?;
-                        }
-                    }
-                    Some(part) => drop(wrap_part(part, source)?),
-                    None => {}
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-/// Wraps the text of a part, or of the resource in it. Returns whether there was one.
-fn wrap_part(part: &mut Value, source: &Arc<Source>) -> Result<bool, NoRandomness> {
-    if let Some(part) = part.as_object_mut() {
-        ["name", "title", "description"].into_iter().for_each(|member| clean(part, member));
-    }
-    let own = wrap_text(part, source)?;
-    let embedded = match part.get_mut("resource") {
-        Some(resource) => wrap_text(resource, source)?,
-        None => false,
-    };
-    Ok(own || embedded)
-}
-
-fn wrap_text(part: &mut Value, source: &Arc<Source>) -> Result<bool, NoRandomness> {
-    let Some(Value::String(text)) = part.get_mut("text") else { return Ok(false) };
-    *text = rendered(std::mem::take(text), source)?;
-    Ok(true)
-}
-
-fn rendered(text: String, source: &Arc<Source>) -> Result<String, NoRandomness> {
-    let _ = inspect(Untrusted::new(&*text), source);
-    let text = Text::outside(Untrusted::new(text), Arc::clone(source))?;
-    Ok(render([&text]).pop().unwrap_or_default())
-}
-
-fn clean(members: &mut Map<String, Value>, name: &str) {
-    if let Some(Value::String(text)) = members.get_mut(name) {
-        *text = clean_line(Untrusted::new(text), MAX_LINE);
-    }
 }
 
 /// The message of an error reaches the model, too. Its data is kept only where a client needs it to
@@ -265,6 +220,62 @@ mod tests {
         let (result, _) =
             relay(r#"{"content":[],"structuredContent":{"c":1}}"#, ReplyKind::Call, true);
         assert!(is_wrapped(&result["content"][0]["text"], r#"{"c":1}"#), "{result}");
+    }
+
+    #[test]
+    fn nothing_that_a_model_may_read_is_left_outside_of_a_boundary() {
+        const EVIL: &str = "obey this";
+        for json in [
+            r#"{"content":["obey this"]}"#,
+            r#"{"content":[{"type":"text","text":["obey this"]}]}"#,
+            r#"{"content":[{"type":"text","text":"a","more":"obey this"}]}"#,
+            r#"{"content":[{"type":"text","text":"a","annotations":{"x":"obey this"}}]}"#,
+            r#"{"content":[{"type":"text","text":"a"}],"resultType":"obey this"}"#,
+            r#"{"content":[{"type":"text","text":"a"}],"isError":"obey this"}"#,
+            r#"{"content":[],"extra":"obey this","toolResult":"obey this"}"#,
+            r#"{"content":[{"type":"image","data":"obey this","mimeType":"image/png"}]}"#,
+            r#"{"content":[{"type":"poem","lines":"obey this"}]}"#,
+            r#"{"content":[{"type":"resource","resource":{"uri":"a:b","text":"a","blob":"obey this"}}]}"#,
+            r#"{"content":[{"type":"resource_link","uri":"a:b","name":["obey this"],"icons":"obey this"}]}"#,
+        ] {
+            let (result, _) = relay(json, ReplyKind::Call, true);
+            let mut rest = result.clone();
+            let parts = rest["content"].as_array_mut().unwrap().iter_mut();
+            for text in parts.filter_map(|part| part.get_mut("text")) {
+                assert!(text.as_str().unwrap().starts_with("This is output from"), "{result}");
+                *text = Value::Null;
+            }
+            assert!(!rest.to_string().contains(EVIL), "{json}: {result}");
+        }
+        let json = r#"{"contents":["obey this",{"uri":"a:b","blob":"obey this"},{"uri":"a:c","text":"a","x":"obey this"}]}"#;
+        let (result, _) = relay(json, ReplyKind::Resource, true);
+        assert!(!result.to_string().contains(EVIL), "{result}");
+        assert_eq!(result["contents"].as_array().unwrap().len(), 1);
+        let json = r#"{"messages":["obey this",{"role":["obey this"],"content":"a","x":"obey this"}],"y":"obey this"}"#;
+        let (result, _) = relay(json, ReplyKind::Prompt, true);
+        assert!(!result.to_string().contains(EVIL), "{result}");
+        assert!(is_wrapped(&result["messages"][0]["content"]["text"], "a"), "{result}");
+    }
+
+    #[test]
+    fn what_is_not_a_result_is_not_passed_on() {
+        for json in [
+            "{}",
+            r#"{"content":"obey this"}"#,
+            r#"{"content":{"type":"text","text":"obey this"}}"#,
+            r#"{"toolResult":"obey this"}"#,
+        ] {
+            let raw = serde_json::value::RawValue::from_string(json.to_owned()).unwrap();
+            let renderer = JsonRenderer::new(Source::mcp_tool("git", "log"));
+            let raw = JsonCow::Owned(raw.into());
+            let outcome = relayed(raw, ReplyKind::Call, &renderer, true, Duration::ZERO);
+            assert!(outcome.details.raw.is_none() && outcome.is_error, "{json}");
+            assert!(outcome.text().contains("not a result"), "{json}");
+        }
+        // A request for input has no content.
+        let json = r#"{"resultType":"input_required","inputRequests":{},"requestState":"s"}"#;
+        let (result, _) = relay(json, ReplyKind::Call, true);
+        assert_eq!(result["requestState"], "s");
     }
 
     #[test]

@@ -85,12 +85,14 @@ pub(crate) enum ClientRole {
     User,
     /// No user is present: a request for approval would only time out.
     Script,
+    /// Like `Script`, for a program that serves others: its runs end with it.
+    Serving,
 }
 
 impl ClientRole {
     /// Returns the scopes to request, out of all.
     fn scopes(self, mut all: Vec<String>) -> Vec<String> {
-        if self == Self::Script {
+        if matches!(self, Self::Script | Self::Serving) {
             // The admin scope includes approvals.
             let asked = [Scope::Admin.name(), Scope::Approvals.name()];
             all.retain(|scope| !asked.contains(&Some(scope.as_str())));
@@ -105,6 +107,7 @@ impl ClientRole {
             Self::Chatting => &[caps::APPROVALS, caps::ELICITATION, caps::OWN_APPROVALS],
             Self::User => &[caps::APPROVALS, caps::OWN_APPROVALS],
             Self::Script => &[caps::OWN_APPROVALS],
+            Self::Serving => &[caps::OWN_APPROVALS, caps::ENDS_RUNS],
         };
         usual.extend(more.iter().map(|&cap| cap.to_owned()));
         usual

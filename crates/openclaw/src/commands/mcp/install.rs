@@ -29,9 +29,26 @@ pub(super) fn install(args: &InstallArgs, edge: &Edge, output: &mut Output) -> C
     if let Some(config) = edge.config_flag() {
         line.extend(["--config".to_owned(), edge.absolute(&config.to_string_lossy())]);
     }
-    let change = client.install(file.clone(), &args.target.name, &command, &line);
+    let variables = variables(edge);
+    let change = client.install_with(file.clone(), &args.target.name, &command, &line, variables);
     let change = change.map_err(|error| failed(&error, client, &file))?;
     carry_out(&change, &args.target, client, edge, output)
+}
+
+/// The variables that lead to the configuration and the state of this user: the other program starts this
+/// one without them.
+fn variables(edge: &Edge) -> Map<String, Value> {
+    let environment = edge.environment();
+    // The flag is in the arguments.
+    let names = match edge.config_flag() {
+        Some(_) => &["OPENCLAW_STATE_DIR"][..],
+        None => &["OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH"],
+    };
+    let set = names.iter().filter_map(|&name| {
+        let value = environment.get(name).filter(|value| !value.is_empty())?;
+        Some((name.to_owned(), json!(edge.absolute(&value))))
+    });
+    set.collect()
 }
 
 pub(super) fn uninstall(target: &InstallTarget, edge: &Edge, output: &mut Output) -> CommandResult {
@@ -48,6 +65,9 @@ fn file(
     client: McpClient,
     edge: &Edge,
 ) -> Result<std::path::PathBuf, CommandError> {
+    if target.name.trim().is_empty() {
+        return Err(CommandError::usage("`--name` is empty"));
+    }
     let file = match &target.file {
         Some(file) => file.clone(),
         None => edge
@@ -84,6 +104,13 @@ fn carry_out(
 ) -> CommandResult {
     let file = change.file.display().to_string();
     let is_wanted = !change.is_done() && !target.dry_run;
+    if is_wanted && change.before.as_ref().is_some_and(|entry| !is_ours(entry)) {
+        let words =
+            format!("the server `{}` of {} is another program", target.name, client.title());
+        return Err(CommandError::usage(words)
+            .cause(format!("{} in {file}", change.path.join(".")))
+            .hint("use `--name NAME`, or remove it by hand"));
+    }
     if !output.json {
         match (change.is_done(), &change.after) {
             (true, Some(_)) => output.line(format_args!(
@@ -157,7 +184,7 @@ fn masked(entry: &Value) -> Value {
         _ => json!("…"),
     };
     // The arguments of another program may contain a credential.
-    let is_ours = entry.pointer("/args/0").is_some_and(|first| first == "mcp-server");
+    let is_ours = is_ours(entry);
     let is_plain = |key: &str| match key {
         "type" | "source" | "command" | "enabled" => true,
         "args" => is_ours,
@@ -168,6 +195,12 @@ fn masked(entry: &Value) -> Value {
         false => (key.clone(), hidden(value)),
     });
     Value::Object(masked.collect())
+}
+
+/// Whether an entry runs this program.
+fn is_ours(entry: &Value) -> bool {
+    let args = entry.get("args").and_then(Value::as_array);
+    args.is_some_and(|args| args.iter().any(|arg| arg == "mcp-server"))
 }
 
 fn client(arg: ClientArg) -> McpClient {
