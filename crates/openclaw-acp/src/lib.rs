@@ -30,5 +30,5 @@ mod session;
 mod turn;
 mod updates;
 
-pub use serve::{AcpOptions, AcpServeError, serve};
+pub use serve::{AcpOptions, AcpServeError, WorksIn, serve};
 pub use servers::ServerSetup;

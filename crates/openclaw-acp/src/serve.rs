@@ -39,12 +39,15 @@ pub struct AcpOptions {
     /// The folder of listed sessions that are not open.
     pub folder: PathBuf,
     /// Whether an agent works in this folder of a session, not in its own workspace.
-    pub works_in: Box<dyn Fn(&str, &Path) -> bool + Send + Sync>,
+    pub works_in: WorksIn,
     /// The MCP servers of sessions.
     pub servers: ServerSetup,
     /// The version of this program.
     pub version: String,
 }
+
+/// Whether the agent with this id works in a folder.
+pub type WorksIn = Box<dyn Fn(&str, &Path) -> bool + Send + Sync>;
 
 impl fmt::Debug for AcpOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

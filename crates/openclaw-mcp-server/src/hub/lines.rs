@@ -6,8 +6,8 @@
 //! something before are futures, which this task runs.
 //!
 //! Bounds: the length of a line, the number of requests in progress, and the bytes that wait for a
-//! client that does not read. Such a client is not read either, its calls are not continued, and
-//! results that arrive nevertheless are dropped beyond a limit.
+//! client that does not read. Such a client is not read either, and results that arrive nevertheless
+//! are dropped beyond a limit.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -182,12 +182,11 @@ impl Front {
                         output.flush().await?;
                     }
                 }
-                Some(finished) = self.calls.next(), if has_room && !self.calls.is_empty() => {
+                // Also without room: the outbox limits what it keeps, a call does not.
+                Some(finished) = self.calls.next(), if !self.calls.is_empty() => {
                     self.finish(finished);
                     // Those that are ready, too, leave in the same write.
-                    while self.has_room()
-                        && let Some(Some(finished)) = self.calls.next().now_or_never()
-                    {
+                    while let Some(Some(finished)) = self.calls.next().now_or_never() {
                         self.finish(finished);
                     }
                 }
@@ -402,11 +401,17 @@ impl Front {
 
     /// Writes the reply of a call. A cancelled one has none.
     fn finish(&mut self, (id, reply): Finished) {
-        self.requests.remove(&id);
-        if let Ok(reply) = reply {
-            // Notifications of the call come before its reply.
-            self.take_outbox();
+        let Ok(reply) = reply else {
+            self.requests.remove(&id);
+            return;
+        };
+        // Notifications of the call come before its reply.
+        self.take_outbox();
+        if self.has_room() {
+            self.requests.remove(&id);
             reply.write_line(&id, &mut self.out.lines);
+        } else {
+            self.outbox.reply(id, reply);
         }
     }
 
