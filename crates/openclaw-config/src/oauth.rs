@@ -27,6 +27,8 @@ pub struct OAuthSettings {
     pub client_metadata_url: Option<SafeUrl>,
     /// The local port of the redirect URL.
     pub redirect_port: Option<u16>,
+    /// The name of the server whose login is used, if it is another one with the same URL.
+    pub login: Option<String>,
 }
 
 /// How tokens are obtained.
@@ -74,6 +76,7 @@ impl OAuthSettings {
             scopes: _,
             client_metadata_url: _,
             redirect_port: _,
+            login: _,
         } = self;
         let mut found = Vec::new();
         found.extend(client_secret.as_ref().map(|it| ("auth.clientSecret", it)));

@@ -3,12 +3,13 @@
 mod entry;
 mod report;
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use openclaw_config::{Config, ToolNaming};
+use openclaw_config::{Config, OAuthSettings, ServerConfig, ServerName, ToolNaming, Transport};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::library::PromptCommand;
 use openclaw_mcp::call::resource_tool;
@@ -62,6 +63,27 @@ pub(crate) struct SessionServers {
     uses_logins: bool,
 }
 
+/// Has a server of the editor use the login of the user's own server with the same URL, if there is one.
+fn use_login(server: &mut ServerConfig, own: &BTreeMap<ServerName, ServerConfig>) {
+    let address = |config: &ServerConfig| match &config.connection.transport {
+        Transport::Http(http) => {
+            let mut url = http.url.expose().clone();
+            url.set_query(None);
+            url.set_fragment(None);
+            Some(url)
+        }
+        Transport::Stdio(_) => None,
+    };
+    let wanted = address(server);
+    let same = own.iter().find(|(_, config)| wanted.is_some() && address(config) == wanted);
+    if let Some((name, ServerConfig { connection, .. })) = same
+        && let Transport::Http(own) = &connection.transport
+        && let Transport::Http(http) = &mut server.connection.transport
+    {
+        http.oauth = OAuthSettings { login: Some(name.to_string()), ..own.oauth.clone() };
+    }
+}
+
 impl SessionServers {
     /// Starts the servers in parallel, without waiting for them. Returns `None` if there are none.
     pub(crate) fn start(
@@ -85,12 +107,16 @@ impl SessionServers {
         let mut of_session = base;
         of_session.mcp.enabled = true;
         of_session.mcp.held_back.clear();
-        of_session.mcp.servers =
+        let mut servers: BTreeMap<ServerName, ServerConfig> =
             entries.into_iter().map(|entry| entry.config(folders, CALL)).collect();
+        let uses_logins = config.acp.use_logins;
+        for server in servers.values_mut().filter(|_| uses_logins) {
+            use_login(server, &of_session.mcp.servers);
+        }
+        of_session.mcp.servers = servers;
         of_session.mcp.settings.tool_naming = ToolNaming::new(NAMING).unwrap_or_default();
         config.agents = vec![of_session];
         let mut context = setup.context.clone();
-        let uses_logins = config.acp.use_logins;
         if !uses_logins {
             context.auth = None;
         }

@@ -211,7 +211,7 @@ fn login_hint(status: &ServerStatus, uses_logins: bool) -> String {
     let setting = if uses_logins { "" } else { ", and set `acp.useLogins: true`" };
     format!(
         "MCP server `{name}` requires a login. Set a token in its `headers` in the editor; or add it \
-         to openclaw with the same name and URL, run `openclaw mcp login {name}`{setting}."
+         to openclaw with the same URL, run `openclaw mcp login {name}`{setting}."
     )
 }
 

@@ -32,6 +32,7 @@ impl ServerBuilder<'_, '_> {
             redirect_port,
         } = auth.value;
         OAuthSettings {
+            login: None,
             grant: self.grant(grant_type, assertion, identity_provider),
             client_id: self.word("auth.clientId", client_id),
             client_secret: client_secret.and_then(|secret| {

@@ -42,8 +42,11 @@ fn a_login_is_used_only_if_the_user_allows_it() {
     let mut editor = Editor::start(&place, &[], &json!({}));
     let text = call(&mut editor, &place, "box", &server.url());
     assert!(text.ends_with("returned: hi"), "{text}");
-    // A server with another name is another one.
+    // The login is for the URL, whatever the editor calls the server.
     let text = call(&mut editor, &place, "other", &server.url());
+    assert!(text.ends_with("returned: hi"), "{text}");
+    let elsewhere = OAuthTestServer::start(OAuthScript::new());
+    let text = call(&mut editor, &place, "other", &elsewhere.url());
     assert!(text.contains("MCP server `other` requires a login"), "{text}");
     assert!(text.contains("run `openclaw mcp login") && !text.contains("useLogins"), "{text}");
 }

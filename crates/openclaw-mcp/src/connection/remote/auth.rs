@@ -78,7 +78,7 @@ pub async fn authorizer(
     };
     let http = AuthHttpClient::new(http).map_err(|error| bad("`auth`", error.to_string()))?;
     Ok(Some(Authorizer::new(AuthorizerOptions {
-        server: server.to_owned(),
+        server: config.oauth.login.as_deref().unwrap_or(server).to_owned(),
         url,
         settings,
         http,
