@@ -10,6 +10,7 @@ use nix::sys::signal::kill;
 use nix::unistd::Pid;
 use openclaw_mcp::process::guard::{self, Guard, GuardCommand};
 use openclaw_mcp::process::{Launch, Pipes, ServerProcess, ShutdownTimeouts, SpawnError};
+use openclaw_testkit::processes::write_program;
 use tokio::io::{AsyncBufReadExt as _, BufReader};
 
 const IMPATIENT: ShutdownTimeouts = ShutdownTimeouts {
@@ -245,15 +246,12 @@ fn spawn_errors_name_the_cause() {
 
 #[test]
 fn a_missing_interpreter_is_not_reported_as_a_missing_program() {
-    use std::os::unix::fs::PermissionsExt as _;
-
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
     let _inside = runtime.enter();
     let folder = tempfile::tempdir().unwrap();
     let said = |first_line: &str, program: &str| {
         let file = folder.path().join("tool");
-        std::fs::write(&file, first_line).unwrap();
-        std::fs::set_permissions(&file, std::fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&file, first_line);
         let mut launch = shell("");
         launch.program = program.to_owned();
         launch.env.insert("PATH".to_owned(), folder.path().to_str().unwrap().to_owned().into());

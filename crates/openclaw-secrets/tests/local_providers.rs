@@ -194,11 +194,12 @@ async fn a_command_gives_its_output_with_a_small_environment() {
 async fn a_command_beside_the_config_file_is_run_in_its_folder() {
     let folder = tempfile::tempdir().expect("folder");
     let script = folder.path().join("helper.sh");
-    fs::write(&script, "#!/bin/sh\ncat token\n").expect("write");
     fs::write(folder.path().join("token"), "hunter22").expect("write");
-    #[cfg(unix)]
-    fs::set_permissions(&script, std::os::unix::fs::PermissionsExt::from_mode(0o700))
-        .expect("mode");
+    // By another process: a file that is open for writing here cannot be run, and a process that another
+    // test starts meanwhile would keep it open for a moment.
+    let write = r##"printf '#!/bin/sh\ncat token\n' > "$0" && chmod 700 "$0""##;
+    let written = std::process::Command::new("sh").arg("-c").arg(write).arg(&script).status();
+    assert!(written.expect("sh").success());
     let exec = ExecCommand { command: "./helper.sh".into(), ..ExecCommand::default() };
     let exec = BTreeMap::from([("helper".to_owned(), exec)]);
     let settings = SecretSettings { exec, ..in_folder(folder.path()) };

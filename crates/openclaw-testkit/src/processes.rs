@@ -3,6 +3,8 @@
 //! The lists are read from `/proc` and are empty on systems other than Linux.
 
 use std::fs;
+use std::path::Path;
+use std::process::{Command, ExitStatus};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -117,4 +119,16 @@ fn stat(pid: u32) -> Option<Stat> {
         parent: fields.next()?.parse().ok()?,
         group: fields.next()?.parse().ok()?,
     })
+}
+
+/// Writes a program, by another process: a file that is open for writing here cannot be run, and a
+/// process that another test starts meanwhile would keep it open for a moment.
+///
+/// # Panics
+/// If it cannot be written.
+pub fn write_program(file: &Path, text: &str) {
+    let write = r#"printf %s "$1" > "$0" && chmod 700 "$0""#;
+    let written = Command::new("sh").arg("-c").arg(write).arg(file).arg(text).status();
+    let is_written = written.as_ref().is_ok_and(ExitStatus::success);
+    assert!(is_written, "{}: {written:?}", file.display());
 }

@@ -44,6 +44,9 @@ fn a_setting_is_changed_and_comments_stay() {
     let (code, ..) = place.run(&["config", "set", "agents.defaults.model", "offline"]);
     assert_eq!(code, 0);
     assert_eq!(place.run(&["config", "get", "agents.defaults.model"]).1, "offline\n");
+    let (code, _, said) = place.run(&["config", "set", "agents.defaults.model", "nope/x"]);
+    assert!(code == 2 && said.contains("add `models.providers.nope`"), "{said}");
+    assert_eq!(place.run(&["config", "get", "agents.defaults.model"]).1, "offline\n");
     assert_eq!(place.run(&["config", "unset", "gateway.port"]).0, 0);
     assert_eq!(place.run(&["config", "unset", "gateway.port"]).0, 1);
     let after = place.config();

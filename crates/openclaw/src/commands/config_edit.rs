@@ -7,8 +7,10 @@ use std::process::Command;
 use openclaw_config::{Config, Document, Paths, Setting};
 use serde_json::{Map, Value, json};
 
+use super::check::Check;
 use super::load_config;
 use super::mcp::write;
+use super::status::unusable_models;
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
@@ -66,11 +68,27 @@ pub(crate) fn set(key: &str, value: &str, edge: &Edge, output: &mut Output) -> C
         }
         Err(_) => Value::from(value),
     };
-    change(key, "set", &edge.paths()?, edge, output, |document, path| {
+    let paths = edge.paths()?;
+    change(key, "set", &paths, edge, output, |document, path| {
+        let before = unusable(document, &paths, edge);
         document.set(path, &value).map_err(|error| {
             CommandError::usage(format!("cannot set `{key}`")).cause(error.to_string())
-        })
+        })?;
+        // `config validate` would call it an error, too.
+        let is_new = |check: &Check| before.iter().all(|known| known.what != check.what);
+        let Some(problem) = unusable(document, &paths, edge).into_iter().find(is_new) else {
+            return Ok(());
+        };
+        Err(CommandError::usage(format!("cannot set `{key}`"))
+            .cause(problem.what)
+            .hint(problem.advice.unwrap_or_default()))
     })
+}
+
+/// Returns the models that could not be used with this file.
+fn unusable(document: &Document, paths: &Paths, edge: &Edge) -> Vec<Check> {
+    let loaded = edge.load_text(&paths.config, &document.to_string());
+    loaded.config.as_ref().map(unusable_models).unwrap_or_default()
 }
 
 /// Removes a key.

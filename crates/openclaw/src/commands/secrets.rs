@@ -48,6 +48,20 @@ pub(crate) fn set(name: &str, edge: &Edge, output: &mut Output) -> CommandResult
         return Err(CommandError::failed("the keychain is turned off (OPENCLAW_KEYCHAIN)")
             .hint("use `secret://file/…` or `secret://env/…` instead"));
     }
+    let unusable = |error: KeychainError| {
+        let failed = CommandError::failed("cannot store the secret").cause(error.to_string());
+        match error {
+            KeychainError::NoKeychain => {
+                failed.hint("without a desktop session, use `secret://file/…` or `secret://env/…`")
+            }
+            KeychainError::Locked => failed.hint("unlock the keychain and try again"),
+            _ => failed,
+        }
+    };
+    // Before the user types it.
+    if let Err(error @ KeychainError::NoKeychain) = keychain::get(name) {
+        return Err(unusable(error));
+    }
     let value = match edge.has_user() {
         true => crate::hidden::ask(&format!("Value of {name} (not shown): "))
             .context("cannot read from the terminal")?
@@ -58,16 +72,7 @@ pub(crate) fn set(name: &str, edge: &Edge, output: &mut Output) -> CommandResult
         return Err(CommandError::usage("the value is empty"));
     }
     edge.redactor.add(&value);
-    keychain::set(name, value.expose()).map_err(|error| {
-        let failed = CommandError::failed("cannot store the secret").cause(error.to_string());
-        match error {
-            KeychainError::NoKeychain => {
-                failed.hint("without a desktop session, use `secret://file/…` or `secret://env/…`")
-            }
-            KeychainError::Locked => failed.hint("unlock the keychain and try again"),
-            _ => failed,
-        }
-    })?;
+    keychain::set(name, value.expose()).map_err(unusable)?;
     match output.json {
         true => output.value(&json!({ "ok": true, "reference": reference })),
         false => output.line(format_args!(

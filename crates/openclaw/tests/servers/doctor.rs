@@ -1,8 +1,8 @@
 //! The errors and hints of `mcp doctor`, `status`, `tools` and `add` for servers that do not work.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
+use openclaw_testkit::processes::write_program;
 use serde_json::{Value, json};
 
 use crate::support::Place;
@@ -29,8 +29,7 @@ fn a_missing_interpreter_of_a_script_is_reported() {
     ] {
         let place = place(&json!({ "x": { "command": "./tool" } }));
         let tool = place.path("tool");
-        fs::write(&tool, first_line).unwrap();
-        fs::set_permissions(&tool, fs::Permissions::from_mode(0o755)).unwrap();
+        write_program(&tool, first_line);
         let shown = examined(&place);
         assert!(shown.contains("interpreter `/") && shown.contains("/tool not found"), "{shown}");
         assert!(shown.contains(advice) && !shown.contains("✓ program:"), "{shown}");

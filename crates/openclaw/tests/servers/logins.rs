@@ -5,7 +5,7 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::{Child, Stdio};
 
 use openclaw_testkit::oauth::{Browser, Endpoint, Fake, OAuthScript, OAuthTestServer, form};
-use openclaw_testkit::processes;
+use openclaw_testkit::processes::{self, write_program};
 use serde_json::{Value, json};
 
 use crate::support::{LONG, Place, at_a_terminal, conversation, terminal};
@@ -436,9 +436,7 @@ fn attended(place: &Place, has_browser: bool, steps: &[(&str, &str)], args: &[&s
     if has_browser {
         let browser = place.path("browser");
         let opened = place.path("opened");
-        fs::write(&browser, format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display())).unwrap();
-        use std::os::unix::fs::PermissionsExt as _;
-        fs::set_permissions(&browser, fs::Permissions::from_mode(0o700)).unwrap();
+        write_program(&browser, &format!("#!/bin/sh\necho \"$1\" > {}\n", opened.display()));
         command.env("BROWSER", browser);
     }
     let mut child = command.spawn().unwrap();

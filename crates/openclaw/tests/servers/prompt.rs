@@ -1,8 +1,8 @@
 //! The prompt of a chat: completion of paths, pasted pictures, Ctrl-Z.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 
+use openclaw_testkit::processes::write_program;
 use openclaw_testkit::{ModelServer, Piece, Script, Tool};
 use serde_json::{Value, json};
 
@@ -92,8 +92,7 @@ fn the_picture_on_the_clipboard_is_attached_to_the_next_message() {
     fs::write(place.path("clipboard.png"), PNG).unwrap();
     let program = place.path("wl-paste");
     let script = format!("#!/bin/sh\ncat {}\n", place.path("clipboard.png").display());
-    fs::write(&program, script).unwrap();
-    fs::set_permissions(&program, fs::Permissions::from_mode(0o700)).unwrap();
+    write_program(&program, &script);
     let path = format!("{}:{}", place.folder.path().display(), std::env::var("PATH").unwrap());
     let variables = [("NO_COLOR", "1"), ("WAYLAND_DISPLAY", "test-0"), ("PATH", path.as_str())];
     let chat = [env!("CARGO_BIN_EXE_openclaw"), "chat"];
