@@ -6,8 +6,9 @@ mod python;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
-use crate::shell::{Failure, failed, hold};
+use crate::shell::{Failure, Run as _, failed, hold};
 
 /// The AWS emulator.
 const AWS: &str = include_str!("../../peers/python.txt");
@@ -43,7 +44,12 @@ pub(crate) fn install_compat() -> Result<Compat, Failure> {
     drop(lock);
     let (compat, _lock) = hold("compat")?;
     node::install(&compat.join("node"), &node::COMPAT)?;
-    Ok(Compat { modules: compat.join("node/node_modules"), peers, node })
+    let modules = compat.join("node/node_modules");
+    // Its first start completes the installation, and fails if there are two at the same time.
+    let mut first = Command::new(&node);
+    first.arg(modules.join("openclaw/openclaw.mjs")).arg("--version").env("HOME", &compat);
+    first.stdout(Stdio::null()).run()?;
+    Ok(Compat { modules, peers, node })
 }
 
 /// Creates a folder and calls `fill`, unless it was filled with the same `pinned` versions before.
