@@ -99,8 +99,7 @@ fn wrapped(
     if kind == ReplyKind::Call
         && let Some((escaped, _)) = json.one_text()
         && let Some((before, after)) = around(json.get(), escaped)
-        && is_usual(before)
-        && is_usual(after)
+        && (is_plain(before, after) || (is_usual(before) && is_usual(after)))
     {
         return Ok(spliced([before, escaped, after], renderer)?);
     }
@@ -116,6 +115,12 @@ fn wrapped(
 fn around<'a>(json: &'a str, part: &str) -> Option<(&'a str, &'a str)> {
     let start = part.as_ptr().addr().checked_sub(json.as_ptr().addr())?;
     Some((json.get(..start)?, json.get(start + part.len()..)?))
+}
+
+/// Whether the text is all that there is, written as most servers do: compared first, because it is quick.
+fn is_plain(before: &str, after: &str) -> bool {
+    before == "{\"content\":[{\"type\":\"text\",\"text\":\""
+        && matches!(after, "\"}]}" | "\"}],\"isError\":false}" | "\"}],\"isError\":true}")
 }
 
 /// Whether what surrounds the only text of a result can stay as it is. Anything unusual is parsed.
@@ -255,6 +260,18 @@ mod tests {
         let (result, _) = relay(json, ReplyKind::Prompt, true);
         assert!(!result.to_string().contains(EVIL), "{result}");
         assert!(is_wrapped(&result["messages"][0]["content"]["text"], "a"), "{result}");
+    }
+
+    #[test]
+    fn the_usual_form_of_a_result_is_recognized_without_a_search() {
+        for rest in ["", r#","isError":false"#, r#","isError":true"#] {
+            let json = format!(r#"{{"content":[{{"type":"text","text":"a"}}]{rest}}}"#);
+            let raw = serde_json::value::RawValue::from_string(json).unwrap();
+            let json = crate::wire::json::Json::from(raw);
+            let (escaped, _) = json.one_text().unwrap();
+            let (before, after) = around(json.get(), escaped).unwrap();
+            assert!(is_plain(before, after), "{before} {after}");
+        }
     }
 
     #[test]
