@@ -32,7 +32,7 @@ use crate::outbox::WriteBacklog;
 use crate::request::Lenient;
 use crate::serve::AcpOptions;
 use crate::session::AcpSession;
-use crate::turn;
+use crate::turn::{self, title_of};
 
 /// The timeout of a short request to the gateway.
 const SHORT: Duration = Duration::from_secs(30);
@@ -266,10 +266,8 @@ impl AcpAgent {
         let sessions = rows.into_iter().map(|row| {
             // A conversation belongs to no folder: it can be loaded in any.
             let cwd = self.find(&row.key).map_or_else(|| here.clone(), |it| it.cwd.clone());
-            let title = row.label.or(row.display_name).or(row.derived_title);
-            SessionInfo::new(row.key, cwd)
-                .title(title)
-                .updated_at(row.updated_at.and_then(timestamp))
+            let updated = row.updated_at.and_then(timestamp);
+            SessionInfo::new(row.key.clone(), cwd).updated_at(updated).title(title_of(row))
         });
         Ok(ListSessionsResponse::new(sessions.collect()).next_cursor(next))
     }

@@ -1,27 +1,24 @@
 //! Tool calls as the client shows them.
 
-use std::path::{Path, PathBuf};
-
 use agent_client_protocol::v1::schema::{
-    Content, ContentBlock, Diff, SessionUpdate, ToolCall, ToolCallContent, ToolCallId,
-    ToolCallLocation, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields, ToolKind,
+    Content, ContentBlock, Plan, PlanEntry, PlanEntryPriority, PlanEntryStatus, SessionUpdate,
+    ToolCall, ToolCallContent, ToolCallId, ToolCallLocation, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields, ToolKind,
 };
 use openclaw_content::printable;
 use openclaw_protocol::tools::Risk;
 use openclaw_tools::ToolEffect;
-use openclaw_tools::native::Native;
+use openclaw_tools::native::{self, Native, PlanStep, StepStatus};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use crate::client_tools::{ClientTool, normal};
+use crate::changes;
+use crate::client_tools::ClientTool;
 use crate::content::{block, text_block};
 use crate::session::AcpSession;
 
 /// Maximum number of characters of a command or of arguments that are shown before a call.
 const MAX_SHOWN: usize = 20_000;
-/// A larger file is not read for the text that a call replaces.
-const MAX_BEFORE: u64 = 1024 * 1024;
-
 /// A call of the running turn.
 #[derive(Debug, Clone)]
 pub(crate) struct OpenCall {
@@ -33,6 +30,8 @@ pub(crate) struct OpenCall {
     pub(crate) args: Value,
     /// Whether its approval was requested.
     pub(crate) is_asked: bool,
+    /// What it changes in files.
+    changes: Vec<ToolCallContent>,
     /// Whether its content is shown already: a terminal, or the changes of a file.
     pub(crate) is_shown: bool,
     /// Its result, if the tool belongs to this session. Events have the beginning of its text only.
@@ -59,14 +58,18 @@ pub(crate) fn on_tool(session: &AcpSession, data: &Value) {
                     name: name.to_owned(),
                     args: args.clone(),
                     is_asked: false,
+                    changes: Vec::new(),
                     is_shown: false,
                     result: None,
                 });
                 id
             };
+            if is_plan(name) {
+                return;
+            }
             let call = describe(session, id, name, label, args).status(ToolCallStatus::InProgress);
             if !call.content.is_empty() {
-                mark_shown(session, own);
+                keep_changes(session, own, &call.content);
             }
             session.updates.send(SessionUpdate::ToolCall(call));
         }
@@ -80,7 +83,7 @@ pub(crate) fn on_tool(session: &AcpSession, data: &Value) {
                 (None, Some(percent)) => format!("{percent:.0} %"),
                 (None, None) => return,
             };
-            if let Some(call) = find(session, own) {
+            if let Some(call) = find(session, own).filter(|call| !is_plan(&call.name)) {
                 let fields = ToolCallUpdateFields::new()
                     .status(ToolCallStatus::InProgress)
                     .content(vec![text_content(words)]);
@@ -93,12 +96,20 @@ pub(crate) fn on_tool(session: &AcpSession, data: &Value) {
             let Some(call) = find(session, own) else { return };
             session.lock().calls.retain(|open| open.own != own);
             let is_error = data.get("isError").and_then(Value::as_bool).unwrap_or_default();
+            if is_plan(&call.name) {
+                let plan = plan(&call.args).filter(|_| !is_error);
+                return plan.into_iter().for_each(|plan| session.updates.send(plan));
+            }
             let output = clean(text("text").unwrap_or_default());
             let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
             let raw = raw_output(&output, is_error, data);
             // The result of an edit is the diff, and that of a command is its terminal.
             let content = (is_error || !call.is_shown).then(|| {
-                call.result.filter(|_| !is_error).unwrap_or_else(|| vec![text_content(output)])
+                let result = call.result.filter(|_| !is_error);
+                let result = result.unwrap_or_else(|| vec![text_content(output)]);
+                // Those of a server are what it was asked for; it says what it did.
+                let changes = call.changes.into_iter().filter(|_| !is_error);
+                changes.chain(result).collect::<Vec<_>>()
             });
             let fields =
                 ToolCallUpdateFields::new().status(status).content(content).raw_output(raw);
@@ -145,10 +156,33 @@ fn find(session: &AcpSession, own: &str) -> Option<OpenCall> {
     session.lock().calls.iter().rev().find(|call| call.own == own).cloned()
 }
 
-fn mark_shown(session: &AcpSession, own: &str) {
+/// Keeps the changes that are shown. For built-in tools they are also the result.
+fn keep_changes(session: &AcpSession, own: &str, changes: &[ToolCallContent]) {
     if let Some(call) = session.lock().calls.iter_mut().rev().find(|call| call.own == own) {
-        call.is_shown = true;
+        call.is_shown = is_builtin(&call.name);
+        call.changes = changes.to_vec();
     }
+}
+
+/// Whether a call only shows a plan, for which clients have a place of its own.
+pub(crate) fn is_plan(name: &str) -> bool {
+    native(name) == Some(Native::UpdatePlan)
+}
+
+/// The plan in the arguments of a call.
+pub(crate) fn plan(args: &Value) -> Option<SessionUpdate> {
+    let plan: native::Plan = serde_json::from_value(args.clone()).ok()?;
+    let entry = |PlanStep { step, status }| {
+        let status = match status {
+            StepStatus::Pending => PlanEntryStatus::Pending,
+            StepStatus::InProgress => PlanEntryStatus::InProgress,
+            StepStatus::Completed => PlanEntryStatus::Completed,
+        };
+        PlanEntry::new(clean(&step), PlanEntryPriority::Medium, status)
+    };
+    let is_valid = plan.is_valid();
+    let entries: Vec<PlanEntry> = plan.plan.into_iter().map(entry).collect();
+    is_valid.then(|| SessionUpdate::Plan(Plan::new(entries)))
 }
 
 pub(crate) fn text_content(text: impl Into<String>) -> ToolCallContent {
@@ -164,7 +198,7 @@ pub(crate) fn describe(
     args: Value,
 ) -> ToolCall {
     let about = About::of(session, name);
-    let paths = paths(session, name, &args);
+    let path = changes::path(session, name, &args);
     let title = about.title.unwrap_or_else(|| label.to_owned());
     // One argument says most about a call of these tools.
     let detail = command_line(name, &args).or_else(|| {
@@ -178,8 +212,8 @@ pub(crate) fn describe(
     ToolCall::new(id, title)
         .name(name.to_owned())
         .kind(about.kind)
-        .content(diffs(session, name, &args))
-        .locations(paths.into_iter().map(ToolCallLocation::new).collect::<Vec<_>>())
+        .content(changes::of(session, name, &args, about.kind))
+        .locations(path.into_iter().map(ToolCallLocation::new).collect::<Vec<_>>())
         .raw_input(args)
 }
 
@@ -245,6 +279,7 @@ impl About {
                 Native::Write | Native::Edit => ToolKind::Edit,
                 Native::Exec => ToolKind::Execute,
                 Native::WebFetch => ToolKind::Fetch,
+                Native::UpdatePlan => ToolKind::Think,
             };
             return Self { kind, title: Some(native.label().to_owned()), is_builtin: true };
         }
@@ -285,51 +320,6 @@ pub(crate) fn is_builtin(name: &str) -> bool {
     native(name).is_some() || ClientTool::find(name).is_some()
 }
 
-fn native(name: &str) -> Option<Native> {
+pub(crate) fn native(name: &str) -> Option<Native> {
     Native::ALL.into_iter().find(|native| native.name() == name)
-}
-
-/// The absolute paths of the files that a call is about.
-fn paths(session: &AcpSession, name: &str, args: &Value) -> Vec<PathBuf> {
-    let base = match (native(name), ClientTool::find(name)) {
-        (Some(_), _) => session.workspace.as_deref(),
-        (_, Some(_)) => Some(session.cwd.as_path()),
-        _ => None,
-    };
-    let path = args.get("path").and_then(Value::as_str).map(Path::new);
-    match (base, path) {
-        (Some(base), Some(path)) => vec![normal(&base.join(path))],
-        // What a relative path of another tool is relative to is not known.
-        (None, Some(path)) if path.is_absolute() => vec![normal(path)],
-        _ => Vec::new(),
-    }
-}
-
-/// Adds the text that a call will replace, if the file is on this machine.
-pub(crate) fn add_replaced_text(session: &AcpSession, name: &str, content: &mut [ToolCallContent]) {
-    if session.folder.is_none() || native(name) != Some(Native::Write) {
-        return;
-    }
-    for content in content {
-        if let ToolCallContent::Diff(diff) = content {
-            let before = openclaw_files::read(&diff.path, MAX_BEFORE).ok();
-            diff.old_text = before.and_then(|before| String::from_utf8(before).ok());
-        }
-    }
-}
-
-/// The changes that a call makes to a file.
-fn diffs(session: &AcpSession, name: &str, args: &Value) -> Vec<ToolCallContent> {
-    let Some(path) = paths(session, name, args).pop() else { return Vec::new() };
-    let text = |key: &str| args.get(key).and_then(Value::as_str);
-    let is_write = native(name) == Some(Native::Write)
-        || ClientTool::find(name) == Some(ClientTool::WriteFile);
-    let is_edit =
-        native(name) == Some(Native::Edit) || ClientTool::find(name) == Some(ClientTool::EditFile);
-    let diff = match (text("old"), text("new"), text("content")) {
-        (Some(old), Some(new), _) if is_edit => Diff::new(path, new).old_text(old.to_owned()),
-        (_, _, Some(content)) if is_write => Diff::new(path, content),
-        _ => return Vec::new(),
-    };
-    vec![ToolCallContent::Diff(diff)]
 }

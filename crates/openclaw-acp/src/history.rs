@@ -15,7 +15,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::timeout;
 
-use crate::calls::{describe, raw_output};
+use crate::calls::{describe, is_builtin, is_plan, plan, raw_output};
 use crate::commands;
 use crate::content::block;
 use crate::error::{internal, refused};
@@ -100,6 +100,8 @@ fn label(name: &str) -> String {
 /// A call whose result follows in a later message.
 struct ReplayedCall {
     id: ToolCallId,
+    /// What it changes in files.
+    changes: Vec<ToolCallContent>,
     /// Whether its content is shown already: the changes of a file.
     is_shown: bool,
 }
@@ -142,10 +144,14 @@ impl Replay<'_> {
         let name = field("name").unwrap_or_default();
         let id = ToolCallId::new(format!("h{}-{own}", self.nth));
         let args = part.get("arguments").cloned().unwrap_or_default();
+        if is_plan(name) {
+            return plan(&args).into_iter().for_each(|plan| self.session.updates.send(plan));
+        }
         let label = self.labels.get(name).cloned().unwrap_or_else(|| label(name));
         let call = describe(self.session, id.clone(), name, &label, args);
-        let is_shown = !call.content.is_empty();
-        let before = self.calls.insert(own.to_owned(), ReplayedCall { id, is_shown });
+        let is_shown = !call.content.is_empty() && is_builtin(name);
+        let changes = call.content.clone();
+        let before = self.calls.insert(own.to_owned(), ReplayedCall { id, changes, is_shown });
         self.session.updates.send(SessionUpdate::ToolCall(call.status(ToolCallStatus::InProgress)));
         before.into_iter().for_each(|call| self.interrupted(call));
     }
@@ -175,7 +181,9 @@ impl Replay<'_> {
         // As in a turn: the result of an edit is the diff.
         let content = (is_error || !call.is_shown).then(|| {
             let blocks = parts().filter_map(block);
-            blocks.map(|it| ToolCallContent::Content(Content::new(it))).collect::<Vec<_>>()
+            let blocks = blocks.map(|it| ToolCallContent::Content(Content::new(it)));
+            let changes = call.changes.iter().filter(|_| !is_error).cloned();
+            changes.chain(blocks).collect::<Vec<_>>()
         });
         let fields = ToolCallUpdateFields::new()
             .status(status)

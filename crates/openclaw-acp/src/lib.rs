@@ -8,6 +8,7 @@
 mod agent;
 mod blocks;
 mod calls;
+mod changes;
 mod client_tools;
 mod commands;
 mod content;

@@ -12,7 +12,8 @@ use openclaw_protocol::{ask as request, rpc};
 use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
-use crate::calls::{add_replaced_text, describe, is_builtin, text_content, whole};
+use crate::calls::{describe, is_builtin, text_content, whole};
+use crate::changes::add_replaced_text;
 use crate::client_tools::ClientTool;
 use crate::session::AcpSession;
 
@@ -150,10 +151,12 @@ async fn call_of(session: &Arc<AcpSession>, approval: &Approval) -> ToolCallUpda
         _ => described.content,
     };
     add_replaced_text(session, &approval.tool, &mut content);
-    // All of what will be done: the title has only the beginning.
-    if content.is_empty() {
+    // All of what will be done: the title has only the beginning, and what the arguments of a
+    // server's tool mean is not known.
+    let is_builtin = is_builtin(&approval.tool);
+    if content.is_empty() || !is_builtin {
         content.extend(whole(&approval.tool, &args));
-        let words = approval.description.as_deref().filter(|_| !is_builtin(&approval.tool));
+        let words = approval.description.as_deref().filter(|_| !is_builtin);
         content.extend(words.map(text_content));
     }
     if !approval.changes.is_empty() {

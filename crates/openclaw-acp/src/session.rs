@@ -16,7 +16,7 @@ use openclaw_protocol::tools::Risk;
 use openclaw_protocol::{Connect, EventReceiver, PublishingNode, Surface, ask, rpc};
 use openclaw_trace::Tracer;
 use tokio::sync::{Notify, oneshot};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -34,6 +34,8 @@ use crate::updates::Updates;
 const ABORT: Duration = Duration::from_secs(2);
 /// How long the tasks of a session may take to end.
 const TASKS: Duration = Duration::from_secs(2);
+/// How long changes of the commands are collected: servers that start at the same time make one list.
+const MENU: Duration = Duration::from_millis(50);
 
 /// What a session is opened with.
 pub(crate) struct NewSession {
@@ -88,6 +90,8 @@ pub(crate) struct SessionState {
     pub(crate) turn: Option<PromptTurn>,
     /// The number of turns so far.
     pub(crate) turns: u64,
+    /// Whether the client knows the title.
+    pub(crate) has_title: bool,
     /// The calls of the running turn.
     pub(crate) calls: Vec<OpenCall>,
     /// The session's own tools that the user always allows.
@@ -197,6 +201,7 @@ impl AcpSession {
             async move {
                 loop {
                     session.menu.notified().await;
+                    sleep(MENU).await;
                     commands::announce(&session).await;
                 }
             }

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use agent_client_protocol::v1::schema::{ContentBlock, PromptResponse, StopReason};
+use agent_client_protocol::v1::schema::{
+    ContentBlock, PromptResponse, SessionInfoUpdate, SessionUpdate, StopReason,
+};
 use agent_client_protocol::{Error, RequestCancellation};
 use openclaw_protocol::chat::{SendParams, SendStatus};
+use openclaw_protocol::sessions::{DescribeParams, Row};
 use openclaw_protocol::{ask, ask_in, rpc};
 use openclaw_trace::{Span, SpanContext, SpanKind};
 use tokio::sync::oneshot;
@@ -22,6 +25,8 @@ use crate::session::{AcpSession, PromptTurn, TurnEnd};
 const RECHECK: Duration = Duration::from_secs(1);
 /// How long an aborted turn may take to end before it is reported as cancelled anyway.
 const ABORTED: Duration = Duration::from_secs(10);
+/// The timeout of asking for the title.
+const TITLE: Duration = Duration::from_secs(2);
 
 /// A turn that is registered with its session.
 pub(crate) struct BegunTurn {
@@ -110,7 +115,11 @@ impl BegunTurn {
             () = &mut cancelled => return Ok(PromptResponse::new(StopReason::Cancelled)),
         };
         let reason = match ready {
-            ExpandedPrompt::Message => self.send(&mut cancelled).await?,
+            ExpandedPrompt::Message => {
+                let reason = self.send(&mut cancelled).await?;
+                show_title(&session).await;
+                reason
+            }
             ExpandedPrompt::Answered(text) => {
                 session.say(text);
                 StopReason::EndTurn
@@ -177,6 +186,30 @@ impl BegunTurn {
             TurnEnd::GatewayGone => Err(internal("the connection to the gateway was lost")),
         }
     }
+}
+
+/// Sends the title of the session, once it has one.
+async fn show_title(session: &AcpSession) {
+    if session.lock().has_title {
+        return;
+    }
+    let params = DescribeParams {
+        key: session.key.clone(),
+        include_derived_titles: Some(true),
+        ..DescribeParams::default()
+    };
+    let described = timeout(TITLE, ask::<rpc::SessionsDescribe>(&*session.surface, params)).await;
+    let row = described.ok().and_then(Result::ok).and_then(|described| described.session);
+    if let Some(title) = row.and_then(title_of) {
+        session.lock().has_title = true;
+        let info = SessionInfoUpdate::new().title(title);
+        session.updates.send(SessionUpdate::SessionInfoUpdate(info));
+    }
+}
+
+/// The title of a session: the user's, the gateway's, or one from the first message.
+pub(crate) fn title_of(row: Row) -> Option<String> {
+    row.label.or(row.display_name).or(row.derived_title)
 }
 
 fn stop_reason(reason: Option<&str>) -> StopReason {

@@ -246,7 +246,7 @@ fn native_tools(
     let wanted = &config.native_tools;
     let mut enabled: std::collections::BTreeSet<Native> = Native::ALL.into();
     if !wanted.fs.enabled {
-        enabled.retain(|kind| matches!(kind, Native::Exec | Native::WebFetch));
+        enabled.retain(|kind| matches!(kind, Native::Exec | Native::WebFetch | Native::UpdatePlan));
     }
     if !wanted.exec.enabled {
         enabled.remove(&Native::Exec);

@@ -102,8 +102,11 @@ impl Policy {
     /// them. Names in `known_as` count for deny patterns only.
     pub fn decide_any(&self, names: &[&str], known_as: &[&str]) -> Decision {
         let matches = |globs: &GlobSet| names.iter().any(|name| globs.is_match(name));
-        let denies =
-            |globs: &GlobSet| matches(globs) || known_as.iter().any(|name| globs.is_match(name));
+        // Most lists are empty, and even an empty one would split each name.
+        let denies = |globs: &GlobSet| {
+            !globs.is_empty()
+                && (matches(globs) || known_as.iter().any(|name| globs.is_match(name)))
+        };
         let denying = self.layers.iter().find(|layer| denies(&layer.deny));
         if let Some(layer) = denying {
             return Decision::Denied { by: format!("{}.deny", layer.place) };

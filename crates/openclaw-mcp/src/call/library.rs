@@ -140,7 +140,7 @@ impl AgentTools {
         let raw = prompts.iter().map(|of| raw_prompt(of)).collect::<Vec<_>>();
         let names = names(COMMANDS, raw);
         let commands = prompts.iter().filter_map(|of| {
-            let command = names.get(&raw_prompt(of))?.clone();
+            let command = names.get(&raw_prompt(of))?.name.clone();
             Some(PromptCommand { command, prompt: of.clone() })
         });
         commands.collect()

@@ -15,7 +15,7 @@ use serde_json::Value;
 use crate::call::bridge::CallServices;
 use crate::connection::param_headers::{self, ParamHeader};
 use crate::fleet::member::FleetMember;
-use crate::fleet::naming::{RawTool, names, plain};
+use crate::fleet::naming::{AssignedName, RawTool, names};
 use crate::fleet::toolset::SOURCE;
 use crate::inventory::describe;
 use crate::inventory::listing::ListedTool;
@@ -175,35 +175,32 @@ impl Catalogue {
         services: &Arc<CallServices>,
         before: &Self,
     ) -> Self {
-        let shelves: Vec<_> =
+        let inventories: Vec<_> =
             members.iter().map(|member| (member, member.server.cache().inventory())).collect();
-        let raw = shelves.iter().flat_map(|(member, inventory)| {
+        let raw = inventories.iter().flat_map(|(member, inventory)| {
             let server = member.server.name().as_str();
             let prefix = member.prefix();
             inventory.tools.iter().map(move |tool| RawTool { server, prefix, tool: &tool.name })
         });
         // Before any of them reaches a model.
         if let Some(pins) = &services.pins {
-            let own = shelves.iter().filter(|(member, _)| member.server.cache().is_own());
+            let own = inventories.iter().filter(|(member, _)| member.server.cache().is_own());
             own.for_each(|(member, inventory)| pins.see(&member.key, &inventory.tools));
         }
         let names = names(template, raw);
         let mut tools = HashMap::with_capacity(names.len());
-        for (member, inventory) in &shelves {
+        for (member, inventory) in &inventories {
             let server = member.server.name().as_str();
             let prefix = member.prefix();
             for listed in &inventory.tools {
                 let raw = RawTool { server, prefix, tool: &listed.name };
-                let Some(name) = names.get(&raw) else { continue };
+                let Some(AssignedName { name, plain }) = names.get(&raw) else { continue };
                 let same = before.tools.get(name).filter(|old| {
                     Arc::ptr_eq(&old.listed, listed) && Arc::ptr_eq(&old.member, member)
                 });
                 let tool = match same {
                     Some(tool) => Arc::clone(tool),
-                    None => {
-                        let known_as = plain(template, raw);
-                        Arc::new(entry(name.clone(), &known_as, member, listed, policy, services))
-                    }
+                    None => Arc::new(entry(name.clone(), plain, member, listed, policy, services)),
                 };
                 tools.insert(name.clone(), tool);
             }

@@ -30,6 +30,15 @@ pub struct RawTool<'a> {
     pub tool: &'a str,
 }
 
+/// The name of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AssignedName {
+    /// The name that a model sees.
+    pub name: ToolName,
+    /// The name from the template. Another one if the tool has a hash in its name.
+    pub plain: String,
+}
+
 /// Assigns a name to each tool. The template contains `{tool}` and usually `{server}`.
 ///
 /// Invalid characters become `_`. A name that is too long, or claimed by several tools, gets a
@@ -41,12 +50,12 @@ pub struct RawTool<'a> {
 ///
 /// let read = RawTool { server: "my.files", prefix: "my.files", tool: "read" };
 /// let names = names("mcp_{server}_{tool}", [read]);
-/// assert_eq!(names[&read].as_str(), "mcp_my_files_read");
+/// assert_eq!(names[&read].name.as_str(), "mcp_my_files_read");
 /// ```
 pub fn names<'a>(
     template: &str,
     tools: impl IntoIterator<Item = RawTool<'a>>,
-) -> HashMap<RawTool<'a>, ToolName> {
+) -> HashMap<RawTool<'a>, AssignedName> {
     let tools = tools.into_iter();
     let mut claims: HashMap<String, Vec<RawTool<'a>>> = HashMap::with_capacity(tools.size_hint().0);
     for tool in tools {
@@ -61,7 +70,7 @@ pub fn names<'a>(
         let is_free = !RESERVED.contains(&plain.as_str());
         match (claimants.as_slice(), ToolName::new(&plain)) {
             ([tool], Ok(name)) if is_free => {
-                names.insert(*tool, name);
+                names.insert(*tool, AssignedName { name, plain });
             }
             _ => {
                 claimants.sort();
@@ -74,7 +83,7 @@ pub fn names<'a>(
     }
     // Sorted, so that the result does not depend on the order of the input.
     contested.sort();
-    let mut taken: HashSet<ToolName> = names.values().cloned().collect();
+    let mut taken: HashSet<ToolName> = names.values().map(|it| it.name.clone()).collect();
     for (plain, claimants) in contested {
         for tool in claimants {
             // Another tool may already have the hashed name, by chance or on purpose.
@@ -82,7 +91,7 @@ pub fn names<'a>(
             let free = tries.filter_map(|name| ToolName::new(&name).ok());
             if let Some(name) = free.into_iter().find(|name| !taken.contains(name)) {
                 taken.insert(name.clone());
-                names.insert(tool, name);
+                names.insert(tool, AssignedName { name, plain: plain.clone() });
             }
         }
     }
@@ -91,12 +100,24 @@ pub fn names<'a>(
 
 /// The name from the template, ignoring its length and collisions.
 pub(crate) fn plain(template: &str, tool: RawTool<'_>) -> String {
-    let name = template.replacen("{server}", &clean(tool.prefix), 1);
-    name.replacen("{tool}", &clean(tool.tool), 1)
-}
-
-fn clean(text: &str) -> String {
-    text.chars().map(|c| if ToolName::allows(c) { c } else { '_' }).collect()
+    let size = template.len() + tool.prefix.len() + tool.tool.len();
+    let mut name = String::with_capacity(size);
+    let mut fill = |part: &str, value: &str| {
+        name.push_str(part);
+        name.extend(value.chars().map(|c| if ToolName::allows(c) { c } else { '_' }));
+    };
+    let mut rest = template;
+    while let Some((part, after)) = rest.split_once('{') {
+        // The configuration allows no other placeholder.
+        let (value, after) = match after.strip_prefix("tool}") {
+            Some(after) => (tool.tool, after),
+            None => (tool.prefix, after.strip_prefix("server}").unwrap_or(after)),
+        };
+        fill(part, value);
+        rest = after;
+    }
+    fill(rest, "");
+    name
 }
 
 /// The name, truncated if necessary, with a hash of the identity.
@@ -131,8 +152,8 @@ mod tests {
     #[test]
     fn other_characters_become_underscores_and_a_prefix_stands_for_the_server() {
         let tool = RawTool { server: "github", prefix: "gh", tool: "list.issues 🦀" };
-        assert_eq!(names(TEMPLATE, [tool])[&tool].as_str(), "mcp_gh_list_issues__");
-        assert_eq!(names("{server}__{tool}", [tool])[&tool].as_str(), "gh__list_issues__");
+        assert_eq!(names(TEMPLATE, [tool])[&tool].name.as_str(), "mcp_gh_list_issues__");
+        assert_eq!(names("{server}__{tool}", [tool])[&tool].name.as_str(), "gh__list_issues__");
     }
 
     #[test]
@@ -142,8 +163,12 @@ mod tests {
         let back = names(TEMPLATE, [two, one]);
         assert_eq!(forth, back);
         assert_ne!(forth[&one], forth[&two]);
-        assert!(forth[&one].as_str().starts_with("mcp_a_b_c_"));
-        assert_eq!(names(TEMPLATE, [one])[&one].as_str(), "mcp_a_b_c", "no collision, no hash");
+        assert!(forth[&one].name.as_str().starts_with("mcp_a_b_c_"));
+        assert_eq!(
+            names(TEMPLATE, [one])[&one].name.as_str(),
+            "mcp_a_b_c",
+            "no collision, no hash"
+        );
     }
 
     #[test]
@@ -152,14 +177,14 @@ mod tests {
         let other = format!("{long}y");
         let (one, two) = (raw("s", &long), raw("s", &other));
         let names = names(TEMPLATE, [one, two]);
-        assert_eq!(names[&one].as_str().len(), 64);
+        assert_eq!(names[&one].name.as_str().len(), 64);
         assert_ne!(names[&one], names[&two]);
     }
 
     #[test]
     fn a_tool_that_is_listed_twice_is_one_tool() {
         let tool = raw("s", "t");
-        assert_eq!(names(TEMPLATE, [tool, tool])[&tool].as_str(), "mcp_s_t");
+        assert_eq!(names(TEMPLATE, [tool, tool])[&tool].name.as_str(), "mcp_s_t");
     }
 
     proptest! {
@@ -169,7 +194,7 @@ mod tests {
             let names = names(TEMPLATE, tools.iter().copied());
             let distinct: std::collections::BTreeSet<_> = tools.iter().collect();
             prop_assert_eq!(names.len(), distinct.len());
-            let used: std::collections::BTreeSet<_> = names.values().collect();
+            let used: std::collections::BTreeSet<_> = names.values().map(|it| &it.name).collect();
             prop_assert_eq!(used.len(), names.len());
         }
     }

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::plan::{MAX_STEP, MAX_STEPS, StepStatus};
 use crate::spec::ToolEffect;
 
 /// Maximum length of a path.
@@ -26,12 +27,21 @@ pub enum Native {
     Exec,
     /// Fetches a web page.
     WebFetch,
+    /// Shows the steps of a task to the user.
+    UpdatePlan,
 }
 
 impl Native {
     /// All native tools.
-    pub const ALL: [Self; 6] =
-        [Self::Read, Self::Write, Self::Edit, Self::List, Self::Exec, Self::WebFetch];
+    pub const ALL: [Self; 7] = [
+        Self::Read,
+        Self::Write,
+        Self::Edit,
+        Self::List,
+        Self::Exec,
+        Self::WebFetch,
+        Self::UpdatePlan,
+    ];
 
     /// Returns its name.
     pub const fn name(self) -> &'static str {
@@ -42,6 +52,7 @@ impl Native {
             Self::List => "list",
             Self::Exec => "exec",
             Self::WebFetch => "web_fetch",
+            Self::UpdatePlan => "update_plan",
         }
     }
 
@@ -54,6 +65,7 @@ impl Native {
             Self::List => "List a folder",
             Self::Exec => "Run a command",
             Self::WebFetch => "Fetch a page",
+            Self::UpdatePlan => "Update the plan",
         }
     }
 
@@ -61,7 +73,7 @@ impl Native {
     /// to a host.
     pub(super) const fn effect(self) -> ToolEffect {
         match self {
-            Self::Read | Self::List => ToolEffect::ReadOnly,
+            Self::Read | Self::List | Self::UpdatePlan => ToolEffect::ReadOnly,
             Self::Edit | Self::WebFetch => ToolEffect::Unknown,
             Self::Write | Self::Exec => ToolEffect::Destructive,
         }
@@ -73,6 +85,7 @@ impl Native {
             Self::Read | Self::Write | Self::Edit | Self::List => "file",
             Self::Exec => "command",
             Self::WebFetch => "web_fetch",
+            Self::UpdatePlan => "plan",
         }
     }
 
@@ -99,6 +112,11 @@ impl Native {
             Self::WebFetch => {
                 "Fetches an https URL and returns its text (HTML is converted to readable text) or \
                  image. Private networks are not reachable."
+            }
+            Self::UpdatePlan => {
+                "Shows the user the steps of a task and how far they are. For work of several steps: \
+                 send the whole plan at the beginning and after each step, with at most one step \
+                 `in_progress`."
             }
         }
     }
@@ -163,6 +181,23 @@ impl Native {
                 });
                 let most = "Maximum number of characters to return.";
                 (json!({"url": url, "max_chars": number(1, 10_000_000, most)}), json!(["url"]))
+            }
+            Self::UpdatePlan => {
+                let step = json!({"type": "string", "minLength": 1, "maxLength": MAX_STEP, "description": "What is done, in one short sentence."});
+                let step = json!({
+                    "type": "object",
+                    "properties": {"step": step, "status": {"type": "string", "enum": StepStatus::NAMES}},
+                    "required": ["step", "status"],
+                    "additionalProperties": false,
+                });
+                let plan = json!({
+                    "type": "array",
+                    "minItems": 1,
+                    "maxItems": MAX_STEPS,
+                    "items": step,
+                    "description": "All steps, in order.",
+                });
+                (json!({"plan": plan}), json!(["plan"]))
             }
         };
         json!({

@@ -1,4 +1,4 @@
-//! Native tools (G6): files in the workspace, commands, web pages.
+//! Native tools (G6): files in the workspace, commands, web pages, and the plan of a task.
 //!
 //! They are called through the pipeline like all other tools, and untrusted content (files, output
 //! and pages alike) reaches a model inside a boundary.
@@ -7,6 +7,7 @@ mod approvals;
 mod exec;
 mod files;
 mod kind;
+mod plan;
 mod reply;
 mod tool;
 mod web;
@@ -15,6 +16,7 @@ mod workspace;
 pub use approvals::{ApprovalKey, Approvals};
 pub use exec::{ExecSettings, command_prefix};
 pub use kind::Native;
+pub use plan::{Plan, PlanStep, StepStatus};
 pub use web::{BadProxy, GuardedResolver, NotPublic, ProxyAddress, WebSettings};
 pub use workspace::NoWorkspace;
 

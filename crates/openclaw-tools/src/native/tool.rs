@@ -12,7 +12,7 @@ use super::approvals::ApprovalKey;
 use super::kind::Native;
 use super::reply::OutcomeBuilder;
 use super::workspace::Workspace;
-use super::{Shared, exec, files, web};
+use super::{Shared, exec, files, plan, web};
 use crate::approval::{ApprovalContext, ApprovalExtent, ApprovalRule, Pin};
 use crate::grant::{AlwaysOption, GrantRule};
 use crate::name::ToolName;
@@ -64,6 +64,7 @@ impl NativeTool {
                 [GrantRule::Tool].into_iter().chain(by_path).collect()
             }
             Native::WebFetch => self.covering(arguments),
+            Native::UpdatePlan => Vec::new(),
         }
     }
 
@@ -75,7 +76,9 @@ impl NativeTool {
                 let url = text(arguments, "url").and_then(|url| Url::parse(url.trim()).ok());
                 url.and_then(|url| web::host(&url)).map(GrantRule::Host).into_iter().collect()
             }
-            Native::Read | Native::Write | Native::Edit | Native::List => Vec::new(),
+            Native::Read | Native::Write | Native::Edit | Native::List | Native::UpdatePlan => {
+                Vec::new()
+            }
         }
     }
 
@@ -138,6 +141,7 @@ impl NativeTool {
                 let is_approved = |url: &Url| self.is_approved(url, call.session);
                 Ok(self.shared.web.fetch(decoded(arguments)?, &is_approved).await)
             }
+            Native::UpdatePlan => Ok(plan::show(&decoded(arguments)?)),
         }
     }
 
@@ -199,6 +203,14 @@ impl Tool for NativeTool {
         match (self.kind, self.shared.approval) {
             (Native::WebFetch, ApprovalRule::Auto) => {
                 text(arguments, "url").map_or(ApprovalRule::Auto, |url| self.shared.web.rule(url))
+            }
+            // It changes nothing.
+            (Native::UpdatePlan, _) => ApprovalRule::Never,
+            // It fails anyway: nobody need decide.
+            (Native::Write | Native::Edit, _)
+                if text(arguments, PATH).is_some_and(|it| self.shared.workspace.refuses(it)) =>
+            {
+                ApprovalRule::Never
             }
             (_, rule) => rule,
         }

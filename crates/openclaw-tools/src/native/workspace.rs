@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::io::{self, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use cap_fs_ext::OpenOptionsSyncExt as _;
@@ -164,6 +164,17 @@ impl Workspace {
             return Err(error.into());
         }
         Ok(was_there)
+    }
+
+    /// Returns whether a path is refused without a look at the disk. If not, it may still lead outside.
+    pub(super) fn refuses(&self, path: &str) -> bool {
+        match self.inside(path) {
+            Ok(relative) => {
+                let mut parts = relative.components().skip_while(|it| *it == Component::CurDir);
+                parts.next() == Some(Component::ParentDir)
+            }
+            Err(_) => true,
+        }
     }
 
     /// Returns the path relative to the workspace. Whether it stays inside is checked when it is

@@ -182,7 +182,7 @@ fn a_tool_that_is_denied_is_not_offered_and_one_that_is_not_enabled_is_not_there
     let setup = NativeSetup { policy, enabled, ..NativeSetup::new(folder.path()) };
     let tools = NativeTools::new(setup).unwrap();
     let names: Vec<_> = tools.tools().iter().map(|it| it.spec().name.to_string()).collect();
-    assert_eq!(names, ["list", "read", "web_fetch"]);
+    assert_eq!(names, ["list", "read", "update_plan", "web_fetch"]);
     assert!(tools.find("write").is_none());
     for name in ["edit", "exec"] {
         let denied = Decision::Denied { by: "tools.deny".to_owned() };

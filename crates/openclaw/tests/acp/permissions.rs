@@ -131,3 +131,43 @@ fn a_permission_request_shows_all_of_what_will_be_done() {
         assert!(text.contains(shown), "{text}");
     }
 }
+
+#[test]
+fn changes_of_a_server_s_tool_are_shown_as_differences_with_all_arguments() {
+    let place = Place::new();
+    let schema = json!({ "type": "object" });
+    let edit = Tool::new("edit_file").schema(schema).result(&json!({
+        "content": [{ "type": "text", "text": "edited" }]
+    }));
+    let mut editor =
+        Editor::start(&place, &[], &json!({})).answering(|_, params| choose(params, "allow_once"));
+    let session = editor.session(&place, &[place.stdio("box", &Script::new().tools([edit]))]);
+    let path = format!("{}/a.txt", place.project());
+    let edits = json!([{ "oldText": "1", "newText": "2" }]);
+    let args = json!({ "path": path, "edits": edits, "dryRun": false });
+    editor.prompt(&session, &format!("/call mcp__box__edit_file {args}"));
+    let diff = json!({ "type": "diff", "path": path, "oldText": "1", "newText": "2" });
+    let call = editor.of_kind("tool_call")[0];
+    assert_eq!((&call["content"][0], &call["locations"][0]["path"]), (&diff, &json!(path)));
+    let (_, asked) = &editor.asked[0];
+    assert_eq!(asked["toolCall"]["content"][0], diff);
+    assert!(asked["toolCall"]["content"][1].to_string().contains("dryRun"), "{asked}");
+    let done = editor.of_kind("tool_call_update").pop().unwrap();
+    assert_eq!(done["content"][0], diff);
+    assert_eq!(done["content"][1]["content"]["text"], "edited");
+}
+
+#[test]
+fn a_file_outside_of_the_workspace_is_refused_without_a_question() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let session = editor.session(&place, &[]);
+    for path in ["/etc/openclaw.txt", "../x.txt", "./../x.txt"] {
+        let args = json!({ "path": path, "content": "x" });
+        editor.prompt(&session, &format!("/call write {args}"));
+        let update = editor.of_kind("tool_call_update").pop().unwrap();
+        assert_eq!(update["status"], "failed");
+        let text = update["rawOutput"]["text"].as_str().unwrap();
+        assert!(text.contains("outside of the workspace"), "{text}");
+    }
+}

@@ -162,3 +162,31 @@ fn a_session_is_loaded_again_after_the_gateway_was_restarted() {
     assert_eq!(editor.prompt(&session, "hello again").0, "end_turn");
     assert_eq!(editor.close(), 0);
 }
+
+#[test]
+fn a_plan_is_shown_as_one_and_replayed_and_the_session_gets_a_title() {
+    let place = Place::new();
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let session = editor.session(&place, &[]);
+    let steps = json!([
+        { "step": "Read the file", "status": "completed" },
+        { "step": "Correct it", "status": "in_progress" },
+        { "step": "Test it", "status": "pending" },
+    ]);
+    editor.prompt(&session, &format!("/call update_plan {}", json!({ "plan": steps })));
+    let entry = |nth: usize| {
+        let (content, status) = (&steps[nth]["step"], &steps[nth]["status"]);
+        json!({ "content": content, "priority": "medium", "status": status })
+    };
+    let expected = json!([entry(0), entry(1), entry(2)]);
+    assert_eq!(editor.of_kind("plan")[0]["entries"], expected);
+    assert!(editor.of_kind("tool_call").is_empty(), "{:?}", editor.updates);
+    assert!(editor.of_kind("session_info_update")[0]["title"].is_string());
+    let two = json!([steps[1], steps[1]]);
+    editor.prompt(&session, &format!("/call update_plan {}", json!({ "plan": two })));
+    assert!(editor.of_kind("plan").is_empty(), "only one step is the current one");
+    assert!(editor.of_kind("session_info_update").is_empty(), "it is known");
+    load(&mut editor, &place, &session, &[]);
+    let replayed = editor.of_kind("plan");
+    assert_eq!((replayed.len(), &replayed[0]["entries"]), (1, &expected));
+}
