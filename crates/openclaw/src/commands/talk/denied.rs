@@ -48,7 +48,7 @@ pub(crate) fn way_to_allow(
     let words: Vec<String> =
         words.iter().map(|word| clean_line(Untrusted::new(word), WORD_CHARS)).collect();
     let command = shlex::try_join(words.iter().map(String::as_str)).ok()?;
-    Some(format!("to allow such calls without asking: `{command}`"))
+    Some(format!("to allow such calls: `{command}`"))
 }
 
 #[cfg(test)]
