@@ -102,7 +102,9 @@ impl ClientTools {
             ClientTool::ReadFile => {
                 let read = read(session, &path, args.line, args.limit).await?;
                 Ok(match read.char_indices().nth(MAX_CHARS) {
-                    Some((end, _)) => format!("{}\n[cut; use `line` and `limit`]", &read[..end]),
+                    Some((end, _)) => {
+                        format!("{}\n[truncated; use `line` and `limit` to read on]", &read[..end])
+                    }
                     None => read,
                 })
             }

@@ -31,12 +31,13 @@ pub(super) fn perceive<'p>(
             Part::Image { mime_type, data } => {
                 let is_seen = sees(kind).contains(&mime_type.as_str());
                 let picture = is_seen.then(|| ProviderPart::Image(mime_type, data));
-                perceived.push(picture.unwrap_or_else(|| unperceived("picture", mime_type)));
+                perceived.push(picture.unwrap_or_else(|| unperceived("an image", mime_type)));
                 continue;
             }
             Part::Audio { mime_type, data } => {
                 let recording = heard(kind, mime_type).map(|name| ProviderPart::Audio(name, data));
-                perceived.push(recording.unwrap_or_else(|| unperceived("recording", mime_type)));
+                perceived
+                    .push(recording.unwrap_or_else(|| unperceived("an audio clip", mime_type)));
                 continue;
             }
             Part::File { mime_type, name, data, .. } if reads(kind, mime_type) => {
@@ -44,7 +45,7 @@ pub(super) fn perceive<'p>(
                 continue;
             }
             Part::File { mime_type, text, .. } => {
-                perceived.push(unperceived("file", mime_type));
+                perceived.push(unperceived("a file", mime_type));
                 let Some(text) = text else { continue };
                 perceived.push(ProviderPart::Text("[Its text follows.]".to_owned()));
                 text
@@ -110,5 +111,5 @@ fn heard(kind: ApiKind, mime_type: &str) -> Option<&str> {
 fn unperceived(what: &str, mime_type: &str) -> ProviderPart<'static> {
     // The type is untrusted.
     let mime_type: String = mime_type.chars().filter(char::is_ascii_graphic).take(40).collect();
-    ProviderPart::Text(format!("[a {what} ({mime_type}) that this model does not support]"))
+    ProviderPart::Text(format!("[{what} ({mime_type}) that this model does not support]"))
 }

@@ -166,6 +166,6 @@ fn an_invalid_number_prompts_again() {
     let steps = [("for none) ", "9\n"), ("for none) ", "1\n")];
     let (exit, shown) = conversation(&place, &steps, &args);
     assert_eq!(exit, 0, "{shown}");
-    assert!(shown.contains("`9` is not one of them"), "{shown}");
+    assert!(shown.contains("`9` is not in the list"), "{shown}");
     assert!(std::fs::read_to_string(config).unwrap().contains("found-mcp"), "{shown}");
 }

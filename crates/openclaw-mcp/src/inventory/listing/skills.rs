@@ -121,7 +121,7 @@ impl ListedSkill {
             return Some("its URI is too long, or does not end in /SKILL.md");
         }
         if !is_skill_name(self.name()) {
-            return Some("its name is not one of lowercase letters, digits and single hyphens");
+            return Some("its name must consist of lowercase letters, digits and single hyphens");
         }
         if folder != Some(self.name()) {
             return Some("its folder does not have its name");

@@ -113,12 +113,12 @@ async fn write(chat: &Chat<'_>, number: &str, file: &str) -> Result<Vec<PathBuf>
     let (session, result) = chat.results.get(number)?;
     let pictures = pictures(chat, &session, &result).await;
     if pictures.is_empty() {
-        return Err(CommandError::failed(format!("result {number} has no picture")));
+        return Err(CommandError::failed(format!("result {number} has no image")));
     }
     let mut files = Vec::new();
     for (at, picture) in pictures.iter().enumerate() {
         let bytes = STANDARD.decode(&picture.data).map_err(|error| {
-            CommandError::failed("the picture is not base64").cause(error.to_string())
+            CommandError::failed("the image is not base64").cause(error.to_string())
         })?;
         let nth = if at == 0 { String::new() } else { format!("-{}", at + 1) };
         let number = number.trim_start_matches('#');
