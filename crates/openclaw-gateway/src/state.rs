@@ -51,7 +51,7 @@ pub enum ClaimError {
 }
 
 fn whom(running: Option<&GatewayRecord>) -> String {
-    running.map(|it| format!(": process {}, at {}", it.pid, it.url)).unwrap_or_default()
+    running.map(|it| format!(" at {} (PID {})", it.url, it.pid)).unwrap_or_default()
 }
 
 /// A running gateway.

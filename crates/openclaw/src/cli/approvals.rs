@@ -50,8 +50,8 @@ Running programs notice the change within a second.")]
 
 For `exec`, the words are the beginning of the commands that are allowed. A command that does more than \
 start one program with literal arguments (`;`, `&&`, `|`, `>`, `$(…)`, line breaks) always needs approval, \
-and programs that run other commands (`sudo`, `sh`, `xargs`, …) have no prefix. For other tools, \
-NAME=VALUE limits the approval to calls with that argument.
+and programs that run other commands (`sudo`, `sh`, `xargs`, …) cannot be allowed by a prefix. For \
+other tools, NAME=VALUE limits the approval to calls with that argument.
 
 Approvals of MCP tools end when the tool or the server changes.
 

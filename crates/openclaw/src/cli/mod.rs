@@ -104,7 +104,7 @@ pub(crate) struct GlobalArgs {
     /// The configuration file [default: ~/.openclaw/openclaw.json, or $OPENCLAW_CONFIG_PATH]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) config: Option<PathBuf>,
-    /// The log level (error, warn, info, debug, trace, off), also per module
+    /// The log level (error, warn, info, debug, trace, off), or per module
     #[arg(
         long,
         global = true,

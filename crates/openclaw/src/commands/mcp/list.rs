@@ -18,7 +18,7 @@ const COLUMNS: [Column; 5] = [
     // Names are truncated last: users type them.
     Column { widths: [64, 64], cut },
     Column { widths: [5, 5], cut },
-    Column { widths: [9, 9], cut },
+    Column { widths: [12, 12], cut },
     Column { widths: [40, 12], cut },
     Column { widths: [24, 8], cut: cut_front },
 ];
@@ -101,8 +101,9 @@ impl Entry {
     }
 
     fn row(&self) -> Vec<String> {
+        let state = if self.unset.is_empty() { self.state } else { "cannot start" };
         let target = self.target.as_deref().unwrap_or("–");
-        let words = [&self.name, self.transport.unwrap_or("–"), self.state, target, &self.place];
+        let words = [&self.name, self.transport.unwrap_or("–"), state, target, &self.place];
         words.map(str::to_owned).to_vec()
     }
 }
