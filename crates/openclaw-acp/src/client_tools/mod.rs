@@ -117,7 +117,11 @@ impl ClientTools {
                 match before.matches(&args.old).count() {
                     1 => {}
                     0 => return Err("`old` does not occur in the file".to_owned()),
-                    count => return Err(format!("`old` occurs {count} times in the file")),
+                    count => {
+                        return Err(format!(
+                            "`old` occurs {count} times in the file: include more surrounding text"
+                        ));
+                    }
                 }
                 write(session, path, before.replacen(&args.old, &args.new, 1)).await?;
                 Ok("The file was changed.".to_owned())
