@@ -1,4 +1,4 @@
-//! How to allow a call that was denied because nobody could be asked.
+//! How to allow a call that was denied because no user could be asked.
 
 use openclaw_content::{Untrusted, clean_line};
 use serde_json::Value;
