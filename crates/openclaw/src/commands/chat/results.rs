@@ -55,7 +55,7 @@ impl ShownResults {
         let found = at.and_then(|at| all.get(at.checked_sub(1)?)?.clone());
         found.ok_or_else(|| {
             let hint = match all.len() {
-                0 => "there are no results yet".to_owned(),
+                0 => "no result has a number yet; results are numbered at a terminal".to_owned(),
                 last => format!("results are numbered from 1 to {last}"),
             };
             CommandError::usage(format!("no result `{number}`")).hint(hint)
