@@ -12,7 +12,7 @@ use crate::Bench;
 
 fn standing(bench: &Bench, tool: &str) -> ApprovalNeed {
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
-    pipeline::standing(&*bench.tools.find(tool).unwrap(), &Arguments::new(&nothing), None)
+    pipeline::approval_need(&*bench.tools.find(tool).unwrap(), &Arguments::new(&nothing), None)
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use openclaw_config::{AgentConfig, Config, HttpFlavour, ServerConfig, Setting, T
 use serde::Serialize;
 use serde_json::json;
 
-use super::standing;
+use super::place_of;
 use crate::cli::ListArgs;
 use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
 use crate::edge::Edge;
@@ -77,7 +77,7 @@ fn show(entries: &[Entry], agent: &AgentConfig, output: &mut Output) {
 impl Entry {
     fn new(name: &str, settings: &[Setting], agent: &AgentConfig, config: &Config) -> Self {
         let built_in = "built in".to_owned();
-        let place = standing(settings).filter(|_| config.file.is_some()).unwrap_or(built_in);
+        let place = place_of(settings).filter(|_| config.file.is_some()).unwrap_or(built_in);
         let server = agent.mcp.servers.get(name);
         let held_back = agent.mcp.held_back.get(name);
         let written = |key: &str| settings.iter().find(|setting| setting.key == key);
