@@ -33,7 +33,7 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
             messages.push(json!({ "role": "user", "content": content }));
         }
         ProviderTurn::Assistant { thoughts, text, calls } => {
-            messages.extend(said(thoughts, text, calls));
+            messages.extend(assistant_message(thoughts, text, calls));
         }
         ProviderTurn::Results(results) => messages.extend(results.iter().map(
             |result| json!({ "role": "tool", "tool_call_id": result.id, "content": words(result) }),
@@ -87,7 +87,7 @@ fn part(piece: &ProviderPart<'_>) -> Value {
     }
 }
 
-fn said(thoughts: &[Thought], text: &str, calls: &[ToolUse]) -> Option<Value> {
+fn assistant_message(thoughts: &[Thought], text: &str, calls: &[ToolUse]) -> Option<Value> {
     let plain = thoughts.iter().filter_map(|thought| match thought {
         Thought::Plain { text } => Some(text.as_str()),
         _ => None,
