@@ -173,7 +173,7 @@ impl YesNo {
                 return Some(Self {
                     yes: ElicitationAnswer::Accept(None),
                     no: ElicitationAnswer::Decline,
-                    detail: Some(format!("Open this address in a browser:\n{url}")),
+                    detail: Some(format!("Open this URL in a browser:\n{url}")),
                 });
             }
             ElicitationKind::Form(schema) => schema,

@@ -185,7 +185,7 @@ pub(crate) async fn execute(
         (Some(ToolOwner::Client(tool)), _) => {
             session.client_tools.call(session, tool, arguments).await
         }
-        _ => Err("The session has no tool with this name any more.".to_owned()),
+        _ => Err("The session no longer has a tool with this name.".to_owned()),
     }
 }
 

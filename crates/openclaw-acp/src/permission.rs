@@ -98,7 +98,7 @@ pub(crate) async fn decide(
                 Ok(nth) if nth < approval.always.len() => (Decision::AllowAlways, Some(nth)),
                 _ => (Decision::Deny, None),
             },
-            // An unknown option is no approval.
+            // An unknown option is not an approval.
             _ => (Decision::Deny, None),
         },
     };

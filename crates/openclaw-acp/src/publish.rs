@@ -102,7 +102,7 @@ async fn follow(session: Arc<AcpSession>, node: Arc<PublishingNode>, mut events:
             let outcome = tokio::select! {
                 outcome = run(&calling, &call) => outcome,
                 () = over.cancelled() => {
-                    Err("The turn is over.".to_owned())
+                    Err("The turn has ended.".to_owned())
                 }
             };
             let result = result_of(call.id, call.node_id, outcome);

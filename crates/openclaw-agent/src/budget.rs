@@ -46,7 +46,7 @@ impl Budget {
                 Part::Audio { data, .. } => (
                     &mut self.media,
                     data.len(),
-                    "(A recording was omitted: the media of this round are too large together. \
+                    "(An audio clip was omitted: the media of this round are too large together. \
                      Request it by itself.)",
                 ),
             };

@@ -187,7 +187,7 @@ impl RequestedCall<'_> {
             )),
             (None, Repeat::Go) => {
                 let near = did_you_mean(&*turn.tools, &call.name);
-                let near = if near.is_empty() { " Use those offered to you." } else { &near };
+                let near = if near.is_empty() { " Use one of the offered tools." } else { &near };
                 Err(unknown(&call.name, near))
             }
             (Some(tool), Repeat::Go) => Ok(tool),

@@ -180,7 +180,7 @@ fn shortened(result: &ToolResult) -> ToolResult {
         Part::Text(text) if is_long_text(text) => Part::Text(text.map(cut_text)),
         Part::Text(_) => part.clone(),
         Part::Image { .. } => Part::ours("(An image was removed here to save space.)"),
-        Part::Audio { .. } => Part::ours("(A recording was removed here to save space.)"),
+        Part::Audio { .. } => Part::ours("(An audio clip was removed here to save space.)"),
         Part::File { .. } => Part::ours("(A file was removed here to save space.)"),
     });
     ToolResult { parts: parts.collect(), ..result.clone() }
@@ -215,7 +215,7 @@ async fn summary(
     let mut summary = vec![Text::ours(lead)];
     if !words.is_empty() {
         let said: String = words.iter().map(|words| format!("\n- {words}")).collect();
-        summary.push(Text::user(format!("What I said, in my words:{said}")));
+        summary.push(Text::user(format!("My earlier messages, word for word:{said}")));
     }
     let transcript = transcript(history, tail, most);
     let told = timeout(PATIENCE, ask(model, transcript)).await.ok().flatten();
@@ -284,7 +284,7 @@ fn labelled(label: &str, parts: &[Part]) -> Vec<Text> {
     let texts = parts.iter().map(|part| match part {
         Part::Text(text) => text.clone(),
         Part::Image { .. } => Text::ours("(an image)"),
-        Part::Audio { .. } => Text::ours("(a recording)"),
+        Part::Audio { .. } => Text::ours("(an audio clip)"),
         Part::File { text: Some(text), .. } => text.clone(),
         Part::File { .. } => Text::ours("(a file)"),
     });

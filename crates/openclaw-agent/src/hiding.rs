@@ -1,4 +1,4 @@
-//! Images and recordings that a provider rejects. It would reject the whole session because of one
+//! Images and audio that a provider rejects. It would reject the whole session because of one
 //! of them from then on, so placeholders replace them: in memory first, and permanently once that
 //! has helped.
 
@@ -108,7 +108,9 @@ fn part_in_words(part: &Part) -> Part {
     match part {
         Part::Text(_) => part.clone(),
         Part::Image { .. } => Part::ours("(An image was here. It could not be shown to you.)"),
-        Part::Audio { .. } => Part::ours("(A recording was here. It could not be played to you.)"),
+        Part::Audio { .. } => {
+            Part::ours("(An audio clip was here. It could not be played to you.)")
+        }
         Part::File { text: Some(text), .. } => Part::Text(text.clone()),
         Part::File { .. } => Part::ours("(A file was here. It could not be shown to you.)"),
     }

@@ -21,7 +21,7 @@ pub struct GatewayConfig {
     pub token: Option<SecretTemplate>,
     /// The public https URL.
     pub public_url: Option<SafeUrl>,
-    /// Web origins that may connect, as in the `SettingOrigin` header.
+    /// Web origins that may connect, as in the `Origin` header.
     pub allowed_origins: Vec<String>,
     /// The folder of the Control UI; `None` to serve no pages.
     pub control_ui: Option<PathBuf>,

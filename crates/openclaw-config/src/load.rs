@@ -125,8 +125,8 @@ fn way_out(error: &ReadError) -> &'static str {
         ReadError::Folder => "name the file itself, as in `--config folder/openclaw.json`",
         ReadError::Special => "name a file, or pass it on stdin with `/dev/stdin`",
         ReadError::Denied => "make it readable for this user",
-        ReadError::TooLarge => "is this really the configuration?",
-        ReadError::NotUtf8(_) | ReadError::Utf16 => "most editors can do that under \"Save as\"",
+        ReadError::TooLarge => "check that this is the configuration file",
+        ReadError::NotUtf8(_) | ReadError::Utf16 => "in most editors, \"Save as\" has the option",
         ReadError::Io(_) => "check the path and the disk",
     }
 }

@@ -131,7 +131,7 @@ pub struct McpSettings {
     pub max_concurrent_servers: usize,
     /// The template for the tool names that the model sees.
     pub tool_naming: ToolNaming,
-    /// Whether to log every MCP message.
+    /// Whether to log every MCP message. Accepted, but without effect yet.
     pub debug: bool,
     /// The maximum duration of a call whose timeout is extended by progress notifications.
     pub call_timeout_cap: Duration,

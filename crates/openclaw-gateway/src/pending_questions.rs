@@ -22,7 +22,7 @@ struct Open<Q, A> {
     passed: BTreeSet<u64>,
 }
 
-fn gone() -> ErrorShape {
+fn not_pending() -> ErrorShape {
     ErrorShape::new(ErrorCode::ApprovalNotFound, "no pending request with this id")
 }
 
@@ -66,17 +66,17 @@ impl<Q: Clone, A> PendingQuestions<Q, A> {
         id: &str,
         answer: impl FnOnce(&Q) -> Result<A, ErrorShape>,
     ) -> Result<(), ErrorShape> {
-        let asked = self.open.lock().get(id).ok_or_else(gone)?.asked.clone();
+        let asked = self.open.lock().get(id).ok_or_else(not_pending)?.asked.clone();
         // Not under the lock: validating may take a moment.
         let answer = answer(&asked)?;
-        let waiting = self.open.lock().remove(id).ok_or_else(gone)?;
+        let waiting = self.open.lock().remove(id).ok_or_else(not_pending)?;
         // If the receiver is gone, the answer is too late.
-        waiting.answer.send(answer).map_err(|_| gone())
+        waiting.answer.send(answer).map_err(|_| not_pending())
     }
 
     /// Records that a caller cannot answer a question.
     pub(crate) fn pass(&self, id: &str, caller: u64) -> Result<(), ErrorShape> {
-        self.open.lock().get_mut(id).ok_or_else(gone)?.passed.insert(caller);
+        self.open.lock().get_mut(id).ok_or_else(not_pending)?.passed.insert(caller);
         Ok(())
     }
 

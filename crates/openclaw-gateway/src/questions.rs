@@ -157,7 +157,7 @@ impl CallerApprover {
                 )
             }
             (ApprovalReason::Unlisted, _) => {
-                format!("{}: the server has not listed this address", tool.label)
+                format!("{}: the server has not listed this URI", tool.label)
             }
             (_, ToolEffect::Destructive) => {
                 format!("{}: may delete or overwrite data", tool.label)

@@ -38,7 +38,7 @@ pub struct Claim {
 #[derive(Debug, thiserror::Error)]
 pub enum ClaimError {
     /// Another gateway has claimed it.
-    #[error("a gateway is already running{}", whom(.0.as_deref()))]
+    #[error("a gateway is already running{}", running_at(.0.as_deref()))]
     Taken(Option<Box<GatewayRecord>>),
     /// A file cannot be used.
     #[error("cannot use {}: {error}", path.display())]
@@ -50,8 +50,8 @@ pub enum ClaimError {
     },
 }
 
-fn whom(running: Option<&GatewayRecord>) -> String {
-    running.map(|it| format!(": process {}, at {}", it.pid, it.url)).unwrap_or_default()
+fn running_at(running: Option<&GatewayRecord>) -> String {
+    running.map(|it| format!(" at {} (PID {})", it.url, it.pid)).unwrap_or_default()
 }
 
 /// A running gateway.

@@ -279,7 +279,7 @@ impl TurnEvents {
     }
 
     /// Sends an answer that was not written by a model.
-    pub(crate) fn said(&self, text: &str) {
+    pub(crate) fn send_answer(&self, text: &str) {
         let message = Some(message(text, &[]));
         let stop_reason = Some(EndReason::Done.name().to_owned());
         self.chat(ChatState::Final { message, usage: None, stop_reason });

@@ -233,11 +233,11 @@ impl ServerHandler for Server {
     ) -> Result<CustomResult, ErrorData> {
         Err(match request.method.as_str() {
             "tools/call" => {
-                let words = "invalid parameters: `name` must be a text, and `arguments` an object";
+                let words = "invalid parameters: `name` must be a string, `arguments` an object";
                 ErrorData::invalid_params(words, None)
             }
             "resources/read" => {
-                ErrorData::invalid_params("invalid parameters: `uri` must be a text", None)
+                ErrorData::invalid_params("invalid parameters: `uri` must be a string", None)
             }
             method => {
                 let method = clean_line(Untrusted::new(method), MAX_METHOD);

@@ -36,7 +36,7 @@ struct List {
     /// Only conversations with this text in their key, title or first message.
     #[serde(default)]
     search: Option<String>,
-    /// The number of conversations, the latest first; 20 if not given.
+    /// The maximum number of conversations, the latest first; 20 if not given.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     limit: Option<u32>,
@@ -45,9 +45,9 @@ struct List {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Read {
-    /// The conversation.
+    /// The key of the conversation.
     session_key: String,
-    /// The number of messages, the latest ones; 20 if not given.
+    /// The maximum number of messages, counted from the latest one; 20 if not given.
     #[serde(default)]
     #[schemars(range(min = 1, max = 200))]
     limit: Option<u32>,
@@ -59,7 +59,7 @@ struct Read {
 #[derive(Debug, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 struct Abort {
-    /// The conversation.
+    /// The key of the conversation.
     session_key: String,
     /// Only this run; all runs of the conversation if not given.
     #[serde(default)]

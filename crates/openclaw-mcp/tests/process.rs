@@ -238,6 +238,9 @@ fn spawn_errors_name_the_cause() {
     launch.cwd = None;
     launch.program = "no-such-program".to_owned();
     assert!(spawn(&launch).to_string().contains("is it installed and on the PATH?"));
+    launch.program = "/nonexistent/program".to_owned();
+    let wanted = "program `/nonexistent/program` not found; is it installed?";
+    assert_eq!(spawn(&launch).to_string(), wanted);
     launch.program = "/etc/passwd".to_owned();
     assert!(matches!(spawn(&launch), SpawnError::Denied(_)));
     launch.program = "/etc".to_owned();

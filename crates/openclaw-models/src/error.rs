@@ -96,7 +96,7 @@ pub enum ModelError {
         message: String,
     },
     /// The model does not support tools. A request without tools may succeed.
-    #[error("the model `{model}` cannot use tools{}", quoted(message))]
+    #[error("the model `{model}` does not support tools{}", quoted(message))]
     NoTools {
         /// The model's name.
         model: String,

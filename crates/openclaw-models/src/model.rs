@@ -21,7 +21,7 @@ pub struct ToolOffer {
     pub name: String,
     /// What it does.
     pub description: String,
-    /// The JSON Schema of its arguments, in the model's [`Dialect`].
+    /// The JSON Schema of its arguments, in the model's [`SchemaDialect`].
     pub schema: Arc<Value>,
 }
 

@@ -35,7 +35,7 @@ pub fn open(
     };
     let given = providers.iter().find(|provider| provider.id == id).cloned();
     let Some(settings) = given.or_else(|| ProviderSettings::known(id)) else {
-        let words = "built in are `anthropic`, `openai`, `gemini` and `ollama`";
+        let words = "the built-in ones are `anthropic`, `openai`, `gemini` and `ollama`";
         return Err(ModelError::invalid(format!(
             "unknown model provider `{id}`: {words}; any other needs an entry in `models.providers`"
         )));

@@ -48,7 +48,7 @@ pub enum NoBrowser {
 /// # Errors
 /// If no browser can be opened.
 pub async fn open(url: &Url, environment: &BrowserEnvironment) -> Result<(), NoBrowser> {
-    let mut cause = "no program to open it with was found".to_owned();
+    let mut cause = "no program to open a URL was found".to_owned();
     for command in commands(url, environment)? {
         match run(&command).await {
             Ok(()) => return Ok(()),

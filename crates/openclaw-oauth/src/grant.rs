@@ -26,7 +26,7 @@ pub struct GrantKey {
 
 impl GrantKey {
     /// Returns the key for a server at a URL. User, password, query and fragment are removed: they
-    /// may hold secrets, and are no part of a server's identity.
+    /// may hold secrets, and are not part of a server's identity.
     pub fn new(server: impl Into<String>, url: &Url) -> Self {
         let mut url = url.clone();
         // These fail for URLs that cannot have a user.

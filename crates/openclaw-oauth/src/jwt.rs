@@ -64,7 +64,7 @@ impl FromStr for Algorithm {
             .find(|algorithm| algorithm.name() == text)
             .ok_or_else(|| AuthError::Setting {
                 setting: "signingAlgorithm",
-                cause: "supported are ES256, ES384, RS256, PS256 and EdDSA".to_owned(),
+                cause: "supported: ES256, ES384, RS256, PS256, EdDSA".to_owned(),
             })
     }
 }

@@ -164,7 +164,7 @@ async fn resource_document(
                 }
                 Err(error) if is_named => return Err(error),
                 // A website that answers every path with a page.
-                Err(error) => tracing::debug!(%error, "no metadata at a well-known place"),
+                Err(error) => tracing::debug!(%error, "no metadata at a well-known URL"),
             },
             Err(error) => failed = failed.or(Some(error)),
         }

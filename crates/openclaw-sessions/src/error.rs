@@ -30,8 +30,8 @@ pub enum StoreError {
     },
     /// The file cannot be written.
     #[error(
-        "{} cannot be written; the file and its folder must be writable by this user, and the disk \
-         not mounted read-only",
+        "{} cannot be written; the file and its folder must be writable by this user, and the \
+         disk must not be mounted read-only",
         .path.display()
     )]
     NotWritable {

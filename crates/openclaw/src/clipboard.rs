@@ -39,7 +39,7 @@ impl ClipboardProgram {
     /// If there is none, or the program fails, for example because it is not installed.
     pub(crate) async fn read(self) -> Result<Vec<u8>, CommandError> {
         let Self { program, args } = self;
-        let no_picture = || CommandError::failed("no picture on the clipboard");
+        let no_picture = || CommandError::failed("no image on the clipboard");
         let mut command = Command::new(program);
         command.args(args).stdin(Stdio::null()).stderr(Stdio::null()).stdout(Stdio::piped());
         let mut child = command.kill_on_drop(true).spawn().map_err(|error| {
@@ -68,7 +68,7 @@ impl ClipboardProgram {
             }
         }
         match picture.len() as u64 > MAX_PICTURE {
-            true => Err(CommandError::failed("the picture is too large")),
+            true => Err(CommandError::failed("the image is too large")),
             false if !picture.starts_with(PNG) => Err(no_picture()),
             false => Ok(picture),
         }

@@ -110,7 +110,7 @@ pub(crate) fn end_after(grace: Duration) {
         end();
     };
     if let Err(error) = std::thread::Builder::new().name("end".to_owned()).spawn(watch) {
-        tracing::warn!(%error, "cannot limit the time to stop");
+        tracing::warn!(%error, "cannot enforce the shutdown deadline");
     }
 }
 

@@ -119,7 +119,7 @@ fn a_gateway_serves_front_ends_and_stops_when_asked() {
     assert_eq!(second.status.code(), Some(3));
 
     let stopped = run(state.path(), &["gateway", "stop"]);
-    assert!(said(&stopped).contains("gateway stopped (process "), "{}", said(&stopped));
+    assert!(said(&stopped).contains("gateway stopped (PID "), "{}", said(&stopped));
     assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
     assert_eq!(run(state.path(), &["gateway", "status"]).status.code(), Some(3));
 }
@@ -285,7 +285,7 @@ fn a_named_configuration_is_used_even_if_a_gateway_is_running() {
     std::fs::write(&other, "{ agents: { defaults: { model: \"offline\" } } }").unwrap();
     let answer = ask(&other);
     let words = String::from_utf8_lossy(&answer.stderr).into_owned();
-    assert!(words.contains("not using the gateway (process "), "{words}");
+    assert!(words.contains("not using the gateway (PID "), "{words}");
     assert!(words.contains("): it uses the configuration"), "{words}");
     assert!(!said(&answer).contains("mcp_demo_add"), "it has no demo server: {}", said(&answer));
     drop(gateway);

@@ -104,14 +104,14 @@ fn the_gateway_is_started_in_the_background_and_stopped() {
     let place =
         Place::new("{ mcp: { servers: {} }, agents: { defaults: { model: \"offline\" } } }");
     let (code, said, errors) = place.run(&["gateway", "start", "--port", "0"]);
-    assert!(code == 0 && said.contains("gateway started on ws://"), "{said}{errors}");
+    assert!(code == 0 && said.contains("gateway started at ws://"), "{said}{errors}");
     let (code, said, _) = place.run(&["gateway", "start"]);
     assert!(code == 0 && said.contains("already running"), "{said}");
     assert_eq!(place.run(&["gateway", "status"]).0, 0);
     let (code, said, errors) = place.run(&["gateway", "logs"]);
     assert!(code == 0 && said.contains("gateway listening on"), "{said}{errors}");
     let (code, said, errors) = place.run(&["gateway", "restart", "--port", "0"]);
-    assert!(code == 0 && said.contains("gateway started on"), "{said}{errors}");
+    assert!(code == 0 && said.contains("gateway started at"), "{said}{errors}");
     assert_eq!(place.run(&["gateway", "stop"]).0, 0);
     assert_eq!(place.run(&["gateway", "status"]).0, 3);
     // A gateway that does not start says why.

@@ -102,7 +102,9 @@ impl ClientTools {
             ClientTool::ReadFile => {
                 let read = read(session, &path, args.line, args.limit).await?;
                 Ok(match read.char_indices().nth(MAX_CHARS) {
-                    Some((end, _)) => format!("{}\n[cut; use `line` and `limit`]", &read[..end]),
+                    Some((end, _)) => {
+                        format!("{}\n[truncated; use `line` and `limit` to read on]", &read[..end])
+                    }
                     None => read,
                 })
             }
@@ -115,7 +117,11 @@ impl ClientTools {
                 match before.matches(&args.old).count() {
                     1 => {}
                     0 => return Err("`old` does not occur in the file".to_owned()),
-                    count => return Err(format!("`old` occurs {count} times in the file")),
+                    count => {
+                        return Err(format!(
+                            "`old` occurs {count} times in the file: include more surrounding text"
+                        ));
+                    }
                 }
                 write(session, path, before.replacen(&args.old, &args.new, 1)).await?;
                 Ok("The file was changed.".to_owned())

@@ -70,7 +70,7 @@ pub(super) async fn run(
             (None, None) => "ended".to_owned(),
         },
     };
-    let cut = if output.truncated { "[the beginning was cut]\n" } else { "" };
+    let cut = if output.truncated { "[the beginning is omitted]\n" } else { "" };
     Ok(format!("{cut}{}\n[{how}]", output.output))
 }
 

@@ -167,7 +167,7 @@ impl SessionServers {
         let of = server
             .map_or_else(|| "the MCP servers".to_owned(), |name| format!("MCP server `{name}`"));
         match lines.is_empty() {
-            true => format!("No tools of {of} of this session."),
+            true => format!("No tools from {of} of this session."),
             false => format!("Tools of {of} of this session:\n{}", lines.join("\n")),
         }
     }

@@ -198,6 +198,6 @@ async fn a_user_who_pastes_a_boundary_is_still_the_user() {
     bench.say("two").await;
     bench.say("three").await;
     let mine = first_texts(&bench);
-    let mine = mine.iter().find(|text| text.expose().contains("in my words")).unwrap();
+    let mine = mine.iter().find(|text| text.expose().contains("word for word")).unwrap();
     assert!(mine.expose().contains("my own words") && !mine.is_outside(), "{}", mine.expose());
 }

@@ -227,7 +227,7 @@ impl Builder<'_> {
     ) -> Option<ModelName> {
         let written = self.filled(text, &mut Unset::Refused)?;
         let Some(name) = ModelName::new(written.as_str()) else {
-            let help = "for instance `anthropic/claude-sonnet-4-5`, `ollama/llama3`, or `offline`";
+            let help = "for example `anthropic/claude-sonnet-4-5`, `ollama/llama3`, or `offline`";
             let message = "expected a model with its provider: `provider/model`";
             self.found.push(text.error(message, "not of that form").help(help));
             return None;

@@ -91,7 +91,7 @@ impl ServerBuilder<'_, '_> {
             "MCP server '{server}' has plaintext credentials in config — consider using secret:// references"
         );
         let help =
-            "for instance `secret://keychain/NAME`, `secret://env/NAME`, `secret://file/PATH`";
+            "for example `secret://keychain/NAME`, `secret://env/NAME`, `secret://file/PATH`";
         let warning =
             text.warning(message, "readable by everyone who can read this file").help(help);
         self.plaintext.get_or_insert(warning);

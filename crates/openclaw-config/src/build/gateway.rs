@@ -176,7 +176,7 @@ impl Builder<'_> {
         let has_user = !url.username().is_empty() || url.password().is_some();
         let is_secure = url.scheme() == "wss" || is_loopback(&url);
         let (problem, help) = if !matches!(url.scheme(), "ws" | "wss") || !url.has_host() {
-            ("expected a `wss://` or `ws://` URL", "for instance `wss://gateway.example:18789`")
+            ("expected a `wss://` or `ws://` URL", "for example `wss://gateway.example:18789`")
         } else if has_user || url.query().is_some() || url.fragment().is_some() {
             ("the URL must not have a user, query or fragment", "put the token in `token`")
         } else if !is_secure && !allow_plaintext {
@@ -239,7 +239,7 @@ impl Builder<'_> {
             return Some(SafeUrl::new(url, text.value.0.trim()));
         };
         self.found
-            .push(text.error(problem, "not allowed").help("for instance `https://example.com`"));
+            .push(text.error(problem, "not allowed").help("for example `https://example.com`"));
         None
     }
 
@@ -253,7 +253,7 @@ impl Builder<'_> {
                 Some(origin) => out.push(origin),
                 None => {
                     let message = "expected a web origin: scheme, host and optionally port";
-                    let help = "for instance `https://example.com` or `http://localhost:5173`";
+                    let help = "for example `https://example.com` or `http://localhost:5173`";
                     self.found.push(text.error(message, "not an origin").help(help));
                 }
             }

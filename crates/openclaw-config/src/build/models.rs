@@ -171,6 +171,6 @@ fn plaintext_warning(id: &str, text: &Spanned<ConfigText>) -> Diagnostic {
     let message = format!(
         "Model provider '{id}' has plaintext credentials in config — consider using secret:// references"
     );
-    let help = "for instance `secret://keychain/NAME`, `secret://env/NAME`, `secret://file/PATH`";
+    let help = "for example `secret://keychain/NAME`, `secret://env/NAME`, `secret://file/PATH`";
     text.warning(message, "readable by everyone who can read this file").help(help)
 }

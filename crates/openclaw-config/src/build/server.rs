@@ -320,7 +320,7 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             given
                 .error(
                     format!("transport `{kind}` needs `{needs}`, but the server has `{has}`"),
-                    format!("does not fit `{has}`"),
+                    format!("conflicts with `{has}`"),
                 )
                 .help("remove `transport`: it is derived from the other settings"),
         );

@@ -16,7 +16,7 @@ use crate::server::SafeUrl;
 use crate::source::Sources;
 use crate::text::{ConfigText, Expanded, VariableLookup, expand, is_reference_word};
 
-/// The schemes of an `Authorization` header, which are no secret.
+/// The schemes of an `Authorization` header, which are not secret.
 const SCHEMES: [&str; 3] = ["Bearer", "Basic", "Token"];
 
 /// The context of a build, and its findings so far.

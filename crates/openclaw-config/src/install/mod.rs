@@ -41,7 +41,7 @@ pub enum InstallError {
     #[error("the home folder is unknown")]
     NoHome,
     /// The program has no file of its own.
-    #[error("its usual settings file is also that of this program")]
+    #[error("the usual settings file of that program is also the one of this program")]
     SharedFile,
     /// The file cannot be read or edited.
     #[error("{0}")]
@@ -50,7 +50,7 @@ pub enum InstallError {
     #[error("{0}")]
     Invalid(String),
     /// The servers are written in a way that cannot be edited safely.
-    #[error("its servers are written in a form that cannot be changed safely")]
+    #[error("the servers in it are written in a form that cannot be edited safely")]
     OddForm,
 }
 

@@ -107,7 +107,7 @@ section! {
         max_concurrent_servers: Whole<1, 1000> = "maxConcurrentServers",
         /// Template for the tool names that the model sees (`mcp_{server}_{tool}`).
         tool_naming: ConfigText = "toolNaming" => schema::tool_naming,
-        /// Whether to log every MCP message.
+        /// Whether to log every MCP message. Accepted, but without effect yet.
         debug: bool = "debug",
         /// Maximum duration of a call whose timeout is extended by progress notifications, in
         /// milliseconds (600000).

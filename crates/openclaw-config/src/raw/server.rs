@@ -52,7 +52,7 @@ section! {
         tools: RawServerTools = "tools",
         /// Which calls need the user's approval: `auto` means all that are not read-only.
         approval: ApprovalPolicy = "approval",
-        /// Calls of agents per minute (100); 0 means no limit. Calls of users are not limited.
+        /// Calls per minute by agents (100); 0 means no limit. Calls by users are not limited.
         rate_limit: Whole<0, 1_000_000> = "rateLimit",
         /// Longer results are truncated for the model and saved to a file.
         max_result_chars: Whole<100, 100_000_000> = "maxResultChars",

@@ -47,7 +47,7 @@ section! {
         /// Which fetches need the user's approval: `auto` means the first from each host in a session,
         /// `always` every one, `never` none.
         approval: ApprovalPolicy = "approval",
-        /// Public hosts that need no approval, also where no user can give it: names such as
+        /// Public hosts that need no approval, even where no user can give it: names such as
         /// `docs.rs`, or `*.example.com` for all below a name.
         allow_hosts: Words = "allowHosts" => schema::public_hosts,
         /// Private hosts that may be fetched from: names, IP addresses or networks such as

@@ -312,7 +312,7 @@ fn login_failed(name: &str, error: &AuthError) -> Problem {
     let message = format!("cannot log in to `{name}`: {error}");
     match error {
         AuthError::LoginRequired => {
-            let message = format!("no login to `{name}` has begun, or it has expired");
+            let message = format!("no login to `{name}` is in progress, or it has expired");
             let hint = format!("run `openclaw mcp login {name}` first");
             Problem::new(ProblemKind::NeedsLogin, message).hint(hint)
         }
@@ -342,11 +342,11 @@ fn no_logins(status: &ServerStatus) -> Problem {
     let name = &status.name;
     match (status.transport, status.auth) {
         (ActiveTransport::Stdio, _) => {
-            invalid(&format!("`{name}` is a local server and has no login"))
+            invalid(&format!("`{name}` is a local server, which needs no login"))
                 .hint("set the variables it needs in `env` of its entry")
         }
-        (_, AuthKind::None) => invalid(&format!("`{name}` has no login")),
-        _ => invalid(&format!("`{name}` uses the key in its entry, and has no login"))
+        (_, AuthKind::None) => invalid(&format!("`{name}` needs no login")),
+        _ => invalid(&format!("`{name}` uses the key in its entry and needs no login"))
             .hint("remove `apiKey` and the `Authorization` header from its entry to log in"),
     }
 }

@@ -2,15 +2,15 @@
 
 /// The verbs, their arguments, and what they do.
 pub(crate) const VERBS: [(&str, &str, &str); 9] = [
-    ("servers", "", "list the servers and their state"),
-    ("tools", "[SERVER]", "list the tools"),
-    ("status", "SERVER", "show the details of a server"),
-    ("refresh", "[SERVER]", "fetch the lists again; reconnect a failed server"),
-    ("connect", "URL [--name NAME]", "connect to a server until this program exits"),
-    ("disconnect", "SERVER", "disconnect a server until this program exits"),
-    ("login", "SERVER [--code CODE]", "log in to a server"),
-    ("logout", "SERVER", "log out of a server"),
-    ("help", "", "show this list"),
+    ("servers", "", "List the servers and their state"),
+    ("tools", "[SERVER]", "List the tools"),
+    ("status", "SERVER", "Show the details of a server"),
+    ("refresh", "[SERVER]", "Fetch the lists again; reconnect a failed server"),
+    ("connect", "URL [--name NAME]", "Connect to a server until this program exits"),
+    ("disconnect", "SERVER", "Disconnect a server until this program exits"),
+    ("login", "SERVER [--code CODE]", "Log in to a server"),
+    ("logout", "SERVER", "Log out of a server"),
+    ("help", "", "Show this list"),
 ];
 
 /// What to do.

@@ -235,7 +235,7 @@ impl Tool for ManageTool {
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
         Box::pin(async move {
             Executed::Done(match self.carry_out(call).await {
-                Ok(text) => told(text, None),
+                Ok(text) => external_outcome(text, None),
                 Err(problem) => {
                     let failure = match problem.kind {
                         ProblemKind::Forbidden | ProblemKind::Changed => ToolFailure::Denied,
@@ -247,7 +247,7 @@ impl Tool for ManageTool {
                         | ProblemKind::Unusable
                         | ProblemKind::Invalid => ToolFailure::InvalidArguments,
                     };
-                    told(problem.text(), Some(failure))
+                    external_outcome(problem.text(), Some(failure))
                 }
             })
         })
@@ -255,7 +255,7 @@ impl Tool for ManageTool {
 }
 
 /// Labels everything as content from outside, since it includes text and errors of servers.
-fn told(text: String, failure: Option<ToolFailure>) -> ToolOutcome {
+fn external_outcome(text: String, failure: Option<ToolFailure>) -> ToolOutcome {
     let Ok((text, findings)) = label(Untrusted::new(text), Source::other(NAME)) else {
         return ToolOutcome::failure(
             "The result cannot be shown: no random numbers are available.",

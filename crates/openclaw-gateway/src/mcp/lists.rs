@@ -86,7 +86,7 @@ fn tool(tool: &CatalogueTool, wanted: ToolsWanted) -> Tool {
         },
         description: match wanted.raw {
             true => listed.description.clone(),
-            false => describe::theirs(listed),
+            false => describe::own_description(listed),
         },
         effect: match tool.spec.effect {
             tools::ToolEffect::ReadOnly => Effect::ReadOnly,

@@ -13,9 +13,11 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
     let for_user = details.for_user.into_iter().map(|part| (part, Some(Audience::User)));
     for (part, audience) in content.into_iter().map(|part| (part, None)).chain(for_user) {
         match part {
-            Content::Text(text) => texts.push(told(text, false, audience)),
-            Content::Placeholder(text) => texts.push(told(text, true, audience)),
-            Content::ForModel(text) => texts.push(told(text, false, Some(Audience::Assistant))),
+            Content::Text(text) => texts.push(text_part(text, false, audience)),
+            Content::Placeholder(text) => texts.push(text_part(text, true, audience)),
+            Content::ForModel(text) => {
+                texts.push(text_part(text, false, Some(Audience::Assistant)));
+            }
             Content::Image { mime_type, data } => {
                 media.push(Part::Image { mime_type, file: None, data: Some(data) });
             }
@@ -61,7 +63,7 @@ pub fn outcome(outcome: ToolOutcome, raw: bool) -> Outcome {
     }
 }
 
-fn told(text: Text, placeholder: bool, audience: Option<Audience>) -> Part {
+fn text_part(text: Text, placeholder: bool, audience: Option<Audience>) -> Part {
     let untrusted = text.is_outside();
     Part::Text { text: text.into_exposed(), untrusted, placeholder, audience }
 }

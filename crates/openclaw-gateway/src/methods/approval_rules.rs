@@ -141,7 +141,11 @@ pub(super) fn revoke(
         let mut meant = all.iter().filter(|it| !id.is_empty() && it.id().starts_with(id.as_str()));
         match (meant.next(), meant.next()) {
             (Some(one), None) => chosen.push(one),
-            (None, _) => return Err(ErrorShape::invalid(format!("no approval `{shown}`"))),
+            (None, _) => {
+                return Err(ErrorShape::invalid(format!(
+                    "no approval `{shown}`; `openclaw approvals list` lists them"
+                )));
+            }
             (Some(_), Some(_)) => {
                 return Err(ErrorShape::invalid(format!("several approvals begin with `{shown}`")));
             }
@@ -236,7 +240,11 @@ async fn allow_of_server(
     grant: GrantRule,
 ) -> Reply<ChangedRulesResult> {
     let shown = clean_line(Untrusted::new(name), MAX_NAME);
-    let unknown = || ErrorShape::invalid(format!("unknown tool `{shown}`"));
+    let unknown = || {
+        ErrorShape::invalid(format!(
+            "unknown tool `{shown}`; `openclaw mcp tools` lists those of servers"
+        ))
+    };
     let (Some(servers), Some(pins)) = (gateway.fleet.agent(agent), gateway.fleet.pins()) else {
         return Err(unknown());
     };

@@ -85,7 +85,7 @@ pub(super) async fn send_to(
                     run.over(SendStatus::Ok);
                     let events = TurnEvents::new(&gateway, &run, service.config.id.as_str());
                     events.started(&params.message);
-                    events.said(&text);
+                    events.send_answer(&text);
                     return;
                 }
                 Some(Said::Turn(parts)) => parts,

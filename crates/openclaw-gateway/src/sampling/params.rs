@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 const MAX_MESSAGES: usize = 100;
 /// Maximum text of all messages, including the system prompt and tool calls, in bytes.
 const MAX_TEXT: usize = 256 * 1024;
-/// Maximum number of images and recordings, and the maximum size of each in bytes.
+/// Maximum number of images and audio clips, and the maximum size of each in bytes.
 const MAX_MEDIA: usize = 8;
 const MAX_MEDIA_BYTES: usize = 4 * 1024 * 1024;
 /// Maximum number of tools, and the maximum size of their schemas together in bytes.
@@ -211,9 +211,9 @@ impl RemainingLimits {
         data: String,
     ) -> Result<SamplingPart, String> {
         let left = self.media.checked_sub(1);
-        self.media = left.ok_or_else(|| format!("more than {MAX_MEDIA} images and recordings"))?;
+        self.media = left.ok_or_else(|| format!("more than {MAX_MEDIA} images and audio clips"))?;
         let mime_type = check_media(kind, declared, &data, MAX_MEDIA_BYTES)
-            .map_err(|_| "invalid or unsupported image or recording".to_owned())?;
+            .map_err(|_| "invalid or unsupported image or audio clip".to_owned())?;
         Ok(SamplingPart::Media { kind, mime_type, data })
     }
 }

@@ -103,14 +103,15 @@ async fn metadata(State(desk): State<Arc<dyn CallerService>>) -> Response {
 }
 
 /// Whether a header has this word.
-fn says(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
+fn has_word(headers: &HeaderMap, name: HeaderName, word: &str) -> bool {
     let values = headers.get_all(name).into_iter().filter_map(|value| value.to_str().ok());
     let mut words = values.flat_map(|value| value.split(','));
     words.any(|it| it.trim().eq_ignore_ascii_case(word))
 }
 
 fn is_upgrade(headers: &HeaderMap) -> bool {
-    says(headers, header::UPGRADE, "websocket") && says(headers, header::CONNECTION, "upgrade")
+    has_word(headers, header::UPGRADE, "websocket")
+        && has_word(headers, header::CONNECTION, "upgrade")
 }
 
 /// The address of the WebSocket is also that of the Control UI.
@@ -133,7 +134,7 @@ async fn upgrade(Extension(visit): Extension<RequestInfo>, headers: HeaderMap) -
         return StatusCode::NOT_FOUND.into_response();
     }
     let key = headers.get(header::SEC_WEBSOCKET_KEY);
-    let (Some(key), true) = (key, says(&headers, header::SEC_WEBSOCKET_VERSION, "13")) else {
+    let (Some(key), true) = (key, has_word(&headers, header::SEC_WEBSOCKET_VERSION, "13")) else {
         let version = [(header::SEC_WEBSOCKET_VERSION, "13")];
         return (StatusCode::BAD_REQUEST, version).into_response();
     };

@@ -95,7 +95,7 @@ async fn the_state_of_logins_is_reported() {
     let told = ask(&me, "mcp.auth", login).await;
     assert_eq!(told, json!({ "ok": true, "state": "none" }), "it needs no login");
     let (message, ..) = refused(&me, "mcp.auth", json!({ "server": "a" })).await;
-    assert_eq!(message, "`a` is a local server and has no login");
+    assert_eq!(message, "`a` is a local server, which needs no login");
     let status = json!({ "server": "broken", "action": "status" });
     assert_eq!(ask(&me, "mcp.auth", status).await["ok"], false);
     // Where no authorization server can be found, no login begins.
@@ -108,6 +108,6 @@ async fn the_state_of_logins_is_reported() {
     assert!(hint.contains("openclaw mcp login remote"), "{hint}");
     let (message, ..) =
         refused(&me, "mcp.auth", json!({ "server": "a", "action": "logout" })).await;
-    assert_eq!(message, "`a` is a local server and has no login");
+    assert_eq!(message, "`a` is a local server, which needs no login");
     stop(gateway).await;
 }

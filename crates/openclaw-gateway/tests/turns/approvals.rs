@@ -359,7 +359,7 @@ async fn an_address_that_was_not_listed_is_asked_about_each_time() {
     user.send(KEY, "r1", invented).await;
     let asked = user.hear_of("approval.requested").await;
     assert_eq!(asked["args"], json!({ "server": "x", "uri": "x://exfil?data=secret" }));
-    assert!(asked["title"].as_str().unwrap().contains("not listed this address"), "{asked}");
+    assert!(asked["title"].as_str().unwrap().contains("not listed this URI"), "{asked}");
     assert_eq!(asked["allowedDecisions"], json!(["allow-once", "deny"]));
     user.decide(&asked, "deny").await;
     assert_eq!(user.end_of("r1").await["state"], "final");

@@ -109,7 +109,7 @@ async fn a_denial_gives_the_model_the_words_of_the_user() {
     answered(&mut user, "r1", &exec("git push"), answer).await;
     let history = user.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     let text = history.to_string();
-    assert!(text.contains("The user denied this call, and says: use the other branch"), "{text}");
+    assert!(text.contains("The user denied this call and says: use the other branch"), "{text}");
     user.send(KEY, "r2", &exec("git push")).await;
     let asked = user.hear_of("approval.requested").await;
     let odd = json!({ "id": asked["id"], "decision": "allow-once", "instead": "x" });

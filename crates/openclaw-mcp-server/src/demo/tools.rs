@@ -89,7 +89,7 @@ pub(super) async fn call(
 ) -> Result<CallToolResult, ErrorData> {
     let arguments = Value::Object(request.arguments.unwrap_or_default());
     let outcome = match request.name.as_ref() {
-        "echo" => read(arguments).map(|Echo { text }| said(text)),
+        "echo" => read(arguments).map(|Echo { text }| text_result(text)),
         "add" => read(arguments).and_then(|Add { a, b }| add(a, b)),
         "now" => read(arguments).and_then(|Now { offset_minutes }| now(offset_minutes)),
         "count" => match read(arguments) {
@@ -109,13 +109,13 @@ fn read<T: serde::de::DeserializeOwned>(arguments: Value) -> Result<T, String> {
     serde_json::from_value(arguments).map_err(|error| format!("invalid arguments: {error}"))
 }
 
-fn said(text: impl Into<String>) -> CallToolResult {
+fn text_result(text: impl Into<String>) -> CallToolResult {
     CallToolResult::success(vec![ContentBlock::text(text)])
 }
 
 fn add(a: f64, b: f64) -> Result<CallToolResult, String> {
     let sum = number(a + b).ok_or("the sum is too large")?;
-    let mut result = said(sum.to_string());
+    let mut result = text_result(sum.to_string());
     result.structured_content = Some(json!({ "sum": sum }));
     Ok(result)
 }
@@ -133,7 +133,7 @@ fn now(offset_minutes: i64) -> Result<CallToolResult, String> {
     if offset_minutes.abs() > 1439 {
         return Err("`offset_minutes` must be less than a day".to_owned());
     }
-    Ok(said(rfc3339(SystemTime::now(), offset_minutes)))
+    Ok(text_result(rfc3339(SystemTime::now(), offset_minutes)))
 }
 
 async fn run_count(
@@ -157,5 +157,5 @@ async fn run_count(
             let _ = context.peer.notify_progress(progress).await;
         }
     }
-    Ok(said(format!("counted to {to}")))
+    Ok(text_result(format!("counted to {to}")))
 }

@@ -108,7 +108,7 @@ fn words(asked: &ApprovalRequest<'_>) -> String {
         ApprovalReason::MayChange => "it may change something",
         ApprovalReason::EachTime => "every call needs an approval",
         ApprovalReason::Changed => "its description has changed since it was approved",
-        ApprovalReason::Unlisted => "the server does not list this address",
+        ApprovalReason::Unlisted => "the server does not list this URI",
     };
     format!("Allow this call of `{}`? ({why})", asked.tool.name)
 }

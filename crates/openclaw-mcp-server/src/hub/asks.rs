@@ -58,7 +58,7 @@ enum Concerned {
     NoClient,
     /// A client.
     Client(Arc<dyn AskableClient>),
-    /// It cannot be told.
+    /// Unknown.
     Unclear,
 }
 
@@ -109,7 +109,7 @@ impl Asks {
     }
 
     /// Passes an elicitation to the client that it concerns; `None` if it concerns none. It is
-    /// cancelled if that cannot be told.
+    /// cancelled if that is unknown.
     pub fn elicit(
         &self,
         asked: &ElicitationRequest,
@@ -133,7 +133,7 @@ impl Asks {
     }
 
     /// Passes a sampling request to the client that it concerns; `None` if it concerns none. It fails
-    /// if that cannot be told.
+    /// if that is unknown.
     pub fn sample(&self, asked: &SamplingRequest) -> Option<BoxFuture<'static, ClientAnswer>> {
         let client = match self.concerned(&asked.calls) {
             Concerned::NoClient => return None,

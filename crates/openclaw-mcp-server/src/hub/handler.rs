@@ -420,7 +420,7 @@ impl ServerHandler for Handler {
     ) -> Result<(), ErrorData> {
         let name = serde_json::to_value(request.level).unwrap_or_default();
         let level = name.as_str().and_then(level_of);
-        let level = level.ok_or_else(|| ErrorData::invalid_params("unknown level", None))?;
+        let level = level.ok_or_else(|| ErrorData::invalid_params("unknown log level", None))?;
         self.client(&context)?.set_log_level(level).await;
         Ok(())
     }

@@ -89,7 +89,7 @@ pub(super) fn tool_of(request: &CallRequest) -> Result<Asked, String> {
     match request.name.as_str() {
         SEARCH => {
             let query: Query = serde_json::from_str(arguments).map_err(|_| {
-                "invalid arguments: `query` must be a text, and `limit` a whole number".to_owned()
+                "invalid arguments: `query` must be a string, and `limit` a whole number".to_owned()
             })?;
             match query.limit {
                 None | Some(1..=MOST) => Ok(Asked::Search(query)),
@@ -98,7 +98,7 @@ pub(super) fn tool_of(request: &CallRequest) -> Result<Asked, String> {
         }
         CALL => {
             let call: CallArguments = serde_json::from_str(arguments)
-                .map_err(|_| "invalid arguments: `name` must be a text".to_owned())?;
+                .map_err(|_| "invalid arguments: `name` must be a string".to_owned())?;
             let nothing = || RawValue::from_string("{}".to_owned()).unwrap_or_default();
             let arguments = call.arguments.unwrap_or_else(nothing);
             if !arguments.get().starts_with('{') {

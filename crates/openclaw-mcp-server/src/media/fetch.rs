@@ -120,7 +120,7 @@ async fn read(url: Url, mut response: Response, max_bytes: usize) -> Result<Load
     let mut bytes = Vec::new();
     loop {
         let chunk = response.chunk().await;
-        let chunk = chunk.map_err(|_| "cannot be fetched: the connection broke off".to_owned())?;
+        let chunk = chunk.map_err(|_| "cannot be fetched: the connection was lost".to_owned())?;
         let Some(chunk) = chunk else { break };
         if bytes.len() + chunk.len() > max_bytes {
             return Err(format!("is {}", too_large()));

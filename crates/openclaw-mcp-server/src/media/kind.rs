@@ -45,7 +45,7 @@ impl AttachmentKind {
         match std::str::from_utf8(bytes) {
             Ok(text) if !text.contains('\0') => Self::Text,
             _ => Self::Other(match declared {
-                Some(declared) => format!("not what `{declared}` promises"),
+                Some(declared) => format!("its content is not `{declared}`"),
                 None => "unknown".to_owned(),
             }),
         }

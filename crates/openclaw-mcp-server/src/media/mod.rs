@@ -42,7 +42,7 @@ pub(crate) struct FileArgument {
     /// Its URI: `https:` or `http:` on the public internet, or `data:`.
     #[serde(default)]
     uri: Option<String>,
-    /// Its type, if it cannot be told from the content.
+    /// Its MIME type, if it cannot be detected from the content.
     #[serde(default)]
     mime_type: Option<String>,
     /// Its name.

@@ -57,7 +57,7 @@ fn open(folder: &Path, inside: &Path, max_bytes: usize) -> Result<Vec<u8>, Optio
     let opened = dir.open_with(inside, OpenOptions::new().read(true).nonblock(true));
     let file = opened.map_err(|error| match error.kind() {
         ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
-            Some("leads out of the allowed folders".to_owned())
+            Some("leads out of the allowed folders, by `..` or a link".to_owned())
         }
         ErrorKind::NotFound => None,
         kind => Some(format!("cannot be read: {kind}")),

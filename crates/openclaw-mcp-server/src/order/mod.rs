@@ -61,13 +61,14 @@ const CONNECT: Duration = Duration::from_secs(60);
 pub(crate) struct OrderArguments {
     /// The message. It reaches the agent unchanged; a leading `/` has no meaning.
     message: String,
-    /// The conversation to continue, as returned by an earlier call. Without it, a new one begins.
+    /// The key of the conversation to continue, as returned by an earlier call. Without it, a new
+    /// conversation begins.
     #[serde(default)]
     session_key: Option<String>,
     /// The agent to ask, if there are several.
     #[serde(default)]
     agent_id: Option<String>,
-    /// When to stop waiting, in milliseconds. The run is aborted then, and the text so far returned.
+    /// How long to wait, in milliseconds. Then the run is aborted, and the text so far is returned.
     /// Default: 600000 (ten minutes).
     #[serde(default)]
     #[schemars(range(min = 1, max = 86_400_000))]

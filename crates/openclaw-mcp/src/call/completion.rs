@@ -53,7 +53,7 @@ pub enum CompletionError {
     #[error("{0}")]
     Unavailable(String),
     /// The server does not complete arguments.
-    #[error("MCP server '{0}' does not complete arguments")]
+    #[error("MCP server '{0}' does not support completion of arguments")]
     Unsupported(String),
     /// The server rejected the request, or responded with something invalid.
     #[error("{0}")]

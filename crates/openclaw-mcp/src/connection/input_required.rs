@@ -83,7 +83,7 @@ impl Connection {
         }
         if result.get().len() > MAX_PARSED {
             let most = MAX_PARSED / 1024 / 1024;
-            return Err(CallError::AskedFor(format!("input in more than {most} MiB")));
+            return Err(CallError::AskedFor(format!("input that is larger than {most} MiB")));
         }
         let parsed = serde_json::from_str::<InputRequired<'_>>(result.get());
         let Ok(mut missing) = parsed else { return Ok(None) };

@@ -51,13 +51,13 @@ impl LastNotices {
             Reachability::Reachable => "is available again".to_owned(),
             Reachability::OutOfReach => format!(
                 "has failed {TOLD_AFTER} times in a row{why}. Retries continue; until one succeeds, \
-                 calls of its tools fail"
+                 calls to its tools fail"
             ),
             Reachability::NeedsAuth => {
-                "requires a login. Until the user logs in, calls of its tools fail".to_owned()
+                "requires a login. Until the user logs in, calls to its tools fail".to_owned()
             }
             Reachability::GivenUp => {
-                format!("has failed{why} and is not retried. Calls of its tools fail")
+                format!("has failed{why} and is not retried. Calls to its tools fail")
             }
         };
         Some(format!("MCP server '{server}' {what}."))

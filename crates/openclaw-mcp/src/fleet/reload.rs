@@ -20,7 +20,7 @@ pub(crate) struct ReloadPlan {
     pub(crate) go: Vec<Arc<Server>>,
 }
 
-/// A server that was last_notices to stop.
+/// A server that was asked to stop.
 #[derive(Debug)]
 pub(crate) struct EndingServer {
     pub(crate) name: ServerName,

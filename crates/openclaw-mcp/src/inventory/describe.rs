@@ -42,7 +42,7 @@ pub fn without_server(description: &str) -> &str {
 
 /// Returns the server's own description of a tool, sanitized and truncated as for a model; `None`
 /// if it has none.
-pub fn theirs(tool: &ListedTool) -> Option<String> {
+pub fn own_description(tool: &ListedTool) -> Option<String> {
     said_by(tool).map(|text| clean_lines(text, MAX_DESCRIPTION))
 }
 

@@ -143,11 +143,11 @@ impl<T> ReadList<T> {
         let Listing { entries, dropped, more_dropped, cut } = listing;
         for dropped in dropped.iter().take(MAX_LINES) {
             let (name, reason) = (&dropped.name, &dropped.reason);
-            tracing::warn!(%server, %name, %reason, "left out a {kind}");
+            tracing::warn!(%server, %name, %reason, "skipped an unusable {kind}");
         }
         let untold = dropped.len().saturating_sub(MAX_LINES) + more_dropped;
         if untold > 0 {
-            tracing::warn!(%server, untold, "left out more {kind}s");
+            tracing::warn!(%server, untold, "skipped more unusable {kind}s");
         }
         if let Some(reason) = cut {
             tracing::warn!(%server, reason, "the list of {kind}s may be incomplete");

@@ -49,11 +49,16 @@ pub(crate) fn exit_words(status: ExitStatus) -> String {
     }
 }
 
+/// A program that is given by a path is not searched for on the PATH.
+fn and_on_the_path(program: &str) -> &'static str {
+    if program.contains(std::path::is_separator) { "" } else { " and on the PATH" }
+}
+
 /// Why a process could not be started.
 #[derive(Debug, thiserror::Error)]
 pub enum SpawnError {
     /// The program does not exist.
-    #[error("program `{0}` not found; is it installed and on the PATH?")]
+    #[error("program `{}` not found; is it installed{}?", .0, and_on_the_path(.0))]
     NoProgram(String),
     /// It is a script, and its interpreter does not exist.
     #[error("interpreter `{}` of `{program}` not found", .interpreter.escape_debug())]

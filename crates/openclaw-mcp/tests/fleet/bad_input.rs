@@ -144,7 +144,7 @@ async fn an_unusable_tool_is_not_offered_and_a_call_fails_with_the_reason() {
         ("mcp_x_hidden", "has hidden characters"),
         ("mcp_x_token", "has a chat control token"),
         ("mcp_x_marker", "has a chat control token"),
-        ("mcp_x_endless", "endlessly recursive"),
+        ("mcp_x_endless", "infinitely recursive"),
         ("mcp_x_nonsense", "schema is invalid"),
     ] {
         let flaw = catalogue.get(name).unwrap().flaw().unwrap().to_string();

@@ -59,7 +59,7 @@ async fn read_only_tools_need_no_approval_and_others_do() {
     assert_eq!(call("mcp_x_push", Some(ApprovalExtent::Once)).await, None);
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
     let nothing = Arguments::new(&nothing);
-    let push = || pipeline::standing(&*tools.find("mcp_x_push").unwrap(), &nothing, None);
+    let push = || pipeline::approval_need(&*tools.find("mcp_x_push").unwrap(), &nothing, None);
     assert_eq!(
         push(),
         ApprovalNeed::Ask(ApprovalReason::MayChange),

@@ -13,10 +13,10 @@ const MAX_TOOLS: usize = 12;
 
 /// Describes the results of the calls.
 pub(super) fn results(results: &[&ToolResult]) -> String {
-    results.iter().map(|result| told(result)).collect::<Vec<_>>().join("\n")
+    results.iter().map(|result| result_text(result)).collect::<Vec<_>>().join("\n")
 }
 
-fn told(result: &ToolResult) -> String {
+fn result_text(result: &ToolResult) -> String {
     let ToolResult { name, parts, is_error, .. } = result;
     let texts = parts.iter().map(|part| match part {
         Part::Text(text) => text.expose().trim().to_owned(),

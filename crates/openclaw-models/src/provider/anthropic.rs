@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, StreamStep};
-use super::media::{ProviderPart, only_words, perceive};
+use super::media::{ProviderPart, only_text, to_provider_parts};
 use super::turns::{ProviderTurn, arguments, system};
 use super::{Outgoing, number, text};
 use crate::message::{Thought, ToolResult};
@@ -82,7 +82,7 @@ fn mark(content: &mut Value) {
 fn message(turn: &ProviderTurn<'_>) -> Option<Value> {
     match turn {
         ProviderTurn::User(pieces) => {
-            let words = only_words(pieces).map(Value::from);
+            let words = only_text(pieces).map(Value::from);
             let content = words.unwrap_or_else(|| pieces.iter().filter_map(block).collect());
             Some(json!({ "role": "user", "content": content }))
         }
@@ -119,7 +119,7 @@ fn thought(thought: &Thought) -> Option<Value> {
 
 /// A tool result. Unlike in other formats, pictures and the error flag are part of it.
 fn result(result: &ToolResult) -> Value {
-    let content = perceive(ApiKind::Anthropic, &result.parts);
+    let content = to_provider_parts(ApiKind::Anthropic, &result.parts);
     let content: Vec<_> = content.iter().filter_map(block).collect();
     let mut data = json!({ "type": "tool_result", "tool_use_id": result.id });
     if !content.is_empty() {

@@ -167,7 +167,7 @@ pub(super) fn classify(explain: &Explain, report: &ProviderReport) -> ModelError
     }
     let message = match (message.is_empty(), report.status) {
         (false, _) => message,
-        (true, Some(status)) => format!("HTTP status {status}"),
+        (true, Some(status)) => format!("HTTP {status}"),
         (true, None) => "no reason given".to_owned(),
     };
     ModelError::Rejected { provider, message }

@@ -48,7 +48,7 @@ impl Explain {
         report.status = Some(response.status().as_u16());
         // A page of a proxy is not a message.
         if body.as_str().is_some_and(|text| text.trim_start().starts_with('<')) {
-            report.message = format!("HTTP status {}", response.status().as_u16());
+            report.message = format!("HTTP {}", response.status().as_u16());
         }
         report.retry_after = retry_after(response.headers()).or(report.retry_after);
         classify(self, &report)

@@ -19,34 +19,34 @@ pub(super) enum ProviderPart<'p> {
 
 /// Converts parts to a form that the provider accepts: text replaces unsupported media. Texts are
 /// rendered here and nowhere else.
-pub(super) fn perceive<'p>(
+pub(super) fn to_provider_parts<'p>(
     kind: ApiKind,
     parts: impl IntoIterator<Item = &'p Part>,
 ) -> Vec<ProviderPart<'p>> {
-    let mut perceived = Vec::new();
+    let mut converted = Vec::new();
     let mut parts = parts.into_iter().peekable();
     while let Some(part) = parts.next() {
         let text = match part {
             Part::Text(text) => text,
             Part::Image { mime_type, data } => {
-                let is_seen = sees(kind).contains(&mime_type.as_str());
-                let picture = is_seen.then(|| ProviderPart::Image(mime_type, data));
-                perceived.push(picture.unwrap_or_else(|| unperceived("picture", mime_type)));
+                let is_accepted = image_types(kind).contains(&mime_type.as_str());
+                let image = is_accepted.then(|| ProviderPart::Image(mime_type, data));
+                converted.push(image.unwrap_or_else(|| unsupported("an image", mime_type)));
                 continue;
             }
             Part::Audio { mime_type, data } => {
-                let recording = heard(kind, mime_type).map(|name| ProviderPart::Audio(name, data));
-                perceived.push(recording.unwrap_or_else(|| unperceived("recording", mime_type)));
+                let audio = audio_type(kind, mime_type).map(|name| ProviderPart::Audio(name, data));
+                converted.push(audio.unwrap_or_else(|| unsupported("an audio clip", mime_type)));
                 continue;
             }
-            Part::File { mime_type, name, data, .. } if reads(kind, mime_type) => {
-                perceived.push(ProviderPart::File(mime_type, name, data));
+            Part::File { mime_type, name, data, .. } if accepts_file(kind, mime_type) => {
+                converted.push(ProviderPart::File(mime_type, name, data));
                 continue;
             }
             Part::File { mime_type, text, .. } => {
-                perceived.push(unperceived("file", mime_type));
+                converted.push(unsupported("a file", mime_type));
                 let Some(text) = text else { continue };
-                perceived.push(ProviderPart::Text("[Its text follows.]".to_owned()));
+                converted.push(ProviderPart::Text("[Its text follows.]".to_owned()));
                 text
             }
         };
@@ -55,13 +55,13 @@ pub(super) fn perceive<'p>(
             texts.push(next);
         }
         let rendered = render(texts).into_iter().filter(|text| !text.trim().is_empty());
-        perceived.extend(rendered.map(ProviderPart::Text));
+        converted.extend(rendered.map(ProviderPart::Text));
     }
-    perceived
+    converted
 }
 
 /// Returns the texts, separated by empty lines, if there is nothing else.
-pub(super) fn only_words(pieces: &[ProviderPart<'_>]) -> Option<String> {
+pub(super) fn only_text(pieces: &[ProviderPart<'_>]) -> Option<String> {
     let words = |piece: &ProviderPart<'_>| match piece {
         ProviderPart::Text(text) => Some(text.clone()),
         _ => None,
@@ -70,7 +70,7 @@ pub(super) fn only_words(pieces: &[ProviderPart<'_>]) -> Option<String> {
 }
 
 /// Returns the MIME types of images that the provider accepts.
-fn sees(kind: ApiKind) -> &'static [&'static str] {
+fn image_types(kind: ApiKind) -> &'static [&'static str] {
     match kind {
         ApiKind::Gemini => &["image/png", "image/jpeg", "image/webp", "image/heic", "image/heif"],
         ApiKind::Ollama => &["image/png", "image/jpeg", "image/webp"],
@@ -80,7 +80,7 @@ fn sees(kind: ApiKind) -> &'static [&'static str] {
 
 /// Whether the provider accepts files of this MIME type. Compatible APIs may not: then the agent
 /// retries without the file.
-fn reads(kind: ApiKind, mime_type: &str) -> bool {
+fn accepts_file(kind: ApiKind, mime_type: &str) -> bool {
     match kind {
         ApiKind::Anthropic | ApiKind::OpenAi | ApiKind::OpenAiResponses => {
             mime_type == "application/pdf"
@@ -91,7 +91,7 @@ fn reads(kind: ApiKind, mime_type: &str) -> bool {
 }
 
 /// Returns the provider's name of an audio MIME type, if it accepts that type.
-fn heard(kind: ApiKind, mime_type: &str) -> Option<&str> {
+fn audio_type(kind: ApiKind, mime_type: &str) -> Option<&str> {
     let usual = match mime_type {
         "audio/x-wav" | "audio/wave" => "audio/wav",
         "audio/mp3" => "audio/mpeg",
@@ -107,8 +107,8 @@ fn heard(kind: ApiKind, mime_type: &str) -> Option<&str> {
     all.contains(&usual).then_some(usual)
 }
 
-fn unperceived(what: &str, mime_type: &str) -> ProviderPart<'static> {
+fn unsupported(what: &str, mime_type: &str) -> ProviderPart<'static> {
     // The type is untrusted.
     let mime_type: String = mime_type.chars().filter(char::is_ascii_graphic).take(40).collect();
-    ProviderPart::Text(format!("[a {what} ({mime_type}) that this model does not support]"))
+    ProviderPart::Text(format!("[{what} ({mime_type}) that this model does not support]"))
 }

@@ -14,7 +14,9 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
     let request = out.request;
     let messages = openai_chat::messages(out, |messages, turn| match turn {
         ProviderTurn::User(pieces) => messages.push(user(pieces)),
-        ProviderTurn::Assistant { text, calls, .. } => messages.extend(said(text, calls)),
+        ProviderTurn::Assistant { text, calls, .. } => {
+            messages.extend(assistant_message(text, calls));
+        }
         ProviderTurn::Results(results) => {
             let message = |words: String| json!({ "role": "tool", "content": words });
             messages.extend(results.iter().map(|result| message(words(result))));
@@ -58,7 +60,7 @@ fn user(pieces: &[ProviderPart<'_>]) -> Value {
     message
 }
 
-fn said(text: &str, calls: &[ToolUse]) -> Option<Value> {
+fn assistant_message(text: &str, calls: &[ToolUse]) -> Option<Value> {
     let mut message = json!({ "role": "assistant" });
     if !text.is_empty() {
         message["content"] = text.into();

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, StreamStep};
-use super::media::{ProviderPart, only_words};
+use super::media::{ProviderPart, only_text};
 use super::turns::{ProviderTurn, arguments, system, words};
 use super::{Outgoing, number, text};
 use crate::message::{Thought, ToolUse};
@@ -28,12 +28,12 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
     let request = out.request;
     let messages = messages(out, |messages, turn| match turn {
         ProviderTurn::User(pieces) => {
-            let words = only_words(pieces).map(Value::from);
+            let words = only_text(pieces).map(Value::from);
             let content = words.unwrap_or_else(|| pieces.iter().map(part).collect());
             messages.push(json!({ "role": "user", "content": content }));
         }
         ProviderTurn::Assistant { thoughts, text, calls } => {
-            messages.extend(said(thoughts, text, calls));
+            messages.extend(assistant_message(thoughts, text, calls));
         }
         ProviderTurn::Results(results) => messages.extend(results.iter().map(
             |result| json!({ "role": "tool", "tool_call_id": result.id, "content": words(result) }),
@@ -87,7 +87,7 @@ fn part(piece: &ProviderPart<'_>) -> Value {
     }
 }
 
-fn said(thoughts: &[Thought], text: &str, calls: &[ToolUse]) -> Option<Value> {
+fn assistant_message(thoughts: &[Thought], text: &str, calls: &[ToolUse]) -> Option<Value> {
     let plain = thoughts.iter().filter_map(|thought| match thought {
         Thought::Plain { text } => Some(text.as_str()),
         _ => None,

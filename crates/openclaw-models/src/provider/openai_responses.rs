@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::draft::{Draft, StreamStep};
-use super::media::{ProviderPart, only_words};
+use super::media::{ProviderPart, only_text};
 use super::turns::{ProviderTurn, arguments, system, words};
 use super::{Outgoing, number, text};
 use crate::model::{ToolOffer, Usage};
@@ -15,7 +15,7 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
     for turn in &out.turns {
         match turn {
             ProviderTurn::User(pieces) => {
-                let words = only_words(pieces).map(Value::from);
+                let words = only_text(pieces).map(Value::from);
                 let content = words.unwrap_or_else(|| pieces.iter().filter_map(part).collect());
                 input.push(json!({ "role": "user", "content": content }));
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use openclaw_content::render;
 use serde_json::{Map, Value, json};
 
-use super::media::{ProviderPart, perceive};
+use super::media::{ProviderPart, to_provider_parts};
 use crate::message::{Message, Part, Thought, ToolResult, ToolUse};
 use crate::model::ModelRequest;
 use crate::settings::ApiKind;
@@ -30,7 +30,7 @@ pub(super) fn turns<'m>(
     for message in messages {
         match &**message {
             Message::User { parts } => {
-                let mut pieces = perceive(kind, parts);
+                let mut pieces = to_provider_parts(kind, parts);
                 if pieces.is_empty() {
                     // Some providers reject an empty message.
                     pieces.push(ProviderPart::Text("(nothing)".to_owned()));
@@ -90,7 +90,7 @@ pub(super) fn words(result: &ToolResult) -> String {
 /// Returns a user turn with the parts that are not text, for formats that accept them nowhere else;
 /// `words` names their source.
 fn shown<'m>(kind: ApiKind, words: &str, parts: &'m [Part]) -> Option<ProviderTurn<'m>> {
-    let shown = perceive(kind, parts.iter().filter(|part| part.as_text().is_none()));
+    let shown = to_provider_parts(kind, parts.iter().filter(|part| part.as_text().is_none()));
     let words = ProviderPart::Text(words.to_owned());
     (!shown.is_empty()).then(|| ProviderTurn::User(std::iter::once(words).chain(shown).collect()))
 }

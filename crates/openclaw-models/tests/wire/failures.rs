@@ -137,15 +137,12 @@ async fn other_errors_say_what_can_be_done() {
     }
     let page = Value::from("<html><body>Bad gateway</body></html>");
     let error = told(ApiKind::OpenAi, 502, "", &page).await;
-    assert!(error.to_string().contains("failed: HTTP status 502"), "{error}");
+    assert!(error.to_string().contains("failed: HTTP 502"), "{error}");
     let missing = json!({"error": "model 'm' not found"});
     let error = told(ApiKind::Ollama, 404, "", &missing).await;
     assert!(error.to_string().contains("`mine/m` not found: model 'm' not found"), "{error}");
     let error = told(ApiKind::OpenAi, 418, "", &says("")).await;
-    assert_eq!(
-        error.to_string(),
-        "the model provider `mine` rejected the request: HTTP status 418"
-    );
+    assert_eq!(error.to_string(), "the model provider `mine` rejected the request: HTTP 418");
     let error = told(ApiKind::OpenAi, 429, "retry-after: 3000", &says("Slow down.")).await;
     let retry_after = Some(Duration::from_secs(3_000));
     let (provider, message) = ("mine".into(), "Slow down.".into());

@@ -51,7 +51,11 @@ struct Services {
 }
 
 /// Returns whether a call of a tool would need an approval.
-pub fn standing(tool: &dyn Tool, arguments: &Arguments<'_>, session: Option<&str>) -> ApprovalNeed {
+pub fn approval_need(
+    tool: &dyn Tool,
+    arguments: &Arguments<'_>,
+    session: Option<&str>,
+) -> ApprovalNeed {
     let pin = tool.pin(ApprovalContext { arguments, session, now: Instant::now() });
     ApprovalNeed::of(tool.rule(arguments), tool.spec().effect, pin)
 }

@@ -80,7 +80,7 @@ impl Refusal {
     }
 
     pub(super) fn declined_with(words: &str) -> Self {
-        let words = format!("The user denied this call, and says: {words}");
+        let words = format!("The user denied this call and says: {words}");
         Self::new(ToolFailure::Denied, words).by(RefusedBy::Declined)
     }
 

@@ -31,7 +31,7 @@ pub enum Unusable {
     #[error("its schema is nested too deeply")]
     TooDeep,
     /// It refers to itself infinitely.
-    #[error("its schema is endlessly recursive")]
+    #[error("its schema is infinitely recursive")]
     Circular,
     /// It is not the schema of an object.
     #[error("its schema does not describe an object")]

@@ -35,10 +35,10 @@ fn a_violation_says_where_and_what() {
     });
     for (arguments, expected) in [
         (json!({"path": "a", "mode": "read", "limit": 3, "tags": ["x"], "where": {"line": 1}}), ""),
-        (json!({}), "missing argument \"path\""),
+        (json!({}), "missing argument `path`"),
         (json!([]), "the arguments must be an object, but is an array of 0"),
         (json!({"path": ""}), "/path must have at least 1 character"),
-        (json!({"path": "a", "file": 1}), "unknown argument \"file\""),
+        (json!({"path": "a", "file": 1}), "unknown argument `file`"),
         (
             json!({"path": "a", "mode": "append"}),
             "/mode must be one of \"read\", \"write\", but is the string \"append\"",
@@ -74,7 +74,7 @@ fn a_required_argument_with_a_default_may_be_absent() {
     let validator = Validator::compile_for_arguments(schema.as_object().unwrap()).unwrap();
     let says = |arguments| validator.check(&arguments).map_err(|it| it.to_string());
     assert_eq!(says(json!({"path": "a", "more": {}})), Ok(()));
-    assert_eq!(says(json!({"more": {}})), Err("missing argument \"path\"".to_owned()));
+    assert_eq!(says(json!({"more": {}})), Err("missing argument `path`".to_owned()));
     assert!(says(json!({"path": "a", "more": {}, "scale": 2})).is_err());
     // A result must be complete.
     assert!(compile(&schema).unwrap().check(&json!({"path": "a", "more": {"deep": 1}})).is_err());
@@ -116,7 +116,7 @@ fn raw_arguments_are_checked_too() {
     let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
     assert!(validator.check_raw(&raw(r#"{"a": 1}"#)).is_ok());
     let text = validator.check_raw(&raw(r#"{"b": 1}"#)).unwrap_err().to_string();
-    assert_eq!(text, "missing argument \"a\"");
+    assert_eq!(text, "missing argument `a`");
 }
 
 #[test]

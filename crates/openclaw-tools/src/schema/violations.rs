@@ -91,11 +91,11 @@ fn line_about(subject: ValidatedKind, error: &ValidationError<'_>) -> String {
     use ValidationErrorKind as Kind;
     let words = match (subject, error.kind(), error.instance_path().as_str()) {
         (ValidatedKind::Arguments, Kind::Required { property }, "") => {
-            format!("missing argument {}", shown(property))
+            format!("missing argument {}", named(property.as_str().unwrap_or_default()))
         }
         (ValidatedKind::Arguments, Kind::AdditionalProperties { unexpected }, "") => {
             let s = if unexpected.len() == 1 { "" } else { "s" };
-            format!("unknown argument{s} {}", list(unexpected.iter().map(|name| quoted(name))))
+            format!("unknown argument{s} {}", list(unexpected.iter().map(|name| named(name))))
         }
         _ => return line(subject, error),
     };
@@ -251,6 +251,10 @@ fn shown(value: &Value) -> String {
 
 fn quoted(text: &str) -> String {
     format!("\"{}\"", clean_line(Untrusted::new(text), MAX_SHOWN))
+}
+
+fn named(argument: &str) -> String {
+    format!("`{}`", clean_line(Untrusted::new(argument), MAX_SHOWN))
 }
 
 fn list(items: impl ExactSizeIterator<Item = String>) -> String {

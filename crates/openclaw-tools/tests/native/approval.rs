@@ -12,7 +12,7 @@ use crate::Bench;
 
 fn standing(bench: &Bench, tool: &str) -> ApprovalNeed {
     let nothing = RawValue::from_string("{}".to_owned()).unwrap();
-    pipeline::standing(&*bench.tools.find(tool).unwrap(), &Arguments::new(&nothing), None)
+    pipeline::approval_need(&*bench.tools.find(tool).unwrap(), &Arguments::new(&nothing), None)
 }
 
 #[tokio::test]
@@ -205,12 +205,12 @@ fn without_a_workspace_there_are_no_tools() {
 async fn invalid_arguments_are_reported_and_nothing_is_done() {
     let bench = Bench::new();
     for (tool, arguments, words) in [
-        ("read", json!({}), "missing argument \"path\""),
+        ("read", json!({}), "missing argument `path`"),
         ("read", json!({"path": 5}), "/path must be a string"),
         ("read", json!({"path": ""}), "/path must have at least 1"),
         ("read", json!({"path": "x".repeat(1_000_000)}), "/path must have at most 4096"),
         ("read", json!({"path": "a", "offset": 0}), "/offset must be at least 1"),
-        ("write", json!({"path": "a", "content": "x", "mode": 7}), "unknown argument \"mode\""),
+        ("write", json!({"path": "a", "content": "x", "mode": 7}), "unknown argument `mode`"),
         ("list", json!([]), "must be an object"),
         ("exec", json!({"command": "true", "timeout_ms": -1}), "/timeout_ms must be at least 1"),
     ] {

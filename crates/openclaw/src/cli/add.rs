@@ -63,16 +63,16 @@ pub(crate) struct AddArgs {
     /// Connect only when a tool is first used
     #[arg(long)]
     pub(crate) lazy: bool,
-    /// Add it as disabled
+    /// Add the server as disabled
     #[arg(long)]
     pub(crate) disabled: bool,
     /// Use this prefix instead of the server's name in tool names
     #[arg(long, value_name = "PREFIX")]
     pub(crate) tool_prefix: Option<String>,
-    /// Only these tools, with commas between them
+    /// Only these tools, separated by commas
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     pub(crate) include_tools: Vec<String>,
-    /// Never these tools, with commas between them
+    /// Never these tools, separated by commas
     #[arg(long, value_name = "TOOL", value_delimiter = ',')]
     pub(crate) exclude_tools: Vec<String>,
     /// Call its tools without asking for approval
@@ -81,13 +81,13 @@ pub(crate) struct AddArgs {
     /// The connect timeout in milliseconds
     #[arg(long, value_name = "MS")]
     pub(crate) timeout: Option<u64>,
-    /// A comment for the file
+    /// A comment to store in the entry
     #[arg(long, value_name = "TEXT")]
     pub(crate) description: Option<String>,
-    /// The OAuth client to log in with [default: registered by the login]
+    /// The OAuth client id to log in with [default: a client is registered by the login]
     #[arg(long, alias = "oauth-client-id", value_name = "ID")]
     pub(crate) client_id: Option<String>,
-    /// The port that the browser returns to after the login
+    /// The local port that the browser is redirected to after the login
     #[arg(long, value_name = "PORT")]
     pub(crate) callback_port: Option<u16>,
     #[command(flatten)]
@@ -111,7 +111,7 @@ pub(crate) struct WriteArgs {
   openclaw mcp add-json web '{\"type\": \"http\", \"url\": \"https://a.example/mcp\"}'
   openclaw mcp add-json web - < web.json
 
-The entry may have all settings of a server, also by the names that other programs have for them. It may \
+The entry may have all settings of a server, also under the names that other programs use. It may \
 be inside an object `mcpServers`.
 
 Exit codes: 0 added, 1 the name is taken, 2 wrong usage, 78 the configuration has errors.")]

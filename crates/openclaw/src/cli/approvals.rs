@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-/// List, allow and revoke the calls that run without asking
+/// List, allow and revoke the calls that run without asking you
 #[derive(Debug, Parser)]
 #[command(name = "/approvals", no_binary_name = true, disable_help_subcommand = true)]
 pub(crate) struct ChatApprovals {
@@ -14,7 +14,7 @@ pub(crate) struct ChatApprovals {
 
 #[derive(Debug, Clone, Subcommand)]
 pub(crate) enum ApprovalsCommand {
-    /// List the calls that run without asking
+    /// List the calls that run without asking you
     #[command(after_help = "Examples:
   openclaw approvals list
   openclaw approvals list --json | jq -r '.rules[].id'")]
@@ -37,7 +37,7 @@ Running programs notice the change within a second.")]
         #[arg(long)]
         all: bool,
     },
-    /// Allow calls in advance, without asking
+    /// Allow calls in advance
     Allow(AllowArgs),
 }
 
@@ -50,8 +50,8 @@ Running programs notice the change within a second.")]
 
 For `exec`, the words are the beginning of the commands that are allowed. A command that does more than \
 start one program with literal arguments (`;`, `&&`, `|`, `>`, `$(…)`, line breaks) always needs approval, \
-and programs that run other commands (`sudo`, `sh`, `xargs`, …) have no prefix. For other tools, \
-NAME=VALUE limits the approval to calls with that argument.
+and programs that run other commands (`sudo`, `sh`, `xargs`, …) cannot be allowed by a prefix. For \
+other tools, NAME=VALUE limits the approval to calls with that argument.
 
 Approvals of MCP tools end when the tool or the server changes.
 

@@ -30,7 +30,7 @@ pub(crate) struct LoginArgs {
     /// Do not open a browser
     #[arg(long)]
     pub(crate) no_browser: bool,
-    /// Request this scope, too (repeatable, or several with commas)
+    /// Request this scope, too (repeatable, or several separated by commas)
     #[arg(
         long = "scope",
         alias = "scopes",

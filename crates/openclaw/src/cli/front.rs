@@ -19,7 +19,8 @@ use super::gateway_choice::GatewayChoice;
   openclaw chat --gateway wss://gateway.example --token-file token.txt
 
 Without a model or an API key, a built-in offline model answers. It needs no network and calls real \
-tools: try `what time is it`, or `add 2 and 3`. The first chat at a terminal offers to set up another one.
+tools: try `what time is it`, or `add 2 and 3`. The first chat at a terminal offers to set up \
+a model.
 
 Every chat starts a new conversation, unless `--continue`, `--resume` or `--session` is given.
 
@@ -312,7 +313,7 @@ pub(crate) enum TokenScope {
     Approvals,
     /// Answer questions
     Questions,
-    /// Everything, also changes of the configuration
+    /// Everything, including changes to the configuration
     Admin,
 }
 
@@ -331,7 +332,7 @@ pub(crate) struct TopArgs {
     /// Seconds between two updates
     #[arg(long, value_name = "SECONDS", default_value_t = 2, value_parser = value_parser!(u64).range(1..=3600))]
     pub(crate) interval: u64,
-    /// How many updates are shown [default: until interrupted]
+    /// The number of updates to show [default: no limit]
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub(crate) count: Option<u64>,
 }
@@ -364,7 +365,7 @@ pub(crate) struct RunArgs {
     /// The address to listen on, or `loopback`, `lan`, `all` [default: `gateway.bind`]
     #[arg(long, value_name = "ADDRESS", value_parser = bind)]
     pub(crate) bind: Option<Bind>,
-    /// Leave the terminal
+    /// Detach from the terminal
     #[arg(long, hide = true)]
     pub(crate) detached: bool,
 }

@@ -28,7 +28,7 @@ pub(crate) struct McpServerArgs {
     pub(crate) gateway: GatewayChoice,
     #[command(flatten)]
     pub(crate) hub: HubArgs,
-    /// Log what happens to stderr
+    /// Log activity to stderr
     #[arg(long, short)]
     pub(crate) verbose: bool,
 }
@@ -47,19 +47,19 @@ pub(crate) struct OrderArgs {
 /// The options of the hub.
 #[derive(Debug, Args)]
 pub(crate) struct HubArgs {
-    /// Offer the tools, resources and prompts of the agent's MCP servers instead
+    /// Offer the tools, resources and prompts of the agent's MCP servers, not `order_openclaw`
     #[arg(long, conflicts_with = "attach_from")]
     pub(crate) hub: bool,
-    /// Offer only this server (repeatable)
+    /// With --hub: offer only this server (repeatable)
     #[arg(long, value_name = "NAME", requires = "hub")]
     pub(crate) server: Vec<String>,
-    /// Name tools and prompts as their servers do, unless two have the same name
+    /// With --hub: name tools and prompts as their servers do, unless two have the same name
     #[arg(long, requires = "hub")]
     pub(crate) no_prefix: bool,
-    /// Pass results on unchanged, without boundaries around the text of servers
+    /// With --hub: pass results on unchanged, without boundaries around the text of servers
     #[arg(long, requires = "hub")]
     pub(crate) no_wrap: bool,
-    /// Which tools to list: all, or only two that search and call them
+    /// With --hub: list all tools, or only two tools that search and call them
     #[arg(long, value_name = "WHICH", value_enum, default_value_t = HubTools::All, requires = "hub")]
     pub(crate) tools: HubTools,
 }

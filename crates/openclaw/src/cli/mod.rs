@@ -104,7 +104,7 @@ pub(crate) struct GlobalArgs {
     /// The configuration file [default: ~/.openclaw/openclaw.json, or $OPENCLAW_CONFIG_PATH]
     #[arg(long, global = true, value_name = "FILE", help_heading = "Global options")]
     pub(crate) config: Option<PathBuf>,
-    /// The log level (error, warn, info, debug, trace, off), also per module
+    /// The log level (error, warn, info, debug, trace, off), or per module
     #[arg(
         long,
         global = true,
@@ -149,7 +149,7 @@ pub(crate) enum Command {
   openclaw sessions list
   openclaw sessions show agent:main:main")]
     Sessions(SessionsArgs),
-    /// List, add and revoke approvals: the calls that run without asking
+    /// List, add and revoke approvals: the calls that run without asking you
     #[command(
         subcommand,
         after_help = "Examples:
@@ -216,7 +216,7 @@ Exit codes: 0 success, 1 failure, 2 wrong usage, 3 a server is not available, 4 
 Tools: echo, add, now, count. It also has a resource and a prompt, needs no network and changes \
 nothing. It is the default server if there is no configuration file. It exits when stdin closes.")]
     DemoServer,
-    /// Print completions for a shell
+    /// Print the completion script of a shell
     #[command(
         alias = "completion",
         after_help = "Examples:
@@ -224,7 +224,8 @@ nothing. It is the default server if there is no configuration file. It exits wh
   source <(openclaw completions zsh)        # in ~/.zshrc, after compinit
   openclaw completions fish > ~/.config/fish/completions/openclaw.fish
 
-Names of servers, tools, prompts, conversations and agents are completed, too, from what is on the disk."
+Names of servers, tools, prompts, conversations and agents are completed from local data; no server \
+is started."
     )]
     Completions {
         /// The shell

@@ -210,7 +210,7 @@ pub(crate) struct PromptArgs {
 
 The values are printed one per line, best first.
 
-Exit codes: 0 success, 1 the server does not complete it, 2 wrong usage, 3 the server is not available, \
+Exit codes: 0 success, 1 the server cannot complete it, 2 wrong usage, 3 the server is not available, \
 77 login required.")]
 pub(crate) struct CompleteArgs {
     /// The server

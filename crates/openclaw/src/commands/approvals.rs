@@ -1,4 +1,4 @@
-//! `openclaw approvals`, and `/approvals` in a chat: which calls run without asking.
+//! `openclaw approvals`, and `/approvals` in a chat: which calls run without asking the user.
 
 use std::borrow::Cow;
 use std::path::Path;

@@ -80,7 +80,7 @@ pub(crate) fn path(edge: &Edge, output: &mut Output) -> CommandResult {
     Ok(Exit::Ok)
 }
 
-/// Counts servers: "3 MCP servers (1 disabled, 1 held back)". A shared one is counted once.
+/// Counts servers: "3 MCP servers (1 disabled, 1 cannot start)". A shared one is counted once.
 fn servers(config: &Config) -> String {
     #[derive(Default)]
     struct Seen {
@@ -98,7 +98,7 @@ fn servers(config: &Config) -> String {
     }
     let disabled = names.values().filter(|seen| !seen.enabled).count();
     let held_back = names.values().filter(|seen| seen.held_back).count();
-    let remarks = [(disabled, "disabled"), (held_back, "held back")];
+    let remarks = [(disabled, "disabled"), (held_back, "cannot start")];
     let remarks = remarks.iter().filter(|(count, _)| *count > 0);
     let remarks: Vec<String> = remarks.map(|(count, remark)| format!("{count} {remark}")).collect();
     let count = plural(names.len(), "MCP server");

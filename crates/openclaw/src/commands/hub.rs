@@ -261,7 +261,7 @@ async fn gateway(
         Ok(stream) => Ok(Some(stream)),
         Err(NoHub::WrongOptions(message)) => Err(wrong_options(message)),
         Err(NoHub::Unreachable(error)) => {
-            output.note(&format!("not using the gateway (process {}): {error}", running.pid));
+            output.note(&format!("not using the gateway (PID {}): {error}", running.pid));
             Ok(None)
         }
     }

@@ -140,7 +140,7 @@ fn report(
         }
     }
     let resolved = checked.len() - failed;
-    output.line(format_args!("\n{resolved} of {} secrets resolve", checked.len()));
+    output.line(format_args!("\n{resolved} of {} secrets resolved", checked.len()));
     exit
 }
 

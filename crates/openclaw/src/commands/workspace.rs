@@ -61,14 +61,14 @@ pub(crate) fn choose(
         Some(false) => {
             output.note(
                 "you do not trust this folder, so the agent works in its own workspace; \
-                 `--workspace .` works here anyway",
+                 use `--workspace .` to work here anyway",
             );
             false
         }
         None => {
             let is_trusted = ask(&current, edge.is_home(&current), output)?;
             if let Err(error) = answers.add(&current, is_trusted) {
-                output.warning(&format!("cannot remember the answer: {error}"));
+                output.warning(&format!("cannot save the answer: {error}"));
             }
             is_trusted
         }

@@ -310,6 +310,6 @@ fn skills_of_a_server_are_listed_with_its_resources_and_verified_when_they_are_r
     let (exit, stdout, stderr) = place.said(&["mcp", "read", "test", "skill://pdf/SKILL.md"]);
     assert!(exit == 0 && stdout.contains("Use pdf."), "{stdout}{stderr}");
     let (exit, stdout, stderr) = place.said(&["mcp", "read", "test", "skill://evil/SKILL.md"]);
-    assert!(exit != 0 && stderr.contains("its size is not"), "{stdout}{stderr}");
+    assert!(exit != 0 && stderr.contains("its size differs"), "{stdout}{stderr}");
     assert!(!stdout.contains("EVIL") && !stderr.contains("EVIL"));
 }

@@ -17,7 +17,7 @@ fn exit_codes_say_how_a_call_went() {
         (&["mcp", "call", "test", "echo", "text=hi"][..], 0, ""),
         (&["mcp", "call", "test", "fail", "text=no way"], 1, "test/fail failed: no way"),
         (&["mcp", "call", "test", "ecko", "text=hi"], 2, "did you mean `echo`?"),
-        (&["mcp", "call", "test", "echo"], 2, "missing argument \"text\""),
+        (&["mcp", "call", "test", "echo"], 2, "missing argument `text`"),
         (&["mcp", "call", "failing", "echo", "text=hi"], 3, "no licence found"),
         (&["mcp", "call", "test", "sleep", "ms=600000", "--timeout", "15000"], 5, "timed out"),
     ] {

@@ -219,7 +219,7 @@ fn results_are_numbered_and_shown_in_full() {
         ("returned:", ""),
         ("› ", "/show 1\r"),
         ("six", "/save 1\r"),
-        ("no picture", "/show 7\r"),
+        ("no image", "/show 7\r"),
         ("no result `7`", "/exit\r"),
     ];
     let (exit, shown) = conversation(&slow(), &steps, &["chat"]);

@@ -47,7 +47,7 @@ fn a_provider_is_tested_and_its_key_is_kept_in_a_file_without_a_keychain() {
         ("Base URL", url.as_str()),
         ("Model, as", "small\r"),
         ("API key (not shown", key_typed.as_str()),
-        ("custom/small answers", ""),
+        ("custom/small responds", ""),
         ("turned off", ""),
         ("Store the key: ", "f\r"),
         ("the model is set in", ""),

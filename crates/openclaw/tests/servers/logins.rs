@@ -119,7 +119,7 @@ fn a_wrong_code_is_rejected_with_77_and_a_later_login_works() {
     let place = place_with(&server);
     let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "x"]);
     assert_eq!(code, 77);
-    assert!(stderr.contains("no login to `box` has begun"), "{stderr}");
+    assert!(stderr.contains("no login to `box` is in progress"), "{stderr}");
     let url = begin(&place);
     // It belongs to another login, which leaves this one as it is.
     let foreign = "http://127.0.0.1:9/callback?code=x&state=another";

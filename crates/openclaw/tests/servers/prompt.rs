@@ -107,7 +107,7 @@ fn the_picture_on_the_clipboard_is_attached_to_the_next_message() {
     let (exit, shown) = command_on_a_terminal(&place, &steps, &chat, &variables);
     assert_eq!(exit, 0, "{shown}");
     fs::write(place.path("clipboard.png"), "text").unwrap();
-    let steps = [("› ", "/paste\r"), ("no picture on the clipboard", ""), ("› ", "/exit\r")];
+    let steps = [("› ", "/paste\r"), ("no image on the clipboard", ""), ("› ", "/exit\r")];
     let (exit, shown) = command_on_a_terminal(&place, &steps, &chat, &variables);
     assert_eq!(exit, 0, "{shown}");
 }

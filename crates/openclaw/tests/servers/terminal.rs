@@ -163,9 +163,9 @@ fn an_invalid_number_prompts_again() {
     std::fs::write(place.path(".cursor/mcp.json"), found).unwrap();
     let config = place.path("openclaw.json");
     let args = ["--config", config.to_str().unwrap(), "mcp", "import", "--from", "cursor"];
-    let steps = [("for none) ", "9\n"), ("for none) ", "1\n")];
+    let steps = [("for none): ", "9\n"), ("for none): ", "1\n")];
     let (exit, shown) = conversation(&place, &steps, &args);
     assert_eq!(exit, 0, "{shown}");
-    assert!(shown.contains("`9` is not one of them"), "{shown}");
+    assert!(shown.contains("`9` is not in the list"), "{shown}");
     assert!(std::fs::read_to_string(config).unwrap().contains("found-mcp"), "{shown}");
 }

@@ -35,7 +35,7 @@ fn calls_use_the_servers_of_the_gateway_unless_no_gateway_is_set() {
     assert_eq!((code, alone), (0, 2), "{stderr}{without}");
     let (_, _, there) = place.said(&["mcp", "call", "a", "ecko", "text=x"]);
     let (note, without) = without.split_once('\n').unwrap();
-    assert!(note.contains("not using the gateway (process "), "{note}");
+    assert!(note.contains("not using the gateway (PID "), "{note}");
     assert!(note.ends_with("): `--no-gateway` is set"), "{note}");
     assert_eq!(there, without, "the same message");
     let (code, stdout, _) = place.said(&["mcp", "reload"]);

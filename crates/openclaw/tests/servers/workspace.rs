@@ -33,7 +33,7 @@ fn a_chat_works_in_the_current_folder_once_it_is_trusted() {
     assert!(exit == 0 && !shown.contains("found it"), "{shown}");
     assert!(shown.contains("the agent's own workspace"), "{shown}");
     let (exit, shown) = on_a_terminal(&place, &refused[3..], &["chat"], no_colour);
-    assert!(exit == 0 && shown.contains("`--workspace .` works here anyway"), "{shown}");
+    assert!(exit == 0 && shown.contains("use `--workspace .` to work here anyway"), "{shown}");
     assert!(!shown.contains("Trust this folder?"), "the answer is remembered: {shown}");
     std::fs::remove_file(place.path("trusted-folders.json")).unwrap();
     let trusted =

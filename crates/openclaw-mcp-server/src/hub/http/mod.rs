@@ -174,7 +174,7 @@ impl HubHttp {
         }
         let last = text(request.headers(), &LAST_EVENT).and_then(streams::of_event);
         if let (&Method::GET, Some(session), Some(last)) = (request.method(), known, last) {
-            let over = "the stream of this event is over, or what followed is no longer kept";
+            let over = "cannot resume: the stream has ended, or its events are no longer stored";
             let body = session.resumed(last);
             return body.map_or_else(|| plain(StatusCode::BAD_REQUEST, over), events);
         }

@@ -132,8 +132,8 @@ impl CallStream {
         });
     }
 
-    /// Waits until the call is not worth continuing: nobody has read the stream for long, or at all if
-    /// it cannot be resumed.
+    /// Waits until the call is not worth continuing: no client has read the stream for long, or
+    /// at all if it cannot be resumed.
     pub(super) async fn abandoned(&self) {
         let mut changes = self.state.subscribe();
         loop {

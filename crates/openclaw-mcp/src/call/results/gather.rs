@@ -169,7 +169,7 @@ impl<'a> GatheredContent<'a> {
                 return gathered.unreadable();
             };
             let role = message.role.and_then(RawString::of).map(shown);
-            gathered.describe(format!("[message of {}]", role.as_deref().unwrap_or("unknown")));
+            gathered.describe(format!("[message from {}]", role.as_deref().unwrap_or("unknown")));
             // A single part, or since 2026 a list of parts.
             let content = message.content.map(RawValue::get).unwrap_or_default();
             match (message.content, serde_json::from_str::<Bounded<&'a RawValue>>(content)) {

@@ -339,8 +339,8 @@ fn a_prompt_is_wrapped_with_the_roles_of_its_messages() {
     assert!(text.contains("\nPrompt: review\n"));
     assert_eq!(
         inside(text),
-        "[description: Reviews code.]\n[message of user]\nReview this.\n\
-         [message of assistant]\nWell.\nNo.\n[message of user]\n[a part that cannot be parsed]"
+        "[description: Reviews code.]\n[message from user]\nReview this.\n\
+         [message from assistant]\nWell.\nNo.\n[message from user]\n[a part that cannot be parsed]"
     );
     assert!(outcome.details.findings.is_empty(), "our own words are not suspicious");
 }

@@ -30,11 +30,11 @@ enum Mismatch {
     Unlisted,
     #[error("it is not a single text or blob")]
     Form,
-    #[error("its size is not the one that is listed")]
+    #[error("its size differs from the listed one")]
     Size,
-    #[error("its digest is not the one that is listed")]
+    #[error("its digest differs from the listed one")]
     Digest,
-    #[error("its front matter is not the one that is listed")]
+    #[error("its front matter differs from the listed one")]
     FrontMatter,
 }
 

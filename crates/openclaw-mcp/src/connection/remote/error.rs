@@ -284,7 +284,7 @@ impl RemoteError {
 /// Returns what to do about a failed authorization.
 fn auth_hint(server: &str, error: &AuthError) -> Option<String> {
     let hint = match error {
-        AuthError::Unreachable { .. } => "check the network; it is tried again",
+        AuthError::Unreachable { .. } => "check the network; the request will be retried",
         AuthError::NotRegistered { .. } => {
             "register a client there, and set `auth.clientId` in the entry of the server"
         }

@@ -121,7 +121,7 @@ impl ListedSkill {
             return Some("its URI is too long, or does not end in /SKILL.md");
         }
         if !is_skill_name(self.name()) {
-            return Some("its name is not one of lowercase letters, digits and single hyphens");
+            return Some("its name must consist of lowercase letters, digits and single hyphens");
         }
         if folder != Some(self.name()) {
             return Some("its folder does not have its name");
@@ -227,8 +227,8 @@ mod tests {
         for (key, value, reason) in [
             ("uri", json!("skill://acme/refunds"), "does not end in /SKILL.md"),
             ("uri", json!("skill://acme/others/SKILL.md"), "does not have its name"),
-            ("frontmatter", json!({"name": "Re funds", "description": "x"}), "name is not one"),
-            ("frontmatter", json!({"name": "a--b", "description": "x"}), "name is not one"),
+            ("frontmatter", json!({"name": "Re funds", "description": "x"}), "name must consist"),
+            ("frontmatter", json!({"name": "a--b", "description": "x"}), "name must consist"),
             ("frontmatter", json!({"name": "refunds"}), "no description"),
             ("resources", json!("static"), "invalid entry"),
             ("resources", json!([]), "lacks SKILL.md"),

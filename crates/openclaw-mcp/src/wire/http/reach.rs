@@ -23,7 +23,7 @@ pub(super) fn unreachable(error: &HttpError, is_proxied: bool) -> Unreachable {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(current) = next {
         // The innermost cause is the most specific.
-        cause = told(current);
+        cause = error_text(current);
         problem = problem.or_else(|| of_link(current));
         next = match current.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {
             // `source` would skip the wrapped error.
@@ -40,7 +40,7 @@ pub(super) fn unreachable(error: &HttpError, is_proxied: bool) -> Unreachable {
     Unreachable { problem, cause: clean_line(Untrusted::new(&cause), 300) }
 }
 
-fn told(error: &(dyn Error + 'static)) -> String {
+fn error_text(error: &(dyn Error + 'static)) -> String {
     error.downcast_ref().map_or_else(|| error.to_string(), tls::words)
 }
 

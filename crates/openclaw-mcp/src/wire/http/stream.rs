@@ -18,7 +18,7 @@ pub(super) struct EventStream {
     received: usize,
     /// Maximum number of bytes besides the current event.
     most_beside: usize,
-    /// Whether the end of the body is marked: otherwise it cannot be told from a lost connection.
+    /// Whether the end of the body is marked: otherwise it looks like a lost connection.
     is_delimited: bool,
 }
 

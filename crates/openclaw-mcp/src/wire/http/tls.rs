@@ -153,7 +153,7 @@ fn names(expected: &str, presented: &[String]) -> String {
         known.push("others".to_owned());
     }
     match known.split_last() {
-        None => format!("names no host, expected {expected}"),
+        None => format!("names no host; expected {expected}"),
         Some((one, [])) => format!("valid for {one}, not for {expected}"),
         Some((last, rest)) => {
             format!("valid for {} and {last}, not for {expected}", rest.join(", "))
@@ -226,7 +226,7 @@ mod tests {
             let presented = presented.iter().map(|name| (*name).to_owned()).collect();
             words(&CertificateError::NotValidForNameContext { expected, presented }.into())
         };
-        assert_eq!(wrong(&[]), "names no host, expected a.example");
+        assert_eq!(wrong(&[]), "names no host; expected a.example");
         let one = wrong(&[r#"DnsName("b.example")"#]);
         assert_eq!(one, "valid for b.example, not for a.example");
         let two = wrong(&[r#"DnsName("b.example")"#, "IpAddress(127.0.0.1)"]);

@@ -99,7 +99,7 @@ fn open(path: &Path) -> Result<Attachment, String> {
     }
     let kind = type_of(path);
     if kind.is_none() && std::str::from_utf8(&bytes).is_err() {
-        return Err("not text, a picture, audio, video or a PDF".to_owned());
+        return Err("not text, an image, audio, video or a PDF".to_owned());
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
     attachment(&bytes, kind, name)
@@ -168,7 +168,7 @@ mod tests {
             attached.notes[1..],
             [
                 "no file `missing.txt`; sent as text".to_owned(),
-                "cannot attach `blob`: not text, a picture, audio, video or a PDF".to_owned()
+                "cannot attach `blob`: not text, an image, audio, video or a PDF".to_owned()
             ]
         );
     }

@@ -27,9 +27,9 @@ pub(super) const LOCAL: [(&str, &str, &str); 13] = [
     ("/tools", "[WORD]", "List the tools whose name or description contains the word"),
     ("/approvals", "[VERB …]", "List approvals; or `allow`, `revoke`, `--help`"),
     ("/call", "TOOL {JSON}", "Call a tool"),
-    ("/show", "N", "Show the whole result #N"),
-    ("/save", "N [FILE]", "Save the pictures of the result #N"),
-    ("/paste", "", "Attach the clipboard's picture to the next message"),
+    ("/show", "N", "Show result #N in full"),
+    ("/save", "N [FILE]", "Save the images of result #N"),
+    ("/paste", "", "Attach the image on the clipboard to the next message"),
     ("/exit", "", "Exit"),
 ];
 /// The hint for a wrong `/call`.

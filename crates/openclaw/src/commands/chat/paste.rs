@@ -1,4 +1,4 @@
-//! `/paste`: attaches the picture on the clipboard to the next message.
+//! `/paste`: attaches the image on the clipboard to the next message.
 
 use openclaw_protocol::chat::Attachment;
 
@@ -14,7 +14,7 @@ pub(super) async fn paste(chat: &mut Chat<'_>, output: &mut Output) -> bool {
             let size = file.content.as_ref().map_or(0, |it| it.get().len() * 3 / 4 / 1024);
             chat.pasted.get_mut().push(file);
             output.folded(format_args!(
-                "{FAINT}· attached a picture ({size} kB) to the next message{FAINT:#}"
+                "{FAINT}· attached an image ({size} kB) to the next message{FAINT:#}"
             ));
             true
         }
@@ -38,5 +38,5 @@ async fn picture(chat: &mut Chat<'_>) -> Result<Attachment, CommandError> {
     let picture = program.read().await?;
     let name = format!("pasted-{}.png", chat.pasted.get_mut().len() + 1);
     attach::attachment(&picture, Some("image/png"), name)
-        .map_err(|cause| CommandError::failed("cannot attach the picture").cause(cause))
+        .map_err(|cause| CommandError::failed("cannot attach the image").cause(cause))
 }

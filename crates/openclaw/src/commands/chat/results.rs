@@ -55,7 +55,7 @@ impl ShownResults {
         let found = at.and_then(|at| all.get(at.checked_sub(1)?)?.clone());
         found.ok_or_else(|| {
             let hint = match all.len() {
-                0 => "there are no results yet".to_owned(),
+                0 => "no result has a number yet; results are numbered at a terminal".to_owned(),
                 last => format!("results are numbered from 1 to {last}"),
             };
             CommandError::usage(format!("no result `{number}`")).hint(hint)
@@ -113,12 +113,12 @@ async fn write(chat: &Chat<'_>, number: &str, file: &str) -> Result<Vec<PathBuf>
     let (session, result) = chat.results.get(number)?;
     let pictures = pictures(chat, &session, &result).await;
     if pictures.is_empty() {
-        return Err(CommandError::failed(format!("result {number} has no picture")));
+        return Err(CommandError::failed(format!("result {number} has no image")));
     }
     let mut files = Vec::new();
     for (at, picture) in pictures.iter().enumerate() {
         let bytes = STANDARD.decode(&picture.data).map_err(|error| {
-            CommandError::failed("the picture is not base64").cause(error.to_string())
+            CommandError::failed("the image is not base64").cause(error.to_string())
         })?;
         let nth = if at == 0 { String::new() } else { format!("-{}", at + 1) };
         let number = number.trim_start_matches('#');

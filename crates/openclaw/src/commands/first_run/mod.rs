@@ -59,7 +59,7 @@ pub(crate) fn offer(
     }
     let answer = SetUp { config: &config, paths: &paths, edge, output }.run()?;
     if let Err(error) = answered.write(answer) {
-        output.warning(&format!("cannot remember the answer: {error}"));
+        output.warning(&format!("cannot save the answer: {error}"));
     }
     Ok(())
 }
@@ -110,7 +110,7 @@ impl SetUp<'_> {
                 self.output.aside(&format!("{BAD}✗{BAD:#} {error}"));
                 continue;
             }
-            self.output.aside(&format!("{GOOD}✓{GOOD:#} {} answers", provider.model()));
+            self.output.aside(&format!("{GOOD}✓{GOOD:#} {} responds", provider.model()));
             match store_key(&provider, self.paths, self.edge, self.output)? {
                 Some(KeyStorage::Variable(variable)) => {
                     self.print_variable(variable);

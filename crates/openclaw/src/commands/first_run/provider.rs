@@ -81,7 +81,9 @@ fn custom(config: &Config, output: &mut Output) -> Result<Option<ChosenProvider>
     let url = prompt::line("Base URL (for example http://127.0.0.1:1234/v1): ")?;
     let model = prompt::line("Model, as the provider names it: ")?;
     if url.is_empty() || model.is_empty() {
-        output.aside("Both are required; nothing was set up.");
+        output.aside(
+            "Both are required: no model was set up. `/model` in a chat shows how to do it later.",
+        );
         return Ok(None);
     }
     let api_key = ask_key("API key (not shown; Enter if it needs none): ")?;

@@ -40,8 +40,8 @@ pub(super) fn start(args: &RunArgs, edge: &Edge, output: &mut Output) -> Command
         match output.json {
             true => output.value(&json!({ "ok": true, "started": false, "pid": running.pid })),
             false => output.line(format_args!(
-                "The gateway is already running (process {}) on {}",
-                running.pid, running.url
+                "The gateway is already running at {} (PID {})",
+                running.url, running.pid
             )),
         }
         return Ok(Exit::Ok);
@@ -110,7 +110,7 @@ async fn ready(
                     output.value(&json!({ "ok": true, "started": true, "pid": pid, "url": url }));
                 }
                 false => output.line(format_args!(
-                    "{GOOD}✓{GOOD:#} gateway started on {STRONG}{url}{STRONG:#} (process {pid})"
+                    "{GOOD}✓{GOOD:#} gateway started at {STRONG}{url}{STRONG:#} (PID {pid})"
                 )),
             }
             return Ok(Exit::Ok);

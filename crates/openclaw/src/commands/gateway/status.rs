@@ -109,7 +109,7 @@ fn advice(error: &ConnectError, running: &GatewayRecord) -> Option<String> {
             "the versions differ; run `openclaw gateway stop`, then `openclaw gateway`".to_owned(),
         ),
         ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
-            Some(format!("it may hang; kill process {} and start it again", running.pid))
+            Some(format!("it may hang; run `kill {}`, then start it again", running.pid))
         }
         _ => None,
     }
@@ -150,7 +150,7 @@ impl GatewayState {
         match self {
             Self::Stopped => "not running; commands run standalone".to_owned(),
             Self::Unresponsive(running, error, _) => {
-                format!("process {} at {} does not respond: {error}", running.pid, running.url)
+                format!("not responding at {} (PID {}): {error}", running.url, running.pid)
             }
             Self::Running(gateway) => {
                 let GatewayRecord { url, pid, version, .. } = &gateway.running;
@@ -159,7 +159,7 @@ impl GatewayState {
                 // This process is one of the connections.
                 let others = gateway.status.connections.unwrap_or(1).saturating_sub(1);
                 let others = plural(usize::try_from(others).unwrap_or(usize::MAX), "other client");
-                format!("running at {url} (process {pid}, version {version}{uptime}), {others}")
+                format!("running at {url} (PID {pid}, version {version}{uptime}), {others}")
             }
         }
     }

@@ -34,7 +34,7 @@ pub(super) fn stop(edge: &Edge, output: &mut Output) -> CommandResult {
     match (stopped, output.json) {
         (Some(pid), true) => output.value(&json!({ "ok": true, "stopped": true, "pid": pid })),
         (Some(pid), false) => {
-            output.line(format_args!("{GOOD}✓{GOOD:#} gateway stopped (process {pid})"));
+            output.line(format_args!("{GOOD}✓{GOOD:#} gateway stopped (PID {pid})"));
         }
         (None, true) => output.value(&json!({ "ok": true, "stopped": false })),
         (None, false) => output.line("The gateway is not running."),
@@ -52,7 +52,7 @@ async fn end(paths: &Paths, limit: Duration, edge: &Edge) -> Result<Option<u32>,
         }
         GatewayState::Running(gateway) => {
             let pid = gateway.running.pid;
-            let message = format!("the gateway does not confirm that it is process {pid}");
+            let message = format!("the gateway does not confirm that its PID is {pid}");
             return Err(CommandError::failed(message).hint("stop it where it was started"));
         }
         GatewayState::Unresponsive(running, error, _) => {
@@ -62,13 +62,13 @@ async fn end(paths: &Paths, limit: Duration, edge: &Edge) -> Result<Option<u32>,
         }
     };
     ask_to_end(pid).map_err(|cause| {
-        CommandError::failed(format!("cannot send a signal to process {pid}")).cause(cause)
+        CommandError::failed(format!("cannot send a signal to PID {pid}")).cause(cause)
     })?;
     let deadline = Instant::now() + limit;
     while running(&paths.state, edge).is_some_and(|running| running.pid == pid) {
         if Instant::now() > deadline {
             let seconds = limit.as_secs();
-            let message = format!("the gateway (process {pid}) is still running after {seconds} s");
+            let message = format!("the gateway (PID {pid}) is still running after {seconds} s");
             return Err(CommandError::failed(message)
                 .hint("run `openclaw gateway stop` again to stop it immediately"));
         }

@@ -36,7 +36,8 @@ fn create(
         output.value(&json!({ "ok": true, "name": name, "scopes": names, "token": token }));
     } else {
         output.line(token.expose());
-        output.note("the token is shown only once; `openclaw gateway token revoke` revokes it");
+        output
+            .note("the token is shown only once; `openclaw gateway token revoke NAME` revokes it");
     }
     Ok(())
 }
@@ -90,13 +91,11 @@ impl From<TokenError> for CommandError {
         match error {
             TokenError::InvalidName(_) => Self::usage(error.to_string()),
             TokenError::NameTaken(_) => Self::usage(error.to_string())
-                .hint("use another name, or run `openclaw gateway token revoke` first"),
-            TokenError::Unknown(_) => {
-                Self::usage(error.to_string()).hint("run `openclaw gateway token list`")
-            }
-            TokenError::TooMany => {
-                Self::failed(error.to_string()).hint("run `openclaw gateway token revoke`")
-            }
+                .hint("use another name, or run `openclaw gateway token revoke NAME` first"),
+            TokenError::Unknown(_) => Self::usage(error.to_string())
+                .hint("run `openclaw gateway token list` to list the tokens"),
+            TokenError::TooMany => Self::failed(error.to_string())
+                .hint("run `openclaw gateway token revoke NAME` to revoke one"),
             TokenError::File { .. } => Self::failed(error.to_string()),
         }
     }

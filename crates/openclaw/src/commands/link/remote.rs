@@ -28,7 +28,7 @@ pub(super) async fn find(
     match usable(&running, paths, need).await {
         Ok(client) => Some(client),
         Err(why) => {
-            output.note(&format!("not using the gateway (process {}): {why}", running.pid));
+            output.note(&format!("not using the gateway (PID {}): {why}", running.pid));
             None
         }
     }

@@ -205,13 +205,11 @@ impl NamedGateway {
                  `gateway.remote.allowPlaintext`"
                     .to_owned()
             }
-            ConnectError::Tls { .. } => {
-                "for a self-signed certificate, use --tls-fingerprint or \
+            ConnectError::Tls { .. } => "for a self-signed certificate, use --tls-fingerprint or \
                  `gateway.remote.tlsFingerprint`; for a gateway without TLS, use ws://"
-                    .to_owned()
-            }
+                .to_owned(),
             ConnectError::OtherCertificate { .. } => {
-                "someone may intercept the connection; if the gateway has a new certificate, change \
+                "the connection may be intercepted; if the gateway has a new certificate, change \
                  `gateway.remote.tlsFingerprint` or --tls-fingerprint"
                     .to_owned()
             }
@@ -223,7 +221,8 @@ impl NamedGateway {
                 request.as_deref().unwrap_or("ID")
             ),
             ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
-                "check that the gateway is running, and `gateway.remote.url` or --gateway".to_owned()
+                "check that the gateway is running, and `gateway.remote.url` or --gateway"
+                    .to_owned()
             }
             _ => "check `gateway.remote.url` or --gateway".to_owned(),
         };

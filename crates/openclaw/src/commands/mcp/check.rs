@@ -23,7 +23,7 @@ pub(super) enum ConnectionTest {
     Failed(ServerError),
 }
 
-/// Tests the connection to a server. Returns `None` if it is disabled or held back. The exit code
+/// Tests the connection to a server. Returns `None` if it is disabled or cannot start. The exit code
 /// tells whether the test was interrupted.
 pub(super) fn check(
     name: &ServerName,

@@ -4,7 +4,7 @@ use openclaw_config::{ServerConfig, Setting, SettingOrigin};
 use openclaw_gateway::mcp::unknown_server;
 use serde_json::json;
 
-use super::standing;
+use super::place_of;
 use crate::cli::GetArgs;
 use crate::commands::show::{section, settings_json};
 use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
@@ -24,7 +24,7 @@ pub(super) fn get(args: &GetArgs, edge: &Edge, output: &mut Output) -> CommandRe
     };
     let server = agent.mcp.servers.get(name);
     let unset = agent.mcp.held_back.get(name).map(|why| why.unset_variables.clone());
-    let place = standing(settings).filter(|_| config.file.is_some());
+    let place = place_of(settings).filter(|_| config.file.is_some());
     // What the file says, and what follows from it; defaults are in `config show`.
     let is_told = |setting: &&Setting| !matches!(setting.origin, SettingOrigin::Default);
     let told: Vec<Setting> = settings.iter().filter(is_told).cloned().collect();

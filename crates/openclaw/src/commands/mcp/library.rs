@@ -245,7 +245,7 @@ fn show_completions(result: &CompleteResult, output: &mut Output) -> Exit {
     }
     result.values.iter().for_each(|value| output.outside(value));
     if result.has_more {
-        output.note("there are more values; type more of the beginning");
+        output.note("there are more values; give a longer prefix");
     }
     Exit::Ok
 }

@@ -5,7 +5,7 @@ use openclaw_config::{AgentConfig, Config, HttpFlavour, ServerConfig, Setting, T
 use serde::Serialize;
 use serde_json::json;
 
-use super::standing;
+use super::place_of;
 use crate::cli::ListArgs;
 use crate::commands::{LoadedConfig, find_agent, load_config, log_warnings};
 use crate::edge::Edge;
@@ -18,7 +18,7 @@ const COLUMNS: [Column; 5] = [
     // Names are truncated last: users type them.
     Column { widths: [64, 64], cut },
     Column { widths: [5, 5], cut },
-    Column { widths: [9, 9], cut },
+    Column { widths: [12, 12], cut },
     Column { widths: [40, 12], cut },
     Column { widths: [24, 8], cut: cut_front },
 ];
@@ -77,7 +77,7 @@ fn show(entries: &[Entry], agent: &AgentConfig, output: &mut Output) {
 impl Entry {
     fn new(name: &str, settings: &[Setting], agent: &AgentConfig, config: &Config) -> Self {
         let built_in = "built in".to_owned();
-        let place = standing(settings).filter(|_| config.file.is_some()).unwrap_or(built_in);
+        let place = place_of(settings).filter(|_| config.file.is_some()).unwrap_or(built_in);
         let server = agent.mcp.servers.get(name);
         let held_back = agent.mcp.held_back.get(name);
         let written = |key: &str| settings.iter().find(|setting| setting.key == key);
@@ -101,8 +101,9 @@ impl Entry {
     }
 
     fn row(&self) -> Vec<String> {
+        let state = if self.unset.is_empty() { self.state } else { "cannot start" };
         let target = self.target.as_deref().unwrap_or("–");
-        let words = [&self.name, self.transport.unwrap_or("–"), self.state, target, &self.place];
+        let words = [&self.name, self.transport.unwrap_or("–"), state, target, &self.place];
         words.map(str::to_owned).to_vec()
     }
 }

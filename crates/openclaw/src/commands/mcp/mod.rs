@@ -96,7 +96,7 @@ fn find<'c>(config: &'c Config, name: &str) -> Option<&'c ServerConfig> {
 }
 
 /// Returns the file and line of a server's settings.
-fn standing(settings: &[Setting]) -> Option<String> {
+fn place_of(settings: &[Setting]) -> Option<String> {
     settings.iter().find_map(|setting| match &setting.origin {
         SettingOrigin::File { location, .. } => {
             Some(format!("{}:{}", location.file, location.line))

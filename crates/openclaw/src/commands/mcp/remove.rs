@@ -5,7 +5,7 @@ use openclaw_mcp::store::pins::Pins;
 use serde_json::json;
 
 use super::add::warn_about_scope;
-use super::{standing, write};
+use super::{place_of, write};
 use crate::cli::NameArgs;
 use crate::commands::link::state_files;
 use crate::edge::Edge;
@@ -72,5 +72,5 @@ pub(super) fn not_found(
 /// Returns the file and line of a server.
 fn origin(config: &Config, name: &str) -> Option<String> {
     let mut agents = config.agents.iter();
-    standing(agents.find_map(|agent| agent.mcp.origins.servers.get(name))?)
+    place_of(agents.find_map(|agent| agent.mcp.origins.servers.get(name))?)
 }

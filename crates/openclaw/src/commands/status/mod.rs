@@ -103,7 +103,7 @@ fn gateway(gateway_state: &GatewayState, paths: &Paths) -> SubjectChecks {
             if gateway.running.version != ours {
                 let advice = "restart it: `openclaw gateway stop`, then `openclaw gateway`";
                 let words = format!(
-                    "the gateway has version {}, this program {ours}",
+                    "the gateway has version {}, this program has version {ours}",
                     gateway.running.version
                 );
                 checks.push(Check::bad(words, Some(advice.to_owned())));

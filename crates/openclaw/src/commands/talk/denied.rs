@@ -1,4 +1,4 @@
-//! How to allow a call that was denied because nobody could be asked.
+//! How to allow a call that was denied because no user could be asked.
 
 use openclaw_content::{Untrusted, clean_line};
 use serde_json::Value;
@@ -48,7 +48,7 @@ pub(crate) fn way_to_allow(
     let words: Vec<String> =
         words.iter().map(|word| clean_line(Untrusted::new(word), WORD_CHARS)).collect();
     let command = shlex::try_join(words.iter().map(String::as_str)).ok()?;
-    Some(format!("to allow such calls without asking: `{command}`"))
+    Some(format!("to allow such calls: `{command}`"))
 }
 
 #[cfg(test)]

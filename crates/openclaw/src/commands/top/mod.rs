@@ -52,7 +52,7 @@ async fn connect(state: &Path, edge: &Edge) -> Result<Client, CommandError> {
             .hint("run `openclaw gateway start` to start it"));
     };
     called.map_err(|error| {
-        let message = format!("cannot connect to the gateway (process {})", running.pid);
+        let message = format!("cannot connect to the gateway (PID {})", running.pid);
         CommandError::unavailable(message)
             .cause(error.to_string())
             .hint("run `openclaw gateway status`")

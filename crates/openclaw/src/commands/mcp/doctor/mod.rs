@@ -83,7 +83,7 @@ async fn examine(
     let name = status.name.as_str();
     let checks = match own.tools.server(name) {
         Some(server) => {
-            let mut checks = vec![Check::good("enabled, and its variables are set")];
+            let mut checks = vec![Check::good("enabled, and all variables are set")];
             checks.extend(secrets(name, own).await);
             match &server.connection().transport {
                 Transport::Stdio(stdio) => checks.extend(machine::checks(stdio, environment)),

@@ -109,14 +109,14 @@ pub(super) fn ask<'c>(
 /// Prompts until the answer is valid, at most [`MAX_QUESTIONS`] times.
 fn answer(count: usize, output: &mut Output) -> Result<Selection, CommandError> {
     for _ in 0..MAX_QUESTIONS {
-        output.prompt("\nAdd which? (such as `1 3-5`, `all`, or Enter for none) ");
+        output.prompt("\nServers to add (such as `1 3-5`, `all`, or Enter for none): ");
         let mut answer = String::new();
         let read = io::stdin().lock().take(MAX_ANSWER_BYTES).read_line(&mut answer);
         read.context("cannot read the answer")?;
         match numbers(&answer, count) {
             Ok(answer) => return Ok(answer),
             Err(word) => output.note(&format!(
-                "`{word}` is not one of them; type numbers from 1 to {count}, or `all`"
+                "`{word}` is not in the list; type numbers from 1 to {count}, or `all`"
             )),
         }
     }

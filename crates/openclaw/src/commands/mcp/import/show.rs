@@ -40,7 +40,7 @@ pub(super) fn table(candidates: &[Candidate], in_full: bool, output: &mut Output
         output.line("No MCP servers of other programs found.");
         return true;
     }
-    let header = ["  #", "program", "name", "type", "target", ""].map(str::to_owned).to_vec();
+    let header = ["  #", "program", "name", "type", "target", "status"].map(str::to_owned).to_vec();
     let mut texts = vec![header];
     let mut colours = vec![Color::Reset];
     for (candidate, number) in candidates.iter().zip(1..) {
@@ -53,8 +53,6 @@ pub(super) fn table(candidates: &[Candidate], in_full: bool, output: &mut Output
     output.table(rows.map(|(at, (row, colour))| {
         let mut cells: Vec<Cell> = row.iter().map(|text| Cell::new(printable(text))).collect();
         if at == 0 {
-            // Without a title.
-            cells.pop();
             return cells.into_iter().map(|cell| cell.add_attribute(Attribute::Dim)).collect();
         }
         let standing = cells.pop();
@@ -120,7 +118,7 @@ fn row(candidate: &Candidate, number: usize, namesake: Option<&str>) -> (Vec<Str
 fn remarks(candidate: &Candidate) -> Vec<String> {
     let (found, judgement) = (&candidate.found, &candidate.judgement);
     let mut remarks: Vec<String> = Vec::new();
-    remarks.extend(found.project.as_ref().map(|project| format!("for the project {project}")));
+    remarks.extend(found.project.as_ref().map(|project| format!("project: {project}")));
     remarks.extend(judgement.settings.iter().filter_map(|setting| {
         let is_told = ["env.", "headers.", "apiKey", "auth.", "cwd", "enabled"];
         let is_told = is_told.iter().any(|prefix| setting.key.starts_with(prefix));
