@@ -25,8 +25,10 @@ impl Prompt {
     /// # Errors
     /// If the prompt is empty, too long, or has an invalid block.
     pub(crate) fn read(blocks: Vec<ContentBlock>) -> Result<Self, String> {
-        let count = blocks.iter().filter(|block| !is_blank(block)).count();
-        let mut prompt = Self { is_plain: count != 1, ..Self::default() };
+        // A command may have attachments. What only begins with a slash is text.
+        let mut filled = blocks.iter().filter(|block| !is_blank(block));
+        let is_command = filled.next().is_some_and(is_command) || filled.next().is_none();
+        let mut prompt = Self { is_plain: !is_command, ..Self::default() };
         for (nth, block) in blocks.into_iter().enumerate() {
             prompt.add(block).map_err(|why| format!("`prompt[{nth}]`: {why}"))?;
         }
@@ -70,8 +72,7 @@ impl Prompt {
         match block {
             ContentBlock::Text(text) => self.text(&text.text),
             ContentBlock::ResourceLink(link) => {
-                let title = link.title.as_deref().unwrap_or(&link.name);
-                self.text(&format!("[{title}]({})", link.uri));
+                self.refer(link.title.as_deref().unwrap_or(&link.name), &link.uri);
             }
             ContentBlock::Image(image) => {
                 check_base64("data", &image.data)?;
@@ -87,7 +88,7 @@ impl Prompt {
                     uri,
                     ..
                 }) => {
-                    self.refer(&uri);
+                    self.refer(file_name(&uri), &uri);
                     let data = STANDARD.encode(text);
                     self.attach("file", Some("text/plain".to_owned()), Some(uri), &data);
                 }
@@ -98,7 +99,7 @@ impl Prompt {
                     ..
                 }) => {
                     check_base64("resource.blob", &blob)?;
-                    self.refer(&uri);
+                    self.refer(file_name(&uri), &uri);
                     self.attach("file", mime_type, Some(uri), &blob);
                 }
                 _ => return Err("unknown kind of embedded resource".to_owned()),
@@ -108,11 +109,11 @@ impl Prompt {
         Ok(())
     }
 
-    /// Names an attached resource where it stands in the text.
-    fn refer(&mut self, uri: &str) {
-        let path = uri.split(['?', '#']).next().unwrap_or(uri);
-        let name = path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(uri);
-        self.text(&format!("[{name}]({uri})"));
+    /// Names a resource where it stands in the text. A command about servers has no use for it.
+    fn refer(&mut self, name: &str, uri: &str) {
+        if self.mcp_command().is_none() {
+            self.text(&format!("[{name}]({uri})"));
+        }
     }
 
     /// Adds text. Blocks are parts of one sentence in some editors, so they are not separated by
@@ -148,6 +149,17 @@ impl Prompt {
 /// Whether a block has no text. Some editors add one to a command.
 fn is_blank(block: &ContentBlock) -> bool {
     matches!(block, ContentBlock::Text(text) if text.text.trim().is_empty())
+}
+
+fn is_command(block: &ContentBlock) -> bool {
+    let ContentBlock::Text(text) = block else { return false };
+    let command = text.text.trim_start().strip_prefix('/');
+    command.is_some_and(|command| name_of(command.trim_start_matches('/')).is_some())
+}
+
+fn file_name(uri: &str) -> &str {
+    let path = uri.split(['?', '#']).next().unwrap_or(uri);
+    path.rsplit('/').find(|part| !part.is_empty()).unwrap_or(uri)
 }
 
 /// Returns the name of a command, given without its slash. A path has none.
@@ -228,11 +240,23 @@ mod tests {
     }
 
     #[test]
-    fn only_a_single_text_may_be_a_command() {
+    fn the_first_text_may_be_a_command_and_the_rest_is_attached() {
         assert!(!read(json!([{"type": "text", "text": "/mcp servers"}])).unwrap().is_plain);
         let with_empty =
             json!([{"type": "text", "text": "/mcp servers"}, {"type": "text", "text": ""}]);
         assert_eq!(read(with_empty).unwrap().mcp_command(), Some(ServersCommand::Servers));
+        let link = json!({"type": "resource_link", "name": "a.rs", "uri": "file:///a.rs"});
+        let file = json!({"type": "resource", "resource": {"uri": "file:///b.rs", "text": "B"}});
+        let with =
+            |text: &str| read(json!([{"type": "text", "text": text}, &link, &file])).unwrap();
+        let servers = with("/mcp servers");
+        assert_eq!(servers.mcp_command(), Some(ServersCommand::Servers));
+        assert_eq!(servers.attachments.len(), 1);
+        assert_eq!(
+            with("/review").command(),
+            Some("review [a.rs](file:///a.rs) [b.rs](file:///b.rs)")
+        );
+        assert!(with("/etc/passwd is odd").is_plain && with("look at /mcp").is_plain);
         assert!(read(json!([])).is_err());
         assert!(read(json!([{"type": "text", "text": "  "}])).is_err());
     }

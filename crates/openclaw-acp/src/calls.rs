@@ -105,8 +105,7 @@ pub(crate) fn on_tool(session: &AcpSession, data: &Value) {
             let raw = raw_output(&output, is_error, data);
             // The result of an edit is the diff, and that of a command is its terminal.
             let content = (is_error || !call.is_shown).then(|| {
-                let result = call.result.filter(|_| !is_error);
-                let result = result.unwrap_or_else(|| vec![text_content(output)]);
+                let result = call.result.unwrap_or_else(|| vec![text_content(output)]);
                 // Those of a server are what it was asked for; it says what it did.
                 let changes = call.changes.into_iter().filter(|_| !is_error);
                 changes.chain(result).collect::<Vec<_>>()
@@ -154,6 +153,15 @@ fn clean(text: &str) -> String {
 
 fn find(session: &AcpSession, own: &str) -> Option<OpenCall> {
     session.lock().calls.iter().rev().find(|call| call.own == own).cloned()
+}
+
+/// Ends the calls of a turn that is over, and has no result for them.
+pub(crate) fn close(session: &AcpSession) {
+    let calls = std::mem::take(&mut session.lock().calls);
+    for call in calls.into_iter().filter(|call| !is_plan(&call.name)) {
+        let fields = ToolCallUpdateFields::new().status(ToolCallStatus::Failed);
+        session.updates.send(SessionUpdate::ToolCallUpdate(ToolCallUpdate::new(call.id, fields)));
+    }
 }
 
 /// Keeps the changes that are shown. For built-in tools they are also the result.
@@ -295,7 +303,7 @@ impl About {
                 is_builtin: false,
             },
             None => {
-                let kind = match state.risks.get(name) {
+                let kind = match state.risks.as_ref().and_then(|risks| risks.get(name)) {
                     Some(Risk::Low) => ToolKind::Read,
                     Some(Risk::High) => ToolKind::Edit,
                     Some(Risk::Medium) | None => ToolKind::Other,

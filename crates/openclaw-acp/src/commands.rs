@@ -94,7 +94,7 @@ pub(crate) async fn learn_tools(session: &AcpSession) -> BTreeMap<String, String
         risks.extend(tool.risk.map(|risk| (tool.id.clone(), risk)));
         labels.insert(tool.id, tool.label);
     }
-    session.lock().risks = risks;
+    session.lock().risks = Some(risks);
     labels
 }
 

@@ -13,6 +13,12 @@ pub(crate) fn chunk(text: impl Into<String>) -> ContentChunk {
     ContentChunk::new(text_block(text))
 }
 
+/// Marks text in columns as such: clients render Markdown, which joins spaces and lines.
+pub(crate) fn preformatted(text: String) -> String {
+    let has_columns = text.lines().any(|line| line.trim().contains("  "));
+    if has_columns && !text.contains("```") { format!("```\n{text}\n```") } else { text }
+}
+
 /// Converts a part of a message of the gateway: text, an image or audio. An omitted or unknown part
 /// is `None`.
 pub(crate) fn block(part: &Value) -> Option<ContentBlock> {

@@ -11,7 +11,7 @@ use openclaw_protocol::{Event, Received, Shutdown, names};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use crate::content::{block, chunk, text_block};
+use crate::content::{block, chunk, preformatted, text_block};
 use crate::session::{AcpSession, TurnEnd};
 use crate::{calls, elicit, lend, permission};
 
@@ -132,14 +132,15 @@ impl AcpSession {
     /// Shows what was not streamed: the output of a command, images and audio, and text of events
     /// that were lost.
     fn show_rest(&self, message: Option<&Value>) {
-        let (sent, has_gap) = match &mut self.lock().turn {
-            Some(turn) => (std::mem::take(&mut turn.text), turn.has_gap),
+        let (sent, has_gap, is_command) = match &mut self.lock().turn {
+            Some(turn) => (std::mem::take(&mut turn.text), turn.has_gap, turn.is_command),
             None => return,
         };
         let content = message.and_then(|it| it.get("content")?.as_array());
         for block in content.into_iter().flatten().filter_map(block) {
             let block = match block {
                 ContentBlock::Text(text) => match rest(&text.text, &sent, has_gap) {
+                    Some(rest) if is_command => text_block(preformatted(rest)),
                     Some(rest) => text_block(rest),
                     None => continue,
                 },

@@ -72,7 +72,7 @@ pub(crate) async fn replay(session: &AcpSession) -> Result<(), Error> {
 }
 
 /// Sends how much of the context is used, if the gateway knows it.
-async fn show_usage(session: &AcpSession) {
+pub(crate) async fn show_usage(session: &AcpSession) {
     let params = DescribeParams { key: session.key.clone(), ..DescribeParams::default() };
     let described = timeout(ANSWER, ask::<rpc::SessionsDescribe>(&*session.surface, params)).await;
     let row = described.ok().and_then(Result::ok).and_then(|described| described.session);

@@ -60,8 +60,26 @@ impl SessionTool {
     }
 }
 
-/// The outcome of a call of a lent tool: blocks as in MCP, or an error.
-pub(crate) type LentOutcome = Result<Vec<Value>, String>;
+/// The outcome of a call of a lent tool.
+#[derive(Debug, Default)]
+pub(crate) struct LentOutcome {
+    /// What the model sees: blocks as in MCP.
+    pub(crate) content: Vec<Value>,
+    /// What the user sees, if it is not the same.
+    pub(crate) for_user: Option<Vec<Value>>,
+    pub(crate) is_error: bool,
+}
+
+impl LentOutcome {
+    /// An error without a result.
+    pub(crate) fn failed(words: &str) -> Self {
+        Self { is_error: true, ..Self::done(words) }
+    }
+
+    pub(crate) fn done(text: &str) -> Self {
+        Self { content: vec![text_block(text)], ..Self::default() }
+    }
+}
 
 /// A block of text.
 pub(crate) fn text_block(text: &str) -> Value {
@@ -124,9 +142,15 @@ impl AcpSession {
 
 /// Returns the result of a call to its caller.
 pub(crate) fn result_of(id: String, node_id: String, outcome: LentOutcome) -> InvokeResultParams {
-    let (payload, error) = match outcome {
-        Ok(blocks) => (to_raw_value(&json!({ "content": blocks })).ok(), None),
-        Err(words) => (None, Some(NodeError { code: None, message: Some(words) })),
+    let LentOutcome { content, is_error, .. } = outcome;
+    let text = |block: &Value| Some(block.get("text")?.as_str()?.to_owned());
+    let texts: Option<Vec<String>> = content.iter().map(text).collect();
+    let (payload, error) = match texts.filter(|_| is_error) {
+        Some(texts) => (None, Some(NodeError { code: None, message: Some(texts.join("\n")) })),
+        None if is_error => {
+            (to_raw_value(&json!({ "content": content, "isError": true })).ok(), None)
+        }
+        None => (to_raw_value(&json!({ "content": content })).ok(), None),
     };
     InvokeResultParams { id, node_id, ok: error.is_none(), payload, payload_json: None, error }
 }
@@ -150,7 +174,7 @@ async fn run(session: &Arc<AcpSession>, call: &InvokeRequestEvent) -> LentOutcom
     let arguments = call.params_json.clone().unwrap_or_else(|| "{}".to_owned());
     let arguments: Box<RawValue> = match RawValue::from_string(arguments) {
         Ok(arguments) => arguments,
-        Err(_) => return Err("The arguments are not JSON.".to_owned()),
+        Err(_) => return LentOutcome::failed("The arguments are not JSON."),
     };
     let (watcher, progress) = ProgressWatcher::channel();
     let trace = call.trace();
@@ -158,9 +182,8 @@ async fn run(session: &Arc<AcpSession>, call: &InvokeRequestEvent) -> LentOutcom
         outcome = execute(session, &call.command, &arguments, &watcher, trace.as_ref()) => outcome,
         never = report(session, call, progress) => match never {},
     };
-    if let Ok(blocks) = &outcome {
-        calls::record(session, &call.command, &arguments, blocks);
-    }
+    let shown = outcome.for_user.as_ref().unwrap_or(&outcome.content);
+    calls::record(session, &call.command, &arguments, shown);
     outcome
 }
 
@@ -185,7 +208,7 @@ pub(crate) async fn execute(
         (Some(ToolOwner::Client(tool)), _) => {
             session.client_tools.call(session, tool, arguments).await
         }
-        _ => Err("The session no longer has a tool with this name.".to_owned()),
+        _ => LentOutcome::failed("The session no longer has a tool with this name."),
     }
 }
 

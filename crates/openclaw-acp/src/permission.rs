@@ -56,15 +56,17 @@ pub(crate) async fn decide(
     approval: &Approval,
     withdrawn: &CancellationToken,
 ) -> Option<(Decision, Option<usize>)> {
-    let (is_own, is_allowed, is_guarded) = {
+    let (own, is_allowed, is_guarded) = {
         let state = session.lock();
         let turn = state.turn.as_ref().filter(|turn| Some(&turn.run) == approval.run_id.as_ref());
         if turn.is_some_and(|turn| turn.cancelled.is_cancelled()) {
             return Some((Decision::Deny, None));
         }
-        let is_own = state.lent.iter().flatten().any(|tool| tool.name == approval.tool);
-        (is_own, state.allowed.contains(&approval.tool), state.options.is_guarded())
+        let own = state.lent.iter().flatten().find(|tool| tool.name == approval.tool).cloned();
+        let is_allowed = own.as_ref().is_some_and(|tool| state.allowed.contains(tool));
+        (own, is_allowed, state.options.is_guarded())
     };
+    let is_own = own.is_some();
     let call = call_of(session, approval).await;
     let (id, content) = (call.tool_call_id.clone(), call.fields.content.clone());
     let shown = |decision| {
@@ -91,7 +93,7 @@ pub(crate) async fn decide(
         PermissionAnswer::Chosen(chosen) => match (chosen.as_str(), chosen.strip_prefix(ALWAYS)) {
             (ONCE, _) => (Decision::AllowOnce, None),
             (SESSION, _) if lasts => {
-                session.lock().allowed.insert(approval.tool.clone());
+                session.lock().allowed.extend(own);
                 (Decision::AllowOnce, None)
             }
             (_, Some(nth)) => match nth.parse::<usize>() {

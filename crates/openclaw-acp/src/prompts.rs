@@ -39,7 +39,8 @@ pub(crate) async fn expand(session: &AcpSession, prompt: &mut Prompt) -> Expande
         return ExpandedPrompt::Answered(outcome.text());
     }
     let name = format!("{server}/{own}");
-    *prompt = Prompt { message: chosen.lead(), is_plain: true, ..Prompt::default() };
+    let attachments = std::mem::take(&mut prompt.attachments);
+    *prompt = Prompt { message: chosen.lead(), is_plain: true, attachments };
     for part in outcome.content {
         match part {
             Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => {

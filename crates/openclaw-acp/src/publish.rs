@@ -101,9 +101,7 @@ async fn follow(session: Arc<AcpSession>, node: Arc<PublishingNode>, mut events:
             let over = turn.unwrap_or_default();
             let outcome = tokio::select! {
                 outcome = run(&calling, &call) => outcome,
-                () = over.cancelled() => {
-                    Err("The turn has ended.".to_owned())
-                }
+                () = over.cancelled() => LentOutcome::failed("The turn has ended."),
             };
             let result = result_of(call.id, call.node_id, outcome);
             // It fails if the gateway does not wait any more.
@@ -120,10 +118,10 @@ async fn run(session: &Arc<AcpSession>, call: &NodeCall) -> LentOutcome {
     let is_own =
         call.session_key.as_deref().is_some_and(|key| key.eq_ignore_ascii_case(&session.key));
     if !is_own {
-        return Err("This tool belongs to another conversation.".to_owned());
+        return LentOutcome::failed("This tool belongs to another conversation.");
     }
     if !is_allowed(session, call).await {
-        return Err("The user has denied this call.".to_owned());
+        return LentOutcome::failed("The user has denied this call.");
     }
     let (progress, _) = ProgressWatcher::channel();
     execute(session, &call.tool, &call.arguments, &progress, None).await

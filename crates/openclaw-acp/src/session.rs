@@ -1,6 +1,6 @@
 //! A session of an editor: its connection to the gateway, its MCP servers, and its running turn.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -94,8 +94,8 @@ pub(crate) struct SessionState {
     pub(crate) has_title: bool,
     /// The calls of the running turn.
     pub(crate) calls: Vec<OpenCall>,
-    /// The session's own tools that the user always allows.
-    pub(crate) allowed: BTreeSet<String>,
+    /// The session's own tools that the user always allows, as they were then.
+    pub(crate) allowed: Vec<SessionTool>,
     /// The tools that are lent; `None` before the first time.
     pub(crate) lent: Option<Vec<SessionTool>>,
     /// The revision of the servers' lists that they were taken from.
@@ -114,8 +114,8 @@ pub(crate) struct SessionState {
     pub(crate) options: SessionOptions,
     /// The commands that the client knows.
     pub(crate) commands: Option<Vec<AvailableCommand>>,
-    /// The side effects of the agent's own tools, for their kind.
-    pub(crate) risks: BTreeMap<String, Risk>,
+    /// The side effects of the agent's own tools, for their kind; `None` before they are known.
+    pub(crate) risks: Option<BTreeMap<String, Risk>>,
     /// Messages to show at the start of the next turn.
     notes: Vec<String>,
     /// Decisions of the user that the gateway waits for, to be withdrawn when made elsewhere.
@@ -132,6 +132,8 @@ pub(crate) struct PromptTurn {
     pub(crate) end: Option<oneshot::Sender<TurnEnd>>,
     /// The text that was sent since the last call.
     pub(crate) text: String,
+    /// Whether the prompt is a command, whose answer is laid out in columns.
+    pub(crate) is_command: bool,
     /// Whether events were lost, perhaps the end.
     pub(crate) has_gap: bool,
     /// Whether messages of this program can be shown in it.

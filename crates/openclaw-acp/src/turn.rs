@@ -17,14 +17,19 @@ use tokio_util::sync::CancellationToken;
 
 use crate::agent::fresh_name;
 use crate::blocks::Prompt;
+use crate::content::preformatted;
 use crate::error::{internal, invalid_params, invalid_request, refused};
+use crate::history::show_usage;
 use crate::prompts::{self, ExpandedPrompt};
 use crate::session::{AcpSession, PromptTurn, TurnEnd};
+use crate::{calls, commands};
 
 /// The interval of polling for the end of a turn after events were lost.
 const RECHECK: Duration = Duration::from_secs(1);
 /// How long an aborted turn may take to end before it is reported as cancelled anyway.
 const ABORTED: Duration = Duration::from_secs(10);
+/// How long a command about servers waits for those that are starting.
+const BRIEFLY: Duration = Duration::from_secs(2);
 /// The timeout of asking for the title.
 const TITLE: Duration = Duration::from_secs(2);
 
@@ -68,6 +73,7 @@ pub(crate) fn begin(
         over: CancellationToken::new(),
         end: Some(sender),
         text: String::new(),
+        is_command: prompt.command_name().is_some(),
         has_gap: false,
         is_started: false,
     });
@@ -83,6 +89,7 @@ pub(crate) fn begin(
 /// A turn that is dropped is not running any more.
 impl Drop for BegunTurn {
     fn drop(&mut self) {
+        calls::close(&self.session);
         let turn = self.session.lock().turn.take();
         if let Some(turn) = turn {
             turn.over.cancel();
@@ -105,8 +112,14 @@ impl BegunTurn {
             }
         };
         tokio::pin!(cancelled);
+        let is_command = self.prompt.command_name().is_some();
         let ready = async {
-            session.servers_ready().await;
+            // A command about servers explains what the others wait for.
+            let patience = match self.prompt.mcp_command() {
+                Some(_) => BRIEFLY.min(session.patience),
+                None => session.patience,
+            };
+            session.servers_ready(patience).await;
             session.show_notes();
             prompts::expand(&session, &mut self.prompt).await
         };
@@ -116,15 +129,24 @@ impl BegunTurn {
         };
         let reason = match ready {
             ExpandedPrompt::Message => {
+                let is_learned = session.lock().risks.is_some();
+                if !is_learned {
+                    commands::learn_tools(&session).await;
+                }
                 let reason = self.send(&mut cancelled).await?;
+                if is_command {
+                    // It may have changed it, such as `/compact`.
+                    show_usage(&session).await;
+                }
                 show_title(&session).await;
                 reason
             }
             ExpandedPrompt::Answered(text) => {
-                session.say(text);
+                session.say(preformatted(text));
                 StopReason::EndTurn
             }
         };
+        calls::close(&session);
         // The response says that there are no more updates.
         tokio::select! {
             () = session.updates.flushed() => {}
@@ -175,7 +197,7 @@ impl BegunTurn {
                 if let (Some(command), Some(servers)) = (about_servers, &session.servers)
                     && let Some(report) = servers.report(&command).await
                 {
-                    session.say(format!("\n\n{report}"));
+                    session.say(format!("\n\n{}", preformatted(report)));
                 }
                 Ok(stop_reason(reason.as_deref()))
             }

@@ -21,7 +21,7 @@ use tokio::time::timeout;
 use self::folders::SessionFolders;
 pub(crate) use self::folders::normal;
 pub(crate) use self::spec::ClientTool;
-use crate::lend::{LentOutcome, SessionTool, ToolOwner, text_block};
+use crate::lend::{LentOutcome, SessionTool, ToolOwner};
 use crate::session::AcpSession;
 
 /// The timeout of reading or writing a file.
@@ -87,7 +87,10 @@ impl ClientTools {
                 timeout(FILE, work).await.unwrap_or_else(|_| Err("timed out".to_owned()))
             }
         };
-        done.map(|text| vec![text_block(&text)])
+        match done {
+            Ok(text) => LentOutcome::done(&text),
+            Err(words) => LentOutcome::failed(&words),
+        }
     }
 
     async fn file(

@@ -33,10 +33,10 @@ impl ClientTool {
 
     pub(crate) const fn title(self) -> &'static str {
         match self {
-            Self::ReadFile => "Read a file",
-            Self::WriteFile => "Write a file",
-            Self::EditFile => "Edit a file",
-            Self::Run => "Run a command",
+            Self::ReadFile => "Read a file in the editor",
+            Self::WriteFile => "Write a file in the editor",
+            Self::EditFile => "Edit a file in the editor",
+            Self::Run => "Run a command in the editor",
         }
     }
 
@@ -61,15 +61,17 @@ impl ClientTool {
         match self {
             Self::ReadFile => format!(
                 "Reads a text file of the user's project in {cwd}, as it is in the editor, with \
-                 unsaved changes."
+                 unsaved changes. For these files, use it instead of `read`."
             ),
             Self::WriteFile => format!(
                 "Writes a text file of the user's project in {cwd} through the editor. An existing \
-                 file is replaced."
+                 file is replaced. For these files, use it instead of `write`: the editor may have \
+                 unsaved changes."
             ),
             Self::EditFile => format!(
                 "Replaces text in a file of the user's project in {cwd} through the editor. `old` \
-                 must occur exactly once, including white space."
+                 must occur exactly once, including white space. For these files, use it instead of \
+                 `edit`: the editor may have unsaved changes."
             ),
             Self::Run => format!(
                 "Runs a program in a terminal of the editor, in the user's project in {cwd}, and \

@@ -4,10 +4,12 @@ mod entry;
 mod report;
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::PathBuf;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
+use agent_client_protocol::v1::schema::SessionUpdate;
 use futures_util::FutureExt as _;
 use openclaw_config::{Config, OAuthSettings, ServerConfig, ServerName, ToolNaming, Transport};
 use openclaw_mcp::call::bridge::CallServices;
@@ -20,13 +22,14 @@ use openclaw_mcp::server::dial::DialContext;
 use openclaw_protocol::mcp::servers_settled;
 use openclaw_tools::{CallContext, CallOptions, Content, ProgressWatcher, ToolSource as _};
 use openclaw_trace::SpanContext;
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio::sync::broadcast::error::{RecvError, TryRecvError};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 pub(crate) use self::entry::EditorServer;
 pub(crate) use self::report::ServersCommand;
+use crate::content::chunk;
 use crate::elicit::SessionElicitor;
 use crate::lend::{LentOutcome, SessionTool, ToolOwner, text_block};
 use crate::session::AcpSession;
@@ -37,6 +40,8 @@ const NAMING: &str = "mcp__{server}__{tool}";
 const RESOURCES: &str = "mcp__resources";
 /// The timeout of a call (P5).
 const CALL: Duration = Duration::from_secs(120);
+/// A prompt that waits longer for servers says so.
+const LONG_WAIT: Duration = Duration::from_secs(1);
 /// Number of tools named of those that are left out.
 const FEW: usize = 5;
 /// With more local servers than this, a warning is logged (P5).
@@ -193,7 +198,7 @@ impl SessionServers {
         trace: Option<&SpanContext>,
     ) -> LentOutcome {
         let Some(view) = self.view() else {
-            return Err("The MCP servers of this session have stopped.".to_owned());
+            return LentOutcome::failed("The MCP servers of this session have stopped.");
         };
         let context = CallContext {
             session: Some(session),
@@ -202,23 +207,32 @@ impl SessionServers {
             ..CallContext::by_hand("acp")
         };
         let outcome = view.call(name, arguments, &context).await;
-        let parts = outcome.content.iter().map(|part| match part {
-            Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => {
-                text_block(text.expose())
-            }
-            Content::Image { mime_type, data } => {
-                json!({ "type": "image", "mimeType": mime_type, "data": data })
-            }
-            Content::Audio { mime_type, data } => {
-                json!({ "type": "audio", "mimeType": mime_type, "data": data })
-            }
-        });
-        if outcome.is_error { Err(outcome.text()) } else { Ok(parts.collect()) }
+        let shown = outcome.content.iter().filter(|part| !matches!(part, Content::ForModel(_)));
+        LentOutcome {
+            content: outcome.content.iter().map(mcp_block).collect(),
+            for_user: Some(shown.chain(&outcome.details.for_user).map(mcp_block).collect()),
+            is_error: outcome.is_error,
+        }
     }
 
     /// Stops all servers, and waits until they are gone.
     pub(crate) async fn stop(&self) {
         self.fleet.stop().await;
+    }
+}
+
+/// A part of a result as a block of MCP.
+fn mcp_block(part: &Content) -> Value {
+    match part {
+        Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => {
+            text_block(text.expose())
+        }
+        Content::Image { mime_type, data } => {
+            json!({ "type": "image", "mimeType": mime_type, "data": data })
+        }
+        Content::Audio { mime_type, data } => {
+            json!({ "type": "audio", "mimeType": mime_type, "data": data })
+        }
     }
 }
 
@@ -246,19 +260,35 @@ fn time_left(until: &mut Option<Instant>, now: Instant, patience: Duration) -> O
 impl AcpSession {
     /// Waits until the servers were tried and their tools are lent, with a limit: the tools of a
     /// server that is late or restarts join later.
-    pub(crate) async fn servers_ready(self: &Arc<Self>) {
+    pub(crate) async fn servers_ready(self: &Arc<Self>, patience: Duration) {
         let left = time_left(&mut self.lock().waits_until, Instant::now(), self.patience);
-        if let Some(left) = left {
+        if let Some(left) = left.map(|left| left.min(patience)) {
             let own = async {
                 if let Some(servers) = &self.servers {
                     servers.fleet.tried().await;
                 }
             };
             let of_gateway = servers_settled(&*self.surface, Some(&self.agent), left);
-            tokio::join!(timeout(left, own).map(drop), of_gateway);
+            let ready = async { tokio::join!(timeout(left, own).map(drop), of_gateway) };
+            tokio::select! {
+                _ = ready => {}
+                never = self.report_waiting() => match never {},
+            }
         }
         self.lend().await;
         self.report_failures(true);
+    }
+
+    /// Says which servers a prompt waits for, if it takes long.
+    async fn report_waiting(&self) -> Infallible {
+        sleep(LONG_WAIT).await;
+        let starting = self.servers.iter().flat_map(SessionServers::starting);
+        let starting = starting.map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        if !starting.is_empty() {
+            let words = format!("Waiting for MCP servers: {starting}\n");
+            self.updates.send(SessionUpdate::AgentThoughtChunk(chunk(words)));
+        }
+        std::future::pending().await
     }
 
     /// Lends the tools whenever the servers change.

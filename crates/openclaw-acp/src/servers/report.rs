@@ -96,6 +96,12 @@ impl SessionServers {
         self.view().map(|view| view.statuses()).unwrap_or_default()
     }
 
+    /// The names of the servers that were not tried yet.
+    pub(super) fn starting(&self) -> Vec<String> {
+        let failures = self.failures().into_iter().filter(|failure| failure.is_starting);
+        failures.map(|failure| failure.name).collect()
+    }
+
     /// Describes the servers that are not available.
     pub(super) fn failures(&self) -> Vec<ServerFailure> {
         self.statuses().iter().filter_map(|status| failure(status, self.uses_logins)).collect()

@@ -142,7 +142,7 @@ fn outcome(spec: &ToolSpec, result: &InvokeResultParams) -> ToolOutcome {
     let error = result.error.as_ref().and_then(|error| error.message.as_deref());
     let payload = result.payload.as_ref().map(|payload| payload.get());
     if let (true, Some(blocks)) = (result.ok, payload.and_then(blocks)) {
-        return of_blocks(spec, &blocks);
+        return ToolOutcome { is_error: blocks.is_error, ..of_blocks(spec, &blocks.content) };
     }
     let text = match (result.ok, result.payload_json.as_deref().or(payload), error) {
         (true, Some(payload), _) => readable(payload),
@@ -181,14 +181,18 @@ enum Block {
     Audio { mime_type: String, data: String },
 }
 
-/// Returns the blocks of a payload `{"content": [{"type": "text", …}, …]}`; `None` for any other.
-fn blocks(payload: &str) -> Option<Vec<Block>> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct Blocks {
-        content: Vec<Block>,
-    }
-    serde_json::from_str::<Blocks>(payload).ok().map(|blocks| blocks.content)
+/// A payload `{"content": [{"type": "text", …}, …]}`.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, rename_all = "camelCase")]
+struct Blocks {
+    content: Vec<Block>,
+    #[serde(default)]
+    is_error: bool,
+}
+
+/// Returns the blocks of a payload; `None` for any other.
+fn blocks(payload: &str) -> Option<Blocks> {
+    serde_json::from_str(payload).ok()
 }
 
 /// Builds the outcome of blocks: the text first, as one, then images and audio.

@@ -39,6 +39,9 @@ fn frame(id: u64, method: &str, params: &Value) -> String {
     format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
 }
 
+/// A PNG with one pixel.
+const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+
 #[test]
 fn a_client_that_sends_and_never_reads_is_held_back() {
     let place = Place::new();
@@ -153,8 +156,7 @@ fn output_that_comes_in_a_burst_is_complete_in_the_end() {
 fn the_result_of_an_editor_s_server_is_shown_in_full_with_its_pictures() {
     let place = Place::new();
     let long = format!("{}\u{1b}[2Jend", "x".repeat(9_000));
-    // A PNG with one pixel.
-    let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let png = PNG;
     let result = json!({ "content": [
         { "type": "text", "text": long },
         { "type": "image", "data": png, "mimeType": "image/png" },
@@ -169,4 +171,28 @@ fn the_result_of_an_editor_s_server_is_shown_in_full_with_its_pictures() {
     assert_eq!(text, format!("{}\\u{{1b}}[2Jend", "x".repeat(9_000)));
     let mut shown = shown.as_array().unwrap().iter();
     assert!(shown.any(|it| it["content"]["data"] == png), "no picture");
+}
+
+#[test]
+fn a_result_is_shown_to_those_it_is_for_also_if_it_is_an_error() {
+    let place = Place::new();
+    let part = |text: &str, audience: &str| json!({ "type": "text", "text": text, "annotations": { "audience": [audience] } });
+    let image = json!({ "type": "image", "data": PNG, "mimeType": "image/png" });
+    let tool = |name: &str, is_error: bool| {
+        let content = json!([part("for you", "user"), part("for the model", "assistant"), image]);
+        let result = json!({ "content": content, "isError": is_error });
+        Tool::new(name).with("annotations", json!({ "readOnlyHint": true })).result(&result)
+    };
+    let script = Script::new().tools([tool("good", false), tool("bad", true)]);
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let session = editor.session(&place, &[place.stdio("box", &script)]);
+    for (name, status) in [("good", "completed"), ("bad", "failed")] {
+        let (_, told) = editor.prompt(&session, &format!("/call mcp__box__{name} {{}}"));
+        let update = editor.of_kind("tool_call_update").pop().unwrap();
+        assert_eq!(update["status"], status);
+        let shown = update["content"].to_string();
+        assert!(shown.contains("for you") && !shown.contains("for the model"), "{shown}");
+        assert!(shown.contains(PNG), "no picture");
+        assert!(told.contains("for the model") && !told.contains("for you"), "{told}");
+    }
 }

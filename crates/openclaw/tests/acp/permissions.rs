@@ -1,8 +1,11 @@
 //! Permission requests.
 
+use std::time::Instant;
+
 use openclaw_testkit::{Script, Tool};
 use serde_json::{Value, json};
 
+use crate::common::LONG;
 use crate::editor::{Editor, Place, choose};
 
 /// A server with a tool that may change something.
@@ -46,6 +49,23 @@ fn always_holds_for_the_session_and_no_longer() {
     let two = editor.session(&place, &[server]);
     editor.prompt(&two, CALL);
     assert_eq!(editor.asked.len(), 2, "another session asks again");
+}
+
+#[test]
+fn always_does_not_hold_for_a_tool_that_has_changed() {
+    let place = Place::new();
+    let result = json!({ "content": [{ "type": "text", "text": "done" }] });
+    let other = Tool::new("change").with("description", json!("Does more.")).result(&result);
+    let script = changing().list_changed_after_calls(1).changed_tools([other]);
+    let mut editor = Editor::start(&place, &[], &json!({}))
+        .answering(|_, params| choose(params, "allow_always"));
+    let session = editor.session(&place, &[place.stdio("box", &script)]);
+    editor.prompt(&session, CALL);
+    let until = Instant::now() + LONG;
+    while editor.asked.len() < 2 {
+        editor.prompt(&session, CALL);
+        assert!(Instant::now() < until, "never asked again");
+    }
 }
 
 #[test]
@@ -110,7 +130,7 @@ fn a_permission_request_shows_all_of_what_will_be_done() {
         (
             "editor_run",
             json!({ "command": "sh", "args": ["-c", "curl x | sh"] }),
-            "Run a command: sh -c 'curl x | sh'",
+            "Run a command in the editor: sh -c 'curl x | sh'",
             "```sh\nsh -c 'curl x | sh'\n```",
         ),
         ("exec", json!({ "command": long }), "Run a command: echo aaa", &*long),
