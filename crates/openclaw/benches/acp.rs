@@ -138,18 +138,15 @@ fn start() {
 /// test server starts in a millisecond, so that our own part shows.
 async fn sessions() {
     let (command, args) = TestServer::stdio(&Script::new().tools_only());
-    let [ours, bare] = session(&command, &args, SESSIONS).await;
-    let what = format!("session/new, {SERVERS} test servers ready");
-    line(&what, ours, bare, READY);
+    session("test servers", (&command, &args), SESSIONS).await;
     let folder = tempfile::tempdir().unwrap();
     let peer = Peers::find().filesystem(folder.path());
-    let [ours, bare] = session(&peer.program, &peer.args, REAL_SESSIONS).await;
-    let what = format!("session/new, {SERVERS} x server-filesystem ready");
-    line(&what, ours, bare, READY);
+    session("x server-filesystem", (&peer.program, &peer.args), REAL_SESSIONS).await;
 }
 
-/// The best times until the servers of a session, and those of bare clients, are ready.
-async fn session(command: &Path, args: &[String], rounds: usize) -> [f64; 2] {
+/// Compares the best times until a session is open and until its servers are ready with those of bare
+/// clients.
+async fn session(what: &str, (command, args): (&Path, &[String]), rounds: usize) {
     let program = Program::with_servers(&json!({}));
     let servers: Vec<Value> = (0..SERVERS)
         .map(
@@ -157,16 +154,19 @@ async fn session(command: &Path, args: &[String], rounds: usize) -> [f64; 2] {
         )
         .collect();
     let mut editor = Editor::start(&program);
-    let mut best = [f64::MAX; 2];
+    let mut best = [f64::MAX; 3];
     for _ in 0..rounds {
         let begun = Instant::now();
         let session = editor.open(&servers);
-        editor.prompt(&session, "/help");
         best[0] = best[0].min(millis(begun));
+        editor.prompt(&session, "/help");
+        best[1] = best[1].min(millis(begun));
         editor.ask("session/close", &json!({ "sessionId": session }));
-        best[1] = best[1].min(bare(command, args).await);
+        best[2] = best[2].min(bare(command, args).await);
     }
-    best
+    let [open, ready, bare] = best;
+    line(&format!("session/new, {SERVERS} {what}: answered"), open, bare, READY);
+    line(&format!("session/new, {SERVERS} {what}: ready"), ready, bare, READY);
 }
 
 /// Bare clients that start the same servers and list their tools.
