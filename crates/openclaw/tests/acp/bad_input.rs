@@ -162,3 +162,29 @@ fn limits_from_the_environment_override_the_configuration() {
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
     }
 }
+
+#[test]
+fn an_invalid_configuration_is_the_answer_to_the_first_request() {
+    let place = Place::with(&json!({ "mcp": { "servers": { "a": { "comand": "x" } } } }));
+    let mut editor = Editor::spawn(&place, &[]);
+    let error = editor.ask("initialize", json!({ "protocolVersion": 1 })).unwrap_err();
+    assert_eq!(error["code"], -32603, "{error}");
+    let message = error["message"].as_str().unwrap();
+    for expected in [
+        "the configuration has errors\n",
+        "openclaw.json:1:",
+        "unknown setting `comand` (did you mean `command`?)",
+        "\nrun `openclaw config validate` for details",
+    ] {
+        assert!(message.contains(expected), "{message}");
+    }
+    assert_eq!(editor.exit(), 78);
+    drop(editor);
+
+    // What is not a request gets no answer.
+    for line in ["{}", "hello", "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\"}"] {
+        let mut editor = Editor::spawn(&place, &[]);
+        editor.write(line);
+        assert_eq!(editor.close(), 78);
+    }
+}
