@@ -108,6 +108,10 @@ fn invalid_servers_are_refused_without_quoting_their_values() {
             "must use https",
         ),
         (json!([{ "name": "a", "env": secret }]), "`command` is missing"),
+        (
+            json!([{ "name": "a", "url": "https://a.example/", "headers": secret }]),
+            r#"`type` is missing: add `"type": "http"` or `"type": "sse"`"#,
+        ),
         (json!([{ "name": "a", "command": "/a", "env": { "TOKEN": "hunter2" } }]), "`env` must be"),
         (
             json!([{ "type": "http", "name": "a", "url": "https://a.example", "headers": [{ "name": "X", "value": "hunter2\n" }] }]),
