@@ -6,9 +6,11 @@ use std::sync::{Arc, Weak};
 use agent_client_protocol::v1::schema::{
     CreateElicitationRequest, ElicitationAction, ElicitationFormMode, ElicitationMode,
     ElicitationSchema, ElicitationSessionScope, ElicitationUrlMode, PermissionOption,
-    PermissionOptionKind, ToolCallId, ToolCallStatus, ToolCallUpdate, ToolCallUpdateFields,
+    PermissionOptionKind, SessionUpdate, ToolCallId, ToolCallStatus, ToolCallUpdate,
+    ToolCallUpdateFields,
 };
 use futures_util::future::BoxFuture;
+use openclaw_content::{Untrusted, clean_line, printable};
 use openclaw_mcp::connection::client::{
     ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor,
 };
@@ -25,6 +27,8 @@ use crate::session::AcpSession;
 
 const YES: &str = "yes";
 const NO: &str = "no";
+/// Maximum length of a label, or of a message of the client, in characters.
+const LABEL: usize = 500;
 
 /// Forwards the questions of a session's own servers.
 pub(crate) struct SessionElicitor(pub(crate) Weak<AcpSession>);
@@ -100,14 +104,43 @@ fn mode(session: &AcpSession, wanted: &ElicitationKind) -> Option<ElicitationMod
     match wanted {
         ElicitationKind::Form(schema) => {
             supported.form.as_ref()?;
-            let schema: ElicitationSchema = serde_json::from_value(schema.clone()).ok()?;
+            let mut schema = schema.clone();
+            clean_labels(&mut schema);
+            let schema: ElicitationSchema = serde_json::from_value(schema).ok()?;
             Some(ElicitationFormMode::new(scope, schema).into())
         }
         ElicitationKind::Visit(url) => {
             supported.url.as_ref()?;
-            Some(ElicitationUrlMode::new(scope, fresh_name(), url.clone()).into())
+            Some(ElicitationUrlMode::new(scope, fresh_name(), printable(url)).into())
         }
     }
+}
+
+/// Cleans the labels of a form. Names and values are part of the answer, and stay as they are.
+fn clean_labels(schema: &mut Value) {
+    match schema {
+        Value::Array(items) => items.iter_mut().for_each(clean_labels),
+        Value::Object(members) => {
+            for (key, member) in members {
+                match (key.as_str(), member) {
+                    ("title" | "description", Value::String(label)) => *label = clean(label),
+                    ("enumNames", Value::Array(labels)) => {
+                        for label in labels {
+                            if let Value::String(label) = label {
+                                *label = clean(label);
+                            }
+                        }
+                    }
+                    (_, member) => clean_labels(member),
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+fn clean(label: &str) -> String {
+    clean_line(Untrusted::new(label), LABEL)
 }
 
 async fn with_elicitation(
@@ -117,7 +150,7 @@ async fn with_elicitation(
     withdrawn: &CancellationToken,
 ) -> Option<ElicitationAnswer> {
     session.updates.flushed().await;
-    let sent = session.cx.send_request(CreateElicitationRequest::new(mode, message));
+    let sent = session.cx.send_request(CreateElicitationRequest::new(mode, message.clone()));
     let cancellation = sent.cancellation_handle();
     let answer = tokio::select! {
         answer = sent.block_task() => answer,
@@ -132,7 +165,12 @@ async fn with_elicitation(
             ElicitationAnswer::Accept(content)
         }
         Ok(ElicitationAction::Decline) => ElicitationAnswer::Decline,
-        _ => ElicitationAnswer::Cancel,
+        Ok(_) => ElicitationAnswer::Cancel,
+        Err(error) => {
+            let why = clean(&error.message);
+            session.note(&format!("{message}\nThe editor could not show this question: {why}"));
+            ElicitationAnswer::Cancel
+        }
     })
 }
 
@@ -173,7 +211,7 @@ impl YesNo {
                 return Some(Self {
                     yes: ElicitationAnswer::Accept(None),
                     no: ElicitationAnswer::Decline,
-                    detail: Some(format!("Open this URL in a browser:\n{url}")),
+                    detail: Some(format!("Open this URL in a browser:\n{}", printable(url))),
                 });
             }
             ElicitationKind::Form(schema) => schema,
@@ -191,7 +229,7 @@ impl YesNo {
                 let with = |value: bool| ElicitationAnswer::Accept(Some(json!({ name: value })));
                 let title = field.get("title").or(field.get("description"));
                 let title = title.and_then(Value::as_str).unwrap_or(name);
-                Some(Self { yes: with(true), no: with(false), detail: Some(title.to_owned()) })
+                Some(Self { yes: with(true), no: with(false), detail: Some(clean(title)) })
             }
             _ => None,
         }
@@ -208,19 +246,47 @@ impl YesNo {
             .title(message.to_owned())
             .status(ToolCallStatus::Pending)
             .content(detail);
-        let id = ToolCallId::new(format!("question-{}", fresh_name()));
+        let mut shown = ShownQuestion::new(session);
+        let call = ToolCallUpdate::new(shown.id.clone(), fields);
         let options = vec![
             PermissionOption::new(YES, "Yes", PermissionOptionKind::AllowOnce),
             PermissionOption::new(NO, "No", PermissionOptionKind::RejectOnce),
         ];
-        match choose(session, ToolCallUpdate::new(id, fields), options, withdrawn).await {
-            PermissionAnswer::Chosen(chosen) if chosen == YES => Some(self.yes),
-            PermissionAnswer::Chosen(chosen) if chosen == NO => Some(self.no),
-            PermissionAnswer::Chosen(_) | PermissionAnswer::Cancelled => {
-                Some(ElicitationAnswer::Cancel)
-            }
-            PermissionAnswer::Withdrawn => None,
-        }
+        let answer = match choose(session, call, options, withdrawn).await {
+            PermissionAnswer::Chosen(chosen) if chosen == YES => self.yes,
+            PermissionAnswer::Chosen(chosen) if chosen == NO => self.no,
+            PermissionAnswer::Chosen(_) | PermissionAnswer::Cancelled => ElicitationAnswer::Cancel,
+            PermissionAnswer::Withdrawn => return None,
+        };
+        shown.is_answered = matches!(answer, ElicitationAnswer::Accept(_));
+        Some(answer)
+    }
+}
+
+/// The tool call that a question is shown as. Dropping it ends the call for the client: also if the
+/// future that waits for the answer is dropped, because the server's call has ended.
+struct ShownQuestion<'s> {
+    session: &'s AcpSession,
+    id: ToolCallId,
+    is_answered: bool,
+}
+
+impl<'s> ShownQuestion<'s> {
+    fn new(session: &'s AcpSession) -> Self {
+        let id = ToolCallId::new(format!("question-{}", fresh_name()));
+        Self { session, id, is_answered: false }
+    }
+}
+
+impl Drop for ShownQuestion<'_> {
+    fn drop(&mut self) {
+        let status = match self.is_answered {
+            true => ToolCallStatus::Completed,
+            false => ToolCallStatus::Failed,
+        };
+        let fields = ToolCallUpdateFields::new().status(status);
+        let update = ToolCallUpdate::new(self.id.clone(), fields);
+        self.session.updates.send(SessionUpdate::ToolCallUpdate(update));
     }
 }
 
@@ -238,6 +304,33 @@ mod tests {
         assert!(form(json!({"type": "object", "properties": {}})).is_some());
         assert!(form(json!({"properties": {"name": {"type": "string"}}})).is_none());
         assert!(YesNo::of(&ElicitationKind::Visit("https://example.com".to_owned())).is_some());
+    }
+
+    #[test]
+    fn labels_and_urls_are_cleaned_and_values_are_kept() {
+        let evil = "Sure?\u{1b}[31m\u{202e}\n# no";
+        let schema = json!({"properties": {"sure": {"type": "boolean", "title": evil}}});
+        let detail = |wanted: ElicitationKind| YesNo::of(&wanted).and_then(|it| it.detail);
+        assert_eq!(detail(ElicitationKind::Form(schema)).as_deref(), Some("Sure?[31m # no"));
+        let shown = detail(ElicitationKind::Visit("https://a.test/\u{202e}x".to_owned()));
+        assert_eq!(
+            shown.as_deref(),
+            Some("Open this URL in a browser:\nhttps://a.test/\\u{202e}x")
+        );
+
+        let mut form = json!({"properties": {
+            "title": {"type": "string", "description": evil, "default": evil},
+            "pick": {"enum": [evil], "enumNames": [evil]},
+            "one": {"oneOf": [{"const": evil, "title": evil}]},
+        }});
+        clean_labels(&mut form);
+        let clean = "Sure?[31m # no";
+        let expected = json!({"properties": {
+            "title": {"type": "string", "description": clean, "default": evil},
+            "pick": {"enum": [evil], "enumNames": [clean]},
+            "one": {"oneOf": [{"const": evil, "title": clean}]},
+        }});
+        assert_eq!(form, expected);
     }
 
     #[test]

@@ -9,9 +9,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use agent_client_protocol::Error;
 use agent_client_protocol::v1::schema::{
     ClientCapabilities, Diff, ReadTextFileRequest, ToolCallContent, WriteTextFileRequest,
 };
+use openclaw_content::{Untrusted, clean_line};
 use openclaw_tools::ToolSpec;
 use serde::Deserialize;
 use serde_json::Value;
@@ -26,6 +28,8 @@ use crate::session::AcpSession;
 
 /// The timeout of reading or writing a file.
 const FILE: Duration = Duration::from_secs(60);
+/// Maximum number of characters of a cause that the client names.
+const MAX_CAUSE: usize = 300;
 /// Maximum number of characters of a file that are returned.
 const MAX_CHARS: usize = 100_000;
 
@@ -168,13 +172,30 @@ async fn read(
 ) -> Result<String, String> {
     let request = ReadTextFileRequest::new(session.id.clone(), path).line(line).limit(limit);
     let read = session.cx.send_request(request).block_task().await;
-    read.map(|read| read.content).map_err(|error| error.message)
+    read.map(|read| read.content).map_err(|error| {
+        format!("the editor could not read {}: {}", path.display(), reason(&error))
+    })
 }
 
 async fn write(session: &AcpSession, path: PathBuf, content: String) -> Result<(), String> {
-    let request = WriteTextFileRequest::new(session.id.clone(), path, content);
+    let request = WriteTextFileRequest::new(session.id.clone(), path.clone(), content);
     let written = session.cx.send_request(request).block_task().await;
-    written.map(drop).map_err(|error| error.message)
+    written.map(drop).map_err(|error| {
+        format!("the editor could not write {}: {}", path.display(), reason(&error))
+    })
+}
+
+/// The message of an error of the client, with its cause: the message alone is often that of the
+/// code, such as "Parse error" for an answer that is not as specified.
+fn reason(error: &Error) -> String {
+    let data = error.data.as_ref();
+    let cause = data.and_then(|data| data.as_str().or_else(|| data.get("error")?.as_str()));
+    match cause {
+        Some(cause) => {
+            format!("{}: {}", error.message, clean_line(Untrusted::new(cause), MAX_CAUSE))
+        }
+        None => error.message.clone(),
+    }
 }
 
 #[cfg(test)]
@@ -182,6 +203,16 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn an_error_of_the_client_has_its_cause() {
+        let error = |data: Option<Value>| reason(&Error::new(-32700, "Parse error").data(data));
+        let invalid = json!({"error": "missing field `content`", "phase": "deserialization"});
+        assert_eq!(error(Some(invalid)), "Parse error: missing field `content`");
+        assert_eq!(error(Some(json!("no\nfile"))), "Parse error: no file");
+        assert_eq!(error(Some(json!({"line": 1}))), "Parse error");
+        assert_eq!(error(None), "Parse error");
+    }
 
     #[test]
     fn only_what_the_client_offers_is_a_tool() {

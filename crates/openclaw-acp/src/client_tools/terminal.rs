@@ -15,6 +15,7 @@ use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::folders::SessionFolders;
+use super::reason;
 use super::spec::ClientTool;
 use crate::session::AcpSession;
 
@@ -33,7 +34,8 @@ struct RunArgs {
     cwd: Option<String>,
 }
 
-/// Runs a command in a terminal of the client, which is released in the end.
+/// Runs a command in a terminal of the client, which is released in the end. Like `exec`, it fails
+/// if the command does: the error has the output, too.
 pub(super) async fn run(
     session: &Arc<AcpSession>,
     folders: &SessionFolders,
@@ -60,18 +62,20 @@ pub(super) async fn run(
     let request = TerminalOutputRequest::new(session.id.clone(), id.clone());
     let output = timeout(SHORT, session.cx.send_request(request).block_task()).await;
     let output = output.map_err(|_| "the editor did not return the output".to_owned())?;
-    let output = output.map_err(|error| error.message)?;
-    let how = match waited {
-        Err(_) => format!("killed after {} s", COMMAND.as_secs()),
-        Ok(Err(error)) => error.message,
+    let output = output
+        .map_err(|error| format!("the editor did not return the output: {}", reason(&error)))?;
+    let (is_error, how) = match waited {
+        Err(_) => (true, format!("killed after {} s", COMMAND.as_secs())),
+        Ok(Err(error)) => (true, reason(&error)),
         Ok(Ok(exit)) => match (exit.exit_status.exit_code, exit.exit_status.signal) {
-            (Some(code), _) => format!("exit code {code}"),
-            (None, Some(signal)) => format!("ended by signal {signal}"),
-            (None, None) => "ended".to_owned(),
+            (Some(code), _) => (code != 0, format!("exit code {code}")),
+            (None, Some(signal)) => (true, format!("ended by signal {signal}")),
+            (None, None) => (false, "ended".to_owned()),
         },
     };
     let cut = if output.truncated { "[the beginning is omitted]\n" } else { "" };
-    Ok(format!("{cut}{}\n[{how}]", output.output))
+    let text = format!("{cut}{}\n[{how}]", output.output);
+    if is_error { Err(text) } else { Ok(text) }
 }
 
 /// Creates a terminal. If the call is cancelled before the client has answered, the terminal is
@@ -86,7 +90,9 @@ async fn create(
         let created = timeout(SHORT, creating.cx.send_request(request).block_task()).await;
         let created = match created {
             Ok(Ok(created)) => Ok(OpenTerminal { id: created.terminal_id, session: creating }),
-            Ok(Err(error)) => Err(error.message),
+            Ok(Err(error)) => {
+                Err(format!("the editor could not open a terminal: {}", reason(&error)))
+            }
             Err(_) => Err("the editor did not open a terminal".to_owned()),
         };
         let _ = sender.send(created);

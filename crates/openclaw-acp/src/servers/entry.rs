@@ -68,7 +68,11 @@ impl EditorServer {
     fn read(entry: &Value) -> Result<Self, String> {
         let Value::Object(entry) = entry else { return Err("not an object".to_owned()) };
         let name = read_name(text(entry, "name")?)?;
+        let is_remote = entry.contains_key("url") && !entry.contains_key("command");
         let target = match entry.get("type") {
+            None | Some(Value::Null) if is_remote => {
+                Err(r#"`type` is missing: add `"type": "http"` or `"type": "sse"`"#.to_owned())
+            }
             None | Some(Value::Null) => read_local(entry),
             Some(Value::String(kind)) => match kind.as_str() {
                 "stdio" => read_local(entry),
@@ -265,6 +269,10 @@ mod tests {
             (json!([stdio("a"), stdio("a")]), "mcpServers[1]: duplicate server name `a`"),
             (json!([{"name": "a", "command": "./hunter2"}]), "absolute path"),
             (json!([{"name": "a", "command": 7}]), "`command` must be a string"),
+            (
+                json!([{"name": "a", "url": "https://a.example/hunter2"}]),
+                r#"server `a`: `type` is missing: add `"type": "http"` or `"type": "sse"`"#,
+            ),
             (
                 json!([{"name": "a", "command": "/a", "env": {"K": "hunter2"}}]),
                 "`env` must be a list",

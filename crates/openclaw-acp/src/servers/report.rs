@@ -199,7 +199,9 @@ fn failure(status: &ServerStatus, uses_logins: bool) -> Option<ServerFailure> {
         (ServerState::Ready | ServerState::Idle | ServerState::Closed, _) => return None,
         (ServerState::NeedsAuth, _) => login_hint(status, uses_logins),
         (_, Some(error)) => unavailable(&reason(error)),
-        (ServerState::Connecting, None) => unavailable("it is still starting"),
+        (ServerState::Connecting, None) => {
+            unavailable("it is still starting, and joins when it is ready")
+        }
         (_, None) => unavailable("it does not respond"),
     };
     let is_starting = status.state == ServerState::Connecting && status.last_error.is_none();
@@ -307,7 +309,10 @@ mod tests {
             news(&mut reported, failures, with_starting).join("\n")
         };
         assert_eq!(news(starting().collect(), false), "", "not yet");
-        assert!(news(starting().collect(), true).ends_with("it is still starting"));
+        assert!(
+            news(starting().collect(), true)
+                .ends_with("it is still starting, and joins when it is ready")
+        );
         assert_eq!(news(starting().collect(), true), "", "once");
         assert!(news(failed().collect(), false).ends_with("not available: timed out"));
         assert_eq!(news(failed().collect(), true), "", "once");

@@ -23,12 +23,12 @@ const PDF: &str = "application/pdf";
 pub(super) fn read(files: &[Attachment]) -> Reply<Vec<Part>> {
     let (mut total, mut of_text) = (0, 0);
     let mut parts = Vec::with_capacity(files.len());
-    for file in files {
-        let Some(raw) = &file.content else {
-            return Err(ErrorShape::invalid("an attachment has no `content`"));
-        };
+    for (nth, file) in files.iter().enumerate() {
+        let which = named(nth, file);
+        let invalid = |why: &str| ErrorShape::invalid(format!("{which} {why}"));
+        let raw = file.content.as_ref().ok_or_else(|| invalid("has no `content`"))?;
         let data: String = serde_json::from_str(raw.get())
-            .map_err(|_| ErrorShape::invalid("`content` of an attachment must be base64 text"))?;
+            .map_err(|_| invalid("must have base64 text as `content`"))?;
         total += data.len();
         if total > MAX_BYTES {
             let most = MAX_BYTES / 1024 / 1024;
@@ -36,7 +36,7 @@ pub(super) fn read(files: &[Attachment]) -> Reply<Vec<Part>> {
                 "attachments are limited to {most} MB in total"
             )));
         }
-        let part = read_one(file, data)?;
+        let part = read_one(file, data, &which)?;
         if let Part::Text(text) | Part::File { text: Some(text), .. } = &part {
             of_text += text.expose().len();
         }
@@ -51,11 +51,19 @@ pub(super) fn read(files: &[Attachment]) -> Reply<Vec<Part>> {
     Ok(parts)
 }
 
-fn read_one(file: &Attachment, data: String) -> Reply<Part> {
+/// Names an attachment by its position, and its name if it has one.
+fn named(nth: usize, file: &Attachment) -> String {
+    let name = file.file_name.as_deref().unwrap_or_default();
+    let name: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
+    let name = if name.is_empty() { name } else { format!(" (`{name}`)") };
+    format!("attachment {}{name}", nth + 1)
+}
+
+fn read_one(file: &Attachment, data: String, which: &str) -> Reply<Part> {
     let name = file.file_name.as_deref().unwrap_or("file");
     let bytes = STANDARD
         .decode(&data)
-        .map_err(|_| ErrorShape::invalid("`content` of an attachment is not base64"))?;
+        .map_err(|_| ErrorShape::invalid(format!("`content` of {which} is not base64")))?;
     let declared = file.mime_type.as_deref().unwrap_or_default();
     // The first bytes of an image are more reliable than the declared type.
     let is_picture = image_type(&bytes).is_some();
@@ -69,7 +77,7 @@ fn read_one(file: &Attachment, data: String) -> Reply<Part> {
         return match String::from_utf8(bytes) {
             Ok(text) => text_of(file, name, &text).map(Part::Text),
             Err(_) => {
-                let words = "an attachment is not an image, audio, video, PDF or text";
+                let words = format!("{which} is not an image, audio, video, PDF or text");
                 Err(ErrorShape::invalid(words))
             }
         };
@@ -82,7 +90,7 @@ fn read_one(file: &Attachment, data: String) -> Reply<Part> {
                 MediaKind::Audio => Part::Audio { mime_type, data },
             })
         }
-        Err(why) => Err(ErrorShape::invalid(refusal(name, kind, why))),
+        Err(why) => Err(ErrorShape::invalid(refusal(which, kind, why))),
     }
 }
 
@@ -106,12 +114,11 @@ fn text_of(file: &Attachment, name: &str, text: &str) -> Reply<Text> {
         .map_err(|error| ErrorShape::unavailable(error.to_string()))
 }
 
-fn refusal(name: &str, kind: MediaKind, why: NotPassed) -> String {
-    let name: String = name.chars().filter(|c| !c.is_control()).take(100).collect();
+fn refusal(which: &str, kind: MediaKind, why: NotPassed) -> String {
     let more = match (kind, why) {
         (MediaKind::Image, NotPassed::OtherType) => ": not a PNG, JPEG, GIF or WebP",
         (MediaKind::Audio, NotPassed::OtherType) => ": not a WAV, MP3, Ogg, FLAC, AAC, MP4 or AIFF",
         _ => "",
     };
-    format!("the attachment `{name}` cannot be sent as {}: {why}{more}", kind.words())
+    format!("{which} cannot be sent as {}: {why}{more}", kind.words())
 }

@@ -90,6 +90,8 @@ async fn an_attachment_is_taken_for_what_its_bytes_are_and_refused_by_name_if_no
         ("image/png", b"not a png".as_slice(), "not a PNG, JPEG, GIF or WebP"),
         ("image/gif", &large, "larger than 5 MB"),
         ("audio/midi", b"MThd", "models do not accept its type"),
+        ("image/png", b"not a png", "attachment 1 (`a.png`) cannot be sent as "),
+        ("application/zip", b"PK\xff", "attachment 1 (`a.png`) is not an image, audio"),
         ("text/plain", &[b'x'; 5 * 1024 * 1024], "are limited to 4 MB in total"),
     ] {
         let error = someone.ask("chat.send", send("r", mime_type, bytes)).await.unwrap_err();

@@ -140,12 +140,26 @@ pub enum UnusableResponse {
 
 /// Why a server is unreachable.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{problem}: {cause}")]
+#[error("{}: {cause}", failed_at(.problem, .address.as_deref()))]
 pub struct Unreachable {
     /// The kind of failure.
     pub problem: ReachProblem,
+    /// Host and port of the server, if known.
+    pub address: Option<String>,
     /// The innermost cause.
     pub cause: String,
+}
+
+/// Describes a failure with the address, where it says more.
+fn failed_at(problem: &ReachProblem, address: Option<&str>) -> String {
+    match (problem, address) {
+        (ReachProblem::Connect, Some(address)) => format!("cannot connect to {address}"),
+        (ReachProblem::ConnectTimedOut, Some(address)) => {
+            format!("connecting to {address} timed out")
+        }
+        (ReachProblem::Dns, Some(address)) => format!("cannot resolve the host name of {address}"),
+        (problem, _) => problem.to_string(),
+    }
 }
 
 /// The kinds of connection failure.

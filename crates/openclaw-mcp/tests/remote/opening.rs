@@ -232,6 +232,8 @@ async fn a_refused_connection_and_an_unknown_host_are_reported() {
     let error = open(plan(&url)).await.unwrap_err();
     let RemoteError::Unreachable(unreachable) = &error else { panic!("{error:?}") };
     assert_eq!(unreachable.problem, ReachProblem::Connect, "{unreachable}");
+    let expected = format!("cannot connect to {}: ", held.local_addr().unwrap());
+    assert!(error.to_string().starts_with(&expected), "{error}");
 
     let error = open(plan("https://nobody.invalid/mcp")).await.unwrap_err();
     let RemoteError::Unreachable(unreachable) = &error else { panic!("{error:?}") };

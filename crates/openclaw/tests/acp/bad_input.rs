@@ -108,6 +108,10 @@ fn invalid_servers_are_refused_without_quoting_their_values() {
             "must use https",
         ),
         (json!([{ "name": "a", "env": secret }]), "`command` is missing"),
+        (
+            json!([{ "name": "a", "url": "https://a.example/", "headers": secret }]),
+            r#"`type` is missing: add `"type": "http"` or `"type": "sse"`"#,
+        ),
         (json!([{ "name": "a", "command": "/a", "env": { "TOKEN": "hunter2" } }]), "`env` must be"),
         (
             json!([{ "type": "http", "name": "a", "url": "https://a.example", "headers": [{ "name": "X", "value": "hunter2\n" }] }]),
@@ -160,5 +164,31 @@ fn limits_from_the_environment_override_the_configuration() {
             format!("OPENCLAW_ACP_MAX_TOOLS must be a whole number from 0 to 1000, not `{bad}`");
         assert!(words.contains(&expected), "{words}");
         assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    }
+}
+
+#[test]
+fn an_invalid_configuration_is_the_answer_to_the_first_request() {
+    let place = Place::with(&json!({ "mcp": { "servers": { "a": { "comand": "x" } } } }));
+    let mut editor = Editor::spawn(&place, &[]);
+    let error = editor.ask("initialize", json!({ "protocolVersion": 1 })).unwrap_err();
+    assert_eq!(error["code"], -32603, "{error}");
+    let message = error["message"].as_str().unwrap();
+    for expected in [
+        "the configuration has errors\n",
+        "openclaw.json:1:",
+        "unknown setting `comand` (did you mean `command`?)",
+        "\nrun `openclaw config validate` for details",
+    ] {
+        assert!(message.contains(expected), "{message}");
+    }
+    assert_eq!(editor.exit(), 78);
+    drop(editor);
+
+    // What is not a request gets no answer.
+    for line in ["{}", "hello", "{\"jsonrpc\":\"2.0\",\"method\":\"session/cancel\"}"] {
+        let mut editor = Editor::spawn(&place, &[]);
+        editor.write(line);
+        assert_eq!(editor.close(), 78);
     }
 }

@@ -105,9 +105,23 @@ fn a_command_runs_in_a_terminal_of_the_editor() {
     let shown =
         shown.filter(|it| it["content"][0] == json!({ "type": "terminal", "terminalId": "t1" }));
     assert_eq!(shown.count(), 1);
+    let last = editor.of_kind("tool_call_update").pop().unwrap();
+    assert_eq!(last["status"], "failed", "like a command of `exec`: {last}");
     while editor.asked.last().unwrap().0 != "terminal/release" {
         editor.frame();
     }
+}
+
+#[test]
+fn what_the_editor_cannot_do_is_reported_with_the_path() {
+    let place = Place::new();
+    // An answer without `content`.
+    let mut editor = Editor::start(&place, &[], &everything()).answering(|_, _| Some(json!({})));
+    let session = editor.session(&place, &[]);
+    let (_, text) = editor.prompt(&session, "/call editor_read_file {\"path\":\"a.txt\"}");
+    let path = place.path("project").join("a.txt");
+    let expected = format!("the editor could not read {}: Parse error: ", path.display());
+    assert!(text.contains(&expected) && text.contains("`content`"), "{text}");
 }
 
 #[test]

@@ -149,6 +149,13 @@ impl Editor {
         self.write(&answer.to_string());
     }
 
+    /// Answers the last request that was left unanswered with an error.
+    pub(crate) fn fail_late(&mut self, message: &str) {
+        let error = json!({ "code": -32603, "message": message });
+        let answer = json!({ "jsonrpc": "2.0", "id": self.unanswered, "error": error });
+        self.write(&answer.to_string());
+    }
+
     /// Waits for the answer to a request: its result, or its error.
     pub(crate) fn answer(&mut self, id: u64) -> Result<Value, Value> {
         if let Some(at) = self.held.iter().position(|frame| is_answer(frame, id)) {

@@ -211,10 +211,43 @@ fn a_question_of_a_server_reaches_the_user() {
     });
     let session = editor.session(&place, &servers);
     editor.prompt(&session, &call("mcp__link__echo", &json!({ "text": "x" })));
-    let asked = editor.asked[0].1.to_string();
-    assert!(asked.contains("https://example.com/login?state=1"), "{asked}");
+    let asked = editor.asked[0].1.clone();
+    assert!(asked.to_string().contains("https://example.com/login?state=1"), "{asked}");
+    assert_eq!(statuses(&editor, &asked["toolCall"]["toolCallId"]), ["completed"]);
     let (_, text) = editor.prompt(&session, &call("mcp__form__echo", &json!({ "text": "x" })));
     assert!(text.contains("It was declined: this editor cannot show a form"), "{text}");
+}
+
+/// The reported states of a call.
+fn statuses(editor: &Editor, id: &Value) -> Vec<String> {
+    let updates = editor.of_kind("tool_call_update").into_iter();
+    let of_call = updates.filter(|update| update["toolCallId"] == *id);
+    of_call.filter_map(|update| update["status"].as_str().map(ToOwned::to_owned)).collect()
+}
+
+#[test]
+fn a_question_that_is_declined_or_cannot_be_shown_ends_for_the_client() {
+    let place = Place::new();
+    let servers = [place.stdio("link", &Script::new().ask(Ask::ElicitationUrl))];
+    let prompt = call("mcp__link__echo", &json!({ "text": "x" }));
+    let mut editor =
+        Editor::start(&place, &[], &json!({})).answering(|_, params| choose(params, "reject_once"));
+    let session = editor.session(&place, &servers);
+    editor.prompt(&session, &prompt);
+    let asked = editor.asked[0].1["toolCall"]["toolCallId"].clone();
+    assert_eq!(statuses(&editor, &asked), ["failed"]);
+    drop(editor);
+
+    let can = json!({ "elicitation": { "url": {} } });
+    let mut editor = Editor::start(&place, &[], &can).answering(|_, _| None);
+    let session = editor.session(&place, &servers);
+    let id = editor.send_prompt(&session, &prompt);
+    while editor.frame()["asked"] != "elicitation/create" {}
+    editor.fail_late("no window");
+    editor.answer(id).unwrap();
+    let text = editor.text();
+    assert!(text.contains("MCP server `link` asks: Please log in"), "{text}");
+    assert!(text.contains("The editor could not show this question: no window"), "{text}");
 }
 
 #[test]

@@ -13,6 +13,7 @@ use serde_json::value::RawValue;
 
 use super::text::{RawString, without_needless_escapes};
 use super::{ResponseOrigin, SOURCE};
+use crate::connection::client::visitable;
 use crate::wire::{CallError, Closed, UnusableResponse};
 
 /// The maximum length of a server's error message.
@@ -238,9 +239,10 @@ fn visits(data: &RawValue) -> Option<Vec<Visit>> {
     let required: VisitsRequired = serde_json::from_str(data.get()).ok()?;
     let clean = |text: &str| clean_line(Untrusted::new(text), MAX_SHOWN);
     let visits = required.elicitations.into_iter().take(MAX_VISITS).filter_map(|visit| {
+        let url = String::from(visitable(&visit.url).ok()?);
         // A truncated URL would lead elsewhere.
-        let is_whole = visit.url.chars().count() <= MAX_SHOWN;
-        is_whole.then(|| Visit { url: clean(&visit.url), message: clean(&visit.message) })
+        let is_whole = url.len() <= MAX_SHOWN;
+        is_whole.then(|| Visit { url: clean(&url), message: clean(&visit.message) })
     });
     let visits: Vec<Visit> = visits.collect();
     (!visits.is_empty()).then_some(visits)
@@ -345,8 +347,15 @@ mod tests {
         assert!(outcome.details.untrusted && outcome.is_error);
         assert_eq!(outcome.details.links[0].uri, "https://x.test/a");
 
-        let broken = rpc(r#"{"code":-32042,"message":"Not yet.","data":{"elicitations":7}}"#);
-        assert!(broken.text().contains("returned an error (code -32042)"));
+        let script = r#"[{"url":"javascript:alert(1)"}]"#;
+        for elicitations in ["7", script] {
+            let error = format!(
+                r#"{{"code":-32042,"message":"Not yet.","data":{{"elicitations":{elicitations}}}}}"#
+            );
+            let broken = rpc(&error);
+            assert!(broken.text().contains("returned an error (code -32042)"));
+            assert!(broken.details.links.is_empty());
+        }
     }
 
     #[test]

@@ -3,8 +3,10 @@
 //! They are not parsed into `rmcp`'s type, which requires the `elicitationId` of a URL (2026-07-28
 //! has none) and rejects forms with a keyword or a type that it does not know.
 
+use openclaw_net::host::is_loopback;
 use serde::Deserialize;
 use serde_json::Value;
+use url::Url;
 
 use super::ElicitationKind;
 
@@ -32,7 +34,8 @@ impl Elicitation {
     /// Parses the parameters of a request.
     ///
     /// # Errors
-    /// If a required member is missing or the mode is unknown; the message is for the server.
+    /// If a required member is missing, the mode is unknown, or the URL must not be opened; the
+    /// message is for the server.
     pub(super) fn parse(params: Value) -> Result<Self, &'static str> {
         let params: Params = serde_json::from_value(params)
             .map_err(|_| "an elicitation without a valid `message`")?;
@@ -41,10 +44,35 @@ impl Elicitation {
                 let schema = params.requested_schema.filter(Value::is_object);
                 ElicitationKind::Form(schema.ok_or("an elicitation without a `requestedSchema`")?)
             }
-            "url" => ElicitationKind::Visit(params.url.ok_or("an elicitation without a `url`")?),
+            "url" => {
+                let url = params.url.ok_or("an elicitation without a `url`")?;
+                ElicitationKind::Visit(visitable(&url)?.into())
+            }
             _ => return Err("an elicitation of an unsupported mode"),
         };
         Ok(Self { message: params.message, wanted })
+    }
+}
+
+/// Parses a URL that a server wants the user to open. As a string, the result is ASCII: no character
+/// in it can disguise where it leads.
+///
+/// # Errors
+/// If it is neither https nor http on this machine, or names a user, which can look like the host.
+pub(crate) fn visitable(url: &str) -> Result<Url, &'static str> {
+    let url = Url::parse(url).map_err(|_| "an elicitation with an invalid `url`")?;
+    let is_here = url.host().is_some_and(|host| is_loopback(&host));
+    match url.scheme() {
+        "https" => {}
+        "http" if is_here => {}
+        "http" => {
+            return Err("an elicitation with an http `url`: use https, except for localhost");
+        }
+        _ => return Err("an elicitation with a `url` that is not https"),
+    }
+    match url.username().is_empty() && url.password().is_none() {
+        true => Ok(url),
+        false => Err("an elicitation with a user name or a password in its `url`"),
     }
 }
 
@@ -62,6 +90,32 @@ mod tests {
         assert_eq!(visit(json!({ "mode": "url", "message": "a", "url": url })), expected);
         let legacy = json!({ "mode": "url", "message": "a", "url": url, "elicitationId": "1" });
         assert_eq!(visit(legacy), expected);
+    }
+
+    #[test]
+    fn only_https_and_http_on_this_machine_may_be_opened() {
+        let visit = |url: &str| {
+            let params = json!({ "mode": "url", "message": "a", "url": url });
+            Elicitation::parse(params).map(|parsed| parsed.wanted)
+        };
+        for url in ["https://example.com/a?b=c#d", "http://127.0.0.1:8080/a", "http://[::1]/"] {
+            assert_eq!(visit(url), Ok(ElicitationKind::Visit(url.to_owned())));
+        }
+        for (url, expected) in [
+            ("javascript:alert(1)", "not https"),
+            ("java\nscript:alert(1)", "not https"),
+            ("file:///etc/passwd", "not https"),
+            ("http://example.com/", "use https, except for localhost"),
+            ("http://localhost.example.com/", "use https, except for localhost"),
+            ("https://example.com@evil.test/", "a user name or a password"),
+            ("https://:secret@evil.test/", "a user name or a password"),
+            ("example.com", "an invalid `url`"),
+        ] {
+            let reason = visit(url).unwrap_err();
+            assert!(reason.contains(expected), "{url}: {reason}");
+        }
+        let disguised = visit("https://a.test/\u{202e}gpj.exe").unwrap();
+        assert_eq!(disguised, ElicitationKind::Visit("https://a.test/%E2%80%AEgpj.exe".to_owned()));
     }
 
     #[test]

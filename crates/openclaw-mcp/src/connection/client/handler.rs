@@ -14,7 +14,6 @@ use rmcp::{ClientHandler, RoleClient};
 use serde_json::Value;
 use tokio::time::Instant;
 
-use super::elicitation::Elicitation;
 use super::input::to_json;
 use super::{ClientSide, LOG_CHARS};
 use crate::server::limiter::Limiter;
@@ -58,7 +57,8 @@ impl ClientSide {
         params: Value,
         context: &RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        let asked = Elicitation::parse(params)
+        let asked = self
+            .read_elicitation(params)
             .map_err(|problem| ErrorData::invalid_params(problem, None))?;
         // The server cancelled the request, so the user's answer is no longer needed.
         tokio::select! {

@@ -37,7 +37,7 @@ impl ClientSide {
             let params = request.get_mut("params").map(Value::take).unwrap_or_default();
             let answer = match request.get("method").and_then(Value::as_str) {
                 Some("elicitation/create") => {
-                    to_json(&self.elicit(Elicitation::parse(params)?, work).await)
+                    to_json(&self.elicit(self.read_elicitation(params)?, work).await)
                 }
                 Some("roots/list") => {
                     let roots = self.roots(work).await;
@@ -52,6 +52,13 @@ impl ClientSide {
             answers.insert(key, answer);
         }
         Ok(answers)
+    }
+
+    /// Parses the parameters of an elicitation, and logs why one is rejected.
+    pub(super) fn read_elicitation(&self, params: Value) -> Result<Elicitation, &'static str> {
+        Elicitation::parse(params).inspect_err(|reason| {
+            tracing::warn!(server = %self.shared.server, reason, "rejected an elicitation");
+        })
     }
 
     pub(super) async fn elicit(&self, asked: Elicitation, work: Option<WorkId>) -> ElicitResult {

@@ -98,7 +98,7 @@ pub enum RemoteError {
         to: String,
     },
     /// The server uses another transport than configured.
-    #[error("the server uses Streamable HTTP, not the transport of 2024-11-05 (`sse`)")]
+    #[error("the server uses Streamable HTTP: connect with `http` instead of `sse`")]
     OtherTransport,
     /// The URL returns a web page.
     #[error("not an MCP server: the URL returns a web page (HTTP {status})")]
@@ -165,7 +165,7 @@ impl RemoteError {
                 Self::Wordless(unreachable)
             }
             CallError::Unreachable(unreachable) => {
-                Self::Unreachable(blame_proxy(plan, unreachable))
+                Self::Unreachable(blame_proxy(plan, with_address(plan, unreachable)))
             }
             CallError::TimedOut(after) => Self::TimedOut { step, after },
             CallError::Unreadable { body } => Self::NoJson { body: clean(&body) },
@@ -297,6 +297,14 @@ fn auth_hint(server: &str, error: &AuthError) -> Option<String> {
     Some(hint.to_owned())
 }
 
+/// Adds host and port of the server.
+fn with_address(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
+    let url = plan.config.url.expose();
+    let address = url.host_str().zip(url.port_or_known_default());
+    let address = address.map(|(host, port)| format!("{host}:{port}"));
+    Unreachable { address, ..unreachable }
+}
+
 /// With a proxy, a resolution or connection failure is that of the proxy: the proxy resolves the
 /// server's name.
 fn blame_proxy(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
@@ -308,7 +316,7 @@ fn blame_proxy(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
             plan.network.proxy_to(url).and_then(|proxy| proxy.uri().host().map(str::to_owned))
         }
     };
-    let Unreachable { problem, cause } = &unreachable;
+    let Unreachable { problem, cause, .. } = &unreachable;
     let what = match problem {
         ReachProblem::Dns => "cannot be resolved",
         ReachProblem::ConnectTimedOut => "timed out",
@@ -316,7 +324,8 @@ fn blame_proxy(plan: &RemotePlan, unreachable: Unreachable) -> Unreachable {
         _ => return unreachable,
     };
     let Some(proxy) = proxy else { return unreachable };
-    Unreachable { problem: ReachProblem::Proxy, cause: format!("`{proxy}` {what}: {cause}") }
+    let cause = format!("`{proxy}` {what}: {cause}");
+    Unreachable { problem: ReachProblem::Proxy, address: None, cause }
 }
 
 /// The kind of a redirect's target.

@@ -204,7 +204,7 @@ impl HttpWire {
 fn lost(why: &str) -> CallError {
     let cause = format!("the stream was interrupted before the response, and {why}");
     let cause = clean_line(Untrusted::new(&cause), 300);
-    Unreachable { problem: ReachProblem::Broken, cause }.into()
+    Unreachable { problem: ReachProblem::Broken, address: None, cause }.into()
 }
 
 #[cfg(test)]

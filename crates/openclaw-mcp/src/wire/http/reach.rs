@@ -37,7 +37,7 @@ pub(super) fn unreachable(error: &HttpError, is_proxied: bool) -> Unreachable {
         HttpError::Connect(_) => ReachProblem::Connect,
         HttpError::Broken(_) => ReachProblem::Broken,
     });
-    Unreachable { problem, cause: clean_line(Untrusted::new(&cause), 300) }
+    Unreachable { problem, address: None, cause: clean_line(Untrusted::new(&cause), 300) }
 }
 
 fn error_text(error: &(dyn Error + 'static)) -> String {

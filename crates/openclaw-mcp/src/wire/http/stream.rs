@@ -122,6 +122,7 @@ impl EventsEnd {
             Self::Broken(Some(error)) => broken(&error),
             Self::Broken(None) => Unreachable {
                 problem: ReachProblem::Broken,
+                address: None,
                 cause: "the server closed it before it responded".to_owned(),
             }
             .into(),

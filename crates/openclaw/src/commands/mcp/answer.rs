@@ -83,8 +83,10 @@ fn show_parts(outcome: &Outcome, output: &mut Output) {
             Part::Image { .. } | Part::Audio { .. } | Part::Blob { .. } => {}
         }
     }
-    let is_for_model =
-        |part: &&Part| matches!(part, Part::Text { audience: Some(Audience::Assistant), .. });
+    // Our own notes to the model say nothing about the result.
+    let is_for_model = |part: &&Part| {
+        matches!(part, Part::Text { audience: Some(Audience::Assistant), untrusted: true, .. })
+    };
     let hidden = outcome.content.iter().filter(is_for_model).count();
     if hidden > 0 {
         let texts = if hidden == 1 { "1 text" } else { &*format!("{hidden} texts") };
