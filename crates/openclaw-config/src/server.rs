@@ -110,6 +110,13 @@ impl SamplingSettings {
 /// The variable that names the running program in a configuration; the built-in default uses it.
 pub const PROGRAM_VARIABLE: &str = "OPENCLAW_PROGRAM";
 
+impl ServerConfig {
+    /// Returns a short description: the command line or the URL, without credentials.
+    pub fn gist(&self) -> String {
+        self.connection.gist()
+    }
+}
+
 impl ServerConnection {
     /// Returns a short description: the command line or the URL, without credentials.
     pub fn gist(&self) -> String {

@@ -272,7 +272,7 @@ fn servers_pasted_from_another_program_are_read_with_a_note() {
     let said = doubtful(text);
     assert_says(&said, &["note: `mcpServers` is read as `mcp.servers`", "this list has no effect"]);
     let servers = &good(text).agents[0].mcp.servers;
-    let gist = |name: &str| servers.get(name).unwrap().connection.gist();
+    let gist = |name: &str| servers.get(name).unwrap().gist();
     assert!(!servers.get("a").unwrap().enabled);
     assert_eq!([gist("a"), gist("d")], ["npx -y a", "other"]);
     let flavour = |name: &str| match &servers.get(name).unwrap().connection.transport {
