@@ -26,6 +26,14 @@ pub(crate) fn failed(path: &Path, error: &std::io::Error) -> Failure {
     Failure::new(format!("{}: {error}", path.display()))
 }
 
+/// Creates a folder, without what an earlier run left in it.
+pub(crate) fn empty_folder(folder: &Path) -> Result<(), Failure> {
+    if folder.exists() {
+        fs::remove_dir_all(folder).map_err(|error| failed(folder, &error))?;
+    }
+    fs::create_dir_all(folder).map_err(|error| failed(folder, &error))
+}
+
 /// Creates a folder under `target` and locks it until the returned file is dropped: concurrent runs (a
 /// terminal, an editor) would overwrite each other's files.
 pub(crate) fn hold(name: &str) -> Result<(PathBuf, File), Failure> {

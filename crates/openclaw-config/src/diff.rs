@@ -2,8 +2,6 @@
 
 use std::collections::BTreeMap;
 
-use openclaw_secrets::SecretSettings;
-
 use crate::agent::AgentConfig;
 use crate::model::{Config, McpConfig};
 use crate::name::{AgentId, ProviderId, ServerName};
@@ -20,6 +18,17 @@ pub enum EntryChange {
     Changed,
     /// Unchanged.
     Same,
+}
+
+impl EntryChange {
+    fn between<T>(old: Option<&T>, new: Option<&T>, is_same: fn(&T, &T) -> bool) -> Self {
+        match (old, new) {
+            (Some(old), Some(new)) if is_same(old, new) => Self::Same,
+            (Some(_), Some(_)) => Self::Changed,
+            (Some(_), None) => Self::Removed,
+            (None, _) => Self::Added,
+        }
+    }
 }
 
 /// What happens to a server of an agent when another configuration is applied (L10).
@@ -155,16 +164,7 @@ impl ConfigChanges {
 
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
-        let same = |change: &EntryChange| *change == EntryChange::Same;
-        let mut agents = self.agents.values();
-        let flags =
-            [self.agent_order, self.gateway, self.tools, self.metrics, self.acp, self.secrets];
-        let same_servers = |servers: &BTreeMap<ServerName, ServerChange>| {
-            servers.values().all(|change| *change == ServerChange::Same)
-        };
-        agents.all(|agent| same(&agent.settings) && same_servers(&agent.servers))
-            && self.models.values().all(same)
-            && !flags.contains(&true)
+        self.keys().is_empty()
     }
 }
 
@@ -215,7 +215,7 @@ impl Config {
             tools: *tools != newer.tools || *native_tools != newer.native_tools,
             metrics: *metrics != newer.metrics,
             acp: *acp != newer.acp,
-            secrets: !is_same_source(secrets, &newer.secrets),
+            secrets: *secrets != newer.secrets,
             restart: restart
                 .iter()
                 .filter(|(is_new, _)| *is_new)
@@ -251,12 +251,7 @@ fn agent_changes(old: Option<&AgentConfig>, new: Option<&AgentConfig>) -> AgentC
     let [old_servers, new_servers] =
         [old, new].map(|agent| agent.map_or(&nothing, |agent| &agent.mcp.servers));
     AgentChanges {
-        settings: match (old, new) {
-            (Some(old), Some(new)) if has_same_settings(old, new) => EntryChange::Same,
-            (Some(_), Some(_)) => EntryChange::Changed,
-            (Some(_), None) => EntryChange::Removed,
-            (None, _) => EntryChange::Added,
-        },
+        settings: EntryChange::between(old, new, has_same_settings),
         servers: server_changes(old_servers, new_servers),
     }
 }
@@ -305,18 +300,6 @@ fn ids(config: &Config) -> impl Iterator<Item = &AgentId> {
     config.agents.iter().map(|agent| &agent.id)
 }
 
-/// Whether the secret providers have the same settings.
-fn is_same_source(old: &SecretSettings, new: &SecretSettings) -> bool {
-    let SecretSettings { timeout, base_dir, home, exec, gcp, aws, vault } = old;
-    *timeout == new.timeout
-        && *base_dir == new.base_dir
-        && *home == new.home
-        && *exec == new.exec
-        && *gcp == new.gcp
-        && *aws == new.aws
-        && *vault == new.vault
-}
-
 fn server_changes(
     old: &BTreeMap<ServerName, ServerConfig>,
     new: &BTreeMap<ServerName, ServerConfig>,
@@ -330,11 +313,6 @@ fn tables<K: Ord + Clone, V: PartialEq>(
     old: &BTreeMap<K, V>,
     new: &BTreeMap<K, V>,
 ) -> BTreeMap<K, EntryChange> {
-    let change = |name: &K| match (old.get(name), new.get(name)) {
-        (Some(old), Some(new)) if old == new => EntryChange::Same,
-        (Some(_), Some(_)) => EntryChange::Changed,
-        (Some(_), None) => EntryChange::Removed,
-        (None, _) => EntryChange::Added,
-    };
+    let change = |name: &K| EntryChange::between(old.get(name), new.get(name), V::eq);
     old.keys().chain(new.keys()).map(|name| (name.clone(), change(name))).collect()
 }

@@ -67,15 +67,16 @@ impl Config {
                 template.references().for_each(|reference| note(&owner, &setting, reference));
             }
         }
-        for reference in self.gateway.token.iter().flat_map(SecretTemplate::references) {
-            note(&"gateway", "auth.token", reference);
-        }
-        for reference in self.metrics.token.iter().flat_map(SecretTemplate::references) {
-            note(&"metrics", "token", reference);
-        }
-        let remote = self.gateway.remote.iter().filter_map(|remote| remote.token.as_ref());
-        for reference in remote.flat_map(SecretTemplate::references) {
-            note(&"gateway", "remote.token", reference);
+        let remote_token = self.gateway.remote.as_ref().and_then(|remote| remote.token.as_ref());
+        let tokens = [
+            ("gateway", "auth.token", self.gateway.token.as_ref()),
+            ("metrics", "token", self.metrics.token.as_ref()),
+            ("gateway", "remote.token", remote_token),
+        ];
+        for (owner, setting, token) in tokens {
+            for reference in token.into_iter().flat_map(SecretTemplate::references) {
+                note(&owner, setting, reference);
+            }
         }
         for agent in &self.agents {
             for (name, server) in agent.mcp.servers.iter().filter(|(_, server)| server.enabled) {

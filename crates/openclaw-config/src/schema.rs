@@ -1,11 +1,11 @@
 //! The JSON Schema of the configuration, for editors, generated from the section declarations.
 
 use schemars::generate::SchemaSettings;
-use schemars::{Schema, json_schema};
+use schemars::{JsonSchema as _, Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value, json};
 
 use crate::name::NAME_PATTERN;
-use crate::raw::RawConfig;
+use crate::raw::{RawConfig, SamplingRule};
 
 /// Returns the JSON Schema (2020-12) of `openclaw.json`.
 pub fn json_schema() -> Value {
@@ -109,6 +109,24 @@ pub(crate) fn with_ids(schema: &mut Value) {
 /// The name of a model.
 pub(crate) fn model(schema: &mut Value) {
     schema["pattern"] = json!(r"\$|^offline$|^[A-Za-z0-9][A-Za-z0-9._-]{0,63}/\S+$");
+}
+
+/// The name of a model, or a section with fallbacks.
+pub(crate) fn model_choice(schema: &mut Value) {
+    let mut name = json!({ "type": "string" });
+    model(&mut name);
+    *schema = json!({ "anyOf": [name, schema.take()] });
+}
+
+/// The word `oauth`, or a section.
+pub(crate) fn auth(schema: &mut Value) {
+    *schema = json!({ "anyOf": [{ "const": "oauth" }, schema.take()] });
+}
+
+/// True or false, a rule, or a section with limits.
+pub(crate) fn sampling(schema: &mut Value) {
+    let rule = SamplingRule::json_schema(&mut SchemaGenerator::default());
+    *schema = json!({ "anyOf": [{ "type": "boolean" }, rule, schema.take()] });
 }
 
 /// Names of models.

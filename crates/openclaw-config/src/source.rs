@@ -151,8 +151,11 @@ pub enum ReadError {
     Io(io::Error),
 }
 
-/// Reads a file as text, up to the size limit.
-pub(crate) fn read_text(path: &Path) -> Result<String, ReadError> {
+/// Reads a file as text, up to the size limit for configurations.
+///
+/// # Errors
+/// If it does not exist or cannot be read as text.
+pub fn read_text(path: &Path) -> Result<String, ReadError> {
     let failed = |error: io::Error| match error.kind() {
         io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => ReadError::Missing,
         io::ErrorKind::PermissionDenied => ReadError::Denied,

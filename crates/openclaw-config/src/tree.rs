@@ -169,8 +169,8 @@ fn explain(error: &ParseError, text: &str, id: SourceId) -> Diagnostic {
         ),
         other => (format!("invalid JSON5: {}", lower_first(&other.to_string())), "here", None),
     };
-    let start = floor_char(text, range.start);
-    let end = floor_char(text, range.end).max(start);
+    let start = text.floor_char_boundary(range.start);
+    let end = text.floor_char_boundary(range.end).max(start);
     // Mark only the opening token: the rest may be the whole file.
     let end = match error.kind() {
         Kind::UnterminatedObject | Kind::UnterminatedArray => (start + 1).min(text.len()),
@@ -183,14 +183,6 @@ fn explain(error: &ParseError, text: &str, id: SourceId) -> Diagnostic {
         diagnostic = diagnostic.help(help);
     }
     diagnostic
-}
-
-fn floor_char(text: &str, offset: usize) -> usize {
-    let mut offset = offset.min(text.len());
-    while !text.is_char_boundary(offset) {
-        offset -= 1;
-    }
-    offset
 }
 
 fn lower_first(text: &str) -> String {

@@ -107,7 +107,7 @@ type Snapshots = watch::Receiver<ServerSnapshot<Connection>>;
 /// Supervises a server that is connected to at once.
 fn supervise(dial: &Scripted, backoff: Backoff) -> (Supervisor<Connection>, Snapshots) {
     let log = ServerLog::none();
-    let supervisor = Supervisor::start("x".to_owned(), dial.clone(), backoff, false, log);
+    let supervisor = Supervisor::start("x".to_owned(), dial.clone(), backoff, false, log, |_| {});
     let snapshots = supervisor.snapshots();
     (supervisor, snapshots)
 }
@@ -204,7 +204,7 @@ async fn errors_are_shown_on_one_line_and_without_secrets() {
     };
     let dial = Scripted::new([Err(DialError::Failed(trouble))]);
     let log = ServerLog::none().without_secrets(redactor);
-    let supervisor = Supervisor::start("x".into(), dial, process(0), false, log);
+    let supervisor = Supervisor::start("x".into(), dial, process(0), false, log, |_| {});
     let shown = until(&mut supervisor.snapshots(), ServerState::Failed).await.last_error.unwrap();
     assert_eq!(shown.message, "it said: key [REDACTED]");
     assert_eq!(shown.hint.as_deref(), Some("not [REDACTED]"));
@@ -231,7 +231,7 @@ async fn every_state_change_is_reported() {
         tell.send((change.state, message)).unwrap();
     };
     let (backoff, log) = (process(5), ServerLog::none());
-    let supervisor = Supervisor::start_observed("x".into(), dial, backoff, true, log, observer);
+    let supervisor = Supervisor::start("x".into(), dial, backoff, true, log, observer);
     supervisor.wake();
     let mut snapshots = supervisor.snapshots();
     snapshots.wait_for(|it| it.state == ServerState::Ready && it.restarts == 2).await.unwrap();
@@ -271,8 +271,8 @@ async fn a_failed_server_is_revived_by_a_refresh() {
 #[tokio::test(start_paused = true)]
 async fn a_lazy_server_is_connected_to_when_it_is_used() {
     let dial = Scripted::new([Ok(None)]);
-    let supervisor =
-        Supervisor::start("x".into(), dial.clone(), process(5), true, ServerLog::none());
+    let log = ServerLog::none();
+    let supervisor = Supervisor::start("x".into(), dial.clone(), process(5), true, log, |_| {});
     let mut snapshots = supervisor.snapshots();
     tokio::time::sleep(Duration::from_secs(60)).await;
     assert_eq!((snapshots.borrow().state, dial.tried_at().len()), (ServerState::Idle, 0));

@@ -11,7 +11,7 @@ use crate::labels::{CallOutcome, Label as _, Refusal};
 use crate::latency::{HistogramSnapshot, Latency};
 
 /// The calls of one tool, or of all tools of a server beyond the bound.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct CallSeries {
     pub(crate) source: &'static str,
     pub(crate) server: Box<str>,
@@ -32,18 +32,7 @@ pub struct CallSeries {
 
 impl CallSeries {
     pub(crate) fn new(source: &'static str, server: &str, tool: Box<str>) -> Self {
-        Self {
-            source,
-            server: server.into(),
-            tool,
-            refusals: Counters::default(),
-            findings: Counter::default(),
-            entered: Counter::default(),
-            left: Counter::default(),
-            successful: Latency::default(),
-            failed: OnceLock::new(),
-            outcomes: Counters::default(),
-        }
+        Self { source, server: server.into(), tool, ..Self::default() }
     }
 
     /// Counts a call that is being executed, until [`Self::executed`] or [`Self::left`].

@@ -7,7 +7,7 @@ use crate::labels::{Success, TokenKind};
 pub(crate) const NANO_USD: f64 = 1e9;
 
 /// The requests to one model.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ModelSeries {
     pub(crate) model: Box<str>,
     pub(crate) requests: Counters<Success>,
@@ -17,12 +17,7 @@ pub struct ModelSeries {
 
 impl ModelSeries {
     pub(crate) fn new(model: Box<str>) -> Self {
-        Self {
-            model,
-            requests: Counters::default(),
-            tokens: Counters::default(),
-            cost_nano_usd: Counter::default(),
-        }
+        Self { model, ..Self::default() }
     }
 
     /// Counts a request.

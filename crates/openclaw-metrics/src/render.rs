@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::calls::CallSeries;
-use crate::counter::Counter;
-use crate::families as all;
-use crate::labels::Label as _;
+use crate::counter::{Counter, Counters};
+use crate::families::{self as all, MetricFamily};
+use crate::labels::Label;
 use crate::models::NANO_USD;
 use crate::registry::{Metrics, Registry};
 use crate::server::ServerSeries;
@@ -45,8 +45,7 @@ impl Metrics {
         let mut text = ExpositionWriter::new(format);
         text.family(&all::BUILD);
         text.sample(&all::BUILD, &[&gauges.version], 1);
-        text.family(&all::STARTED);
-        text.sample(&all::STARTED, &[], gauges.started);
+        text.single(&all::STARTED, gauges.started);
         calls(&mut text, registry);
         approvals(&mut text, registry, gauges);
         servers(&mut text, registry);
@@ -98,14 +97,27 @@ fn calls(text: &mut ExpositionWriter, registry: &Registry) {
 }
 
 fn approvals(text: &mut ExpositionWriter, registry: &Registry, gauges: &Gauges) {
-    text.family(&all::APPROVALS_REQUESTED);
-    text.sample(&all::APPROVALS_REQUESTED, &[], registry.approvals_requested.get());
+    text.single(&all::APPROVALS_REQUESTED, registry.approvals_requested.get());
     text.family(&all::APPROVALS_ANSWERED);
     for (answer, count) in registry.approvals_answered.iter() {
         text.sample(&all::APPROVALS_ANSWERED, &[answer.name()], count.get());
     }
-    text.family(&all::APPROVALS_PENDING);
-    text.sample(&all::APPROVALS_PENDING, &[], gauges.approvals_pending);
+    text.single(&all::APPROVALS_PENDING, gauges.approvals_pending);
+}
+
+/// Writes a counter for each value of a label, for each series.
+fn by_label<S, L: Label>(
+    text: &mut ExpositionWriter,
+    family: &MetricFamily,
+    all: &[Arc<S>],
+    counters: fn(&S) -> (&str, &Counters<L>),
+) {
+    text.family(family);
+    for (name, counters) in all.iter().map(|series| counters(series)) {
+        for (value, count) in counters.iter() {
+            text.sample(family, &[name, value.name()], count.get());
+        }
+    }
 }
 
 /// Selects a counter of a server.
@@ -132,22 +144,12 @@ fn servers(text: &mut ExpositionWriter, registry: &Registry) {
             text.sample(family, &[&server.name], counter(server).get());
         }
     }
-    text.family(&all::TOKEN_REFRESHES);
-    for server in &servers {
-        for (outcome, count) in server.refreshes.iter() {
-            text.sample(&all::TOKEN_REFRESHES, &[&server.name, outcome.name()], count.get());
-        }
-    }
+    by_label(text, &all::TOKEN_REFRESHES, &servers, |it| (&it.name, &it.refreshes));
 }
 
 fn turns(text: &mut ExpositionWriter, registry: &Registry) {
     let turns = registry.all_turns();
-    text.family(&all::TURNS);
-    for series in &turns {
-        for (outcome, count) in series.outcomes.iter() {
-            text.sample(&all::TURNS, &[&series.agent, outcome.name()], count.get());
-        }
-    }
+    by_label(text, &all::TURNS, &turns, |it| (&it.agent, &it.outcomes));
     text.family(&all::TURN_DURATION);
     for series in &turns {
         text.histogram(&all::TURN_DURATION, &[&series.agent], &series.duration.snapshot());
@@ -156,18 +158,8 @@ fn turns(text: &mut ExpositionWriter, registry: &Registry) {
 
 fn models(text: &mut ExpositionWriter, registry: &Registry) {
     let models = registry.all_models();
-    text.family(&all::MODEL_REQUESTS);
-    for series in &models {
-        for (outcome, count) in series.requests.iter() {
-            text.sample(&all::MODEL_REQUESTS, &[&series.model, outcome.name()], count.get());
-        }
-    }
-    text.family(&all::MODEL_TOKENS);
-    for series in &models {
-        for (kind, count) in series.tokens.iter() {
-            text.sample(&all::MODEL_TOKENS, &[&series.model, kind.name()], count.get());
-        }
-    }
+    by_label(text, &all::MODEL_REQUESTS, &models, |it| (&it.model, &it.requests));
+    by_label(text, &all::MODEL_TOKENS, &models, |it| (&it.model, &it.tokens));
     text.family(&all::MODEL_COST);
     for series in &models {
         let cost = series.cost_nano_usd.get() as f64 / NANO_USD;
@@ -176,22 +168,17 @@ fn models(text: &mut ExpositionWriter, registry: &Registry) {
 }
 
 fn gateway(text: &mut ExpositionWriter, registry: &Registry, gauges: &Gauges) {
-    text.family(&all::CLIENTS);
-    text.sample(&all::CLIENTS, &[], gauges.clients);
-    text.family(&all::SESSIONS);
-    text.sample(&all::SESSIONS, &[], gauges.sessions);
+    text.single(&all::CLIENTS, gauges.clients);
+    text.single(&all::SESSIONS, gauges.sessions);
     text.family(&all::QUEUE);
     text.sample(&all::QUEUE, &["turns"], gauges.waiting_turns);
     text.sample(&all::QUEUE, &["audit"], gauges.audit_queue);
     text.sample(&all::QUEUE, &["events"], gauges.event_queue);
-    text.family(&all::EVENT_LAG);
     // More digits would be noise.
     let lag = (gauges.event_lag.as_secs_f64() * 1e3).round() / 1e3;
-    text.sample(&all::EVENT_LAG, &[], lag);
-    text.family(&all::EVENTS_LOST);
-    text.sample(&all::EVENTS_LOST, &[], registry.events_lost.get());
-    text.family(&all::AUDIT_LOST);
-    text.sample(&all::AUDIT_LOST, &[], gauges.audit_lost);
+    text.single(&all::EVENT_LAG, lag);
+    text.single(&all::EVENTS_LOST, registry.events_lost.get());
+    text.single(&all::AUDIT_LOST, gauges.audit_lost);
 }
 
 #[cfg(test)]

@@ -7,7 +7,7 @@ use crate::counter::{Counter, Counters, LabelledGauges};
 use crate::labels::{Label as _, ServerState, Success};
 
 /// The series of the servers with one name: agents may connect to it in different ways.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct ServerSeries {
     pub(crate) name: Box<str>,
     pub(crate) states: LabelledGauges<ServerState>,
@@ -25,16 +25,7 @@ pub struct ServerSeries {
 
 impl ServerSeries {
     pub(crate) fn new(name: Box<str>) -> Self {
-        Self {
-            name,
-            states: LabelledGauges::default(),
-            restarts: Counter::default(),
-            refreshes: Counters::default(),
-            received: Counter::default(),
-            sent: Counter::default(),
-            tools_changed: Counter::default(),
-            description_findings: Counter::default(),
-        }
+        Self { name, ..Self::default() }
     }
 
     /// Counts a refresh of the server's access token.

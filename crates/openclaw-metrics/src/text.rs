@@ -72,6 +72,12 @@ impl ExpositionWriter {
         self.value(family, ending, labels, None, value);
     }
 
+    /// Writes a family with one value.
+    pub(crate) fn single(&mut self, family: &MetricFamily, value: impl Display) {
+        self.family(family);
+        self.sample(family, &[], value);
+    }
+
     /// Writes a histogram.
     pub(crate) fn histogram(
         &mut self,

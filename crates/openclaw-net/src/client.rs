@@ -135,14 +135,8 @@ pub async fn guarded(options: &ClientOptions) -> Result<Client, NoClient> {
 
 /// Returns whether a request failed because a host name resolves to an address that is not public.
 pub fn is_not_public(error: &reqwest::Error) -> bool {
-    let mut cause: Option<&(dyn Error + 'static)> = Some(error);
-    while let Some(error) = cause {
-        if error.is::<NotPublic>() {
-            return true;
-        }
-        cause = error.source();
-    }
-    false
+    let error: &(dyn Error + 'static) = error;
+    std::iter::successors(Some(error), |&error| error.source()).any(|error| error.is::<NotPublic>())
 }
 
 fn begin(options: &ClientOptions) -> Result<ClientBuilder, NoClient> {

@@ -149,7 +149,7 @@ impl AuthorizationRequest {
 }
 
 /// What a browser, or a user, brings back from a login.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CallbackParams {
     code: Option<SecretString>,
     state: Option<SecretString>,
@@ -172,14 +172,7 @@ impl CallbackParams {
             Some((_, query)) => query,
             None => without_fragment,
         };
-        let mut params = Self {
-            code: None,
-            state: None,
-            issuer: None,
-            error: None,
-            description: None,
-            is_bare: false,
-        };
+        let mut params = Self::default();
         for (name, value) in form_urlencoded::parse(query.as_bytes()) {
             let value = value.into_owned();
             let is_repeated = match &*name {

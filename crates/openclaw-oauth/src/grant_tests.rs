@@ -1,5 +1,6 @@
 use super::*;
-use crate::client::{Registration, TokenAuth};
+use crate::authorize::tests::client;
+use crate::client::TokenAuth;
 
 pub(crate) fn grant(access_token: &str) -> Grant {
     Grant {
@@ -8,15 +9,8 @@ pub(crate) fn grant(access_token: &str) -> Grant {
         revocation_endpoint: None,
         resource: "https://notes.example/mcp".to_owned(),
         client: ClientIdentity {
-            issuer: "https://login.example".to_owned(),
-            id: "client-1".to_owned(),
             secret: Some("client-secret".into()),
-            auth: TokenAuth::Basic,
-            private_key: None,
-            signing_algorithm: None,
-            registration: Registration::Configured,
-            redirect_uri: None,
-            secret_expires_at: None,
+            ..client("https://login.example", TokenAuth::Basic)
         },
         scopes: ["notes.read".to_owned()].into(),
         access_token: access_token.into(),

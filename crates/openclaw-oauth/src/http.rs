@@ -390,11 +390,8 @@ fn unreachable(what: &'static str, url: &Url, error: &reqwest::Error) -> AuthErr
         };
     }
     // The innermost cause is the one that helps; the outer ones contain the URL with its query.
-    let mut cause: Option<&(dyn std::error::Error + 'static)> = error.source();
-    while let Some(inner) = cause.and_then(|cause| cause.source()) {
-        cause = Some(inner);
-    }
-    let cause = cause.map_or_else(|| "connection lost".to_owned(), ToString::to_string);
+    let causes = std::iter::successors(error.source(), |&cause| cause.source());
+    let cause = causes.last().map_or_else(|| "connection lost".to_owned(), ToString::to_string);
     AuthError::Unreachable { what, url: AuthError::shown(url), cause: quoted(&cause) }
 }
 

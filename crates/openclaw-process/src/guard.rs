@@ -219,15 +219,17 @@ impl Drop for GuardEntry {
 #[cfg(unix)]
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use super::*;
 
-    /// A guard that copies its record to a file.
-    fn recording(file: &Path) -> Guard {
+    /// A guard that copies its record to a file, which is in the folder.
+    fn recording() -> (Guard, PathBuf, tempfile::TempDir) {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("changes");
         let script = format!("exec 3<&1; cat /dev/fd/3 > '{}'", file.display());
         let args = vec!["-c".to_owned(), script, "sh".to_owned()];
-        Guard::new(GuardCommand { program: "/bin/sh".into(), args })
+        (Guard::new(GuardCommand { program: "/bin/sh".into(), args }), file, folder)
     }
 
     fn lines(file: &Path) -> Vec<String> {
@@ -236,9 +238,7 @@ mod tests {
 
     #[test]
     fn the_guard_gets_what_is_left_when_the_program_dies() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("changes");
-        let guard = recording(&file);
+        let (guard, file, _folder) = recording();
         let (planned, family) = (guard.plan(), guard.plan().started(4001));
         let mark = planned.variable().unwrap().1.to_owned();
         assert!(guard.run_now());
@@ -251,9 +251,7 @@ mod tests {
 
     #[test]
     fn the_guard_is_not_started_when_nothing_is_left() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("changes");
-        let guard = recording(&file);
+        let (guard, file, _folder) = recording();
         drop(guard.plan().started(4001));
         drop(guard.plan());
         assert!(guard.run_now());
@@ -262,9 +260,7 @@ mod tests {
 
     #[test]
     fn a_long_record_is_replaced_by_one_of_the_children_that_are_left() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("changes");
-        let guard = recording(&file);
+        let (guard, file, _folder) = recording();
         let family = guard.plan().started(4001);
         let first = guard.process_id().unwrap();
         let is_first = || guard.process_id() == Some(first);
@@ -283,9 +279,7 @@ mod tests {
 
     #[test]
     fn a_guard_that_was_killed_is_replaced() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("changes");
-        let guard = recording(&file);
+        let (guard, file, _folder) = recording();
         let first = guard.plan().started(4001);
         let killed = guard.process_id().unwrap();
         let pid = nix::unistd::Pid::from_raw(killed.try_into().unwrap());

@@ -9,7 +9,7 @@ pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The settings of all providers. Its `Debug` hides the arguments of commands, and the user,
 /// password and query of URLs.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SecretSettings {
     /// The timeout for one secret.
     pub timeout: Duration,

@@ -49,8 +49,7 @@ async fn text_binary_and_older_versions_are_read_with_the_credentials_of_the_env
     assert_eq!(aws.value("secret://aws/prod/db#AWSPREVIOUS").await, "old-password");
     assert_eq!(aws.value(&format!("secret://aws/prod/db#{first}")).await, "old-password");
     assert_eq!(aws.value("secret://aws/text").await, "binary-text");
-    let error = aws.error("secret://aws/bytes").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotText);
+    aws.fails("secret://aws/bytes", ResolveErrorKind::NotText).await;
     assert_eq!(aws.redactor.redact("is new-password"), "is [REDACTED]");
 }
 
@@ -63,8 +62,7 @@ async fn an_arn_is_looked_up_in_its_own_region() {
     let aws = Asker::new(at(&moto.url), environment(&KEYS[..2]));
     assert_eq!(aws.value(&format!("secret://aws/{arn}")).await, "far-away");
     // A name alone does not determine the region.
-    let error = aws.error("secret://aws/far").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
+    let error = aws.fails("secret://aws/far", ResolveErrorKind::NotConfigured).await;
     assert_eq!(
         error.hint(),
         Some("set `secrets.aws.region` in the configuration, or `AWS_REGION`")
@@ -100,8 +98,7 @@ async fn missing_secrets_and_those_scheduled_for_deletion_are_not_found() {
         ("secret://aws/nope", "secret `nope` or its version not found"),
         ("secret://aws/gone", "may be scheduled for deletion"),
     ] {
-        let error = aws.error(text).await;
-        assert_eq!(error.kind(), ResolveErrorKind::NotFound);
+        let error = aws.fails(text, ResolveErrorKind::NotFound).await;
         assert!(error.to_string().contains(words), "{error}");
     }
 }
@@ -110,8 +107,8 @@ async fn missing_secrets_and_those_scheduled_for_deletion_are_not_found() {
 async fn unknown_credentials_are_denied_and_not_quoted() {
     // moto authenticates from the first request on.
     let moto = Moto::start(&[("INITIAL_NO_AUTH_ACTION_COUNT", "0")]);
-    let error = Asker::new(at(&moto.url), environment(&KEYS)).error("secret://aws/x").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Denied, "{error}");
+    let asker = Asker::new(at(&moto.url), environment(&KEYS));
+    let error = asker.fails("secret://aws/x", ResolveErrorKind::Denied).await;
     assert!(!format!("{error} {error:?}").contains("wJalrXUtnFEMI"), "{error:?}");
 }
 
@@ -138,8 +135,8 @@ async fn the_signature_is_accepted_by_a_server_that_checks_it() {
     let aws = Asker::new(at(&moto.url), environment(&keys));
     assert_eq!(aws.value("secret://aws/x").await, "for-the-reader");
     let wrong = [keys[0], KEYS[1], KEYS[2]];
-    let error = Asker::new(at(&moto.url), environment(&wrong)).error("secret://aws/x").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Denied, "{error}");
+    let asker = Asker::new(at(&moto.url), environment(&wrong));
+    asker.fails("secret://aws/x", ResolveErrorKind::Denied).await;
 }
 
 #[tokio::test]
@@ -177,8 +174,8 @@ async fn containers_and_instances_provide_credentials() {
 #[tokio::test]
 async fn missing_credentials_are_reported_with_a_hint() {
     let moto = Moto::start(&[]);
-    let error = Asker::new(at(&moto.url), environment(&KEYS[2..])).error("secret://aws/x").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured, "{error}");
+    let asker = Asker::new(at(&moto.url), environment(&KEYS[2..]));
+    let error = asker.fails("secret://aws/x", ResolveErrorKind::NotConfigured).await;
     assert_eq!(error.to_string(), "`secret://aws/x`: no AWS credentials found");
     assert!(error.hint().is_some_and(|hint| hint.contains("aws configure")));
 }
@@ -186,6 +183,5 @@ async fn missing_credentials_are_reported_with_a_hint() {
 #[tokio::test]
 async fn an_endpoint_without_a_listener_is_unreachable() {
     let aws = Asker::new(at("http://127.0.0.1:1"), environment(&KEYS));
-    let error = aws.error("secret://aws/x").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Unreachable, "{error}");
+    aws.fails("secret://aws/x", ResolveErrorKind::Unreachable).await;
 }

@@ -86,8 +86,8 @@ async fn the_metadata_server_is_queried_without_the_proxy() {
 async fn a_metadata_server_with_oversized_responses_is_ignored() {
     let flavoured = || [("Metadata-Flavor", "Google")];
     let router = axum::Router::new().fallback(async move || (flavoured(), "x".repeat(1 << 20)));
-    let error = on_google(&Server::start(router).await).error("secret://gcp/digits").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured, "{error}");
+    let asker = on_google(&Server::start(router).await);
+    asker.fails("secret://gcp/digits", ResolveErrorKind::NotConfigured).await;
 }
 
 #[tokio::test]
@@ -116,8 +116,7 @@ async fn versions_and_full_resource_names_are_understood() {
         assert_eq!(gcp.value(text).await, "123456789", "{text}");
     }
     assert_eq!(gcp.value("secret://gcp/projects/other/secrets/project").await, "other");
-    let error = gcp.error("secret://gcp/digits#7").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotFound);
+    let error = gcp.fails("secret://gcp/digits#7", ResolveErrorKind::NotFound).await;
     assert!(error.to_string().contains("secrets/digits/versions/7"), "{error}");
 }
 
@@ -173,8 +172,7 @@ async fn the_file_of_gcloud_is_found_where_its_configuration_was_moved_to() {
 async fn an_expired_login_is_denied_with_a_hint_until_the_user_logs_in_again() {
     let (server, _) = start().await;
     let (folder, gcp) = with_key(&server, &user_key(&server, "1//expired-refresh-token"));
-    let error = gcp.error("secret://gcp/digits").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Denied, "{error}");
+    let error = gcp.fails("secret://gcp/digits", ResolveErrorKind::Denied).await;
     assert!(
         error.hint().is_some_and(|hint| hint.contains("gcloud auth application-default login"))
     );
@@ -232,8 +230,7 @@ async fn error_responses_are_converted_by_kind() {
         ("secret://gcp/damaged", ResolveErrorKind::Unreachable, "is corrupted"),
         ("secret://gcp/binary", ResolveErrorKind::NotText, "not UTF-8"),
     ] {
-        let error = gcp.error(text).await;
-        assert_eq!(error.kind(), kind, "{error}");
+        let error = gcp.fails(text, kind).await;
         assert!(error.to_string().contains(words), "{error}");
     }
 }
@@ -247,8 +244,7 @@ async fn rejected_credentials_are_denied_and_not_quoted() {
         "client_email": "robot@p.iam.gserviceaccount.com",
     });
     let (_folder, gcp) = with_key(&server, &key);
-    let error = gcp.error("secret://gcp/digits").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Denied);
+    let error = gcp.fails("secret://gcp/digits", ResolveErrorKind::Denied).await;
     assert!(!format!("{error} {error:?}").contains("eyJ"), "{error:?}");
 }
 
@@ -256,8 +252,8 @@ async fn rejected_credentials_are_denied_and_not_quoted() {
 async fn missing_credentials_are_reported_with_a_hint() {
     let (server, _) = start().await;
     let elsewhere = environment([("GCE_METADATA_HOST", "127.0.0.1:1")]);
-    let error = Asker::new(at(&server), elsewhere).error("secret://gcp/digits").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
+    let asker = Asker::new(at(&server), elsewhere);
+    let error = asker.fails("secret://gcp/digits", ResolveErrorKind::NotConfigured).await;
     assert_eq!(error.to_string(), "`secret://gcp/digits`: no Google Cloud credentials found");
     assert!(error.hint().is_some_and(|hint| hint.contains("GOOGLE_APPLICATION_CREDENTIALS")));
 
@@ -269,8 +265,7 @@ async fn missing_credentials_are_reported_with_a_hint() {
     let error = strange.error("secret://gcp/digits").await;
     assert!(error.to_string().contains("credentials of type `alien` are not supported"), "{error}");
     let (_folder, list) = with_key(&server, &json!(["hunter22"]));
-    let error = list.error("secret://gcp/digits").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
+    list.fails("secret://gcp/digits", ResolveErrorKind::NotConfigured).await;
     let (_folder, broken) = with_key(&server, &json!({ "type": "service_account" }));
     let error = broken.error("secret://gcp/digits").await;
     assert!(error.to_string().contains("credentials are incomplete"), "{error}");

@@ -14,7 +14,7 @@ async fn without_a_keychain_the_hint_names_alternatives() {
         // A desktop: a test must not access the user's own keychain.
         return;
     }
-    let error = Asker::new(settings(), environment([])).error("secret://keychain/github").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured, "{error}");
+    let asker = Asker::new(settings(), environment([]));
+    let error = asker.fails("secret://keychain/github", ResolveErrorKind::NotConfigured).await;
     assert!(error.hint().is_some_and(|hint| hint.contains("secret://file/")));
 }

@@ -37,11 +37,9 @@ async fn a_token_that_may_not_see_the_mounts_still_reads_both_versions() {
     assert_eq!(vault.value("secret://vault/kv/github#token").await, "kv2-token");
     assert_eq!(vault.value("secret://vault/old/github#token").await, "kv1-token");
     for path in ["kv/forbidden", "old/forbidden"] {
-        let error = vault.error(&format!("secret://vault/{path}")).await;
-        assert_eq!(error.kind(), ResolveErrorKind::Denied, "{error}");
+        vault.fails(&format!("secret://vault/{path}"), ResolveErrorKind::Denied).await;
     }
-    let error = vault.error("secret://vault/kv/nope").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotFound, "{error}");
+    vault.fails("secret://vault/kv/nope", ResolveErrorKind::NotFound).await;
 }
 
 #[tokio::test]
@@ -71,8 +69,7 @@ async fn without_a_field_the_only_one_or_value_is_taken() {
         error.to_string(),
         "`secret://vault/kv/github`: the secret has several fields: `token`, `user`"
     );
-    let error = vault.error("secret://vault/kv/github#nope").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotFound);
+    let error = vault.fails("secret://vault/kv/github#nope", ResolveErrorKind::NotFound).await;
     assert_eq!(
         error.to_string(),
         "`secret://vault/kv/github#nope`: the secret has no field `nope`; it has `token`, `user`"
@@ -83,8 +80,7 @@ async fn without_a_field_the_only_one_or_value_is_taken() {
 async fn a_secret_without_fields_is_not_found() {
     let (_server, _, vault) = vault(Behaviour::default()).await;
     for text in ["secret://vault/kv/none", "secret://vault/kv/none#token"] {
-        let error = vault.error(text).await;
-        assert_eq!(error.kind(), ResolveErrorKind::NotFound);
+        let error = vault.fails(text, ResolveErrorKind::NotFound).await;
         assert_eq!(error.to_string(), format!("`{text}`: the secret has no fields"));
     }
 }
@@ -99,8 +95,7 @@ async fn error_responses_are_converted_by_kind() {
         ("secret://vault/kv/types#list", ResolveErrorKind::NotText, "not a string"),
         ("secret://vault/kv/types#empty", ResolveErrorKind::Empty, "empty"),
     ] {
-        let error = vault.error(text).await;
-        assert_eq!(error.kind(), kind, "{error}");
+        let error = vault.fails(text, kind).await;
         assert!(error.to_string().contains(words), "{error}");
     }
 }
@@ -111,8 +106,7 @@ async fn a_wrong_token_is_denied_and_appears_nowhere() {
     let variables =
         environment([("VAULT_ADDR", &server.url()), ("VAULT_TOKEN", "hvs.wrong-token-1")]);
     let asker = Asker::new(settings(), variables);
-    let error = asker.error("secret://vault/kv/github#token").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Denied);
+    let error = asker.fails("secret://vault/kv/github#token", ResolveErrorKind::Denied).await;
     assert!(!format!("{error} {error:?}").contains("wrong-token"));
     assert_eq!(asker.redactor.redact("hvs.wrong-token-1"), "[REDACTED]");
 }
@@ -120,28 +114,25 @@ async fn a_wrong_token_is_denied_and_appears_nowhere() {
 #[tokio::test]
 async fn a_sealed_or_absent_server_is_unreachable() {
     let (_server, _, sealed) = vault(Behaviour { sealed: true, ..Behaviour::default() }).await;
-    let error = sealed.error("secret://vault/kv/github#token").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Unreachable);
+    let error = sealed.fails("secret://vault/kv/github#token", ResolveErrorKind::Unreachable).await;
     assert!(error.to_string().contains("sealed"), "{error}");
 
     let (server, _, absent) = vault(Behaviour::default()).await;
     drop(server);
-    let error = absent.error("secret://vault/kv/github#token").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Unreachable, "{error}");
+    absent.fails("secret://vault/kv/github#token", ResolveErrorKind::Unreachable).await;
 }
 
 #[tokio::test]
 async fn missing_settings_are_reported() {
     let asker = Asker::new(settings(), environment([]));
-    let error = asker.error("secret://vault/kv/github").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
+    let error = asker.fails("secret://vault/kv/github", ResolveErrorKind::NotConfigured).await;
     assert_eq!(
         error.hint(),
         Some("set `secrets.vault.address` in the configuration, or `VAULT_ADDR`")
     );
     let variables = environment([("VAULT_ADDR", "http://127.0.0.1:1")]);
-    let error = Asker::new(settings(), variables).error("secret://vault/kv/github").await;
-    assert_eq!(error.kind(), ResolveErrorKind::NotConfigured);
+    let asker = Asker::new(settings(), variables);
+    let error = asker.fails("secret://vault/kv/github", ResolveErrorKind::NotConfigured).await;
     assert!(error.to_string().contains("no Vault token found"), "{error}");
     let variables = environment([
         ("VAULT_ADDR", "https://127.0.0.1:1"),
@@ -160,8 +151,7 @@ async fn the_file_of_vault_login_is_read_every_time() {
     std::fs::write(&file, "hvs.stale-token-1\n").expect("write");
     let settings = SecretSettings { home: Some(home.path().to_owned()), ..settings() };
     let asker = Asker::new(settings, environment([("VAULT_ADDR", &server.url())]));
-    let error = asker.error("secret://vault/kv/github#token").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Denied);
+    asker.fails("secret://vault/kv/github#token", ResolveErrorKind::Denied).await;
     std::fs::write(&file, TOKEN).expect("write");
     assert_eq!(asker.value("secret://vault/kv/github#token").await, "kv2-token");
 }
@@ -208,8 +198,7 @@ async fn a_private_certificate_is_trusted_with_a_ca_file() {
     let asker = Asker::new(SecretSettings { vault: trusting, ..base() }, environment([]));
     assert_eq!(asker.value("secret://vault/kv/github#token").await, "kv2-token");
     let asker = Asker::new(SecretSettings { vault, ..base() }, environment([]));
-    let error = asker.error("secret://vault/kv/github#token").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Unreachable);
+    let error = asker.fails("secret://vault/kv/github#token", ResolveErrorKind::Unreachable).await;
     assert!(error.to_string().contains("certificate"), "{error}");
 }
 
@@ -244,8 +233,7 @@ async fn a_denial_by_policy_causes_no_new_login() {
         let (server, shared) = start(behaviour).await;
         let asker = app_role(&server.url(), "secret-id-0123456789");
         for _ in 0..3 {
-            let error = asker.error("secret://vault/kv/forbidden").await;
-            assert_eq!(error.kind(), ResolveErrorKind::Denied);
+            let error = asker.fails("secret://vault/kv/forbidden", ResolveErrorKind::Denied).await;
             assert!(error.to_string().contains("denied access to this path"), "{error}");
         }
         assert_eq!(shared.lock().expect("behaviour").issued.len(), 1);
@@ -259,8 +247,7 @@ async fn a_token_without_self_lookup_is_renewed_when_its_lease_has_expired() {
     let asker = app_role(&server.url(), "secret-id-0123456789");
     asker.value("secret://vault/kv/only").await;
     shared.lock().expect("behaviour").issued.push("revoked".into());
-    let error = asker.error("secret://vault/kv/only").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Denied);
+    asker.fails("secret://vault/kv/only", ResolveErrorKind::Denied).await;
     tokio::time::pause();
     tokio::time::advance(std::time::Duration::from_secs(1200)).await;
     tokio::time::resume();
@@ -270,8 +257,8 @@ async fn a_token_without_self_lookup_is_renewed_when_its_lease_has_expired() {
 #[tokio::test]
 async fn a_rejected_app_role_login_is_denied() {
     let (server, _) = start(Behaviour::default()).await;
-    let error = app_role(&server.url(), "wrong-secret-id").error("secret://vault/kv/github").await;
-    assert_eq!(error.kind(), ResolveErrorKind::Denied);
+    let asker = app_role(&server.url(), "wrong-secret-id");
+    let error = asker.fails("secret://vault/kv/github", ResolveErrorKind::Denied).await;
     assert!(error.to_string().contains("rejected the AppRole login"), "{error}");
 }
 

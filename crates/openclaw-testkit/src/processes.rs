@@ -23,11 +23,6 @@ pub fn in_group(pgid: u32) -> Vec<u32> {
     running(|stat| stat.group == pgid)
 }
 
-/// Returns the running children of this process.
-pub fn children_of(parent: u32) -> Vec<u32> {
-    running(|stat| stat.parent == parent)
-}
-
 /// Returns the running processes with this text in their command line, such as the path of a
 /// recording, so that a test finds servers that the program under test has started.
 pub fn mentioning(text: &str) -> Vec<u32> {
@@ -93,7 +88,6 @@ impl Drop for KillGroup {
 struct Stat {
     pid: u32,
     is_zombie: bool,
-    parent: u32,
     group: u32,
 }
 
@@ -113,12 +107,7 @@ fn stat(pid: u32) -> Option<Stat> {
     // `PID (NAME) STATE PARENT GROUP …`; the name may contain anything, so parse after its end.
     let mut fields = line.rsplit_once(')')?.1.split_ascii_whitespace();
     let state = fields.next()?;
-    Some(Stat {
-        pid,
-        is_zombie: matches!(state, "Z" | "X"),
-        parent: fields.next()?.parse().ok()?,
-        group: fields.next()?.parse().ok()?,
-    })
+    Some(Stat { pid, is_zombie: matches!(state, "Z" | "X"), group: fields.nth(1)?.parse().ok()? })
 }
 
 /// Writes a program, by another process: a file that is open for writing here cannot be run, and a

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
     }
     let options = Options::read(args)?;
     let suite = Suite::of(&peers::install()?);
-    let mut problems = catalogue::differences(&suite.list()?);
+    let mut problems = catalogue::differences(&suite.list("--client")?);
     let client = match options.client {
         Some(client) => client.to_owned(),
         None => build()?,
@@ -70,7 +70,8 @@ pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
         for (version, reference) in *references {
             runs += 1;
             let folder = results.join(version).join(scenario);
-            let mut outcome = suite.run(&client, scenario, version, &folder)?;
+            let side = ["client", "--command", &client];
+            let mut outcome = suite.run(&side, scenario, version, &folder)?;
             outcome.client_failed &= !REFUSING.contains(scenario);
             let verdict = outcome.verdict(*reference);
             let word = verdict.err().unwrap_or("ok");
@@ -88,6 +89,10 @@ pub(crate) fn run(args: &[&str]) -> Result<(), Failure> {
     if runs == 0 {
         problems.push("no scenario matches the filter".into());
     }
+    verdict(&problems)
+}
+
+fn verdict(problems: &[String]) -> Result<(), Failure> {
     if problems.is_empty() {
         return Ok(());
     }

@@ -63,23 +63,15 @@ mod tests {
     }
 
     #[test]
-    fn as_many_checks_as_the_reference_are_enough() {
-        assert_eq!(outcome(&["SUCCESS", "INFO", "SUCCESS", "SKIPPED"]).verdict(2), Ok(()));
-    }
-
-    #[test]
-    fn fewer_checks_than_the_reference_are_not_enough() {
-        assert_eq!(outcome(&["SUCCESS", "INFO"]).verdict(2), Err("below reference"));
-    }
-
-    #[test]
-    fn a_warning_is_a_failed_check() {
-        assert_eq!(outcome(&["SUCCESS", "WARNING"]).verdict(1), Err("failed checks"));
-    }
-
-    #[test]
-    fn no_checks_are_a_failure_even_if_the_suite_succeeds() {
-        assert_eq!(outcome(&["INFO"]).verdict(0), Err("no checks"));
+    fn a_verdict_follows_from_the_checks_and_the_reference() {
+        for (statuses, reference, verdict) in [
+            (&["SUCCESS", "INFO", "SUCCESS", "SKIPPED"][..], 2, Ok(())),
+            (&["SUCCESS", "INFO"], 2, Err("below reference")),
+            (&["SUCCESS", "WARNING"], 1, Err("failed checks")),
+            (&["INFO"], 0, Err("no checks")),
+        ] {
+            assert_eq!(outcome(statuses).verdict(reference), verdict, "{statuses:?}");
+        }
     }
 
     #[test]

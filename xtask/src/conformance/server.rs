@@ -10,9 +10,10 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::catalogue::scenario;
 use super::suite::Suite;
 use crate::peers;
-use crate::shell::{Failure, Run as _, cargo, failed, hold, root};
+use crate::shell::{Failure, Run as _, cargo, empty_folder, failed, hold, root};
 
 /// The versions, and what the reference server is started as.
 const VERSIONS: [(&str, &str); 2] = [("2025-11-25", "legacy"), ("2026-07-28", "modern")];
@@ -62,7 +63,7 @@ pub(super) fn run(filter: Option<&str>) -> Result<(), Failure> {
     let suite = Suite::of(&peers);
     cargo("build").args(["--quiet", "--release", "--package", "openclaw"]).run()?;
     let (results, _lock) = hold("conformance")?;
-    let listing = suite.list_servers()?;
+    let listing = suite.list("--server")?;
     let mut problems = Vec::new();
     println!("{:<50}{:<12}{:>7}{:>5}  verdict", "scenario", "version", "direct", "hub");
     for (version, era) in VERSIONS {
@@ -75,10 +76,10 @@ pub(super) fn run(filter: Option<&str>) -> Result<(), Failure> {
                 continue;
             }
             let place = folder.join("results").join(scenario);
-            let direct =
-                suite.run_server(&fixture.url, scenario, version, &place.join("direct"))?;
-            let through =
-                suite.run_server(&hub.proxy.url, scenario, version, &place.join("hub"))?;
+            let run = |url: &str, folder| {
+                suite.run(&["server", "--url", url], scenario, version, &place.join(folder))
+            };
+            let (direct, through) = (run(&fixture.url, "direct")?, run(&hub.proxy.url, "hub")?);
             let word = match (direct.failed.is_empty(), through.failed.is_empty()) {
                 (false, _) => "fails directly",
                 (true, false) => "fails through the hub",
@@ -93,19 +94,13 @@ pub(super) fn run(filter: Option<&str>) -> Result<(), Failure> {
             }
         }
     }
-    if problems.is_empty() {
-        return Ok(());
-    }
-    Err(Failure::new(format!("conformance:\n  {}", problems.join("\n  "))))
+    super::verdict(&problems)
 }
 
-/// The names of the scenarios of a version, from lines like `  - ping [2025-06-18,2025-11-25]`.
+/// The names of the scenarios of a version.
 fn scenarios<'a>(listing: &'a str, version: &str) -> Vec<&'a str> {
-    let lines = listing.lines().filter_map(|line| line.trim().strip_prefix("- ")?.split_once(" ["));
-    lines
-        .filter(|(_, versions)| versions.trim_end_matches(']').split(',').any(|it| it == version))
-        .map(|(name, _)| name)
-        .collect()
+    let listed = listing.lines().filter_map(scenario);
+    listed.filter(|(_, versions)| versions.contains(&version)).map(|(name, _)| name).collect()
 }
 
 /// Starts the reference server.
@@ -128,10 +123,7 @@ impl Drop for Hub {
 }
 
 fn hub(suite: &Suite, state: &Path, server: &str) -> Result<Hub, Failure> {
-    if state.exists() {
-        fs::remove_dir_all(state).map_err(|error| failed(state, &error))?;
-    }
-    fs::create_dir_all(state).map_err(|error| failed(state, &error))?;
+    empty_folder(state)?;
     let entry = json!({
         "url": server, "approval": "never", "sampling": { "allow": "always" }, "roots": true,
     });

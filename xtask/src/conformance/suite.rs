@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use super::outcome::Outcome;
 use super::reference::EXTENSION;
 use crate::peers::node;
-use crate::shell::{Failure, failed};
+use crate::shell::{Failure, empty_folder, failed};
 
 /// The suite's timeout for a client.
 const CLIENT_TIME: Duration = Duration::from_secs(30);
@@ -35,42 +35,11 @@ impl Suite {
         }
     }
 
-    /// Returns the listing of scenarios for clients.
-    pub(super) fn list(&self) -> Result<String, Failure> {
-        self.list_side("--client")
-    }
-
-    /// Returns the listing of scenarios for servers.
-    pub(super) fn list_servers(&self) -> Result<String, Failure> {
-        self.list_side("--server")
-    }
-
-    fn list_side(&self, side: &str) -> Result<String, Failure> {
-        let output = self.command().args(["list", side]).output();
+    /// Returns the listing of scenarios for `--client` or `--server`.
+    pub(super) fn list(&self, side: &str) -> Result<String, Failure> {
+        let output = self.script(&self.program).args(["list", side]).output();
         let output = output.map_err(|error| failed(&self.node, &error))?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-    }
-
-    /// Runs a client through a scenario; all output is written to the folder.
-    pub(super) fn run(
-        &self,
-        client: &str,
-        scenario: &str,
-        version: &str,
-        folder: &Path,
-    ) -> Result<Outcome, Failure> {
-        self.run_side(&["client", "--command", client], scenario, version, folder)
-    }
-
-    /// Runs a scenario against the server at a URL; all output is written to the folder.
-    pub(super) fn run_server(
-        &self,
-        url: &str,
-        scenario: &str,
-        version: &str,
-        folder: &Path,
-    ) -> Result<Outcome, Failure> {
-        self.run_side(&["server", "--url", url], scenario, version, folder)
     }
 
     /// Returns a command that runs a script with the node of the suite.
@@ -80,21 +49,20 @@ impl Suite {
         command
     }
 
-    fn run_side(
+    /// Runs a client (`client --command LINE`) through a scenario, or a scenario against a server
+    /// (`server --url URL`); all output is written to the folder.
+    pub(super) fn run(
         &self,
         side: &[&str],
         scenario: &str,
         version: &str,
         folder: &Path,
     ) -> Result<Outcome, Failure> {
-        if folder.exists() {
-            fs::remove_dir_all(folder).map_err(|error| failed(folder, &error))?;
-        }
-        fs::create_dir_all(folder).map_err(|error| failed(folder, &error))?;
+        empty_folder(folder)?;
         let log = folder.join("suite.txt");
         let write = || File::options().create(true).append(true).open(&log);
         let (stdout, stderr) = (write(), write());
-        let mut command = self.command();
+        let mut command = self.script(&self.program);
         command
             .args(side)
             .args(["--scenario", scenario])
@@ -121,12 +89,6 @@ impl Suite {
             outcome.count(&checks.map_err(|error| failed(&path, &error.into()))?);
         }
         Ok(outcome)
-    }
-
-    fn command(&self) -> Command {
-        let mut command = Command::new(&self.node);
-        command.arg(&self.program);
-        command
     }
 }
 

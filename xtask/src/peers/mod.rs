@@ -8,7 +8,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::shell::{Failure, Run as _, failed, hold};
+use crate::shell::{Failure, Run as _, empty_folder, failed, hold};
 
 /// The AWS emulator.
 const AWS: &str = include_str!("../../peers/python.txt");
@@ -63,10 +63,7 @@ fn once(
         return Ok(());
     }
     println!("Installing packages for the tests into {}", folder.display());
-    if folder.exists() {
-        fs::remove_dir_all(folder).map_err(|error| failed(folder, &error))?;
-    }
-    fs::create_dir(folder).map_err(|error| failed(folder, &error))?;
+    empty_folder(folder)?;
     fill()?;
     // Written last: an interrupted installation is repeated.
     write(&stamp, pinned)

@@ -8,14 +8,13 @@ use serde_json::json;
 use crate::agent::{AgentConfig, ApprovalSettings, ModelChoice, ModelName};
 use crate::decode::{Field, Overlay, Spanned, Table, Whole};
 use crate::diagnostic::Diagnostic;
-use crate::model::{Setting, ToolPolicy};
+use crate::model::Setting;
 use crate::name::AgentId;
 use crate::raw::{
-    ApprovalFallback, ModelApi, ModelSetting, RawAgent, RawAgents, RawApproval, RawMcp,
-    RawModelChoice, Words,
+    ApprovalFallback, ModelApi, RawAgent, RawAgents, RawApproval, RawMcp, RawModelChoice, Words,
 };
 use crate::server::RootsSetting;
-use crate::text::{ConfigText, Expanded};
+use crate::text::ConfigText;
 
 use super::values::{Builder, Unset};
 
@@ -41,6 +40,7 @@ impl Builder<'_> {
         agents: Field<RawAgents>,
         common: &AgentDefaults<'_>,
     ) -> Vec<AgentConfig> {
+        let Ok(default_id) = AgentId::new(DEFAULT_AGENT) else { return Vec::new() };
         let RawAgents { defaults, list, entries } = agents.map(|it| it.value).unwrap_or_default();
         let mut defaults = defaults.map(|it| it.value).unwrap_or_default();
         // `id` and `default` have no meaning in `defaults`.
@@ -49,7 +49,7 @@ impl Builder<'_> {
         defaults.mcp = common.mcp.clone().overlaid_by(self.layer(defaults.mcp.take()));
         // The defaults are checked even if every agent overrides them.
         let by_default = RawAgent { mcp: None, ..defaults.clone() };
-        self.traits(by_default, common.providers);
+        self.agent(&default_id, by_default, common);
 
         let mut built: Vec<AgentConfig> = Vec::new();
         let mut default = None;
@@ -72,13 +72,13 @@ impl Builder<'_> {
             // A policy is inherited as a whole: mixing the halves of two would be neither.
             let tools = own.tools.take().or_else(|| defaults.tools.clone());
             let merged = RawAgent { tools, ..defaults.clone().overlaid_by(own) };
-            built.push(self.agent(id, merged, common));
+            built.push(self.agent(&id, merged, common));
         }
         if let Some(default) = default {
             built[..=default].rotate_right(1);
         }
-        if let (true, Ok(id)) = (built.is_empty(), AgentId::new(DEFAULT_AGENT)) {
-            built.push(self.agent(id, defaults, common));
+        if built.is_empty() {
+            built.push(self.agent(&default_id, defaults, common));
         }
         built
     }
@@ -90,39 +90,7 @@ impl Builder<'_> {
         }
     }
 
-    fn agent(
-        &mut self,
-        id: AgentId,
-        mut agent: RawAgent,
-        common: &AgentDefaults<'_>,
-    ) -> AgentConfig {
-        let has_workspace = agent.workspace.is_some();
-        let mut mcp = self.mcp(agent.mcp.take(), common.mcp_enabled, has_workspace);
-        let traits = self.traits(agent, common.providers);
-        let Traits { model, workspace, system_prompt, tools, approval, noted, .. } = traits;
-        for server in mcp.servers.values_mut() {
-            if let RootsSetting::Workspace(folder) = &mut server.connection.roots {
-                folder.clone_from(&workspace);
-            }
-        }
-        AgentConfig {
-            id,
-            model,
-            workspace,
-            system_prompt,
-            max_rounds: traits.max_rounds,
-            max_parallel_tools: traits.max_parallel_tools,
-            tool_search_threshold: traits.tool_search_threshold,
-            context_tokens: traits.context_tokens,
-            approval,
-            mcp,
-            tools,
-            origins: noted,
-        }
-    }
-
-    /// Builds everything of an agent except its id and its MCP configuration.
-    fn traits(&mut self, agent: RawAgent, providers: &BTreeSet<String>) -> Traits {
+    fn agent(&mut self, id: &AgentId, agent: RawAgent, common: &AgentDefaults<'_>) -> AgentConfig {
         let RawAgent {
             id: _,
             default: _,
@@ -134,12 +102,13 @@ impl Builder<'_> {
             tool_search_threshold,
             context_tokens,
             approval,
-            mcp: _,
+            mcp,
             tools,
             models: _,
         } = agent;
+        let mut mcp = self.mcp(mcp, common.mcp_enabled, workspace.is_some());
         let mut noted = Vec::new();
-        let model = self.model_choice(model, providers, &mut noted);
+        let model = self.model_choice(model, common.providers, &mut noted);
         let workspace = self.noted_text("workspace", workspace, &mut noted, |cx, text| {
             cx.path(text, &mut Unset::Refused)
         });
@@ -154,14 +123,18 @@ impl Builder<'_> {
         let threshold =
             self.count(&mut noted, key, tool_search_threshold, DEFAULT_SEARCH_THRESHOLD);
         let context_tokens = context_tokens.map(|tokens| {
-            let origin = self.origin(&tokens);
-            let value = json!(tokens.value.0);
-            noted.push(Setting { key: "contextTokens".to_owned(), value, origin });
+            self.note(&mut noted, "contextTokens", &tokens, json!(tokens.value.0));
             tokens.value.0
         });
         let approval = self.approval(approval, &mut noted);
         let tools = self.tool_policy("tools", tools, &mut noted);
-        Traits {
+        for server in mcp.servers.values_mut() {
+            if let RootsSetting::Workspace(folder) = &mut server.connection.roots {
+                folder.clone_from(&workspace);
+            }
+        }
+        AgentConfig {
+            id: id.clone(),
             model,
             workspace,
             system_prompt,
@@ -170,8 +143,9 @@ impl Builder<'_> {
             tool_search_threshold: (threshold > 0).then_some(threshold),
             context_tokens,
             approval,
+            mcp,
             tools,
-            noted,
+            origins: noted,
         }
     }
 
@@ -190,12 +164,12 @@ impl Builder<'_> {
 
     fn model_choice(
         &mut self,
-        model: Field<ModelSetting>,
+        model: Field<RawModelChoice>,
         providers: &BTreeSet<String>,
         noted: &mut Vec<Setting>,
     ) -> Option<ModelChoice> {
         let model = model?;
-        let RawModelChoice { primary, fallbacks } = model.value.0.clone();
+        let RawModelChoice { primary, fallbacks } = model.value.clone();
         if primary.is_none() {
             let help = "add `primary: \"provider/model\"`";
             self.found.push(model.error("missing model", "no `primary`").help(help));
@@ -282,20 +256,6 @@ impl Builder<'_> {
         let millis = self.take(noted, key, field, Whole(default), |millis| json!(millis.0)).0;
         Duration::from_millis(millis)
     }
-}
-
-/// The result of [`Builder::traits`].
-struct Traits {
-    model: Option<ModelChoice>,
-    workspace: Option<std::path::PathBuf>,
-    system_prompt: Option<Expanded>,
-    max_rounds: usize,
-    max_parallel_tools: usize,
-    tool_search_threshold: Option<usize>,
-    context_tokens: Option<u64>,
-    approval: ApprovalSettings,
-    tools: ToolPolicy,
-    noted: Vec<Setting>,
 }
 
 /// The note about a Node OpenClaw setting that is ignored.

@@ -13,10 +13,9 @@ use crate::credential::{
     safe_args,
 };
 use crate::decode::{Field, Spanned, Table, Whole};
-use crate::model::{Setting, SettingOrigin, ToolPolicy};
+use crate::model::ToolPolicy;
 use crate::raw::{
-    ApprovalPolicy, LogLevel, ProtocolVersion, RawSampling, RawServerTools, SamplingRule,
-    SamplingSetting, Words,
+    ApprovalPolicy, LogLevel, ProtocolVersion, RawSampling, RawServerTools, SamplingRule, Words,
 };
 use crate::server::{Args, SafeUrl, SamplingSettings};
 use crate::text::{ConfigText, Expanded, is_variable_name};
@@ -63,12 +62,9 @@ impl ServerBuilder<'_, '_> {
         name: &str,
         text: &Spanned<ConfigText>,
     ) -> Option<SecretTemplate> {
-        let origin = self.cx.origin(text);
         let written = &text.value.0;
-        let Some(expanded) = self.cx.text(text, &mut Unset::HoldsBack(&mut self.unset)) else {
-            self.note(key, json!(references_only(written)), origin);
-            return None;
-        };
+        self.note(key, text, json!(references_only(written)));
+        let expanded = self.cx.text(text, &mut Unset::HoldsBack(&mut self.unset))?;
         if key.starts_with("headers.") && expanded.as_str().contains(['\r', '\n', '\0']) {
             self.cx.found.push(text.error("a header must be a single line", "has a line break"));
             return None;
@@ -76,7 +72,6 @@ impl ServerBuilder<'_, '_> {
         let value = self.cx.credential(text, &expanded)?;
         self.references.extend(value.references().map(|it| (it.clone(), key.to_owned())));
         let is_written_out = value.is_plain() && !expanded.has_variables();
-        self.note(key, json!(references_only(written)), origin);
         let is_credential = is_credential_name(name) || looks_like_credential(written);
         if is_written_out && !written.is_empty() && is_credential {
             self.warn_of_plaintext(text);
@@ -107,8 +102,7 @@ impl ServerBuilder<'_, '_> {
                 self.cx.found.push(name.error("invalid variable name", "here").help(help));
             }
         }
-        let origin = self.cx.origin(names);
-        self.note("inheritEnv", json!(out), origin);
+        self.note("inheritEnv", names, json!(out));
         out
     }
 
@@ -129,9 +123,8 @@ impl ServerBuilder<'_, '_> {
 
     pub(super) fn list(&mut self, key: &str, words: Field<Words>) -> Args {
         let Some(words) = words else { return Args::default() };
-        let origin = self.cx.origin(&words);
         let written = words.value.iter().map(|word| word.value.0.as_str());
-        self.note(key, json!(safe_args(written)), origin);
+        self.note(key, &words, json!(safe_args(written)));
         let mut filter = ArgFilter::default();
         let hidden = |word: &&Spanned<ConfigText>| filter.hidden_from(&word.value.0).is_some();
         if let Some(credential) = words.value.iter().find(hidden) {
@@ -142,23 +135,20 @@ impl ServerBuilder<'_, '_> {
 
     pub(super) fn path(&mut self, key: &str, text: Field<ConfigText>) -> Option<PathBuf> {
         let text = text?;
-        let origin = self.cx.origin(&text);
-        self.note(key, json!(text.value.0), origin);
+        self.note(key, &text, json!(text.value.0));
         self.cx.path(&text, &mut Unset::HoldsBack(&mut self.unset))
     }
 
     pub(super) fn word(&mut self, key: &str, text: Field<ConfigText>) -> Option<String> {
         let text = text?;
-        let origin = self.cx.origin(&text);
-        self.note(key, json!(text.value.0), origin);
+        self.note(key, &text, json!(text.value.0));
         let word = self.cx.filled(&text, &mut Unset::HoldsBack(&mut self.unset))?;
         Some(word.as_str().to_owned())
     }
 
     pub(super) fn address(&mut self, key: &str, text: &Spanned<ConfigText>) -> Option<SafeUrl> {
         let url = self.cx.url(text, &mut Unset::HoldsBack(&mut self.unset));
-        let origin = self.cx.origin(text);
-        self.note(key, json!(safe_address(&text.value.0)), origin);
+        self.note(key, text, json!(safe_address(&text.value.0)));
         if address_credentials(&text.value.0).next().is_some() {
             self.warn_of_plaintext(text);
         }
@@ -179,9 +169,8 @@ impl ServerBuilder<'_, '_> {
     /// Checks the URIs of resources, unchanged: they are compared with those of the server.
     pub(super) fn resources(&mut self, uris: Field<Words>) -> Vec<Expanded> {
         let Some(uris) = uris else { return Vec::new() };
-        let origin = self.cx.origin(&uris);
         let written = uris.value.iter().map(|uri| safe_address(&uri.value.0));
-        self.note("resources", json!(written.collect::<Vec<_>>()), origin);
+        self.note("resources", &uris, json!(written.collect::<Vec<_>>()));
         let mut out = Vec::new();
         for text in &uris.value {
             let unset = &mut Unset::HoldsBack(&mut self.unset);
@@ -211,8 +200,7 @@ impl ServerBuilder<'_, '_> {
 
     pub(super) fn log_level(&mut self, field: Field<LogLevel>) -> Option<LogLevel> {
         let field = field?;
-        let origin = self.cx.origin(&field);
-        self.note("logLevel", json!(field.value.as_str()), origin);
+        self.note("logLevel", &field, json!(field.value.as_str()));
         Some(field.value)
     }
 
@@ -221,15 +209,14 @@ impl ServerBuilder<'_, '_> {
         field: Field<ProtocolVersion>,
     ) -> Option<ProtocolVersion> {
         let field = field?;
-        let origin = self.cx.origin(&field);
-        self.note("protocolVersion", json!(field.value.as_str()), origin);
+        self.note("protocolVersion", &field, json!(field.value.as_str()));
         Some(field.value)
     }
 
     /// Limits are recorded only if sampling is allowed.
-    pub(super) fn sampling(&mut self, field: Field<SamplingSetting>) -> SamplingSettings {
+    pub(super) fn sampling(&mut self, field: Field<RawSampling>) -> SamplingSettings {
         let RawSampling { allow, max_tokens, requests_per_minute } =
-            field.map(|field| field.value.0).unwrap_or_default();
+            field.map(|field| field.value).unwrap_or_default();
         let never = SamplingRule::Never;
         let settings = &mut self.settings;
         let allow = self.cx.take(settings, "sampling", allow, never, |it| json!(it.as_str()));
@@ -270,8 +257,9 @@ impl ServerBuilder<'_, '_> {
         Duration::from_millis(self.number(key, field, default))
     }
 
-    pub(super) fn note(&mut self, key: &str, value: Json, origin: SettingOrigin) {
-        self.settings.push(Setting { key: key.to_owned(), value, origin });
+    /// Records the value of a field for display.
+    pub(super) fn note<T>(&mut self, key: &str, field: &Spanned<T>, value: Json) {
+        self.cx.note(&mut self.settings, key, field, value);
     }
 }
 

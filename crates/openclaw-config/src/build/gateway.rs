@@ -10,7 +10,7 @@ use crate::credential::safe_address;
 use crate::decode::{Field, Spanned};
 use crate::gateway::{Bind, GatewayConfig, MetricsConfig, RemoteGateway};
 use crate::model::{Setting, SettingOrigin, ToolPolicy};
-use crate::raw::{RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway, Words};
+use crate::raw::{RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway};
 use crate::server::SafeUrl;
 use crate::text::ConfigText;
 
@@ -47,7 +47,13 @@ impl Builder<'_> {
         let help = "leave it out, and one is generated";
         let token = self.token("gateway.auth.token", token, help, noted);
         let public_url = public_url.and_then(|text| self.public_url(&text, noted));
-        let allowed_origins = self.allowed_origins(allowed_origins, noted);
+        let rejection = [
+            "expected a web origin: scheme, host and optionally port",
+            "not an origin",
+            "for example `https://example.com` or `http://localhost:5173`",
+        ];
+        let key = "gateway.allowedOrigins";
+        let allowed_origins = self.noted_words(key, allowed_origins, noted, origin_of, rejection);
         let RawControlUi { root } = control_ui.map(|it| it.value).unwrap_or_default();
         let control_ui = self.noted_text("gateway.controlUi.root", root, noted, |cx, text| {
             cx.path(text, &mut Unset::Refused)
@@ -77,8 +83,7 @@ impl Builder<'_> {
     ) -> MetricsConfig {
         let RawMetrics { enabled, token } = metrics.map(|it| it.value).unwrap_or_default();
         if let Some(enabled) = &enabled {
-            let (key, value) = ("metrics.enabled".to_owned(), json!(enabled.value));
-            noted.push(Setting { key, value, origin: self.origin(enabled) });
+            self.note(noted, "metrics.enabled", enabled, json!(enabled.value));
         }
         let token = token.map(|token| token.map(|token| token.0));
         let help = "leave it out, and the gateway's own tokens are accepted";
@@ -117,17 +122,13 @@ impl Builder<'_> {
     ) -> Option<RemoteGateway> {
         let place = mode.clone();
         let is_remote = self.noted_text("gateway.mode", mode, noted, |cx, text| {
-            let mode = cx.filled(text, &mut Unset::Refused)?;
-            match mode.as_str() {
+            let read = |mode: &str| match mode {
                 "local" => Some(false),
                 "remote" => Some(true),
-                _ => {
-                    let help = "`local` is the gateway on this machine";
-                    let problem = text.error("expected `local` or `remote`", "not one of these");
-                    cx.found.push(problem.help(help));
-                    None
-                }
-            }
+                _ => None,
+            };
+            let help = "`local` is the gateway on this machine";
+            cx.parsed(text, read, ["expected `local` or `remote`", "not one of these", help])
         });
         let RawRemoteGateway { url, token, tls_fingerprint, allow_plaintext } =
             remote.map(|it| it.value).unwrap_or_default();
@@ -144,14 +145,9 @@ impl Builder<'_> {
         let token = self.token("gateway.remote.token", token, "leave it out", noted);
         let key = "gateway.remote.tlsFingerprint";
         let tls_fingerprint = self.noted_text(key, tls_fingerprint, noted, |cx, text| {
-            let written = cx.filled(text, &mut Unset::Refused)?;
-            let digits = fingerprint(written.as_str());
-            if digits.is_none() {
-                let help = "`openssl x509 -noout -fingerprint -sha256 -in FILE` prints it";
-                let message = "expected a SHA-256 fingerprint: 64 hexadecimal digits";
-                cx.found.push(text.error(message, "not a fingerprint").help(help));
-            }
-            digits
+            let help = "`openssl x509 -noout -fingerprint -sha256 -in FILE` prints it";
+            let message = "expected a SHA-256 fingerprint: 64 hexadecimal digits";
+            cx.parsed(text, fingerprint, [message, "not a fingerprint", help])
         });
         if !is_remote? {
             return None;
@@ -170,14 +166,12 @@ impl Builder<'_> {
         allow_plaintext: bool,
         noted: &mut Vec<Setting>,
     ) -> Option<SafeUrl> {
-        let (value, origin) = (json!(safe_address(&text.value.0)), self.origin(text));
-        noted.push(Setting { key: "gateway.remote.url".to_owned(), value, origin });
+        self.note(noted, "gateway.remote.url", text, json!(safe_address(&text.value.0)));
         let url = self.any_url(text, &mut Unset::Refused)?;
-        let has_user = !url.username().is_empty() || url.password().is_some();
         let is_secure = url.scheme() == "wss" || is_loopback(&url);
         let (problem, help) = if !matches!(url.scheme(), "ws" | "wss") || !url.has_host() {
             ("expected a `wss://` or `ws://` URL", "for example `wss://gateway.example:18789`")
-        } else if has_user || url.query().is_some() || url.fragment().is_some() {
+        } else if !is_bare(&url) {
             ("the URL must not have a user, query or fragment", "put the token in `token`")
         } else if !is_secure && !allow_plaintext {
             (
@@ -227,13 +221,11 @@ impl Builder<'_> {
         text: &Spanned<ConfigText>,
         noted: &mut Vec<Setting>,
     ) -> Option<SafeUrl> {
-        let (value, origin) = (json!(safe_address(&text.value.0)), self.origin(text));
-        noted.push(Setting { key: "gateway.publicUrl".to_owned(), value, origin });
+        self.note(noted, "gateway.publicUrl", text, json!(safe_address(&text.value.0)));
         let url = self.any_url(text, &mut Unset::Refused)?;
-        let has_user = !url.username().is_empty() || url.password().is_some();
         let problem = if url.scheme() != "https" {
             "only an https URL can be published"
-        } else if has_user || url.query().is_some() || url.fragment().is_some() {
+        } else if !is_bare(&url) {
             "a published URL must not have a user, query or fragment"
         } else {
             return Some(SafeUrl::new(url, text.value.0.trim()));
@@ -242,24 +234,12 @@ impl Builder<'_> {
             .push(text.error(problem, "not allowed").help("for example `https://example.com`"));
         None
     }
+}
 
-    fn allowed_origins(&mut self, origins: Field<Words>, noted: &mut Vec<Setting>) -> Vec<String> {
-        let Some(origins) = origins else { return Vec::new() };
-        self.note_words("gateway.allowedOrigins", &origins, noted);
-        let mut out = Vec::new();
-        for text in &origins.value {
-            let Some(word) = self.filled(text, &mut Unset::Refused) else { continue };
-            match origin_of(word.as_str()) {
-                Some(origin) => out.push(origin),
-                None => {
-                    let message = "expected a web origin: scheme, host and optionally port";
-                    let help = "for example `https://example.com` or `http://localhost:5173`";
-                    self.found.push(text.error(message, "not an origin").help(help));
-                }
-            }
-        }
-        out
-    }
+/// Whether a URL has no user, query or fragment.
+fn is_bare(url: &Url) -> bool {
+    let has_user = !url.username().is_empty() || url.password().is_some();
+    !has_user && url.query().is_none() && url.fragment().is_none()
 }
 
 /// Returns the digits of a SHA-256 fingerprint.
@@ -273,11 +253,7 @@ fn fingerprint(written: &str) -> Option<String> {
 /// Normalizes an origin as browsers do: `HTTPS://Example.com:443/` becomes `https://example.com`.
 fn origin_of(written: &str) -> Option<String> {
     let url = Url::parse(written).ok()?;
-    let is_bare = matches!(url.path(), "" | "/")
-        && url.username().is_empty()
-        && url.password().is_none()
-        && url.query().is_none()
-        && url.fragment().is_none();
+    let is_bare = matches!(url.path(), "" | "/") && is_bare(&url);
     let host = url.host_str().filter(|host| is_bare && !host.is_empty() && !host.contains('*'))?;
     // Editors and extensions use their own schemes.
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();

@@ -67,8 +67,7 @@ impl Builder<'_> {
         let api = self.model_api(id, &api, &key("api"), noted);
         let base_url = base_url.and_then(|text| {
             let written = &text.value.0;
-            let (value, origin) = (json!(safe_address(written)), self.origin(&text));
-            noted.push(Setting { key: key("baseUrl"), value, origin });
+            self.note(noted, &key("baseUrl"), &text, json!(safe_address(written)));
             if address_credentials(written).next().is_some() {
                 plaintext = Some(plaintext_warning(id, &text));
             }

@@ -4,9 +4,7 @@ use url::Url;
 
 use crate::decode::{Field, Spanned, Whole};
 use crate::diagnostic::Diagnostic;
-use crate::raw::{
-    AuthSetting, RawAuth, RawNodeOAuth, RawNodeToolFilter, RawServer, RawServerTools, RawTls,
-};
+use crate::raw::{RawAuth, RawNodeOAuth, RawNodeToolFilter, RawServer, RawServerTools, RawTls};
 use crate::text::ConfigText;
 
 impl RawServer {
@@ -60,8 +58,8 @@ impl RawServer {
         let Spanned { value, at, path } = oauth;
         let RawNodeOAuth { client_id, client_secret, scope, client_metadata_url, redirect_url } =
             value;
-        let fresh = || Spanned { value: AuthSetting(RawAuth::default()), at, path };
-        let auth = &mut self.auth.get_or_insert_with(fresh).value.0;
+        let fresh = || Spanned { value: RawAuth::default(), at, path };
+        let auth = &mut self.auth.get_or_insert_with(fresh).value;
         adopt(&mut auth.client_id, client_id, "auth.clientId", found);
         adopt(&mut auth.client_secret, client_secret, "auth.clientSecret", found);
         adopt(&mut auth.client_metadata_url, client_metadata_url, "auth.clientMetadataUrl", found);

@@ -40,8 +40,8 @@ impl ServerBuilder<'_, '_> {
             }),
             private_key: private_key.and_then(|key| self.private_key(&key)),
             signing_algorithm: signing_algorithm.map(|algorithm| {
-                let (name, origin) = (algorithm.value.as_str(), self.cx.origin(&algorithm));
-                self.note("auth.signingAlgorithm", json!(name), origin);
+                let name = algorithm.value.as_str();
+                self.note("auth.signingAlgorithm", &algorithm, json!(name));
                 name.to_owned()
             }),
             authorization_server_url: authorization_server_url
@@ -53,8 +53,7 @@ impl ServerBuilder<'_, '_> {
             client_metadata_url: client_metadata_url
                 .and_then(|url| self.address("auth.clientMetadataUrl", &url)),
             redirect_port: redirect_port.map(|port| {
-                let origin = self.cx.origin(&port);
-                self.note("auth.redirectPort", json!(port.value.0), origin);
+                self.note("auth.redirectPort", &port, json!(port.value.0));
                 u16::try_from(port.value.0).unwrap_or(u16::MAX)
             }),
         }
@@ -170,8 +169,7 @@ impl ServerBuilder<'_, '_> {
         provider: Field<RawIdentityProvider>,
     ) -> OAuthGrant {
         let grant = grant_type.map_or(RawGrantType::AuthorizationCode, |grant| {
-            let origin = self.cx.origin(&grant);
-            self.note("auth.grantType", json!(grant.value.as_str()), origin);
+            self.note("auth.grantType", &grant, json!(grant.value.as_str()));
             grant.value
         });
         let assertion = assertion.and_then(|jwt| self.jwt("auth.assertion", "assertion", &jwt));

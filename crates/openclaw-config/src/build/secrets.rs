@@ -6,11 +6,11 @@ use std::time::Duration;
 use openclaw_secrets::{
     AwsSettings, ExecCommand, GcpSettings, KvVersion, SecretSettings, SecretString, VaultSettings,
 };
-use serde_json::{Value as Json, json};
+use serde_json::json;
 
 use crate::credential::{REDACTED, safe_args};
-use crate::decode::{Field, Spanned, Whole};
-use crate::model::{Setting, SettingOrigin};
+use crate::decode::{Field, Spanned};
+use crate::model::Setting;
 use crate::raw::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
 use crate::text::ConfigText;
 
@@ -29,10 +29,8 @@ impl Builder<'_> {
         }
         let default =
             u64::try_from(openclaw_secrets::DEFAULT_TIMEOUT.as_millis()).unwrap_or(u64::MAX);
-        let timeout =
-            self.take(noted, "secrets.timeoutMs", timeout, Whole(default), |it| json!(it.0)).0;
         SecretSettings {
-            timeout: Duration::from_millis(timeout),
+            timeout: self.millis(noted, "secrets.timeoutMs", timeout, default),
             base_dir: self.base.to_path_buf(),
             home: self.home.map(std::path::Path::to_path_buf),
             exec: exec
@@ -54,11 +52,11 @@ impl Builder<'_> {
                 role_id: self.word(role_id, noted),
                 approle_mount: self.word(approle_mount, noted),
                 ca_file: ca_file.and_then(|file| {
-                    self.note(&file, json!(file.value.0), noted);
+                    self.note(noted, &file.path, &file, json!(file.value.0));
                     self.path(&file, &mut Unset::Refused)
                 }),
                 kv_version: kv_version.map(|version| {
-                    self.note(&version, json!(version.value.0), noted);
+                    self.note(noted, &version.path, &version, json!(version.value.0));
                     if version.value.0 == 1 { KvVersion::V1 } else { KvVersion::V2 }
                 }),
                 // Credentials for Vault itself come from the environment, never from this file.
@@ -71,21 +69,19 @@ impl Builder<'_> {
     /// Records a command; its arguments and variables may contain credentials.
     fn note_command(&self, name: &str, exec: &Spanned<RawExec>, noted: &mut Vec<Setting>) {
         let RawExec { command, args, env, timeout } = &exec.value;
-        let mut note = |key: &str, value: Json, origin: SettingOrigin| {
-            noted.push(Setting { key: format!("secrets.exec.{name}.{key}"), value, origin });
-        };
+        let key = |key: &str| format!("secrets.exec.{name}.{key}");
         if let Some(command) = command {
-            note("command", json!(command.value.0), self.origin(command));
+            self.note(noted, &key("command"), command, json!(command.value.0));
         }
         if let Some(args) = args {
             let written = args.value.iter().map(|arg| arg.value.0.as_str());
-            note("args", json!(safe_args(written)), self.origin(args));
+            self.note(noted, &key("args"), args, json!(safe_args(written)));
         }
         for (variable, value) in env.iter().flat_map(|env| &env.value.0) {
-            note(&format!("env.{variable}"), json!(REDACTED), self.origin(value));
+            self.note(noted, &key(&format!("env.{variable}")), value, json!(REDACTED));
         }
         if let Some(timeout) = timeout {
-            note("timeoutMs", json!(timeout.value.0), self.origin(timeout));
+            self.note(noted, &key("timeoutMs"), timeout, json!(timeout.value.0));
         }
     }
 
@@ -111,34 +107,25 @@ impl Builder<'_> {
             command: command.as_str().to_owned(),
             args: args.iter().map(|arg| arg.as_str().to_owned()).collect(),
             env,
-            timeout: millis(timeout),
+            timeout: timeout.map(|timeout| Duration::from_millis(timeout.value.0)),
         })
     }
 
     fn word(&mut self, text: Field<ConfigText>, noted: &mut Vec<Setting>) -> Option<String> {
         let text = text?;
         let word = self.filled(&text, &mut Unset::Refused)?;
-        self.note(&text, json!(word.written()), noted);
+        self.note(noted, &text.path, &text, json!(word.written()));
         Some(word.as_str().to_owned())
     }
 
     fn endpoint(&mut self, text: Field<ConfigText>, noted: &mut Vec<Setting>) -> Option<String> {
         let text = text?;
         let url = self.url(&text, &mut Unset::Refused)?;
-        self.note(&text, json!(url.to_string()), noted);
+        self.note(noted, &text.path, &text, json!(url.to_string()));
         Some(url.expose().as_str().trim_end_matches('/').to_owned())
-    }
-
-    /// Records a setting under its full path.
-    fn note<T>(&self, field: &Spanned<T>, value: Json, noted: &mut Vec<Setting>) {
-        noted.push(Setting { key: field.path.clone(), value, origin: self.origin(field) });
     }
 }
 
 fn inner<T: Default>(section: Field<T>) -> T {
     section.map(|section| section.value).unwrap_or_default()
-}
-
-fn millis<const MIN: u64, const MAX: u64>(field: Field<Whole<MIN, MAX>>) -> Option<Duration> {
-    field.map(|field| Duration::from_millis(field.value.0))
 }

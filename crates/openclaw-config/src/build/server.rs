@@ -159,7 +159,6 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
         };
         let flavour = self.note_transport(&given);
         let local = self.local(command, args, env, cwd, inherit_env);
-        let auth = auth.map(|auth| auth.map(|auth| auth.0));
         let remote = self.remote(url.as_ref(), flavour, headers, api_key, auth, tls, proxy);
         let timeout = self.millis("timeout", timeout, DEFAULT_TIMEOUT_MS);
         let tool_timeout = self.millis("toolTimeout", tool_timeout, DEFAULT_TOOL_TIMEOUT_MS);
@@ -233,7 +232,8 @@ impl<'b, 'a> ServerBuilder<'b, 'a> {
             (None, true) => (TransportKind::Stdio, SettingOrigin::Inferred { from: "command" }),
             (None, false) => (TransportKind::Http, SettingOrigin::Inferred { from: "url" }),
         };
-        self.note("transport", json!(kind.as_str()), origin);
+        let (key, value) = ("transport".to_owned(), json!(kind.as_str()));
+        self.settings.push(Setting { key, value, origin });
         if given.command.is_some() != given.url.is_some() {
             self.refuse_kind(given.transport.as_ref(), is_local);
             let (unused, what) = if is_local {

@@ -4,7 +4,7 @@ use crate::decode::Field;
 use crate::model::{Setting, ToolPolicy};
 use crate::native::{ExecTool, FileTools, NativeToolSettings, PrivateHost, WebFetchTool};
 use crate::raw::{
-    ApprovalPolicy, RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools, Words,
+    ApprovalPolicy, RawExecTool, RawFetchTool, RawFsTools, RawPolicy, RawTools, RawWebTools,
 };
 
 use serde_json::json;
@@ -37,53 +37,25 @@ impl Builder<'_> {
         let enabled = self.switch("tools.web.fetch.enabled", enabled, noted);
         let (key, auto) = ("tools.web.fetch.approval", ApprovalPolicy::Auto);
         let approval = self.take(noted, key, approval, auto, |it| json!(it.as_str()));
-        let allow_hosts = self.public_hosts(allow_hosts, noted);
-        let allow_private = self.private_hosts(allow_private, noted);
+        let rejection = [
+            "expected a host name",
+            "not a host name",
+            "without scheme and port: `docs.rs`, or `*.example.com`",
+        ];
+        let key = "tools.web.fetch.allowHosts";
+        let allow_hosts = self.noted_words(key, allow_hosts, noted, public_host, rejection);
+        let rejection = [
+            "expected a host name, an IP address or a network",
+            "not one of these",
+            "without scheme and port: `wiki.example.com`, `10.0.0.7`, `10.1.0.0/16`",
+        ];
+        let key = "tools.web.fetch.allowPrivate";
+        let allow_private =
+            self.noted_words(key, allow_private, noted, PrivateHost::parse, rejection);
         let max_chars =
             self.count(noted, "tools.web.fetch.maxChars", max_chars, DEFAULT_PAGE_CHARS);
         let timeout = self.millis(noted, "tools.web.fetch.timeoutMs", timeout, DEFAULT_FETCH_MS);
         WebFetchTool { enabled, approval, allow_hosts, allow_private, max_chars, timeout }
-    }
-
-    fn public_hosts(&mut self, hosts: Field<Words>, noted: &mut Vec<Setting>) -> Vec<String> {
-        let Some(hosts) = hosts else { return Vec::new() };
-        self.note_words("tools.web.fetch.allowHosts", &hosts, noted);
-        let mut out = Vec::new();
-        for text in &hosts.value {
-            let Some(word) = self.filled(text, &mut Unset::Refused) else { continue };
-            let (all_below, name) = match word.as_str().strip_prefix("*.") {
-                Some(name) => ("*.", name),
-                None => ("", word.as_str()),
-            };
-            match PrivateHost::parse(name) {
-                Some(PrivateHost::Name(name)) => out.push(format!("{all_below}{name}")),
-                _ => {
-                    let message = "expected a host name";
-                    let help = "without scheme and port: `docs.rs`, or `*.example.com`";
-                    self.found.push(text.error(message, "not a host name").help(help));
-                }
-            }
-        }
-        out
-    }
-
-    fn private_hosts(&mut self, hosts: Field<Words>, noted: &mut Vec<Setting>) -> Vec<PrivateHost> {
-        let Some(hosts) = hosts else { return Vec::new() };
-        self.note_words("tools.web.fetch.allowPrivate", &hosts, noted);
-        let mut out = Vec::new();
-        for text in &hosts.value {
-            let Some(word) = self.filled(text, &mut Unset::Refused) else { continue };
-            match PrivateHost::parse(word.as_str()) {
-                Some(host) => out.push(host),
-                None => {
-                    let message = "expected a host name, an IP address or a network";
-                    let help =
-                        "without scheme and port: `wiki.example.com`, `10.0.0.7`, `10.1.0.0/16`";
-                    self.found.push(text.error(message, "not one of these").help(help));
-                }
-            }
-        }
-        out
     }
 
     fn exec_tool(&mut self, exec: Field<RawExecTool>, noted: &mut Vec<Setting>) -> ExecTool {
@@ -109,5 +81,14 @@ impl Builder<'_> {
     ) -> ToolPolicy {
         let RawPolicy { allow, deny } = policy.map(|it| it.value).unwrap_or_default();
         self.policy(key, &allow, &deny, &mut Unset::Refused, noted)
+    }
+}
+
+/// Normalizes a host name, or `*.` and a name for all below it.
+fn public_host(written: &str) -> Option<String> {
+    let (all_below, name) = written.strip_prefix("*.").map_or(("", written), |name| ("*.", name));
+    match PrivateHost::parse(name)? {
+        PrivateHost::Name(name) => Some(format!("{all_below}{name}")),
+        PrivateHost::Network(_) => None,
     }
 }

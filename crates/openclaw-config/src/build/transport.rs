@@ -21,8 +21,7 @@ impl ServerBuilder<'_, '_> {
         inherit_env: Field<Words>,
     ) -> Option<StdioServer> {
         let command = command.and_then(|command| {
-            let origin = self.cx.origin(&command);
-            self.note("command", json!(command.value.0), origin);
+            self.note("command", &command, json!(command.value.0));
             self.home_relative(&command)
         });
         let args = self.list("args", args);
@@ -119,8 +118,7 @@ impl ServerBuilder<'_, '_> {
     pub(super) fn proxy(&mut self, proxy: Field<ConfigText>) -> ProxySetting {
         let Some(proxy) = proxy else { return ProxySetting::Environment };
         if proxy.value.0 == "none" {
-            let origin = self.cx.origin(&proxy);
-            self.note("proxy", json!("none"), origin);
+            self.note("proxy", &proxy, json!("none"));
             return ProxySetting::Direct;
         }
         let Some(text) = self.cx.filled(&proxy, &mut Unset::HoldsBack(&mut self.unset)) else {
@@ -129,8 +127,7 @@ impl ServerBuilder<'_, '_> {
         match url::Url::parse(text.as_str()) {
             Ok(url) if matches!(url.scheme(), "http" | "https" | "socks5" | "socks5h") => {
                 let url = SafeUrl::new(url, &proxy.value.0);
-                let origin = self.cx.origin(&proxy);
-                self.note("proxy", json!(url.to_string()), origin);
+                self.note("proxy", &proxy, json!(url.to_string()));
                 ProxySetting::Url(url)
             }
             _ => {

@@ -54,6 +54,17 @@ impl Builder<'_> {
         SettingOrigin::File { location: self.sources.locate(field.at), path: field.path.clone() }
     }
 
+    /// Records the value of a field for display.
+    pub(crate) fn note<T>(
+        &self,
+        noted: &mut Vec<Setting>,
+        key: &str,
+        field: &Spanned<T>,
+        value: Json,
+    ) {
+        noted.push(Setting { key: key.to_owned(), value, origin: self.origin(field) });
+    }
+
     /// Expands the variables of a string. `None` if one is unset or malformed; that is recorded.
     pub(crate) fn text(
         &mut self,
@@ -243,16 +254,43 @@ impl Builder<'_> {
         read: impl FnOnce(&mut Self, &Spanned<ConfigText>) -> Option<T>,
     ) -> Option<T> {
         let text = field?;
-        let (value, origin) = (json!(text.value.0), self.origin(&text));
-        noted.push(Setting { key: key.to_owned(), value, origin });
+        self.note(noted, key, &text, json!(text.value.0));
         read(self, &text)
     }
 
     /// Records a list as written.
     pub(crate) fn note_words(&self, key: &str, words: &Spanned<Words>, noted: &mut Vec<Setting>) {
         let written: Vec<&str> = words.value.iter().map(|word| word.value.0.as_str()).collect();
-        let (value, origin) = (json!(written), self.origin(words));
-        noted.push(Setting { key: key.to_owned(), value, origin });
+        self.note(noted, key, words, json!(written));
+    }
+
+    /// Records a list and parses each of its texts as [`parsed`](Self::parsed) does.
+    pub(crate) fn noted_words<T>(
+        &mut self,
+        key: &str,
+        words: Field<Words>,
+        noted: &mut Vec<Setting>,
+        read: impl Fn(&str) -> Option<T>,
+        rejection: [&str; 3],
+    ) -> Vec<T> {
+        let Some(words) = words else { return Vec::new() };
+        self.note_words(key, &words, noted);
+        words.value.iter().filter_map(|text| self.parsed(text, &read, rejection)).collect()
+    }
+
+    /// Parses a string with `read`. What it rejects is reported with this message, label and help.
+    pub(crate) fn parsed<T>(
+        &mut self,
+        text: &Spanned<ConfigText>,
+        read: impl Fn(&str) -> Option<T>,
+        [message, label, help]: [&str; 3],
+    ) -> Option<T> {
+        let word = self.filled(text, &mut Unset::Refused)?;
+        let value = read(word.as_str());
+        if value.is_none() {
+            self.found.push(text.error(message, label).help(help));
+        }
+        value
     }
 
     /// Records and parses a value outside servers that may be a credential.
@@ -262,8 +300,7 @@ impl Builder<'_> {
         text: &Spanned<ConfigText>,
         noted: &mut Vec<Setting>,
     ) -> Option<MaybeCredential> {
-        let (value, origin) = (json!(references_only(&text.value.0)), self.origin(text));
-        noted.push(Setting { key: key.to_owned(), value, origin });
+        self.note(noted, key, text, json!(references_only(&text.value.0)));
         let expanded = self.text(text, &mut Unset::Refused)?;
         if expanded.as_str().contains(['\r', '\n', '\0']) {
             self.found.push(text.error("a credential must be a single line", "has a line break"));

@@ -1,11 +1,12 @@
 //! Macros that declare sections and choices.
 
 /// Declares a raw section of the configuration: for each field its key, the synonyms of the key,
-/// its type, its documentation, and after `=>` a schema constraint beyond the type.
+/// its type, its documentation, and after `=>` a schema constraint beyond the type. After `;` stands
+/// the function that decodes shorter forms of the section; for others it returns `None`.
 macro_rules! section {
     (
         $(#[doc = $doc:literal])*
-        struct $name:ident ($what:literal, $unknown:ident $(, $refine:path)?) {
+        struct $name:ident ($what:literal, $unknown:ident $(, $refine:path)? $(; $short:path)?) {
             $( $(#[doc = $field_doc:literal])* $field:ident: $type:ty = $key:literal $(| $synonym:literal)* $(=> $shape:path)?, )*
         }
     ) => {
@@ -17,6 +18,7 @@ macro_rules! section {
 
         impl $crate::decode::Decode for $name {
             fn decode(node: &$crate::tree::ConfigNode, cx: &mut $crate::decode::Decoder<'_>) -> Option<Self> {
+                $( if let Some(decoded) = $short(node, cx) { return decoded; } )?
                 let mut section = Self::default();
                 for member in cx.object(node, $what)? {
                     match member.key.as_str() {

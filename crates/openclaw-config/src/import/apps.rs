@@ -104,67 +104,73 @@ impl App {
         }
     }
 
-    /// Returns the files that may contain its servers.
-    pub(super) fn places(self, machine: SearchContext<'_>) -> Vec<AppConfigFile> {
+    /// Returns the files of the user that may contain its servers; the first one is the usual one.
+    pub(crate) fn of_user(self, machine: SearchContext<'_>) -> Vec<PathBuf> {
         let home = |path: &str| machine.at_home(path);
         let moved =
             |variable: &str, usual: &str, file: &str| machine.relocated(variable, usual, file);
         let settings = |path: &str| machine.in_settings(path);
         // These keep their files in `.config` on every platform.
         let dotted = |path: &str| machine.relocated("XDG_CONFIG_HOME", ".config", path);
-        let (of_user, of_project): (Vec<Option<PathBuf>>, &[&str]) = match self {
-            Self::ClaudeCode => {
-                (vec![moved("CLAUDE_CONFIG_DIR", "", ".claude.json")], &[".mcp.json"])
+        match self {
+            Self::ClaudeCode => vec![moved("CLAUDE_CONFIG_DIR", "", ".claude.json")],
+            Self::ClaudeDesktop => vec![settings("Claude/claude_desktop_config.json")],
+            Self::Cursor => vec![home(".cursor/mcp.json")],
+            Self::VsCode => {
+                vec![settings("Code/User/mcp.json"), settings("Code - Insiders/User/mcp.json")]
             }
-            Self::ClaudeDesktop => (vec![settings("Claude/claude_desktop_config.json")], &[]),
-            Self::Cursor => (vec![home(".cursor/mcp.json")], &[".cursor/mcp.json"]),
-            Self::VsCode => (
-                vec![settings("Code/User/mcp.json"), settings("Code - Insiders/User/mcp.json")],
-                &[".vscode/mcp.json"],
-            ),
-            Self::Codex => (vec![moved("CODEX_HOME", ".codex", "config.toml")], &[]),
-            Self::Windsurf => (vec![home(".codeium/windsurf/mcp_config.json")], &[]),
-            Self::Zed => {
-                let file = match machine.platform {
-                    Platform::Windows => settings("Zed/settings.json"),
-                    Platform::Unix | Platform::MacOs => dotted("zed/settings.json"),
-                };
-                (vec![file], &[".zed/settings.json"])
+            Self::Codex => vec![moved("CODEX_HOME", ".codex", "config.toml")],
+            Self::Windsurf => vec![home(".codeium/windsurf/mcp_config.json")],
+            Self::Zed => vec![match machine.platform {
+                Platform::Windows => settings("Zed/settings.json"),
+                Platform::Unix | Platform::MacOs => dotted("zed/settings.json"),
+            }],
+            Self::GeminiCli => vec![home(".gemini/settings.json")],
+            Self::OpenCode => {
+                ["opencode/opencode.json", "opencode/opencode.jsonc"].map(dotted).to_vec()
             }
-            Self::GeminiCli => (vec![home(".gemini/settings.json")], &[".gemini/settings.json"]),
-            Self::OpenCode => (
-                ["opencode/opencode.json", "opencode/opencode.jsonc"].map(dotted).to_vec(),
-                &[
-                    "opencode.json",
-                    "opencode.jsonc",
-                    ".opencode/opencode.json",
-                    ".opencode/opencode.jsonc",
-                ],
-            ),
-            Self::Goose => {
-                let file = match machine.platform {
-                    Platform::Windows => settings("Block/goose/config/config.yaml"),
-                    Platform::Unix | Platform::MacOs => dotted("goose/config.yaml"),
-                };
-                (vec![file], &[])
-            }
-            Self::Amp => (
-                ["amp/settings.json", "amp/settings.jsonc"].map(dotted).to_vec(),
-                &[".amp/settings.json", ".amp/settings.jsonc"],
-            ),
-            Self::JetBrains => (
-                vec![
-                    home(".ai/mcp/mcp.json"),
-                    home(".junie/mcp/mcp.json"),
-                    dotted("github-copilot/intellij/mcp.json"),
-                ],
-                &[".ai/mcp/mcp.json", ".junie/mcp/mcp.json"],
-            ),
-        };
+            Self::Goose => vec![match machine.platform {
+                Platform::Windows => settings("Block/goose/config/config.yaml"),
+                Platform::Unix | Platform::MacOs => dotted("goose/config.yaml"),
+            }],
+            Self::Amp => ["amp/settings.json", "amp/settings.jsonc"].map(dotted).to_vec(),
+            Self::JetBrains => vec![
+                home(".ai/mcp/mcp.json"),
+                home(".junie/mcp/mcp.json"),
+                dotted("github-copilot/intellij/mcp.json"),
+            ],
+        }
+        .into_iter()
+        .flatten()
+        .collect()
+    }
+
+    /// The files of a project that may contain its servers.
+    const fn of_project(self) -> &'static [&'static str] {
+        match self {
+            Self::ClaudeCode => &[".mcp.json"],
+            Self::Cursor => &[".cursor/mcp.json"],
+            Self::VsCode => &[".vscode/mcp.json"],
+            Self::Zed => &[".zed/settings.json"],
+            Self::GeminiCli => &[".gemini/settings.json"],
+            Self::OpenCode => &[
+                "opencode.json",
+                "opencode.jsonc",
+                ".opencode/opencode.json",
+                ".opencode/opencode.jsonc",
+            ],
+            Self::Amp => &[".amp/settings.json", ".amp/settings.jsonc"],
+            Self::JetBrains => &[".ai/mcp/mcp.json", ".junie/mcp/mcp.json"],
+            Self::ClaudeDesktop | Self::Codex | Self::Windsurf | Self::Goose => &[],
+        }
+    }
+
+    /// Returns the files that may contain its servers.
+    pub(super) fn places(self, machine: SearchContext<'_>) -> Vec<AppConfigFile> {
         let place = |file, project| AppConfigFile { app: self, file, project };
         let mut places: Vec<AppConfigFile> =
-            of_user.into_iter().flatten().map(|file| place(file, None)).collect();
-        for file in of_project.iter().map(|file| machine.cwd.join(file)) {
+            self.of_user(machine).into_iter().map(|file| place(file, None)).collect();
+        for file in self.of_project().iter().map(|file| machine.cwd.join(file)) {
             // In the home folder, both may be the same file.
             if places.iter().all(|known| known.file != file) {
                 places.push(place(file, Some(machine.cwd.to_path_buf())));
@@ -174,7 +180,7 @@ impl App {
     }
 
     /// The key of the table of servers.
-    const fn key(self) -> &'static str {
+    pub(crate) const fn key(self) -> &'static str {
         match self {
             Self::VsCode => "servers",
             Self::Codex => "mcp_servers",

@@ -24,7 +24,8 @@ pub(crate) use codex::parse as parse_toml;
 pub use convert::adapted;
 
 use crate::name::ServerName;
-use crate::source::{ReadError, read_text};
+use crate::source::ReadError;
+pub use crate::source::read_text as read_from_disk;
 
 /// The environment of the search.
 #[derive(Clone, Copy)]
@@ -45,14 +46,6 @@ impl std::fmt::Debug for SearchContext<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Machine").field("platform", &self.platform).finish_non_exhaustive()
     }
-}
-
-/// Reads a file of another program from disk, up to the size limit for configurations.
-///
-/// # Errors
-/// If it does not exist or cannot be read as text.
-pub fn read_from_disk(file: &Path) -> Result<String, ReadError> {
-    read_text(file)
 }
 
 /// The result of a search.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::edit::{Document, EditError, save_text};
-use crate::import::{App, Platform, SearchContext, parse_json};
+use crate::import::{App, SearchContext, parse_json};
 use crate::source::{ReadError, read_text};
 
 /// A program that can use an MCP server.
@@ -85,19 +85,24 @@ impl InstallChange {
 }
 
 impl McpClient {
+    /// The program whose files hold its servers; `None` for the Node version of OpenClaw.
+    const fn app(self) -> Option<App> {
+        Some(match self {
+            Self::ClaudeCode => App::ClaudeCode,
+            Self::ClaudeDesktop => App::ClaudeDesktop,
+            Self::Cursor => App::Cursor,
+            Self::VsCode => App::VsCode,
+            Self::Codex => App::Codex,
+            Self::Zed => App::Zed,
+            Self::GeminiCli => App::GeminiCli,
+            Self::NodeOpenClaw => return None,
+        })
+    }
+
     /// The display name.
     #[must_use]
-    pub const fn title(self) -> &'static str {
-        match self {
-            Self::ClaudeCode => App::ClaudeCode.title(),
-            Self::ClaudeDesktop => App::ClaudeDesktop.title(),
-            Self::Cursor => App::Cursor.title(),
-            Self::VsCode => App::VsCode.title(),
-            Self::Codex => App::Codex.title(),
-            Self::Zed => "Zed",
-            Self::GeminiCli => "Gemini CLI",
-            Self::NodeOpenClaw => "OpenClaw (Node)",
-        }
+    pub fn title(self) -> &'static str {
+        self.app().map_or("OpenClaw (Node)", App::title)
     }
 
     /// Returns the file with the user's settings.
@@ -105,34 +110,8 @@ impl McpClient {
     /// # Errors
     /// If the home folder is unknown, or the file is that of this program.
     pub fn file(self, machine: SearchContext<'_>) -> Result<PathBuf, InstallError> {
-        let file = match self {
-            Self::ClaudeCode => machine.relocated("CLAUDE_CONFIG_DIR", "", ".claude.json"),
-            Self::ClaudeDesktop => machine.in_settings("Claude/claude_desktop_config.json"),
-            Self::Cursor => machine.at_home(".cursor/mcp.json"),
-            Self::VsCode => machine.in_settings("Code/User/mcp.json"),
-            Self::Codex => machine.relocated("CODEX_HOME", ".codex", "config.toml"),
-            Self::Zed if machine.platform == Platform::Windows => {
-                machine.in_settings("Zed/settings.json")
-            }
-            // Also on macOS.
-            Self::Zed => machine.relocated("XDG_CONFIG_HOME", ".config", "zed/settings.json"),
-            Self::GeminiCli => machine.at_home(".gemini/settings.json"),
-            Self::NodeOpenClaw => return Err(InstallError::SharedFile),
-        };
-        file.ok_or(InstallError::NoHome)
-    }
-
-    /// The keys that lead to its servers.
-    const fn keys(self) -> &'static [&'static str] {
-        match self {
-            Self::ClaudeCode | Self::ClaudeDesktop | Self::Cursor | Self::GeminiCli => {
-                &["mcpServers"]
-            }
-            Self::VsCode => &["servers"],
-            Self::Codex => &["mcp_servers"],
-            Self::Zed => &["context_servers"],
-            Self::NodeOpenClaw => &["mcp", "servers"],
-        }
+        let app = self.app().ok_or(InstallError::SharedFile)?;
+        app.of_user(machine).into_iter().next().ok_or(InstallError::NoHome)
     }
 
     /// Returns the entry for a local program.
@@ -150,24 +129,11 @@ impl McpClient {
     }
 
     /// Computes the change that adds a local program as a server, or replaces the one of that name.
+    /// It gets these variables of the environment.
     ///
     /// # Errors
     /// If the file cannot be read or edited.
     pub fn install(
-        self,
-        file: PathBuf,
-        name: &str,
-        command: &str,
-        args: &[String],
-    ) -> Result<InstallChange, InstallError> {
-        self.install_with(file, name, command, args, Map::new())
-    }
-
-    /// Like [`install`](Self::install), with variables of the environment for the program.
-    ///
-    /// # Errors
-    /// If the file cannot be read or edited.
-    pub fn install_with(
         self,
         file: PathBuf,
         name: &str,
@@ -197,7 +163,10 @@ impl McpClient {
         after: Option<Value>,
     ) -> Result<InstallChange, InstallError> {
         let text = existing(&file)?;
-        let path: Vec<&str> = self.keys().iter().copied().chain([name]).collect();
+        let path = match self.app() {
+            Some(app) => vec![app.key(), name],
+            None => vec!["mcp", "servers", name],
+        };
         let whole = match self {
             Self::Codex => toml::parse(&text),
             _ if text.trim().is_empty() => Ok(json!({})),
@@ -244,6 +213,7 @@ fn ended(document: &Document) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::import::Platform;
 
     const CLIENTS: [McpClient; 8] = [
         McpClient::ClaudeCode,
@@ -256,8 +226,13 @@ mod tests {
         McpClient::NodeOpenClaw,
     ];
 
-    fn args() -> Vec<String> {
-        vec!["mcp-server".to_owned(), "--hub".to_owned()]
+    fn install(
+        client: McpClient,
+        file: &Path,
+        command: &str,
+    ) -> Result<InstallChange, InstallError> {
+        let args = ["mcp-server".to_owned(), "--hub".to_owned()];
+        client.install(file.to_path_buf(), "openclaw", command, &args, Map::new())
     }
 
     #[test]
@@ -265,8 +240,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         for client in CLIENTS {
             let file = folder.path().join(format!("{client:?}/settings"));
-            let add =
-                || client.install(file.clone(), "openclaw", "/bin/openclaw", &args()).unwrap();
+            let add = || install(client, &file, "/bin/openclaw").unwrap();
             let change = add();
             assert!(!change.is_done() && change.before.is_none());
             change.write().unwrap();
@@ -286,7 +260,7 @@ mod tests {
         for (client, text) in [(McpClient::Zed, json), (McpClient::Codex, toml)] {
             let file = folder.path().join(format!("{client:?}"));
             std::fs::write(&file, text).unwrap();
-            client.install(file.clone(), "openclaw", "o", &args()).unwrap().write().unwrap();
+            install(client, &file, "o").unwrap().write().unwrap();
             let added = std::fs::read_to_string(&file).unwrap();
             assert!(added.contains("mine") && added.contains("mcp-server"), "{added}");
             client.uninstall(file.clone(), "openclaw").unwrap().write().unwrap();
@@ -302,7 +276,7 @@ mod tests {
         let file = folder.path().join("config.toml");
         let text = "[mcp_servers.openclaw]\ncommand = \"old\"\n[mcp_servers.openclaw.env]\nA = \"b\"\n[x]\ny = 1\n";
         std::fs::write(&file, text).unwrap();
-        let change = McpClient::Codex.install(file.clone(), "openclaw", "new", &[]).unwrap();
+        let change = install(McpClient::Codex, &file, "new").unwrap();
         assert_eq!(change.before.as_ref().unwrap()["env"]["A"], "b");
         change.write().unwrap();
         let text = std::fs::read_to_string(&file).unwrap();
@@ -315,7 +289,7 @@ mod tests {
         let file = folder.path().join("settings");
         std::fs::write(&file, "{ \"token\": hunter2 !").unwrap();
         for client in CLIENTS {
-            let error = client.install(file.clone(), "openclaw", "o", &[]).unwrap_err();
+            let error = install(client, &file, "o").unwrap_err();
             assert!(!error.to_string().contains("hunter2"), "{client:?}: {error}");
         }
     }
@@ -329,7 +303,7 @@ mod tests {
             "[mcp_servers]\nopenclaw = { command = \"old\" }\n",
         ] {
             std::fs::write(&file, text).unwrap();
-            let result = McpClient::Codex.install(file.clone(), "openclaw", "o", &[]);
+            let result = install(McpClient::Codex, &file, "o");
             assert!(matches!(result, Err(InstallError::OddForm)), "{text}: {result:?}");
         }
     }

@@ -1,10 +1,8 @@
 //! The sections for agents and their defaults.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-
 use super::server::Ignored;
 use super::{Millis, RawMcp, RawPolicy, Words};
-use crate::decode::{Decode, Decoder, Overlay, Spanned, Table, Whole, choice, section};
+use crate::decode::{Decoder, Spanned, Table, Whole, choice, section};
 use crate::schema;
 use crate::text::ConfigText;
 use crate::tree::{ConfigNode, ConfigValue};
@@ -30,7 +28,7 @@ section! {
         default: bool = "default",
         /// The model: `provider/model`, or an object with fallbacks. Without one, the built-in
         /// offline model is used.
-        model: ModelSetting = "model",
+        model: RawModelChoice = "model" => schema::model_choice,
         /// The agent's working folder.
         workspace: ConfigText = "workspace" => schema::filled,
         /// Text added to the system prompt.
@@ -57,7 +55,7 @@ section! {
 
 section! {
     /// A model and its fallbacks.
-    struct RawModelChoice("a model", Leave) {
+    struct RawModelChoice("a model", Leave; model_name) {
         /// The primary model: `provider/model`.
         primary: ConfigText = "primary" => schema::model,
         /// Models to try in this order when the primary one is unavailable.
@@ -85,44 +83,18 @@ choice! {
     }
 }
 
-/// The value of `model`: a name, or an object with fallbacks.
-#[derive(Clone, Default)]
-pub(crate) struct ModelSetting(pub(crate) RawModelChoice);
-
-impl Decode for ModelSetting {
-    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
-        match &node.value {
-            ConfigValue::String(name) => {
-                let value = ConfigText(name.clone());
-                let primary = Spanned { value, at: node.mark(), path: cx.path() };
-                Some(Self(RawModelChoice { primary: Some(primary), fallbacks: None }))
-            }
-            ConfigValue::Object(_) => RawModelChoice::decode(node, cx).map(Self),
-            _ => {
-                cx.wrong_type(node, "`\"provider/model\"` or an object with `primary`");
-                None
-            }
+/// Decodes the name of a model, instead of an object with fallbacks.
+fn model_name(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Option<RawModelChoice>> {
+    match &node.value {
+        ConfigValue::String(name) => {
+            let value = ConfigText(name.clone());
+            let primary = Some(Spanned { value, at: node.mark(), path: cx.path() });
+            Some(Some(RawModelChoice { primary, fallbacks: None }))
         }
-    }
-}
-
-impl Overlay for ModelSetting {
-    fn overlaid_by(self, later: Self) -> Self {
-        Self(self.0.overlaid_by(later.0))
-    }
-}
-
-impl JsonSchema for ModelSetting {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "ModelSetting".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let mut name = serde_json::json!({ "type": "string" });
-        schema::model(&mut name);
-        let section = generator.subschema_for::<RawModelChoice>();
-        schemars::json_schema!({ "anyOf": [name, section] })
+        ConfigValue::Object(_) => None,
+        _ => {
+            cx.wrong_type(node, "`\"provider/model\"` or an object with `primary`");
+            Some(None)
+        }
     }
 }

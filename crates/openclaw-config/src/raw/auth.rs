@@ -1,17 +1,17 @@
 //! The OAuth settings of an MCP server.
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
+use schemars::Schema;
 use serde_json::json;
 
 use super::Words;
-use crate::decode::{Decode, Decoder, Overlay, Whole, choice, section};
+use crate::decode::{Decoder, Whole, choice, section};
 use crate::schema::{self, rule};
 use crate::text::ConfigText;
 use crate::tree::{ConfigNode, ConfigValue};
 
 section! {
     /// OAuth settings, where discovery is not enough.
-    struct RawAuth("the OAuth settings", Refuse, one_client_credential) {
+    struct RawAuth("the OAuth settings", Refuse, one_client_credential; oauth_word) {
         /// How tokens are obtained. `authorization_code` (the default): a user logs in with a
         /// browser. `client_credentials`: the client authenticates as itself. `jwt_bearer`: the
         /// client presents a JWT of its platform. `enterprise`: an identity provider vouches for
@@ -107,38 +107,14 @@ section! {
     }
 }
 
-/// The value of `auth`: an object, or the word `oauth` as in Node OpenClaw.
-#[derive(Clone, Default)]
-pub(crate) struct AuthSetting(pub(crate) RawAuth);
-
-impl Decode for AuthSetting {
-    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
-        match &node.value {
-            ConfigValue::String(word) if word == "oauth" => Some(Self::default()),
-            ConfigValue::String(_) => {
-                cx.wrong_type(node, "the OAuth settings (an object) or `\"oauth\"`");
-                None
-            }
-            _ => RawAuth::decode(node, cx).map(Self),
+/// Decodes the word `oauth`, as in Node OpenClaw.
+fn oauth_word(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Option<RawAuth>> {
+    match &node.value {
+        ConfigValue::String(word) if word == "oauth" => Some(Some(RawAuth::default())),
+        ConfigValue::String(_) => {
+            cx.wrong_type(node, "the OAuth settings (an object) or `\"oauth\"`");
+            Some(None)
         }
-    }
-}
-
-impl Overlay for AuthSetting {
-    fn overlaid_by(self, later: Self) -> Self {
-        Self(self.0.overlaid_by(later.0))
-    }
-}
-
-impl JsonSchema for AuthSetting {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "AuthSetting".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let section = generator.subschema_for::<RawAuth>();
-        schemars::json_schema!({ "anyOf": [{ "const": "oauth" }, section] })
+        _ => None,
     }
 }

@@ -22,15 +22,15 @@ use crate::text::ConfigText;
 use crate::tree::ConfigNode;
 
 pub use agent::ApprovalFallback;
-pub(crate) use agent::{ModelSetting, RawAgent, RawAgents, RawApproval, RawModelChoice};
-pub(crate) use auth::{AuthSetting, RawAuth, RawGrantType, RawIdentityProvider, RawNodeOAuth};
+pub(crate) use agent::{RawAgent, RawAgents, RawApproval, RawModelChoice};
+pub(crate) use auth::{RawAuth, RawGrantType, RawIdentityProvider, RawNodeOAuth};
 pub(crate) use gateway::{
     RawAcp, RawControlUi, RawGateway, RawGatewayAuth, RawMetrics, RawRemoteGateway,
 };
 pub use models::ModelApi;
 pub(crate) use models::{ApiSetting, RawModels, RawProvider};
+pub(crate) use sampling::RawSampling;
 pub use sampling::SamplingRule;
-pub(crate) use sampling::{RawSampling, SamplingSetting};
 pub(crate) use secrets::{RawAws, RawExec, RawGcp, RawSecrets, RawVault};
 pub use server::{ApprovalPolicy, LogLevel, ProtocolVersion, TransportKind};
 pub(crate) use server::{RawNodeToolFilter, RawServer, RawServerTools, RawTls};

@@ -1,8 +1,6 @@
 //! Whether and how much a server may use the agent's model (`sampling`).
 
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-
-use crate::decode::{Decode, Decoder, Overlay, Spanned, Whole, choice, section};
+use crate::decode::{Decode, Decoder, Spanned, Whole, choice, section};
 use crate::tree::{ConfigNode, ConfigValue};
 
 choice! {
@@ -19,7 +17,7 @@ choice! {
 
 section! {
     /// Whether and how much the server may use the agent's model (`sampling/createMessage`).
-    struct RawSampling("the sampling settings", Refuse) {
+    struct RawSampling("the sampling settings", Refuse; rule) {
         /// `never`, `ask` (the user, each time) or `always`.
         allow: SamplingRule = "allow",
         /// Maximum length of a completion in tokens, 4096 by default. A larger request is reduced
@@ -30,46 +28,16 @@ section! {
     }
 }
 
-/// The value of `sampling`: a rule, an object with limits, or (for compatibility) true or false.
-#[derive(Clone, Default)]
-pub(crate) struct SamplingSetting(pub(crate) RawSampling);
-
-impl SamplingSetting {
-    fn rule(allow: SamplingRule, node: &ConfigNode, cx: &Decoder<'_>) -> Self {
-        let allow = Some(Spanned { value: allow, at: node.mark(), path: cx.path() });
-        Self(RawSampling { allow, ..RawSampling::default() })
-    }
-}
-
-impl Decode for SamplingSetting {
-    fn decode(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Self> {
-        match &node.value {
-            ConfigValue::Bool(true) => Some(Self::rule(SamplingRule::Ask, node, cx)),
-            ConfigValue::Bool(false) => Some(Self::rule(SamplingRule::Never, node, cx)),
-            ConfigValue::String(_) => {
-                SamplingRule::decode(node, cx).map(|allow| Self::rule(allow, node, cx))
-            }
-            _ => RawSampling::decode(node, cx).map(Self),
-        }
-    }
-}
-
-impl Overlay for SamplingSetting {
-    fn overlaid_by(self, later: Self) -> Self {
-        Self(self.0.overlaid_by(later.0))
-    }
-}
-
-impl JsonSchema for SamplingSetting {
-    fn inline_schema() -> bool {
-        true
-    }
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "SamplingSetting".into()
-    }
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        let rule = generator.subschema_for::<SamplingRule>();
-        let section = generator.subschema_for::<RawSampling>();
-        schemars::json_schema!({ "anyOf": [{ "type": "boolean" }, rule, section] })
-    }
+/// Decodes a rule, or (for compatibility) true or false.
+fn rule(node: &ConfigNode, cx: &mut Decoder<'_>) -> Option<Option<RawSampling>> {
+    let allow = match &node.value {
+        ConfigValue::Bool(true) => Some(SamplingRule::Ask),
+        ConfigValue::Bool(false) => Some(SamplingRule::Never),
+        ConfigValue::String(_) => SamplingRule::decode(node, cx),
+        _ => return None,
+    };
+    Some(allow.map(|value| {
+        let allow = Some(Spanned { value, at: node.mark(), path: cx.path() });
+        RawSampling { allow, ..RawSampling::default() }
+    }))
 }

@@ -3,7 +3,7 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde_json::{Value as Json, json};
 
-use super::{AuthSetting, Millis, RawNodeOAuth, SamplingSetting, Words};
+use super::{Millis, RawAuth, RawNodeOAuth, RawSampling, Words};
 use crate::decode::{Decode, Decoder, Overlay, Table, Whole, choice, section};
 use crate::schema::{self, rule};
 use crate::text::ConfigText;
@@ -35,7 +35,7 @@ section! {
         /// A static key, sent as `Authorization: Bearer …`; preferably a `secret://…` reference.
         api_key: ConfigText = "apiKey" => schema::credential,
         /// OAuth settings, where discovery is not enough.
-        auth: AuthSetting = "auth",
+        auth: RawAuth = "auth" => schema::auth,
         /// Connect timeout, in milliseconds (30000).
         timeout: Millis = "timeout" | "connectTimeoutMs" | "connectionTimeoutMs",
         /// Timeout of a tool call, in milliseconds (60000).
@@ -64,7 +64,7 @@ section! {
         resources: Words = "resources" => schema::uris,
         /// Whether the server may use the agent's model: `never`, `ask` (the user, each time; same
         /// as `true`), `always`, or an object with limits.
-        sampling: SamplingSetting = "sampling",
+        sampling: RawSampling = "sampling" => schema::sampling,
         /// Whether the server gets the agent's workspace (`roots`). By default only a `workspace`
         /// that is configured. Some servers then use it instead of the folders in `args`.
         roots: bool = "roots",

@@ -421,33 +421,19 @@ fn contradictions_between_fields_are_found() {
     assert_says(&said, &["`apiKey` sets the `Authorization` header, too"]);
     let said = bad_server("{ url: 'https://x', headers: { 'X-A': '$TOKEN', 'x-a': '$TOKEN' } }");
     assert_says(&said, &["are the same"]);
-    assert_says(
-        &bad_server("{ url: 'https://x', headers: { 'a b': '' } }"),
-        &["invalid HTTP header name"],
-    );
-    assert_says(
-        &bad_server("{ url: 'https://x', headers: { a: 'b\\nc' } }"),
-        &["a header must be a single line"],
-    );
-    assert_says(
-        &bad_server("{ command: 'a', env: { 'A=B': '' } }"),
-        &["must not be empty or contain `=`"],
-    );
-    assert_says(&bad_server("{ command: 'a', inheritEnv: ['$HOME'] }"), &["invalid variable name"]);
-    assert_says(
-        &bad_server("{ url: 'https://x', auth: { clientSecret: 'secret://env/A' } }"),
-        &["needs a client id"],
-    );
-    assert_says(
-        &bad_server("{ url: 'https://x', tls: { clientKey: 'k' } }"),
-        &["needs a client certificate"],
-    );
-    assert_says(
-        &bad_server("{ url: 'https://x', auth: 'basic' }"),
-        &["expected the OAuth settings"],
-    );
-    assert_says(&bad_server("{ url: 'https://x', proxy: 'nonsense' }"), &["invalid proxy URL"]);
-    assert_says(&bad_server("{ command: 'a', toolPrefix: 'a b' }"), &["a prefix may only contain"]);
+    for (entry, said) in [
+        ("{ url: 'https://x', headers: { 'a b': '' } }", "invalid HTTP header name"),
+        ("{ url: 'https://x', headers: { a: 'b\\nc' } }", "a header must be a single line"),
+        ("{ command: 'a', env: { 'A=B': '' } }", "must not be empty or contain `=`"),
+        ("{ command: 'a', inheritEnv: ['$HOME'] }", "invalid variable name"),
+        ("{ url: 'https://x', auth: { clientSecret: 'secret://env/A' } }", "needs a client id"),
+        ("{ url: 'https://x', tls: { clientKey: 'k' } }", "needs a client certificate"),
+        ("{ url: 'https://x', auth: 'basic' }", "expected the OAuth settings"),
+        ("{ url: 'https://x', proxy: 'nonsense' }", "invalid proxy URL"),
+        ("{ command: 'a', toolPrefix: 'a b' }", "a prefix may only contain"),
+    ] {
+        assert_says(&bad_server(entry), &[said]);
+    }
     assert_says(
         &bad_server("{ command: 'a', tools: { deny: ['[a'] } }"),
         &["invalid pattern", "tools.deny[0]"],

@@ -36,14 +36,7 @@ fn damaged() -> impl Strategy<Value = String> {
     prop::collection::vec(place, 1..6).prop_map(|places| {
         let mut text = ODD.to_owned();
         for (at, length, piece) in places {
-            let boundary = |mut at: usize| {
-                at = at.min(text.len());
-                while !text.is_char_boundary(at) {
-                    at -= 1;
-                }
-                at
-            };
-            let (from, to) = (boundary(at), boundary(at + length));
+            let (from, to) = (text.floor_char_boundary(at), text.floor_char_boundary(at + length));
             text.replace_range(from..to, piece);
         }
         text

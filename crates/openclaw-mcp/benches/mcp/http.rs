@@ -1,16 +1,13 @@
 //! Tool calls over HTTP with JSON responses: the whole pipeline and the fast lane alone, compared
 //! with bare `hyper` that sends the same bytes over one connection and parses nothing.
 
-use std::collections::BTreeMap;
-use std::time::Duration;
-
 use http_body_util::{BodyExt as _, Full};
 use hyper::Request;
 use hyper::body::Bytes;
 use hyper::client::conn::http1::{self, SendRequest};
 use hyper_util::rt::TokioIo;
-use openclaw_config::Transport;
-use openclaw_mcp::connection::remote::{self, Network, RemoteConnection, RemotePlan};
+use openclaw_config::ProxySetting;
+use openclaw_mcp::connection::remote::{self, RemoteConnection, RemotePlan};
 use openclaw_mcp::wire::WireCall;
 use openclaw_testkit::{Script, TestServer};
 use rmcp::model::ClientConfig;
@@ -20,9 +17,10 @@ use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use url::Url;
 
+use crate::common::{client, remote_plan};
 use crate::measure::{Budget, ROUNDS, cpu_used, heading, keep_best, line, median, pin};
 use crate::runtime;
-use crate::sides::{Arguments, Bridge, client, config, entry, lane_call};
+use crate::sides::{Arguments, Bridge, entry, lane_call};
 
 const P50: Budget = Budget::at_most(1.5);
 const CALLS: usize = 2_000;
@@ -73,24 +71,9 @@ impl Hyper {
 }
 
 fn plan(url: &str) -> RemotePlan {
-    let config = config(&json!({ "x": { "url": url, "proxy": "none" } }));
-    let Transport::Http(config) = config.agents[0].mcp.servers["x"].connection.transport.clone()
-    else {
-        panic!("{url} is not HTTP")
-    };
-    RemotePlan {
-        server: "x".to_owned(),
-        config,
-        auth: None,
-        headers: BTreeMap::new(),
-        network: Network::default(),
-        client: client(),
-        known: None,
-        only: None,
-        timeout: Duration::from_secs(60),
-        log: openclaw_mcp::server::log::ServerLog::none(),
-        traffic: openclaw_mcp::wire::Traffic::default(),
-    }
+    let mut plan = remote_plan(url);
+    plan.config.proxy = ProxySetting::Direct;
+    plan
 }
 
 pub(crate) fn run() {

@@ -13,6 +13,8 @@
 
 mod call;
 mod catalogue;
+#[path = "../../tests/common/mod.rs"]
+mod common;
 mod fleet;
 mod http;
 mod measure;

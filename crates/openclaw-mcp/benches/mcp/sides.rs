@@ -2,12 +2,12 @@
 //! `rmcp` client.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use openclaw_config::{Config, LoadEnvironment, load_text};
+use openclaw_config::Config;
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::client::{
     ElicitationAnswer as Elicited, ElicitationRequest, Elicitor, Host,
@@ -30,23 +30,19 @@ use openclaw_tools::{
 };
 use openclaw_trace::Tracer;
 use rmcp::RoleClient;
-use rmcp::model::{
-    CallToolRequestParams, ClientCapabilities, ClientConfig, Implementation, ProtocolVersion,
-};
+use rmcp::model::{CallToolRequestParams, ClientConfig, ProtocolVersion};
 use rmcp::service::{ClientLifecycleMode, RunningService, serve_client_with_lifecycle};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tempfile::TempDir;
 
+pub(crate) use crate::common::client;
+use crate::common::load;
+
 pub(crate) const LIMITS: TimeLimits =
     TimeLimits { timeout: Duration::from_secs(60), cap: Duration::from_secs(60) };
 
 pub(crate) type Rmcp = RunningService<RoleClient, ClientConfig>;
-
-pub(crate) fn client() -> ClientConfig {
-    ClientConfig::new(ClientCapabilities::default(), Implementation::new("bench", "0"))
-        .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
-}
 
 /// The command line of a local server.
 pub(crate) type CommandLine = (PathBuf, Vec<String>);
@@ -78,13 +74,10 @@ pub(crate) fn entry(mut entry: Value) -> Value {
 }
 
 pub(crate) fn config(servers: &Value) -> Config {
-    let config = json!({
+    load(&json!({
         "mcp": { "servers": servers },
         "tools": { "allow": ["mcp_*"], "deny": ["*_sleep"] },
-    });
-    load_text(Path::new("openclaw.json"), &config.to_string(), LoadEnvironment::empty())
-        .config
-        .unwrap()
+    }))
 }
 
 pub(crate) fn setup(services: CallServices, folders: StorageFolders) -> FleetSetup {
@@ -185,24 +178,15 @@ pub(crate) struct Lane {
 impl Lane {
     pub(crate) async fn open(server: &CommandLine) -> Self {
         let (process, pipes) = start_process(server);
-        let (lane, slow) = wire::open(
-            "bench",
-            &openclaw_secrets::Redactor::new(),
-            pipes.stdin,
-            pipes.stdout,
-            wire::Traffic::default(),
-        )
-        .unwrap();
+        let (redactor, traffic) = (openclaw_secrets::Redactor::new(), wire::Traffic::default());
+        let opened = wire::open("bench", &redactor, pipes.stdin, pipes.stdout, traffic);
+        let (lane, slow) = opened.unwrap();
         let rmcp = rmcp::serve_client(client(), slow).await.unwrap();
         Self { lane, _rmcp: rmcp, _process: process }
     }
 
     pub(crate) async fn call(&self, tool: &str, arguments: &RawValue) -> usize {
-        lane_call(
-            &self.lane,
-            WireCall { tool, arguments, meta: "", more: "", headers: &[], trace: None, work: None },
-        )
-        .await
+        self.answer(tool, arguments).await.get().len()
     }
 
     /// Returns the server's response.

@@ -12,7 +12,7 @@ use openclaw_tools::{
     ToolEffect, ToolFailure, ToolName, ToolOutcome, ToolSpec,
 };
 use serde_json::json;
-use serde_json::value::{RawValue, to_raw_value};
+use serde_json::value::to_raw_value;
 use tokio::time::Instant;
 
 use crate::call::bridge::{self, CallServices, LARGE, elsewhere, limited};
@@ -273,15 +273,12 @@ impl LibraryCall {
     pub fn tool(&self) -> Result<Arc<dyn Tool>, Refusal> {
         match &self.member {
             Ok(member) => Ok(Arc::new(RequestTool {
-                kind: self.kind,
-                what: self.what.clone(),
                 decision: match self.kind {
                     Kind::Resource => member.decide_resource(&self.what),
                     Kind::Prompt => member.decide_prompt(&self.what),
                 },
                 member: Arc::clone(member),
-                services: Arc::clone(&self.services),
-                is_relayed: self.is_relayed,
+                request: self.clone(),
             })),
             Err(name) => {
                 let words = "No such MCP server, or it is not running.";
@@ -300,12 +297,9 @@ impl Resolve for LibraryCall {
 /// A request to a known server.
 #[derive(Debug)]
 struct RequestTool {
-    kind: Kind,
-    what: String,
     decision: Decision,
     member: Arc<FleetMember>,
-    services: Arc<CallServices>,
-    is_relayed: bool,
+    request: LibraryCall,
 }
 
 /// A placeholder: requests are not offered to models.
@@ -328,10 +322,10 @@ impl Tool for RequestTool {
 
     fn origin(&self) -> openclaw_tools::AuditName<'_> {
         openclaw_tools::AuditName {
-            name: self.kind.method(),
+            name: self.request.method(),
             source: toolset::SOURCE,
             server: self.member.server.name().as_str(),
-            raw_tool: &self.what,
+            raw_tool: &self.request.what,
         }
     }
 
@@ -340,9 +334,10 @@ impl Tool for RequestTool {
     }
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {
-        match self.kind {
-            Kind::Resource if self.is_relayed => self.member.relayed_resource_rule(&self.what),
-            Kind::Resource => self.member.resource_rule(&self.what),
+        let LibraryCall { kind, what, is_relayed, .. } = &self.request;
+        match kind {
+            Kind::Resource if *is_relayed => self.member.relayed_resource_rule(what),
+            Kind::Resource => self.member.resource_rule(what),
             Kind::Prompt => self.member.rule(),
         }
     }
@@ -356,25 +351,11 @@ impl Tool for RequestTool {
     }
 
     fn execute<'a>(&'a self, call: ToolCall<'a>) -> BoxFuture<'a, Executed> {
-        let what = to_raw_value(&self.what).unwrap_or_default();
-        let params = match self.kind {
-            Kind::Resource => BTreeMap::from([("uri", what)]),
-            Kind::Prompt => {
-                BTreeMap::from([("name", what), ("arguments", call.arguments.raw().to_owned())])
-            }
-        };
-        Box::pin(async move {
-            let asked = LibraryRequest { kind: self.kind, what: &self.what, params };
-            Executed::Done(ask(&self.member, &self.services, asked, call).await)
-        })
+        let LibraryCall { kind, what, services, .. } = &self.request;
+        Box::pin(
+            async move { Executed::Done(ask(&self.member, services, *kind, what, call).await) },
+        )
     }
-}
-
-/// The parameters of a request.
-struct LibraryRequest<'a> {
-    kind: Kind,
-    what: &'a str,
-    params: BTreeMap<&'static str, Box<RawValue>>,
 }
 
 /// Reads a resource within the rate limit of its server, for a tool whose arguments name the
@@ -391,17 +372,16 @@ pub(crate) async fn read(
         let origin = ResponseOrigin { server: name, tool: uri };
         return results::failure(ToolFailure::RateLimited, limited(name, wait), Some(origin));
     }
-    let params = BTreeMap::from([("uri", to_raw_value(uri).unwrap_or_default())]);
-    ask(member, services, LibraryRequest { kind: Kind::Resource, what: uri, params }, call).await
+    ask(member, services, Kind::Resource, uri, call).await
 }
 
 async fn ask(
     member: &FleetMember,
     services: &CallServices,
-    asked: LibraryRequest<'_>,
+    kind: Kind,
+    what: &str,
     call: ToolCall<'_>,
 ) -> ToolOutcome {
-    let LibraryRequest { kind, what, params } = asked;
     let server = &member.server;
     let name = server.name().as_str();
     let origin = ResponseOrigin { server: name, tool: what };
@@ -416,6 +396,13 @@ async fn ask(
     let skill = match kind {
         Kind::Resource => skills::skill_of(server, connection, what, limits).await,
         Kind::Prompt => None,
+    };
+    let named = to_raw_value(what).unwrap_or_default();
+    let params = match kind {
+        Kind::Resource => BTreeMap::from([("uri", named)]),
+        Kind::Prompt => {
+            BTreeMap::from([("name", named), ("arguments", call.arguments.raw().to_owned())])
+        }
     };
     let (relay, trace) = (call.options.relay, call.span.context());
     bridge::describe(call.span, connection);

@@ -155,7 +155,6 @@ impl ResourceTool {
     }
 
     fn list_resources(&self, server: Option<&str>) -> ToolOutcome {
-        let wanted = |of: &str| server.is_none_or(|server| server == of);
         let line = |server: &str, address: &str, name: &str, about: Option<&str>| {
             let clean = |text: &str| clean_line(Untrusted::new(text), MAX_DESCRIPTION);
             let about = about.map(|about| format!(": {}", clean(about))).unwrap_or_default();
@@ -164,41 +163,36 @@ impl ResourceTool {
         let skills = library::entries(&self.members, |it| it.skills.clone());
         let resources = library::entries(&self.members, |it| it.resources.clone());
         let templates = library::entries(&self.members, |it| it.templates.clone());
-        let is_allowed = |server: &str, uri: &str| {
-            let member = self.member(server);
-            member.is_some_and(|it| it.decide_resource(uri) == Decision::Allowed)
-        };
-        let wanted_skills = skills
-            .iter()
-            .filter(|of| wanted(&of.server) && is_allowed(&of.server, &of.entry.uri))
-            .map(|ServerEntry { server, entry }| {
-                let name = format!("skill {}", entry.name());
-                line(server, &entry.uri, &name, Some(entry.description()))
-            });
         // Their files may be among the resources, too.
         let files: HashSet<(&str, &str)> = skills
             .iter()
             .flat_map(|of| of.entry.files().map(|uri| (of.server.as_str(), uri)))
             .collect();
-        let is_skill = |of: &ServerEntry<ListedResource>| {
+        let is_skill = |of: &&ServerEntry<ListedResource>| {
             files.contains(&(of.server.as_str(), of.entry.uri.as_str()))
         };
-        let wanted_resources = resources
-            .iter()
-            .filter(|of| wanted(&of.server) && is_allowed(&of.server, &of.entry.uri))
-            .filter(|of| !is_skill(of));
-        let listed = wanted_resources.map(|ServerEntry { server, entry }| {
-            line(server, &entry.uri, &entry.name, entry.description.as_deref())
+        let skills = skills.iter().map(|ServerEntry { server, entry }| {
+            let name = format!("skill {}", entry.name());
+            (server, &entry.uri, name, Some(entry.description()))
         });
-        let families = templates
-            .iter()
-            .filter(|of| wanted(&of.server) && is_allowed(&of.server, &of.entry.uri_template));
-        let families = families.map(|ServerEntry { server, entry }| {
-            line(server, &entry.uri_template, &entry.name, entry.description.as_deref())
+        let resources = resources.iter().filter(|of| !is_skill(of));
+        let resources = resources.map(|ServerEntry { server, entry }| {
+            (server, &entry.uri, entry.name.clone(), entry.description.as_deref())
         });
+        let templates = templates.iter().map(|ServerEntry { server, entry }| {
+            (server, &entry.uri_template, entry.name.clone(), entry.description.as_deref())
+        });
+        let is_shown = |of: &str, uri: &str| {
+            let is_wanted = server.is_none_or(|server| server == of);
+            let member = self.member(of).filter(|_| is_wanted);
+            member.is_some_and(|it| it.decide_resource(uri) == Decision::Allowed)
+        };
         // An entry that is too long to be listed is too long to be requested.
         let fits = |line: &String| line.chars().count() <= MAX_LINE;
-        let all: Vec<String> = wanted_skills.chain(listed).chain(families).filter(fits).collect();
+        let all = skills.chain(resources).chain(templates);
+        let all = all.filter(|(server, uri, ..)| is_shown(server, uri));
+        let lines = all.map(|(server, uri, name, about)| line(server, uri, &name, about));
+        let all: Vec<String> = lines.filter(fits).collect();
         if all.is_empty() {
             return ours("No resources.");
         }

@@ -8,8 +8,7 @@ use serde_json::value::{RawValue, to_raw_value};
 use super::{Connection, RemoteEnd};
 use crate::connection::param_headers;
 use crate::inventory::listing::{
-    self, Dropped, ListedPrompt, ListedResource, ListedSkill, ListedTemplate, ListedTool, Listing,
-    TaskSupport,
+    self, Dropped, ListedEntry, ListedSkill, ListedTemplate, ListedTool, Listing, TaskSupport,
 };
 use crate::wire::{CallError, TimeLimits};
 
@@ -52,15 +51,13 @@ impl Connection {
         Ok(listing)
     }
 
-    /// Lists the server's resources.
+    /// Lists the server's resources, prompts or skills. None of the files of a skill is read (SEP-2640
+    /// forbids it).
     ///
     /// # Errors
     /// If the request fails.
-    pub async fn list_resources(
-        &self,
-        limits: TimeLimits,
-    ) -> Result<Listing<ListedResource>, CallError> {
-        listing::resources(&self.lane, self.meta_object(), limits).await
+    pub async fn list<T: ListedEntry>(&self, limits: TimeLimits) -> Result<Listing<T>, CallError> {
+        listing::list(&self.lane, self.meta_object(), limits).await
     }
 
     /// Lists the server's resource templates. Empty for the many servers that do not support them.
@@ -71,29 +68,10 @@ impl Connection {
         &self,
         limits: TimeLimits,
     ) -> Result<Listing<ListedTemplate>, CallError> {
-        match listing::templates(&self.lane, self.meta_object(), limits).await {
+        match self.list(limits).await {
             Err(CallError::Rpc(_) | CallError::Unreadable { .. }) => Ok(Listing::default()),
             listed => listed,
         }
-    }
-
-    /// Lists the server's prompts.
-    ///
-    /// # Errors
-    /// If the request fails.
-    pub async fn list_prompts(
-        &self,
-        limits: TimeLimits,
-    ) -> Result<Listing<ListedPrompt>, CallError> {
-        listing::prompts(&self.lane, self.meta_object(), limits).await
-    }
-
-    /// Lists the server's skills.
-    ///
-    /// # Errors
-    /// If the request fails.
-    pub async fn list_skills(&self, limits: TimeLimits) -> Result<Listing<ListedSkill>, CallError> {
-        listing::skills(&self.lane, self.meta_object(), limits).await
     }
 
     /// Returns the skill with this URI, which the server need not list. `None` if it has no such

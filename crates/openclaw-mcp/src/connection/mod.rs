@@ -125,7 +125,7 @@ impl Connection {
         }
         let meta = (era == Era::Modern).then(|| {
             let mut meta = era::request_meta(client.config());
-            logging::request(&mut meta, client.log_level(), about.offers);
+            logging::request(&mut meta, client.log_level, about.offers);
             Meta::new(&meta)
         });
         let peer = rmcp.peer().clone();

@@ -75,12 +75,12 @@ impl ToolSource for AgentTools {
 impl CatalogueTool {
     /// Whether its description or schema has changed since it was first seen or approved (B13).
     pub fn is_changed(&self) -> bool {
-        self.pinned(Instant::now()) == Pin::Changed
+        self.pinned(Instant::now(), None) == Pin::Changed
     }
 
-    fn pinned(&self, now: Instant) -> Pin {
+    fn pinned(&self, now: Instant, arguments: Option<&Arguments<'_>>) -> Pin {
         let Some(pins) = &self.services.pins else { return Pin::New };
-        pins.check(&self.member.key, &self.listed.name, self.fingerprint(), now)
+        pins.check(&self.member.key, &self.listed.name, self.fingerprint(), now, arguments)
     }
 }
 
@@ -119,9 +119,7 @@ impl Tool for CatalogueTool {
     }
 
     fn pin(&self, about: ApprovalContext<'_>) -> Pin {
-        let Some(pins) = &self.services.pins else { return Pin::New };
-        let (key, name, hash) = (&self.member.key, &self.listed.name, Self::fingerprint(self));
-        pins.check_call(key, name, hash, about.now, about.arguments)
+        self.pinned(about.now, Some(about.arguments))
     }
 
     fn rule(&self, _: &Arguments<'_>) -> ApprovalRule {

@@ -106,29 +106,30 @@ impl InventoryCache {
 
     /// Stores the inventory of a new connection.
     pub(crate) fn put(&self, inventory: Inventory) {
-        self.replace(|_| inventory);
+        self.change(|known| *known = inventory);
     }
 
     /// Replaces the lists that were read again. Returns whether anything changed.
     pub(crate) fn update(&self, update: Update) -> bool {
-        self.replace(|old| old.with(update))
+        self.change(|known| update.put_into(known))
     }
 
     /// Adds a skill that the server does not list.
     pub(crate) fn add_skill(&self, skill: Arc<ListedSkill>) {
-        self.replace(|old| old.with_skill(skill));
+        self.change(|known| known.add_skill(skill));
     }
 
     /// Removes a tool that the server does not know any more (B11).
     pub(crate) fn remove_tool(&self, tool: &str) {
-        self.replace(|old| old.without_tool(tool));
+        self.change(|known| known.tools.retain(|known| known.name != tool));
     }
 
     /// Returns whether the inventory changed.
-    fn replace(&self, make: impl FnOnce(&Inventory) -> Inventory) -> bool {
+    fn change(&self, change: impl FnOnce(&mut Inventory)) -> bool {
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         let old = self.inventory.load_full();
-        let new = make(&old);
+        let mut new = Inventory::clone(&old);
+        change(&mut new);
         let differs = *old != new;
         if differs {
             if let Some(series) = &self.series {

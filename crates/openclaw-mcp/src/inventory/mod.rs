@@ -98,7 +98,9 @@ impl Inventory {
         limits: TimeLimits,
     ) -> Result<Self, CallError> {
         let update = Update::list(server, connection, EVERYTHING, limits).await?;
-        Ok(Self::default().with(update))
+        let mut inventory = Self::default();
+        update.put_into(&mut inventory);
+        Ok(inventory)
     }
 
     /// Whether it can be processed without blocking other tasks.
@@ -131,27 +133,11 @@ impl Inventory {
         new.map(|tool| describe::findings(tool)).sum()
     }
 
-    /// Returns the inventory with the lists of an update.
-    pub(crate) fn with(&self, update: Update) -> Self {
-        let mut inventory = self.clone();
-        update.put_into(&mut inventory);
-        inventory
-    }
-
-    /// Returns the inventory with a skill that the server does not list.
-    pub(crate) fn with_skill(&self, skill: Arc<ListedSkill>) -> Self {
-        let mut inventory = self.clone();
-        inventory.skills.retain(|known| known.uri != skill.uri);
-        if inventory.skills.len() < MAX_SKILLS {
-            inventory.skills.push(skill);
+    /// Adds a skill that the server does not list.
+    fn add_skill(&mut self, skill: Arc<ListedSkill>) {
+        self.skills.retain(|known| known.uri != skill.uri);
+        if self.skills.len() < MAX_SKILLS {
+            self.skills.push(skill);
         }
-        inventory
-    }
-
-    /// Returns the inventory without a tool that the server does not know any more (B11).
-    pub(crate) fn without_tool(&self, name: &str) -> Self {
-        let mut inventory = self.clone();
-        inventory.tools.retain(|tool| tool.name != name);
-        inventory
     }
 }

@@ -56,11 +56,11 @@ impl Update {
                 let listing = deadline.keep(changed.tools > 0, connection.list_tools(limits));
                 listing.await.transpose()
             },
-            deadline.keep(has_resources, connection.list_resources(limits)).map(Ok),
+            deadline.keep(has_resources, connection.list(limits)).map(Ok),
             deadline.keep(has_resources, connection.list_templates(limits)).map(Ok),
-            deadline.keep(has_prompts, connection.list_prompts(limits)).map(Ok),
+            deadline.keep(has_prompts, connection.list(limits)).map(Ok),
             // There is no notification about skills: their files are resources.
-            deadline.keep(has_skills, connection.list_skills(limits)).map(Ok),
+            deadline.keep(has_skills, connection.list(limits)).map(Ok),
         )?;
         let tools = tools.map(|listed| ReadList::new(server, ListedKind::Tool, listed));
         Ok(Self {

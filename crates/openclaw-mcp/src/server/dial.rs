@@ -126,7 +126,7 @@ impl Dial for ServerDial {
         let heard = ListChanges::so_far(&connection);
         let (listed, ()) = tokio::join!(
             Inventory::list(&self.name, &connection, limits),
-            connection.set_log_level(connection.client().log_level()),
+            connection.set_log_level(connection.client().log_level),
         );
         match listed {
             Ok(inventory) => self.cache.put(inventory),
@@ -203,11 +203,12 @@ impl ServerDial {
 
     /// Our side of a connection.
     fn client(&self, host: &Host) -> ClientSide {
-        ClientSide::new(&self.name, host.clone())
+        let mut client = ClientSide::new(&self.name, host.clone())
             .with_sampling(self.connection.sampling)
-            .with_roots(&self.connection.roots)
-            .with_log_level(self.upkeep.borrow().log_level)
-            .used_by(&self.users)
+            .with_roots(&self.connection.roots);
+        client.users = self.users.clone();
+        client.log_level = self.upkeep.borrow().log_level;
+        client
     }
 
     /// Connects to a remote server.

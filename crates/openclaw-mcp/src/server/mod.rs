@@ -180,8 +180,7 @@ impl Server {
             }
             teller(change);
         };
-        let supervisor =
-            Supervisor::start_observed(key.to_owned(), dial, backoff, lazy, log, teller);
+        let supervisor = Supervisor::start(key.to_owned(), dial, backoff, lazy, log, teller);
         let snapshots = supervisor.snapshots();
         Self {
             limiter,

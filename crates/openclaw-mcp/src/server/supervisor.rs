@@ -149,20 +149,9 @@ pub struct Supervisor<C> {
 }
 
 impl<C: Live> Supervisor<C> {
-    /// Starts supervising. A lazy server is connected on first use.
+    /// Starts supervising. A lazy server is connected on first use. Unlike a receiver from
+    /// [`Self::snapshots`], the observer misses no state change. It must not block.
     pub fn start(
-        name: String,
-        dial: impl Dial<Connection = C>,
-        backoff: Backoff,
-        lazy: bool,
-        log: ServerLog,
-    ) -> Self {
-        Self::start_observed(name, dial, backoff, lazy, log, |_| {})
-    }
-
-    /// Like [`start`](Self::start), with an observer for state changes. Unlike a receiver from
-    /// [`Self::snapshots`], it misses none. It must not block.
-    pub fn start_observed(
         name: String,
         dial: impl Dial<Connection = C>,
         backoff: Backoff,

@@ -6,9 +6,13 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Duration;
 
-use openclaw_config::{Config, LoadEnvironment, load_text};
+use openclaw_config::{
+    Config, HttpFlavour, HttpServer, LoadEnvironment, OAuthSettings, ProxySetting, TlsSettings,
+    load_text,
+};
 use openclaw_mcp::connection::client::{ClientSide, Host};
 use openclaw_mcp::connection::local::LocalOptions;
+use openclaw_mcp::connection::remote::{Network, RemotePlan};
 use openclaw_mcp::process::Launch;
 use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::wire::{CallError, FastLane, TimeLimits, Traffic, WireCall};
@@ -16,6 +20,7 @@ use openclaw_testkit::{Script, TestServer, processes};
 use rmcp::model::{ClientCapabilities, ClientConfig, Implementation, ProtocolVersion};
 use serde_json::Value;
 use serde_json::value::RawValue;
+use url::Url;
 
 /// Enough for a busy machine.
 pub(crate) const LIMITS: TimeLimits =
@@ -44,6 +49,31 @@ pub(crate) fn plan((program, args): (String, Vec<String>)) -> LocalOptions {
         only_era: None,
         offer: ProtocolVersion::LATEST_WITH_INITIALIZE,
         timeout: Duration::from_secs(120),
+        log: ServerLog::none(),
+        traffic: Traffic::default(),
+    }
+}
+
+/// How to connect to a remote server.
+pub(crate) fn remote_plan(url: &str) -> RemotePlan {
+    RemotePlan {
+        server: "remote".to_owned(),
+        config: HttpServer {
+            url: Url::parse(url).unwrap().into(),
+            flavour: HttpFlavour::Streamable,
+            headers: BTreeMap::new(),
+            api_key: None,
+            oauth: OAuthSettings::default(),
+            tls: TlsSettings::default(),
+            proxy: ProxySetting::Environment,
+        },
+        auth: None,
+        headers: BTreeMap::new(),
+        network: Network::default(),
+        client: client(),
+        known: None,
+        only: None,
+        timeout: Duration::from_secs(60),
         log: ServerLog::none(),
         traffic: Traffic::default(),
     }
@@ -85,4 +115,14 @@ pub(crate) async fn assert_nothing_left(tag: &'static str) {
         processes::wait_until_none(Duration::from_secs(60), || processes::mentioning(tag))
     });
     assert_eq!(left.await.unwrap(), Vec::<u32>::new());
+}
+
+/// Waits until the condition holds.
+pub(crate) async fn until(mut is_so: impl FnMut() -> bool) {
+    let waiting = async {
+        while !is_so() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(120), waiting).await.unwrap();
 }

@@ -22,14 +22,9 @@ impl Connection {
     pub(crate) async fn open(script: &Script) -> Self {
         let launch = plan(scripted(script)).launch;
         let (process, pipes) = ServerProcess::spawn(&launch, &Guard::none()).unwrap();
-        let (fast, slow) = wire::open(
-            "test",
-            &openclaw_secrets::Redactor::new(),
-            pipes.stdin,
-            pipes.stdout,
-            wire::Traffic::default(),
-        )
-        .unwrap();
+        let (redactor, traffic) = (openclaw_secrets::Redactor::new(), wire::Traffic::default());
+        let opened = wire::open("test", &redactor, pipes.stdin, pipes.stdout, traffic);
+        let (fast, slow) = opened.unwrap();
         let rmcp = rmcp::serve_client(client(), slow).await.unwrap();
         Self { fast, rmcp, process }
     }

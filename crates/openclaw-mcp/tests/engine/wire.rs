@@ -7,6 +7,16 @@ use openclaw_testkit::{Ask, Junk, Recording, Script};
 
 use crate::support::{Connection, LIMITS};
 
+/// Asserts that the server is told that a call is cancelled.
+async fn assert_cancelled(recording: Recording) {
+    let told = tokio::task::spawn_blocking(move || {
+        recording.wait_for(Duration::from_secs(60), |message| {
+            message.to_string().contains("notifications/cancelled")
+        })
+    });
+    assert!(told.await.unwrap().is_some());
+}
+
 #[tokio::test]
 async fn calls_and_rmcp_share_one_connection() {
     let connection = Connection::open(&Script::new()).await;
@@ -82,12 +92,7 @@ async fn a_call_that_takes_too_long_times_out_and_is_cancelled_on_the_server() {
     let hurry = TimeLimits { timeout: Duration::from_millis(100), ..LIMITS };
     let error = connection.call("echo", r#"{"text":"x"}"#, hurry).await.unwrap_err();
     assert!(matches!(error, CallError::TimedOut(_)), "{error:?}");
-    let told = tokio::task::spawn_blocking(move || {
-        recording.wait_for(Duration::from_secs(60), |message| {
-            message.to_string().contains("notifications/cancelled")
-        })
-    });
-    assert!(told.await.unwrap().is_some());
+    assert_cancelled(recording).await;
     assert_eq!(connection.fast.in_flight(), 0);
     connection.close().await;
 }
@@ -99,12 +104,7 @@ async fn dropping_a_call_cancels_it() {
     let connection = Connection::open(&Script::new().record(recording.path())).await;
     let call = connection.call("sleep", r#"{"ms":60000}"#, LIMITS);
     assert!(tokio::time::timeout(Duration::from_millis(50), call).await.is_err());
-    let told = tokio::task::spawn_blocking(move || {
-        recording.wait_for(Duration::from_secs(60), |message| {
-            message.to_string().contains("notifications/cancelled")
-        })
-    });
-    assert!(told.await.unwrap().is_some());
+    assert_cancelled(recording).await;
     assert_eq!(connection.echo("still there").await, "still there");
     connection.close().await;
 }

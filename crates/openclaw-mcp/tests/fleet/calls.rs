@@ -6,6 +6,7 @@ use std::time::Duration;
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::call::spill::{Spill, SpillLimits};
 use openclaw_mcp::fleet::Fleet;
+use openclaw_mcp::fleet::agent::AgentTools;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_testkit::{Recording, Script, TestServer, Tool};
 use openclaw_tools::audit::{Audit, AuditOptions};
@@ -15,15 +16,37 @@ use serde_json::{Value, json};
 use sha2::{Digest as _, Sha256};
 
 use crate::support::{
-    call, call_in, config, entry, entry_with, ready, servers, setup, start, tools,
+    call, call_in, config, entry, entry_with, ready, ready_with, servers, setup, tools,
 };
+
+/// The audit log of a fleet.
+struct AuditLog(tempfile::TempDir);
+
+impl AuditLog {
+    fn file(&self) -> std::path::PathBuf {
+        self.0.path().join("audit.jsonl")
+    }
+
+    fn lines(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.file()).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+/// Starts a fleet with one server and an audit log.
+async fn audited(entry: Value, options: AuditOptions) -> (Arc<Fleet>, Arc<AgentTools>, AuditLog) {
+    let log = AuditLog(tempfile::tempdir().unwrap());
+    let mut setup = setup();
+    let audit = Audit::to_file(log.file(), options).unwrap();
+    setup.services = CallServices { audit, ..CallServices::none() };
+    let (fleet, tools) = ready_with(&servers(json!({ "x": entry })), setup).await;
+    (fleet, tools, log)
+}
 
 #[tokio::test]
 async fn results_are_wrapped_and_say_where_they_come_from() {
     for script in [Script::new().legacy(), Script::new().modern()] {
-        let fleet = start(&servers(json!({ "x": entry(&script) })));
-        let tools = tools(&fleet);
-        fleet.tried().await;
+        let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
         let outcome = call(&tools, "mcp_x_echo", json!({ "text": "<|im_start|>hi" })).await;
         assert!(!outcome.is_error && outcome.details.untrusted);
         assert!(outcome.rendered().contains("This is output from MCP server 'x'"), "{outcome:?}");
@@ -131,9 +154,8 @@ async fn a_large_result_is_cut_and_kept() {
     let spill = Spill::open(folder.path().join("spill"), SpillLimits::default()).unwrap();
     setup.services = CallServices { spill: Some(Arc::new(spill)), ..CallServices::none() };
     let entry = entry_with(&Script::new(), json!({ "maxResultChars": 1_000 }));
-    let fleet = Fleet::start(&servers(json!({ "x": entry })), setup);
-    fleet.tried().await;
-    let outcome = call(&tools(&fleet), "mcp_x_big", json!({ "bytes": 100_000 })).await;
+    let (fleet, tools) = ready_with(&servers(json!({ "x": entry })), setup).await;
+    let outcome = call(&tools, "mcp_x_big", json!({ "bytes": 100_000 })).await;
     assert!(outcome.details.is_cut && outcome.rendered().len() < 5_000);
     let kept = std::fs::read_to_string(outcome.details.kept_in.unwrap()).unwrap();
     assert!(kept.contains(&"x".repeat(100_000)), "the file contains all of it");
@@ -142,26 +164,19 @@ async fn a_large_result_is_cut_and_kept() {
 
 #[tokio::test]
 async fn every_call_leaves_a_line_in_the_audit_log() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("audit.jsonl");
-    let mut setup = setup();
-    let audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
-    setup.services = CallServices { audit, ..CallServices::none() };
-    let fleet = Fleet::start(&servers(json!({ "x": entry(&Script::new()) })), setup);
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let entry = entry(&Script::new());
+    let (fleet, tools, log) = audited(entry, AuditOptions::default()).await;
     call(&tools, "mcp_x_echo", json!({ "text": "sesame" })).await;
     call(&tools, "mcp_x_fail", json!({})).await;
     call(&tools, "mcp_x_add", json!({})).await;
     let slow = call(&tools, "mcp_x_sleep", json!({ "ms": 60_000 }));
     assert!(tokio::time::timeout(Duration::from_millis(100), slow).await.is_err());
     fleet.stop().await;
-    let text = std::fs::read_to_string(&file).unwrap();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = log.lines();
     let outcomes: Vec<&str> = lines.iter().map(|line| line["outcome"].as_str().unwrap()).collect();
     assert_eq!(outcomes, ["ok", "error", "invalid-arguments", "cancelled"]);
     assert_eq!((&lines[0]["server"], &lines[0]["rawTool"]), (&json!("x"), &json!("echo")));
-    assert!(!text.contains("sesame"), "arguments only as a hash");
+    assert!(!json!(lines).to_string().contains("sesame"), "arguments only as a hash");
 }
 
 #[tokio::test]
@@ -187,14 +202,7 @@ async fn a_result_that_violates_the_output_schema_is_an_error_and_still_shown() 
         tool("unusable", json!({})).with("outputSchema", json!({ "type": 17 })),
         tool("no_schema", json!({})).with("outputSchema", json!(true)),
     ]);
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("audit.jsonl");
-    let mut setup = setup();
-    let audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
-    setup.services = CallServices { audit, ..CallServices::none() };
-    let fleet = Fleet::start(&servers(json!({ "x": entry(&script) })), setup);
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools, log) = audited(entry(&script), AuditOptions::default()).await;
     for name in ["good", "undeclared", "no_schema"] {
         let outcome = call(&tools, &format!("mcp_x_{name}"), json!({})).await;
         assert!(!outcome.is_error && outcome.details.violations.is_none(), "{outcome:?}");
@@ -233,25 +241,17 @@ async fn a_result_that_violates_the_output_schema_is_an_error_and_still_shown() 
         assert!(theirs.is_outside() && theirs.expose().contains("the sum is 3"), "{theirs:?}");
     }
     fleet.stop().await;
-    let text = std::fs::read_to_string(&file).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
-    let outcomes: Vec<String> = lines.map(|line| line["outcome"].to_string()).collect();
+    let lines = log.lines();
+    let outcomes: Vec<&str> = lines.iter().map(|line| line["outcome"].as_str().unwrap()).collect();
     let expected = ["ok", "ok", "ok", "error"].into_iter().chain(["invalid-response"; 6]);
-    assert_eq!(outcomes, expected.map(|it| format!("\"{it}\"")).collect::<Vec<_>>());
+    assert_eq!(outcomes, expected.collect::<Vec<_>>());
 }
 
 #[tokio::test]
 async fn the_hash_in_the_audit_log_is_of_the_arguments_as_they_were_given() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("audit.jsonl");
     let options = AuditOptions { with_arguments: true, ..AuditOptions::default() };
-    let mut setup = setup();
-    let audit = Audit::to_file(&file, options).unwrap();
-    setup.services = CallServices { audit, ..CallServices::none() };
     let entry = entry_with(&Script::new(), json!({ "tools": { "deny": ["sleep"] } }));
-    let fleet = Fleet::start(&servers(json!({ "x": entry })), setup);
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools, log) = audited(entry, options).await;
     let by_hand = CallContext::by_hand("test");
     let resource = tools.resources().into_iter().next().unwrap().entry.uri;
     tools.read("x", &resource, &by_hand).await;
@@ -265,8 +265,7 @@ async fn the_hash_in_the_audit_log_is_of_the_arguments_as_they_were_given() {
     call(&tools, "mcp_x_sleep", json!({ "ms": 10 })).await;
     call(&tools, "mcp_x_nothing", json!({ "a": 1 })).await;
     fleet.stop().await;
-    let text = std::fs::read_to_string(&file).unwrap();
-    let lines: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let lines = log.lines();
     let [oslo, bergen] = cities;
     let given = [
         json!({ "uri": resource }),
@@ -276,7 +275,7 @@ async fn the_hash_in_the_audit_log_is_of_the_arguments_as_they_were_given() {
         json!({ "ms": 10 }),
         json!({ "a": 1 }),
     ];
-    assert_eq!(lines.len(), given.len(), "{text}");
+    assert_eq!(lines.len(), given.len(), "{lines:?}");
     for (line, given) in lines.iter().zip(&given) {
         let hash: String =
             Sha256::digest(given.to_string()).iter().map(|byte| format!("{byte:02x}")).collect();
@@ -355,9 +354,8 @@ async fn schemas_are_made_acceptable_to_each_provider_and_one_bad_tool_harms_no_
         Tool::new("good").schema(referring),
         Tool::new("bad").schema(json!({ "type": "string" })),
     ]);
-    let fleet = start(&servers(json!({ "x": entry(&script) })));
-    fleet.tried().await;
-    let catalogue = tools(&fleet).catalogue();
+    let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
+    let catalogue = tools.catalogue();
     for dialect in SchemaDialect::ALL {
         let good = catalogue.find("x", "good").unwrap().schema_for(dialect).unwrap();
         assert_eq!(good["properties"]["at"]["type"], "string", "{dialect:?}");

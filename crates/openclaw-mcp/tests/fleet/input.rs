@@ -8,13 +8,13 @@ use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{
     ElicitationAnswer, ElicitationKind, ElicitationRequest, Elicitor,
 };
-use openclaw_mcp::fleet::Fleet;
 use openclaw_testkit::{Ask, Script, Tool};
 use openclaw_tools::{CallContext, ToolFailure};
 use serde_json::json;
 
 use crate::support::{
-    assert_nothing_left, call, call_in, config, entry, entry_with, servers, setup, start, tools,
+    assert_nothing_left, call, call_in, config, entry, entry_with, ready, ready_with, servers,
+    setup, start, tools,
 };
 
 /// Accepts every question.
@@ -39,9 +39,8 @@ async fn an_elicitation_reaches_a_user_or_is_declined_without_one() {
         alone.stop().await;
         let mut setup = setup();
         setup.context.host.elicitor = Some(Arc::new(Agreeable));
-        let fleet = Fleet::start(&config, setup);
-        fleet.tried().await;
-        let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
+        let (fleet, tools) = ready_with(&config, setup).await;
+        let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
         assert!(!outcome.is_error, "{outcome:?}");
         fleet.stop().await;
     }
@@ -69,11 +68,10 @@ async fn a_url_elicitation_reaches_the_user_in_every_version_also_without_an_id(
         let elicitor = Arc::new(Visitor::default());
         let mut setup = setup();
         setup.context.host.elicitor = Some(elicitor.clone());
-        let fleet = Fleet::start(&config, setup);
-        fleet.tried().await;
+        let (fleet, tools) = ready_with(&config, setup).await;
         let ask = json!({ "method": "elicitation/create", "params": without_id });
         for (tool, arguments) in [("mcp_x_ask", ask), ("mcp_y_echo", json!({ "text": "a" }))] {
-            let outcome = call(&tools(&fleet), tool, arguments).await;
+            let outcome = call(&tools, tool, arguments).await;
             assert!(outcome.rendered().contains(r#""action":"accept""#), "{outcome:?}");
         }
         let visit = ElicitationKind::Visit(url.to_owned());
@@ -105,10 +103,9 @@ async fn waiting_for_the_user_extends_the_timeout_up_to_the_cap() {
             config(&json!({ "mcp": { "servers": { "x": entry }, "callTimeoutCapMs": cap } }));
         let mut setup = setup();
         setup.context.host.elicitor = Some(Arc::new(Thoughtful));
-        let fleet = Fleet::start(&config, setup);
-        fleet.tried().await;
+        let (fleet, tools) = ready_with(&config, setup).await;
         let context = CallContext { session: Some("here"), ..CallContext::by_hand("test") };
-        let outcome = call_in(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" }), &context).await;
+        let outcome = call_in(&tools, "mcp_x_echo", json!({ "text": "a" }), &context).await;
         assert_eq!(outcome.details.failure, expected, "{outcome:?}");
         assert_eq!(outcome.rendered().contains("Ada"), expected.is_none(), "{outcome:?}");
         fleet.stop().await;
@@ -145,9 +142,8 @@ async fn roots_name_the_workspace_of_the_agent_that_calls_and_are_an_error_where
 async fn sampling_is_declined_and_roots_are_answered() {
     for ask in [Ask::Sampling, Ask::Roots] {
         let script = Script::new().legacy().ask(ask).name("openclaw-tag-fleet-asks");
-        let fleet = start(&servers(json!({ "x": entry(&script) })));
-        fleet.tried().await;
-        let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
+        let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
+        let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
         assert!(!outcome.rendered().is_empty(), "{outcome:?}");
         fleet.stop().await;
     }

@@ -12,8 +12,10 @@ use openclaw_testkit::{Grandchild, Script, Tool, processes};
 use openclaw_tools::ToolFailure;
 use serde_json::json;
 
+use crate::common::until;
 use crate::support::{
-    assert_nothing_left, call, config, entry, entry_with, ready, servers, setup, start, tools,
+    assert_nothing_left, call, config, entry, entry_with, ready, ready_with, servers, setup, start,
+    tools,
 };
 
 #[tokio::test]
@@ -65,9 +67,8 @@ async fn the_start_mode_decides_which_servers_start_immediately() {
         (StartMode::OnUse, vec![]),
         (StartMode::Only("lazy".to_owned()), vec!["lazy"]),
     ] {
-        let fleet = Fleet::start(&config, FleetSetup { start: start.clone(), ..setup() });
-        fleet.tried().await;
-        let tools = tools(&fleet);
+        let (fleet, tools) =
+            ready_with(&config, FleetSetup { start: start.clone(), ..setup() }).await;
         let statuses = tools.statuses();
         let running = statuses.iter().filter(|status| status.pid.is_some());
         let running: Vec<&str> = running.map(|status| status.name.as_str()).collect();
@@ -102,9 +103,8 @@ async fn a_server_that_crashes_keeps_its_tools_and_comes_back() {
 async fn a_server_killed_from_outside_is_noticed_and_restarted() {
     let holds = Grandchild { hold_pipes: true, ..Grandchild::default() };
     let script = Script::new().name("openclaw-tag-fleet-killed").grandchild_like(holds);
-    let fleet = start(&servers(json!({ "x": entry(&script) })));
-    fleet.tried().await;
-    let server = Arc::clone(tools(&fleet).server("x").unwrap());
+    let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
+    let server = Arc::clone(tools.server("x").unwrap());
     let pid = server.status().pid.unwrap();
     kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGKILL).unwrap();
     let mut snapshots = server.snapshots();
@@ -130,8 +130,7 @@ async fn a_lazy_server_shows_its_tools_and_starts_when_one_is_called() {
         setup
     };
     let eager = servers(json!({ "x": entry(&script) }));
-    let fleet = Fleet::start(&eager, with_memory());
-    fleet.tried().await;
+    let (fleet, _) = ready_with(&eager, with_memory()).await;
     fleet.stop().await;
 
     let lazy = servers(json!({ "x": entry_with(&script, json!({ "lazy": true })) }));
@@ -161,8 +160,7 @@ async fn agents_that_connect_in_the_same_way_share_a_server_and_others_do_not() 
             { "id": "four", "mcp": connected["mcp"] },
         ] },
     }));
-    let fleet = start(&config);
-    fleet.tried().await;
+    let (fleet, _) = ready(&config).await;
     assert_eq!(fleet.servers().len(), 2);
     let server = |agent: &str| Arc::clone(fleet.agent(agent).unwrap().server("x").unwrap());
     assert!(Arc::ptr_eq(&server("one"), &server("two")));
@@ -179,8 +177,7 @@ async fn a_new_configuration_affects_only_what_has_changed() {
     let new = Script::new().name("openclaw-tag-fleet-new");
     let before = servers(json!({ "kept": entry(&kept), "gone": entry(&gone) }));
     let after = servers(json!({ "kept": entry(&kept), "new": entry(&new) }));
-    let fleet = start(&before);
-    fleet.tried().await;
+    let (fleet, _) = ready(&before).await;
     let pid = tools(&fleet).server("kept").unwrap().status().pid;
     assert!(tools(&fleet).catalogue().get("mcp_gone_echo").is_some());
     fleet.apply(&after).settled().await;
@@ -198,8 +195,7 @@ async fn a_new_configuration_affects_only_what_has_changed() {
 #[tokio::test]
 async fn a_dropped_fleet_stops_its_servers() {
     let script = Script::new().name("openclaw-tag-fleet-dropped").ignore_stdin_close();
-    let fleet = start(&servers(json!({ "x": entry(&script) })));
-    fleet.tried().await;
+    let (fleet, _) = ready(&servers(json!({ "x": entry(&script) }))).await;
     drop(fleet);
     assert_nothing_left("openclaw-tag-fleet-dropped").await;
 }
@@ -209,9 +205,8 @@ async fn a_server_that_fails_on_the_newest_handshake_gets_an_older_one() {
     let refuses = Script::new().legacy().reject_version("2025-11-25");
     let crashes = Script::new().legacy().crash_on_version("2025-11-25");
     let config = servers(json!({ "refuses": entry(&refuses), "crashes": entry(&crashes) }));
-    let fleet = start(&config);
-    fleet.tried().await;
-    for status in tools(&fleet).statuses() {
+    let (fleet, tools) = ready(&config).await;
+    for status in tools.statuses() {
         assert_eq!(status.state, ServerState::Ready, "{status:?}");
         assert_eq!(status.protocol_version.as_deref(), Some("2024-11-05"), "{status:?}");
     }
@@ -228,12 +223,7 @@ async fn a_list_that_changes_is_read_again() {
         let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
         assert!(tools.catalogue().get("mcp_x_brand_new").is_none());
         call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
-        let changed = async {
-            while tools.catalogue().get("mcp_x_brand_new").is_none() {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), changed).await.unwrap();
+        until(|| tools.catalogue().get("mcp_x_brand_new").is_some()).await;
         fleet.stop().await;
     }
     assert_nothing_left("openclaw-tag-fleet-changed").await;

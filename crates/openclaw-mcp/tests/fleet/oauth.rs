@@ -23,7 +23,7 @@ use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::net::TcpListener;
 
-use crate::support::{call, servers, setup, setup_in, tools};
+use crate::support::{call, ready_with, servers, setup, setup_in};
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -64,10 +64,7 @@ fn with_logins(mut setup: FleetSetup, state: &Path, prompt: Option<Arc<User>>) -
 /// Starts a fleet with this server as `x`.
 async fn start(server: &OAuthTestServer, setup: FleetSetup) -> (Arc<Fleet>, Arc<AgentTools>) {
     let config = servers(json!({ "x": { "url": server.url(), "timeout": 60_000 } }));
-    let fleet = Fleet::start(&config, setup);
-    fleet.tried().await;
-    let tools = tools(&fleet);
-    (fleet, tools)
+    ready_with(&config, setup).await
 }
 
 /// Logs in as another process would: with its own store on the same folder.
@@ -116,8 +113,25 @@ async fn notice(tools: &AgentTools) -> String {
     tokio::time::timeout(PATIENCE, wait).await.unwrap()
 }
 
+/// Waits for the only notice to the agent, and asserts that it contains these words.
+async fn assert_notice(tools: &AgentTools, words: &str) {
+    let notice = notice(tools).await;
+    assert!(notice.contains(words), "{notice}");
+}
+
+/// Waits until the server needs a login, and asserts that its status says how to log in.
+async fn assert_needs_login(tools: &AgentTools) {
+    let status = until(tools, ServerState::NeedsAuth).await;
+    assert!(status.last_error.unwrap().hint.unwrap().contains("openclaw mcp login x"));
+}
+
 async fn echo(tools: &AgentTools) -> openclaw_tools::ToolOutcome {
     call(tools, "mcp_x_echo", json!({ "text": "hello" })).await
+}
+
+async fn assert_works(tools: &AgentTools) {
+    let outcome = echo(tools).await;
+    assert!(!outcome.is_error && outcome.rendered().contains("hello"), "{}", outcome.rendered());
 }
 
 /// The MCP requests of a method that were not rejected.
@@ -125,6 +139,11 @@ fn accepted(server: &OAuthTestServer, method: &str) -> Vec<OAuthRequest> {
     let mut requests = server.requests(Endpoint::Mcp);
     requests.retain(|request| request.json["method"] == method && request.status < 400);
     requests
+}
+
+/// A server, and an empty state folder.
+fn fresh() -> (OAuthTestServer, tempfile::TempDir) {
+    (OAuthTestServer::start(OAuthScript::new()), tempfile::tempdir().unwrap())
 }
 
 /// One server of each era.
@@ -135,16 +154,12 @@ fn eras() -> [OAuthTestServer; 2] {
 
 #[tokio::test]
 async fn without_a_login_a_server_needs_one_and_nobody_is_asked() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = tempfile::tempdir().unwrap();
+    let (server, state) = fresh();
     let user = Arc::new(User::default());
     let (fleet, tools) = start(&server, setup_with(state.path(), Some(user.clone()))).await;
-    let status = until(&tools, ServerState::NeedsAuth).await;
-    let trouble = status.last_error.unwrap();
-    assert!(trouble.hint.unwrap().contains("openclaw mcp login x"));
+    assert_needs_login(&tools).await;
     assert!(user.asked().is_empty());
-    let said = notice(&tools).await;
-    assert!(said.contains("requires a login"), "{said}");
+    assert_notice(&tools, "requires a login").await;
     assert_eq!(server.count(Endpoint::Register) + server.count(Endpoint::Authorize), 0);
     fleet.stop().await;
 }
@@ -157,9 +172,7 @@ async fn a_login_in_another_process_brings_the_server_up() {
         until(&tools, ServerState::NeedsAuth).await;
         log_in_elsewhere(&server, state.path()).await;
         until(&tools, ServerState::Ready).await;
-        let outcome = echo(&tools).await;
-        assert!(!outcome.is_error, "{}", outcome.rendered());
-        assert!(outcome.rendered().contains("hello"), "{}", outcome.rendered());
+        assert_works(&tools).await;
         fleet.stop().await;
     }
 }
@@ -170,10 +183,9 @@ async fn a_401_in_the_middle_of_a_session_is_refreshed_and_the_call_is_processed
         let state = tempfile::tempdir().unwrap();
         let (fleet, tools) = logged_in(&server, state.path()).await;
         let before = tools.server("x").unwrap().snapshots().borrow().connection.clone().unwrap();
-        assert!(!echo(&tools).await.is_error);
+        assert_works(&tools).await;
         server.expire_access_tokens();
-        let outcome = echo(&tools).await;
-        assert!(!outcome.is_error, "{}", outcome.rendered());
+        assert_works(&tools).await;
         assert_eq!(accepted(&server, "tools/call").len(), 2);
         assert_eq!(server.count(Endpoint::Refresh), 1);
         assert!(accepted(&server, "initialize").len() <= 1, "the session is kept");
@@ -185,8 +197,7 @@ async fn a_401_in_the_middle_of_a_session_is_refreshed_and_the_call_is_processed
 
 #[tokio::test]
 async fn concurrent_calls_with_an_expired_token_share_one_refresh() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = tempfile::tempdir().unwrap();
+    let (server, state) = fresh();
     let (fleet, tools) = logged_in(&server, state.path()).await;
     server.expire_access_tokens();
     for outcome in join_all((0..30).map(|_| echo(&tools))).await {
@@ -207,35 +218,27 @@ async fn after_a_revocation_a_login_is_required_and_brings_the_server_back() {
         let outcome = echo(&tools).await;
         assert_eq!(outcome.details.failure, Some(ToolFailure::NeedsLogin), "{}", outcome.text());
         assert!(outcome.text().contains("openclaw mcp login x"), "{}", outcome.text());
-        let status = until(&tools, ServerState::NeedsAuth).await;
-        let trouble = status.last_error.unwrap();
-        assert!(trouble.hint.unwrap().contains("openclaw mcp login x"));
-        let said = notice(&tools).await;
-        assert!(said.contains("requires a login"), "{said}");
+        assert_needs_login(&tools).await;
+        assert_notice(&tools, "requires a login").await;
         let again = echo(&tools).await;
         assert!(again.is_error && again.text().contains("login"), "{}", again.text());
         assert_eq!(server.count(Endpoint::Refresh), 1, "a dead token is sent once");
 
         log_in_elsewhere(&server, state.path()).await;
         until(&tools, ServerState::Ready).await;
-        let outcome = echo(&tools).await;
-        assert!(!outcome.is_error, "{}", outcome.rendered());
-        let said = notice(&tools).await;
-        assert!(said.contains("is available again"), "{said}");
+        assert_works(&tools).await;
+        assert_notice(&tools, "is available again").await;
         fleet.stop().await;
     }
 }
 
 #[tokio::test]
 async fn a_grant_that_was_revoked_while_no_process_ran_needs_a_login() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = tempfile::tempdir().unwrap();
+    let (server, state) = fresh();
     log_in_elsewhere(&server, state.path()).await;
     server.revoke_all();
     let (fleet, tools) = start(&server, setup_with(state.path(), None)).await;
-    let status = until(&tools, ServerState::NeedsAuth).await;
-    let trouble = status.last_error.unwrap();
-    assert!(trouble.hint.unwrap().contains("openclaw mcp login x"));
+    assert_needs_login(&tools).await;
     assert_eq!(server.count(Endpoint::Refresh), 1);
     log_in_elsewhere(&server, state.path()).await;
     until(&tools, ServerState::Ready).await;
@@ -244,22 +247,19 @@ async fn a_grant_that_was_revoked_while_no_process_ran_needs_a_login() {
 
 #[tokio::test]
 async fn an_outage_of_the_authorization_server_is_no_reason_for_a_login() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = tempfile::tempdir().unwrap();
+    let (server, state) = fresh();
     let (fleet, tools) = logged_in(&server, state.path()).await;
     server.expire_access_tokens();
     server.change(|script| script.faults = vec![(Endpoint::Refresh, Fake::Status(503), 1)]);
     let outcome = echo(&tools).await;
     assert!(outcome.is_error && !outcome.text().contains("mcp login"), "{}", outcome.rendered());
-    let outcome = echo(&tools).await;
-    assert!(!outcome.is_error, "{}", outcome.rendered());
+    assert_works(&tools).await;
     fleet.stop().await;
 }
 
 #[tokio::test]
 async fn after_a_logout_the_token_is_invalid_and_a_login_is_required() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = tempfile::tempdir().unwrap();
+    let (server, state) = fresh();
     let elsewhere = log_in_elsewhere(&server, state.path()).await;
     let (fleet, tools) = start(&server, setup_with(state.path(), None)).await;
     until(&tools, ServerState::Ready).await;
@@ -284,8 +284,7 @@ async fn a_call_that_needs_another_scope_succeeds_once_the_user_grants_it() {
         let user = Arc::new(User::default());
         let (fleet, tools) = start(&server, setup_with(state.path(), Some(user.clone()))).await;
         until(&tools, ServerState::Ready).await;
-        let outcome = echo(&tools).await;
-        assert!(!outcome.is_error, "{}", outcome.rendered());
+        assert_works(&tools).await;
         let asked = user.asked();
         assert_eq!(asked.len(), 1);
         let scopes: BTreeSet<_> = asked[0].scopes.iter().map(String::as_str).collect();
@@ -327,14 +326,11 @@ async fn a_token_does_not_reach_the_target_of_a_redirect() {
 
 #[tokio::test]
 async fn two_names_for_one_url_are_two_accounts() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = tempfile::tempdir().unwrap();
+    let (server, state) = fresh();
     log_in_elsewhere(&server, state.path()).await;
     let entry = json!({ "url": server.url(), "timeout": 60_000 });
     let config = servers(json!({ "x": entry, "work": entry }));
-    let fleet = Fleet::start(&config, setup_with(state.path(), None));
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) = ready_with(&config, setup_with(state.path(), None)).await;
     until(&tools, ServerState::Ready).await;
     let other = tools.server("work").unwrap().status();
     assert_eq!(other.state, ServerState::NeedsAuth);
@@ -344,8 +340,7 @@ async fn two_names_for_one_url_are_two_accounts() {
 
 #[tokio::test]
 async fn a_damaged_token_file_needs_a_login_and_a_login_repairs_it() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = tempfile::tempdir().unwrap();
+    let (server, state) = fresh();
     log_in_elsewhere(&server, state.path()).await;
     for entry in std::fs::read_dir(state.path().join("mcp/tokens")).unwrap() {
         let path = entry.unwrap().path();
@@ -354,8 +349,7 @@ async fn a_damaged_token_file_needs_a_login_and_a_login_repairs_it() {
         }
     }
     let (fleet, tools) = start(&server, setup_with(state.path(), None)).await;
-    let status = until(&tools, ServerState::NeedsAuth).await;
-    assert!(status.last_error.unwrap().hint.unwrap().contains("openclaw mcp login x"));
+    assert_needs_login(&tools).await;
     log_in_elsewhere(&server, state.path()).await;
     until(&tools, ServerState::Ready).await;
     fleet.stop().await;

@@ -13,7 +13,7 @@ use openclaw_testkit::{Recording, Script, TestServer, Tool, processes};
 use openclaw_tools::ToolFailure;
 use serde_json::{Value, json};
 
-use crate::support::{assert_nothing_left, call, config, entry, entry_with, servers, start, tools};
+use crate::support::{assert_nothing_left, call, config, entry, entry_with, ready, servers, tools};
 
 fn pid(tools: &AgentTools, server: &str) -> u32 {
     tools.server(server).unwrap().status().pid.unwrap()
@@ -48,8 +48,7 @@ async fn the_configured_log_level_is_set_at_every_connect_and_when_it_changes() 
     let script = Script::new().legacy().record(recording.path());
     let with =
         |level: &str| servers(json!({ "x": entry_with(&script, json!({ "logLevel": level })) }));
-    let fleet = start(&with("warning"));
-    fleet.tried().await;
+    let (fleet, _) = ready(&with("warning")).await;
     assert_eq!(levels(&recording), ["warning"]);
 
     assert_eq!(change(&fleet, &with("debug"), "x"), ServerChange::Updated);
@@ -77,8 +76,7 @@ async fn the_configured_log_level_is_part_of_every_request_since_2026_07_28_and_
         let recording = Recording::at(folder.path().join("modern"));
         let script = Script::new().modern().record(recording.path());
         let more = level.map_or(json!({}), |level| json!({ "logLevel": level }));
-        let fleet = start(&servers(json!({ "x": entry_with(&script, more) })));
-        fleet.tried().await;
+        let (fleet, _) = ready(&servers(json!({ "x": entry_with(&script, more) }))).await;
         call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
         for method in ["tools/list", "tools/call"] {
             let request = recording.of_method(method).remove(0);
@@ -93,8 +91,7 @@ async fn the_configured_log_level_is_part_of_every_request_since_2026_07_28_and_
 #[tokio::test]
 async fn a_server_that_is_treated_differently_keeps_its_process_and_the_call_in_flight() {
     let script = Script::new().name("openclaw-tag-reload-treated");
-    let fleet = start(&servers(json!({ "x": entry(&script) })));
-    fleet.tried().await;
+    let (fleet, _) = ready(&servers(json!({ "x": entry(&script) }))).await;
     let before = tools(&fleet);
     let pid_before = pid(&before, "x");
     let in_flight = {
@@ -132,8 +129,7 @@ async fn a_server_that_is_treated_differently_keeps_its_process_and_the_call_in_
 #[tokio::test]
 async fn a_changed_option_applies_immediately() {
     let script = Script::new().name("openclaw-tag-reload-rules");
-    let fleet = start(&servers(json!({ "x": entry(&script) })));
-    fleet.tried().await;
+    let (fleet, _) = ready(&servers(json!({ "x": entry(&script) }))).await;
     let with = |more: Value| servers(json!({ "x": entry_with(&script, more) }));
 
     fleet.apply(&with(json!({ "tools": { "deny": ["echo"] } })));
@@ -176,8 +172,7 @@ async fn a_tool_is_denied_while_an_old_server_is_still_stopping() {
     const SLOW: &str = "openclaw-tag-reload-slow";
     let stays = Script::new().name("openclaw-tag-reload-stays");
     let slow = Script::new().name(SLOW).ignore_stdin_close().ignore_sigterm();
-    let fleet = start(&servers(json!({ "a": entry(&stays), "slow": entry(&slow) })));
-    fleet.tried().await;
+    let (fleet, _) = ready(&servers(json!({ "a": entry(&stays), "slow": entry(&slow) }))).await;
     let denied = entry_with(&stays, json!({ "tools": { "deny": ["echo"] } }));
     let began = Instant::now();
     let reloaded = fleet.apply(&servers(json!({ "a": denied })));
@@ -205,8 +200,7 @@ async fn agents_that_share_a_process_have_their_own_rules() {
             })) },
         ] },
     }));
-    let fleet = start(&config);
-    fleet.tried().await;
+    let (fleet, _) = ready(&config).await;
     let (open, strict) = (fleet.agent("open").unwrap(), fleet.agent("strict").unwrap());
     assert_eq!(fleet.servers().len(), 1);
     assert_eq!(pid(&open, "x"), pid(&strict, "x"));
@@ -232,8 +226,7 @@ async fn a_server_with_other_connection_settings_is_restarted_and_no_other() {
     let a = Script::new().name("openclaw-tag-reload-a");
     let b = Script::new().name("openclaw-tag-reload-b").ignore_stdin_close();
     let with = |value: &str| entry_with(&b, json!({ "env": { "COLOUR": value } }));
-    let fleet = start(&servers(json!({ "a": entry(&a), "b": with("red") })));
-    fleet.tried().await;
+    let (fleet, _) = ready(&servers(json!({ "a": entry(&a), "b": with("red") }))).await;
     let before = tools(&fleet);
     let (pid_a, pid_b) = (pid(&before, "a"), pid(&before, "b"));
     let reloaded = fleet.apply(&servers(json!({ "a": entry(&a), "b": with("blue") })));
@@ -268,8 +261,7 @@ async fn a_server_starts_after_the_one_it_replaces_has_stopped() {
             "command": "sh", "args": all, "env": env, "restartOnCrash": false,
         } }))
     };
-    let fleet = start(&alone("red"));
-    fleet.tried().await;
+    let (fleet, _) = ready(&alone("red")).await;
     assert_eq!(tools(&fleet).statuses()[0].state, ServerState::Ready);
     // The second waits for the first. The third replaces the second before it has started, and
     // waits as well.
@@ -288,8 +280,7 @@ async fn a_call_that_waited_for_a_replaced_server_is_checked_against_the_new_too
     let red = Script::new().tools([Tool::new("paint").schema(wants("red"))]);
     let blue =
         Script::new().tools([Tool::new("paint").schema(wants("blue"))]).initialize_delay_ms(300);
-    let fleet = start(&servers(json!({ "x": entry(&red) })));
-    fleet.tried().await;
+    let (fleet, _) = ready(&servers(json!({ "x": entry(&red) }))).await;
     fleet.apply(&servers(json!({ "x": entry(&blue) })));
     let outcome = call(&tools(&fleet), "mcp_x_paint", json!({ "red": "a" })).await;
     assert_eq!(outcome.details.failure, Some(ToolFailure::InvalidArguments), "{outcome:?}");
@@ -307,8 +298,7 @@ async fn a_server_that_was_given_up_is_tried_again_when_its_entry_changes() {
         entry["restartOnCrash"] = json!(false);
         servers(json!({ "x": entry }))
     };
-    let fleet = start(&once(json!({})));
-    fleet.tried().await;
+    let (fleet, _) = ready(&once(json!({}))).await;
     let mut snapshots = tools(&fleet).server("x").unwrap().snapshots();
     let failed = snapshots.wait_for(|snapshot| snapshot.state == ServerState::Failed);
     tokio::time::timeout(Duration::from_secs(60), failed).await.unwrap().unwrap();

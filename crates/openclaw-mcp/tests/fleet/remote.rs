@@ -8,6 +8,7 @@ use openclaw_testkit::{DropStream, Fault, On, Recording, Script, TestServer, Too
 use openclaw_tools::ToolFailure;
 use serde_json::json;
 
+use crate::common::until;
 use crate::support::{call, entry as entry_of, ready, servers, start, tools};
 
 #[tokio::test]
@@ -19,12 +20,7 @@ async fn a_server_that_was_gone_for_a_moment_is_listed_again() {
     server.kill();
     let changed = Script::new().modern().tools([Tool::new("brand_new")]);
     let _server = TestServer::http_on(port, &changed);
-    let listed = async {
-        while tools.catalogue().get("mcp_x_brand_new").is_none() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(60), listed).await.unwrap();
+    until(|| tools.catalogue().get("mcp_x_brand_new").is_some()).await;
     fleet.stop().await;
 }
 
@@ -40,12 +36,7 @@ async fn in_a_new_session_the_lists_are_read_again() {
     let after = call(&tools, "mcp_x_echo", json!({ "text": "after" })).await;
     assert!(after.text().contains("after"), "{after:?}");
     for method in ["tools/list", "resources/list", "prompts/list"] {
-        let listed = async {
-            while recording.of_method(method).len() < 2 {
-                tokio::time::sleep(Duration::from_millis(20)).await;
-            }
-        };
-        tokio::time::timeout(Duration::from_secs(60), listed).await.unwrap();
+        until(|| recording.of_method(method).len() >= 2).await;
     }
     fleet.stop().await;
 }
@@ -54,9 +45,8 @@ async fn in_a_new_session_the_lists_are_read_again() {
 async fn a_connection_that_is_cut_during_a_call_counts_as_unavailable() {
     let cut = DropStream { abrupt: true, ids: false, ..DropStream::default() };
     let server = TestServer::http(&Script::new().legacy().drop_stream(cut));
-    let fleet = start(&servers(json!({ "x": { "url": server.url() } })));
-    fleet.tried().await;
-    let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
+    let (fleet, tools) = ready(&servers(json!({ "x": { "url": server.url() } }))).await;
+    let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
     assert_eq!(outcome.details.failure, Some(ToolFailure::Unavailable), "{}", outcome.text());
     assert_eq!(outcome.text(), "MCP server 'x' is not available: connection lost.");
     fleet.stop().await;
@@ -70,8 +60,8 @@ async fn a_modern_server_is_subscribed_to_before_it_is_listed() {
         let script = Script::new().modern().record(recording.path());
         let server = (!is_local).then(|| TestServer::http(&script));
         let entry = server.as_ref().map(|server| json!({ "url": server.url() }));
-        let fleet = start(&servers(json!({ "x": entry.unwrap_or_else(|| entry_of(&script)) })));
-        fleet.tried().await;
+        let (fleet, _) =
+            ready(&servers(json!({ "x": entry.unwrap_or_else(|| entry_of(&script)) }))).await;
         fleet.stop().await;
         let methods: Vec<String> = recording
             .messages()

@@ -1,13 +1,13 @@
 //! Secrets of a server are not stored or shown (K3).
 
-use openclaw_mcp::fleet::{Fleet, FleetSetup};
+use openclaw_mcp::fleet::FleetSetup;
 use openclaw_mcp::server::StorageFolders;
 use openclaw_mcp::server::log::ServerLog;
 use openclaw_mcp::server::status::{AuthKind, ServerStatus};
 use openclaw_testkit::{Fault, On, Recording, Script, TestServer};
 use serde_json::json;
 
-use crate::support::{call, servers, setup, setup_in, tools};
+use crate::support::{call, ready_with, servers, setup, setup_in};
 
 const SECRET: &str = "sesame-open-4711";
 
@@ -23,9 +23,8 @@ async fn status_of([command, flag, script]: [&str; 3], folders: StorageFolders) 
     } }));
     let variables = [("PATH", "/usr/local/bin:/usr/bin:/bin"), ("VAULTED", SECRET)];
     let setup = FleetSetup { folders, ..setup_in(variables.into_iter().collect()) };
-    let fleet = Fleet::start(&config, setup);
-    fleet.tried().await;
-    let status = tools(&fleet).statuses().remove(0);
+    let (fleet, tools) = ready_with(&config, setup).await;
+    let status = tools.statuses().remove(0);
     fleet.stop().await;
     status
 }
@@ -78,9 +77,8 @@ async fn user_and_password_in_a_url_are_sent_and_never_shown() {
     let state = folder.path().join("state");
     let mut setup = setup();
     setup.folders = StorageFolders { catalogue: Some(state.clone()), logs: Some(state.clone()) };
-    let fleet = Fleet::start(&servers(json!({ "x": { "url": url, "timeout": 60_000 } })), setup);
-    fleet.tried().await;
-    let tools = tools(&fleet);
+    let (fleet, tools) =
+        ready_with(&servers(json!({ "x": { "url": url, "timeout": 60_000 } })), setup).await;
     let status = tools.statuses().remove(0);
     assert_eq!(status.auth, AuthKind::Header);
     let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;

@@ -1,26 +1,16 @@
 //! What a session holds is restored after every kind of reconnect.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp::server::live::ResourceVersion;
 use openclaw_testkit::{Fault, On, Recording, Script, TestServer};
 use serde_json::{Value, json};
 
-use crate::support::{call, entry_with, servers, start, tools};
+use crate::common::until;
+use crate::support::{call, entry_with, ready, servers, tools};
 
 const URI: &str = "test://greeting";
-
-/// Waits until this holds.
-async fn until(mut is_so: impl FnMut() -> bool) {
-    let waiting = async {
-        while !is_so() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(120), waiting).await.unwrap();
-}
 
 /// A fleet with one server, one of whose resources is part of every session.
 struct Watched {
@@ -34,8 +24,7 @@ impl Watched {
         let folder = tempfile::tempdir().unwrap();
         let recording = Recording::at(folder.path().join("record"));
         let script = script.legacy().subscriptions().record(recording.path());
-        let fleet = start(&servers(json!({ "x": entry(&script) })));
-        fleet.tried().await;
+        let (fleet, _) = ready(&servers(json!({ "x": entry(&script) }))).await;
         Self { fleet, recording, _folder: folder }
     }
 

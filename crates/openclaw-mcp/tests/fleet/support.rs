@@ -52,7 +52,15 @@ pub(crate) fn start(config: &Config) -> Arc<Fleet> {
 /// Starts a fleet, and waits until every server was tried. Returns it with the tools of the default
 /// agent.
 pub(crate) async fn ready(config: &Config) -> (Arc<Fleet>, Arc<AgentTools>) {
-    let fleet = start(config);
+    ready_with(config, setup()).await
+}
+
+/// Like [`ready`], with this setup.
+pub(crate) async fn ready_with(
+    config: &Config,
+    setup: FleetSetup,
+) -> (Arc<Fleet>, Arc<AgentTools>) {
+    let fleet = Fleet::start(config, setup);
     fleet.tried().await;
     let tools = tools(&fleet);
     (fleet, tools)

@@ -7,14 +7,11 @@ use std::time::Duration;
 use futures_util::FutureExt as _;
 use futures_util::future::BoxFuture;
 use openclaw_mcp::connection::client::{ElicitationAnswer, ElicitationRequest, Elicitor};
-use openclaw_mcp::fleet::Fleet;
 use openclaw_testkit::{Ask, Recording, Script, TaskScript, Tool};
 use openclaw_tools::{CallContext, CallOptions, ProgressWatcher, ToolFailure};
 use serde_json::{Value, json};
 
-use crate::support::{
-    call, call_in, config, entry, entry_with, ready, servers, setup, start, tools,
-};
+use crate::support::{call, call_in, config, entry, entry_with, ready, ready_with, servers, setup};
 
 /// How long to wait for a message at most.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -41,13 +38,12 @@ async fn a_tool_that_runs_only_as_a_task_is_polled_until_it_has_a_result() {
         let folder = tempfile::tempdir().unwrap();
         let recording = Recording::at(folder.path().join("messages"));
         let script = script.record(recording.path());
-        let fleet = start(&servers(json!({ "x": entry(&script) })));
-        fleet.tried().await;
+        let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
         let (watcher, progress) = ProgressWatcher::channel();
         let options = CallOptions { watcher: Some(&watcher), ..CallOptions::default() };
         let context = CallContext { options, ..CallContext::by_hand("test") };
         let arguments = json!({ "text": "a result" });
-        let outcome = call_in(&tools(&fleet), "mcp_x_echo", arguments, &context).await;
+        let outcome = call_in(&tools, "mcp_x_echo", arguments, &context).await;
         assert!(!outcome.is_error && outcome.text() == "a result", "{outcome:?}");
         let progress = progress.borrow().clone().unwrap();
         assert_eq!((progress.done, progress.message.as_deref()), (3.0, Some("poll 3")));
@@ -88,9 +84,8 @@ async fn a_task_that_does_not_end_times_out_and_is_cancelled() {
         let server = entry_with(&script.record(&record), json!({ "toolTimeout": 1_000 }));
         let config =
             config(&json!({ "mcp": { "servers": { "x": server }, "callTimeoutCapMs": 1_500 } }));
-        let fleet = start(&config);
-        fleet.tried().await;
-        let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
+        let (fleet, tools) = ready(&config).await;
+        let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
         assert_eq!(outcome.details.failure, Some(ToolFailure::TimedOut), "{outcome:?}");
         assert!(received(&record, "tasks/cancel").await.is_some());
         fleet.stop().await;
@@ -100,9 +95,8 @@ async fn a_task_that_does_not_end_times_out_and_is_cancelled() {
 #[tokio::test]
 async fn the_error_of_a_failed_task_is_that_of_the_call() {
     for script in scripts(TaskScript { polls: Some(1), poll_ms: 200, fails: true }) {
-        let fleet = start(&servers(json!({ "x": entry(&script) })));
-        fleet.tried().await;
-        let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
+        let (fleet, tools) = ready(&servers(json!({ "x": entry(&script) }))).await;
+        let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
         assert_eq!(outcome.details.failure, Some(ToolFailure::Protocol), "{outcome:?}");
         assert!(outcome.text().contains("failed, as asked"), "{outcome:?}");
         fleet.stop().await;
@@ -126,9 +120,8 @@ async fn a_task_gets_the_input_that_it_requests_once() {
     let script = script.ask(Ask::Elicitation).record(recording.path());
     let mut setup = setup();
     setup.context.host.elicitor = Some(Arc::new(Ada));
-    let fleet = Fleet::start(&servers(json!({ "x": entry(&script) })), setup);
-    fleet.tried().await;
-    let outcome = call(&tools(&fleet), "mcp_x_echo", json!({ "text": "a" })).await;
+    let (fleet, tools) = ready_with(&servers(json!({ "x": entry(&script) })), setup).await;
+    let outcome = call(&tools, "mcp_x_echo", json!({ "text": "a" })).await;
     assert!(outcome.text().contains(r#"{"name":"Ada"}"#), "{outcome:?}");
     assert_eq!(recording.of_method("tasks/update").len(), 1);
     fleet.stop().await;

@@ -16,7 +16,7 @@ use openclaw_tools::{
 use serde_json::json;
 use serde_json::value::RawValue;
 
-use crate::support::{config as config_of, entry, entry_with, servers, setup};
+use crate::support::{config as config_of, entry, entry_with, ready, ready_with, servers, setup};
 
 /// Gives the same answer to every question.
 #[derive(Debug)]
@@ -40,8 +40,7 @@ async fn read_only_tools_need_no_approval_and_others_do() {
     let looks = Tool::new("look").with("annotations", json!({ "readOnlyHint": true }));
     let script = Script::new().tools([looks, Tool::new("push")]);
     let setup = with_pins(folder.path());
-    let fleet = Fleet::start(&servers(json!({ "x": entry(&script) })), setup);
-    fleet.tried().await;
+    let (fleet, _) = ready_with(&servers(json!({ "x": entry(&script) })), setup).await;
     let tools = ServerTools::new(fleet.clone(), "main");
     let names: Vec<String> =
         tools.tools().iter().map(|tool| tool.spec().name.to_string()).collect();
@@ -76,8 +75,7 @@ async fn read_only_tools_need_no_approval_and_others_do() {
 async fn resources_obey_the_rules_of_their_server_and_unlisted_addresses_always_ask() {
     let read = async |more: serde_json::Value, fallback: Fallback, uri: &str| {
         let entry = entry_with(&Script::new(), more);
-        let fleet = Fleet::start(&servers(json!({ "x": entry })), setup());
-        fleet.tried().await;
+        let (fleet, agent) = ready(&servers(json!({ "x": entry }))).await;
         let tools = ServerTools::new(fleet.clone(), "main");
         let listed = fleet.agent("main").unwrap().resources()[0].entry.uri.clone();
         let uri = if uri.is_empty() { &listed } else { uri };
@@ -88,7 +86,6 @@ async fn resources_obey_the_rules_of_their_server_and_unlisted_addresses_always_
         let context = CallContext { consent, ..CallContext::by_hand("test") };
         let call = Call::new("mcp_resources", &*arguments);
         let by_model = fleet.pipeline().call(&tools, call, &context).await.details.refused;
-        let agent = fleet.agent("main").unwrap();
         let by_hand = agent.read("x", uri, &context).await.details.refused;
         fleet.stop().await;
         assert_eq!(by_model, by_hand, "{uri}");
@@ -124,9 +121,7 @@ async fn prompts_obey_the_rules_of_their_server() {
         (json!({ "tools": { "allow": ["echo"] } }), Some(RefusedBy::Policy)),
     ] {
         let entry = entry_with(&Script::new(), more.clone());
-        let fleet = Fleet::start(&servers(json!({ "x": entry })), setup());
-        fleet.tried().await;
-        let agent = fleet.agent("main").unwrap();
+        let (fleet, agent) = ready(&servers(json!({ "x": entry }))).await;
         let prompt = agent.prompts().remove(0).prompt.entry;
         let arguments = prompt.arguments.iter().map(|it| (it.name.clone(), "b".to_owned()));
         let approver = Answers(ApprovalAnswer::Unanswered);
@@ -232,8 +227,7 @@ async fn tools_of_a_predecessor_are_not_taken_for_those_of_its_successor() {
         servers(json!({ "x": entry(&Script::new().tools([looks])) }))
     };
     let setup = with_pins(folder.path());
-    let fleet = Fleet::start(&with("Looks."), setup);
-    fleet.tried().await;
+    let (fleet, _) = ready_with(&with("Looks."), setup).await;
     drop(fleet.apply(&with("Looks elsewhere.")));
     // Until the new program has listed its tools, those of the old one are offered.
     assert!(fleet.agent("main").unwrap().catalogue().get("mcp_x_look").is_some());

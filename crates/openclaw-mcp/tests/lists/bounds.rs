@@ -9,7 +9,8 @@ use openclaw_mcp::wire::{CallError, TimeLimits};
 use openclaw_testkit::{Cursor, Script};
 use serde_json::json;
 
-use crate::support::{LIMITS, answering, connect, fleet, scripted, server, until};
+use crate::common::until;
+use crate::support::{LIMITS, answering, connect, fleet, scripted, server};
 
 #[tokio::test]
 async fn bad_entries_are_bounded_like_good_ones() {

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::support::{answering, fleet, offering, server, until};
+use crate::common::until;
+use crate::support::{answering, fleet, offering, server};
 
 fn tools(names: &[&str]) -> Value {
     let tool = |name: &&str| json!({ "name": name, "inputSchema": { "type": "object" } });

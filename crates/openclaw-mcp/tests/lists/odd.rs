@@ -1,5 +1,6 @@
 //! Lists that deviate from the protocol.
 
+use openclaw_mcp::inventory::listing::{ListedPrompt, ListedResource};
 use openclaw_mcp::process::ShutdownTimeouts;
 use openclaw_mcp::wire::CallError;
 use serde_json::json;
@@ -31,9 +32,9 @@ async fn a_value_that_is_not_a_list_is_an_error_and_null_is_empty() {
         }
         other => panic!("{other:?}"),
     }
-    let resources = connection.list_resources(LIMITS).await;
+    let resources = connection.list::<ListedResource>(LIMITS).await;
     assert!(matches!(resources, Err(CallError::Protocol(_))), "{resources:?}");
-    let prompts = connection.list_prompts(LIMITS).await.unwrap();
+    let prompts = connection.list::<ListedPrompt>(LIMITS).await.unwrap();
     assert_eq!((prompts.entries.len(), prompts.cut), (0, None));
     connection.close(ShutdownTimeouts::default()).await;
 }
@@ -63,7 +64,7 @@ async fn null_in_a_prompt_counts_as_absent_and_a_bad_prompt_is_named() {
     ]);
     let answers = json!({ "prompts/list": [{ "result": { "prompts": prompts } }] });
     let connection = connect(answering(answers)).await;
-    let listing = connection.list_prompts(LIMITS).await.unwrap();
+    let listing = connection.list::<ListedPrompt>(LIMITS).await.unwrap();
     let names: Vec<&str> = listing.entries.iter().map(|prompt| prompt.name.as_str()).collect();
     assert_eq!(names, ["a", "b", "large"]);
     assert!(!listing.entries[1].arguments[0].required);

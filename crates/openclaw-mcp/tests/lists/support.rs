@@ -1,7 +1,6 @@
 //! Servers with scripted lists, connected one by one or as a fleet.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use openclaw_mcp::connection::Connection;
 use openclaw_mcp::connection::local;
@@ -48,14 +47,4 @@ pub(crate) fn fleet(servers: &[(&str, (String, Vec<String>))]) -> Arc<Fleet> {
 
 pub(crate) fn server(fleet: &Fleet, name: &str) -> Arc<Server> {
     Arc::clone(fleet.agent("main").unwrap().server(name).unwrap())
-}
-
-/// Waits until the condition holds.
-pub(crate) async fn until(is_so: impl Fn() -> bool) {
-    let wait = async {
-        while !is_so() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(Duration::from_secs(120), wait).await.unwrap();
 }

@@ -17,6 +17,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::task::spawn_blocking;
 
+use crate::common::until;
 use crate::support::{Yard, assert_result, by_hand, call, ready, servers, setup, within};
 
 /// Timeout in milliseconds of a call without progress: enough for a busy machine, and less than the
@@ -49,16 +50,6 @@ impl Ada {
         let questions = self.0.lock().unwrap();
         questions.iter().map(|it| (it.server.clone(), it.message.clone())).collect()
     }
-}
-
-/// Waits until a list has a new entry.
-async fn until_listed(is_listed: impl Fn() -> bool) {
-    within(async {
-        while !is_listed() {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await;
 }
 
 /// Returns the folders of the filesystem server, once it has requested the roots.
@@ -111,7 +102,7 @@ async fn node_servers_elicit_request_roots_and_report_changes_and_progress() {
         // handshake.
         let [roots, ask] = ["get-roots-list", "trigger-elicitation-request"]
             .map(|tool| format!("mcp_{server}_{tool}"));
-        until_listed(|| tools.catalogue().get(&ask).is_some()).await;
+        until(|| tools.catalogue().get(&ask).is_some()).await;
         assert_result(&call(&tools, &roots, json!({})).await, server, given);
         assert_result(&call(&tools, &ask, json!({})).await, server, "- Name: Ada");
 
@@ -122,7 +113,7 @@ async fn node_servers_elicit_request_roots_and_report_changes_and_progress() {
         let content = json!({ "name": "new.gz", "data": "data:text/plain,hello" });
         let made = call(&tools, &format!("mcp_{server}_gzip-file-as-resource"), content).await;
         assert_result(&made, server, new);
-        until_listed(is_listed).await;
+        until(is_listed).await;
     }
     let message = "Please provide inputs for the following fields:".to_owned();
     let asked = ["local", "remote"].map(|server| (server.to_owned(), message.clone()));

@@ -19,7 +19,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 
-use crate::common::load;
+use crate::common::{self, load};
 
 /// Python servers need seconds of CPU to start, and many start concurrently.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(120);
@@ -167,23 +167,12 @@ pub(crate) async fn cancel(tools: &AgentTools, server: &str, tool: &str, long: V
     let live = tools.server(server).unwrap().ready().await.unwrap();
     let name = format!("mcp_{server}_{tool}");
     let calling = call(tools, &name, long);
-    let under_way = async {
-        while live.connection().in_flight() == 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
     tokio::select! {
         outcome = calling => panic!("finished too early: {outcome:?}"),
-        () = within(under_way) => {}
+        () = common::until(|| live.connection().in_flight() > 0) => {}
     }
     // A list request may be in flight too; the call would take much longer.
-    let nothing_under_way = async {
-        while live.connection().in_flight() > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let gone = tokio::time::timeout(PATIENCE, nothing_under_way).await;
-    assert!(gone.is_ok(), "a call is still pending");
+    common::until(|| live.connection().in_flight() == 0).await;
 }
 
 /// Waits until a server reaches a state.

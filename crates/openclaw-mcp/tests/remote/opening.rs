@@ -11,6 +11,7 @@ use openclaw_mcp::wire::ReachProblem;
 use openclaw_testkit::{Discover, Fault, On, Script, TestServer};
 use tokio::net::TcpSocket;
 
+use crate::common::until;
 use crate::support::{Connection, open, plan, refused};
 
 const MODERN: NegotiatedProtocol =
@@ -256,13 +257,7 @@ async fn a_server_that_never_responds_times_out_at_the_step_where_it_hung() {
 /// Waits until no task is left. Idle connections end shortly after their client.
 async fn nothing_is_left() {
     let metrics = tokio::runtime::Handle::current().metrics();
-    let gone = async {
-        while metrics.num_alive_tasks() > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    };
-    let gone = tokio::time::timeout(Duration::from_secs(60), gone).await;
-    assert!(gone.is_ok(), "{} tasks are left", metrics.num_alive_tasks());
+    until(|| metrics.num_alive_tasks() == 0).await;
 }
 
 #[tokio::test]

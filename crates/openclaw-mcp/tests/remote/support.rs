@@ -1,46 +1,18 @@
 //! A connection to an HTTP server of the testkit.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
-use openclaw_config::{HttpFlavour, HttpServer, OAuthSettings, ProxySetting, TlsSettings};
-use openclaw_mcp::connection::remote::{self, Network, RemoteConnection, RemoteError, RemotePlan};
-use openclaw_mcp::server::log::ServerLog;
+use openclaw_mcp::connection::remote::{self, RemoteConnection, RemoteError, RemotePlan};
 use openclaw_mcp::wire::{CallError, FastLane, TimeLimits};
 use openclaw_testkit::{Recording, Script, TestServer};
 use rmcp::model::ClientConfig;
 use serde_json::Value;
-use url::Url;
 
 use crate::common::call_tool;
-pub(crate) use crate::common::{LIMITS, client};
+pub(crate) use crate::common::{LIMITS, client, remote_plan as plan};
 
 /// The `_meta` members of a modern call.
 pub(crate) const MODERN_META: &str = r#""io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"test","version":"0"},"io.modelcontextprotocol/clientCapabilities":{}"#;
-
-pub(crate) fn plan(url: &str) -> RemotePlan {
-    RemotePlan {
-        server: "remote".to_owned(),
-        config: HttpServer {
-            url: Url::parse(url).unwrap().into(),
-            flavour: HttpFlavour::Streamable,
-            headers: BTreeMap::new(),
-            api_key: None,
-            oauth: OAuthSettings::default(),
-            tls: TlsSettings { ca_file: None, client_cert: None, client_key: None, verify: true },
-            proxy: ProxySetting::Environment,
-        },
-        auth: None,
-        headers: BTreeMap::new(),
-        network: Network::default(),
-        client: client(),
-        known: None,
-        only: None,
-        timeout: Duration::from_secs(60),
-        log: ServerLog::none(),
-        traffic: openclaw_mcp::wire::Traffic::default(),
-    }
-}
 
 pub(crate) async fn open(plan: RemotePlan) -> Result<RemoteConnection<ClientConfig>, RemoteError> {
     remote::open(plan, client()).await

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::draft::{Draft, StreamStep};
 use super::media::{ProviderPart, only_text, to_provider_parts};
 use super::turns::{ProviderTurn, arguments, system};
-use super::{Outgoing, number, text};
+use super::{Outgoing, number, set, text};
 use crate::message::{Thought, ToolResult};
 use crate::model::{ToolOffer, Usage};
 use crate::settings::ApiKind;
@@ -45,9 +45,7 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
         "stream": true,
         "max_tokens": request.max_output_tokens.unwrap_or(max_tokens),
     });
-    if let Some(system) = system(request) {
-        body["system"] = system.into();
-    }
+    set(&mut body, "system", system(request));
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(|offer| tool(offer)).collect();
     }
@@ -55,9 +53,7 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
         body["tool_choice"] = json!({ "type": "any" });
     }
     body["messages"] = messages.into();
-    if let Some(temperature) = request.temperature {
-        body["temperature"] = temperature.into();
-    }
+    set(&mut body, "temperature", request.temperature);
     if !request.stop_sequences.is_empty() {
         body["stop_sequences"] = json!(request.stop_sequences);
     }

@@ -69,11 +69,8 @@ impl Explain {
         }
         // The message of the error itself contains the URL, which may be secret; that of its cause
         // does not.
-        let mut cause: Option<&dyn std::error::Error> = error.source();
-        while let Some(deeper) = cause.and_then(std::error::Error::source) {
-            cause = Some(deeper);
-        }
-        let reason = match cause {
+        let causes = std::iter::successors(error.source(), |&cause| cause.source());
+        let reason = match causes.last() {
             _ if error.is_timeout() => "timed out".to_owned(),
             Some(cause) => self.short(&cause.to_string()),
             None => "the connection failed".to_owned(),

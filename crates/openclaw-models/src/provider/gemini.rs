@@ -5,7 +5,7 @@ use serde_json::{Map, Value, json};
 use super::draft::{Draft, StreamStep};
 use super::media::ProviderPart;
 use super::turns::{ProviderTurn, arguments, system, words};
-use super::{Outgoing, number, text};
+use super::{Outgoing, number, set, text};
 use crate::message::{Part, Thought, ToolResult, ToolUse};
 use crate::model::{ToolOffer, Usage};
 
@@ -109,21 +109,15 @@ fn signature<'t>(thoughts: &'t [Thought], call: &ToolUse) -> Option<&'t str> {
 
 fn call_part(call: &ToolUse, signature: Option<&str>) -> Value {
     let mut part = json!({ "functionCall": { "name": call.name, "args": arguments(call) } });
-    if let Some(id) = given_id(&call.id) {
-        part["functionCall"]["id"] = id.into();
-    }
-    if let Some(signature) = signature {
-        part["thoughtSignature"] = signature.into();
-    }
+    set(&mut part["functionCall"], "id", given_id(&call.id));
+    set(&mut part, "thoughtSignature", signature);
     part
 }
 
 fn result(result: &ToolResult) -> Value {
     let response = json!({ "name": result.name, "content": words(result) });
     let mut response = json!({ "name": result.name, "response": response });
-    if let Some(id) = given_id(&result.id) {
-        response["id"] = id.into();
-    }
+    set(&mut response, "id", given_id(&result.id));
     json!({ "functionResponse": response })
 }
 

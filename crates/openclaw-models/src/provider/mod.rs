@@ -152,6 +152,13 @@ fn text<'v>(value: &'v Value, place: &str) -> &'v str {
     value.pointer(place).and_then(Value::as_str).unwrap_or_default()
 }
 
+/// Sets a member of a request, if there is a value.
+fn set(object: &mut Value, key: &str, value: Option<impl Into<Value>>) {
+    if let Some(value) = value {
+        object[key] = value.into();
+    }
+}
+
 /// Returns the number at this JSON pointer, or zero.
 fn number(value: &Value, place: &str) -> u64 {
     value.pointer(place).and_then(Value::as_u64).unwrap_or_default()

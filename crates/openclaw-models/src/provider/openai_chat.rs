@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::draft::{Draft, StreamStep};
 use super::media::{ProviderPart, only_text};
 use super::turns::{ProviderTurn, arguments, system, words};
-use super::{Outgoing, number, text};
+use super::{Outgoing, number, set, text};
 use crate::message::{Thought, ToolUse};
 use crate::model::{ToolOffer, Usage};
 
@@ -48,9 +48,7 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
     }
     body["messages"] = messages.into();
     body["stream_options"] = json!({ "include_usage": true });
-    if let Some(temperature) = request.temperature {
-        body["temperature"] = temperature.into();
-    }
+    set(&mut body, "temperature", request.temperature);
     if !request.stop_sequences.is_empty() {
         body["stop"] = json!(request.stop_sequences);
     }

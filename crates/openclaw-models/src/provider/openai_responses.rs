@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::draft::{Draft, StreamStep};
 use super::media::{ProviderPart, only_text};
 use super::turns::{ProviderTurn, arguments, system, words};
-use super::{Outgoing, number, text};
+use super::{Outgoing, number, set, text};
 use crate::model::{ToolOffer, Usage};
 
 /// The body of a request.
@@ -40,9 +40,7 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
     }
     // The provider must not store the conversation.
     let mut body = json!({ "store": false, "model": out.model, "stream": true });
-    if let Some(system) = system(request) {
-        body["instructions"] = system.into();
-    }
+    set(&mut body, "instructions", system(request));
     if !request.tools.is_empty() {
         body["tools"] = request.tools.iter().map(|offer| tool(offer)).collect();
     }
@@ -51,12 +49,8 @@ pub(super) fn body(out: &Outgoing<'_>) -> Value {
     }
     body["input"] = input.into();
     // The API has no stop sequences.
-    if let Some(temperature) = request.temperature {
-        body["temperature"] = temperature.into();
-    }
-    if let Some(max_tokens) = request.max_output_tokens {
-        body["max_output_tokens"] = max_tokens.into();
-    }
+    set(&mut body, "temperature", request.temperature);
+    set(&mut body, "max_output_tokens", request.max_output_tokens);
     body
 }
 

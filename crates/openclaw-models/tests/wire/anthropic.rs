@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::server::{Ending, Reply, Server, events};
 use crate::{
     answer_to, asking, assert_interrupted, assert_words, body_of, calls, collect, conversation,
-    model,
+    model, tool,
 };
 
 const KIND: ApiKind = ApiKind::Anthropic;
@@ -154,11 +154,7 @@ async fn the_request_is_as_the_api_wants_it() {
     }
     let picture = json!({"type": "image",
         "source": {"type": "base64", "media_type": "image/png", "data": "iVBO"}});
-    let schema = json!({"type": "object", "properties": {"a": {"type": "number"}}});
-    let tool = |name: &str| {
-        let description = format!("does {name}");
-        json!({"name": name, "description": description, "input_schema": schema})
-    };
+    let tool = |name| tool(name, "input_schema");
     let expected = json!({
         "model": "some-max",
         "stream": true,

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::server::{Ending, Reply, Server, events};
 use crate::{
     answer_to, asking, assert_interrupted, assert_words, body_of, calls, collect, conversation,
-    model,
+    model, tool,
 };
 
 const KIND: ApiKind = ApiKind::Gemini;
@@ -125,11 +125,7 @@ async fn the_request_is_as_the_api_wants_it() {
     assert!(head.starts_with(line), "{head}");
     assert!(head.contains("\r\nx-goog-api-key: key-that-nobody-sees"), "{head}");
     let picture = json!({"inline_data": {"mime_type": "image/png", "data": "iVBO"}});
-    let schema = json!({"type": "object", "properties": {"a": {"type": "number"}}});
-    let tool = |name: &str| {
-        let description = format!("does {name}");
-        json!({"name": name, "description": description, "parameters": schema})
-    };
+    let tool = |name| tool(name, "parameters");
     let result = |id: &str, words: &str| {
         let response = json!({"name": "add", "content": words});
         json!({"functionResponse": {"id": id, "name": "add", "response": response}})

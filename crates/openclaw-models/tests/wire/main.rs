@@ -157,6 +157,12 @@ fn conversation() -> Vec<Message> {
     ]
 }
 
+/// A tool as the APIs want it; `parameters` is their word for its schema.
+fn tool(name: &str, parameters: &str) -> Value {
+    let schema = json!({"type": "object", "properties": {"a": {"type": "number"}}});
+    json!({"name": name, "description": format!("does {name}"), parameters: schema})
+}
+
 fn calls(answer: &Completion) -> Vec<(&str, &str, &str)> {
     let calls = answer.tool_uses.iter();
     calls.map(|call| (call.id.as_str(), call.name.as_str(), call.arguments.as_str())).collect()

@@ -8,7 +8,7 @@ use openclaw_models::{
 use serde_json::{Value, json};
 
 use crate::server::{Ending, Reply, Server};
-use crate::{answer_to, assert_interrupted, assert_words, body_of, calls, conversation};
+use crate::{answer_to, assert_interrupted, assert_words, body_of, calls, conversation, tool};
 
 const KIND: ApiKind = ApiKind::Ollama;
 const NAME: &str = "qwen3:8b";
@@ -77,12 +77,7 @@ async fn an_error_in_the_middle_is_an_error() {
 async fn the_request_is_as_the_api_wants_it() {
     let (head, body) = body_of(KIND, NAME, conversation()).await;
     assert!(head.starts_with("post /api/chat http/1.1\r\n"), "{head}");
-    let schema = json!({"type": "object", "properties": {"a": {"type": "number"}}});
-    let tool = |name: &str| {
-        let description = format!("does {name}");
-        let function = json!({"name": name, "description": description, "parameters": schema});
-        json!({"type": "function", "function": function})
-    };
+    let tool = |name| json!({"type": "function", "function": tool(name, "parameters")});
     let expected = json!({
         "model": NAME,
         "stream": true,

@@ -4,7 +4,7 @@ use openclaw_models::{ApiKind, Message, ModelError, StopReason, Thought, Usage};
 use serde_json::{Value, json};
 
 use crate::server::{Ending, events};
-use crate::{answer_to, assert_interrupted, assert_words, body_of, calls, conversation};
+use crate::{answer_to, assert_interrupted, assert_words, body_of, calls, conversation, tool};
 
 const KIND: ApiKind = ApiKind::OpenAi;
 const NAME: &str = "gpt-4o";
@@ -163,12 +163,7 @@ async fn the_request_is_as_the_api_wants_it() {
     assert!(head.contains("\r\nauthorization: bearer key-that-nobody-sees"), "{head}");
     assert!(head.contains("\r\nx-extra: header-that-nobody-sees"), "{head}");
     let picture = json!({"type": "image_url", "image_url": {"url": "data:image/png;base64,iVBO"}});
-    let schema = json!({"type": "object", "properties": {"a": {"type": "number"}}});
-    let tool = |name: &str| {
-        let description = format!("does {name}");
-        let function = json!({"name": name, "description": description, "parameters": schema});
-        json!({"type": "function", "function": function})
-    };
+    let tool = |name| json!({"type": "function", "function": tool(name, "parameters")});
     let call = |id: &str, arguments: &str| {
         let function = json!({"name": "add", "arguments": arguments});
         json!({"type": "function", "id": id, "function": function})

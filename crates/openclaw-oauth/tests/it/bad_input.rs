@@ -11,7 +11,8 @@ use openclaw_testkit::oauth::{Endpoint, Fake, OAuthScript, OAuthTestServer};
 use serde_json::{Value, json};
 
 use crate::support::{
-    User, call, client, folder, grant_file, key, logged_in, login, options_with, store, within,
+    User, assert_login_required, call, client, folder, grant_file, key, logged_in, login,
+    options_with, serve, store, within,
 };
 
 /// Logs in to a server that must not be trusted; returns the error. The browser is never opened.
@@ -135,8 +136,7 @@ async fn a_server_without_registration_needs_a_configured_client() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_without_expiry_is_used_until_it_is_rejected() {
     let script = OAuthScript { expires_in: None, ..OAuthScript::new() };
-    let server = OAuthTestServer::start(script);
-    let state = folder();
+    let (server, state) = serve(script);
     let (client, grant) = logged_in(&server, state.path()).await;
     assert_eq!(grant.expires_at, None);
     assert_eq!(call(&client, &server.url()).await.unwrap(), 200);
@@ -175,8 +175,7 @@ async fn token_responses_that_make_no_sense_fail_the_login_and_are_not_stored() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_a_refresh_with_an_unusable_response_a_login_helps() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let (client, _) = logged_in(&server, state.path()).await;
     server.expire_access_tokens();
     server.change(|script| script.token_type = "mac".into());
@@ -184,8 +183,7 @@ async fn after_a_refresh_with_an_unusable_response_a_login_helps() {
     assert!(matches!(error, AuthError::Invalid { .. }), "{error:?}");
     server.change(|script| script.token_type = "Bearer".into());
     // The refresh token was used: the server ends the login.
-    let error = call(&client, &server.url()).await.unwrap_err();
-    assert!(matches!(error, AuthError::LoginRequired), "{error:?}");
+    assert_login_required(&client, &server).await;
     login(&client).await.unwrap();
     assert_eq!(call(&client, &server.url()).await.unwrap(), 200);
 }
@@ -193,12 +191,10 @@ async fn after_a_refresh_with_an_unusable_response_a_login_helps() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_without_refresh_tokens_requires_a_login_when_the_token_expires() {
     let script = OAuthScript { refresh_tokens: false, ..OAuthScript::new() };
-    let server = OAuthTestServer::start(script);
-    let state = folder();
+    let (server, state) = serve(script);
     let (client, _) = logged_in(&server, state.path()).await;
     server.expire_access_tokens();
-    let error = call(&client, &server.url()).await.unwrap_err();
-    assert!(matches!(error, AuthError::LoginRequired), "{error:?}");
+    assert_login_required(&client, &server).await;
     assert_eq!(server.count(Endpoint::Refresh), 0);
 }
 
@@ -222,8 +218,7 @@ async fn a_store_that_cannot_be_written_is_reported_before_the_browser_opens() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_truncated_or_edited_token_file_is_reported_and_a_login_replaces_it() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     logged_in(&server, state.path()).await;
     let file = grant_file(state.path());
     let intact = fs::read(&file).unwrap();
@@ -246,8 +241,7 @@ async fn a_truncated_or_edited_token_file_is_reported_and_a_login_replaces_it() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_damaged_token_file_can_be_logged_out_of() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     logged_in(&server, state.path()).await;
     fs::write(grant_file(state.path()), "damaged").unwrap();
     let client = client(&server, state.path());

@@ -11,7 +11,7 @@ use openclaw_oauth::login::PromptResponse;
 use openclaw_oauth::store::GrantStore as _;
 use openclaw_testkit::oauth::{Endpoint, OAuthScript, OAuthTestServer, Parameter};
 
-use crate::support::{User, call, client, folder, key, login, store, until, within};
+use crate::support::{User, call, client, folder, key, login, serve, store, until, within};
 
 const SCRIPT: &str = "%3Cscript%3Ealert(1)%3C/script%3E";
 
@@ -24,8 +24,7 @@ fn with(url: &str, name: &str, value: &str) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_callback_with_a_wrong_state_is_ignored_and_the_login_goes_on() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let user = User::returning(|callback| {
         let without = callback.replace("state=", "other=");
         vec![with(&callback, "state", "wrong"), without, callback]
@@ -43,8 +42,7 @@ async fn a_callback_with_a_wrong_state_is_ignored_and_the_login_goes_on() {
 async fn a_user_who_denies_ends_the_login() {
     let script =
         OAuthScript { authorize_error: Some("access_denied".into()), ..OAuthScript::new() };
-    let server = OAuthTestServer::start(script);
-    let state = folder();
+    let (server, state) = serve(script);
     let (client, user) = (client(&server, state.path()), User::approving());
     let error = within(client.login(&user, &BTreeSet::new())).await.unwrap_err();
     let AuthError::Rejected { code, .. } = &error else { panic!("{error:?}") };
@@ -60,8 +58,7 @@ async fn a_user_who_denies_ends_the_login() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_error_with_a_wrong_state_does_not_end_the_login() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let user = User::returning(|callback| {
         let (address, _) = callback.split_once('?').unwrap();
         vec![format!("{address}?error=access_denied&state=wrong"), callback]
@@ -71,8 +68,7 @@ async fn an_error_with_a_wrong_state_does_not_end_the_login() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn parameters_with_a_script_are_not_repeated_by_the_page() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let user = User::returning(|callback| {
         let (address, _) = callback.split_once('?').unwrap();
         vec![
@@ -154,8 +150,7 @@ async fn a_state_that_the_authorization_server_changes_never_ends_in_a_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_second_login_takes_over_the_first() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let first = client(&server, state.path());
     let idle = Arc::new(User::idle());
     let asked = Arc::clone(&idle);
@@ -176,8 +171,7 @@ async fn a_second_login_takes_over_the_first() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_after_a_cancelled_one_uses_its_registration() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let ours = client(&server, state.path());
     assert!(within(ours.login(&Declining, &BTreeSet::new())).await.is_err());
     login(&client(&server, state.path())).await.unwrap();
@@ -198,8 +192,7 @@ impl openclaw_oauth::login::LoginPrompt for Declining {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_user_who_declines_ends_the_login() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let client = client(&server, state.path());
     let error = within(client.login(&Declining, &BTreeSet::new())).await.unwrap_err();
     assert!(matches!(error, AuthError::Cancelled { cause: "declined" }), "{error:?}");

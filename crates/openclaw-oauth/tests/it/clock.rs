@@ -3,7 +3,7 @@
 
 use openclaw_testkit::oauth::{Endpoint, OAuthScript, OAuthTestServer};
 
-use crate::support::{call, change_grant, client, folder, logged_in};
+use crate::support::{call, change_grant, client, logged_in, serve};
 
 const HOUR: i64 = 3600;
 
@@ -20,8 +20,7 @@ async fn login_with_clock(server: &OAuthTestServer, state: &std::path::Path, ahe
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_clock_was_set_back_the_token_is_used_until_the_server_rejects_it() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     login_with_clock(&server, state.path(), HOUR).await;
     let client = client(&server, state.path());
     assert_eq!(call(&client, &server.url()).await.unwrap(), 200);
@@ -36,8 +35,7 @@ async fn after_the_clock_was_set_back_the_token_is_used_until_the_server_rejects
 
 #[tokio::test(flavor = "multi_thread")]
 async fn after_the_clock_was_set_forward_the_token_is_renewed_once_and_no_login_is_required() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     login_with_clock(&server, state.path(), -2 * HOUR).await;
     let client = client(&server, state.path());
     for _ in 0..3 {
@@ -49,8 +47,7 @@ async fn after_the_clock_was_set_forward_the_token_is_renewed_once_and_no_login_
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_cannot_be_renewed_is_sent_although_it_has_expired_by_our_clock() {
     let script = OAuthScript { refresh_tokens: false, ..OAuthScript::new() };
-    let server = OAuthTestServer::start(script);
-    let state = folder();
+    let (server, state) = serve(script);
     login_with_clock(&server, state.path(), -2 * HOUR).await;
     let client = client(&server, state.path());
     assert_eq!(call(&client, &server.url()).await.unwrap(), 200, "the server decides");

@@ -12,16 +12,15 @@ use openclaw_secrets::SecretString;
 use openclaw_testkit::oauth::{Browser, Endpoint, Fake, OAuthScript, OAuthTestServer};
 
 use crate::support::{
-    User, call, client, folder, key, logged_in, login, options, store, token_of, within,
+    User, assert_login_required, call, client, folder, key, logged_in, login, options, serve,
+    store, token_of, within,
 };
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_leaves_a_token_that_is_sent_to_the_server_only() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let client = client(&server, state.path());
-    let refusal = call(&client, &server.url()).await.unwrap_err();
-    assert!(matches!(refusal, AuthError::LoginRequired), "{refusal}");
+    assert_login_required(&client, &server).await;
 
     let user = User::approving();
     let grant = within(client.login(&user, &BTreeSet::new())).await.unwrap();
@@ -50,8 +49,7 @@ async fn a_login_leaves_a_token_that_is_sent_to_the_server_only() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_have_pkce_state_and_resource_and_the_registration_is_reused() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let (client, _) = logged_in(&server, state.path()).await;
     let authorize = &server.requests(Endpoint::Authorize)[0].query;
     assert_eq!(authorize["code_challenge_method"], "S256");
@@ -77,8 +75,7 @@ async fn requests_have_pkce_state_and_resource_and_the_registration_is_reused() 
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_login_in_another_process_is_used_without_a_restart() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let waiting = client(&server, state.path());
     assert!(call(&waiting, &server.url()).await.is_err());
     let before = waiting.version().await;
@@ -90,8 +87,7 @@ async fn a_login_in_another_process_is_used_without_a_restart() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_code_can_be_pasted_in_another_process_and_only_once() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let redirect_uri = "http://127.0.0.1:9/callback";
     let first = client(&server, state.path());
     let request = first.begin_login(redirect_uri, &BTreeSet::new()).await.unwrap();
@@ -129,8 +125,7 @@ async fn concurrent_requests_without_a_token_lead_to_one_login() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_logout_revokes_and_forgets_also_when_the_server_is_down() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let (client, grant) = logged_in(&server, state.path()).await;
     let outcome = client.logout().await.unwrap();
     assert!(matches!(outcome, Logout::Revoked), "{outcome:?}");

@@ -5,9 +5,9 @@ use std::sync::Arc;
 use openclaw_oauth::authorizer::Authorizer;
 use openclaw_oauth::client::TokenAuth;
 use openclaw_oauth::settings::{AuthSettings, GrantType};
-use openclaw_testkit::oauth::{Endpoint, OAuthScript, OAuthTestServer};
+use openclaw_testkit::oauth::{Endpoint, OAuthScript};
 
-use crate::support::{call, expire_grant, folder, login, options_with, within};
+use crate::support::{call, expire_grant, login, options_with, serve, within};
 
 const SECRET: &str = "the-configured-secret";
 
@@ -27,8 +27,7 @@ fn settings(grant: GrantType) -> AuthSettings {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifty_requests_of_a_machine_without_a_token_request_one() {
-    let server = OAuthTestServer::start(script());
-    let state = folder();
+    let (server, state) = serve(script());
     let settings = settings(GrantType::ClientCredentials);
     let client = Authorizer::new(options_with(&server.url(), state.path(), settings));
     let barrier = Arc::new(tokio::sync::Barrier::new(50));
@@ -49,8 +48,7 @@ async fn fifty_requests_of_a_machine_without_a_token_request_one() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_wants_the_secret_in_the_form_gets_it_there_from_then_on() {
-    let server = OAuthTestServer::start(OAuthScript { secrets_in_form: true, ..script() });
-    let state = folder();
+    let (server, state) = serve(OAuthScript { secrets_in_form: true, ..script() });
     let settings = settings(GrantType::AuthorizationCode);
     let client = Authorizer::new(options_with(&server.url(), state.path(), settings.clone()));
     let grant = login(&client).await.unwrap();

@@ -12,8 +12,8 @@ use openclaw_testkit::oauth::{Endpoint, Fake, OAuthScript, OAuthTestServer};
 
 use crate::child::{Child, Role};
 use crate::support::{
-    call, change_grant, client, expire_grant, folder, key, logged_in, login, options, store,
-    token_of, until, within,
+    assert_login_required, call, change_grant, client, expire_grant, folder, key, logged_in, login,
+    options, serve, store, token_of, until, within,
 };
 
 /// How many tasks of a process refresh at the same moment.
@@ -80,8 +80,7 @@ async fn two_processes_with_50_tasks_each_send_one_refresh_request() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn two_stores_of_one_folder_send_one_refresh_request_for_an_expired_token() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     logged_in(&server, state.path()).await;
     expire_grant(&server.url(), state.path()).await;
     let clients = [client(&server, state.path()), client(&server, state.path())];
@@ -129,14 +128,12 @@ async fn a_cancelled_caller_does_not_lose_the_new_refresh_token() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_revoked_refresh_token_is_sent_once_and_a_new_login_works() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let (ours, _) = logged_in(&server, state.path()).await;
     server.revoke_all();
     let other = client(&server, state.path());
     for client in [&ours, &ours, &other, &client(&server, state.path())] {
-        let refusal = call(client, &server.url()).await.unwrap_err();
-        assert!(matches!(refusal, AuthError::LoginRequired), "{refusal}");
+        assert_login_required(client, &server).await;
     }
     assert_eq!(server.count(Endpoint::Refresh), 1);
 
@@ -151,23 +148,20 @@ async fn a_revoked_refresh_token_is_sent_once_and_a_new_login_works() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_expired_grant_with_a_revoked_refresh_token_sends_one_refresh_request() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     logged_in(&server, state.path()).await;
     expire_grant(&server.url(), state.path()).await;
     server.revoke_all();
     let client = client(&server, state.path());
     for _ in 0..3 {
-        let refusal = call(&client, &server.url()).await.unwrap_err();
-        assert!(matches!(refusal, AuthError::LoginRequired), "{refusal}");
+        assert_login_required(&client, &server).await;
     }
     assert_eq!(server.count(Endpoint::Refresh), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn reuse_detection_ends_in_login_required() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let (_, first) = logged_in(&server, state.path()).await;
     let ours = client(&server, state.path());
     server.expire_access_tokens();
@@ -175,8 +169,7 @@ async fn reuse_detection_ends_in_login_required() {
     // A backup of the store was restored: its refresh token has been used.
     change_grant(&server.url(), state.path(), |grant| *grant = (*first).clone()).await;
     let restored = client(&server, state.path());
-    let refusal = call(&restored, &server.url()).await.unwrap_err();
-    assert!(matches!(refusal, AuthError::LoginRequired), "{refusal}");
+    assert_login_required(&restored, &server).await;
     assert_eq!(server.count(Endpoint::Refresh), 2);
     assert!(call(&restored, &server.url()).await.is_err());
     assert_eq!(server.count(Endpoint::Refresh), 2);
@@ -188,8 +181,7 @@ async fn reuse_detection_ends_in_login_required() {
 async fn an_outage_of_the_token_endpoint_keeps_the_refresh_token() {
     let outages =
         [Fake::Status(503), Fake::HangUp, Fake::Html, Fake::error("temporarily_unavailable")];
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let (ours, _) = logged_in(&server, state.path()).await;
     for outage in outages {
         server.expire_access_tokens();
@@ -203,8 +195,7 @@ async fn an_outage_of_the_token_endpoint_keeps_the_refresh_token() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_token_that_is_about_to_expire_is_used_while_the_token_endpoint_is_down() {
     let script = OAuthScript::new().fault(Endpoint::Refresh, Fake::Status(503), 0);
-    let server = OAuthTestServer::start(script);
-    let state = folder();
+    let (server, state) = serve(script);
     logged_in(&server, state.path()).await;
     change_grant(&server.url(), state.path(), |grant| {
         (grant.issued_at, grant.expires_at) = (grant.issued_at - 3600, Some(grant.issued_at + 30));
@@ -216,20 +207,17 @@ async fn a_token_that_is_about_to_expire_is_used_while_the_token_endpoint_is_dow
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_server_that_rejects_every_token_leads_to_one_refresh_per_request() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     let (ours, _) = logged_in(&server, state.path()).await;
     server.change(|script| script.lifetime = Duration::ZERO);
     server.expire_access_tokens();
-    let refusal = call(&ours, &server.url()).await.unwrap_err();
-    assert!(matches!(refusal, AuthError::LoginRequired), "{refusal}");
+    assert_login_required(&ours, &server).await;
     assert_eq!(server.count(Endpoint::Refresh), 1);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_store_that_cannot_be_written_fails_before_the_request() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new());
     logged_in(&server, state.path()).await;
     server.expire_access_tokens();
     let store = Arc::new(crate::child::SteppedStore::failing_at("marked", store(state.path())));

@@ -8,7 +8,7 @@ use openclaw_oauth::authorizer::{AuthAttempts, Authorizer, AuthorizerOptions};
 use openclaw_oauth::error::AuthError;
 use openclaw_testkit::oauth::{Endpoint, OAuthScript, OAuthTestServer};
 
-use crate::support::{User, call, folder, logged_in, options, within};
+use crate::support::{User, call, folder, logged_in, options, serve, within};
 
 /// A client with a user who is asked for more scopes only.
 async fn start(server: &OAuthTestServer) -> (Authorizer, Arc<User>, tempfile::TempDir) {
@@ -100,8 +100,7 @@ async fn a_server_that_rejects_a_scope_that_was_just_granted_is_not_asked_in_a_l
 
 #[tokio::test(flavor = "multi_thread")]
 async fn without_a_user_the_missing_scopes_are_reported() {
-    let server = OAuthTestServer::start(OAuthScript::new().tool_scope("echo", "admin"));
-    let state = folder();
+    let (server, state) = serve(OAuthScript::new().tool_scope("echo", "admin"));
     let (client, _) = logged_in(&server, state.path()).await;
     let refusal = call(&client, &server.url()).await.unwrap_err();
     let AuthError::InsufficientScope { scopes } = refusal else { panic!("{refusal}") };

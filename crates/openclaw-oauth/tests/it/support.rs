@@ -16,7 +16,7 @@ use openclaw_oauth::login::{LoginPrompt, LoginRequest, PromptResponse};
 use openclaw_oauth::settings::AuthSettings;
 use openclaw_oauth::store::{FileStore, GrantStore, KeyOptions};
 use openclaw_testkit::oauth::wire::{self, HttpResponse};
-use openclaw_testkit::oauth::{Browser, OAuthTestServer};
+use openclaw_testkit::oauth::{Browser, OAuthScript, OAuthTestServer};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -27,6 +27,11 @@ pub(crate) const SERVER: &str = "notes";
 
 pub(crate) fn folder() -> TempDir {
     tempfile::tempdir().unwrap()
+}
+
+/// Starts a server. Returns it with an empty state folder.
+pub(crate) fn serve(script: OAuthScript) -> (OAuthTestServer, TempDir) {
+    (OAuthTestServer::start(script), folder())
 }
 
 /// Returns a store as a new process would open it.
@@ -100,6 +105,12 @@ pub(crate) async fn expire_grant(url: &str, state: &Path) {
 /// obtains others. Returns the status of the last response.
 pub(crate) async fn call(client: &Authorizer, url: &str) -> Result<u16, AuthError> {
     within(Box::pin(call_now(client, url))).await
+}
+
+/// Asserts that a call fails because a login is required.
+pub(crate) async fn assert_login_required(client: &Authorizer, server: &OAuthTestServer) {
+    let error = call(client, &server.url()).await.unwrap_err();
+    assert!(matches!(error, AuthError::LoginRequired), "{error:?}");
 }
 
 async fn call_now(client: &Authorizer, url: &str) -> Result<u16, AuthError> {

@@ -72,11 +72,9 @@ pub(super) async fn body(
 
 /// Returns the last error of a chain: `connection refused` rather than `error sending request`.
 fn innermost(error: &reqwest::Error) -> String {
-    let mut error: &dyn std::error::Error = error;
-    while let Some(source) = error.source() {
-        error = source;
-    }
-    error.to_string()
+    let error: &dyn std::error::Error = error;
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.last().unwrap_or(error).to_string()
 }
 
 /// The current credential of a provider. It is redacted as long as it is in use.

@@ -14,7 +14,9 @@ pub mod vault;
 
 use std::time::Duration;
 
-use openclaw_secrets::{Environment, Redactor, ResolveError, Resolver, SecretRef, SecretSettings};
+use openclaw_secrets::{
+    Environment, Redactor, ResolveError, ResolveErrorKind, Resolver, SecretRef, SecretSettings,
+};
 use tokio::{net::TcpListener, task::JoinHandle};
 
 /// A server that stops when it is dropped.
@@ -84,5 +86,12 @@ impl Asker {
 
     pub async fn error(&self, text: &str) -> ResolveError {
         self.resolver.resolve(&reference(text)).await.expect_err(text)
+    }
+
+    /// Returns the error, which must be of this kind.
+    pub async fn fails(&self, text: &str, kind: ResolveErrorKind) -> ResolveError {
+        let error = self.error(text).await;
+        assert_eq!(error.kind(), kind, "{error}");
+        error
     }
 }

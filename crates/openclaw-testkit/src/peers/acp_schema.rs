@@ -63,10 +63,7 @@ impl AcpSchema {
             None => (answered.and_then(|method| self.responses.get(method)), &frame["result"]),
         };
         let validator = validator.unwrap_or_else(|| panic!("not in the schema: {frame:#}"));
-        let errors: Vec<String> = validator
-            .iter_errors(value)
-            .map(|it| format!("{}: {it}", it.instance_path()))
-            .collect();
+        let errors = super::violations(validator, value);
         assert!(errors.is_empty(), "{errors:#?}\n{frame:#}");
     }
 }

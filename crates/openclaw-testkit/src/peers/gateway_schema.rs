@@ -43,10 +43,7 @@ impl GatewaySchema {
     #[track_caller]
     pub fn check(&self, name: &str, value: &Value) {
         let validator = jsonschema::validator_for(self.definition(name)).expect("a valid schema");
-        let errors: Vec<String> = validator
-            .iter_errors(value)
-            .map(|it| format!("{}: {it}", it.instance_path()))
-            .collect();
+        let errors = super::violations(&validator, value);
         assert!(errors.is_empty(), "{name}: {errors:#?}\n{value:#}");
     }
 }

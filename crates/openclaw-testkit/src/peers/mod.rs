@@ -14,6 +14,9 @@ pub use oauth::{OAuthPeer, OidcOptions};
 use running::Probe;
 pub use running::RunningPeer;
 
+use jsonschema::Validator;
+use serde_json::Value;
+
 /// How the server made with `FastMCP` is served over HTTP.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FastMcp {
@@ -226,4 +229,9 @@ fn kit() -> &'static Path {
 fn installed(path: PathBuf) -> PathBuf {
     assert!(path.is_file(), "{} not found: run `cargo xtask peers`", path.display());
     path
+}
+
+/// Returns how a value violates a schema.
+fn violations(schema: &Validator, value: &Value) -> Vec<String> {
+    schema.iter_errors(value).map(|it| format!("{}: {it}", it.instance_path())).collect()
 }

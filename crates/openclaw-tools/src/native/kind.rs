@@ -123,8 +123,8 @@ impl Native {
 
     /// Returns the schema of its arguments.
     pub fn schema(self) -> Value {
-        let path = |words: &str| json!({"type": "string", "minLength": 1, "maxLength": MAX_PATH, "description": words});
-        let file = || path("File path, relative to the workspace or absolute inside it.");
+        let text = |most: usize, words: &str| json!({"type": "string", "minLength": 1, "maxLength": most, "description": words});
+        let file = || text(MAX_PATH, "File path, relative to the workspace or absolute inside it.");
         let number = |least: u64, most: u64, words: &str| json!({"type": "integer", "minimum": least, "maximum": most, "description": words});
         let (properties, required) = match self {
             Self::Read => {
@@ -153,32 +153,20 @@ impl Native {
             }
             Self::List => {
                 let properties = json!({
-                    "path": path("Folder path; default: the workspace."),
+                    "path": text(MAX_PATH, "Folder path; default: the workspace."),
                     "depth": number(1, 8, "Number of levels to list; default 1."),
                 });
                 (properties, json!([]))
             }
             Self::Exec => {
-                let command = json!({
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": MAX_COMMAND,
-                    "description": "Shell command.",
-                });
-                let timeout = "Timeout in milliseconds.";
                 let properties = json!({
-                    "command": command,
-                    "timeout_ms": number(1, 24 * 60 * 60 * 1_000, timeout),
+                    "command": text(MAX_COMMAND, "Shell command."),
+                    "timeout_ms": number(1, 24 * 60 * 60 * 1_000, "Timeout in milliseconds."),
                 });
                 (properties, json!(["command"]))
             }
             Self::WebFetch => {
-                let url = json!({
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": MAX_URL,
-                    "description": "The URL: `https://…`.",
-                });
+                let url = text(MAX_URL, "The URL: `https://…`.");
                 let most = "Maximum number of characters to return.";
                 (json!({"url": url, "max_chars": number(1, 10_000_000, most)}), json!(["url"]))
             }

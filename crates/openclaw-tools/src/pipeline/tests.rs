@@ -217,6 +217,28 @@ impl Approver for Answers {
 
 const YES: ApprovalAnswer = ApprovalAnswer::Yes(ApprovalExtent::Once);
 
+/// A pipeline with an audit log.
+struct Logged {
+    pipeline: Pipeline,
+    folder: tempfile::TempDir,
+}
+
+impl Logged {
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("audit.jsonl");
+        let audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
+        Self { pipeline: Pipeline::new(audit), folder }
+    }
+
+    /// Returns the lines of the audit log.
+    async fn lines(&self) -> Vec<Value> {
+        assert!(self.pipeline.audit().flush().await);
+        let text = std::fs::read_to_string(self.folder.path().join("audit.jsonl")).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
 /// Returns the outcome of a call, and its audit log lines.
 async fn lines_of(
     shop: &Shop,
@@ -224,9 +246,7 @@ async fn lines_of(
     arguments: &str,
     answer: ApprovalAnswer,
 ) -> (ToolOutcome, Vec<Value>) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("audit.jsonl");
-    let pipeline = Pipeline::new(Audit::to_file(&file, AuditOptions::default()).unwrap());
+    let logged = Logged::new();
     let approver = Answers(answer);
     let consent = Consent::Ask { approver: &approver, fallback: Fallback::Deny };
     let context = CallContext {
@@ -236,10 +256,7 @@ async fn lines_of(
         ..CallContext::by_hand("test")
     };
     let call = Call { name, arguments: Given::Text(arguments) };
-    let outcome = pipeline.call(shop, call, &context).await;
-    assert!(pipeline.audit().flush().await);
-    let text = std::fs::read_to_string(&file).unwrap();
-    (outcome, text.lines().map(|line| serde_json::from_str(line).unwrap()).collect())
+    (logged.pipeline.call(shop, call, &context).await, logged.lines().await)
 }
 
 #[tokio::test]
@@ -333,16 +350,14 @@ async fn every_outcome_leaves_one_line_that_says_which_step_it_was() {
 
 #[tokio::test]
 async fn a_call_that_is_dropped_leaves_a_line_too() {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("audit.jsonl");
-    let pipeline = Pipeline::new(Audit::to_file(&file, AuditOptions::default()).unwrap());
+    let logged = Logged::new();
     let shop = Shop::with(|tool| tool.hangs = true);
     let call = Call { name: "push", arguments: Given::Text("") };
     let context = CallContext::by_hand("test");
-    let calling = pipeline.call(&shop, call, &context);
+    let calling = logged.pipeline.call(&shop, call, &context);
     assert!(futures_util::FutureExt::now_or_never(calling).is_none());
-    assert!(pipeline.audit().flush().await);
-    let line: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
+    let lines = logged.lines().await;
+    let [line] = lines.as_slice() else { panic!("{lines:?}") };
     assert_eq!((&line["outcome"], &line["server"]), (&json!("cancelled"), &json!("shop")));
 }
 

@@ -4,9 +4,9 @@ use std::io::{BufRead as _, BufReader, Read as _};
 use std::process::Command;
 use std::time::Duration;
 
-use openclaw_tools::ToolFailure;
 use openclaw_tools::native::{ExecSettings, NativeSetup};
-use serde_json::json;
+use openclaw_tools::{ToolFailure, ToolOutcome};
+use serde_json::{Value, json};
 use tokio::task::JoinHandle;
 
 use crate::{Bench, in_time};
@@ -39,6 +39,28 @@ async fn hold(bench: &Bench) -> std::fs::File {
     let path = bench.path("pipe");
     let open = move || std::fs::File::options().write(true).open(path).unwrap();
     in_time(tokio::task::spawn_blocking(open)).await.unwrap()
+}
+
+/// Returns the outcome of a command, after all that writes to the pipe has exited.
+async fn ended(arguments: Value) -> ToolOutcome {
+    let bench = bench();
+    let (_, ended) = pipe(&bench);
+    let held = hold(&bench).await;
+    let outcome = bench.call("exec", arguments).await;
+    drop(held);
+    in_time(ended).await.unwrap();
+    outcome
+}
+
+/// Drops the call of a command that has written to the pipe.
+async fn assert_ended_when_dropped(command: &str) {
+    let bench = bench();
+    let (started, ended) = pipe(&bench);
+    tokio::select! {
+        outcome = bench.call("exec", json!({"command": command})) => panic!("{}", outcome.text()),
+        started = in_time(started) => started.unwrap(),
+    }
+    in_time(ended).await.unwrap();
 }
 
 #[tokio::test]
@@ -88,17 +110,12 @@ async fn a_flood_of_output_is_cut_in_the_middle() {
 
 #[tokio::test]
 async fn a_command_that_takes_too_long_is_ended_with_all_that_it_started() {
-    let bench = bench();
-    let (_, ended) = pipe(&bench);
-    let held = hold(&bench).await;
     let command = "echo before; sh -c '(echo started; exec sleep 1000) > pipe & wait' & wait";
-    let outcome = bench.call("exec", json!({"command": command, "timeout_ms": 10_000})).await;
+    let outcome = ended(json!({"command": command, "timeout_ms": 10_000})).await;
     assert_eq!(outcome.details.failure, Some(ToolFailure::TimedOut));
     let text = outcome.rendered();
     assert!(text.starts_with("The command timed out after 10000 ms."), "{text}");
     assert!(text.contains("[stdout]\nbefore\n"), "{text}");
-    drop(held);
-    in_time(ended).await.unwrap();
 }
 
 #[tokio::test]
@@ -113,26 +130,14 @@ async fn a_call_may_not_ask_for_more_time_than_is_configured() {
 
 #[tokio::test]
 async fn what_a_command_leaves_running_is_ended_with_it() {
-    let bench = bench();
-    let (_, ended) = pipe(&bench);
-    let held = hold(&bench).await;
     let command = "(echo started; exec sleep 1000) > pipe & echo done";
-    let outcome = bench.call("exec", json!({"command": command})).await;
+    let outcome = ended(json!({"command": command})).await;
     assert!(!outcome.is_error && outcome.rendered().contains("done"), "{}", outcome.rendered());
-    drop(held);
-    in_time(ended).await.unwrap();
 }
 
 #[tokio::test]
 async fn dropping_the_call_ends_the_command() {
-    let bench = bench();
-    let (started, ended) = pipe(&bench);
-    let arguments = json!({"command": "sh -c '(echo started; exec sleep 1000) > pipe & wait'"});
-    tokio::select! {
-        outcome = bench.call("exec", arguments) => panic!("{}", outcome.text()),
-        started = in_time(started) => started.unwrap(),
-    }
-    in_time(ended).await.unwrap();
+    assert_ended_when_dropped("sh -c '(echo started; exec sleep 1000) > pipe & wait'").await;
 }
 
 /// Commands that start a process in its own session, whose parent has exited or has another
@@ -149,33 +154,14 @@ async fn what_has_left_the_process_group_is_ended_too() {
     for escape in ESCAPES {
         // After the end of the command, after a time-out, and when the call is dropped. The first
         // command waits until its descendant runs, with the same environment.
-        let bench = bench();
-        let (_, ended) = pipe(&bench);
-        let held = hold(&bench).await;
         let command = format!("{escape} & sleep 1000");
-        let asked = json!({"command": command, "timeout_ms": 5_000});
-        let outcome = bench.call("exec", asked).await;
+        let outcome = ended(json!({"command": command, "timeout_ms": 5_000})).await;
         assert_eq!(outcome.details.failure, Some(ToolFailure::TimedOut));
         assert!(outcome.rendered().contains("with all processes that it had started"));
-        drop(held);
-        in_time(ended).await.unwrap();
-
-        let bench = self::bench();
-        let (started, ended) = pipe(&bench);
-        let arguments = json!({"command": format!("{escape} & wait; sleep 1000")});
-        tokio::select! {
-            outcome = bench.call("exec", arguments) => panic!("{}", outcome.text()),
-            started = in_time(started) => started.unwrap(),
-        }
-        in_time(ended).await.unwrap();
+        assert_ended_when_dropped(&format!("{escape} & wait; sleep 1000")).await;
     }
-    let bench = bench();
-    let (_, ended) = pipe(&bench);
-    let held = hold(&bench).await;
     let command = "mkfifo ready; setsid sh -c '(echo started; echo > ready; exec sleep 1000) > pipe &'; \
                    cat ready";
-    let outcome = bench.call("exec", json!({"command": command})).await;
+    let outcome = ended(json!({"command": command})).await;
     assert!(!outcome.is_error, "{}", outcome.rendered());
-    drop(held);
-    in_time(ended).await.unwrap();
 }

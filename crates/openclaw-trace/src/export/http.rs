@@ -139,9 +139,6 @@ fn compressed(body: &[u8]) -> Vec<u8> {
 
 /// The last one of a chain of errors, which says most.
 fn root_cause(error: &dyn std::error::Error) -> String {
-    let mut last = error;
-    while let Some(source) = last.source() {
-        last = source;
-    }
-    last.to_string()
+    let causes = std::iter::successors(Some(error), |&error| error.source());
+    causes.last().unwrap_or(error).to_string()
 }

@@ -219,16 +219,13 @@ mod tests {
     use std::net::TcpListener;
 
     use super::super::settings::Signal;
+    use super::super::settings::tests::read_for;
     use super::super::{LogRecord, SpanExporter};
     use super::*;
     use crate::span::SpanKind;
 
     fn settings(signal: Signal, variables: &[(&str, &str)]) -> Settings {
-        let variable = |name: &str| {
-            let found = variables.iter().find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
-        };
-        Settings::from_variables(signal, &variable, &mut Vec::new()).unwrap()
+        read_for(signal, variables).0.unwrap()
     }
 
     #[test]

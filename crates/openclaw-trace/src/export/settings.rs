@@ -296,4 +296,4 @@ fn pairs_of(list: &str) -> impl Iterator<Item = (String, String)> {
 
 #[cfg(test)]
 #[path = "settings_tests.rs"]
-mod tests;
+pub(super) mod tests;

@@ -2,13 +2,21 @@
 
 use super::*;
 
-fn read(variables: &[(&str, &str)]) -> (Result<Settings, Off>, Vec<String>) {
+/// Returns the settings for these variables, and the problems with them.
+pub(in crate::export) fn read_for(
+    signal: Signal,
+    variables: &[(&str, &str)],
+) -> (Result<Settings, Off>, Vec<String>) {
     let variable = |name: &str| {
         let found = variables.iter().find(|(known, _)| *known == name);
         found.map(|(_, value)| (*value).to_owned())
     };
     let mut problems = Vec::new();
-    (Settings::from_variables(Signal::Traces, &variable, &mut problems), problems)
+    (Settings::from_variables(signal, &variable, &mut problems), problems)
+}
+
+fn read(variables: &[(&str, &str)]) -> (Result<Settings, Off>, Vec<String>) {
+    read_for(Signal::Traces, variables)
 }
 
 fn settings(variables: &[(&str, &str)]) -> Settings {
@@ -105,13 +113,7 @@ fn invalid_values_are_reported_and_not_used() {
 
 #[test]
 fn log_lines_are_sent_only_if_asked_for_and_have_their_own_variables() {
-    let read = |variables: &[(&str, &str)]| {
-        let variable = |name: &str| {
-            let found = variables.iter().find(|(known, _)| *known == name);
-            found.map(|(_, value)| (*value).to_owned())
-        };
-        Settings::from_variables(Signal::Logs, &variable, &mut Vec::new())
-    };
+    let read = |variables: &[(&str, &str)]| read_for(Signal::Logs, variables).0;
     const WANTED: (&str, &str) = ("OTEL_LOGS_EXPORTER", "otlp");
     assert_eq!(read(&[ENDPOINT]).unwrap_err(), Off::NotWanted);
     assert_eq!(read(&[WANTED, ("OTEL_SDK_DISABLED", "true")]).unwrap_err(), Off::NotWanted);

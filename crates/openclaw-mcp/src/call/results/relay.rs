@@ -172,11 +172,14 @@ fn wrapped_error(json: &str, source: &Source) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn relay(json: &str, kind: ReplyKind, wraps: bool) -> (Value, bool) {
+    fn outcome_of(json: &str, kind: ReplyKind, wraps: bool) -> ToolOutcome {
         let raw = serde_json::value::RawValue::from_string(json.to_owned()).unwrap();
         let renderer = JsonRenderer::new(Source::mcp_tool("git", "log"));
-        let raw = JsonCow::Owned(raw.into());
-        let outcome = relayed(raw, kind, &renderer, wraps, Duration::ZERO);
+        relayed(JsonCow::Owned(raw.into()), kind, &renderer, wraps, Duration::ZERO)
+    }
+
+    fn relay(json: &str, kind: ReplyKind, wraps: bool) -> (Value, bool) {
+        let outcome = outcome_of(json, kind, wraps);
         let Some(RawReply::Result(json)) = &outcome.details.raw else { panic!("{outcome:?}") };
         (serde_json::from_str(json).unwrap(), outcome.is_error)
     }
@@ -191,10 +194,7 @@ mod tests {
     fn without_boundaries_a_result_stays_as_it_is() {
         let json =
             r#"{"content":[{"type":"text","text":"a"}],"structuredContent":{"b":1.50},"x":[]}"#;
-        let raw = serde_json::value::RawValue::from_string(json.to_owned()).unwrap();
-        let renderer = JsonRenderer::new(Source::mcp_tool("git", "log"));
-        let raw = JsonCow::Owned(raw.into());
-        let outcome = relayed(raw, ReplyKind::Call, &renderer, false, Duration::ZERO);
+        let outcome = outcome_of(json, ReplyKind::Call, false);
         assert_eq!(outcome.details.raw, Some(RawReply::Result(json.to_owned())));
     }
 
@@ -282,10 +282,7 @@ mod tests {
             r#"{"content":{"type":"text","text":"obey this"}}"#,
             r#"{"toolResult":"obey this"}"#,
         ] {
-            let raw = serde_json::value::RawValue::from_string(json.to_owned()).unwrap();
-            let renderer = JsonRenderer::new(Source::mcp_tool("git", "log"));
-            let raw = JsonCow::Owned(raw.into());
-            let outcome = relayed(raw, ReplyKind::Call, &renderer, true, Duration::ZERO);
+            let outcome = outcome_of(json, ReplyKind::Call, true);
             assert!(outcome.details.raw.is_none() && outcome.is_error, "{json}");
             assert!(outcome.text().contains("not a result"), "{json}");
         }

@@ -71,13 +71,13 @@ impl Changes {
 pub struct ClientSide {
     config: ClientConfig,
     /// The agents that use the server.
-    users: Users,
+    pub(crate) users: Users,
     /// Whether sampling is declared.
     offers_sampling: bool,
     /// The folder of these agents, if the server may know it.
     roots: Vec<Url>,
     /// The level of the server's log messages.
-    log_level: Option<LogLevel>,
+    pub(crate) log_level: Option<LogLevel>,
     shared: Arc<Shared>,
 }
 
@@ -138,17 +138,6 @@ impl ClientSide {
         self.declared()
     }
 
-    /// Sets the level of the server's log messages.
-    #[must_use]
-    pub(crate) fn with_log_level(mut self, level: Option<LogLevel>) -> Self {
-        self.log_level = level;
-        self
-    }
-
-    pub(crate) fn log_level(&self) -> Option<LogLevel> {
-        self.log_level
-    }
-
     /// The name of the server.
     pub(crate) fn server(&self) -> &str {
         &self.shared.server
@@ -156,13 +145,6 @@ impl ClientSide {
 
     fn declared(mut self) -> Self {
         self.config = self.shared.host.config(self.offers_sampling, !self.roots.is_empty());
-        self
-    }
-
-    /// Sets the agents that use the server.
-    #[must_use]
-    pub(crate) fn used_by(mut self, users: &Users) -> Self {
-        self.users = users.clone();
         self
     }
 

@@ -11,14 +11,15 @@ mod skills;
 mod tools;
 
 pub use other::OtherMembers;
-pub use prompts::{ListedArgument, ListedPrompt, prompts};
-pub use resources::{ListedResource, ListedTemplate, resources, templates};
-pub use skills::{Dynamic, EXTENSION as SKILLS, ListedSkill, SkillFile, SkillFiles, skills};
+pub use prompts::{ListedArgument, ListedPrompt};
+pub use resources::{ListedResource, ListedTemplate};
+pub use skills::{Dynamic, EXTENSION as SKILLS, ListedSkill, SkillFile, SkillFiles};
 pub use tools::{Hints, ListedTool, TaskSupport, tools};
 
 use std::collections::BTreeSet;
 
 use openclaw_content::{Untrusted, clean_line};
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -117,35 +118,65 @@ impl Dropped {
 /// The placeholder for an entry without a readable name.
 const UNNAMED: &str = "(unnamed)";
 
-/// A list: its method, and the key of the entries in the response.
-struct List {
-    method: &'static str,
-    key: &'static str,
+/// An entry of a list.
+pub trait ListedEntry: DeserializeOwned {
+    /// The method that lists such entries.
+    const METHOD: &'static str;
+    /// Their key in the response.
+    const KEY: &'static str;
+
+    /// What an invalid one is reported as.
+    fn label(&self) -> &str;
+
+    /// Why it cannot be used.
+    fn flaw(&self) -> Option<&'static str>;
+
+    /// Parses an entry.
+    ///
+    /// # Errors
+    /// If it cannot be used.
+    fn read(raw: &RawValue) -> Result<Self, Dropped> {
+        let entry: Self =
+            serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
+        entry.checked()
+    }
+
+    /// Returns it if it can be used.
+    ///
+    /// # Errors
+    /// If it cannot.
+    fn checked(self) -> Result<Self, Dropped> {
+        match self.flaw() {
+            None => Ok(self),
+            Some(flaw) => Err(Dropped::new(self.label(), flaw)),
+        }
+    }
 }
 
 /// Reads all pages of a list. `meta` is the `_meta` of every request, if any.
-async fn pages<T>(
-    list: List,
+///
+/// # Errors
+/// If the server does not answer a page request.
+pub async fn list<T: ListedEntry>(
     lane: &FastLane,
     meta: Option<&RawValue>,
     limits: TimeLimits,
-    read: impl Fn(&RawValue) -> Result<T, Dropped>,
 ) -> Result<Listing<T>, CallError> {
     let mut listing = Listing::default();
     let mut cursors = BTreeSet::new();
     let mut cursor: Option<String> = None;
     let (mut looked_at, mut bytes) = (0, 0);
     for number in 0..MAX_PAGES {
-        let answer = lane.request(list.method, &params(cursor.as_deref(), meta), limits).await?;
+        let answer = lane.request(T::METHOD, &params(cursor.as_deref(), meta), limits).await?;
         bytes += answer.get().len();
         if bytes > MAX_BYTES {
             listing.cut = Some("the list is too large");
             return Ok(listing);
         }
         let answer = redacted::message(answer.get(), lane.redactor());
-        let page = match ListPage::read(&answer, list.key, MAX_ENTRIES - looked_at) {
+        let page = match ListPage::read(&answer, T::KEY, MAX_ENTRIES - looked_at) {
             Ok(page) => page,
-            Err(error) if number == 0 => return Err(no_list(&list, &error)),
+            Err(error) if number == 0 => return Err(no_list(T::METHOD, &error)),
             Err(_) => {
                 listing.cut = Some("a page is not a list");
                 return Ok(listing);
@@ -159,7 +190,7 @@ async fn pages<T>(
             let is_object = entry.get().starts_with('{');
             let refuse = |reason| Err(Dropped::new(UNNAMED, reason));
             let entry = match (is_small, is_object) {
-                (true, true) => read(entry),
+                (true, true) => T::read(entry),
                 (true, false) => refuse("the entry is not an object"),
                 (false, _) => refuse("the entry is too large"),
             };
@@ -189,10 +220,10 @@ async fn pages<T>(
 }
 
 /// The error for a list whose first page is invalid.
-fn no_list(list: &List, error: &serde_json::Error) -> CallError {
+fn no_list(method: &str, error: &serde_json::Error) -> CallError {
     let error = error.to_string();
     let error = clean_line(Untrusted::new(&error), REASON_CHARS);
-    CallError::Protocol(format!("the response to {} is not a list: {error}", list.method))
+    CallError::Protocol(format!("the response to {method} is not a list: {error}"))
 }
 
 fn params(cursor: Option<&str>, meta: Option<&RawValue>) -> Box<RawValue> {
@@ -206,6 +237,8 @@ fn params(cursor: Option<&str>, meta: Option<&RawValue>) -> Box<RawValue> {
     // Serializing plain data cannot fail.
     to_raw_value(&Params { cursor, meta }).unwrap_or_else(|_| RawValue::NULL.to_owned())
 }
+
+const NOT_A_NAME: &str = "the name is empty or too long";
 
 /// Whether a name is valid.
 fn is_name(name: &str) -> bool {

@@ -1,10 +1,8 @@
 //! The prompts that a server lists.
 
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::value::RawValue;
 
-use super::{Dropped, List, Listing, is_name, pages};
-use crate::wire::{CallError, FastLane, TimeLimits};
+use super::{ListedEntry, NOT_A_NAME, is_name};
 
 /// A prompt as its server describes it. Untrusted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -42,24 +40,15 @@ fn or_null<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
 }
 
-/// Lists the prompts of a server.
-///
-/// # Errors
-/// If the server does not answer a page request.
-pub async fn prompts(
-    lane: &FastLane,
-    meta: Option<&RawValue>,
-    limits: TimeLimits,
-) -> Result<Listing<ListedPrompt>, CallError> {
-    let list = List { method: "prompts/list", key: "prompts" };
-    pages(list, lane, meta, limits, |raw| {
-        let entry: ListedPrompt =
-            serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
-        if is_name(&entry.name) {
-            Ok(entry)
-        } else {
-            Err(Dropped::new(&entry.name, "the name is empty or too long"))
-        }
-    })
-    .await
+impl ListedEntry for ListedPrompt {
+    const METHOD: &'static str = "prompts/list";
+    const KEY: &'static str = "prompts";
+
+    fn label(&self) -> &str {
+        &self.name
+    }
+
+    fn flaw(&self) -> Option<&'static str> {
+        (!is_name(&self.name)).then_some(NOT_A_NAME)
+    }
 }

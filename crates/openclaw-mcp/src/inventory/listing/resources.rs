@@ -1,10 +1,8 @@
 //! The resources and resource templates that a server lists.
 
 use serde::{Deserialize, Serialize};
-use serde_json::value::RawValue;
 
-use super::{Dropped, List, Listing, is_name, pages};
-use crate::wire::{CallError, FastLane, TimeLimits};
+use super::{ListedEntry, is_name};
 
 /// The maximum length of a URI.
 const MAX_URI: usize = 8 * 1024;
@@ -44,44 +42,30 @@ pub struct ListedTemplate {
     pub mime_type: Option<String>,
 }
 
-/// Lists the resources of a server.
-///
-/// # Errors
-/// If the server does not answer a page request.
-pub async fn resources(
-    lane: &FastLane,
-    meta: Option<&RawValue>,
-    limits: TimeLimits,
-) -> Result<Listing<ListedResource>, CallError> {
-    let list = List { method: "resources/list", key: "resources" };
-    pages(list, lane, meta, limits, |raw| {
-        let entry: ListedResource =
-            serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
-        let fits = is_name(&entry.name) && !entry.uri.is_empty() && entry.uri.len() <= MAX_URI;
-        if fits {
-            Ok(entry)
-        } else {
-            Err(Dropped::new(&entry.name, "the name or URI is empty or too long"))
-        }
-    })
-    .await
+impl ListedEntry for ListedResource {
+    const METHOD: &'static str = "resources/list";
+    const KEY: &'static str = "resources";
+
+    fn label(&self) -> &str {
+        &self.name
+    }
+
+    fn flaw(&self) -> Option<&'static str> {
+        let fits = is_name(&self.name) && !self.uri.is_empty() && self.uri.len() <= MAX_URI;
+        (!fits).then_some("the name or URI is empty or too long")
+    }
 }
 
-/// Lists the resource templates of a server.
-///
-/// # Errors
-/// If the server does not answer a page request.
-pub async fn templates(
-    lane: &FastLane,
-    meta: Option<&RawValue>,
-    limits: TimeLimits,
-) -> Result<Listing<ListedTemplate>, CallError> {
-    let list = List { method: "resources/templates/list", key: "resourceTemplates" };
-    pages(list, lane, meta, limits, |raw| {
-        let entry: ListedTemplate =
-            serde_json::from_str(raw.get()).map_err(|error| Dropped::unreadable(raw, &error))?;
-        let fits = is_name(&entry.name) && entry.uri_template.len() <= MAX_URI;
-        if fits { Ok(entry) } else { Err(Dropped::new(&entry.name, "too long")) }
-    })
-    .await
+impl ListedEntry for ListedTemplate {
+    const METHOD: &'static str = "resources/templates/list";
+    const KEY: &'static str = "resourceTemplates";
+
+    fn label(&self) -> &str {
+        &self.name
+    }
+
+    fn flaw(&self) -> Option<&'static str> {
+        let fits = is_name(&self.name) && self.uri_template.len() <= MAX_URI;
+        (!fits).then_some("too long")
+    }
 }

@@ -6,8 +6,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::{Dropped, List, Listing, pages};
-use crate::wire::{CallError, FastLane, TimeLimits};
+use super::{Dropped, ListedEntry};
 
 /// The name of the extension in a server's capabilities.
 pub const EXTENSION: &str = "io.modelcontextprotocol/skills";
@@ -98,8 +97,32 @@ impl ListedSkill {
         self.uri.strip_suffix(ENTRY_FILE)
     }
 
-    /// Reads an entry of `skills/list`, or the one of `skills/get`.
-    pub(crate) fn read(raw: &RawValue) -> Result<Self, Dropped> {
+    fn flaw_of(&self, files: &[SkillFile]) -> Option<&'static str> {
+        let size = files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.size));
+        if files.len() > MAX_FILES || size.is_none_or(|size| size > MAX_SIZE) {
+            return Some("it has more than 512 files or 16 MiB");
+        }
+        let uris: BTreeSet<&str> = files.iter().map(|file| file.uri.as_str()).collect();
+        if uris.len() != files.len() || !uris.contains(self.uri.as_str()) {
+            return Some("its list of files lacks SKILL.md, or has a file twice");
+        }
+        if !files.iter().all(|file| file.uri.len() <= MAX_URI && self.contains(&file.uri)) {
+            return Some("it lists a file outside of its folder");
+        }
+        let is_valid = files.iter().all(|file| is_digest(&file.digest));
+        (!is_valid).then_some("it lists a file without a valid SHA-256 digest")
+    }
+}
+
+impl ListedEntry for ListedSkill {
+    const METHOD: &'static str = "skills/list";
+    const KEY: &'static str = "skills";
+
+    fn label(&self) -> &str {
+        &self.uri
+    }
+
+    fn read(raw: &RawValue) -> Result<Self, Dropped> {
         let skill: Self = serde_json::from_str(raw.get()).map_err(|error| {
             #[derive(Deserialize)]
             struct Located {
@@ -109,10 +132,7 @@ impl ListedSkill {
             let uri = located.map_or_else(|_| super::UNNAMED.to_owned(), |it: Located| it.uri);
             Dropped::new(&uri, format!("invalid entry: {error}"))
         })?;
-        match skill.flaw() {
-            None => Ok(skill),
-            Some(flaw) => Err(Dropped::new(&skill.uri, flaw)),
-        }
+        skill.checked()
     }
 
     fn flaw(&self) -> Option<&'static str> {
@@ -134,22 +154,6 @@ impl ListedSkill {
             SkillFiles::Dynamic(_) => None,
         }
     }
-
-    fn flaw_of(&self, files: &[SkillFile]) -> Option<&'static str> {
-        let size = files.iter().try_fold(0_u64, |sum, file| sum.checked_add(file.size));
-        if files.len() > MAX_FILES || size.is_none_or(|size| size > MAX_SIZE) {
-            return Some("it has more than 512 files or 16 MiB");
-        }
-        let uris: BTreeSet<&str> = files.iter().map(|file| file.uri.as_str()).collect();
-        if uris.len() != files.len() || !uris.contains(self.uri.as_str()) {
-            return Some("its list of files lacks SKILL.md, or has a file twice");
-        }
-        if !files.iter().all(|file| file.uri.len() <= MAX_URI && self.contains(&file.uri)) {
-            return Some("it lists a file outside of its folder");
-        }
-        let is_valid = files.iter().all(|file| is_digest(&file.digest));
-        (!is_valid).then_some("it lists a file without a valid SHA-256 digest")
-    }
 }
 
 /// The naming rules of the Agent Skills specification.
@@ -164,19 +168,6 @@ fn is_skill_name(name: &str) -> bool {
 fn is_digest(digest: &str) -> bool {
     let is_hex = |byte: u8| matches!(byte, b'0'..=b'9' | b'a'..=b'f');
     digest.strip_prefix("sha256:").is_some_and(|hex| hex.len() == 64 && hex.bytes().all(is_hex))
-}
-
-/// Lists the skills of a server. None of their files is read (SEP-2640 forbids it).
-///
-/// # Errors
-/// If the server does not answer a page request.
-pub async fn skills(
-    lane: &FastLane,
-    meta: Option<&RawValue>,
-    limits: TimeLimits,
-) -> Result<Listing<ListedSkill>, CallError> {
-    let list = List { method: "skills/list", key: "skills" };
-    pages(list, lane, meta, limits, ListedSkill::read).await
 }
 
 #[cfg(test)]

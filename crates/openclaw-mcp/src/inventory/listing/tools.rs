@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::other::OtherMembers;
-use super::{Dropped, List, Listing, is_name, pages};
+use super::{Dropped, ListedEntry, Listing, NOT_A_NAME, is_name, list};
 use crate::wire::{CallError, FastLane, TimeLimits};
 
 /// A tool as its server describes it. Untrusted.
@@ -178,8 +178,7 @@ pub async fn tools(
     meta: Option<&RawValue>,
     limits: TimeLimits,
 ) -> Result<Listing<ListedTool>, CallError> {
-    let list = List { method: "tools/list", key: "tools" };
-    let mut listing = pages(list, lane, meta, limits, read).await?;
+    let mut listing = list::<ListedTool>(lane, meta, limits).await?;
     let names: HashSet<&str> = listing.entries.iter().map(|tool| tool.name.as_str()).collect();
     if names.len() < listing.entries.len() {
         let names = listing.entries.iter().map(|tool| tool.name.clone());
@@ -195,15 +194,23 @@ pub async fn tools(
     Ok(listing)
 }
 
-fn read(raw: &RawValue) -> Result<ListedTool, Dropped> {
-    match serde_json::from_str::<ListedTool>(raw.get()) {
-        Ok(tool) if is_name(&tool.name) => Ok(tool),
-        Ok(tool) => Err(Dropped::new(&tool.name, NOT_A_NAME)),
-        Err(error) => Err(flaw(raw, &error)),
+impl ListedEntry for ListedTool {
+    const METHOD: &'static str = "tools/list";
+    const KEY: &'static str = "tools";
+
+    fn label(&self) -> &str {
+        &self.name
+    }
+
+    fn flaw(&self) -> Option<&'static str> {
+        (!is_name(&self.name)).then_some(NOT_A_NAME)
+    }
+
+    fn read(raw: &RawValue) -> Result<Self, Dropped> {
+        let tool: Self = serde_json::from_str(raw.get()).map_err(|error| flaw(raw, &error))?;
+        tool.checked()
     }
 }
-
-const NOT_A_NAME: &str = "the name is empty or too long";
 
 /// Returns why an entry is invalid, more precisely than the parser.
 fn flaw(raw: &RawValue, error: &serde_json::Error) -> Dropped {
@@ -229,7 +236,7 @@ mod tests {
 
     fn read_text(json: &str) -> Result<ListedTool, String> {
         let raw = RawValue::from_string(json.to_owned()).unwrap();
-        read(&raw).map_err(|dropped| dropped.reason)
+        ListedTool::read(&raw).map_err(|dropped| dropped.reason)
     }
 
     #[test]

@@ -56,6 +56,20 @@ struct Approved {
     always: BTreeSet<GrantRule>,
 }
 
+impl Approved {
+    /// Approves a tool in this form. What was allowed before is kept if it applied to the same form.
+    fn renewed(
+        before: Option<&Self>,
+        fingerprint: ToolFingerprint,
+        more: Option<GrantRule>,
+    ) -> Self {
+        let before = before.filter(|it| it.fingerprint == fingerprint);
+        let mut always = before.map(|before| before.always.clone()).unwrap_or_default();
+        always.extend(more);
+        Self { fingerprint, since: now(), always }
+    }
+}
+
 /// By server, then by tool.
 type Approvals = BTreeMap<ServerKey, BTreeMap<String, Approved>>;
 
@@ -121,39 +135,22 @@ impl Pins {
         self.set_aside.as_deref()
     }
 
-    /// Compares a tool's fingerprint with its approval.
+    /// Compares a tool's fingerprint with its approval, for a call with these arguments or for all
+    /// calls.
     pub fn check(
         &self,
         server: &ServerKey,
         tool: &str,
         fingerprint: &ToolFingerprint,
         now: Instant,
+        arguments: Option<&Arguments<'_>>,
     ) -> Pin {
-        self.check_with(server, tool, fingerprint, now, |grant| *grant == GrantRule::Tool)
-    }
-
-    /// Like [`check`](Self::check), for a call with these arguments.
-    pub(crate) fn check_call(
-        &self,
-        server: &ServerKey,
-        tool: &str,
-        fingerprint: &ToolFingerprint,
-        now: Instant,
-        arguments: &Arguments<'_>,
-    ) -> Pin {
-        self.check_with(server, tool, fingerprint, now, |grant| grant.covers(arguments))
-    }
-
-    fn check_with(
-        &self,
-        server: &ServerKey,
-        tool: &str,
-        fingerprint: &ToolFingerprint,
-        now: Instant,
-        covers: impl Fn(&GrantRule) -> bool,
-    ) -> Pin {
+        let covers = |grant: &GrantRule| match arguments {
+            Some(arguments) => grant.covers(arguments),
+            None => *grant == GrantRule::Tool,
+        };
         let mut known = self.known();
-        let pin = known.pin(server, tool, fingerprint, &covers);
+        let pin = known.pin(server, tool, fingerprint, covers);
         let is_worth_a_look = match pin {
             Pin::Changed => true,
             // Checked in every call.
@@ -162,7 +159,7 @@ impl Pins {
                 .is_none_or(|looked| now.saturating_duration_since(looked) >= LOOK_EVERY),
         };
         if is_worth_a_look && known.read_if_changed(&self.path, now) {
-            return known.pin(server, tool, fingerprint, &covers);
+            return known.pin(server, tool, fingerprint, covers);
         }
         pin
     }
@@ -184,14 +181,11 @@ impl Pins {
         fingerprint: ToolFingerprint,
         always: Option<GrantRule>,
     ) -> io::Result<()> {
-        self.change(|approvals| {
+        self.change_if(|approvals| {
             let of_server = approvals.entry(server.clone()).or_default();
-            // What was allowed before applied to the earlier form.
-            let before = of_server.remove(tool).filter(|it| it.fingerprint == fingerprint);
-            let mut allowed = before.map(|before| before.always).unwrap_or_default();
-            allowed.extend(always);
-            let approved = Approved { fingerprint, since: now(), always: allowed };
+            let approved = Approved::renewed(of_server.get(tool), fingerprint, always);
             of_server.insert(tool.to_owned(), approved);
+            true
         })
     }
 
@@ -207,10 +201,8 @@ impl Pins {
     ) {
         let (pins, server, tool) = (Arc::clone(self), server.clone(), tool.to_owned());
         let mut known = self.known();
-        let before = known.approved(&server, &tool).filter(|it| it.fingerprint == fingerprint);
-        let mut allowed = before.map(|before| before.always.clone()).unwrap_or_default();
-        allowed.extend(always.clone());
-        let approved = Approved { fingerprint, since: now(), always: allowed };
+        let approved =
+            Approved::renewed(known.approved(&server, &tool), fingerprint, always.clone());
         let being_saved = known.being_saved.entry(server.clone()).or_default();
         being_saved.insert(tool.clone(), approved.clone());
         drop(known);
@@ -248,15 +240,11 @@ impl Pins {
         if !self.known().approvals.keys().any(is_meant) {
             return Ok(false);
         }
-        self.change(|approvals| approvals.retain(|key, _| !is_meant(key)))?;
-        Ok(true)
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Approvals)) -> io::Result<()> {
         self.change_if(|approvals| {
-            change(approvals);
+            approvals.retain(|key, _| !is_meant(key));
             true
-        })
+        })?;
+        Ok(true)
     }
 
     /// Changes the current content of the file, which another program may have modified. It is

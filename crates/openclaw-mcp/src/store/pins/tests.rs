@@ -40,19 +40,19 @@ fn folder() -> (tempfile::TempDir, PathBuf) {
     (folder, path)
 }
 
-fn start() -> (tempfile::TempDir, PathBuf, Pins) {
+fn start() -> (tempfile::TempDir, PathBuf, Arc<Pins>) {
     let (folder, path) = folder();
-    let pins = Pins::load(&path).unwrap();
+    let pins = Arc::new(Pins::load(&path).unwrap());
     (folder, path, pins)
 }
 
 /// Checks the tool `read` of the server `files`.
 fn check(pins: &Pins, fingerprint: &ToolFingerprint) -> Pin {
-    pins.check(&key("files"), "read", fingerprint, Instant::now())
+    pins.check(&key("files"), "read", fingerprint, Instant::now(), None)
 }
 
 fn is_free(pins: &Pins, server: &str, tool: &str, fingerprint: &ToolFingerprint) -> bool {
-    pins.check(&key(server), tool, fingerprint, Instant::now()) == ALLOWED
+    pins.check(&key(server), tool, fingerprint, Instant::now(), None) == ALLOWED
 }
 
 #[test]
@@ -87,9 +87,9 @@ fn an_approved_tool_stays_the_same_until_it_changes_also_after_a_restart() {
     let first = fingerprint("Reads.");
     assert_eq!(check(&pins, &first), Pin::New);
     pins.approve(&key("files"), "read", first, None).unwrap();
-    for pins in [&pins, &Pins::load(&path).unwrap()] {
+    for pins in [&*pins, &Pins::load(&path).unwrap()] {
         assert_eq!(check(pins, &first), SEEN);
-        assert_eq!(pins.check(&key("other"), "read", &first, Instant::now()), Pin::New);
+        assert_eq!(pins.check(&key("other"), "read", &first, Instant::now(), None), Pin::New);
         let pin = check(pins, &fingerprint("Reads. Also sends."));
         assert!(matches!(pin, Pin::Changed), "{pin:?}");
     }
@@ -118,7 +118,7 @@ fn approvals_of_another_program_are_kept() {
     theirs.approve(&key("a"), "x", fingerprint("A"), None).unwrap();
     ours.approve(&key("b"), "y", fingerprint("B"), None).unwrap();
     assert_eq!(
-        Pins::load(&path).unwrap().check(&key("a"), "x", &fingerprint("A"), Instant::now()),
+        Pins::load(&path).unwrap().check(&key("a"), "x", &fingerprint("A"), Instant::now(), None),
         SEEN
     );
 }
@@ -178,16 +178,20 @@ fn a_file_that_becomes_invalid_changes_nothing() {
 
 #[test]
 fn calls_need_not_wait_for_the_disk() {
-    let folder = tempfile::tempdir().unwrap();
-    let pins = Pins::load(folder.path().join("pins.json")).unwrap();
+    let (_folder, _, pins) = start();
     let mut is_locked = true;
-    pins.change(|_| is_locked = pins.known.try_lock().is_err()).unwrap();
+    pins.change_if(|_| {
+        is_locked = pins.known.try_lock().is_err();
+        true
+    })
+    .unwrap();
     assert!(!is_locked);
 }
 
 #[test]
 fn waiting_for_the_lock_times_out_with_an_error_that_names_it() {
-    let (_folder, path, mut pins) = start();
+    let (_folder, path) = folder();
+    let mut pins = Pins::load(&path).unwrap();
     pins.patience = Duration::from_millis(20);
     pins.approve(&key("files"), "read", fingerprint("Reads."), None).unwrap();
     let holder = std::fs::File::open(path.with_extension("lock")).unwrap();
@@ -213,10 +217,10 @@ fn concurrent_approvals_are_all_kept() {
             scope.spawn(|| pins.approve(&key("files"), tool, fingerprint("Reads."), None).unwrap());
         }
     });
-    for pins in [&pins, &Pins::load(&path).unwrap()] {
+    for pins in [&*pins, &Pins::load(&path).unwrap()] {
         for tool in &tools {
             assert_eq!(
-                pins.check(&key("files"), tool, &fingerprint("Reads."), Instant::now()),
+                pins.check(&key("files"), tool, &fingerprint("Reads."), Instant::now(), None),
                 SEEN,
                 "{tool}"
             );
@@ -267,7 +271,6 @@ fn an_empty_file_holds_no_approvals() {
 #[tokio::test]
 async fn an_approval_is_valid_while_it_is_being_saved_and_afterwards_only_if_that_succeeded() {
     let (_folder, path, pins) = start();
-    let pins = Arc::new(pins);
     let (now, later) = (fingerprint("Reads."), fingerprint("Deletes."));
     let turn = file::take_turn(&path, PATIENCE).unwrap();
     pins.keep(&key("files"), "read", now, Some(GrantRule::Tool));
@@ -284,13 +287,12 @@ async fn an_approval_is_valid_while_it_is_being_saved_and_afterwards_only_if_tha
     std::fs::create_dir(path.with_extension("lock")).unwrap();
     pins.keep(&key("files"), "write", now, None);
     pins.saved().await.unwrap_err();
-    assert_eq!(pins.check(&key("files"), "write", &now, Instant::now()), Pin::New);
+    assert_eq!(pins.check(&key("files"), "write", &now, Instant::now(), None), Pin::New);
 }
 
 #[tokio::test]
 async fn an_approval_that_cannot_be_saved_is_reported_once() {
     let (_folder, path, pins) = start();
-    let pins = Arc::new(pins);
     // A folder cannot be opened as a lock file.
     std::fs::create_dir(path.with_extension("lock")).unwrap();
     pins.keep(&key("files"), "read", fingerprint("Reads."), None);
@@ -325,7 +327,7 @@ fn approvals_of_an_earlier_version_are_dropped() {
     std::fs::write(&path, EARLIER).unwrap();
     let pins = Pins::load(&path).unwrap();
     let echo = "cf4b9a19d4206976eebe50295cae9132ebfebe4afb2a8f313b40bbadea988f29".parse().unwrap();
-    assert_eq!(pins.check(&key("demo"), "echo", &echo, Instant::now()), Pin::New);
+    assert_eq!(pins.check(&key("demo"), "echo", &echo, Instant::now(), None), Pin::New);
     assert!(pins.set_aside().is_none());
     pins.approve(&key("demo"), "add", echo, None).unwrap();
     let written = std::fs::read_to_string(&path).unwrap();
@@ -361,10 +363,10 @@ fn an_approval_is_for_one_agent_and_one_program() {
     let other_agent = ServerKey { agent: "night".to_owned(), ..key("files") };
     let identity = serde_json::from_value(json!("2e")).unwrap();
     let other_program = ServerKey { identity, ..key("files") };
-    for pins in [&pins, &Pins::load(&path).unwrap()] {
+    for pins in [&*pins, &Pins::load(&path).unwrap()] {
         assert!(is_free(pins, "files", "read", &it));
         for other in [&other_agent, &other_program, &key("renamed")] {
-            assert_eq!(pins.check(other, "read", &it, Instant::now()), Pin::New, "{other:?}");
+            assert_eq!(pins.check(other, "read", &it, Instant::now(), None), Pin::New, "{other:?}");
         }
     }
     // An approval of the other program is not one of this program, and the other way around.
@@ -379,7 +381,7 @@ fn an_approval_that_another_program_has_revoked_ends() {
     let it = fingerprint("Reads.");
     pins.approve(&key("files"), "read", it, Some(GrantRule::Tool)).unwrap();
     let now = Instant::now();
-    let check = |now| pins.check(&key("files"), "read", &it, now);
+    let check = |now| pins.check(&key("files"), "read", &it, now, None);
     assert_eq!(check(now), ALLOWED);
     assert!(Pins::load(&path).unwrap().forget("files").unwrap());
     assert_eq!(check(now), ALLOWED, "the file is not read in every call");
@@ -395,7 +397,6 @@ fn listed(names: impl IntoIterator<Item = String>, description: &str) -> Vec<Arc
 #[tokio::test]
 async fn a_tool_is_known_from_its_first_listing_on() {
     let (_folder, path, pins) = start();
-    let pins = Arc::new(pins);
     let names = || ["read".to_owned(), "write".to_owned()];
     pins.see(&key("files"), &listed(names(), "Reads."));
     pins.saved().await.unwrap();
@@ -406,8 +407,9 @@ async fn a_tool_is_known_from_its_first_listing_on() {
             pins.see(&key("files"), &listed(names(), description));
             pins.saved().await.unwrap();
             assert_eq!(Stamp::of(&path), Some(written));
-            let check =
-                |it: &str| pins.check(&key("files"), "read", &fingerprint(it), Instant::now());
+            let check = |it: &str| {
+                pins.check(&key("files"), "read", &fingerprint(it), Instant::now(), None)
+            };
             assert_eq!(check("Reads."), SEEN);
             assert_eq!(check("Reads. Also sends."), Pin::Changed);
         }
@@ -417,7 +419,6 @@ async fn a_tool_is_known_from_its_first_listing_on() {
 #[tokio::test]
 async fn a_tool_that_changes_before_it_is_saved_is_noticed() {
     let (_folder, path, pins) = start();
-    let pins = Arc::new(pins);
     for description in ["Reads.", "Reads. Also sends."] {
         pins.see(&key("files"), &listed(["read".to_owned()], description));
     }
@@ -430,7 +431,6 @@ async fn a_tool_that_changes_before_it_is_saved_is_noticed() {
 #[tokio::test]
 async fn seeing_a_tool_again_keeps_what_was_approved() {
     let (_folder, path, ours) = start();
-    let ours = Arc::new(ours);
     let theirs = Pins::load(&path).unwrap();
     let it = fingerprint("Reads.");
     theirs.approve(&key("files"), "read", it, Some(GrantRule::Tool)).unwrap();
@@ -443,7 +443,6 @@ async fn seeing_a_tool_again_keeps_what_was_approved() {
 #[tokio::test]
 async fn a_server_that_lists_ever_new_tools_fills_a_bounded_space() {
     let (_folder, path, pins) = start();
-    let pins = Arc::new(pins);
     let it = fingerprint("Reads.");
     pins.approve(&key("files"), "free", it, Some(GrantRule::Tool)).unwrap();
     for round in 0..3 {
@@ -454,14 +453,13 @@ async fn a_server_that_lists_ever_new_tools_fills_a_bounded_space() {
     let now = Pins::load(&path).unwrap();
     assert_eq!(now.known().approvals[&key("files")].len(), MAX_TOOLS);
     assert!(is_free(&now, "files", "free", &it), "what was approved stays");
-    let newest = now.check(&key("files"), "tool-2-7", &it, Instant::now());
+    let newest = now.check(&key("files"), "tool-2-7", &it, Instant::now(), None);
     assert_eq!(newest, SEEN);
 }
 
 #[tokio::test]
 async fn tools_that_cannot_be_saved_are_known_until_the_process_exits() {
     let (_folder, path, pins) = start();
-    let pins = Arc::new(pins);
     // A folder cannot be opened as a lock file.
     std::fs::create_dir(path.with_extension("lock")).unwrap();
     pins.see(&key("files"), &listed(["read".to_owned()], "Reads."));
@@ -472,8 +470,7 @@ async fn tools_that_cannot_be_saved_are_known_until_the_process_exits() {
 
 #[tokio::test]
 async fn the_change_of_a_tool_is_shown_until_it_is_approved() {
-    let folder = tempfile::tempdir().unwrap();
-    let pins = Arc::new(Pins::load(folder.path().join("pins.json")).unwrap());
+    let (_folder, path, pins) = start();
     let list = |description: &str| listed(["read".to_owned(), "write".to_owned()], description);
     pins.see(&key("files"), &list("Reads."));
     pins.saved().await.unwrap();
@@ -483,7 +480,7 @@ async fn the_change_of_a_tool_is_shown_until_it_is_approved() {
     pins.keep(&key("files"), "read", super::fingerprint(changed), None);
     pins.keep_definition(&key("files"), changed);
     pins.saved().await.unwrap();
-    let again = Arc::new(Pins::load(folder.path().join("pins.json")).unwrap());
+    let again = Arc::new(Pins::load(&path).unwrap());
     assert_eq!(again.changes(&key("files"), changed), Vec::<String>::new());
     assert_eq!(again.changes(&key("files"), &list("Reads.")[0]), ["- Also sends."]);
 }
@@ -498,7 +495,7 @@ fn approvals_for_later_calls_are_listed_and_revoked() {
     let covers = |pins: &Pins, text: &str| {
         let arguments = serde_json::value::RawValue::from_string(text.to_owned()).unwrap();
         let arguments = Arguments::new(&arguments);
-        pins.check_call(&key("git"), "push", &fingerprint, Instant::now(), &arguments)
+        pins.check(&key("git"), "push", &fingerprint, Instant::now(), Some(&arguments))
     };
     assert_eq!(covers(&pins, r#"{"repo":"a","force":true}"#), ALLOWED);
     assert_eq!(covers(&pins, r#"{"repo":"b"}"#), SEEN);

@@ -23,7 +23,7 @@ pub(super) struct SseEvent {
 pub(super) struct TooLong;
 
 /// Parses events from chunks of bytes.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Parser {
     bound: usize,
     /// Received bytes; those from `start` on are not parsed yet.
@@ -46,20 +46,7 @@ pub(super) struct Parser {
 
 impl Parser {
     pub(super) fn new(bound: usize) -> Self {
-        Self {
-            bound,
-            rest: Vec::new(),
-            start: 0,
-            searched: 0,
-            after_return: false,
-            is_begun: false,
-            name: String::new(),
-            data: Vec::new(),
-            has_data: false,
-            id: None,
-            last_id: None,
-            retry: None,
-        }
+        Self { bound, ..Self::default() }
     }
 
     /// Returns the number of bytes of the current event, which is not complete yet.

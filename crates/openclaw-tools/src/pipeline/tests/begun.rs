@@ -8,14 +8,9 @@ use super::*;
 /// Begins a call. Returns whether it was started, whether it has an outcome, and its audit log lines;
 /// a call that hangs is cancelled.
 async fn begun(shop: &Shop, name: &str, arguments: &str) -> (bool, bool, Vec<Value>) {
-    let folder = tempfile::tempdir().unwrap();
-    let file = folder.path().join("audit.jsonl");
-    let pipeline = Pipeline::new(Audit::to_file(&file, AuditOptions::default()).unwrap());
-    let (is_started, is_done) = begin(&pipeline, shop, name, arguments, |_| {});
-    assert!(pipeline.audit().flush().await);
-    let text = std::fs::read_to_string(&file).unwrap();
-    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    (is_started, is_done, lines)
+    let logged = Logged::new();
+    let (is_started, is_done) = begin(&logged.pipeline, shop, name, arguments, |_| {});
+    (is_started, is_done, logged.lines().await)
 }
 
 /// Begins a call. Returns whether it was started, and whether it has an outcome; a call that hangs is

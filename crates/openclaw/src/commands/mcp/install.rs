@@ -30,7 +30,7 @@ pub(super) fn install(args: &InstallArgs, edge: &Edge, output: &mut Output) -> C
         line.extend(["--config".to_owned(), edge.absolute(&config.to_string_lossy())]);
     }
     let variables = variables(edge);
-    let change = client.install_with(file.clone(), &args.target.name, &command, &line, variables);
+    let change = client.install(file.clone(), &args.target.name, &command, &line, variables);
     let change = change.map_err(|error| failed(&error, client, &file))?;
     carry_out(&change, &args.target, client, edge, output)
 }
