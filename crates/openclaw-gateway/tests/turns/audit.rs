@@ -7,11 +7,10 @@ use std::time::Duration;
 
 use openclaw_gateway::Gateway;
 use openclaw_testkit::Script;
-use openclaw_tools::audit::{Audit, AuditOptions};
+use openclaw_tools::audit::Audit;
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, config, entry, entry_with};
+use crate::support::{KEY, Place, Someone, config, entry, entry_with};
 
 /// A gateway and its audit log.
 struct Audited {
@@ -26,12 +25,7 @@ struct Audited {
 impl Audited {
     async fn start(config: &Value) -> Self {
         let place = Place::new(config);
-        let file = place.path().join("audit.jsonl");
-        let mut setup = place.setup();
-        let audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
-        setup.fleet.services.audit = audit.clone();
-        let gateway = Gateway::start(setup).await.unwrap();
-        timeout(LONG, gateway.fleet().tried()).await.unwrap();
+        let (gateway, audit, file) = place.start_audited().await;
         Self { gateway, audit, file, read: 0, runs: 0, _place: place }
     }
 
@@ -53,11 +47,17 @@ impl Audited {
         assert!(line["who"].is_string() && line["argumentsSha256"].is_string(), "{line}");
     }
 
-    /// A call made by a model, to the end of its turn; a question on the way is answered.
-    async fn turn(&mut self, user: &mut Someone, call: &str, decision: Option<&str>) {
+    /// Begins a turn with a call made by a model.
+    async fn begin(&mut self, user: &Someone, call: &str) -> String {
         self.runs += 1;
         let run = format!("r{}", self.runs);
-        user.send(KEY, &run, call).await;
+        user.send(KEY, &run, &format!("/call {call}")).await;
+        run
+    }
+
+    /// A call made by a model, to the end of its turn; a question on the way is answered.
+    async fn turn(&mut self, user: &mut Someone, call: &str, decision: Option<&str>) {
+        let run = self.begin(user, call).await;
         if let Some(decision) = decision {
             let asked = user.hear_of("approval.requested").await;
             user.decide(&asked, decision).await;
@@ -67,9 +67,7 @@ impl Audited {
 
     /// A call made by a model that is cancelled.
     async fn cancelled_turn(&mut self, user: &mut Someone, call: &str, until: &str) {
-        self.runs += 1;
-        let run = format!("r{}", self.runs);
-        user.send(KEY, &run, call).await;
+        let run = self.begin(user, call).await;
         match until {
             "" => drop(user.until_called(&run).await),
             event => drop(user.hear_of(event).await),
@@ -77,6 +75,11 @@ impl Audited {
         user.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
         user.end_of(&run).await;
     }
+}
+
+/// The tool of a call.
+fn name(call: &str) -> &str {
+    call.split(' ').next().unwrap()
 }
 
 async fn lend(lender: &Someone) {
@@ -163,9 +166,8 @@ async fn calls_of_a_model_leave_one_line_each() {
         // An unknown tool.
         ("mcp_gone_echo {}", None, "", denied("unknown-tool")),
     ] {
-        audited.turn(&mut user, &format!("/call {call}"), decision).await;
-        let name = call.split(' ').next().unwrap();
-        audited.expect(call, [source, name, ended[0], ended[1]]).await;
+        audited.turn(&mut user, call, decision).await;
+        audited.expect(call, [source, name(call), ended[0], ended[1]]).await;
     }
     for (call, until, source) in [
         ("mcp_x_sleep {\"ms\":60000}", "", "mcp"),
@@ -173,9 +175,8 @@ async fn calls_of_a_model_leave_one_line_each() {
         ("exec {\"command\":\"sleep 60\"}", "approval.requested", "native"),
         ("open_file {}", "node.invoke.request", "client"),
     ] {
-        audited.cancelled_turn(&mut user, &format!("/call {call}"), until).await;
-        let name = call.split(' ').next().unwrap();
-        audited.expect(call, [source, name, "cancelled", ""]).await;
+        audited.cancelled_turn(&mut user, call, until).await;
+        audited.expect(call, [source, name(call), "cancelled", ""]).await;
     }
     audited.gateway.stop(Duration::ZERO).await;
 }
@@ -183,7 +184,7 @@ async fn calls_of_a_model_leave_one_line_each() {
 #[tokio::test]
 async fn calls_without_an_approver_leave_one_line_each() {
     let mut audited = Audited::start(&config(&servers())).await;
-    let mut writer = Someone::with(&audited.gateway, &["read", "write"]);
+    let mut writer = Someone::writer(&audited.gateway);
     lend(&writer).await;
     for (call, source) in [
         ("exec {\"command\":\"true\"}", "native"),
@@ -191,9 +192,8 @@ async fn calls_without_an_approver_leave_one_line_each() {
         ("mcp_manage {\"action\":\"refresh\"}", "openclaw"),
         ("close_file {}", "client"),
     ] {
-        audited.turn(&mut writer, &format!("/call {call}"), None).await;
-        let name = call.split(' ').next().unwrap();
-        audited.expect(call, [source, name, "denied", "nobody-to-ask"]).await;
+        audited.turn(&mut writer, call, None).await;
+        audited.expect(call, [source, name(call), "denied", "nobody-to-ask"]).await;
     }
     audited.gateway.stop(Duration::ZERO).await;
 }
@@ -207,7 +207,7 @@ async fn tools_that_are_denied_leave_one_line_each() {
     let mut user = Someone::new(&audited.gateway);
     lend(&user).await;
     for (tool, source) in tools.into_iter().zip(["native", "openclaw", "mcp", "mcp", "client"]) {
-        audited.turn(&mut user, &format!("/call {tool} {{}}"), None).await;
+        audited.turn(&mut user, &format!("{tool} {{}}"), None).await;
         audited.expect(tool, [source, tool, "denied", "policy"]).await;
     }
     audited.gateway.stop(Duration::ZERO).await;
@@ -223,7 +223,7 @@ async fn a_search_for_tools_leaves_one_line() {
         ("tool_search {\"query\":\"echo\"}", ["ok", ""]),
         ("tool_search {}", ["invalid-arguments", "schema"]),
     ] {
-        audited.turn(&mut user, &format!("/call {call}"), None).await;
+        audited.turn(&mut user, call, None).await;
         audited.expect(call, ["openclaw", "tool_search", ended[0], ended[1]]).await;
     }
     audited.gateway.stop(Duration::ZERO).await;
@@ -235,7 +235,7 @@ async fn explicit_calls_leave_one_line_each() {
     config["tools"] = json!({ "deny": ["mcp_x_image"] });
     let mut audited = Audited::start(&config).await;
     let me = Someone::new(&audited.gateway);
-    let writer = Someone::with(&audited.gateway, &["read", "write"]);
+    let writer = Someone::writer(&audited.gateway);
     let uri = me.ask("mcp.resources", json!({ "server": "x" })).await.unwrap();
     let uri = uri["resources"][0]["uri"].clone();
     let prompt = me.ask("mcp.prompts", json!({ "server": "x" })).await.unwrap();

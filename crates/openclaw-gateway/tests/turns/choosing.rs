@@ -6,7 +6,7 @@ use openclaw_testkit::{ModelServer, Piece, Script};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, config, entry, start, text};
+use crate::support::{KEY, LONG, config, entry, running, unattended};
 
 fn with_models(server: &ModelServer) -> Value {
     let mut config = config(&json!({}));
@@ -19,8 +19,7 @@ fn with_models(server: &ModelServer) -> Value {
 #[tokio::test]
 async fn a_session_uses_the_model_that_was_chosen_for_it() {
     let server = ModelServer::start(|asked| vec![Piece::text(asked["model"].as_str().unwrap())]);
-    let place = Place::new(&with_models(&server));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&with_models(&server)).await;
     let listed = someone.ask("models.list", json!({})).await.unwrap();
     let ids: Vec<&Value> =
         listed["models"].as_array().unwrap().iter().map(|model| &model["id"]).collect();
@@ -36,8 +35,7 @@ async fn a_session_uses_the_model_that_was_chosen_for_it() {
         let source = patched["entry"].get("modelOverrideSource").is_some();
         assert_eq!(source, !model.is_null(), "whether it was chosen");
         let run = format!("r{nth}");
-        someone.send(KEY, &run, "who are you?").await;
-        assert_eq!(text(&someone.end_of(&run).await), expected);
+        assert_eq!(someone.say(&run, "who are you?").await, expected);
     }
     let patch = json!({ "key": KEY, "model": "other/one" });
     let error = someone.ask("sessions.patch", patch).await.unwrap_err();
@@ -49,10 +47,7 @@ async fn a_session_uses_the_model_that_was_chosen_for_it() {
 async fn a_mode_is_stored_and_never_allows_more_than_the_configuration() {
     let mut with_server = config(&json!({ "x": entry(&Script::new()) }));
     with_server["mcp"]["servers"]["x"]["approval"] = json!("never");
-    let place = Place::new(&with_server);
-    let gateway = place.start().await;
-    gateway.fleet().tried().await;
-    let mut someone = Someone::with(&gateway, &["read", "write"]);
+    let (_place, gateway, mut someone) = unattended(&with_server).await;
     for mode in ["workspace", "full"] {
         let patch = json!({ "key": KEY, "permissionMode": mode });
         let error = someone.ask("sessions.patch", patch).await.unwrap_err();
@@ -62,20 +57,16 @@ async fn a_mode_is_stored_and_never_allows_more_than_the_configuration() {
     let patched = someone.ask("sessions.patch", patch).await.unwrap();
     assert_eq!(patched["entry"]["permissionMode"], "read-only");
     // The configuration would not ask.
-    someone.send(KEY, "r1", "/call mcp_x_count {}").await;
-    let end = text(&someone.end_of("r1").await);
+    let end = someone.say("r1", "/call mcp_x_count {}").await;
     assert!(end.contains("this session is read-only"), "{end}");
-    someone.send(KEY, "r2", "/call mcp_x_echo {\"text\":\"hi\"}").await;
-    assert!(text(&someone.end_of("r2").await).ends_with("hi"));
+    assert!(someone.say("r2", "/call mcp_x_echo {\"text\":\"hi\"}").await.ends_with("hi"));
     // Every change needs an approval, and no approver is connected.
     let patch = json!({ "key": KEY, "permissionMode": "guarded" });
     someone.ask("sessions.patch", patch).await.unwrap();
-    someone.send(KEY, "r3", "/call mcp_x_count {}").await;
-    let end = text(&someone.end_of("r3").await);
+    let end = someone.say("r3", "/call mcp_x_count {}").await;
     assert!(end.contains("needs the user's approval"), "{end}");
     someone.ask("sessions.patch", json!({ "key": KEY, "permissionMode": null })).await.unwrap();
-    someone.send(KEY, "r4", "/call mcp_x_count {}").await;
-    let end = text(&someone.end_of("r4").await);
+    let end = someone.say("r4", "/call mcp_x_count {}").await;
     assert!(end.contains("`mcp_x_count` returned: "), "{end}");
 
     let listed = someone.ask("sessions.list", json!({ "includeDerivedTitles": true })).await;
@@ -94,8 +85,7 @@ async fn the_model_writes_the_title_of_a_session_once() {
         let is_title = asked["messages"].to_string().contains("Write a title");
         vec![Piece::text(if is_title { "\"A lighthouse\"\n" } else { "Hello." })]
     });
-    let place = Place::new(&with_models(&server));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&with_models(&server)).await;
     let title = json!({ "key": KEY });
     let answer = someone.ask("sessions.title", title.clone()).await.unwrap();
     assert_eq!(answer["ok"], false, "there is no session yet");
@@ -130,8 +120,7 @@ async fn a_session_is_summarized_on_request_and_tells_what_it_used() {
         let is_summary = asked["messages"].to_string().contains("Summarize the conversation");
         vec![Piece::text(if is_summary { "They met." } else { "Hello." })]
     });
-    let place = Place::new(&with_models(&server));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&with_models(&server)).await;
     for (run, message, expected) in [
         ("r1", "/compact", "There is nothing to summarize yet."),
         ("r2", "/usage", "No tokens were used"),
@@ -140,8 +129,7 @@ async fn a_session_is_summarized_on_request_and_tells_what_it_used() {
         ("r5", "/compact", "There is nothing to summarize yet."),
         ("r6", "/usage", "local/big: 1 request, "),
     ] {
-        someone.send(KEY, run, message).await;
-        let answer = text(&someone.end_of(run).await);
+        let answer = someone.say(run, message).await;
         assert!(answer.contains(expected), "{message}: {answer}");
     }
     someone.send(KEY, "r7", "And now?").await;

@@ -1,12 +1,13 @@
 //! Tools that a client provides to a session.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_gateway::Gateway;
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Place, Someone, config, entry, text};
+use crate::support::{KEY, Place, Someone, config, entry, running, text};
 
 const CALL: &str = "/call open_file {\"name\":\"a.txt\"}";
 
@@ -21,10 +22,12 @@ async fn lend(lender: &Someone) {
     assert_eq!(lent, json!({ "ok": true, "tools": ["open_file"] }));
 }
 
-async fn start() -> (Place, std::sync::Arc<Gateway>) {
-    let place = Place::new(&config(&json!({})));
-    let gateway = place.start().await;
-    (place, gateway)
+/// Starts a gateway, with a caller that lends a tool and another one.
+async fn lending() -> (Place, Arc<Gateway>, Someone, Someone) {
+    let (place, gateway, lender) = running(&config(&json!({}))).await;
+    lend(&lender).await;
+    let user = Someone::new(&gateway);
+    (place, gateway, lender, user)
 }
 
 async fn result(someone: &mut Someone, run: &str) -> Value {
@@ -36,8 +39,7 @@ async fn result(someone: &mut Someone, run: &str) -> Value {
 
 #[tokio::test]
 async fn duplicate_tools_and_schemas_that_no_model_may_see_are_rejected_by_name() {
-    let (_place, gateway) = start().await;
-    let lender = Someone::new(&gateway);
+    let (_place, gateway, lender) = running(&config(&json!({}))).await;
     let tool =
         |parameters: Value| json!({ "name": "look", "description": "", "parameters": parameters });
     for (tools, expected) in [
@@ -62,9 +64,7 @@ async fn duplicate_tools_and_schemas_that_no_model_may_see_are_rejected_by_name(
 
 #[tokio::test]
 async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_as_from_outside() {
-    let (_place, gateway) = start().await;
-    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
-    lend(&lender).await;
+    let (_place, gateway, mut lender, mut user) = lending().await;
     user.send(KEY, "r", CALL).await;
     let asked = lender.hear_of("node.invoke.request").await;
     assert_eq!(asked["command"], "open_file");
@@ -89,9 +89,7 @@ async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_as_from_outside
 
 #[tokio::test]
 async fn wrong_arguments_never_reach_the_lender_and_other_sessions_have_nothing_of_it() {
-    let (_place, gateway) = start().await;
-    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
-    lend(&lender).await;
+    let (_place, gateway, mut lender, mut user) = lending().await;
     user.send(KEY, "r1", "/call open_file {\"name\":7}").await;
     let data = result(&mut user, "r1").await;
     assert_eq!(data["failure"], "invalid-arguments", "{data}");
@@ -104,9 +102,7 @@ async fn wrong_arguments_never_reach_the_lender_and_other_sessions_have_nothing_
 
 #[tokio::test]
 async fn a_lender_that_disconnects_during_a_call_fails_it_and_its_tools_are_removed() {
-    let (_place, gateway) = start().await;
-    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
-    lend(&lender).await;
+    let (_place, gateway, mut lender, mut user) = lending().await;
     user.send(KEY, "r1", CALL).await;
     lender.hear_of("node.invoke.request").await;
     drop(lender);
@@ -125,9 +121,8 @@ async fn a_lender_that_disconnects_during_a_call_fails_it_and_its_tools_are_remo
 async fn a_lent_tool_takes_no_name_of_another_and_obeys_the_policy() {
     let mut config = config(&json!({ "x": entry(&Script::new()) }));
     config["tools"] = json!({ "deny": ["secret_*", "exec"] });
-    let place = Place::new(&config);
-    let gateway = place.start().await;
-    let [lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
+    let (_place, gateway, lender) = running(&config).await;
+    let mut user = Someone::new(&gateway);
     let lend = async |names: &[&str]| {
         let tools: Vec<Value> =
             names.iter().map(|name| json!({ "name": name, "description": "" })).collect();
@@ -150,8 +145,7 @@ async fn a_lent_tool_takes_no_name_of_another_and_obeys_the_policy() {
 
 #[tokio::test]
 async fn too_many_or_invalid_tools_are_rejected() {
-    let (_place, gateway) = start().await;
-    let lender = Someone::new(&gateway);
+    let (_place, gateway, lender) = running(&config(&json!({}))).await;
     let tool = |name: String| json!({ "name": name, "description": "" });
     let many: Vec<Value> = (0..1_025).map(|nth| tool(format!("t{nth}"))).collect();
     let bad = [
@@ -178,9 +172,8 @@ async fn too_many_or_invalid_tools_are_rejected() {
 
 #[tokio::test]
 async fn a_client_that_lends_tools_uses_those_of_no_other_client() {
-    let (_place, gateway) = start().await;
-    let [mut one, mut two, mut none] = std::array::from_fn(|_| Someone::new(&gateway));
-    lend(&one).await;
+    let (_place, gateway, mut one, mut two) = lending().await;
+    let mut none = Someone::new(&gateway);
     lend(&two).await;
     for (lender, run) in [(&mut two, "r2"), (&mut one, "r1")] {
         lender.send(KEY, run, CALL).await;
@@ -201,9 +194,7 @@ async fn a_client_that_lends_tools_uses_those_of_no_other_client() {
 
 #[tokio::test]
 async fn progress_of_a_lent_tool_reaches_the_followers_of_the_session() {
-    let (_place, gateway) = start().await;
-    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
-    lend(&lender).await;
+    let (_place, gateway, mut lender, mut user) = lending().await;
     user.send(KEY, "r", CALL).await;
     let asked = lender.hear_of("node.invoke.request").await;
     let (id, node) = (&asked["id"], &asked["nodeId"]);

@@ -8,13 +8,12 @@ use serde_json::{Value, json};
 
 use crate::common::ALL_SCOPES;
 use crate::streaming::{provider, talking_to};
-use crate::support::{KEY, Place, Someone, config, entry, entry_with, start, text};
+use crate::support::{KEY, Someone, config, entry_with, one_server, running, text};
 
 #[tokio::test]
 async fn deltas_have_the_text_so_far_for_clients_that_do_not_assemble_it() {
     let (url, serving) = provider(&["The ", "sea ", "is "], false).await;
-    let place = talking_to(&url);
-    let (gateway, mut node) = start(&place).await;
+    let (_place, gateway, mut node) = running(&talking_to(&url)).await;
     let mut ours = Someone::who(&gateway, &ALL_SCOPES, &[caps::DELTA_TEXT]);
     ours.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     node.send(KEY, "r", "what is the sea like?").await;
@@ -42,8 +41,7 @@ async fn deltas_have_the_text_so_far_for_clients_that_do_not_assemble_it() {
 
 #[tokio::test]
 async fn agent_events_name_their_session_and_tools_their_results() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&one_server()).await;
     someone.send(KEY, "r", "/call mcp_x_echo {\"text\":\"hello\"}").await;
     let heard = someone.hear_run("r").await;
     let agent: Vec<&Value> =
@@ -60,8 +58,7 @@ async fn agent_events_name_their_session_and_tools_their_results() {
 #[tokio::test]
 async fn approvals_are_requested_and_answered_under_their_published_names() {
     let asking = entry_with(&Script::new(), &json!({ "approval": "always" }));
-    let place = Place::new(&config(&json!({ "x": asking })));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&config(&json!({ "x": asking }))).await;
     for (run, resolve) in [("r1", "plugin.approval.resolve"), ("r2", "exec.approval.resolve")] {
         someone.send(KEY, run, "/call mcp_x_echo {\"text\":\"hello\"}").await;
         let asked = someone.hear_of("plugin.approval.requested").await;
@@ -84,8 +81,7 @@ async fn approvals_are_requested_and_answered_under_their_published_names() {
 
 #[tokio::test]
 async fn the_answer_of_a_run_is_the_response_to_agent() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let (gateway, someone) = start(&place).await;
+    let (_place, gateway, someone) = running(&one_server()).await;
     let params =
         json!({ "message": "/call mcp_x_echo {\"text\":\"hello\"}", "idempotencyKey": "r1" });
     let answer = someone.ask("agent", params.clone()).await.unwrap();
@@ -111,8 +107,7 @@ async fn the_answer_of_a_run_is_the_response_to_agent() {
 
 #[tokio::test]
 async fn sessions_are_created_read_found_and_reset() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&config(&json!({}))).await;
     let created =
         json!({ "key": "tui-1", "label": "plans", "message": "hello", "idempotencyKey": "r1" });
     let created = someone.ask("sessions.create", created).await.unwrap();
@@ -142,8 +137,7 @@ async fn sessions_are_created_read_found_and_reset() {
 
 #[tokio::test]
 async fn conversations_are_listed_with_an_address_a_title_and_their_last_message() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&config(&json!({}))).await;
     someone.send(KEY, "r1", "hello there").await;
     someone.end_of("r1").await;
     let wanted = json!({ "includeDerivedTitles": true, "includeLastMessage": true });
@@ -160,8 +154,7 @@ async fn conversations_are_listed_with_an_address_a_title_and_their_last_message
 
 #[tokio::test]
 async fn unknown_fields_are_ignored_and_unknown_methods_named() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, someone) = start(&place).await;
+    let (_place, gateway, someone) = running(&config(&json!({}))).await;
     someone.ask("status", json!({ "includeChannelSummary": true })).await.unwrap();
     someone.ask("chat.history", json!({ "sessionKey": KEY, "maxBytes": 1 })).await.unwrap();
     let error = someone.ask("cron.add", json!({})).await.unwrap_err();

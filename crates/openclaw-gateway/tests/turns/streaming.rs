@@ -7,7 +7,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::support::{KEY, Place, config, start, text};
+use crate::support::{KEY, config, running, text};
 
 /// A provider that sends these pieces of every answer immediately and then stalls, or closes the
 /// connection.
@@ -37,19 +37,18 @@ pub(crate) async fn provider(
     (url, serving)
 }
 
-pub(crate) fn talking_to(url: &str) -> Place {
+pub(crate) fn talking_to(url: &str) -> Value {
     let mut config: Value = config(&json!({}));
     config["agents"]["defaults"]["model"] = json!("local/slow");
     config["models"]["providers"]["local"] =
         json!({ "baseUrl": url, "api": "openai", "apiKey": "k" });
-    Place::new(&config)
+    config
 }
 
 #[tokio::test]
 async fn text_before_a_stall_is_streamed_and_stored_when_the_turn_is_aborted() {
     let (url, serving) = provider(&["The ", "sea ", "is "], false).await;
-    let place = talking_to(&url);
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&talking_to(&url)).await;
     someone.send(KEY, "r", "what is the sea like?").await;
     let mut heard = String::new();
     while heard != "The sea is " {
@@ -69,8 +68,7 @@ async fn text_before_a_stall_is_streamed_and_stored_when_the_turn_is_aborted() {
 #[tokio::test]
 async fn a_stream_that_breaks_off_fails_the_turn_and_its_text_is_stored() {
     let (url, serving) = provider(&["The ", "sea "], true).await;
-    let place = talking_to(&url);
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&talking_to(&url)).await;
     someone.send(KEY, "r", "what is the sea like?").await;
     let end = someone.end_of("r").await;
     assert_eq!(end["state"], "error", "{end}");
