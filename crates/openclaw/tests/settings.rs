@@ -7,6 +7,7 @@ mod common;
 
 use std::fs;
 
+use common::ended;
 use common::place::Place;
 
 impl Place {
@@ -19,9 +20,7 @@ impl Place {
     /// Runs a command, and returns the exit code, stdout and stderr.
     fn run(&self, args: &[&str]) -> (i32, String, String) {
         let mut command = self.command(args);
-        let output = command.env("XDG_CONFIG_HOME", self.path("config")).output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+        ended(command.env("XDG_CONFIG_HOME", self.path("config")).output().unwrap())
     }
 
     fn config(&self) -> String {

@@ -1,11 +1,11 @@
 //! Real clients: `acpx`, the TypeScript SDK and the Python SDK.
 
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use openclaw_testkit::{ModelServer, Peers, Piece, Script, TestServer, Tool};
+use openclaw_testkit::{ModelServer, Peers, Piece, Script, TestServer};
 use serde_json::{Value, json};
 
-use crate::editor::Place;
+use crate::editor::{Place, changing};
 
 const AGENT: &str = concat!(env!("CARGO_BIN_EXE_openclaw"), " acp");
 
@@ -15,10 +15,29 @@ fn acpx(place: &Place, args: &[&str]) -> Output {
     place.prepare(&mut command).stdin(Stdio::null()).output().unwrap()
 }
 
+/// Runs a client with an SDK, and returns what it prints.
+fn run(place: &Place, command: &mut Command) -> Value {
+    let output = place.prepare(command).stdin(Stdio::null()).output().unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!((&said["name"], &said["stop"]), (&json!("openclaw"), &json!("end_turn")));
+    said
+}
+
 fn servers(place: &Place, list: &[Value]) -> String {
     let file = place.path("mcp.json");
     std::fs::write(&file, json!({ "mcpServers": list }).to_string()).unwrap();
     file.to_str().unwrap().to_owned()
+}
+
+/// Sends one prompt, with these servers. Returns the exit code and the output.
+fn execute(place: &Place, config: &str, how: &str, prompt: &str) -> (Option<i32>, String) {
+    let project = place.project();
+    let servers = ["--agent", AGENT, "--mcp-config", config, how];
+    let args = [&servers[..], &["--cwd", &project, "--format", "quiet", "exec", prompt]].concat();
+    let output = acpx(place, &args);
+    let said = [output.stdout, output.stderr].concat();
+    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
 }
 
 #[test]
@@ -29,28 +48,10 @@ fn acpx_uses_the_servers_that_it_passes() {
     local["type"] = json!("stdio");
     let web = json!({ "name": "web", "type": "http", "url": web.url(), "headers": [] });
     let config = servers(&place, &[local, web]);
-    let project = place.project();
     for name in ["local", "web"] {
         let prompt = format!("/call mcp__{name}__echo {{\"text\":\"from {name}\"}}");
-        let output = acpx(
-            &place,
-            &[
-                "--agent",
-                AGENT,
-                "--mcp-config",
-                &config,
-                "--approve-all",
-                "--cwd",
-                &project,
-                "--format",
-                "quiet",
-                "exec",
-                &prompt,
-            ],
-        );
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(said.contains(&format!("returned: from {name}")), "{said} {output:?}");
-        assert_eq!(output.status.code(), Some(0));
+        let (code, said) = execute(&place, &config, "--approve-all", &prompt);
+        assert!(code == Some(0) && said.contains(&format!("returned: from {name}")), "{said}");
     }
     place.assert_nothing_left();
 }
@@ -58,30 +59,10 @@ fn acpx_uses_the_servers_that_it_passes() {
 #[test]
 fn acpx_approves_and_denies() {
     let place = Place::new();
-    let script = Script::new().tools([Tool::new("change").result(&json!({
-        "content": [{ "type": "text", "text": "done" }]
-    }))]);
-    let mut server = place.stdio("box", &script);
+    let mut server = place.stdio("box", &changing());
     server["type"] = json!("stdio");
     let config = servers(&place, &[server]);
-    let project = place.project();
-    let ask = |how: &str, prompt: &str| {
-        let args = [
-            "--agent",
-            AGENT,
-            "--mcp-config",
-            &config,
-            how,
-            "--cwd",
-            &project,
-            "--format",
-            "quiet",
-            "exec",
-            prompt,
-        ];
-        let output = acpx(&place, &args);
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
-    };
+    let ask = |how: &str, prompt: &str| execute(&place, &config, how, prompt);
     let (code, said) = ask("--approve-all", "/call mcp__box__change {}");
     assert!(code == Some(0) && said.contains("returned: done"), "{code:?} {said}");
     let (code, said) = ask("--deny-all", "/call mcp__box__change {}");
@@ -135,17 +116,14 @@ fn the_typescript_sdk_talks_to_it() {
     .unwrap();
     std::fs::write(place.path("client.mjs"), SDK).unwrap();
     let server = place.stdio("one", &Script::new()).to_string();
-    let mut command = std::process::Command::new(peers.node());
+    let mut command = Command::new(peers.node());
     command.arg(place.path("client.mjs")).args([
         env!("CARGO_BIN_EXE_openclaw"),
         &place.project(),
         &server,
         "/call mcp__one__echo {\"text\":\"hello\"}",
     ]);
-    let output = place.prepare(&mut command).stdin(Stdio::null()).output().unwrap();
-    let said: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {output:?}"));
-    assert_eq!((&said["name"], &said["stop"]), (&json!("openclaw"), &json!("end_turn")));
+    let said = run(&place, &mut command);
     assert_eq!(said["text"], "`mcp__one__echo` returned: hello");
     assert!(said["kinds"].to_string().contains("tool_call_update"), "{said}");
     place.assert_nothing_left();
@@ -202,10 +180,7 @@ asyncio.run(main())
 fn the_python_sdk_talks_to_it() {
     let place = Place::new();
     std::fs::write(place.path("client.py"), PYTHON).unwrap();
-    let script = Script::new().tools([Tool::new("change").result(&json!({
-        "content": [{ "type": "text", "text": "done" }]
-    }))]);
-    let server = place.stdio("box", &script).to_string();
+    let server = place.stdio("box", &changing()).to_string();
     let client = place.path("client.py");
     let program = env!("CARGO_BIN_EXE_openclaw");
     let prompt = "/call mcp__box__change {}";
@@ -217,10 +192,7 @@ fn the_python_sdk_talks_to_it() {
         prompt,
     ]);
     let mut command = peer.command();
-    let output = place.prepare(&mut command).stdin(Stdio::null()).output().unwrap();
-    let said: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {output:?}"));
-    assert_eq!((&said["name"], &said["stop"]), (&json!("openclaw"), &json!("end_turn")));
+    let said = run(&place, &mut command);
     assert!(said["text"].as_str().unwrap().contains("returned: done"), "{said}");
     assert_eq!(said["asked"], 1, "{said}");
     assert!(said["refused"].as_str().unwrap().contains("read-only"), "{said}");

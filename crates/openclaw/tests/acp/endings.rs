@@ -50,9 +50,7 @@ fn closing_or_loading_a_session_during_a_turn_ends_the_turn() {
         let session = editor.session(&place, std::slice::from_ref(&slow));
         editor.updates.clear();
         let id = editor.send_prompt(&session, "/call mcp__slow__echo {\"text\":\"x\"}");
-        while editor.of_kind("tool_call").is_empty() {
-            editor.frame();
-        }
+        editor.wait_for("tool_call");
         let params = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": [] });
         editor.ask(method, params).unwrap();
         assert_eq!(editor.answer(id).unwrap()["stopReason"], "cancelled", "{method}");
@@ -74,9 +72,7 @@ fn a_client_that_closes_its_end_during_a_call_leaves_nothing() {
     let slow = Script::new().call_delay_ms(60_000).grandchild();
     let session = editor.session(&place, &[place.stdio("slow", &slow)]);
     editor.send_prompt(&session, "/call mcp__slow__echo {\"text\":\"x\"}");
-    while editor.of_kind("tool_call").is_empty() {
-        editor.frame();
-    }
+    editor.wait_for("tool_call");
     assert_eq!(editor.close(), 0);
     place.assert_nothing_left();
 }

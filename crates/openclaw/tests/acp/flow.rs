@@ -10,7 +10,7 @@ use openclaw_testkit::{ModelServer, Piece, Script, Tool};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
-use crate::editor::{Editor, Place};
+use crate::editor::{Editor, PNG, Place};
 
 /// Resident memory of a process, in MB.
 fn memory(child: &Child) -> usize {
@@ -109,8 +109,7 @@ fn long_output_that_is_not_read_costs_little_memory_and_the_client_gets_the_rest
         (0..PIECES).map(piece).chain([Piece::text("the end")]).collect()
     });
     let place = Place::with_models(&server);
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[place.stdio("one", &Script::new())]);
+    let (mut editor, session) = Editor::open(&place, &[place.stdio("one", &Script::new())]);
     let before = memory(&editor.child);
     editor.pause(true);
     let id = editor.send_prompt(&session, "talk");
@@ -141,8 +140,7 @@ fn output_that_comes_in_a_burst_is_complete_in_the_end() {
         (0..2_000).map(piece).collect()
     });
     let place = Place::with_models(&server);
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let (mut editor, session) = Editor::open(&place, &[]);
     let all: String =
         (0..2_000).filter(|nth| nth % 2 == 1).map(|nth| format!("word {nth} ")).collect();
     let (_, text) = editor.prompt(&session, "talk");
@@ -153,20 +151,18 @@ fn output_that_comes_in_a_burst_is_complete_in_the_end() {
 fn the_result_of_an_editor_s_server_is_shown_in_full_with_its_pictures() {
     let place = Place::new();
     let long = format!("{}\u{1b}[2Jend", "x".repeat(9_000));
-    // A PNG with one pixel.
-    let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let result = json!({ "content": [
         { "type": "text", "text": long },
-        { "type": "image", "data": png, "mimeType": "image/png" },
+        { "type": "image", "data": PNG, "mimeType": "image/png" },
     ] });
     let tool =
         Tool::new("show").with("annotations", json!({ "readOnlyHint": true })).result(&result);
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[place.stdio("box", &Script::new().tools([tool]))]);
+    let (mut editor, session) =
+        Editor::open(&place, &[place.stdio("box", &Script::new().tools([tool]))]);
     editor.prompt(&session, "/call mcp__box__show {}");
     let shown = editor.of_kind("tool_call_update").pop().unwrap()["content"].clone();
     let text = shown[0]["content"]["text"].as_str().unwrap();
     assert_eq!(text, format!("{}\\u{{1b}}[2Jend", "x".repeat(9_000)));
     let mut shown = shown.as_array().unwrap().iter();
-    assert!(shown.any(|it| it["content"]["data"] == png), "no picture");
+    assert!(shown.any(|it| it["content"]["data"] == PNG), "no picture");
 }

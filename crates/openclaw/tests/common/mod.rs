@@ -7,7 +7,7 @@ pub(crate) mod place;
 pub(crate) mod rpc;
 
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 /// A generous timeout: the machine may be busy.
@@ -30,6 +30,12 @@ pub(crate) fn clean(command: &mut Command) -> &mut Command {
     }
     // No test uses the keychain of the user.
     command.env("OPENCLAW_KEYCHAIN", "off").env("NO_COLOR", "1")
+}
+
+/// Returns the exit code, stdout and stderr of a command.
+pub(crate) fn ended(output: Output) -> (i32, String, String) {
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
 
 /// Returns a command that runs the binary with these arguments and this state folder. Its output is

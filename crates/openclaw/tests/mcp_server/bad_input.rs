@@ -1,13 +1,14 @@
 //! What clients get wrong, and what hostile ones try.
 
 use std::io::Write as _;
+use std::process::Child;
 
-use openclaw_testkit::{Piece, processes};
+use openclaw_testkit::Piece;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::common::LONG;
 use crate::common::place::Place;
+use crate::common::rpc::{hello, request};
 use crate::model::Model;
 
 #[test]
@@ -90,13 +91,16 @@ fn messages_before_the_handshake_are_ignored_or_rejected() {
     let error = client.ask("tools/list", json!({})).unwrap_err();
     assert!(error["message"].is_string());
     client.notify("notifications/initialized", json!({}));
-    let hello = json!({
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" },
-    });
+    let hello = hello("2025-11-25", json!({}));
     assert_eq!(client.ask("initialize", hello).unwrap()["serverInfo"]["name"], "openclaw");
     assert_eq!(client.close(), 0);
+}
+
+/// The memory of a process, in KB.
+fn memory(process: &Child) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse().unwrap()
 }
 
 #[test]
@@ -109,9 +113,7 @@ fn an_endless_line_is_not_kept_and_its_request_is_answered() {
     for _ in 0..200 {
         input.write_all(&piece).unwrap();
     }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", client.child.id())).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    let kb: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    let kb = memory(&client.child);
     assert!(kb < 150 * 1024, "{kb} KB");
     client.write("\"}},\"jsonrpc\":\"2.0\",\"id\":99}");
     let error = client.answer(99).unwrap_err();
@@ -141,10 +143,7 @@ fn a_client_that_never_reads_does_not_make_it_grow() {
     command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" } } });
-    writeln!(input, "{hello}").unwrap();
+    writeln!(input, "{}", request(0, "initialize", hello("2025-11-25", json!({})))).unwrap();
     // It stops reading when enough answers wait, so that this blocks sooner or later.
     let writer = std::thread::spawn(move || {
         for id in 1..2_000_000_u64 {
@@ -154,11 +153,6 @@ fn a_client_that_never_reads_does_not_make_it_grow() {
             }
         }
     });
-    let rss = || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap().to_owned();
-        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
-    };
     // Until it is idle: blocked on a client that does not read.
     let mut last = u64::MAX;
     let cpu = || {
@@ -173,11 +167,10 @@ fn a_client_that_never_reads_does_not_make_it_grow() {
         last = now;
         std::thread::sleep(std::time::Duration::from_millis(500));
     }
-    let kb = rss();
+    let kb = memory(&child);
     assert!(kb < 150 * 1024, "{kb} KB");
     child.kill().unwrap();
     child.wait().unwrap();
     writer.join().unwrap();
-    let tag = place.folder.path().to_str().unwrap().to_owned();
-    assert!(processes::wait_until_none(LONG, || processes::mentioning(&tag)).is_empty());
+    place.assert_nothing_left();
 }

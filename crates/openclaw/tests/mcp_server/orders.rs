@@ -1,10 +1,11 @@
 //! `order_openclaw`: the message, the answer, progress, cancelling, time.
 
-use openclaw_testkit::{Piece, Script, TestServer};
+use openclaw_testkit::{Piece, Script};
 use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::common::place::Place;
+use crate::common::rpc::meta;
 use crate::model::{Model, last_message};
 
 #[test]
@@ -34,13 +35,9 @@ fn every_protocol_version_is_served() {
     }
     // Without a handshake.
     let mut client = Client::spawn(&place, &[]);
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
     let call = json!({
-        "name": "order_openclaw", "arguments": { "message": "add 2 and 3" }, "_meta": meta
+        "name": "order_openclaw", "arguments": { "message": "add 2 and 3" },
+        "_meta": meta(json!({})),
     });
     let result = client.ask("tools/call", call).unwrap();
     assert!(result["structuredContent"]["text"].as_str().unwrap().contains('5'), "{result}");
@@ -122,12 +119,8 @@ fn the_outputs_of_a_run_become_one_answer_in_order() {
 #[test]
 fn the_first_message_waits_for_servers_that_are_starting() {
     let model = Model::saying("ok");
-    let folder = tempfile::tempdir().unwrap();
     let script = Script::new().start_delay_ms(1_500);
-    let (program, args) = TestServer::stdio_from(&folder.path().join("script.json"), &script);
-    let mut config = model.config();
-    config["mcp"] = json!({ "servers": { "slow": { "command": program, "args": args } } });
-    let place = Place::with(&config);
+    let place = Place::with_server(model.config(), "slow", &script, json!({}));
     Client::start(&place, &[]).order(json!({ "message": "hello" }));
     let request = model.next();
     let mut tools = request["tools"].as_array().unwrap().iter();

@@ -65,8 +65,7 @@ fn a_program_killed_while_it_starts_a_server_leaves_none_behind() {
     let tag = place.folder.path().to_str().unwrap().to_owned();
     // It ignores that its stdin is closed.
     let server = json!({ "command": "sh", "args": ["-c", "while :; do sleep 1000; done", tag] });
-    let config = json!({ "mcp": { "servers": { "test": server } } });
-    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    place.change(|config| config["mcp"]["servers"]["test"] = server);
     for args in [&["mcp", "call", "test", "count"][..], &["gateway", "run", "--port", "0"]] {
         for _ in 0..10 {
             let mut child =
@@ -84,11 +83,9 @@ fn a_program_killed_while_it_starts_a_server_leaves_none_behind() {
 
 #[test]
 fn a_killed_program_leaves_no_command_behind() {
-    let place = Place::new(&[]);
-    let config = json!({
+    let place = Place::configured(&json!({
         "agents": { "defaults": { "approval": { "fallback": "allow" }, "model": "offline" } },
-    });
-    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    }));
     let (began, stray) = (place.path("began"), place.path("stray"));
     // One process stays in the group of the command, one leaves it.
     let command = format!(

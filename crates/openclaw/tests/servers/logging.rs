@@ -76,8 +76,7 @@ fn a_log_that_is_not_read_does_not_stop_the_gateway() {
 
 #[test]
 fn a_signal_ends_a_program_that_hangs() {
-    let place = Place::new(&[]);
-    fs::write(place.path("openclaw.json"), json!({}).to_string()).unwrap();
+    let place = Place::configured(&json!({}));
     // It hangs while it writes its address to stdout, before it can handle a signal.
     let (_reader, stdout) = full_pipe();
     let mut gateway = start(&place, "trace", stdout, Stdio::null());

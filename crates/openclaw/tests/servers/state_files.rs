@@ -8,19 +8,16 @@ use nix::sys::signal::{Signal, kill};
 use nix::sys::stat::Mode;
 use nix::unistd::{Pid, mkfifo};
 use openclaw_testkit::{Script, processes};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{LONG, Place, conversation};
+use crate::support::{LONG, Place, chat};
 
 const CALL: [&str; 5] = ["mcp", "call", "x", "echo", "text=hi"];
 
 /// A place with a server, which has been called.
 fn place() -> Place {
     let place = Place::new(&[("x", &Script::new())]);
-    let file = place.path("openclaw.json");
-    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    config["agents"] = json!({ "defaults": { "model": "offline" } });
-    std::fs::write(file, config.to_string()).unwrap();
+    place.change(|config| config["agents"] = json!({ "defaults": { "model": "offline" } }));
     assert_eq!(place.said(&CALL).0, 0);
     assert_eq!(place.said(&["agent", "--message", "hi"]).0, 0);
     place
@@ -124,6 +121,5 @@ fn optional_state_files_that_are_pipes_are_ignored() {
 fn a_chat_works_without_its_history_if_that_is_a_pipe() {
     let place = place();
     put_pipe(&place.path("chat-history"));
-    let (exit, shown) = conversation(&place, &[("› ", "/exit\r")], &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    chat(&place, &[("› ", "/exit\r")]);
 }
