@@ -1,7 +1,7 @@
 //! Which gateway a command uses: one that the user has named, by option or in the configuration, or the
 //! one of this machine. A named one may be foreign, such as a Node OpenClaw gateway.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_config::{Config, RemoteGateway};
@@ -167,24 +167,6 @@ impl NamedGateway {
             connect_timeout: CONNECT,
             ..options(self.url.clone(), token, need)
         })
-    }
-
-    /// Checks that no folder of this machine is named: the agent works on the machine of the gateway.
-    ///
-    /// # Errors
-    /// If one is.
-    pub(crate) fn check_workspace(
-        &self,
-        workspace: Option<&Path>,
-    ) -> Result<Option<PathBuf>, CommandError> {
-        match workspace {
-            None => Ok(None),
-            Some(_) => Err(CommandError::usage(format!(
-                "`--workspace` is a folder of this machine; the gateway at {} has its own",
-                self.url
-            ))
-            .hint("leave out `--workspace`: the agent works in its own workspace")),
-        }
     }
 
     /// Connects to the gateway.
