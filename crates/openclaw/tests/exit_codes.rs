@@ -196,21 +196,15 @@ fn a_result_is_the_only_document_whatever_the_exit_code() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_command_prints_nothing() {
-    use std::time::{Duration, Instant};
-
-    use nix::sys::signal::{Signal, kill};
-    use nix::unistd::Pid;
+    use nix::sys::signal::Signal;
     for json in [&[][..], &["--json"]] {
         let place = place();
         let args = ["mcp", "call", "demo", "count", "to=1000", "pause_ms=1000"];
         let child = openclaw(place.path(), &[json, &args].concat()).spawn().unwrap();
         // The server starts after the program listens for signals.
         let log = place.path().join("state/logs/mcp-demo.log");
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !log.exists() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
+        openclaw_testkit::processes::wait_until(common::LONG, || log.exists());
+        common::signal(child.id(), Signal::SIGINT);
         let (code, stdout, stderr) = ended(child.wait_with_output().unwrap());
         assert_eq!((code, stdout.as_str(), stderr.as_str()), (130, "", ""), "{json:?}");
     }

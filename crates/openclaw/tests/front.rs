@@ -7,15 +7,14 @@ mod common;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use common::gateway::RunningGateway;
-use common::openclaw;
+use common::{openclaw, signal};
 
 /// A generous timeout: the machine may be busy.
 const LONG: Duration = Duration::from_secs(120);
@@ -43,10 +42,6 @@ fn run_with(state: &Path, args: &[&str], input: &[u8]) -> Output {
     // The write fails once the program has closed the pipe.
     let _ = child.stdin.take().unwrap().write_all(input);
     child.wait_with_output().unwrap()
-}
-
-fn signal(child: &Child, signal: Signal) {
-    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
 }
 
 /// Starts a gateway, and waits until it listens.
@@ -104,7 +99,7 @@ fn sigterm_during_a_turn_cancels_the_turn_and_exits_the_chat() {
         listed["sessions"][0]["status"] == status
     };
     assert!((0..500).any(|_| is("running")), "the turn began");
-    signal(&child, Signal::SIGTERM);
+    signal(child.id(), Signal::SIGTERM);
     let output = child.wait_with_output().unwrap();
     let words = format!("{}{}", said(&output), errors(&output));
     assert!(!words.contains("Ctrl-C"), "{words}");
@@ -165,7 +160,7 @@ fn nothing_starts_without_a_server_that_is_required() {
 fn a_gateway_exits_with_success_on_sigterm() {
     let state = tempfile::tempdir().unwrap();
     let mut gateway = gateway(state.path());
-    signal(&gateway.child, Signal::SIGTERM);
+    signal(gateway.child.id(), Signal::SIGTERM);
     assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
 }
 

@@ -15,9 +15,11 @@ fn acpx(place: &Place, args: &[&str]) -> Output {
     place.prepare(&mut command).stdin(Stdio::null()).output().unwrap()
 }
 
-/// Runs a client with an SDK, and returns what it prints.
-fn run(place: &Place, command: &mut Command) -> Value {
-    let output = place.prepare(command).stdin(Stdio::null()).output().unwrap();
+/// Runs a client with an SDK, which opens a session with this server, and returns what it prints.
+fn run(place: &Place, mut command: Command, server: &Value, prompt: &str) -> Value {
+    let program = env!("CARGO_BIN_EXE_openclaw");
+    let output = command.args([program, &place.project(), &server.to_string(), prompt]).output();
+    let output = output.unwrap();
     let said: Value = serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {output:?}"));
     assert_eq!((&said["name"], &said["stop"]), (&json!("openclaw"), &json!("end_turn")));
@@ -108,22 +110,8 @@ process.exit(0);
 #[test]
 fn the_typescript_sdk_talks_to_it() {
     let place = Place::new();
-    let peers = Peers::find();
-    std::os::unix::fs::symlink(
-        peers.node_modules().canonicalize().unwrap(),
-        place.path("node_modules"),
-    )
-    .unwrap();
-    std::fs::write(place.path("client.mjs"), SDK).unwrap();
-    let server = place.stdio("one", &Script::new()).to_string();
-    let mut command = Command::new(peers.node());
-    command.arg(place.path("client.mjs")).args([
-        env!("CARGO_BIN_EXE_openclaw"),
-        &place.project(),
-        &server,
-        "/call mcp__one__echo {\"text\":\"hello\"}",
-    ]);
-    let said = run(&place, &mut command);
+    let server = place.stdio("one", &Script::new());
+    let said = run(&place, place.node(SDK), &server, "/call mcp__one__echo {\"text\":\"hello\"}");
     assert_eq!(said["text"], "`mcp__one__echo` returned: hello");
     assert!(said["kinds"].to_string().contains("tool_call_update"), "{said}");
     place.assert_nothing_left();
@@ -179,20 +167,9 @@ asyncio.run(main())
 #[test]
 fn the_python_sdk_talks_to_it() {
     let place = Place::new();
-    std::fs::write(place.path("client.py"), PYTHON).unwrap();
-    let server = place.stdio("box", &changing()).to_string();
-    let client = place.path("client.py");
-    let program = env!("CARGO_BIN_EXE_openclaw");
+    let server = place.stdio("box", &changing());
     let prompt = "/call mcp__box__change {}";
-    let peer = Peers::find().python_with_sdk(&[
-        client.to_str().unwrap(),
-        program,
-        &place.project(),
-        &server,
-        prompt,
-    ]);
-    let mut command = peer.command();
-    let said = run(&place, &mut command);
+    let said = run(&place, place.python(PYTHON), &server, prompt);
     assert!(said["text"].as_str().unwrap().contains("returned: done"), "{said}");
     assert_eq!(said["asked"], 1, "{said}");
     assert!(said["refused"].as_str().unwrap().contains("read-only"), "{said}");

@@ -2,14 +2,12 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use openclaw_testkit::{Script, processes};
 use serde_json::json;
 
-use crate::common::LONG;
+use crate::common::{LONG, signal};
 use crate::editor::{Editor, Place};
 
 fn servers_of(place: &Place) -> usize {
@@ -17,11 +15,8 @@ fn servers_of(place: &Place) -> usize {
 }
 
 fn wait_for_servers(place: &Place, count: usize) {
-    let deadline = Instant::now() + LONG;
-    while servers_of(place) < count {
-        assert!(Instant::now() < deadline, "the servers did not start");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let have_started = || servers_of(place) >= count;
+    assert!(processes::wait_until(LONG, have_started), "the servers did not start");
 }
 
 #[test]
@@ -79,15 +74,14 @@ fn a_client_that_closes_its_end_during_a_call_leaves_nothing() {
 
 #[test]
 fn signals_leave_nothing() {
-    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+    for sent in [Signal::SIGTERM, Signal::SIGKILL] {
         let place = Place::new();
         let mut editor = Editor::start(&place, &[], &json!({}));
         let stubborn = Script::new().ignore_stdin_close().ignore_sigterm();
         let servers = [place.stdio("a", &Script::new()), place.stdio("b", &stubborn)];
         let session = editor.session(&place, &servers);
         editor.prompt(&session, "hello");
-        let pid = i32::try_from(editor.child.id()).unwrap();
-        kill(Pid::from_raw(pid), signal).unwrap();
+        signal(editor.child.id(), sent);
         editor.child.wait().unwrap();
         place.assert_nothing_left();
     }

@@ -4,19 +4,17 @@ use std::io::Write as _;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use openclaw_testkit::{ModelServer, Piece, Script, Tool};
+use openclaw_testkit::{ModelServer, Piece, Script, Tool, processes};
 use serde_json::{Value, json};
 
-use crate::common::LONG;
+use crate::common::{self, LONG};
 use crate::editor::{Editor, PNG, Place};
 
 /// Resident memory of a process, in MB.
-fn memory(child: &Child) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1024
+fn memory(child: &Child) -> u64 {
+    common::memory(child.id(), "VmHWM") / 1024
 }
 
 /// An agent whose output is not read.
@@ -89,11 +87,8 @@ fn a_client_that_closes_its_end_without_reading_the_rest_does_not_keep_the_agent
     // Their errors are more than a pipe holds.
     input.write_all("garbage\n".repeat(1_000).as_bytes()).unwrap();
     drop(input);
-    let until = Instant::now() + LONG;
-    while agent.child.try_wait().unwrap().is_none() {
-        assert!(Instant::now() < until, "it does not exit");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let has_exited = || agent.child.try_wait().unwrap().is_some();
+    assert!(processes::wait_until(LONG, has_exited), "it does not exit");
 }
 
 #[test]
@@ -113,11 +108,7 @@ fn long_output_that_is_not_read_costs_little_memory_and_the_client_gets_the_rest
     let before = memory(&editor.child);
     editor.pause(true);
     let id = editor.send_prompt(&session, "talk");
-    let until = Instant::now() + LONG;
-    while server.answered() == 0 {
-        assert!(Instant::now() < until, "the turn hangs");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    assert!(processes::wait_until(LONG, || server.answered() > 0), "the turn hangs");
     let more = memory(&editor.child) - before;
     assert!(more < 100, "{more} MB more");
     editor.pause(false);

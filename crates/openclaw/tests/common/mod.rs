@@ -32,6 +32,20 @@ pub(crate) fn clean(command: &mut Command) -> &mut Command {
     command.env("OPENCLAW_KEYCHAIN", "off").env("NO_COLOR", "1")
 }
 
+/// Sends a signal to a process.
+#[cfg(unix)]
+pub(crate) fn signal(process: u32, signal: nix::sys::signal::Signal) {
+    let process = nix::unistd::Pid::from_raw(process.try_into().unwrap());
+    nix::sys::signal::kill(process, signal).unwrap();
+}
+
+/// Returns a figure of a process, in KB, from `/proc`: `VmRSS`, `VmHWM` or `RssAnon`.
+pub(crate) fn memory(process: u32, figure: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix(figure)).unwrap();
+    line.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
+}
+
 /// Returns the exit code, stdout and stderr of a command.
 pub(crate) fn ended(output: Output) -> (i32, String, String) {
     let text = |bytes| String::from_utf8(bytes).unwrap();

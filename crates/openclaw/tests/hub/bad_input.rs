@@ -8,8 +8,8 @@ use std::time::Duration;
 use openclaw_testkit::{Recording, Script, StdioClient};
 use serde_json::{Value, json};
 
-use crate::common::LONG;
 use crate::common::rpc::{hello, request};
+use crate::common::{LONG, memory};
 use crate::http::echo;
 use crate::place::{Place, text};
 
@@ -108,13 +108,8 @@ fn a_client_that_never_reads_is_not_read_and_others_are_served() {
     // Its own hub is stuck, and stays small.
     let mut other = place.hub(&["--no-wrap"]);
     assert_eq!(text(&other.call("echo", &json!({ "text": "hello" }))), "hello");
-    let mut memory = 0;
-    for _ in 0..40 {
-        std::thread::sleep(Duration::from_millis(50));
-        let status = std::fs::read_to_string(format!("/proc/{}/status", stuck.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("RssAnon")).unwrap().to_owned();
-        memory = line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap();
-    }
+    std::thread::sleep(Duration::from_secs(2));
+    let memory = memory(stuck.id(), "RssAnon");
     assert!(memory < 300_000, "{memory} kB");
     stuck.kill().unwrap();
     stuck.wait().unwrap();

@@ -1,12 +1,10 @@
 //! Approvals and elicitations of a run, which the client is asked about.
 
-use std::process::Command;
-
-use openclaw_testkit::{Ask, Peers, Piece, Script, Tool};
+use openclaw_testkit::{Ask, Piece, Script, Tool};
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::clients::{run, typescript};
+use crate::clients::{python, typescript};
 use crate::common::place::Place;
 use crate::common::rpc::meta;
 use crate::model::Model;
@@ -243,9 +241,5 @@ fn the_typescript_sdk_is_asked_in_both_eras() {
 fn the_python_sdk_is_asked() {
     let model = model("mcp_x_write");
     let place = writing(&model, "deny");
-    std::fs::write(place.path("client.py"), PYTHON).unwrap();
-    let file = place.path("client.py");
-    let args = [file.to_str().unwrap(), env!("CARGO_BIN_EXE_openclaw")];
-    let command: Command = Peers::find().python_with_sdk(&args).command();
-    check(&run(&place, command));
+    check(&python(&place, PYTHON));
 }

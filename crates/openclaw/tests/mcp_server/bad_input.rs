@@ -1,12 +1,12 @@
 //! What clients get wrong, and what hostile ones try.
 
 use std::io::Write as _;
-use std::process::Child;
 
 use openclaw_testkit::Piece;
 use serde_json::{Value, json};
 
 use crate::client::Client;
+use crate::common::memory;
 use crate::common::place::Place;
 use crate::common::rpc::{hello, request};
 use crate::model::Model;
@@ -96,13 +96,6 @@ fn messages_before_the_handshake_are_ignored_or_rejected() {
     assert_eq!(client.close(), 0);
 }
 
-/// The memory of a process, in KB.
-fn memory(process: &Child) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", process.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse().unwrap()
-}
-
 #[test]
 fn an_endless_line_is_not_kept_and_its_request_is_answered() {
     let place = Place::new();
@@ -113,7 +106,7 @@ fn an_endless_line_is_not_kept_and_its_request_is_answered() {
     for _ in 0..200 {
         input.write_all(&piece).unwrap();
     }
-    let kb = memory(&client.child);
+    let kb = memory(client.child.id(), "VmRSS");
     assert!(kb < 150 * 1024, "{kb} KB");
     client.write("\"}},\"jsonrpc\":\"2.0\",\"id\":99}");
     let error = client.answer(99).unwrap_err();
@@ -167,7 +160,7 @@ fn a_client_that_never_reads_does_not_make_it_grow() {
         last = now;
         std::thread::sleep(std::time::Duration::from_millis(500));
     }
-    let kb = memory(&child);
+    let kb = memory(child.id(), "VmRSS");
     assert!(kb < 150 * 1024, "{kb} KB");
     child.kill().unwrap();
     child.wait().unwrap();

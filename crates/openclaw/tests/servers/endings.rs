@@ -6,11 +6,11 @@ use std::path::Path;
 use std::process::{Child, Stdio};
 use std::time::Instant;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use openclaw_testkit::{Script, processes};
 use serde_json::json;
 
+use crate::common::signal;
 use crate::support::{LONG, Place};
 
 fn record(place: &Path) -> Script {
@@ -34,16 +34,12 @@ fn hanging(place: &Place) -> Child {
     child
 }
 
-fn signal(child: &Child, signal: Signal) {
-    kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
-}
-
 #[test]
 fn an_interrupted_call_leaves_no_server_behind() {
     for sent in [Signal::SIGINT, Signal::SIGTERM] {
         let place = Place::new(&[]);
         let child = hanging(&place);
-        signal(&child, sent);
+        signal(child.id(), sent);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{output:?}");
         place.assert_nothing_left();
@@ -54,7 +50,7 @@ fn an_interrupted_call_leaves_no_server_behind() {
 fn a_killed_program_leaves_no_server_behind() {
     let place = Place::new(&[]);
     let mut child = hanging(&place);
-    signal(&child, Signal::SIGKILL);
+    signal(child.id(), Signal::SIGKILL);
     child.wait().unwrap();
     place.assert_nothing_left();
 }
@@ -74,7 +70,7 @@ fn a_program_killed_while_it_starts_a_server_leaves_none_behind() {
             while processes::mentioning(&tag).is_empty() {
                 assert!(Instant::now() < deadline, "{args:?}: the server never started");
             }
-            signal(&child, Signal::SIGKILL);
+            signal(child.id(), Signal::SIGKILL);
             child.wait().unwrap();
             place.assert_nothing_left();
         }
@@ -106,7 +102,7 @@ fn a_killed_program_leaves_no_command_behind() {
     assert!(processes::wait_until(LONG, runs), "the command never ran");
     let (group, stray) = (group().unwrap(), stray().unwrap());
     assert!(!processes::in_group(group).is_empty() && processes::is_alive(stray));
-    signal(&child, Signal::SIGKILL);
+    signal(child.id(), Signal::SIGKILL);
     child.wait().unwrap();
     let left = processes::wait_until_none(LONG, || processes::in_group(group));
     assert_eq!(left, Vec::<u32>::new());
@@ -130,7 +126,7 @@ fn a_server_that_hangs_at_the_start_can_be_interrupted() {
     assert!(processes::wait_until(LONG, runs), "the server never started");
     let stderr = BufReader::new(child.stderr.take().unwrap());
     let drain = std::thread::spawn(move || stderr.lines().count());
-    signal(&child, Signal::SIGINT);
+    signal(child.id(), Signal::SIGINT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     drain.join().unwrap();
     place.assert_nothing_left();

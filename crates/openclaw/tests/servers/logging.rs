@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{PipeReader, PipeWriter, Write as _, pipe};
 use std::process::{ExitStatus, Stdio};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use openclaw_testkit::{Script, processes};
 use serde_json::json;
 
 use crate::common::gateway::RunningGateway;
+use crate::common::signal;
 use crate::support::{LONG, Place};
 
 /// Starts a gateway with this log level.
@@ -40,7 +40,7 @@ fn reload(place: &Place) {
 /// Sends SIGTERM, and returns the status.
 fn end(gateway: &mut RunningGateway) -> ExitStatus {
     let pid = gateway.child.id();
-    kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGTERM).unwrap();
+    signal(pid, Signal::SIGTERM);
     wait_for("SIGTERM had no effect", || !processes::is_alive(pid));
     gateway.child.wait().unwrap()
 }

@@ -4,12 +4,13 @@
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
-use nix::unistd::{Pid, mkfifo};
+use nix::unistd::mkfifo;
 use openclaw_testkit::{Script, processes};
 use serde_json::json;
 
+use crate::common::signal;
 use crate::support::{LONG, Place, chat};
 
 const CALL: [&str; 5] = ["mcp", "call", "x", "echo", "text=hi"];
@@ -38,7 +39,7 @@ fn ended(place: &Place, args: &[&str]) -> Output {
     let left = || if output.is_finished() { Vec::new() } else { vec![pid] };
     let is_stuck = !processes::wait_until_none(LONG, left).is_empty();
     if is_stuck {
-        kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
+        signal(pid, Signal::SIGKILL);
     }
     let output = output.join().unwrap();
     assert!(!is_stuck, "{args:?} did not end");

@@ -2,11 +2,11 @@
 
 use std::process::Stdio;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use openclaw_testkit::{Ask, Script, TestServer, Tool, processes};
 
 use crate::common::gateway::RunningGateway;
+use crate::common::signal;
 use crate::support::{LONG, Place, at_a_terminal};
 use crate::terminal::assert_progress_is_shown;
 
@@ -157,7 +157,7 @@ fn an_interrupted_call_is_cancelled_at_the_server_of_the_gateway() {
         processes::wait_until(LONG, has_it)
     };
     assert!(received("tools/call"), "never called");
-    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    signal(child.id(), Signal::SIGINT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(received("notifications/cancelled"), "never cancelled");
 }
