@@ -200,10 +200,7 @@ pub(crate) fn with_records(
     work: impl AsyncFnOnce(&GatewayLink, &mut Output) -> CommandResult,
 ) -> CommandResult {
     with_link(&Need::Records, target, edge, output, async |link, signals, output| {
-        tokio::select! {
-            result = work(link, output) => result,
-            _ = signals.next() => Err(CommandError::Interrupted),
-        }
+        signals.interrupt(work(link, output)).await
     })
 }
 
@@ -334,10 +331,7 @@ pub(crate) fn with_running(
         let Some(client) = remote::find(&paths, &Need::Records, edge, output).await else {
             return Ok(None);
         };
-        tokio::select! {
-            result = work(&client, output) => result.map(Some),
-            _ = signals.next() => Err(CommandError::Interrupted),
-        }
+        signals.interrupt(work(&client, output)).await.map(Some)
     })
 }
 

@@ -185,29 +185,26 @@ impl NamedGateway {
                 "use wss://, or a tunnel (`ssh -N -L 18789:127.0.0.1:18789 HOST`) and \
                  ws://127.0.0.1:18789; in a network that you trust, use --allow-plaintext or \
                  `gateway.remote.allowPlaintext`"
-                    .to_owned()
             }
             ConnectError::Tls { .. } => {
                 "for a self-signed certificate, use --tls-fingerprint or \
                  `gateway.remote.tlsFingerprint`; for a gateway without TLS, use ws://"
-                    .to_owned()
             }
             ConnectError::OtherCertificate { .. } => {
                 "someone may intercept the connection; if the gateway has a new certificate, change \
                  `gateway.remote.tlsFingerprint` or --tls-fingerprint"
-                    .to_owned()
             }
             ConnectError::TokenMissing | ConnectError::TokenMismatch => {
-                "use --token-file FILE, OPENCLAW_GATEWAY_TOKEN or `gateway.remote.token`".to_owned()
+                "use --token-file FILE, OPENCLAW_GATEWAY_TOKEN or `gateway.remote.token`"
             }
-            ConnectError::NotPaired { request } => format!(
+            ConnectError::NotPaired { request } => &format!(
                 "on the machine of the gateway, run `openclaw devices approve {}`, then try again",
                 request.as_deref().unwrap_or("ID")
             ),
             ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
-                "check that the gateway is running, and `gateway.remote.url` or --gateway".to_owned()
+                "check that the gateway is running, and `gateway.remote.url` or --gateway"
             }
-            _ => "check `gateway.remote.url` or --gateway".to_owned(),
+            _ => "check `gateway.remote.url` or --gateway",
         };
         CommandError::unavailable(format!("cannot use the gateway at {}", self.url))
             .cause(error.to_string())
