@@ -38,8 +38,7 @@ fn execute(place: &Place, config: &str, how: &str, prompt: &str) -> (Option<i32>
     let servers = ["--agent", AGENT, "--mcp-config", config, how];
     let args = [&servers[..], &["--cwd", &project, "--format", "quiet", "exec", prompt]].concat();
     let output = acpx(place, &args);
-    let said = [output.stdout, output.stderr].concat();
-    (output.status.code(), String::from_utf8_lossy(&said).into_owned())
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[test]

@@ -104,25 +104,15 @@ fn the_second_typescript_sdk_talks_to_it() {
 #[test]
 fn mcp_inspector_talks_to_it_in_all_eras() {
     let place = Place::new();
+    let target = ["--", env!("CARGO_BIN_EXE_openclaw"), "mcp-server"];
     for era in ["legacy", "auto", "modern"] {
-        let args = [
-            "--protocol-era",
-            era,
-            "--method",
-            "tools/call",
-            "--tool-name",
-            "order_openclaw",
-            "--tool-arg",
-            "message=add 2 and 3",
-            "--",
-            env!("CARGO_BIN_EXE_openclaw"),
-            "mcp-server",
-        ];
+        let call = ["--method", "tools/call", "--tool-name", "order_openclaw"];
+        let message = ["--tool-arg", "message=add 2 and 3"];
+        let args = [&["--protocol-era", era], &call[..], &message, &target].concat();
         let said = run(&place, Peers::find().inspector(&args).command());
         assert_eq!(said["structuredContent"]["status"], "completed", "{era}: {said}");
     }
     // It knows which schemas clients and models have trouble with.
-    let target = ["--", env!("CARGO_BIN_EXE_openclaw"), "mcp-server"];
     let args = [&["--method", "tools/list", "--strict"], &target[..]].concat();
     let mut command = Peers::find().inspector(&args).command();
     let output = place.prepare(&mut command).stdin(Stdio::null()).output().unwrap();

@@ -17,16 +17,17 @@ fn record(place: &Path) -> Script {
     Script::new().record(place.join("record"))
 }
 
+/// Starts a command whose output is read at its end.
+fn spawn(place: &Place, args: &[&str]) -> Child {
+    place.command(args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
 /// Starts a call that hangs, and waits until the server has received it.
 fn hanging(place: &Place) -> Child {
     let script = record(place.folder.path()).stderr_per_call();
     place.configure(&[("test", &script)]);
-    let child = place
-        .command(&["mcp", "call", "test", "sleep", "ms=600000", "--timeout", "600000"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let args = ["mcp", "call", "test", "sleep", "ms=600000", "--timeout", "600000"];
+    let child = spawn(place, &args);
     // The server records its requests: once the call is among them, it hangs.
     let record = place.path("record");
     let is_called = || fs::read_to_string(&record).is_ok_and(|text| text.contains("tools/call"));
@@ -114,12 +115,7 @@ fn a_server_that_hangs_at_the_start_can_be_interrupted() {
     let place = Place::new(&[]);
     let script = record(place.folder.path()).start_delay_ms(600_000).stderr_line("warming up");
     place.configure(&[("test", &script)]);
-    let mut child = place
-        .command(&["mcp", "servers", "--log-level", "openclaw_mcp=trace"])
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
+    let mut child = spawn(&place, &["mcp", "servers", "--log-level", "openclaw_mcp=trace"]);
     // The log has the line as soon as the server runs.
     let log = place.path("logs/mcp-test.log");
     let runs = || fs::read_to_string(&log).is_ok_and(|text| text.contains("warming up"));
