@@ -29,10 +29,8 @@ async fn servers_stand_in_columns_and_hostile_names_command_nothing() {
     assert!(say(&me, "/mcp status broken").await.contains("Last error"));
     let unknown = say(&me, "/mcp status nobody").await;
     assert!(unknown.starts_with("error: "), "{unknown}");
-    assert!(
-        unknown.contains("\nhint: ") && unknown.contains("known servers: a, broken"),
-        "{unknown}"
-    );
+    assert!(unknown.contains("\nhint: "), "{unknown}");
+    assert!(unknown.contains("known servers: a, broken"), "{unknown}");
     assert!(say(&me, "/mcp serfers").await.contains("hint: did you mean `/mcp servers`?"));
     assert!(say(&me, "/mcp refresh a").await.contains("✓ a: "));
     stop(gateway).await;

@@ -44,10 +44,9 @@ async fn who_may_decide_is_asked_and_the_answer_decides() {
     {
         let run = format!("r{nth}");
         let asked = user.asked(&run, CALL).await;
-        assert_eq!(
-            (&asked["runId"], &asked["tool"], &asked["sessionKey"]),
-            (&json!(run), &json!("mcp_x_add"), &json!(KEY))
-        );
+        assert_eq!(asked["runId"], run);
+        assert_eq!(asked["tool"], "mcp_x_add");
+        assert_eq!(asked["sessionKey"], KEY);
         assert_eq!(asked["args"], json!({ "a": 2, "b": 3 }));
         assert_eq!(user.waiting().await, json!([asked]));
         let answer = json!({ "id": asked["id"], "decision": decision });

@@ -45,12 +45,8 @@ async fn a_message_becomes_events_in_order_an_answer_and_history() {
     assert_eq!(end["state"], "final");
     assert_eq!(streamed, text(end), "the streamed text is the final text");
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
-    let roles: Vec<&str> = history["messages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|message| message["role"].as_str().unwrap())
-        .collect();
+    let messages = history["messages"].as_array().unwrap().iter();
+    let roles: Vec<&Value> = messages.map(|message| &message["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "toolResult", "assistant"]);
     let sessions = someone.ask("sessions.list", json!({})).await.unwrap();
     assert_eq!(sessions["sessions"][0]["status"], "done", "it is over once its end was reported");
@@ -207,12 +203,8 @@ async fn main_is_short_for_the_main_conversation_wherever_a_key_is_taken() {
     let deleted = someone.ask("sessions.delete", json!({ "key": "main" })).await.unwrap();
     assert_eq!(deleted["key"], "agent:work:main");
     let listed = someone.ask("sessions.list", json!({})).await.unwrap();
-    let mut keys: Vec<&str> = listed["sessions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["key"].as_str().unwrap())
-        .collect();
+    let sessions = listed["sessions"].as_array().unwrap().iter();
+    let mut keys: Vec<&str> = sessions.map(|row| row["key"].as_str().unwrap()).collect();
     keys.sort_unstable();
     assert_eq!(keys, ["agent:home:main", "holidays"]);
     gateway.stop(Duration::ZERO).await;

@@ -66,10 +66,9 @@ async fn who_can_answer_is_asked_and_the_server_gets_the_answer() {
             let run = format!("r{nth}");
             user.send(KEY, &run, CALL).await;
             let asked = user.hear_of(REQUESTED).await;
-            assert_eq!(
-                (&asked["server"], &asked["mode"], &asked["message"]),
-                (&json!("x"), &json!("form"), &json!("What is your name?"))
-            );
+            assert_eq!(asked["server"], "x");
+            assert_eq!(asked["mode"], "form");
+            assert_eq!(asked["message"], "What is your name?");
             assert_eq!(asked["sessionKeys"], json!([KEY]));
             assert_eq!(asked["requestedSchema"]["required"], json!(["name"]));
             let mut params = answer.clone();
@@ -125,10 +124,8 @@ async fn a_url_is_passed_on_unchanged_and_accepted_without_content() {
         let (_place, gateway, mut user) = answering(script, Ask::ElicitationUrl).await;
         user.send(KEY, "r", CALL).await;
         let asked = user.hear_of(REQUESTED).await;
-        assert_eq!(
-            (&asked["mode"], &asked["url"]),
-            (&json!("url"), &json!("https://example.com/login?state=1"))
-        );
+        assert_eq!(asked["mode"], "url");
+        assert_eq!(asked["url"], "https://example.com/login?state=1");
         let mut answer = json!({ "id": asked["id"], "action": "accept", "content": {} });
         assert!(user.ask(RESPOND, answer.clone()).await.is_err());
         answer.as_object_mut().unwrap().remove("content");

@@ -76,10 +76,10 @@ async fn where_the_rule_is_to_ask_the_user_sees_all_of_it_and_decides() {
         ] {
             user.send(KEY, run, &asking(&hello())).await;
             let asked = user.hear_of(REQUESTED).await;
-            assert_eq!(
-                (&asked["kind"], &asked["server"], &asked["sessionKey"], &asked["tool"]),
-                (&json!("sampling"), &json!("x"), &json!(KEY), &json!("sampling/createMessage"))
-            );
+            assert_eq!(asked["kind"], "sampling");
+            assert_eq!(asked["server"], "x");
+            assert_eq!(asked["sessionKey"], KEY);
+            assert_eq!(asked["tool"], "sampling/createMessage");
             assert_eq!(
                 asked["args"],
                 json!({
