@@ -14,7 +14,7 @@ use nix::sys::signal::Signal;
 use serde_json::Value;
 
 use common::gateway::RunningGateway;
-use common::{openclaw, signal};
+use common::{openclaw, run_with, signal};
 
 /// A generous timeout: the machine may be busy.
 const LONG: Duration = Duration::from_secs(120);
@@ -36,14 +36,6 @@ fn json(state: &Path, args: &[&str]) -> Value {
     serde_json::from_slice(&run(state, args).stdout).unwrap()
 }
 
-/// Runs a command with this input.
-fn run_with(state: &Path, args: &[&str], input: &[u8]) -> Output {
-    let mut child = openclaw(state, args).stdin(Stdio::piped()).spawn().unwrap();
-    // The write fails once the program has closed the pipe.
-    let _ = child.stdin.take().unwrap().write_all(input);
-    child.wait_with_output().unwrap()
-}
-
 /// Starts a gateway, and waits until it listens.
 fn gateway(state: &Path) -> RunningGateway {
     RunningGateway::start(openclaw(state, &["gateway", "run", "--port", "0"]), state)
@@ -53,7 +45,7 @@ fn gateway(state: &Path) -> RunningGateway {
 fn each_line_of_a_pipe_is_a_message() {
     let state = tempfile::tempdir().unwrap();
     let input = b"add 2 and 3\n\necho hello\n/exit\necho never\n";
-    let output = run_with(state.path(), &["chat"], input);
+    let output = run_with(openclaw(state.path(), &["chat"]), input);
     let text = said(&output);
     assert!(text.contains("mcp_demo_add(a=2, b=3) → 5"), "{text}");
     assert!(text.contains("`mcp_demo_add` returned: 5"), "{text}");
@@ -189,7 +181,7 @@ fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
 fn an_unknown_command_is_not_sent_to_the_model() {
     let state = tempfile::tempdir().unwrap();
     let input = b"/sesions\n/mcp servers\n//echo hello\n";
-    let output = run_with(state.path(), &["chat", "--session", "main"], input);
+    let output = run_with(openclaw(state.path(), &["chat", "--session", "main"]), input);
     let words = errors(&output);
     assert!(words.contains("unknown command `/sesions`"), "{words}");
     assert!(words.contains("did you mean `/sessions`?"), "{words}");
@@ -246,7 +238,7 @@ fn commands_with_missing_or_unknown_arguments_say_so_and_change_nothing() {
     let state = tempfile::tempdir().unwrap();
     let input = b"/call\n/session typo\n/resume\n/usage\n/new plans\necho hello\n/tools add\n\
                   /tools mcp_manage\n/new plans\n/compact\n/usage\n";
-    let output = run_with(state.path(), &["chat"], input);
+    let output = run_with(openclaw(state.path(), &["chat"]), input);
     let (text, words) = (said(&output), errors(&output));
     assert!(words.contains("`/call` needs a tool"), "{words}");
     assert!(words.contains("no conversation `typo`"), "{words}");
@@ -355,7 +347,8 @@ fn a_message_has_one_limit_wherever_it_comes_from() {
     let state = tempfile::tempdir().unwrap();
     let limit = 4 * 1024 * 1024;
     for size in [limit + 1, limit * 5] {
-        let output = run_with(state.path(), &["agent", "--message", "-"], &vec![b'x'; size]);
+        let command = openclaw(state.path(), &["agent", "--message", "-"]);
+        let output = run_with(command, &vec![b'x'; size]);
         let told = errors(&output);
         assert!(told.contains("the message is longer than 4 MB"), "{told}");
         assert_eq!(output.status.code(), Some(2));

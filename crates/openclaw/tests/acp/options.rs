@@ -31,10 +31,8 @@ fn the_client_chooses_the_model_and_the_session_keeps_it() {
     let opened = editor.ask("session/new", new).unwrap();
     let session = opened["sessionId"].as_str().unwrap().to_owned();
     let model = option(&opened, "model");
-    assert_eq!(
-        (&model["category"], &model["currentValue"]),
-        (&json!("model"), &json!("local/big"))
-    );
+    assert_eq!(model["category"], "model");
+    assert_eq!(model["currentValue"], "local/big");
     let values: Vec<&Value> =
         model["options"].as_array().unwrap().iter().map(|it| &it["value"]).collect();
     assert_eq!(values, ["local/big", "local/small"]);

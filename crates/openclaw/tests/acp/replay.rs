@@ -48,10 +48,8 @@ fn a_loaded_session_shows_calls_as_they_were() {
         live.extend(calls(&editor));
     }
     assert_eq!(live.len(), 5);
-    assert_eq!(
-        (&live[1]["kind"], &live[1]["content"][0]["type"]),
-        (&json!("edit"), &json!("diff"))
-    );
+    assert_eq!(live[1]["kind"], "edit");
+    assert_eq!(live[1]["content"][0]["type"], "diff");
     assert_eq!(live[3]["status"], "failed");
     editor.load(&place, &session, &[]);
     let replayed = calls(&editor);

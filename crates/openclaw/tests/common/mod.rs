@@ -6,6 +6,7 @@ pub(crate) mod gateway;
 pub(crate) mod place;
 pub(crate) mod rpc;
 
+use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::Duration;
@@ -44,6 +45,15 @@ pub(crate) fn memory(process: u32, figure: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(figure)).unwrap();
     line.trim_matches(|c: char| !c.is_ascii_digit()).parse().unwrap()
+}
+
+/// Runs a command with this input, and returns its output.
+pub(crate) fn run_with(mut command: Command, input: &[u8]) -> Output {
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    // The write fails once the program has closed the pipe.
+    let _ = child.stdin.take().unwrap().write_all(input);
+    child.wait_with_output().unwrap()
 }
 
 /// Returns the exit code, stdout and stderr of a command.

@@ -75,12 +75,8 @@ fn conversations_are_listed_read_and_aborted() {
     client.order(json!({ "message": "capital of France?", "sessionKey": "geo" }));
     client.order(json!({ "message": "and?", "sessionKey": "other" }));
     let list = client.call("list_openclaw_sessions", json!({ "limit": 5 }));
-    let keys: Vec<&str> = list["structuredContent"]["sessions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["sessionKey"].as_str().unwrap())
-        .collect();
+    let sessions = list["structuredContent"]["sessions"].as_array().unwrap().iter();
+    let keys: Vec<&Value> = sessions.map(|it| &it["sessionKey"]).collect();
     assert_eq!(keys, ["other", "geo"]);
     assert!(list["structuredContent"]["sessions"][0]["updatedAt"].is_u64(), "{list}");
     for (search, count) in [("of FRANCE", 1), ("geo", 1), ("Spain", 0)] {

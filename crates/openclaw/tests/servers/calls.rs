@@ -1,12 +1,13 @@
 //! `mcp call` and `mcp logs`: exit codes, arguments, approvals, audit log.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use openclaw_testkit::{Ask, Odd, Script, Tool};
 use serde_json::{Value, json};
 
+use crate::common::run_with;
 use crate::support::Place;
 
 #[test]
@@ -123,14 +124,8 @@ fn a_log_can_be_followed_before_it_exists() {
 #[test]
 fn arguments_come_from_stdin_for_a_dash() {
     let place = Place::new(&[("test", &Script::new())]);
-    let mut child = place
-        .command(&["mcp", "call", "test", "add", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(br#"{"a": 2, "b": 3}"#).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let command = place.command(&["mcp", "call", "test", "add", "-"]);
+    let output = run_with(command, br#"{"a": 2, "b": 3}"#);
     assert!(output.stdout.starts_with(b"5\n"), "{output:?}");
 }
 
@@ -240,10 +235,9 @@ fn an_explicit_approval_that_cannot_be_saved_is_reported() {
     let (exit, stdout, stderr) =
         place.said(&["mcp", "call", "--approve", "test", "echo", "text=hi"]);
     assert_eq!((exit, stdout.trim()), (0, "hi"), "{stderr}");
-    assert!(
-        stderr.contains(told) && stderr.contains("cannot write ") && stderr.contains("pins.json: "),
-        "{stderr}"
-    );
+    assert!(stderr.contains(told), "{stderr}");
+    assert!(stderr.contains("cannot write "), "{stderr}");
+    assert!(stderr.contains("pins.json: "), "{stderr}");
 }
 
 /// A first call, or a first server that is added, leaves nothing that other users can read (N3).

@@ -2,13 +2,13 @@
 //! its conversation, and a chat outlives the gateway.
 
 use std::fs;
-use std::io::Write as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use openclaw_testkit::{ModelServer, Piece, Script, processes};
 use serde_json::json;
 
+use crate::common::run_with;
 use crate::support::{LONG, Place, terminal};
 use crate::with_gateway::gateway;
 
@@ -126,11 +126,7 @@ fn a_piped_chat_with_a_model_calls_tools_that_need_no_approval() {
     });
     for (approval, expected) in [("never", "→ 5"), ("auto", "no user answered")] {
         place.change(|config| config["mcp"]["servers"]["x"]["approval"] = json!(approval));
-        let mut chat = place.command(&["chat"]);
-        let chat = chat.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut chat = chat.spawn().unwrap();
-        chat.stdin.take().unwrap().write_all(format!("{CALL}\n").as_bytes()).unwrap();
-        let output = chat.wait_with_output().unwrap();
+        let output = run_with(place.command(&["chat"]), format!("{CALL}\n").as_bytes());
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         assert!(said.contains(expected), "{said}");

@@ -12,10 +12,8 @@ fn control_characters_on_a_servers_stderr_are_escaped() {
     for args in [&["mcp", "call", "test", "x"][..], &["mcp", "doctor"], &["mcp", "logs", "test"]] {
         let (_, shown) = at_a_terminal(&place, "never asked", "", args);
         assert!(shown.contains("red"), "{args:?}: {shown:?}");
-        assert!(
-            !shown.contains("\u{1b}[31mred") && !shown.contains('\u{7}'),
-            "{args:?}: {shown:?}"
-        );
+        assert!(!shown.contains("\u{1b}[31mred"), "{args:?}: {shown:?}");
+        assert!(!shown.contains('\u{7}'), "{args:?}: {shown:?}");
     }
 }
 
@@ -137,10 +135,8 @@ fn asking() -> Place {
 fn keys_pressed_before_the_prompt_do_not_approve_a_call() {
     let place = asking();
     let (_, shown) = typed_ahead(&place, "a\na\n", "[n] no ", "n", &TURN);
-    assert!(
-        shown.contains("The user denied this call") && !shown.contains("it is kept"),
-        "{shown}"
-    );
+    assert!(shown.contains("The user denied this call"), "{shown}");
+    assert!(!shown.contains("it is kept"), "{shown}");
     let (_, shown) = at_a_terminal(&place, "[n] no ", "y", &TURN);
     assert!(shown.contains("it is kept"), "{shown}");
 }
