@@ -300,8 +300,9 @@ fn a_call_goes_on_for_a_client_that_lost_the_connection_to_its_stream() {
     assert!(reply["id"] == 2 && reply["result"].is_object(), "{:?}", rest.messages);
 }
 
-#[test]
-fn a_session_that_is_deleted_cancels_its_calls() {
+/// Sends a request of a session during a call that hangs, and waits until the call is cancelled at
+/// its server. Returns both responses.
+pub(crate) fn cancel_call(method: &str, body: &str) -> (Response, Response) {
     let (place, recording) = Place::hanging();
     let gateway = place.gateway();
     let session = session(&gateway, json!({}));
@@ -310,10 +311,17 @@ fn a_session_that_is_deleted_cancels_its_calls() {
         let call =
             scope.spawn(|| send(&gateway, "POST", &headers, &request(2, "tools/call", echo("x"))));
         assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
-        assert!(send(&gateway, "DELETE", &headers, "").status() < 300);
-        call.join().unwrap();
-    });
-    assert!(recording.wait_for(LONG, |it| it["method"] == "notifications/cancelled").is_some());
+        let accepted = send(&gateway, method, &headers, body);
+        let called = call.join().unwrap();
+        let is_cancelled = |it: &Value| it["method"] == "notifications/cancelled";
+        assert!(recording.wait_for(LONG, is_cancelled).is_some());
+        (accepted, called)
+    })
+}
+
+#[test]
+fn a_session_that_is_deleted_cancels_its_calls() {
+    assert!(cancel_call("DELETE", "").0.status() < 300);
 }
 
 #[test]

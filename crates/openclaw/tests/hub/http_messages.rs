@@ -5,9 +5,8 @@ use std::io::{BufRead as _, BufReader};
 use openclaw_testkit::{Script, Tool};
 use serde_json::{Value, json};
 
-use crate::common::LONG;
 use crate::common::rpc::request;
-use crate::http::{begin, echo, send, session};
+use crate::http::{begin, cancel_call, echo, send, session};
 use crate::place::Place;
 
 #[test]
@@ -36,21 +35,11 @@ fn a_changed_list_is_reported_in_the_stream_of_the_session() {
 
 #[test]
 fn a_cancelled_call_has_no_reply() {
-    let (place, recording) = Place::hanging();
-    let gateway = place.gateway();
-    let session = session(&gateway, json!({}));
-    let headers = [("Mcp-Session-Id", session.as_str())];
-    std::thread::scope(|scope| {
-        let call =
-            scope.spawn(|| send(&gateway, "POST", &headers, &request(2, "tools/call", echo("x"))));
-        assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
-        let cancel = json!({
-            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 },
-        });
-        let accepted = send(&gateway, "POST", &headers, &cancel.to_string());
-        assert_eq!(accepted.status(), 202, "{}", accepted.head);
-        let called = call.join().unwrap();
-        assert_eq!(called.header("content-type").as_deref(), Some("text/event-stream"));
-        assert_eq!(called.messages, Vec::<Value>::new(), "{}", called.body);
+    let cancel = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 },
     });
+    let (accepted, called) = cancel_call("POST", &cancel.to_string());
+    assert_eq!(accepted.status(), 202, "{}", accepted.head);
+    assert_eq!(called.header("content-type").as_deref(), Some("text/event-stream"));
+    assert_eq!(called.messages, Vec::<Value>::new(), "{}", called.body);
 }
