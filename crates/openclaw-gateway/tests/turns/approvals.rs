@@ -1,7 +1,5 @@
 //! Calls that wait for approval (B9).
 
-use std::time::Duration;
-
 use openclaw_protocol::connect::caps;
 use openclaw_testkit::{Script, TestServer, Tool};
 use serde_json::{Value, json};
@@ -10,7 +8,7 @@ use tokio::time::timeout;
 
 use crate::common::ALL_SCOPES;
 use crate::support::{
-    KEY, LONG, Someone, config, entry_with, one_server, running, text, unattended,
+    KEY, LONG, Someone, config, entry_with, one_server, running, stop, text, unattended,
 };
 
 const CALL: &str = "/call mcp_x_add {\"a\":2,\"b\":3}";
@@ -61,7 +59,7 @@ async fn who_may_decide_is_asked_and_the_answer_decides() {
     let heard = writer.heard_so_far();
     assert!(heard.iter().any(|(name, _)| name == "chat"), "it follows the session");
     assert!(!heard.iter().any(|(name, _)| name.starts_with("approval")), "and approves nothing");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -71,7 +69,7 @@ async fn without_an_approver_the_configured_fallback_applies_at_once() {
             unattended(&asking(&json!({ "fallback": fallback }))).await;
         writer.send(KEY, "r", CALL).await;
         assert_result(&mut writer, "r", expected).await;
-        gateway.stop(Duration::ZERO).await;
+        stop(&gateway).await;
     }
 }
 
@@ -84,7 +82,7 @@ async fn all_approvers_are_asked_whatever_they_follow() {
     assert_eq!(asked["sessionKey"], KEY);
     elsewhere.decide(&asked, "allow-once").await;
     assert_result(&mut writer, "r", "5").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -104,7 +102,7 @@ async fn a_request_that_no_client_shows_is_denied_at_once() {
     let asked = elsewhere.hear_of("approval.requested").await;
     elsewhere.decide(&asked, "allow-once").await;
     assert_result(&mut script, "r2", "5").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -117,7 +115,7 @@ async fn when_all_approvers_have_left_the_fallback_applies() {
     }
     drop(people);
     assert_result(&mut writer, "r", "no user answered").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -131,7 +129,7 @@ async fn an_approver_that_reconnects_can_still_answer() {
     assert_eq!(user.waiting().await, json!([asked]));
     user.decide(&asked, "allow-once").await;
     assert_result(&mut writer, "r", "5").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -146,7 +144,7 @@ async fn when_all_approvers_pass_the_fallback_applies_at_once() {
     people[1].ask("approvals.pass", json!({ "id": id })).await.unwrap();
     assert_result(&mut writer, "r", "no user answered").await;
     assert!(people[0].ask("approvals.pass", json!({ "id": id })).await.is_err());
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -159,7 +157,7 @@ async fn a_question_that_is_not_answered_in_time_expires() {
     let late = json!({ "id": asked["id"], "decision": "allow-once" });
     let error = user.ask("approvals.respond", late).await.unwrap_err();
     assert!(error.message.contains("no pending request with this id"), "{error}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -171,7 +169,7 @@ async fn a_question_is_withdrawn_when_its_turn_is_aborted() {
     assert_eq!(resolved, json!({ "id": asked["id"], "reason": "cancelled" }));
     assert_eq!(user.end_of("r").await["state"], "aborted");
     assert_eq!(user.waiting().await, json!([]));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -192,7 +190,7 @@ async fn only_an_approver_can_confirm_its_own_call() {
     let made = user.ask("tools.invoke", params(Some(true))).await.unwrap();
     assert_eq!(made["ok"], true, "{made}");
     assert!(text(&json!({ "message": made["output"] })).contains('5'), "{made}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -232,7 +230,7 @@ async fn a_changed_tool_needs_approval_even_if_approval_is_never() {
     let mut writer = Someone::writer(&gateway);
     writer.send(KEY, "r3", "/call mcp_x_look {}").await;
     assert_result(&mut writer, "r3", "no user was there to review it").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -252,7 +250,7 @@ async fn allowing_a_tool_permanently_answers_its_pending_calls() {
     assert_eq!(user.end_of("r2").await["state"], "final");
     let history = user.ask("chat.history", json!({ "sessionKey": other })).await.unwrap();
     assert!(history.to_string().contains("returned: 5"), "{history}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 /// Two agents with built-in tools and the same workspace.
@@ -319,7 +317,7 @@ async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
     assert_eq!(user.end_of("r6").await["state"], "final");
     user.send("agent:night:one", "r7", "/call exec {\"command\":\"echo c; id\"}").await;
     user.hear_of("approval.requested").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -343,7 +341,7 @@ async fn an_address_that_was_not_listed_is_asked_about_each_time() {
     let params = json!({ "server": "x", "uri": "x://exfil?data=secret" });
     let error = writer.ask("mcp.read", params).await.unwrap_err();
     assert!(error.message.contains("operator.approvals"), "{error}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -364,5 +362,5 @@ async fn a_web_host_is_asked_about_unless_it_is_allowed() {
     let mut unattended = Someone::writer(&gateway);
     unattended.send(KEY, "r3", &fetch("other.invalid")).await;
     assert_result(&mut unattended, "r3", "no user answered").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

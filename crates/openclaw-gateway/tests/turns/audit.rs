@@ -3,14 +3,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use openclaw_gateway::Gateway;
 use openclaw_testkit::Script;
 use openclaw_tools::audit::Audit;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Place, Someone, config, entry, entry_with};
+use crate::support::{KEY, Place, Someone, config, entry, entry_with, stop};
 
 /// A gateway and its audit log.
 struct Audited {
@@ -174,7 +173,7 @@ async fn calls_of_a_model_leave_one_line_each() {
         audited.cancelled_turn(&mut user, call, until).await;
         audited.expect(call, &format!("{source} {} cancelled -", name(call))).await;
     }
-    audited.gateway.stop(Duration::ZERO).await;
+    stop(&audited.gateway).await;
 }
 
 #[tokio::test]
@@ -192,7 +191,7 @@ async fn calls_without_an_approver_leave_one_line_each() {
         let expected = format!("{source} {} denied nobody-to-ask", name(call));
         audited.expect(call, &expected).await;
     }
-    audited.gateway.stop(Duration::ZERO).await;
+    stop(&audited.gateway).await;
 }
 
 #[tokio::test]
@@ -207,7 +206,7 @@ async fn tools_that_are_denied_leave_one_line_each() {
         audited.turn(&mut user, &format!("{tool} {{}}"), None).await;
         audited.expect(tool, &format!("{source} {tool} denied policy")).await;
     }
-    audited.gateway.stop(Duration::ZERO).await;
+    stop(&audited.gateway).await;
 }
 
 #[tokio::test]
@@ -223,7 +222,7 @@ async fn a_search_for_tools_leaves_one_line() {
         audited.turn(&mut user, call, None).await;
         audited.expect(call, &format!("openclaw tool_search {ended}")).await;
     }
-    audited.gateway.stop(Duration::ZERO).await;
+    stop(&audited.gateway).await;
 }
 
 #[tokio::test]
@@ -279,5 +278,5 @@ async fn explicit_calls_leave_one_line_each() {
         let _ = who.ask(method, params.clone()).await;
         audited.expect(&format!("{method} {params}"), expected).await;
     }
-    audited.gateway.stop(Duration::ZERO).await;
+    stop(&audited.gateway).await;
 }

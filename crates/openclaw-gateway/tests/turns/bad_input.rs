@@ -1,13 +1,11 @@
 //! Invalid input from callers.
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use openclaw_protocol::ErrorCode;
 use serde_json::json;
 
-use crate::support::{KEY, Place, Someone, config, one_server, running};
+use crate::support::{KEY, Place, Someone, config, one_server, running, stop};
 
 #[tokio::test]
 async fn a_message_of_five_megabytes_is_rejected_with_a_hint_and_one_of_three_is_accepted() {
@@ -20,7 +18,7 @@ async fn a_message_of_five_megabytes_is_rejected_with_a_hint_and_one_of_three_is
     assert_eq!(someone.end_of(&size.to_string()).await["state"], "final");
     // The session can still be used.
     someone.say("next", "hello").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -46,7 +44,7 @@ async fn a_session_key_is_a_name_and_nothing_else() {
     assert_eq!(inside, 2, "the configuration and the state, nothing else");
     let deleted = someone.ask("sessions.delete", json!({ "key": key })).await.unwrap();
     assert_eq!(deleted["deleted"], true);
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -70,7 +68,7 @@ async fn empty_messages_bad_keys_and_bad_attachments_are_refused() {
     }
     let sessions = someone.ask("sessions.list", json!({})).await.unwrap();
     assert_eq!(sessions["count"], 0, "no session was created");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -95,7 +93,7 @@ async fn an_attachment_is_taken_for_what_its_bytes_are_and_refused_by_name_if_no
     assert_eq!(someone.end_of("good").await["state"], "final");
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     assert_eq!(history["messages"][0]["content"][1]["mimeType"], "image/gif");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -117,7 +115,7 @@ async fn an_unknown_method_is_named_and_a_missing_scope_too() {
     }
     reader.ask("status", json!({})).await.unwrap();
     reader.ask("health", json!({})).await.unwrap();
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -143,5 +141,5 @@ async fn queued_messages_are_limited_per_session() {
     assert_eq!(someone.ask("chat.send", params).await.unwrap()["status"], "started");
     assert_eq!(someone.end_of("one more").await["state"], "final");
     someone.ask("chat.inject", params_of_inject).await.unwrap();
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

@@ -1,10 +1,8 @@
 //! Sending messages, receiving events, aborting turns.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Place, Someone, config, one_server, running, text};
+use crate::support::{KEY, Place, Someone, config, one_server, running, stop, text};
 
 #[tokio::test]
 async fn a_message_becomes_events_in_order_an_answer_and_history() {
@@ -51,7 +49,7 @@ async fn a_message_becomes_events_in_order_an_answer_and_history() {
     let sessions = someone.ask("sessions.list", json!({})).await.unwrap();
     assert_eq!(sessions["sessions"][0]["status"], "done", "it is over once its end was reported");
     someone.ask("sessions.delete", json!({ "key": KEY })).await.unwrap();
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -70,7 +68,7 @@ async fn the_progress_of_a_call_is_reported_while_it_runs_and_not_too_often() {
         assert_eq!(data["name"], "mcp_x_sleep");
         assert!(data["progress"]["percent"].is_number(), "{data}");
     }
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -87,7 +85,7 @@ async fn a_message_that_is_sent_twice_is_answered_once() {
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     let said = history["messages"].as_array().unwrap().iter();
     assert_eq!(said.filter(|it| it["role"] == "user").count(), 2);
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -105,7 +103,7 @@ async fn the_same_key_in_another_session_is_another_message() {
     someone.ask("chat.abort", aborted).await.unwrap();
     let end = someone.end_of("r").await;
     assert_eq!((&end["state"], &end["sessionKey"]), (&json!("aborted"), &json!(KEY)));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -121,7 +119,7 @@ async fn a_session_of_one_agent_is_not_answered_by_another() {
     assert!(error.message.contains("belongs to agent `anth`"), "{error}");
     someone.ask("chat.send", params("anth")).await.unwrap();
     assert_eq!(someone.end_of("r").await["state"], "final");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -135,7 +133,7 @@ async fn a_message_that_was_refused_may_be_sent_again_with_the_same_key() {
     params["agentId"] = json!("main");
     assert_eq!(someone.ask("chat.send", params).await.unwrap()["status"], "started");
     assert_eq!(someone.end_of("r").await["state"], "final");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -163,7 +161,7 @@ async fn an_abort_ends_the_call_and_those_that_wait_and_the_session_goes_on() {
     someone.send(KEY, "three", "/call mcp_x_echo {\"text\":\"here\"}").await;
     let end = someone.end_of("three").await;
     assert!(end["state"] == "final" && text(&end).contains("here"), "{end}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -176,7 +174,7 @@ async fn a_turn_that_exceeds_its_timeout_is_aborted() {
     assert_eq!((&end["state"], &end["stopReason"]), (&json!("aborted"), &json!("timeout")));
     let again = someone.send(KEY, "r", "the same").await;
     assert_eq!(again["status"], "timeout");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -207,7 +205,7 @@ async fn main_is_short_for_the_main_conversation_wherever_a_key_is_taken() {
     let mut keys: Vec<&str> = sessions.map(|row| row["key"].as_str().unwrap()).collect();
     keys.sort_unstable();
     assert_eq!(keys, ["agent:home:main", "holidays"]);
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -225,7 +223,7 @@ async fn followers_of_a_session_receive_the_same_events_and_others_receive_none(
     assert_eq!(watcher.hear_run("r").await, heard);
     let strange = stranger.heard_so_far();
     assert!(!strange.iter().any(|(_, payload)| payload["runId"] == "r"), "{strange:?}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -246,5 +244,5 @@ async fn messages_of_one_session_are_answered_one_after_the_other_in_the_order_t
         }
     }
     assert_eq!(ended, runs);
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

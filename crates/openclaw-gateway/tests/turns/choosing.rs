@@ -1,12 +1,10 @@
 //! What a caller can choose for a session: `models.list` and `sessions.patch`.
 
-use std::time::Duration;
-
 use openclaw_testkit::{ModelServer, Piece, Script};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, config, entry, running, unattended};
+use crate::support::{KEY, LONG, config, entry, running, stop, unattended};
 
 fn with_models(server: &ModelServer) -> Value {
     let mut config = config(&json!({}));
@@ -40,7 +38,7 @@ async fn a_session_uses_the_model_that_was_chosen_for_it() {
     let patch = json!({ "key": KEY, "model": "other/one" });
     let error = someone.ask("sessions.patch", patch).await.unwrap_err();
     assert!(error.message.contains("configured: local/big, local/small"), "{error}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -76,7 +74,7 @@ async fn a_mode_is_stored_and_never_allows_more_than_the_configuration() {
     assert_eq!(row["derivedTitle"], "/call mcp_x_count {}", "{row}");
     let unknown = json!({ "key": KEY, "icon": "x" });
     assert!(someone.ask("sessions.patch", unknown).await.is_ok(), "it is ignored");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -111,7 +109,7 @@ async fn the_model_writes_the_title_of_a_session_once() {
     let listed = someone.ask("sessions.list", json!({})).await.unwrap();
     assert_eq!(listed["sessions"][0]["displayName"], "A lighthouse");
     assert_eq!(server.requests().len(), requests, "the model is not asked again");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -137,5 +135,5 @@ async fn a_session_is_summarized_on_request_and_tells_what_it_used() {
     let last = server.requests().last().unwrap()["messages"].to_string();
     assert!(last.contains("They met.") && last.contains("My name is Ada."), "{last}");
     assert!(!last.contains("Hello."), "the answer is part of the summary only: {last}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

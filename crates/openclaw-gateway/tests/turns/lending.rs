@@ -1,13 +1,12 @@
 //! Tools that a client provides to a session.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use openclaw_gateway::Gateway;
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Place, Someone, config, entry, running, text};
+use crate::support::{KEY, Place, Someone, config, entry, running, stop, text};
 
 const CALL: &str = "/call open_file {\"name\":\"a.txt\"}";
 
@@ -59,7 +58,7 @@ async fn duplicate_tools_and_schemas_that_no_model_may_see_are_rejected_by_name(
     }
     let params = json!({ "sessionKey": KEY, "tools": [tool(json!({ "type": "object" }))] });
     lender.ask("sessions.setExtraTools", params).await.unwrap();
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -84,7 +83,7 @@ async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_as_from_outside
     assert_eq!((&shown["untrusted"], &shown["source"]), (&json!(true), &source), "{shown}");
     assert_eq!(shown["text"], "what stands in it");
     assert!(!user.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -97,7 +96,7 @@ async fn wrong_arguments_never_reach_the_lender_and_other_sessions_have_nothing_
     let data = result(&mut user, "r2").await;
     assert!(data["text"].as_str().unwrap().contains("Unknown tool '"), "{data}");
     assert!(!lender.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -114,7 +113,7 @@ async fn a_lender_that_disconnects_during_a_call_fails_it_and_its_tools_are_remo
     user.send(KEY, "r2", CALL).await;
     let data = result(&mut user, "r2").await;
     assert!(data["text"].as_str().unwrap().contains("Unknown tool '"), "{data}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -140,7 +139,7 @@ async fn a_lent_tool_takes_no_name_of_another_and_obeys_the_policy() {
     assert_eq!(data["failure"], "denied", "{data}");
     assert!(data["text"].as_str().unwrap().contains("`tools.deny`"), "{data}");
     assert!(!user.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -167,7 +166,7 @@ async fn too_many_or_invalid_tools_are_rejected() {
     assert!(error.message.contains("64 sessions"), "{error}");
     lender.ask("sessions.setExtraTools", json!({ "sessionKey": "s0", "tools": [] })).await.unwrap();
     lender.ask("sessions.setExtraTools", one_more).await.unwrap();
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -189,7 +188,7 @@ async fn a_client_that_lends_tools_uses_those_of_no_other_client() {
     none.send(KEY, "r3", CALL).await;
     let data = result(&mut none, "r3").await;
     assert!(data["text"].as_str().unwrap().contains("Unknown tool '"), "{data}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -214,5 +213,5 @@ async fn progress_of_a_lent_tool_reaches_the_followers_of_the_session() {
     let answer = json!({ "id": id, "nodeId": node, "ok": true, "payload": "done" });
     lender.ask("node.invoke.result", answer).await.unwrap();
     user.end_of("r").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

@@ -1,14 +1,12 @@
 //! What clients of the Node gateway rely on. `cargo xtask compat` runs the clients themselves.
 
-use std::time::Duration;
-
 use openclaw_protocol::connect::caps;
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
 use crate::common::ALL_SCOPES;
 use crate::streaming::{provider, talking_to};
-use crate::support::{KEY, Someone, config, entry_with, one_server, running, text};
+use crate::support::{KEY, Someone, config, entry_with, one_server, running, stop, text};
 
 #[tokio::test]
 async fn deltas_have_the_text_so_far_for_clients_that_do_not_assemble_it() {
@@ -35,7 +33,7 @@ async fn deltas_have_the_text_so_far_for_clients_that_do_not_assemble_it() {
             break;
         }
     }
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
     serving.abort();
 }
 
@@ -52,7 +50,7 @@ async fn agent_events_name_their_session_and_tools_their_results() {
     assert_eq!(result, &json!({ "type": "text", "text": ended["data"]["text"] }));
     let changed = someone.hear_of("sessions.changed").await;
     assert_eq!((&changed["hasActiveRun"], &changed["activeRunIds"]), (&json!(false), &json!([])));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -76,7 +74,7 @@ async fn approvals_are_requested_and_answered_under_their_published_names() {
         assert_eq!((&resolved["id"], &resolved["decision"]), (&asked["id"], &json!("allow-once")));
         assert_eq!(someone.end_of(run).await["state"], "final");
     }
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -102,7 +100,7 @@ async fn the_answer_of_a_run_is_the_response_to_agent() {
     assert_eq!(answer["status"], "ok", "{answer}");
     let unknown = json!({ "runId": "r9", "timeoutMs": 1 });
     assert_eq!(someone.ask("agent.wait", unknown).await.unwrap()["status"], "timeout");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -132,7 +130,7 @@ async fn sessions_are_created_read_found_and_reset() {
     assert_ne!(reset["entry"]["sessionId"], created["sessionId"]);
     let read = someone.ask("sessions.get", json!({ "key": key })).await.unwrap();
     assert_eq!(read["messages"], json!([]));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -149,7 +147,7 @@ async fn conversations_are_listed_with_an_address_a_title_and_their_last_message
     assert!(!row["lastMessagePreview"].as_str().unwrap().is_empty(), "{row}");
     let plain = someone.ask("sessions.list", json!({})).await.unwrap();
     assert!(plain["sessions"][0]["lastMessagePreview"].is_null(), "only on request");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -169,5 +167,5 @@ async fn unknown_fields_are_ignored_and_unknown_methods_named() {
     let expected =
         json!({ "code": "MISSING_SCOPE", "missingScope": scope, "requiredScopes": [scope] });
     assert_eq!(details, expected, "it needs a scope, too");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

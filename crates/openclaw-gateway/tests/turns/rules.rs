@@ -1,12 +1,10 @@
 //! Approvals for later calls: they outlive the gateway, are listed, revoked and added (B17), and a
 //! denial may say what to do instead.
 
-use std::time::Duration;
-
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Someone, config, entry_with, running, start};
+use crate::support::{KEY, Someone, config, entry_with, running, start, stop};
 
 /// A server whose calls may need approval.
 fn asking() -> Value {
@@ -43,7 +41,7 @@ async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
     let (place, gateway, mut user) = running(&asking()).await;
     let always = json!({ "decision": "allow-always", "always": 2 });
     answered(&mut user, "r1", &exec("echo a"), always).await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 
     let (gateway, mut user) = start(&place).await;
     free(&mut user, "r2", &exec("echo b")).await;
@@ -65,7 +63,7 @@ async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
     let revoked = user.ask("approvals.revoke", json!({ "ids": [rule["id"]] })).await.unwrap();
     assert_eq!(revoked["rules"], json!([rule]));
     asked(&mut user, "r3", &exec("echo b")).await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -95,7 +93,7 @@ async fn calls_are_allowed_in_advance_by_prefix_and_by_argument() {
     assert_eq!(allowed["rules"][0]["words"], "`add` with a=2");
     free(&mut user, "r4", "/call mcp_x_add {\"a\":2,\"b\":4}").await;
     asked(&mut user, "r5", "/call mcp_x_add {\"a\":3,\"b\":4}").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -109,7 +107,7 @@ async fn a_denial_gives_the_model_the_words_of_the_user() {
     let asked = user.asked("r2", &exec("git push")).await;
     let odd = json!({ "id": asked["id"], "decision": "allow-once", "instead": "x" });
     user.ask("approvals.respond", odd).await.unwrap_err();
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -134,5 +132,5 @@ async fn a_client_works_in_a_folder_of_its_own() {
     let writer = Someone::writer(&gateway);
     let error = writer.ask("chat.send", send("r4", path)).await.unwrap_err();
     assert!(error.message.contains("operator.admin"), "{error}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

@@ -1,13 +1,11 @@
 //! A model that streams slowly, stalls, or breaks off.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::support::{KEY, config, running, text};
+use crate::support::{KEY, config, running, stop, text};
 
 /// A provider that sends these pieces of every answer immediately and then stalls, or closes the
 /// connection.
@@ -61,7 +59,7 @@ async fn text_before_a_stall_is_streamed_and_stored_when_the_turn_is_aborted() {
     assert_eq!((&end["state"], text(&end).as_str()), (&json!("aborted"), "The sea is "));
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     assert_eq!(history["messages"][1]["content"][0]["text"], "The sea is ");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
     serving.abort();
 }
 
@@ -75,6 +73,6 @@ async fn a_stream_that_breaks_off_fails_the_turn_and_its_text_is_stored() {
     assert!(!end["errorMessage"].as_str().unwrap().is_empty(), "{end}");
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     assert_eq!(history["messages"][1]["content"][0]["text"], "The sea ");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
     serving.abort();
 }
