@@ -117,8 +117,7 @@ fn an_endless_line_is_not_kept_and_its_request_is_answered() {
 #[test]
 fn an_id_that_is_in_use_is_rejected_and_the_first_request_is_answered() {
     let model = Model::start(|_| vec![Piece::Wait, Piece::text("first")]);
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (_place, mut client) = model.client();
     let id = client.send_call("order_openclaw", json!({ "message": "one" }));
     model.next();
     client.write(&json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string());

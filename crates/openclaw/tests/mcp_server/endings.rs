@@ -28,8 +28,7 @@ fn it_exits_without_a_handshake() {
 #[test]
 fn a_client_that_disappears_during_a_call_ends_it_and_the_run() {
     let model = Model::start(|_| vec![Piece::text("half"), Piece::Wait]);
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (place, mut client) = model.client();
     client.send_call("order_openclaw", json!({ "message": "x" }));
     model.next();
     assert_eq!(client.close(), 0);
@@ -40,8 +39,7 @@ fn a_client_that_disappears_during_a_call_ends_it_and_the_run() {
 fn signals_end_it() {
     for sent in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL] {
         let model = Model::start(|_| vec![Piece::Wait]);
-        let place = model.place();
-        let mut client = Client::start(&place, &[]);
+        let (place, mut client) = model.client();
         client.send_call("order_openclaw", json!({ "message": "x" }));
         model.next();
         signal(client.child.id(), sent);

@@ -51,8 +51,7 @@ fn workspace(place: &Place) -> std::path::PathBuf {
 #[test]
 fn attachments_reach_the_model_in_the_form_its_provider_takes() {
     let model = Model::saying("seen");
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (place, mut client) = model.client();
     std::fs::write(workspace(&place).join("notes.txt"), "from a file").unwrap();
     client.order(json!({ "message": "look", "attachments": [
         { "data": PNG, "mimeType": "text/plain", "name": "dot" },

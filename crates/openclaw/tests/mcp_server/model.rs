@@ -6,6 +6,7 @@ use std::sync::mpsc::{Receiver, channel};
 use openclaw_testkit::{ModelServer, Piece, Script, TestServer};
 use serde_json::{Value, json};
 
+use crate::client::Client;
 use crate::common::LONG;
 use crate::common::place::Place;
 
@@ -82,6 +83,13 @@ impl Model {
     /// A place whose agent uses it.
     pub(crate) fn place(&self) -> Place {
         Place::with(&self.config())
+    }
+
+    /// Such a place, with a client.
+    pub(crate) fn client(&self) -> (Place, Client) {
+        let place = self.place();
+        let client = Client::start(&place, &[]);
+        (place, client)
     }
 
     pub(crate) fn config(&self) -> Value {
