@@ -7,8 +7,7 @@ use openclaw_protocol::approvals::{self, Approval};
 use openclaw_protocol::chat::{AgentEvent, ChatEvent, ChatState};
 use openclaw_protocol::mcp::elicitation::{self, Elicitation};
 use openclaw_protocol::tools::InvokeRequestEvent;
-use openclaw_protocol::{Event, Received, Shutdown, names};
-use serde::de::DeserializeOwned;
+use openclaw_protocol::{Received, Shutdown, names};
 use serde_json::Value;
 
 use crate::content::{block, chunk, preformatted, text_block};
@@ -31,38 +30,38 @@ impl AcpSession {
         };
         // An event that cannot be parsed is from a newer gateway, and is ignored.
         match &*event.event {
-            names::CHAT => read(&event).into_iter().for_each(|event| self.on_chat(event)),
-            names::AGENT => read(&event).iter().for_each(|event| self.on_agent(event)),
+            names::CHAT => event.read().into_iter().for_each(|event| self.on_chat(event)),
+            names::AGENT => event.read().iter().for_each(|event| self.on_agent(event)),
             names::APPROVAL_REQUESTED => {
-                let asked: Option<Approval> = read(&event);
+                let asked: Option<Approval> = event.read();
                 if let Some(asked) = asked.filter(|it| self.is_about_this(it)) {
                     permission::ask(self, asked);
                 }
             }
             names::APPROVAL_RESOLVED => {
-                if let Some(resolved) = read::<approvals::ResolvedEvent>(&event) {
+                if let Some(resolved) = event.read::<approvals::ResolvedEvent>() {
                     self.withdraw(&resolved.id);
                 }
             }
             names::MCP_ELICITATION_REQUESTED => {
-                let asked: Option<Elicitation> = read(&event);
+                let asked: Option<Elicitation> = event.read();
                 if let Some(asked) = asked.filter(|it| it.session_keys.contains(&self.key)) {
                     elicit::forward(self, asked);
                 }
             }
             names::MCP_ELICITATION_RESOLVED => {
-                if let Some(resolved) = read::<elicitation::ResolvedEvent>(&event) {
+                if let Some(resolved) = event.read::<elicitation::ResolvedEvent>() {
                     self.withdraw(&resolved.id);
                 }
             }
             names::NODE_INVOKE_REQUEST => {
-                if let Some(call) = read::<InvokeRequestEvent>(&event) {
+                if let Some(call) = event.read::<InvokeRequestEvent>() {
                     lend::invoke(self, call);
                 }
             }
             names::MCP_SERVER => self.refresh_commands(),
             names::SHUTDOWN => {
-                if let Some(shutdown) = read::<Shutdown>(&event) {
+                if let Some(shutdown) = event.read::<Shutdown>() {
                     self.note(&format!("The gateway is stopping: {}", shutdown.reason));
                 }
             }
@@ -195,10 +194,6 @@ fn rest(text: &str, sent: &str, has_gap: bool) -> Option<String> {
         _ => return None,
     };
     (!rest.is_empty()).then_some(rest)
-}
-
-fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
-    serde_json::from_str(event.payload.get()).ok()
 }
 
 #[cfg(test)]

@@ -311,18 +311,23 @@ fn suspicions(outcome: &ToolOutcome) -> Vec<String> {
     outcome.details.findings.iter().map(|finding| finding.kind.name().to_owned()).collect()
 }
 
-fn result(call: &ToolUse, outcome: ToolOutcome) -> ToolResult {
-    let parts = outcome.content.into_iter().map(|part| match part {
+/// Converts a part of an outcome for a model.
+#[must_use]
+pub fn part_of(content: Content) -> Part {
+    match content {
         Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => {
             Part::Text(text)
         }
         Content::Image { mime_type, data } => Part::Image { mime_type, data },
         Content::Audio { mime_type, data } => Part::Audio { mime_type, data },
-    });
+    }
+}
+
+fn result(call: &ToolUse, outcome: ToolOutcome) -> ToolResult {
     ToolResult {
         id: call.id.clone(),
         name: call.name.clone(),
-        parts: parts.collect(),
+        parts: outcome.content.into_iter().map(part_of).collect(),
         is_error: outcome.is_error,
     }
 }

@@ -25,6 +25,7 @@ mod traced;
 mod turn;
 
 pub use agent::{Agent, TurnError};
+pub use calls::part_of;
 pub use event::{CallEnded, CallProgress, CallStarted, LoopEvent, Observer};
 pub use history::{CallNote, Compacted, HistoryMessage, MessageRecord};
 pub use limits::AgentLimits;

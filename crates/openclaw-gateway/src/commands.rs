@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use openclaw_agent::part_of;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::call::library::PromptCommand;
 use openclaw_models::Part;
@@ -10,7 +11,7 @@ use openclaw_protocol::agents::{
     CommandSource,
 };
 use openclaw_sessions::SessionKey;
-use openclaw_tools::{CallContext, Content, Decision, ToolSource as _};
+use openclaw_tools::{CallContext, Decision, ToolSource as _};
 
 use crate::agents::AgentRuntime;
 use crate::gateway::Gateway;
@@ -64,13 +65,7 @@ pub(crate) async fn interpret(
         return Some(ParsedMessage::Done(outcome.text()));
     }
     let mut parts = vec![Part::ours(prompt.lead())];
-    parts.extend(outcome.content.into_iter().map(|part| match part {
-        Content::Text(text) | Content::Placeholder(text) | Content::ForModel(text) => {
-            Part::Text(text)
-        }
-        Content::Image { mime_type, data } => Part::Image { mime_type, data },
-        Content::Audio { mime_type, data } => Part::Audio { mime_type, data },
-    }));
+    parts.extend(outcome.content.into_iter().map(part_of));
     Some(ParsedMessage::Turn(parts))
 }
 

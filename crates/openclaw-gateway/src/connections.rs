@@ -263,8 +263,8 @@ fn settings(name: &ServerName, url: &str) -> Result<ServerConfig, Problem> {
     })
 }
 
-/// Returns the name itself, or the name with a number appended.
-fn free_name(name: &ServerName, is_taken: impl Fn(&ServerName) -> bool) -> Option<ServerName> {
+/// Returns the name itself, or the name with a number appended if it is taken.
+pub fn free_name(name: &ServerName, is_taken: impl Fn(&ServerName) -> bool) -> Option<ServerName> {
     let numbered =
         (2..=MAX_TWINS).filter_map(|number| ServerName::new(format!("{name}-{number}")).ok());
     std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name))

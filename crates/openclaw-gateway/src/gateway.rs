@@ -10,7 +10,7 @@ use openclaw_mcp::fleet::Fleet;
 use openclaw_mcp_server::hub::Hub;
 use openclaw_mcp_server::hub::asks::Asks;
 use openclaw_mcp_server::hub::http::HubHttp;
-use openclaw_metrics::text::Format;
+use openclaw_metrics::prometheus::Format;
 use openclaw_protocol::config::Issue;
 use openclaw_protocol::connect::{AuthMode, SessionDefaults, Snapshot};
 use openclaw_protocol::health::Health;

@@ -36,6 +36,7 @@ mod turn_events;
 mod turns;
 mod usage;
 
+pub use connections::free_name;
 pub use gateway::Gateway;
 pub use model_choice::{
     KEYED_PROVIDERS, KeyedProvider, ModelInUse, ModelOrigin, unconfigured_model,

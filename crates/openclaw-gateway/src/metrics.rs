@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use arc_swap::ArcSwapOption;
 use openclaw_config::MetricsConfig;
-use openclaw_metrics::text::Format;
+use openclaw_metrics::prometheus::Format;
 use openclaw_metrics::{CallSample, Gauges};
 use openclaw_protocol::ErrorShape;
 use openclaw_protocol::metrics::{CallNumbers, SampleResult, ServerSample, ToolSample};

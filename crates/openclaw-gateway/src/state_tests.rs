@@ -1,7 +1,5 @@
 //! Claiming a state folder, and finding the gateway that has claimed it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
 use std::fs;
 
 use openclaw_secrets::Redactor;

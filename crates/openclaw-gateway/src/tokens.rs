@@ -227,8 +227,6 @@ fn hash(token: &SecretString) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "these are tests")]
-
     use super::*;
 
     #[test]

@@ -12,11 +12,11 @@ pub mod latency;
 pub mod limits;
 mod models;
 mod names;
+pub mod prometheus;
 mod registry;
 mod render;
 mod sample;
 mod server;
-pub mod text;
 mod turns;
 
 pub use calls::CallSeries;

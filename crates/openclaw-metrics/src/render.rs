@@ -9,9 +9,9 @@ use crate::counter::{Counter, Counters};
 use crate::families::{self as all, MetricFamily};
 use crate::labels::Label;
 use crate::models::NANO_USD;
+use crate::prometheus::{ExpositionWriter, Format};
 use crate::registry::{Metrics, Registry};
 use crate::server::ServerSeries;
-use crate::text::{ExpositionWriter, Format};
 
 /// Numbers that the gateway reads when it is scraped.
 #[derive(Debug, Clone, Default)]

@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 use serde_with::skip_serializing_none;
@@ -80,6 +81,12 @@ impl Event {
     pub fn new<T: Serialize>(event: &'static str, payload: &T) -> Result<Self, serde_json::Error> {
         let payload = to_raw_value(payload)?.into();
         Ok(Self { event: Cow::Borrowed(event), payload, seq: None })
+    }
+
+    /// Reads the payload; `None` if it is of another type.
+    #[must_use]
+    pub fn read<T: DeserializeOwned>(&self) -> Option<T> {
+        serde_json::from_str(self.payload.get()).ok()
     }
 }
 

@@ -1,7 +1,5 @@
 //! Parsing and serializing of frames.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
 use serde_json::value::RawValue;
 
 use super::{Frame, FrameError, MAX_ID, SpanContext, event, request, response};

@@ -30,6 +30,12 @@ pub(crate) fn line(question: &str) -> Result<String, CommandError> {
     }
 }
 
+/// Shows a text beside a question, on stderr. Nothing can be done if the terminal is gone.
+pub(crate) fn say(text: &str) {
+    let mut stderr = anstream::stderr().lock();
+    let _ = stderr.write_all(text.as_bytes()).and_then(|()| stderr.flush());
+}
+
 /// A question without an answer yet. If it never gets one, because of Ctrl-C or Ctrl-D, its line is
 /// ended: what follows, such as the prompt of the shell, begins a new one.
 #[must_use]

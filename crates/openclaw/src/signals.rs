@@ -9,6 +9,8 @@ use std::time::Duration;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
+use crate::error::CommandError;
+
 /// How many signals may wait to be handled. A further one adds nothing.
 const PENDING: usize = 8;
 /// How long a signal may wait until the program handles it.
@@ -61,6 +63,20 @@ impl Signals {
             Some(action) => action,
             // The thread never ends.
             None => std::future::pending().await,
+        }
+    }
+
+    /// Waits for work, which the next signal interrupts by dropping it.
+    ///
+    /// # Errors
+    /// [`CommandError::Interrupted`] after a signal, or the error of the work.
+    pub(crate) async fn interrupt<T>(
+        &mut self,
+        work: impl Future<Output = Result<T, CommandError>>,
+    ) -> Result<T, CommandError> {
+        tokio::select! {
+            done = work => done,
+            _ = self.next() => Err(CommandError::Interrupted),
         }
     }
 }

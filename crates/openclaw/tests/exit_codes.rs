@@ -6,8 +6,9 @@ mod common;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::Command;
 
+use common::ended;
 use serde_json::{Value, json};
 
 /// Runs the binary in a folder that is also its home.
@@ -17,10 +18,9 @@ fn openclaw(place: &Path, args: &[&str]) -> Command {
     command
 }
 
-/// Returns the exit code, stdout and stderr.
-fn ended(output: Output) -> (i32, String, String) {
-    let text = |bytes| String::from_utf8(bytes).unwrap();
-    (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+/// Runs it, and returns the exit code, stdout and stderr.
+fn run(place: &Path, args: &[&str]) -> (i32, String, String) {
+    ended(openclaw(place, args).output().unwrap())
 }
 
 /// Creates a folder with configurations: with errors, with a required server that does not start,
@@ -95,14 +95,13 @@ const ERRORS: [(i32, &str, &[&str], &str); 7] = [
 fn an_error_is_a_line_and_a_hint_and_with_json_one_object_with_the_same_text() {
     let place = place();
     for (code, name, args, words) in ERRORS {
-        let (exit, stdout, stderr) = ended(openclaw(place.path(), args).output().unwrap());
+        let (exit, stdout, stderr) = run(place.path(), args);
         assert_eq!((exit, stdout.as_str()), (code, ""), "{args:?}: {stderr}");
         if !words.is_empty() {
             assert_eq!(stderr, words, "{args:?}");
         }
         let args = [&["--json"], args].concat();
-        let (exit, stdout, stderr_beside_json) =
-            ended(openclaw(place.path(), &args).output().unwrap());
+        let (exit, stdout, stderr_beside_json) = run(place.path(), &args);
         assert_eq!(exit, code, "{args:?}");
         assert_eq!(stderr_beside_json, stderr, "{args:?}");
         let answer: Value = serde_json::from_str(&stdout).unwrap();
@@ -120,28 +119,25 @@ fn an_error_is_a_line_and_a_hint_and_with_json_one_object_with_the_same_text() {
 #[test]
 fn a_usage_error_is_json_with_json() {
     let place = place();
-    let (code, stdout, stderr) = ended(openclaw(place.path(), &["stauts"]).output().unwrap());
+    let (code, stdout, stderr) = run(place.path(), &["stauts"]);
     assert_eq!((code, stdout.as_str()), (2, ""));
     assert!(stderr.starts_with("error: unrecognized subcommand 'stauts'\n"), "{stderr}");
-    let (code, stdout, stderr) =
-        ended(openclaw(place.path(), &["--json", "stauts"]).output().unwrap());
+    let (code, stdout, stderr) = run(place.path(), &["--json", "stauts"]);
     let answer: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((code, &answer["code"]), (2, &json!("usage")), "{stderr}");
     assert_eq!(answer["error"], "unrecognized subcommand 'stauts'");
     assert_eq!(answer["hint"], "a similar subcommand exists: 'status'");
-    let missing = ended(openclaw(place.path(), &["agent", "--json"]).output().unwrap());
+    let missing = run(place.path(), &["agent", "--json"]);
     let answer: Value = serde_json::from_str(&missing.1).unwrap();
     let error = answer["error"].as_str().unwrap();
     assert_eq!(error, "the following required arguments were not provided: --message <TEXT>");
     // Arguments after `--` are not ours; help is not an error.
-    let (code, stdout, _) =
-        ended(openclaw(place.path(), &["stauts", "--", "--json"]).output().unwrap());
+    let (code, stdout, _) = run(place.path(), &["stauts", "--", "--json"]);
     assert_eq!((code, stdout.as_str()), (2, ""));
     let args = ["gateway", "--port", "1", "status"];
-    let (code, _, stderr) = ended(openclaw(place.path(), &args).output().unwrap());
+    let (code, _, stderr) = run(place.path(), &args);
     assert!(code == 2 && stderr.contains("`--port` and `--bind` must not be"), "{stderr}");
-    let (code, stdout, stderr) =
-        ended(openclaw(place.path(), &["--json", "--help"]).output().unwrap());
+    let (code, stdout, stderr) = run(place.path(), &["--json", "--help"]);
     assert_eq!((code, stderr.as_str()), (0, ""));
     assert!(stdout.contains("Usage: openclaw"), "{stdout}");
 }
@@ -150,11 +146,11 @@ fn a_usage_error_is_json_with_json() {
 fn a_configuration_with_errors_is_shown_as_diagnostics() {
     let place = place();
     let args = ["--config", "broken.json", "config", "show"];
-    let (code, stdout, stderr) = ended(openclaw(place.path(), &args).output().unwrap());
+    let (code, stdout, stderr) = run(place.path(), &args);
     assert_eq!((code, stdout.as_str()), (78, ""));
     assert!(stderr.contains("broken.json") && stderr.ends_with("1 error\n"), "{stderr}");
     let args = [&["--json"], &args[..]].concat();
-    let (code, stdout, stderr) = ended(openclaw(place.path(), &args).output().unwrap());
+    let (code, stdout, stderr) = run(place.path(), &args);
     let answer: Value = serde_json::from_str(&stdout).unwrap();
     assert_eq!((code, stderr.as_str()), (78, ""));
     assert_eq!((&answer["ok"], &answer["code"]), (&json!(false), &json!("config")));
@@ -185,11 +181,11 @@ fn a_result_is_the_only_document_whatever_the_exit_code() {
             "error: timed out after 3000 ms\n",
         ),
     ] {
-        let (exit, _, stderr) = ended(openclaw(place.path(), args).output().unwrap());
+        let (exit, _, stderr) = run(place.path(), args);
         assert_eq!(exit, code, "{args:?}: {stderr}");
         assert!(stderr.contains(words), "{args:?}: {stderr}");
         let args = [&["--json"], args].concat();
-        let (exit, stdout, stderr) = ended(openclaw(place.path(), &args).output().unwrap());
+        let (exit, stdout, stderr) = run(place.path(), &args);
         assert_eq!(exit, code, "{args:?}: {stderr}");
         let answer: Value = serde_json::from_str(&stdout)
             .unwrap_or_else(|error| panic!("{args:?}: {error}: {stdout}"));
@@ -200,21 +196,15 @@ fn a_result_is_the_only_document_whatever_the_exit_code() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_command_prints_nothing() {
-    use std::time::{Duration, Instant};
-
-    use nix::sys::signal::{Signal, kill};
-    use nix::unistd::Pid;
+    use nix::sys::signal::Signal;
     for json in [&[][..], &["--json"]] {
         let place = place();
         let args = ["mcp", "call", "demo", "count", "to=1000", "pause_ms=1000"];
         let child = openclaw(place.path(), &[json, &args].concat()).spawn().unwrap();
         // The server starts after the program listens for signals.
         let log = place.path().join("state/logs/mcp-demo.log");
-        let deadline = Instant::now() + Duration::from_secs(60);
-        while !log.exists() && Instant::now() < deadline {
-            std::thread::sleep(Duration::from_millis(10));
-        }
-        kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), Signal::SIGINT).unwrap();
+        openclaw_testkit::processes::wait_until(common::LONG, || log.exists());
+        common::signal(child.id(), Signal::SIGINT);
         let (code, stdout, stderr) = ended(child.wait_with_output().unwrap());
         assert_eq!((code, stdout.as_str(), stderr.as_str()), (130, "", ""), "{json:?}");
     }

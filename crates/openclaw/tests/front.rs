@@ -7,14 +7,14 @@ mod common;
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::Path;
-use std::process::{Child, Output, Stdio};
+use std::process::{Output, Stdio};
 use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
+use serde_json::Value;
 
 use common::gateway::RunningGateway;
-use common::openclaw;
+use common::{openclaw, run_with, signal};
 
 /// A generous timeout: the machine may be busy.
 const LONG: Duration = Duration::from_secs(120);
@@ -27,8 +27,13 @@ fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned()
 }
 
-fn signal(child: &Child, signal: Signal) {
-    kill(Pid::from_raw(i32::try_from(child.id()).unwrap()), signal).unwrap();
+fn errors(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Runs a command, and returns the JSON on its stdout.
+fn json(state: &Path, args: &[&str]) -> Value {
+    serde_json::from_slice(&run(state, args).stdout).unwrap()
 }
 
 /// Starts a gateway, and waits until it listens.
@@ -39,14 +44,8 @@ fn gateway(state: &Path) -> RunningGateway {
 #[test]
 fn each_line_of_a_pipe_is_a_message() {
     let state = tempfile::tempdir().unwrap();
-    let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
-    child
-        .stdin
-        .take()
-        .unwrap()
-        .write_all(b"add 2 and 3\n\necho hello\n/exit\necho never\n")
-        .unwrap();
-    let output = child.wait_with_output().unwrap();
+    let input = b"add 2 and 3\n\necho hello\n/exit\necho never\n";
+    let output = run_with(openclaw(state.path(), &["chat"]), input);
     let text = said(&output);
     assert!(text.contains("mcp_demo_add(a=2, b=3) → 5"), "{text}");
     assert!(text.contains("`mcp_demo_add` returned: 5"), "{text}");
@@ -61,7 +60,7 @@ fn a_turn_that_takes_too_long_times_out() {
     let message = r#"/call mcp_demo_count {"to": 1000, "pause_ms": 1000}"#;
     let args = ["agent", "--json", "--timeout", "3000", "--message", message];
     let output = run(state.path(), &args);
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((output.status.code(), &answer["ok"]), (Some(5), &false.into()), "{answer}");
     assert_eq!(answer["error"], "timed out after 3000 ms");
 }
@@ -70,8 +69,7 @@ fn a_turn_that_takes_too_long_times_out() {
 fn main_is_short_for_the_main_conversation() {
     let state = tempfile::tempdir().unwrap();
     let args = ["agent", "--json", "--message", "add 2 and 3", "--session", "main"];
-    let answer = run(state.path(), &args);
-    let answer: serde_json::Value = serde_json::from_slice(&answer.stdout).unwrap();
+    let answer = json(state.path(), &args);
     assert_eq!(answer["sessionKey"], "agent:main:main");
     let [short, whole] = ["main", "agent:main:main"].map(|key| {
         let shown = run(state.path(), &["sessions", "show", key]);
@@ -89,14 +87,13 @@ fn sigterm_during_a_turn_cancels_the_turn_and_exits_the_chat() {
     let message = b"/call mcp_demo_count {\"to\": 1000, \"pause_ms\": 1000}\n";
     child.stdin.as_mut().unwrap().write_all(message).unwrap();
     let is = |status: &str| {
-        let listed = run(state.path(), &["sessions", "list", "--json"]);
-        let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+        let listed = json(state.path(), &["sessions", "list", "--json"]);
         listed["sessions"][0]["status"] == status
     };
     assert!((0..500).any(|_| is("running")), "the turn began");
-    signal(&child, Signal::SIGTERM);
+    signal(child.id(), Signal::SIGTERM);
     let output = child.wait_with_output().unwrap();
-    let words = format!("{}{}", said(&output), String::from_utf8_lossy(&output.stderr));
+    let words = format!("{}{}", said(&output), errors(&output));
     assert!(!words.contains("Ctrl-C"), "{words}");
     assert_eq!(output.status.code(), Some(130), "{words}");
     assert!((0..500).any(|_| is("done")), "the turn ended");
@@ -106,15 +103,14 @@ fn sigterm_during_a_turn_cancels_the_turn_and_exits_the_chat() {
 fn a_gateway_serves_front_ends_and_stops_when_asked() {
     let state = tempfile::tempdir().unwrap();
     let mut gateway = gateway(state.path());
-    let status = run(state.path(), &["gateway", "status", "--json"]);
-    let status: serde_json::Value = serde_json::from_slice(&status.stdout).unwrap();
+    let status = json(state.path(), &["gateway", "status", "--json"]);
     assert_eq!((&status["running"], &status["pid"]), (&true.into(), &gateway.child.id().into()));
 
     let answer = run(state.path(), &["agent", "--message", "add 2 and 3"]);
     assert_eq!(said(&answer), "`mcp_demo_add` returned: 5\n");
 
     let second = run(state.path(), &["gateway", "run", "--port", "0"]);
-    let words = String::from_utf8_lossy(&second.stderr).into_owned();
+    let words = errors(&second);
     assert!(words.contains("a gateway is already running"), "{words}");
     assert_eq!(second.status.code(), Some(3));
 
@@ -130,7 +126,7 @@ fn a_port_in_use_is_reported() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let port = taken.local_addr().unwrap().port().to_string();
     let output = run(state.path(), &["gateway", "run", "--port", &port]);
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    let words = errors(&output);
     assert!(words.contains(&format!("port {port} on 127.0.0.1 is in use")), "{words}");
     assert_eq!(output.status.code(), Some(3));
 }
@@ -146,7 +142,7 @@ fn nothing_starts_without_a_server_that_is_required() {
     std::fs::write(state.path().join("openclaw.json"), config).unwrap();
     for args in [&["gateway", "run", "--port", "0"][..], &["agent", "--message", "hello"]] {
         let output = run(state.path(), args);
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        let words = errors(&output);
         assert!(words.contains("required servers are not ready: must\n"), "{args:?}: {words}");
         assert_eq!(output.status.code(), Some(3), "{args:?}");
     }
@@ -156,7 +152,7 @@ fn nothing_starts_without_a_server_that_is_required() {
 fn a_gateway_exits_with_success_on_sigterm() {
     let state = tempfile::tempdir().unwrap();
     let mut gateway = gateway(state.path());
-    signal(&gateway.child, Signal::SIGTERM);
+    signal(gateway.child.id(), Signal::SIGTERM);
     assert_eq!(gateway.child.wait().unwrap().code(), Some(0));
 }
 
@@ -168,8 +164,7 @@ fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
     let child = openclaw(state.path(), &["agent", "--message", message]).spawn().unwrap();
     // The turn has started as soon as the gateway lists a conversation.
     let has_begun = || {
-        let listed = run(state.path(), &["sessions", "list", "--json"]);
-        let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
+        let listed = json(state.path(), &["sessions", "list", "--json"]);
         listed["count"].as_u64() >= Some(1)
     };
     let begun = Instant::now();
@@ -178,20 +173,16 @@ fn a_front_end_does_not_wait_for_a_gateway_that_was_killed() {
     }
     gateway.child.kill().unwrap();
     let output = child.wait_with_output().unwrap();
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    let words = errors(&output);
     assert!(!output.status.success() && words.contains("error: "), "{words}");
 }
 
 #[test]
 fn an_unknown_command_is_not_sent_to_the_model() {
     let state = tempfile::tempdir().unwrap();
-    let args = ["chat", "--session", "main"];
-    let mut child = openclaw(state.path(), &args).stdin(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"/sesions\n/mcp servers\n//echo hello\n").unwrap();
-    drop(stdin);
-    let output = child.wait_with_output().unwrap();
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    let input = b"/sesions\n/mcp servers\n//echo hello\n";
+    let output = run_with(openclaw(state.path(), &["chat", "--session", "main"]), input);
+    let words = errors(&output);
     assert!(words.contains("unknown command `/sesions`"), "{words}");
     assert!(words.contains("did you mean `/sessions`?"), "{words}");
     assert!(said(&output).contains("MCP Servers (1 configured)"), "{}", said(&output));
@@ -203,9 +194,7 @@ fn an_unknown_command_is_not_sent_to_the_model() {
 
 /// The number of stored conversations.
 fn conversations(state: &Path) -> u64 {
-    let listed = run(state, &["sessions", "list", "--json"]);
-    let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).unwrap();
-    listed["count"].as_u64().unwrap()
+    json(state, &["sessions", "list", "--json"])["count"].as_u64().unwrap()
 }
 
 #[test]
@@ -213,7 +202,7 @@ fn a_chat_starts_a_new_conversation_unless_told_otherwise() {
     let state = tempfile::tempdir().unwrap();
     let chat = |args: &[&str]| {
         let output = run(state.path(), &[&["chat"], args].concat());
-        let words = String::from_utf8_lossy(&output.stderr).into_owned();
+        let words = errors(&output);
         (output.status.code(), said(&output), words)
     };
     let (exit, _, words) = chat(&["--continue", "echo hello"]);
@@ -247,13 +236,10 @@ fn a_chat_starts_a_new_conversation_unless_told_otherwise() {
 #[test]
 fn commands_with_missing_or_unknown_arguments_say_so_and_change_nothing() {
     let state = tempfile::tempdir().unwrap();
-    let mut child = openclaw(state.path(), &["chat"]).stdin(Stdio::piped()).spawn().unwrap();
-    let mut stdin = child.stdin.take().unwrap();
-    stdin.write_all(b"/call\n/session typo\n/resume\n/usage\n").unwrap();
-    stdin.write_all(b"/new plans\necho hello\n/tools add\n/tools mcp_manage\n/new plans\n/compact\n/usage\n").unwrap();
-    drop(stdin);
-    let output = child.wait_with_output().unwrap();
-    let (text, words) = (said(&output), String::from_utf8_lossy(&output.stderr).into_owned());
+    let input = b"/call\n/session typo\n/resume\n/usage\n/new plans\necho hello\n/tools add\n\
+                  /tools mcp_manage\n/new plans\n/compact\n/usage\n";
+    let output = run_with(openclaw(state.path(), &["chat"]), input);
+    let (text, words) = (said(&output), errors(&output));
     assert!(words.contains("`/call` needs a tool"), "{words}");
     assert!(words.contains("no conversation `typo`"), "{words}");
     assert!(words.contains("use `/session KEY`"), "{words}");
@@ -284,7 +270,7 @@ fn a_named_configuration_is_used_even_if_a_gateway_is_running() {
     let other = state.path().join("other.json");
     std::fs::write(&other, "{ agents: { defaults: { model: \"offline\" } } }").unwrap();
     let answer = ask(&other);
-    let words = String::from_utf8_lossy(&answer.stderr).into_owned();
+    let words = errors(&answer);
     assert!(words.contains("not using the gateway (PID "), "{words}");
     assert!(words.contains("): it uses the configuration"), "{words}");
     assert!(!said(&answer).contains("mcp_demo_add"), "it has no demo server: {}", said(&answer));
@@ -307,7 +293,7 @@ fn a_gateway_killed_during_a_turn_is_reported_by_the_exit_code() {
     gateway.child.kill().unwrap();
     gateway.child.wait().unwrap();
     let output = child.wait_with_output().unwrap();
-    let words = String::from_utf8_lossy(&output.stderr).into_owned();
+    let words = errors(&output);
     assert_eq!(output.status.code(), Some(3), "{words}");
     assert!(words.contains("the connection to the gateway was lost"), "{words}");
 }
@@ -325,9 +311,8 @@ fn status_shows_the_servers_as_a_table_and_programs_get_checks() {
     };
     let idle = table(&said(&run(state.path(), &["status"])));
     assert_eq!(idle, "Status: Idle (starts on first use) | Auth: None | Tools: 0");
-    let json = run(state.path(), &["status", "--json"]);
-    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
-    let sections = json["sections"].as_array().unwrap();
+    let status = json(state.path(), &["status", "--json"]);
+    let sections = status["sections"].as_array().unwrap();
     let servers = sections.iter().find(|section| section["name"] == "Servers").unwrap();
     assert_eq!(
         servers["checks"][0]["what"],
@@ -362,14 +347,9 @@ fn a_message_has_one_limit_wherever_it_comes_from() {
     let state = tempfile::tempdir().unwrap();
     let limit = 4 * 1024 * 1024;
     for size in [limit + 1, limit * 5] {
-        let mut child = openclaw(state.path(), &["agent", "--message", "-"])
-            .stdin(Stdio::piped())
-            .spawn()
-            .unwrap();
-        // The write fails once the program has closed the pipe.
-        let _ = child.stdin.take().unwrap().write_all(&vec![b'x'; size]);
-        let output = child.wait_with_output().unwrap();
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let command = openclaw(state.path(), &["agent", "--message", "-"]);
+        let output = run_with(command, &vec![b'x'; size]);
+        let told = errors(&output);
         assert!(told.contains("the message is longer than 4 MB"), "{told}");
         assert_eq!(output.status.code(), Some(2));
     }
@@ -423,7 +403,7 @@ fn access_tokens_are_created_listed_and_revoked() {
         (&["revoke", "laptop"], "no token named `laptop`"),
     ] {
         let refused = token(args);
-        let stderr = String::from_utf8_lossy(&refused.stderr).into_owned();
+        let stderr = errors(&refused);
         assert_eq!(refused.status.code(), Some(2), "{args:?}: {stderr}");
         assert!(stderr.contains(expected), "{args:?}: {stderr}");
     }

@@ -131,14 +131,13 @@ fn names_are_completed_from_what_is_remembered() {
     // Before the server has run, only its name is known.
     assert_eq!(bash(&["mcp", "call", ""]), ["demo"]);
     assert_eq!(bash(&["mcp", "call", "demo", ""]), Vec::<String>::new());
-    let called = Command::new(env!("CARGO_BIN_EXE_openclaw"))
-        .args(["mcp", "call", "demo", "add", "a=1", "b=2"])
-        .env("OPENCLAW_STATE_DIR", state)
-        .env("OPENCLAW_KEYCHAIN", "off")
-        .env_remove("OPENCLAW_CONFIG_PATH")
-        .output()
-        .unwrap();
-    assert!(called.status.success(), "{called:?}");
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_openclaw"));
+        command.env("OPENCLAW_STATE_DIR", state).env("OPENCLAW_KEYCHAIN", "off");
+        let output = command.args(args).env_remove("OPENCLAW_CONFIG_PATH").output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+    };
+    run(&["mcp", "call", "demo", "add", "a=1", "b=2"]);
     assert_eq!(bash(&["mcp", "call", "demo", ""]), ["echo", "add", "now", "count"]);
     assert_eq!(bash(&["mcp", "call", "demo", "add", "a=1", ""]), ["b="]);
     assert_eq!(bash(&["mcp", "call", "demo.a"]), ["demo.add"]);
@@ -147,14 +146,7 @@ fn names_are_completed_from_what_is_remembered() {
     assert_eq!(bash(&["mcp", "status", "d"]), ["demo"]);
     assert_eq!(bash(&["mcp", "prompt", "demo", ""]), ["summarise-notes"]);
     assert_eq!(bash(&["agent", "--agent", ""]), ["main"]);
-    let said = Command::new(env!("CARGO_BIN_EXE_openclaw"))
-        .args(["agent", "--session", "notes", "--message", "hello"])
-        .env("OPENCLAW_STATE_DIR", state)
-        .env("OPENCLAW_KEYCHAIN", "off")
-        .env_remove("OPENCLAW_CONFIG_PATH")
-        .output()
-        .unwrap();
-    assert!(said.status.success(), "{said:?}");
+    run(&["agent", "--session", "notes", "--message", "hello"]);
     for words in [["chat", "--resume", ""], ["chat", "--session", ""], ["sessions", "show", ""]] {
         assert_eq!(bash(&words), ["notes"], "{words:?}");
     }

@@ -7,6 +7,7 @@ mod common;
 
 use std::fs;
 
+use common::ended;
 use common::place::Place;
 
 impl Place {
@@ -19,9 +20,7 @@ impl Place {
     /// Runs a command, and returns the exit code, stdout and stderr.
     fn run(&self, args: &[&str]) -> (i32, String, String) {
         let mut command = self.command(args);
-        let output = command.env("XDG_CONFIG_HOME", self.path("config")).output().unwrap();
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+        ended(command.env("XDG_CONFIG_HOME", self.path("config")).output().unwrap())
     }
 
     fn config(&self) -> String {
@@ -126,10 +125,8 @@ fn the_unit_is_shown_before_it_is_written() {
     let place = Place::new("{}");
     let (code, said, errors) = place.run(&["gateway", "install", "--dry-run"]);
     assert_eq!(code, 0, "{errors}");
-    assert!(
-        said.contains("[Service]\nExecStart=\"") && said.contains("\"gateway\" \"run\""),
-        "{said}"
-    );
+    assert!(said.contains("[Service]\nExecStart=\""), "{said}");
+    assert!(said.contains("\"gateway\" \"run\""), "{said}");
     let (code, said, errors) = place.run(&["gateway", "install"]);
     assert!(code == 2 && said.contains("[Service]") && errors.contains("--yes"), "{said}{errors}");
     assert!(!place.path("config/systemd").exists());

@@ -129,8 +129,6 @@ pub(super) fn answer(asked: &RequestContext<'_>, name: &str) -> Reply<Box<RawVal
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "these are tests")]
-
     use std::collections::BTreeSet;
 
     use openclaw_protocol::Method;

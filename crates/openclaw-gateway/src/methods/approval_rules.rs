@@ -8,9 +8,7 @@ use openclaw_config::nearest;
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::store::pins::ToolRule;
 use openclaw_protocol::ErrorShape;
-use openclaw_protocol::approvals::{
-    AllowParams, ChangedRulesResult, RevokeParams, Rule, RulesParams, RulesResult,
-};
+use openclaw_protocol::approvals::{AllowParams, RevokeParams, Rule, RulesParams, RulesResult};
 use openclaw_tools::native::{ApprovalKey, Native, command_prefix};
 use openclaw_tools::{
     ApprovalContext, ApprovalExtent, Arguments, GrantRule, Pin, Tool as _, ToolSource as _,
@@ -127,10 +125,7 @@ pub(super) fn list(asked: &RequestContext<'_>, params: &RulesParams) -> Reply<Ru
 }
 
 /// Revokes all the approvals or, if an id is wrong, none.
-pub(super) fn revoke(
-    asked: &RequestContext<'_>,
-    params: &RevokeParams,
-) -> Reply<ChangedRulesResult> {
+pub(super) fn revoke(asked: &RequestContext<'_>, params: &RevokeParams) -> Reply<RulesResult> {
     if params.ids.len() > MAX_IDS {
         return Err(ErrorShape::invalid("too many ids"));
     }
@@ -166,13 +161,10 @@ pub(super) fn revoke(
             Err(error) => return Err(not_saved(&error)),
         }
     }
-    Ok(ChangedRulesResult { rules })
+    Ok(RulesResult { rules })
 }
 
-pub(super) async fn allow(
-    asked: &RequestContext<'_>,
-    params: AllowParams,
-) -> Reply<ChangedRulesResult> {
+pub(super) async fn allow(asked: &RequestContext<'_>, params: AllowParams) -> Reply<RulesResult> {
     let AllowParams { agent_id, tool, command, arguments, workspace } = params;
     let service = asked.agent(agent_id.as_deref())?;
     let native = Native::ALL.into_iter().find(|native| native.name() == tool);
@@ -205,7 +197,7 @@ pub(super) async fn allow(
         let key = ApprovalKey { agent, workspace: Some(workspace), session: None, tool, grant };
         let approvals = &asked.gateway.host_context.native_approvals;
         approvals.remember(key.clone()).map_err(|error| not_saved(&error))?;
-        return Ok(ChangedRulesResult { rules: vec![Stored::Native(key).rule()] });
+        return Ok(RulesResult { rules: vec![Stored::Native(key).rule()] });
     }
     allow_of_server(asked.gateway, &agent, &tool, &arguments, grant).await
 }
@@ -238,7 +230,7 @@ async fn allow_of_server(
     name: &str,
     arguments: &Map<String, Value>,
     grant: GrantRule,
-) -> Reply<ChangedRulesResult> {
+) -> Reply<RulesResult> {
     let shown = clean_line(Untrusted::new(name), MAX_NAME);
     let unknown = || {
         ErrorShape::invalid(format!(
@@ -274,7 +266,7 @@ async fn allow_of_server(
             && rule.grant == grant
     };
     let rules = pins.rules().into_iter().filter(is_meant);
-    Ok(ChangedRulesResult { rules: rules.map(|rule| Stored::Server(rule).rule()).collect() })
+    Ok(RulesResult { rules: rules.map(|rule| Stored::Server(rule).rule()).collect() })
 }
 
 /// The folder as tools know it.

@@ -58,8 +58,6 @@ fn read(path: &Path, params: &TailParams) -> TailResult {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "these are tests")]
-
     use super::{TailParams, read};
 
     #[test]

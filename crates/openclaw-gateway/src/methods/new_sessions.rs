@@ -1,14 +1,14 @@
 //! Methods that create and reset sessions.
 
 use openclaw_protocol::chat::SendParams;
+use openclaw_protocol::keys;
 use openclaw_protocol::sessions::{
-    CreateParams, CreateResult, PatchParams, ResetParams, ResetResult,
+    CreateParams, CreateResult, PatchParams, ResetResult, SessionParams,
 };
-use openclaw_protocol::{ErrorShape, keys};
 use openclaw_sessions::SessionField;
 
 use super::chat::service;
-use super::sessions::{announce, patch, row, store_error};
+use super::sessions::{announce, check_idle, patch, row, store_error};
 use super::{Reply, RequestContext, chat};
 use crate::socket::random_hex;
 
@@ -62,12 +62,9 @@ pub(super) async fn create(
 }
 
 /// Deletes the messages of a session and keeps its settings.
-pub(super) async fn reset(asked: &RequestContext<'_>, params: ResetParams) -> Reply<ResetResult> {
+pub(super) async fn reset(asked: &RequestContext<'_>, params: SessionParams) -> Reply<ResetResult> {
     let key = asked.session(&params.key, params.agent_id.as_deref())?;
-    if asked.gateway.runs.is_active(key.as_str()) {
-        let words = "a turn of this session is running; abort it first with `chat.abort`";
-        return Err(ErrorShape::unavailable(words));
-    }
+    check_idle(asked, &key)?;
     let service = service(asked, &key, params.agent_id.as_deref()).await?;
     let store = &asked.gateway.store;
     let before = store.get(&key).await.map_err(store_error)?;

@@ -4,8 +4,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use openclaw_protocol::sessions::{
     ChangedEvent, Defaults, DeleteParams, DeleteResult, DeliveryContext, DescribeParams,
-    DescribeResult, Kind, ListParams, ListResult, MessagesParams, MessagesResult, PatchParams,
-    PatchResult, PermissionMode as Asked, ResolveParams, ResolveResult, Row, RunStatus,
+    DescribeResult, Kind, ListParams, ListResult, MessagesResult, PatchParams, PatchResult,
+    PermissionMode as Asked, ResolveParams, ResolveResult, Row, RunStatus, SessionParams,
     SubscribeResult,
 };
 use openclaw_protocol::{ErrorShape, keys};
@@ -171,15 +171,22 @@ pub(crate) fn permission(session: &Session) -> PermissionMode {
     mode.unwrap_or(PermissionMode::ReadOnly)
 }
 
+/// Fails while a turn of the session is running.
+pub(super) fn check_idle(asked: &RequestContext<'_>, key: &SessionKey) -> Reply<()> {
+    match asked.gateway.runs.is_active(key.as_str()) {
+        true => Err(ErrorShape::unavailable(
+            "a turn of this session is running; abort it first with `chat.abort`",
+        )),
+        false => Ok(()),
+    }
+}
+
 pub(super) async fn delete(
     asked: &RequestContext<'_>,
     params: DeleteParams,
 ) -> Reply<DeleteResult> {
     let key = asked.session(&params.key, None)?;
-    if asked.gateway.runs.is_active(key.as_str()) {
-        let words = "a turn of this session is running; abort it first with `chat.abort`";
-        return Err(ErrorShape::unavailable(words));
-    }
+    check_idle(asked, &key)?;
     let deleted = asked.gateway.store.delete(&key).await.map_err(store_error)?;
     if deleted {
         announce(asked.gateway, &key, "delete").await;
@@ -314,7 +321,7 @@ pub(super) async fn resolve(
 /// Subscribes to a session's events, or unsubscribes.
 pub(super) fn follow(
     asked: &RequestContext<'_>,
-    params: &MessagesParams,
+    params: &SessionParams,
     subscribed: bool,
 ) -> Reply<MessagesResult> {
     let key = asked.session(&params.key, params.agent_id.as_deref())?;

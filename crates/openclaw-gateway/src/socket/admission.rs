@@ -158,8 +158,6 @@ impl Drop for AuthenticatedConnection {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "these are tests")]
-
     use std::sync::Arc;
 
     use super::{IpAddr, OpenConnections, SocketLimits};

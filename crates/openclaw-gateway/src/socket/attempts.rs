@@ -82,8 +82,6 @@ fn network(address: IpAddr) -> IpAddr {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "these are tests")]
-
     use super::{Duration, Instant, IpAddr, MAX_ADDRESSES, TokenAttempts};
 
     const MINUTE: Duration = Duration::from_secs(60);

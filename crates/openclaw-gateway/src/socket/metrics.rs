@@ -5,7 +5,7 @@ use std::sync::Arc;
 use axum::extract::{Extension, State};
 use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
-use openclaw_metrics::text::Format;
+use openclaw_metrics::prometheus::Format;
 use openclaw_protocol::Scope;
 
 use super::CallerService;

@@ -25,7 +25,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use openclaw_mcp_server::hub::Hub;
 use openclaw_mcp_server::hub::http::HubHttp;
-use openclaw_metrics::text::Format;
+use openclaw_metrics::prometheus::Format;
 use openclaw_protocol::connect::{ClientInfo, Snapshot};
 use openclaw_protocol::frame;
 use openclaw_protocol::socket::{Backlog, SendLimits};

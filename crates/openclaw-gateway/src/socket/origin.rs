@@ -83,8 +83,6 @@ fn is_of(origin: &str, host: &Authority) -> bool {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "these are tests")]
-
     use super::{HeaderMap, IpAddr, Uri, header, is_allowed};
 
     fn verdict(host: &str, origin: Option<&str>) -> bool {

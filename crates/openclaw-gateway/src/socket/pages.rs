@@ -167,8 +167,6 @@ fn inline_scripts(html: &str) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "these are tests")]
-
     use super::{policy, read, relative};
 
     #[test]

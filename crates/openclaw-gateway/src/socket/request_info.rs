@@ -157,8 +157,6 @@ impl RequestInfo {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used, reason = "these are tests")]
-
     use super::{Activity, Peer, RequestInfo};
 
     fn visit() -> RequestInfo {

@@ -1,14 +1,15 @@
 //! A gateway with its own directory, and callers in this process.
 
 use std::fmt::Display;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
 use openclaw_config::{LoadEnvironment, Loaded, load};
+use openclaw_gateway::serve::{Served, serve};
 use openclaw_gateway::socket::{Caller, CallerService as _, Endpoint};
-use openclaw_gateway::{Gateway, GatewaySetup, Prepare};
+use openclaw_gateway::{Gateway, GatewaySetup, Prepare, state};
 use openclaw_mcp::call::bridge::CallServices;
 use openclaw_mcp::connection::remote::AuthContext;
 use openclaw_mcp::fleet;
@@ -17,8 +18,9 @@ use openclaw_mcp::server::dial::DialContext;
 use openclaw_mcp::store::pins::Pins;
 use openclaw_oauth::store::{FileStore, KeyOptions};
 use openclaw_protocol::ErrorShape;
-use openclaw_protocol::client::ConnectOptions;
+use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_secrets::Environment;
+use openclaw_tools::audit::{Audit, AuditOptions};
 use serde_json::Value;
 use serde_json::value::to_raw_value;
 use tempfile::TempDir;
@@ -95,10 +97,42 @@ impl Place {
 
     /// Starts a gateway and waits until all servers were tried.
     pub(crate) async fn start(&self) -> Arc<Gateway> {
-        let gateway = Gateway::start(self.setup()).await.unwrap();
-        timeout(LONG, gateway.fleet().tried()).await.unwrap();
-        gateway
+        start(self.setup()).await
     }
+
+    /// Like [`start`](Self::start), with an audit log. Returns that, and its file.
+    pub(crate) async fn start_audited(&self) -> (Arc<Gateway>, Audit, PathBuf) {
+        let file = self.path().join("audit.jsonl");
+        let audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
+        let mut setup = self.setup();
+        setup.fleet.services.audit = audit.clone();
+        (start(setup).await, audit, file)
+    }
+
+    /// Like [`start`](Self::start), with a socket on any port.
+    pub(crate) async fn serve(&self, bind: Option<IpAddr>) -> Served {
+        let served = serve(self.setup(), bind, Some(0)).await.unwrap();
+        timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
+        served
+    }
+}
+
+async fn start(setup: GatewaySetup) -> Arc<Gateway> {
+    let gateway = Gateway::start(setup).await.unwrap();
+    timeout(LONG, gateway.fleet().tried()).await.unwrap();
+    gateway
+}
+
+/// Options to connect to a gateway on its socket.
+pub(crate) fn connect_options(served: &Served) -> ConnectOptions {
+    let found = state::find(served.state()).unwrap();
+    let options = ConnectOptions::new(found.url, found.token, "1");
+    ConnectOptions { connect_timeout: LONG, ..options }
+}
+
+/// Connects to a gateway on its socket.
+pub(crate) async fn connect_to(served: &Served) -> Client {
+    Client::connect(&connect_options(served)).await.unwrap()
 }
 
 /// Connects a caller in this process, with these scopes and capabilities.

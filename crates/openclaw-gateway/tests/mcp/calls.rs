@@ -3,18 +3,16 @@
 use std::time::Duration;
 
 use futures_util::FutureExt as _;
-use openclaw_gateway::Gateway;
-use openclaw_gateway::serve::serve;
-use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_protocol::mcp::{CallParams, Part};
 use openclaw_protocol::{EventReceiver, Received, ask as ask_typed, rpc};
 use openclaw_testkit::{Script, Tool};
-use openclaw_tools::audit::{Audit, AuditOptions};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
+use crate::common::connect_to;
 use crate::support::{
-    LONG, Place, ask, caller, caller_with, config, entry, refused, request, running, say, stop,
+    LONG, Place, ask, broken, caller, caller_with, config, entry, refused, request, running, say,
+    stop,
 };
 
 #[tokio::test]
@@ -67,7 +65,7 @@ async fn the_rate_limit_is_for_agents_and_not_for_direct_calls() {
 async fn a_call_that_cannot_be_made_fails_with_a_hint() {
     let servers = json!({
         "a": entry(&Script::new()),
-        "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
+        "broken": broken(),
         "off": { "command": "x", "enabled": false },
     });
     let mut config = config(&servers);
@@ -94,22 +92,23 @@ async fn a_call_that_cannot_be_made_fails_with_a_hint() {
         ),
     ] {
         let told = ask(&me, "mcp.call", params).await;
-        assert_eq!(
-            (&told["isError"], &told["details"]["failure"]),
-            (&json!(true), &json!(failure))
-        );
+        assert_eq!(told["isError"], true);
+        assert_eq!(told["details"]["failure"], failure);
     }
     assert!(request(&me, "mcp.call", json!({ "tool": "x", "args": [] })).await.is_err());
     stop(gateway).await;
 }
 
+/// A server whose tool is another one after the first call.
+fn changing() -> Script {
+    let changed = Tool::new("count").description("Something else.");
+    let script = Script::new().tools([Tool::new("count")]).changed_tools([changed]);
+    script.list_changed_after_calls(1)
+}
+
 #[tokio::test]
 async fn a_changed_tool_is_called_only_when_it_is_approved_again() {
-    let script = Script::new()
-        .tools([Tool::new("count")])
-        .changed_tools([Tool::new("count").description("Something else.")])
-        .list_changed_after_calls(1);
-    let (_place, gateway, me) = running(&config(&json!({ "a": entry(&script) }))).await;
+    let (_place, gateway, me) = running(&config(&json!({ "a": entry(&changing()) }))).await;
     let params = json!({ "server": "a", "tool": "count" });
     assert_eq!(ask(&me, "mcp.call", params.clone()).await["isError"], false);
     ask(&me, "mcp.refresh", json!({ "server": "a" })).await;
@@ -133,20 +132,9 @@ async fn a_changed_tool_is_called_only_when_it_is_approved_again() {
 
 #[tokio::test]
 async fn calls_that_are_refused_are_written_down_once() {
-    let script = Script::new()
-        .tools([Tool::new("count")])
-        .changed_tools([Tool::new("count").description("Something else.")])
-        .list_changed_after_calls(1);
-    let servers = json!({
-        "a": entry(&script),
-        "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
-    });
+    let servers = json!({ "a": entry(&changing()), "broken": broken() });
     let place = Place::new(&config(&servers));
-    let file = place.path().join("audit.jsonl");
-    let mut setup = place.setup();
-    setup.fleet.services.audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
-    let gateway = Gateway::start(setup).await.unwrap();
-    timeout(LONG, gateway.fleet().tried()).await.unwrap();
+    let (gateway, _, file) = place.start_audited().await;
     let (me, other) = (caller(&gateway), caller_with(&gateway, &["read", "write"]));
     let params = json!({ "server": "a", "tool": "count" });
     refused(&other, "mcp.call", params.clone()).await;
@@ -222,11 +210,8 @@ async fn a_read_only_caller_cannot_call_or_connect() {
 #[tokio::test]
 async fn over_the_socket_a_call_gives_the_same() {
     let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
-    let served = serve(place.setup(), None, Some(0)).await.unwrap();
-    let running = openclaw_gateway::state::find(served.state()).unwrap();
-    let options = ConnectOptions::new(running.url, running.token, "1");
-    let options = ConnectOptions { connect_timeout: LONG, ..options };
-    let client = Client::connect(&options).await.unwrap();
+    let served = place.serve(None).await;
+    let client = connect_to(&served).await;
     let args = serde_json::value::to_raw_value(&json!({ "text": "héllo" })).unwrap();
     let params =
         CallParams { tool: "mcp_a_echo".to_owned(), args: Some(args), ..CallParams::default() };
@@ -249,11 +234,8 @@ async fn a_call_that_is_dropped_over_the_socket_is_cancelled_at_its_server() {
     let record = tempfile::NamedTempFile::new().unwrap();
     let script = Script::new().record(record.path());
     let place = Place::new(&config(&json!({ "a": entry(&script) })));
-    let served = serve(place.setup(), None, Some(0)).await.unwrap();
-    let running = openclaw_gateway::state::find(served.state()).unwrap();
-    let options = ConnectOptions::new(running.url, running.token, "1");
-    let client =
-        Client::connect(&ConnectOptions { connect_timeout: LONG, ..options }).await.unwrap();
+    let served = place.serve(None).await;
+    let client = connect_to(&served).await;
     let args = serde_json::value::to_raw_value(&json!({ "ms": 600_000 })).unwrap();
     let params =
         CallParams { tool: "mcp_a_sleep".to_owned(), args: Some(args), ..CallParams::default() };

@@ -3,7 +3,7 @@
 use openclaw_testkit::{Odd, Script, Tool};
 use serde_json::json;
 
-use crate::support::{ask, config, entry, refused, running, stop};
+use crate::support::{ask, broken, config, entry, refused, running, stop};
 
 #[tokio::test]
 async fn servers_are_listed_with_their_states_and_missing_ones() {
@@ -29,10 +29,7 @@ async fn servers_are_listed_with_their_states_and_missing_ones() {
 #[tokio::test]
 async fn tools_are_listed_with_skipped_ones_and_missing_servers() {
     let script = Script::new().odd_tool(Odd::SchemaNull);
-    let servers = json!({
-        "a": entry(&script),
-        "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
-    });
+    let servers = json!({ "a": entry(&script), "broken": broken() });
     let mut config = config(&servers);
     config["tools"] = json!({ "deny": ["mcp_a_crash"] });
     let (_place, gateway, me) = running(&config).await;
@@ -113,10 +110,7 @@ async fn a_refresh_reports_new_tools_and_unreachable_servers() {
         .tools([Tool::new("count"), Tool::new("gone")])
         .changed_tools(changed)
         .list_changed_after_calls(1);
-    let servers = json!({
-        "a": entry(&script),
-        "broken": { "command": "/nowhere/at/all", "maxRestarts": 0 },
-    });
+    let servers = json!({ "a": entry(&script), "broken": broken() });
     let (_place, gateway, me) = running(&config(&servers)).await;
     let same = ask(&me, "mcp.refresh", json!({ "server": "a" })).await;
     assert_eq!((&same["ok"], &same["servers"][0]["added"]), (&json!(true), &json!([])));

@@ -21,6 +21,11 @@ pub(crate) fn entry(script: &Script) -> Value {
     json!({ "command": program, "args": args, "timeout": 60_000 })
 }
 
+/// The entry of a server that never starts.
+pub(crate) fn broken() -> Value {
+    json!({ "command": "/nowhere/at/all", "maxRestarts": 0 })
+}
+
 /// A configuration with these servers, and the offline model.
 pub(crate) fn config(servers: &Value) -> Value {
     json!({ "agents": { "defaults": { "model": "offline" } }, "mcp": { "servers": servers } })

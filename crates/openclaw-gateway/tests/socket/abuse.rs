@@ -10,7 +10,7 @@ use tokio_tungstenite::tungstenite::Message;
 
 use futures_util::SinkExt as _;
 
-use crate::support::{LONG, Raw, TOKEN, connect_params, start};
+use crate::support::{LONG, Raw, TOKEN, connect_params, start, start_and_enter};
 
 #[tokio::test]
 async fn a_thousand_silent_sockets_do_not_lock_out_others() {
@@ -68,8 +68,7 @@ async fn at_the_connection_limit_authenticated_callers_stay_and_new_ones_are_rej
 
 #[tokio::test]
 async fn binary_messages_are_refused_with_a_reason() {
-    let (server, desk) = start(SocketLimits::default()).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, desk, mut raw) = start_and_enter(SocketLimits::default()).await;
     raw.0.send(Message::binary(vec![1, 2, 3])).await.unwrap();
     let (code, reason) = raw.closed().await;
     assert_eq!(code, 1003);
@@ -105,8 +104,7 @@ fn masked(payload: &[u8]) -> Vec<u8> {
 
 #[tokio::test]
 async fn text_that_is_not_utf_8_is_refused_with_a_reason() {
-    let (server, desk) = start(SocketLimits::default()).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, desk, mut raw) = start_and_enter(SocketLimits::default()).await;
     send_bytes(&mut raw, &masked(b"\xff\xfe")).await;
     assert_eq!(raw.closed().await.0, 1007);
     desk.until_callers(0).await;
@@ -130,8 +128,7 @@ async fn frames_that_no_client_may_send_are_refused_with_a_reason() {
 
 #[tokio::test]
 async fn half_a_frame_and_then_nothing_leaves_nothing_behind() {
-    let (server, desk) = start(SocketLimits::default()).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, desk, mut raw) = start_and_enter(SocketLimits::default()).await;
     send_bytes(&mut raw, b"\x81\xff\0\0\0\0\x01\0").await;
     drop(raw);
     desk.until_callers(0).await;
@@ -139,8 +136,7 @@ async fn half_a_frame_and_then_nothing_leaves_nothing_behind() {
 
 #[tokio::test]
 async fn a_method_that_panics_fails_and_the_connection_goes_on() {
-    let (server, _desk) = start(SocketLimits::default()).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, _desk, mut raw) = start_and_enter(SocketLimits::default()).await;
     let error = raw.ask("panic", Value::Null).await.unwrap_err();
     assert_eq!(error["code"], "UNAVAILABLE");
     raw.ask("health", Value::Null).await.unwrap();
@@ -148,8 +144,7 @@ async fn a_method_that_panics_fails_and_the_connection_goes_on() {
 
 #[tokio::test]
 async fn an_unknown_method_is_named() {
-    let (server, _desk) = start(SocketLimits::default()).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, _desk, mut raw) = start_and_enter(SocketLimits::default()).await;
     let error = raw.ask("no.such", Value::Null).await.unwrap_err();
     assert_eq!(error["code"], "INVALID_REQUEST");
     assert_eq!(error["details"], json!({ "code": "UNKNOWN_METHOD", "method": "no.such" }));

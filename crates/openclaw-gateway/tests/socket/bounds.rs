@@ -12,12 +12,11 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_tungstenite::tungstenite::Message;
 
-use crate::support::{LONG, Raw, TOKEN, calm, connect_params, start};
+use crate::support::{LONG, Raw, TOKEN, calm, connect_params, start, start_and_enter};
 
 #[tokio::test]
 async fn twenty_megabytes_are_taken_and_given_after_the_handshake() {
-    let (server, _desk) = start(calm()).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, _desk, mut raw) = start_and_enter(calm()).await;
     let size = 20 * 1024 * 1024;
     let answer = raw.ask("size", json!("x".repeat(size))).await.unwrap();
     assert_eq!(answer, json!(size + 2));
@@ -52,8 +51,8 @@ async fn before_the_handshake_64_kib_are_taken_and_not_one_byte_more() {
 
 #[tokio::test]
 async fn a_message_above_the_advertised_limit_closes_the_connection() {
-    let (server, desk) = start(SocketLimits { message: 100_000, ..SocketLimits::default() }).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, desk, mut raw) =
+        start_and_enter(SocketLimits { message: 100_000, ..SocketLimits::default() }).await;
     raw.send(format!(
         r#"{{"type":"req","id":"1","method":"echo","params":"{}"}}"#,
         "x".repeat(100_000)
@@ -67,8 +66,8 @@ async fn a_message_above_the_advertised_limit_closes_the_connection() {
 async fn fragments_count_together() {
     use tokio_tungstenite::tungstenite::protocol::frame::Frame;
     use tokio_tungstenite::tungstenite::protocol::frame::coding::{Data, OpCode};
-    let (server, _desk) = start(SocketLimits { message: 100_000, ..SocketLimits::default() }).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, _desk, mut raw) =
+        start_and_enter(SocketLimits { message: 100_000, ..SocketLimits::default() }).await;
     for part in 0..3 {
         let kind = if part == 0 { Data::Text } else { Data::Continue };
         let frame = Frame::message(vec![b' '; 50_000], OpCode::Data(kind), false);
@@ -79,16 +78,14 @@ async fn fragments_count_together() {
 
 #[tokio::test]
 async fn concurrent_requests_are_limited_and_the_others_wait() {
-    let (server, desk) = start(SocketLimits { requests: 4, ..calm() }).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (server, desk, mut raw) = start_and_enter(SocketLimits { requests: 4, ..calm() }).await;
     for number in 0..9 {
         raw.send_request(&number.to_string(), "slow", json!(number)).await;
     }
-    let mut slow = desk.slow.subscribe();
-    timeout(LONG, slow.wait_for(|now| *now == 4)).await.unwrap().unwrap();
+    desk.until_slow(4).await;
     // Another caller is not delayed; by then a fifth request would have started.
     Raw::enter(server.address).await.ask("health", Value::Null).await.unwrap();
-    assert_eq!(*slow.borrow(), 4);
+    assert_eq!(*desk.slow.borrow(), 4);
     desk.go_on.add_permits(9);
     let mut answered = Vec::new();
     while answered.len() < 9 {
@@ -104,16 +101,14 @@ async fn concurrent_requests_are_limited_and_the_others_wait() {
 #[tokio::test]
 async fn many_large_responses_at_once_reach_a_caller_that_reads() {
     let send = SendLimits { bytes: 1024 * 1024, pause: 64 * 1024, ..calm().send };
-    let (server, desk) = start(SocketLimits { send, ..calm() }).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, desk, mut raw) = start_and_enter(SocketLimits { send, ..calm() }).await;
     for number in 0..16 {
         raw.send_request(&format!("large {number}"), "slow", json!("x".repeat(512 * 1024))).await;
     }
-    let mut slow = desk.slow.subscribe();
-    timeout(LONG, slow.wait_for(|now| *now == 16)).await.unwrap().unwrap();
+    desk.until_slow(16).await;
     desk.go_on.add_permits(16);
     // All are done before any is read.
-    timeout(LONG, slow.wait_for(|now| *now == 0)).await.unwrap().unwrap();
+    desk.until_slow(0).await;
     for _ in 0..16 {
         let frame = raw.frame().await.unwrap();
         assert_eq!(frame["payload"].as_str().unwrap().len(), 512 * 1024);
@@ -123,8 +118,7 @@ async fn many_large_responses_at_once_reach_a_caller_that_reads() {
 #[tokio::test]
 async fn an_answer_that_is_too_large_is_an_error_and_the_caller_stays() {
     let send = SendLimits { bytes: 1024 * 1024, pause: 64 * 1024, ..calm().send };
-    let (server, _desk) = start(SocketLimits { send, ..calm() }).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, _desk, mut raw) = start_and_enter(SocketLimits { send, ..calm() }).await;
     let error = raw.ask("big", json!(1024 * 1024)).await.unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("at most 960 KB"), "{error}");
     let answer = raw.ask("big", json!(900 * 1024)).await.unwrap();
@@ -133,8 +127,7 @@ async fn an_answer_that_is_too_large_is_an_error_and_the_caller_stays() {
 
 #[tokio::test]
 async fn a_quick_request_overtakes_a_slow_one() {
-    let (server, desk) = start(SocketLimits::default()).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, desk, mut raw) = start_and_enter(SocketLimits::default()).await;
     raw.send_request("slow", "slow", Value::Null).await;
     raw.ask("health", Value::Null).await.unwrap();
     desk.go_on.add_permits(1);
@@ -175,8 +168,7 @@ async fn ticks_come_and_are_counted_with_the_other_events() {
     // A caller that is silent for two ticks is dropped: on a busy machine they must not be too
     // frequent.
     let limits = SocketLimits { tick: Duration::from_secs(2), ..SocketLimits::default() };
-    let (server, _desk) = start(limits).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, _desk, mut raw) = start_and_enter(limits).await;
     let first = raw.event("tick").await;
     assert!(first["payload"]["ts"].as_u64().unwrap() > 0);
     let second = raw.event("tick").await;
@@ -199,8 +191,7 @@ async fn a_stopping_server_says_so_and_gives_the_answers_that_come_in_time() {
     let address = server.address;
     let mut raw = Raw::enter(address).await;
     raw.send_request("2", "slow", json!("late")).await;
-    let mut slow = desk.slow.subscribe();
-    timeout(LONG, slow.wait_for(|now| *now == 1)).await.unwrap().unwrap();
+    desk.until_slow(1).await;
     let stopping = tokio::spawn(server.stop(LONG));
     raw.event("shutdown").await;
     desk.go_on.add_permits(1);
@@ -213,11 +204,9 @@ async fn a_stopping_server_says_so_and_gives_the_answers_that_come_in_time() {
 
 #[tokio::test]
 async fn a_stopping_server_does_not_wait_for_ever() {
-    let (server, desk) = start(SocketLimits::default()).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (server, desk, mut raw) = start_and_enter(SocketLimits::default()).await;
     raw.send_request("2", "slow", Value::Null).await;
-    let mut slow = desk.slow.subscribe();
-    timeout(LONG, slow.wait_for(|now| *now == 1)).await.unwrap().unwrap();
+    desk.until_slow(1).await;
     timeout(LONG, server.stop(Duration::from_millis(10))).await.unwrap();
     desk.until_callers(0).await;
     assert!(raw.is_over().await);

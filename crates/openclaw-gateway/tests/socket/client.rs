@@ -1,8 +1,9 @@
 //! Our client against our server.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use openclaw_gateway::socket::SocketLimits;
+use openclaw_gateway::socket::{Listening, SocketLimits};
 use openclaw_protocol::client::{Client, ConnectError, ConnectOptions};
 use openclaw_protocol::health::{Health, HealthParams};
 use openclaw_protocol::mcp::CallParams;
@@ -11,7 +12,7 @@ use openclaw_secrets::SecretString;
 use serde_json::value::to_raw_value;
 use tokio::time::timeout;
 
-use crate::support::{LONG, TOKEN, calm, start};
+use crate::support::{LONG, TOKEN, TestDesk, calm, start};
 
 fn options(address: std::net::SocketAddr, token: &str) -> ConnectOptions {
     let token = SecretString::from(token.to_owned());
@@ -20,10 +21,16 @@ fn options(address: std::net::SocketAddr, token: &str) -> ConnectOptions {
     options
 }
 
+/// Starts a server, and connects to it.
+async fn connected(limits: SocketLimits) -> (Listening, Arc<TestDesk>, Client) {
+    let (server, desk) = start(limits).await;
+    let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
+    (server, desk, client)
+}
+
 #[tokio::test]
 async fn it_connects_asks_and_is_answered() {
-    let (server, _desk) = start(calm()).await;
-    let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
+    let (_server, _desk, client) = connected(calm()).await;
     assert_eq!(client.hello().server.version, "1.2.3");
     assert!(client.has_method("health") && !client.has_method("mcp.call"));
     let health: Health = ask::<rpc::Health>(&client, HealthParams::default()).await.unwrap();
@@ -68,11 +75,9 @@ async fn connecting_to_something_else_than_a_gateway_times_out() {
 
 #[tokio::test]
 async fn when_the_connection_is_lost_all_pending_requests_fail_immediately() {
-    let (server, desk) = start(calm()).await;
-    let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
-    let mut slow = desk.slow.subscribe();
+    let (server, desk, client) = connected(calm()).await;
     let lose = async {
-        timeout(LONG, slow.wait_for(|now| *now == 2)).await.unwrap().unwrap();
+        desk.until_slow(2).await;
         drop(server);
     };
     let waiting =
@@ -103,8 +108,7 @@ async fn an_answer_that_does_not_come_is_given_up_and_the_next_one_is_not_mistak
 
 #[tokio::test]
 async fn events_come_in_order_to_everybody_who_listens() {
-    let (server, desk) = start(calm()).await;
-    let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
+    let (_server, desk, client) = connected(calm()).await;
     let mut listeners = [client.events(), client.events()];
     client.request("health", None).await.unwrap();
     for number in 0..100 {
@@ -122,8 +126,7 @@ async fn events_come_in_order_to_everybody_who_listens() {
 
 #[tokio::test]
 async fn a_slow_listener_learns_how_many_events_it_missed() {
-    let (server, desk) = start(calm()).await;
-    let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
+    let (_server, desk, client) = connected(calm()).await;
     let mut events = client.events();
     client.request("health", None).await.unwrap();
     for number in 0..3_000 {
@@ -141,8 +144,7 @@ async fn a_slow_listener_learns_how_many_events_it_missed() {
 
 #[tokio::test]
 async fn large_questions_and_answers_pass_both_ways_at_once() {
-    let (server, _desk) = start(calm()).await;
-    let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
+    let (_server, _desk, client) = connected(calm()).await;
     let large = to_raw_value(&"x".repeat(8 * 1024 * 1024)).unwrap();
     let echo = || client.request("echo", Some(large.clone()));
     let (first, second, third) =
@@ -154,8 +156,8 @@ async fn large_questions_and_answers_pass_both_ways_at_once() {
 
 #[tokio::test]
 async fn more_than_the_gateway_takes_is_not_sent() {
-    let (server, _desk) = start(SocketLimits { message: 1_000, ..SocketLimits::default() }).await;
-    let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
+    let (_server, _desk, client) =
+        connected(SocketLimits { message: 1_000, ..SocketLimits::default() }).await;
     let large = to_raw_value(&"x".repeat(1_000)).unwrap();
     client.request("echo", Some(large)).await.unwrap_err();
     client.request("health", None).await.unwrap();
@@ -163,8 +165,7 @@ async fn more_than_the_gateway_takes_is_not_sent() {
 
 #[tokio::test]
 async fn many_questions_at_once_are_all_answered() {
-    let (server, _desk) = start(calm()).await;
-    let client = Client::connect(&options(server.address, TOKEN)).await.unwrap();
+    let (_server, _desk, client) = connected(calm()).await;
     let questions = (0..1_000).map(|number| {
         let params = to_raw_value(&number.to_string().repeat(1_000)).unwrap();
         client.request("echo", Some(params))

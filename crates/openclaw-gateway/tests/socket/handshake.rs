@@ -7,7 +7,9 @@ use std::time::Duration;
 use openclaw_gateway::socket::{ListenError, ListenOptions, SocketLimits, bind};
 use serde_json::{Value, json};
 
-use crate::support::{Raw, Shared, TOKEN, TestDesk, connect_params, start};
+use crate::support::{
+    Raw, Shared, TOKEN, TestDesk, connect_params, listen_on, start, start_and_enter,
+};
 
 #[tokio::test]
 async fn a_caller_with_the_token_is_greeted_with_features_and_policy() {
@@ -67,8 +69,7 @@ async fn nothing_comes_before_connect_and_connect_comes_once() {
     let (error, (code, _)) = refused("health", Value::Null).await;
     assert_eq!(error["code"], "INVALID_REQUEST");
     assert_eq!(code, 1008);
-    let (server, _desk) = start(SocketLimits::default()).await;
-    let mut raw = Raw::enter(server.address).await;
+    let (_server, _desk, mut raw) = start_and_enter(SocketLimits::default()).await;
     raw.ask("connect", connect_params(TOKEN)).await.unwrap_err();
     raw.ask("health", Value::Null).await.unwrap();
 }
@@ -101,17 +102,9 @@ async fn a_caller_that_does_not_authenticate_in_time_is_disconnected() {
 
 #[tokio::test]
 async fn other_machines_are_not_served_without_a_token() {
-    let options = ListenOptions {
-        bind: Ipv4Addr::UNSPECIFIED.into(),
-        port: 0,
-        token: None,
-        token_is_shared: true,
-        tokens: None,
-        limits: SocketLimits::default(),
-    };
-    let refused = bind(options.clone()).await;
+    let refused = bind(listen_on(Ipv4Addr::UNSPECIFIED, None)).await;
     assert!(matches!(refused, Err(ListenError::NeedsToken(_))));
-    let here = ListenOptions { bind: Ipv4Addr::LOCALHOST.into(), ..options };
+    let here = listen_on(Ipv4Addr::LOCALHOST, None);
     let server = bind(here).await.unwrap().serve(Arc::new(Shared(TestDesk::new())));
     Raw::enter(server.address).await;
 }
@@ -119,15 +112,9 @@ async fn other_machines_are_not_served_without_a_token() {
 #[tokio::test]
 async fn a_port_that_is_taken_is_an_error_that_names_it() {
     let (server, _desk) = start(SocketLimits::default()).await;
-    let options = ListenOptions {
-        bind: server.address.ip(),
-        port: server.address.port(),
-        token: None,
-        token_is_shared: true,
-        tokens: None,
-        limits: SocketLimits::default(),
-    };
-    let refused = bind(options).await.unwrap_err();
+    let port = server.address.port();
+    let taken = ListenOptions { port, ..listen_on(Ipv4Addr::LOCALHOST, None) };
+    let refused = bind(taken).await.unwrap_err();
     assert!(refused.to_string().contains(&server.address.to_string()), "{refused}");
 }
 

@@ -3,13 +3,12 @@
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::atomic::Ordering;
 
-use openclaw_gateway::socket::{ListenError, ListenOptions, SocketLimits, bind};
-use openclaw_secrets::SecretString;
+use openclaw_gateway::socket::{ListenError, SocketLimits, bind};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::support::{LONG, start};
+use crate::support::{LONG, listen_on, start};
 
 /// Returns the head and the body of the response.
 async fn get(address: SocketAddr, path: &str, headers: &str) -> String {
@@ -89,25 +88,15 @@ async fn other_names_and_other_pages_are_forbidden_on_every_path() {
 
 #[tokio::test]
 async fn other_machines_are_served_only_with_a_token_that_cannot_be_guessed() {
-    let everywhere = |token: Option<&str>| ListenOptions {
-        bind: Ipv4Addr::UNSPECIFIED.into(),
-        port: 0,
-        token: token.map(|token| SecretString::from(token.to_owned())),
-        token_is_shared: true,
-        tokens: None,
-        limits: SocketLimits::default(),
-    };
-    for token in [None, Some("")] {
-        let refused = bind(everywhere(token)).await.unwrap_err();
-        assert!(matches!(refused, ListenError::NeedsToken(_)), "{refused}");
-    }
+    let everywhere = |token| listen_on(Ipv4Addr::UNSPECIFIED, Some(token));
+    let refused = bind(everywhere("")).await.unwrap_err();
+    assert!(matches!(refused, ListenError::NeedsToken(_)), "{refused}");
     for token in ["x", "fifteen-letters"] {
-        let refused = bind(everywhere(Some(token))).await.unwrap_err();
+        let refused = bind(everywhere(token)).await.unwrap_err();
         assert!(matches!(refused, ListenError::ShortToken(_)), "{refused}");
     }
-    bind(everywhere(Some("sixteen--letters"))).await.unwrap();
-    let here = ListenOptions { bind: Ipv4Addr::LOCALHOST.into(), ..everywhere(Some("x")) };
-    bind(here).await.unwrap();
+    bind(everywhere("sixteen--letters")).await.unwrap();
+    bind(listen_on(Ipv4Addr::LOCALHOST, Some("x"))).await.unwrap();
 }
 
 #[tokio::test]

@@ -52,6 +52,12 @@ impl TestDesk {
         })
     }
 
+    /// Waits until this many `slow` requests are in progress.
+    pub(crate) async fn until_slow(&self, wanted: usize) {
+        let mut slow = self.slow.subscribe();
+        timeout(LONG, slow.wait_for(|now| *now == wanted)).await.unwrap().unwrap();
+    }
+
     /// Waits until this many callers are connected.
     pub(crate) async fn until_callers(&self, wanted: usize) {
         let mut callers = self.callers.subscribe();
@@ -147,19 +153,32 @@ pub(crate) fn calm() -> SocketLimits {
     SocketLimits { tick: hour, send, ..SocketLimits::default() }
 }
 
+/// Options to listen on any port of this address, with this token.
+pub(crate) fn listen_on(address: Ipv4Addr, token: Option<&str>) -> ListenOptions {
+    ListenOptions {
+        bind: address.into(),
+        port: 0,
+        token: token.map(|token| SecretString::from(token.to_owned())),
+        token_is_shared: true,
+        tokens: None,
+        limits: SocketLimits::default(),
+    }
+}
+
 /// Starts a server with a test desk.
 pub(crate) async fn start(limits: SocketLimits) -> (Listening, Arc<TestDesk>) {
     let desk = TestDesk::new();
-    let options = ListenOptions {
-        bind: Ipv4Addr::LOCALHOST.into(),
-        port: 0,
-        token: Some(SecretString::from(TOKEN.to_owned())),
-        token_is_shared: false,
-        tokens: None,
-        limits,
-    };
+    let options = listen_on(Ipv4Addr::LOCALHOST, Some(TOKEN));
+    let options = ListenOptions { token_is_shared: false, limits, ..options };
     let server = bind(options).await.unwrap().serve(Arc::new(Shared(Arc::clone(&desk))));
     (server, desk)
+}
+
+/// Like [`start`], with a client that has authenticated.
+pub(crate) async fn start_and_enter(limits: SocketLimits) -> (Listening, Arc<TestDesk>, Raw) {
+    let (server, desk) = start(limits).await;
+    let raw = Raw::enter(server.address).await;
+    (server, desk, raw)
 }
 
 /// A client that sends what it is told to, valid or not.

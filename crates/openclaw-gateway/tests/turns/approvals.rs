@@ -1,7 +1,5 @@
 //! Calls that wait for approval (B9).
 
-use std::time::Duration;
-
 use openclaw_protocol::connect::caps;
 use openclaw_testkit::{Script, TestServer, Tool};
 use serde_json::{Value, json};
@@ -9,15 +7,17 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use crate::common::ALL_SCOPES;
-use crate::support::{KEY, LONG, Place, Someone, config, entry, entry_with, start, text};
+use crate::support::{
+    KEY, LONG, Someone, config, entry_with, one_server, running, stop, text, unattended,
+};
 
 const CALL: &str = "/call mcp_x_add {\"a\":2,\"b\":3}";
 
-fn asking(agent: &Value) -> Place {
+fn asking(agent: &Value) -> Value {
     let entry = entry_with(&Script::new(), &json!({ "approval": "auto" }));
     let mut config = config(&json!({ "x": entry }));
     config["agents"]["defaults"]["approval"] = agent.clone();
-    Place::new(&config)
+    config
 }
 
 /// Asserts that a turn ends, and what is in the tool result that the model got.
@@ -32,9 +32,8 @@ async fn assert_result(someone: &mut Someone, run: &str, expected: &str) {
 
 #[tokio::test]
 async fn who_may_decide_is_asked_and_the_answer_decides() {
-    let place = asking(&json!({}));
-    let (gateway, mut user) = start(&place).await;
-    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let (_place, gateway, mut user) = running(&asking(&json!({}))).await;
+    let mut writer = Someone::writer(&gateway);
     writer.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     for (nth, (decision, expected)) in
         [("deny", "The user denied this call"), ("allow-once", "5"), ("allow-always", "5")]
@@ -42,15 +41,12 @@ async fn who_may_decide_is_asked_and_the_answer_decides() {
             .enumerate()
     {
         let run = format!("r{nth}");
-        user.send(KEY, &run, CALL).await;
-        let asked = user.hear_of("approval.requested").await;
-        assert_eq!(
-            (&asked["runId"], &asked["tool"], &asked["sessionKey"]),
-            (&json!(run), &json!("mcp_x_add"), &json!(KEY))
-        );
+        let asked = user.asked(&run, CALL).await;
+        assert_eq!(asked["runId"], run);
+        assert_eq!(asked["tool"], "mcp_x_add");
+        assert_eq!(asked["sessionKey"], KEY);
         assert_eq!(asked["args"], json!({ "a": 2, "b": 3 }));
-        let waiting = user.ask("approvals.list", json!({})).await.unwrap();
-        assert_eq!(waiting["approvals"], json!([asked]));
+        assert_eq!(user.waiting().await, json!([asked]));
         let answer = json!({ "id": asked["id"], "decision": decision });
         let error = writer.ask("approvals.respond", answer.clone()).await.unwrap_err();
         assert!(error.message.contains("operator.approvals"), "{error}");
@@ -63,40 +59,35 @@ async fn who_may_decide_is_asked_and_the_answer_decides() {
     let heard = writer.heard_so_far();
     assert!(heard.iter().any(|(name, _)| name == "chat"), "it follows the session");
     assert!(!heard.iter().any(|(name, _)| name.starts_with("approval")), "and approves nothing");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn without_an_approver_the_configured_fallback_applies_at_once() {
     for (fallback, expected) in [("deny", "no user answered"), ("allow", "5")] {
-        let place = asking(&json!({ "fallback": fallback }));
-        let gateway = place.start().await;
-        let mut writer = Someone::with(&gateway, &["read", "write"]);
+        let (_place, gateway, mut writer) =
+            unattended(&asking(&json!({ "fallback": fallback }))).await;
         writer.send(KEY, "r", CALL).await;
         assert_result(&mut writer, "r", expected).await;
-        gateway.stop(Duration::ZERO).await;
+        stop(&gateway).await;
     }
 }
 
 #[tokio::test]
 async fn all_approvers_are_asked_whatever_they_follow() {
-    let place = asking(&json!({}));
-    let gateway = place.start().await;
-    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let (_place, gateway, mut writer) = unattended(&asking(&json!({}))).await;
     let mut elsewhere = Someone::with(&gateway, &["approvals"]);
     writer.send(KEY, "r", CALL).await;
     let asked = elsewhere.hear_of("approval.requested").await;
     assert_eq!(asked["sessionKey"], KEY);
     elsewhere.decide(&asked, "allow-once").await;
     assert_result(&mut writer, "r", "5").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_request_that_no_client_shows_is_denied_at_once() {
-    let place = asking(&json!({}));
-    let gateway = place.start().await;
-    let mut script = Someone::with(&gateway, &["read", "write"]);
+    let (_place, gateway, mut script) = unattended(&asking(&json!({}))).await;
     // It may approve calls, but shows only the requests of its own session.
     let mut elsewhere = Someone::who(&gateway, &ALL_SCOPES, &[caps::OWN_APPROVALS]);
     let other = json!({ "sessionKey": "agent:main:other" });
@@ -111,14 +102,12 @@ async fn a_request_that_no_client_shows_is_denied_at_once() {
     let asked = elsewhere.hear_of("approval.requested").await;
     elsewhere.decide(&asked, "allow-once").await;
     assert_result(&mut script, "r2", "5").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn when_all_approvers_have_left_the_fallback_applies() {
-    let place = asking(&json!({}));
-    let gateway = place.start().await;
-    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let (_place, gateway, mut writer) = unattended(&asking(&json!({}))).await;
     let mut people = [Someone::new(&gateway), Someone::new(&gateway)];
     writer.send(KEY, "r", CALL).await;
     for user in &mut people {
@@ -126,31 +115,26 @@ async fn when_all_approvers_have_left_the_fallback_applies() {
     }
     drop(people);
     assert_result(&mut writer, "r", "no user answered").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn an_approver_that_reconnects_can_still_answer() {
-    let place = asking(&json!({}));
-    let gateway = place.start().await;
-    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let (_place, gateway, mut writer) = unattended(&asking(&json!({}))).await;
     let mut user = Someone::new(&gateway);
     writer.send(KEY, "r", CALL).await;
     let asked = user.hear_of("approval.requested").await;
     drop(user);
     let user = Someone::new(&gateway);
-    let waiting = user.ask("approvals.list", json!({})).await.unwrap();
-    assert_eq!(waiting["approvals"], json!([asked]));
+    assert_eq!(user.waiting().await, json!([asked]));
     user.decide(&asked, "allow-once").await;
     assert_result(&mut writer, "r", "5").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn when_all_approvers_pass_the_fallback_applies_at_once() {
-    let place = asking(&json!({}));
-    let gateway = place.start().await;
-    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let (_place, gateway, mut writer) = unattended(&asking(&json!({}))).await;
     let mut people = [Someone::new(&gateway), Someone::new(&gateway)];
     writer.send(KEY, "r", CALL).await;
     let id = people[0].hear_of("approval.requested").await["id"].clone();
@@ -160,43 +144,37 @@ async fn when_all_approvers_pass_the_fallback_applies_at_once() {
     people[1].ask("approvals.pass", json!({ "id": id })).await.unwrap();
     assert_result(&mut writer, "r", "no user answered").await;
     assert!(people[0].ask("approvals.pass", json!({ "id": id })).await.is_err());
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_question_that_is_not_answered_in_time_expires() {
-    let place = asking(&json!({ "timeoutMs": 100 }));
-    let (gateway, mut user) = start(&place).await;
-    user.send(KEY, "r", CALL).await;
-    let asked = user.hear_of("approval.requested").await;
+    let (_place, gateway, mut user) = running(&asking(&json!({ "timeoutMs": 100 }))).await;
+    let asked = user.asked("r", CALL).await;
     let resolved = user.hear_of("approval.resolved").await;
     assert_eq!(resolved, json!({ "id": asked["id"], "reason": "expired" }));
     assert_result(&mut user, "r", "no user answered").await;
     let late = json!({ "id": asked["id"], "decision": "allow-once" });
     let error = user.ask("approvals.respond", late).await.unwrap_err();
     assert!(error.message.contains("no pending request with this id"), "{error}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_question_is_withdrawn_when_its_turn_is_aborted() {
-    let place = asking(&json!({}));
-    let (gateway, mut user) = start(&place).await;
-    user.send(KEY, "r", CALL).await;
-    let asked = user.hear_of("approval.requested").await;
+    let (_place, gateway, mut user) = running(&asking(&json!({}))).await;
+    let asked = user.asked("r", CALL).await;
     user.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
     let resolved = user.hear_of("approval.resolved").await;
     assert_eq!(resolved, json!({ "id": asked["id"], "reason": "cancelled" }));
     assert_eq!(user.end_of("r").await["state"], "aborted");
-    let waiting = user.ask("approvals.list", json!({})).await.unwrap();
-    assert_eq!(waiting["approvals"], json!([]));
-    gateway.stop(Duration::ZERO).await;
+    assert_eq!(user.waiting().await, json!([]));
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn only_an_approver_can_confirm_its_own_call() {
-    let place = asking(&json!({}));
-    let gateway = place.start().await;
+    let (_place, gateway, writer) = unattended(&asking(&json!({}))).await;
     let params = |confirm: Option<bool>| {
         let mut params = json!({ "name": "mcp_x_add", "args": { "a": 2, "b": 3 } });
         if let Some(confirm) = confirm {
@@ -204,7 +182,6 @@ async fn only_an_approver_can_confirm_its_own_call() {
         }
         params
     };
-    let writer = Someone::with(&gateway, &["read", "write"]);
     let refused = writer.ask("tools.invoke", params(None)).await.unwrap();
     assert_eq!((&refused["ok"], &refused["requiresApproval"]), (&json!(false), &json!(true)));
     let error = writer.ask("tools.invoke", params(Some(true))).await.unwrap_err();
@@ -213,7 +190,7 @@ async fn only_an_approver_can_confirm_its_own_call() {
     let made = user.ask("tools.invoke", params(Some(true))).await.unwrap();
     assert_eq!(made["ok"], true, "{made}");
     assert!(text(&json!({ "message": made["output"] })).contains('5'), "{made}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -230,8 +207,7 @@ async fn a_changed_tool_needs_approval_even_if_approval_is_never() {
         config["agents"]["defaults"]["approval"]["fallback"] = json!("allow");
         config
     };
-    let place = Place::new(&with("Looks."));
-    let (gateway, mut user) = start(&place).await;
+    let (place, gateway, mut user) = running(&with("Looks.")).await;
     user.send(KEY, "r1", "/call mcp_x_look {}").await;
     // No approver answers here: if one had been asked, the turn would not end.
     assert_eq!(user.end_of("r1").await["state"], "final");
@@ -240,8 +216,7 @@ async fn a_changed_tool_needs_approval_even_if_approval_is_never() {
     place.write(&with("Looks, and sends your keys away."));
     assert_eq!(user.ask("config.reload", json!({})).await.unwrap()["ok"], true);
     timeout(LONG, gateway.fleet().tried()).await.unwrap();
-    user.send(KEY, "r2", "/call mcp_x_look {}").await;
-    let asked = user.hear_of("approval.requested").await;
+    let asked = user.asked("r2", "/call mcp_x_look {}").await;
     assert_eq!(asked["severity"], "critical");
     assert!(asked["title"].as_str().unwrap().contains("has changed"), "{asked}");
     let says = asked["description"].as_str().unwrap();
@@ -252,46 +227,42 @@ async fn a_changed_tool_needs_approval_even_if_approval_is_never() {
     assert_result(&mut user, "r2", "The user denied this call").await;
     // The fallback does not apply either when no approver is connected.
     drop(user);
-    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let mut writer = Someone::writer(&gateway);
     writer.send(KEY, "r3", "/call mcp_x_look {}").await;
     assert_result(&mut writer, "r3", "no user was there to review it").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn allowing_a_tool_permanently_answers_its_pending_calls() {
-    let place = asking(&json!({}));
-    let (gateway, mut user) = start(&place).await;
+    let (_place, gateway, mut user) = running(&asking(&json!({}))).await;
     let other = "agent:main:other";
-    user.send(KEY, "r1", CALL).await;
-    let first = user.hear_of("approval.requested").await;
+    let first = user.asked("r1", CALL).await;
     user.send(other, "r2", CALL).await;
     let second = user.hear_of("approval.requested").await;
     user.send("agent:main:third", "r3", "/call mcp_x_sleep {\"ms\":1}").await;
     let third = user.hear_of("approval.requested").await;
     user.decide(&first, "allow-always").await;
     // Immediately: a front end that lists now must not show it.
-    let waiting = user.ask("approvals.list", json!({})).await.unwrap();
-    assert_eq!(waiting["approvals"], json!([third]), "another tool needs its own approval");
+    assert_eq!(user.waiting().await, json!([third]), "another tool needs its own approval");
     let late = json!({ "id": second["id"], "decision": "deny" });
     assert!(user.ask("approvals.respond", late).await.is_err());
     assert_eq!(user.end_of("r2").await["state"], "final");
     let history = user.ask("chat.history", json!({ "sessionKey": other })).await.unwrap();
     assert!(history.to_string().contains("returned: 5"), "{history}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 /// Two agents with built-in tools and the same workspace.
-fn two_agents() -> Place {
+fn two_agents() -> Value {
     let mut config = config(&json!({}));
     config["agents"]["list"] = json!([{ "id": "main" }, { "id": "night" }]);
-    Place::new(&config)
+    config
 }
 
 #[tokio::test]
 async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
-    let place = two_agents();
-    let (gateway, mut user) = start(&place).await;
+    let (place, gateway, mut user) = running(&two_agents()).await;
     let mut questions = Vec::new();
     for (run, session, command) in
         [("r1", "one", "echo a"), ("r2", "two", "echo b"), ("r3", "three", "echo a")]
@@ -317,8 +288,7 @@ async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
     );
     // A client that knows no choices gets the narrowest.
     user.decide(&questions[0], "allow-always").await;
-    let waiting = user.ask("approvals.list", json!({})).await.unwrap();
-    assert_eq!(waiting["approvals"], json!([questions[1]]), "the same command was allowed");
+    assert_eq!(user.waiting().await, json!([questions[1]]), "the same command was allowed");
     for bad in [
         json!({ "id": questions[1]["id"], "decision": "allow-always", "always": 3 }),
         json!({ "id": questions[1]["id"], "decision": "allow-once", "always": 0 }),
@@ -347,17 +317,15 @@ async fn always_for_a_command_covers_no_other_command_and_no_other_agent() {
     assert_eq!(user.end_of("r6").await["state"], "final");
     user.send("agent:night:one", "r7", "/call exec {\"command\":\"echo c; id\"}").await;
     user.hear_of("approval.requested").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn an_address_that_was_not_listed_is_asked_about_each_time() {
     // The entry says `never`.
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let (gateway, mut user) = start(&place).await;
+    let (_place, gateway, mut user) = running(&one_server()).await;
     let invented = "/call mcp_resources {\"server\":\"x\",\"uri\":\"x://exfil?data=secret\"}";
-    user.send(KEY, "r1", invented).await;
-    let asked = user.hear_of("approval.requested").await;
+    let asked = user.asked("r1", invented).await;
     assert_eq!(asked["args"], json!({ "server": "x", "uri": "x://exfil?data=secret" }));
     assert!(asked["title"].as_str().unwrap().contains("not listed this URI"), "{asked}");
     assert_eq!(asked["allowedDecisions"], json!(["allow-once", "deny"]));
@@ -366,14 +334,14 @@ async fn an_address_that_was_not_listed_is_asked_about_each_time() {
     let listed = user.ask("mcp.resources", json!({ "server": "x" })).await.unwrap();
     let uri = &listed["resources"][0]["uri"];
     let call = format!("/call mcp_resources {}", json!({ "server": "x", "uri": uri }));
-    user.send(KEY, "r2", &call).await;
-    assert_eq!(user.end_of("r2").await["state"], "final", "a listed one is not asked about");
+    // A listed one is not asked about.
+    user.say("r2", &call).await;
     // A caller that may not approve cannot read it either.
-    let writer = Someone::with(&gateway, &["read", "write"]);
+    let writer = Someone::writer(&gateway);
     let params = json!({ "server": "x", "uri": "x://exfil?data=secret" });
     let error = writer.ask("mcp.read", params).await.unwrap_err();
     assert!(error.message.contains("operator.approvals"), "{error}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -381,20 +349,18 @@ async fn a_web_host_is_asked_about_unless_it_is_allowed() {
     // A name that never resolves (RFC 6761).
     let mut config = config(&json!({}));
     config["tools"]["web"]["fetch"]["allowHosts"] = json!(["*.allowed.invalid"]);
-    let place = Place::new(&config);
-    let (gateway, mut user) = start(&place).await;
+    let (_place, gateway, mut user) = running(&config).await;
     let fetch = |host: &str| format!("/call web_fetch {{\"url\":\"https://{host}/?data=secret\"}}");
-    user.send(KEY, "r1", &fetch("other.invalid")).await;
-    let asked = user.hear_of("approval.requested").await;
+    let asked = user.asked("r1", &fetch("other.invalid")).await;
     let words = "allow `web_fetch` from other.invalid in this session for agent main";
     assert_eq!(asked["always"], json!([{ "words": words, "forSession": true }]));
     user.decide(&asked, "deny").await;
     assert_eq!(user.end_of("r1").await["state"], "final");
-    user.send(KEY, "r2", &fetch("www.allowed.invalid")).await;
-    assert_eq!(user.end_of("r2").await["state"], "final", "it is not asked about");
+    // It is not asked about.
+    user.say("r2", &fetch("www.allowed.invalid")).await;
     drop(user);
-    let mut unattended = Someone::with(&gateway, &["read", "write"]);
+    let mut unattended = Someone::writer(&gateway);
     unattended.send(KEY, "r3", &fetch("other.invalid")).await;
     assert_result(&mut unattended, "r3", "no user answered").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

@@ -3,15 +3,13 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use openclaw_gateway::Gateway;
 use openclaw_testkit::Script;
-use openclaw_tools::audit::{Audit, AuditOptions};
+use openclaw_tools::audit::Audit;
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, config, entry, entry_with};
+use crate::support::{KEY, Place, Someone, config, entry, entry_with, stop};
 
 /// A gateway and its audit log.
 struct Audited {
@@ -26,12 +24,7 @@ struct Audited {
 impl Audited {
     async fn start(config: &Value) -> Self {
         let place = Place::new(config);
-        let file = place.path().join("audit.jsonl");
-        let mut setup = place.setup();
-        let audit = Audit::to_file(&file, AuditOptions::default()).unwrap();
-        setup.fleet.services.audit = audit.clone();
-        let gateway = Gateway::start(setup).await.unwrap();
-        timeout(LONG, gateway.fleet().tried()).await.unwrap();
+        let (gateway, audit, file) = place.start_audited().await;
         Self { gateway, audit, file, read: 0, runs: 0, _place: place }
     }
 
@@ -45,19 +38,27 @@ impl Audited {
         serde_json::from_str(new[0]).unwrap()
     }
 
-    async fn expect(&mut self, of: &str, expected: [&str; 4]) {
+    /// Expects a line with this source, tool, outcome, and check that rejected the call; `-` for
+    /// none.
+    async fn expect(&mut self, of: &str, expected: &str) {
         let line = self.line(of).await;
         let found = ["source", "tool", "outcome", "refusedBy"];
-        let found = found.map(|key| line[key].as_str().unwrap_or_default().to_owned());
+        let found = found.map(|key| line[key].as_str().unwrap_or("-")).join(" ");
         assert_eq!(found, expected, "{of}: {line}");
         assert!(line["who"].is_string() && line["argumentsSha256"].is_string(), "{line}");
     }
 
-    /// A call made by a model, to the end of its turn; a question on the way is answered.
-    async fn turn(&mut self, user: &mut Someone, call: &str, decision: Option<&str>) {
+    /// Begins a turn with a call made by a model.
+    async fn begin(&mut self, user: &Someone, call: &str) -> String {
         self.runs += 1;
         let run = format!("r{}", self.runs);
-        user.send(KEY, &run, call).await;
+        user.send(KEY, &run, &format!("/call {call}")).await;
+        run
+    }
+
+    /// A call made by a model, to the end of its turn; a question on the way is answered.
+    async fn turn(&mut self, user: &mut Someone, call: &str, decision: Option<&str>) {
+        let run = self.begin(user, call).await;
         if let Some(decision) = decision {
             let asked = user.hear_of("approval.requested").await;
             user.decide(&asked, decision).await;
@@ -67,9 +68,7 @@ impl Audited {
 
     /// A call made by a model that is cancelled.
     async fn cancelled_turn(&mut self, user: &mut Someone, call: &str, until: &str) {
-        self.runs += 1;
-        let run = format!("r{}", self.runs);
-        user.send(KEY, &run, call).await;
+        let run = self.begin(user, call).await;
         match until {
             "" => drop(user.until_called(&run).await),
             event => drop(user.hear_of(event).await),
@@ -77,6 +76,11 @@ impl Audited {
         user.ask("chat.abort", json!({ "sessionKey": KEY })).await.unwrap();
         user.end_of(&run).await;
     }
+}
+
+/// The tool of a call.
+fn name(call: &str) -> &str {
+    call.split(' ').next().unwrap()
 }
 
 async fn lend(lender: &Someone) {
@@ -110,62 +114,55 @@ async fn calls_of_a_model_leave_one_line_each() {
     let mut audited = Audited::start(&config).await;
     let mut user = Someone::new(&audited.gateway);
     lend(&user).await;
-    let denied = |by| ["denied", by];
-    let misfit = ["invalid-arguments", "schema"];
+    let (misfit, declined) = ("invalid-arguments schema", "denied declined");
     // The call, the user's decision if asked; the source, the outcome, and the check that rejected
     // it.
     for (call, decision, source, ended) in [
         // Native tools.
-        ("list {}", None, "native", ["ok", ""]),
+        ("list {}", None, "native", "ok -"),
         ("list {\"depth\":\"x\"}", None, "native", misfit),
-        ("read {\"path\":\"nowhere\"}", None, "native", ["error", ""]),
-        ("edit {\"path\":\"a\",\"old\":\"b\",\"new\":\"c\"}", None, "native", denied("policy")),
-        ("exec {\"command\":\"true\"}", Some("deny"), "native", denied("declined")),
-        ("exec {\"command\":\"true\"}", Some("allow-once"), "native", ["ok", ""]),
+        ("read {\"path\":\"nowhere\"}", None, "native", "error -"),
+        ("edit {\"path\":\"a\",\"old\":\"b\",\"new\":\"c\"}", None, "native", "denied policy"),
+        ("exec {\"command\":\"true\"}", Some("deny"), "native", declined),
+        ("exec {\"command\":\"true\"}", Some("allow-once"), "native", "ok -"),
         (
             "exec {\"command\":\"sleep 60\",\"timeout_ms\":200}",
             Some("allow-once"),
             "native",
-            ["timed-out", ""],
+            "timed-out -",
         ),
         // Tools of MCP servers.
-        ("mcp_x_echo {\"text\":\"a\"}", None, "mcp", ["ok", ""]),
-        ("mcp_x_fail {}", None, "mcp", ["error", ""]),
+        ("mcp_x_echo {\"text\":\"a\"}", None, "mcp", "ok -"),
+        ("mcp_x_fail {}", None, "mcp", "error -"),
         ("mcp_x_add {\"a\":\"one\"}", None, "mcp", misfit),
-        ("mcp_x_image {}", None, "mcp", denied("policy")),
-        ("mcp_asks_echo {\"text\":\"a\"}", Some("deny"), "mcp", denied("declined")),
-        ("mcp_asks_echo {\"text\":\"a\"}", Some("allow-once"), "mcp", ["ok", ""]),
-        ("mcp_few_echo {\"text\":\"a\"}", None, "mcp", ["ok", ""]),
-        ("mcp_few_echo {\"text\":\"b\"}", None, "mcp", ["rate-limited", "limit"]),
-        ("mcp_slow_sleep {\"ms\":60000}", None, "mcp", ["timed-out", ""]),
+        ("mcp_x_image {}", None, "mcp", "denied policy"),
+        ("mcp_asks_echo {\"text\":\"a\"}", Some("deny"), "mcp", declined),
+        ("mcp_asks_echo {\"text\":\"a\"}", Some("allow-once"), "mcp", "ok -"),
+        ("mcp_few_echo {\"text\":\"a\"}", None, "mcp", "ok -"),
+        ("mcp_few_echo {\"text\":\"b\"}", None, "mcp", "rate-limited limit"),
+        ("mcp_slow_sleep {\"ms\":60000}", None, "mcp", "timed-out -"),
         // Resources, through their tool.
-        ("mcp_resources {}", None, "mcp", ["ok", ""]),
+        ("mcp_resources {}", None, "mcp", "ok -"),
         ("mcp_resources {\"server\":7}", None, "mcp", misfit),
-        (
-            "mcp_resources {\"server\":\"nowhere\",\"uri\":\"a:b\"}",
-            None,
-            "mcp",
-            ["unavailable", ""],
-        ),
+        ("mcp_resources {\"server\":\"nowhere\",\"uri\":\"a:b\"}", None, "mcp", "unavailable -"),
         // The tool that manages servers.
-        ("mcp_manage {\"action\":\"servers\"}", None, "openclaw", ["ok", ""]),
+        ("mcp_manage {\"action\":\"servers\"}", None, "openclaw", "ok -"),
         ("mcp_manage {\"action\":\"dance\"}", None, "openclaw", misfit),
         (
             "mcp_manage {\"action\":\"refresh\",\"server\":\"x\"}",
             Some("deny"),
             "openclaw",
-            denied("declined"),
+            declined,
         ),
         // Client tools: the client does not respond.
         ("open_file {\"name\":7}", None, "client", misfit),
-        ("open_file {}", None, "client", ["timed-out", ""]),
-        ("close_file {}", Some("deny"), "client", denied("declined")),
+        ("open_file {}", None, "client", "timed-out -"),
+        ("close_file {}", Some("deny"), "client", declined),
         // An unknown tool.
-        ("mcp_gone_echo {}", None, "", denied("unknown-tool")),
+        ("mcp_gone_echo {}", None, "-", "denied unknown-tool"),
     ] {
-        audited.turn(&mut user, &format!("/call {call}"), decision).await;
-        let name = call.split(' ').next().unwrap();
-        audited.expect(call, [source, name, ended[0], ended[1]]).await;
+        audited.turn(&mut user, call, decision).await;
+        audited.expect(call, &format!("{source} {} {ended}", name(call))).await;
     }
     for (call, until, source) in [
         ("mcp_x_sleep {\"ms\":60000}", "", "mcp"),
@@ -173,17 +170,16 @@ async fn calls_of_a_model_leave_one_line_each() {
         ("exec {\"command\":\"sleep 60\"}", "approval.requested", "native"),
         ("open_file {}", "node.invoke.request", "client"),
     ] {
-        audited.cancelled_turn(&mut user, &format!("/call {call}"), until).await;
-        let name = call.split(' ').next().unwrap();
-        audited.expect(call, [source, name, "cancelled", ""]).await;
+        audited.cancelled_turn(&mut user, call, until).await;
+        audited.expect(call, &format!("{source} {} cancelled -", name(call))).await;
     }
-    audited.gateway.stop(Duration::ZERO).await;
+    stop(&audited.gateway).await;
 }
 
 #[tokio::test]
 async fn calls_without_an_approver_leave_one_line_each() {
     let mut audited = Audited::start(&config(&servers())).await;
-    let mut writer = Someone::with(&audited.gateway, &["read", "write"]);
+    let mut writer = Someone::writer(&audited.gateway);
     lend(&writer).await;
     for (call, source) in [
         ("exec {\"command\":\"true\"}", "native"),
@@ -191,11 +187,11 @@ async fn calls_without_an_approver_leave_one_line_each() {
         ("mcp_manage {\"action\":\"refresh\"}", "openclaw"),
         ("close_file {}", "client"),
     ] {
-        audited.turn(&mut writer, &format!("/call {call}"), None).await;
-        let name = call.split(' ').next().unwrap();
-        audited.expect(call, [source, name, "denied", "nobody-to-ask"]).await;
+        audited.turn(&mut writer, call, None).await;
+        let expected = format!("{source} {} denied nobody-to-ask", name(call));
+        audited.expect(call, &expected).await;
     }
-    audited.gateway.stop(Duration::ZERO).await;
+    stop(&audited.gateway).await;
 }
 
 #[tokio::test]
@@ -207,10 +203,10 @@ async fn tools_that_are_denied_leave_one_line_each() {
     let mut user = Someone::new(&audited.gateway);
     lend(&user).await;
     for (tool, source) in tools.into_iter().zip(["native", "openclaw", "mcp", "mcp", "client"]) {
-        audited.turn(&mut user, &format!("/call {tool} {{}}"), None).await;
-        audited.expect(tool, [source, tool, "denied", "policy"]).await;
+        audited.turn(&mut user, &format!("{tool} {{}}"), None).await;
+        audited.expect(tool, &format!("{source} {tool} denied policy")).await;
     }
-    audited.gateway.stop(Duration::ZERO).await;
+    stop(&audited.gateway).await;
 }
 
 #[tokio::test]
@@ -220,13 +216,13 @@ async fn a_search_for_tools_leaves_one_line() {
     let mut audited = Audited::start(&config).await;
     let mut user = Someone::new(&audited.gateway);
     for (call, ended) in [
-        ("tool_search {\"query\":\"echo\"}", ["ok", ""]),
-        ("tool_search {}", ["invalid-arguments", "schema"]),
+        ("tool_search {\"query\":\"echo\"}", "ok -"),
+        ("tool_search {}", "invalid-arguments schema"),
     ] {
-        audited.turn(&mut user, &format!("/call {call}"), None).await;
-        audited.expect(call, ["openclaw", "tool_search", ended[0], ended[1]]).await;
+        audited.turn(&mut user, call, None).await;
+        audited.expect(call, &format!("openclaw tool_search {ended}")).await;
     }
-    audited.gateway.stop(Duration::ZERO).await;
+    stop(&audited.gateway).await;
 }
 
 #[tokio::test]
@@ -235,109 +231,52 @@ async fn explicit_calls_leave_one_line_each() {
     config["tools"] = json!({ "deny": ["mcp_x_image"] });
     let mut audited = Audited::start(&config).await;
     let me = Someone::new(&audited.gateway);
-    let writer = Someone::with(&audited.gateway, &["read", "write"]);
+    let writer = Someone::writer(&audited.gateway);
     let uri = me.ask("mcp.resources", json!({ "server": "x" })).await.unwrap();
     let uri = uri["resources"][0]["uri"].clone();
     let prompt = me.ask("mcp.prompts", json!({ "server": "x" })).await.unwrap();
     let prompt = prompt["prompts"][0]["name"].clone();
-    let echo = json!({ "text": "a" });
+    let exec = json!({ "command": "true" });
+    let confirmed = json!({ "name": "exec", "args": exec, "confirm": true });
+    let call = |server: &str, tool: &str| json!({ "server": server, "tool": tool });
+    let with = |mut params: Value, args: Value| {
+        params["args"] = args;
+        params
+    };
+    let ask_echo = || with(call("asks", "echo"), json!({ "text": "a" }));
+    let mut slow = with(call("x", "sleep"), json!({ "ms": 60_000 }));
+    slow["timeoutMs"] = json!(300);
+    let read = |server: &str| json!({ "server": server, "uri": uri });
+    let no_prompt = json!({ "server": "x", "name": "nothing" });
+    let misfit = json!({ "server": "x", "name": prompt, "args": { "no": "such" } });
+    let wrong = with(call("x", "add"), json!({ "a": "b" }));
     for (who, method, params, expected) in [
-        (&me, "tools.invoke", json!({ "name": "list" }), ["native", "list", "ok", ""]),
+        (&me, "tools.invoke", json!({ "name": "list" }), "native list ok -"),
         (
             &me,
             "tools.invoke",
-            json!({ "name": "exec", "args": { "command": "true" } }),
-            ["native", "exec", "denied", "nobody-to-ask"],
+            with(json!({ "name": "exec" }), exec),
+            "native exec denied nobody-to-ask",
         ),
-        (
-            &me,
-            "tools.invoke",
-            json!({ "name": "exec", "args": { "command": "true" }, "confirm": true }),
-            ["native", "exec", "ok", ""],
-        ),
-        (
-            &me,
-            "tools.invoke",
-            json!({ "name": "nothing" }),
-            ["", "nothing", "denied", "unknown-tool"],
-        ),
-        (
-            &me,
-            "mcp.call",
-            json!({ "server": "asks", "tool": "echo", "args": echo }),
-            ["mcp", "mcp_asks_echo", "ok", ""],
-        ),
-        (
-            &writer,
-            "mcp.call",
-            json!({ "server": "asks", "tool": "echo", "args": echo }),
-            ["mcp", "mcp_asks_echo", "denied", "nobody-to-ask"],
-        ),
-        (
-            &me,
-            "mcp.call",
-            json!({ "server": "x", "tool": "add", "args": { "a": "b" } }),
-            ["mcp", "mcp_x_add", "invalid-arguments", "schema"],
-        ),
-        (
-            &me,
-            "mcp.call",
-            json!({ "server": "x", "tool": "image" }),
-            ["mcp", "mcp_x_image", "denied", "policy"],
-        ),
-        (
-            &me,
-            "mcp.call",
-            json!({ "server": "x", "tool": "no" }),
-            ["", "no", "denied", "unknown-tool"],
-        ),
-        (&me, "mcp.call", json!({ "server": "gone", "tool": "no" }), ["", "no", "unavailable", ""]),
-        (
-            &me,
-            "mcp.call",
-            json!({ "server": "nowhere", "tool": "no" }),
-            ["", "no", "denied", "unknown-tool"],
-        ),
-        (
-            &me,
-            "mcp.read",
-            json!({ "server": "nowhere", "uri": uri }),
-            ["", "resources/read", "denied", "unknown-tool"],
-        ),
-        (
-            &me,
-            "mcp.call",
-            json!({ "server": "x", "tool": "sleep", "args": { "ms": 60_000 }, "timeoutMs": 300 }),
-            ["mcp", "mcp_x_sleep", "timed-out", ""],
-        ),
-        (
-            &me,
-            "mcp.read",
-            json!({ "server": "x", "uri": uri }),
-            ["mcp", "resources/read", "ok", ""],
-        ),
-        (
-            &me,
-            "mcp.read",
-            json!({ "server": "gone", "uri": uri }),
-            ["", "resources/read", "unavailable", ""],
-        ),
-        (
-            &me,
-            "mcp.prompt",
-            json!({ "server": "x", "name": "nothing" }),
-            ["", "prompts/get", "denied", "unknown-tool"],
-        ),
-        (
-            &me,
-            "mcp.prompt",
-            json!({ "server": "x", "name": prompt, "args": { "no": "such" } }),
-            ["", "prompts/get", "invalid-arguments", "schema"],
-        ),
+        (&me, "tools.invoke", confirmed, "native exec ok -"),
+        (&me, "tools.invoke", json!({ "name": "nothing" }), "- nothing denied unknown-tool"),
+        (&me, "mcp.call", ask_echo(), "mcp mcp_asks_echo ok -"),
+        (&writer, "mcp.call", ask_echo(), "mcp mcp_asks_echo denied nobody-to-ask"),
+        (&me, "mcp.call", wrong, "mcp mcp_x_add invalid-arguments schema"),
+        (&me, "mcp.call", call("x", "image"), "mcp mcp_x_image denied policy"),
+        (&me, "mcp.call", call("x", "no"), "- no denied unknown-tool"),
+        (&me, "mcp.call", call("gone", "no"), "- no unavailable -"),
+        (&me, "mcp.call", call("nowhere", "no"), "- no denied unknown-tool"),
+        (&me, "mcp.read", read("nowhere"), "- resources/read denied unknown-tool"),
+        (&me, "mcp.call", slow, "mcp mcp_x_sleep timed-out -"),
+        (&me, "mcp.read", read("x"), "mcp resources/read ok -"),
+        (&me, "mcp.read", read("gone"), "- resources/read unavailable -"),
+        (&me, "mcp.prompt", no_prompt, "- prompts/get denied unknown-tool"),
+        (&me, "mcp.prompt", misfit, "- prompts/get invalid-arguments schema"),
     ] {
         // Some are errors, some are outcomes: only the log is checked.
         let _ = who.ask(method, params.clone()).await;
         audited.expect(&format!("{method} {params}"), expected).await;
     }
-    audited.gateway.stop(Duration::ZERO).await;
+    stop(&audited.gateway).await;
 }

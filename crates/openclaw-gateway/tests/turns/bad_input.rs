@@ -1,34 +1,29 @@
 //! Invalid input from callers.
 
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use openclaw_protocol::ErrorCode;
-use openclaw_testkit::Script;
 use serde_json::json;
 
-use crate::support::{KEY, Place, Someone, config, entry, start};
+use crate::support::{KEY, Place, Someone, config, one_server, running, stop};
 
 #[tokio::test]
 async fn a_message_of_five_megabytes_is_rejected_with_a_hint_and_one_of_three_is_accepted() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&config(&json!({}))).await;
     let send = |size: usize| json!({ "sessionKey": KEY, "message": "x".repeat(size), "idempotencyKey": size.to_string() });
     let error = someone.ask("chat.send", send(5 * 1024 * 1024)).await.unwrap_err();
     assert!(error.message.contains("4 MB") && error.message.contains("into a file"), "{error}");
     let size = 3 * 1024 * 1024;
     someone.ask("chat.send", send(size)).await.unwrap();
     assert_eq!(someone.end_of(&size.to_string()).await["state"], "final");
-    someone.send(KEY, "next", "hello").await;
-    assert_eq!(someone.end_of("next").await["state"], "final", "the session can still be used");
-    gateway.stop(Duration::ZERO).await;
+    // The session can still be used.
+    someone.say("next", "hello").await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_session_key_is_a_name_and_nothing_else() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, mut someone) = start(&place).await;
+    let (place, gateway, mut someone) = running(&config(&json!({}))).await;
     for key in ["", " ", "\u{3000} \u{a0}", "a\0b", "a\nb", &"x".repeat(1024 * 1024)] {
         let params = json!({ "sessionKey": key, "message": "hi", "idempotencyKey": "r" });
         let error = someone.ask("chat.send", params).await.unwrap_err();
@@ -49,13 +44,12 @@ async fn a_session_key_is_a_name_and_nothing_else() {
     assert_eq!(inside, 2, "the configuration and the state, nothing else");
     let deleted = someone.ask("sessions.delete", json!({ "key": key })).await.unwrap();
     assert_eq!(deleted["deleted"], true);
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn empty_messages_bad_keys_and_bad_attachments_are_refused() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, someone) = start(&place).await;
+    let (_place, gateway, someone) = running(&config(&json!({}))).await;
     let file = |content: &str| json!([{ "mimeType": "image/png", "content": content }]);
     let bad = [
         json!({ "sessionKey": KEY, "message": " \n", "idempotencyKey": "r" }),
@@ -74,13 +68,12 @@ async fn empty_messages_bad_keys_and_bad_attachments_are_refused() {
     }
     let sessions = someone.ask("sessions.list", json!({})).await.unwrap();
     assert_eq!(sessions["count"], 0, "no session was created");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn an_attachment_is_taken_for_what_its_bytes_are_and_refused_by_name_if_no_model_takes_it() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&config(&json!({}))).await;
     let send = |run: &str, mime_type: &str, bytes: &[u8]| {
         let file = json!({ "mimeType": mime_type, "fileName": "a.png", "content": STANDARD.encode(bytes) });
         json!({ "sessionKey": KEY, "message": "look", "idempotencyKey": run, "attachments": [file] })
@@ -102,7 +95,7 @@ async fn an_attachment_is_taken_for_what_its_bytes_are_and_refused_by_name_if_no
     assert_eq!(someone.end_of("good").await["state"], "final");
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     assert_eq!(history["messages"][0]["content"][1]["mimeType"], "image/gif");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -124,13 +117,12 @@ async fn an_unknown_method_is_named_and_a_missing_scope_too() {
     }
     reader.ask("status", json!({})).await.unwrap();
     reader.ask("health", json!({})).await.unwrap();
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn queued_messages_are_limited_per_session() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&one_server()).await;
     someone.send(KEY, "slow", "/call mcp_x_sleep {\"ms\":80000}").await;
     for nth in 1..32 {
         someone.send(KEY, &format!("r{nth}"), "hello").await;
@@ -151,5 +143,5 @@ async fn queued_messages_are_limited_per_session() {
     assert_eq!(someone.ask("chat.send", params).await.unwrap()["status"], "started");
     assert_eq!(someone.end_of("one more").await["state"], "final");
     someone.ask("chat.inject", params_of_inject).await.unwrap();
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

@@ -1,14 +1,12 @@
 //! Sending messages, receiving events, aborting turns.
 
-use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Place, Someone, config, entry, start, text};
+use crate::support::{KEY, Place, Someone, config, one_server, running, stop, text};
 
 #[tokio::test]
 async fn a_message_becomes_events_in_order_an_answer_and_history() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&one_server()).await;
     let sent = someone.send(KEY, "r1", "/call mcp_x_add {\"a\":2,\"b\":3}").await;
     assert_eq!(sent, json!({ "runId": "r1", "status": "started" }));
     let heard = someone.hear_run("r1").await;
@@ -45,23 +43,18 @@ async fn a_message_becomes_events_in_order_an_answer_and_history() {
     assert_eq!(end["state"], "final");
     assert_eq!(streamed, text(end), "the streamed text is the final text");
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
-    let roles: Vec<&str> = history["messages"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|message| message["role"].as_str().unwrap())
-        .collect();
+    let messages = history["messages"].as_array().unwrap().iter();
+    let roles: Vec<&Value> = messages.map(|message| &message["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "toolResult", "assistant"]);
     let sessions = someone.ask("sessions.list", json!({})).await.unwrap();
     assert_eq!(sessions["sessions"][0]["status"], "done", "it is over once its end was reported");
     someone.ask("sessions.delete", json!({ "key": KEY })).await.unwrap();
-    gateway.stop(std::time::Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn the_progress_of_a_call_is_reported_while_it_runs_and_not_too_often() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&one_server()).await;
     someone.send(KEY, "r1", "/call mcp_x_sleep {\"ms\":1000,\"every\":5}").await;
     let heard = someone.hear_run("r1").await;
     let tool = heard.iter().filter(|(_, payload)| payload["stream"] == "tool");
@@ -75,34 +68,30 @@ async fn the_progress_of_a_call_is_reported_while_it_runs_and_not_too_often() {
         assert_eq!(data["name"], "mcp_x_sleep");
         assert!(data["progress"]["percent"].is_number(), "{data}");
     }
-    gateway.stop(std::time::Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_message_that_is_sent_twice_is_answered_once() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&one_server()).await;
     let words = "/call mcp_x_sleep {\"ms\":60000}";
     someone.send(KEY, "slow", words).await;
     assert_eq!(someone.send(KEY, "slow", words).await["status"], "in_flight");
     someone.until_called("slow").await;
     someone.ask("chat.abort", json!({ "sessionKey": KEY, "runId": "slow" })).await.unwrap();
     assert_eq!(someone.end_of("slow").await["state"], "aborted");
-    someone.send(KEY, "quick", "hello").await;
-    assert_eq!(someone.end_of("quick").await["state"], "final");
+    someone.say("quick", "hello").await;
     assert_eq!(someone.send(KEY, "quick", "hello").await["status"], "ok");
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     let said = history["messages"].as_array().unwrap().iter();
     assert_eq!(said.filter(|it| it["role"] == "user").count(), 2);
-    gateway.stop(std::time::Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn the_same_key_in_another_session_is_another_message() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let gateway = place.start().await;
+    let (_place, gateway, mut someone) = running(&one_server()).await;
     let other = "agent:main:other";
-    let mut someone = Someone::new(&gateway);
     someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":60000}").await;
     someone.until_called("r").await;
     assert_eq!(someone.send(other, "r", "hello").await["status"], "started");
@@ -114,15 +103,14 @@ async fn the_same_key_in_another_session_is_another_message() {
     someone.ask("chat.abort", aborted).await.unwrap();
     let end = someone.end_of("r").await;
     assert_eq!((&end["state"], &end["sessionKey"]), (&json!("aborted"), &json!(KEY)));
-    gateway.stop(std::time::Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_session_of_one_agent_is_not_answered_by_another() {
     let mut two = config(&json!({}));
     two["agents"]["list"] = json!([{ "id": "main" }, { "id": "anth" }]);
-    let place = Place::new(&two);
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&two).await;
     let params = |agent: &str| {
         json!({ "sessionKey": "agent:anth:zz", "message": "hello", "idempotencyKey": "r",
                 "agentId": agent })
@@ -131,13 +119,12 @@ async fn a_session_of_one_agent_is_not_answered_by_another() {
     assert!(error.message.contains("belongs to agent `anth`"), "{error}");
     someone.ask("chat.send", params("anth")).await.unwrap();
     assert_eq!(someone.end_of("r").await["state"], "final");
-    gateway.stop(std::time::Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_message_that_was_refused_may_be_sent_again_with_the_same_key() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&config(&json!({}))).await;
     let mut params = json!({
         "sessionKey": KEY, "message": "hello", "idempotencyKey": "r", "agentId": "nobody"
     });
@@ -146,13 +133,12 @@ async fn a_message_that_was_refused_may_be_sent_again_with_the_same_key() {
     params["agentId"] = json!("main");
     assert_eq!(someone.ask("chat.send", params).await.unwrap()["status"], "started");
     assert_eq!(someone.end_of("r").await["state"], "final");
-    gateway.stop(std::time::Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn an_abort_ends_the_call_and_those_that_wait_and_the_session_goes_on() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&one_server()).await;
     someone.send(KEY, "one", "/call mcp_x_sleep {\"ms\":60000}").await;
     someone.send(KEY, "two", "hello").await;
     someone.until_called("one").await;
@@ -175,13 +161,12 @@ async fn an_abort_ends_the_call_and_those_that_wait_and_the_session_goes_on() {
     someone.send(KEY, "three", "/call mcp_x_echo {\"text\":\"here\"}").await;
     let end = someone.end_of("three").await;
     assert!(end["state"] == "final" && text(&end).contains("here"), "{end}");
-    gateway.stop(std::time::Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_turn_that_exceeds_its_timeout_is_aborted() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&one_server()).await;
     let params = json!({ "sessionKey": KEY, "message": "/call mcp_x_sleep {\"ms\":60000}",
                          "idempotencyKey": "r", "timeoutMs": 50 });
     someone.ask("chat.send", params).await.unwrap();
@@ -189,16 +174,14 @@ async fn a_turn_that_exceeds_its_timeout_is_aborted() {
     assert_eq!((&end["state"], &end["stopReason"]), (&json!("aborted"), &json!("timeout")));
     let again = someone.send(KEY, "r", "the same").await;
     assert_eq!(again["status"], "timeout");
-    gateway.stop(std::time::Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn main_is_short_for_the_main_conversation_wherever_a_key_is_taken() {
-    let agents = json!({ "list": [{ "id": "work" }, { "id": "home" }] });
     let mut config = config(&json!({}));
-    config["agents"]["list"] = agents["list"].clone();
-    let place = Place::new(&config);
-    let (gateway, mut someone) = start(&place).await;
+    config["agents"]["list"] = json!([{ "id": "work" }, { "id": "home" }]);
+    let (_place, gateway, mut someone) = running(&config).await;
     someone.send("main", "r1", "hello").await;
     assert_eq!(someone.end_of("r1").await["sessionKey"], "agent:work:main");
     let of_home = json!({ "sessionKey": "main", "agentId": "home", "message": "hello",
@@ -218,15 +201,11 @@ async fn main_is_short_for_the_main_conversation_wherever_a_key_is_taken() {
     let deleted = someone.ask("sessions.delete", json!({ "key": "main" })).await.unwrap();
     assert_eq!(deleted["key"], "agent:work:main");
     let listed = someone.ask("sessions.list", json!({})).await.unwrap();
-    let mut keys: Vec<&str> = listed["sessions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|row| row["key"].as_str().unwrap())
-        .collect();
+    let sessions = listed["sessions"].as_array().unwrap().iter();
+    let mut keys: Vec<&str> = sessions.map(|row| row["key"].as_str().unwrap()).collect();
     keys.sort_unstable();
     assert_eq!(keys, ["agent:home:main", "holidays"]);
-    gateway.stop(std::time::Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -244,13 +223,12 @@ async fn followers_of_a_session_receive_the_same_events_and_others_receive_none(
     assert_eq!(watcher.hear_run("r").await, heard);
     let strange = stranger.heard_so_far();
     assert!(!strange.iter().any(|(_, payload)| payload["runId"] == "r"), "{strange:?}");
-    gateway.stop(std::time::Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn messages_of_one_session_are_answered_one_after_the_other_in_the_order_they_came() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&config(&json!({}))).await;
     let runs: Vec<String> = (0..20).map(|nth| format!("r{nth}")).collect();
     let sent = runs.iter().map(|run| someone.send(KEY, run, run));
     futures_util::future::join_all(sent).await;
@@ -266,5 +244,5 @@ async fn messages_of_one_session_are_answered_one_after_the_other_in_the_order_t
         }
     }
     assert_eq!(ended, runs);
-    gateway.stop(std::time::Duration::ZERO).await;
+    stop(&gateway).await;
 }

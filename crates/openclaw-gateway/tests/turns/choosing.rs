@@ -1,12 +1,10 @@
 //! What a caller can choose for a session: `models.list` and `sessions.patch`.
 
-use std::time::Duration;
-
 use openclaw_testkit::{ModelServer, Piece, Script};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, config, entry, start, text};
+use crate::support::{KEY, LONG, config, entry, running, stop, unattended};
 
 fn with_models(server: &ModelServer) -> Value {
     let mut config = config(&json!({}));
@@ -19,8 +17,7 @@ fn with_models(server: &ModelServer) -> Value {
 #[tokio::test]
 async fn a_session_uses_the_model_that_was_chosen_for_it() {
     let server = ModelServer::start(|asked| vec![Piece::text(asked["model"].as_str().unwrap())]);
-    let place = Place::new(&with_models(&server));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&with_models(&server)).await;
     let listed = someone.ask("models.list", json!({})).await.unwrap();
     let ids: Vec<&Value> =
         listed["models"].as_array().unwrap().iter().map(|model| &model["id"]).collect();
@@ -36,23 +33,19 @@ async fn a_session_uses_the_model_that_was_chosen_for_it() {
         let source = patched["entry"].get("modelOverrideSource").is_some();
         assert_eq!(source, !model.is_null(), "whether it was chosen");
         let run = format!("r{nth}");
-        someone.send(KEY, &run, "who are you?").await;
-        assert_eq!(text(&someone.end_of(&run).await), expected);
+        assert_eq!(someone.say(&run, "who are you?").await, expected);
     }
     let patch = json!({ "key": KEY, "model": "other/one" });
     let error = someone.ask("sessions.patch", patch).await.unwrap_err();
     assert!(error.message.contains("configured: local/big, local/small"), "{error}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_mode_is_stored_and_never_allows_more_than_the_configuration() {
     let mut with_server = config(&json!({ "x": entry(&Script::new()) }));
     with_server["mcp"]["servers"]["x"]["approval"] = json!("never");
-    let place = Place::new(&with_server);
-    let gateway = place.start().await;
-    gateway.fleet().tried().await;
-    let mut someone = Someone::with(&gateway, &["read", "write"]);
+    let (_place, gateway, mut someone) = unattended(&with_server).await;
     for mode in ["workspace", "full"] {
         let patch = json!({ "key": KEY, "permissionMode": mode });
         let error = someone.ask("sessions.patch", patch).await.unwrap_err();
@@ -62,20 +55,16 @@ async fn a_mode_is_stored_and_never_allows_more_than_the_configuration() {
     let patched = someone.ask("sessions.patch", patch).await.unwrap();
     assert_eq!(patched["entry"]["permissionMode"], "read-only");
     // The configuration would not ask.
-    someone.send(KEY, "r1", "/call mcp_x_count {}").await;
-    let end = text(&someone.end_of("r1").await);
+    let end = someone.say("r1", "/call mcp_x_count {}").await;
     assert!(end.contains("this session is read-only"), "{end}");
-    someone.send(KEY, "r2", "/call mcp_x_echo {\"text\":\"hi\"}").await;
-    assert!(text(&someone.end_of("r2").await).ends_with("hi"));
+    assert!(someone.say("r2", "/call mcp_x_echo {\"text\":\"hi\"}").await.ends_with("hi"));
     // Every change needs an approval, and no approver is connected.
     let patch = json!({ "key": KEY, "permissionMode": "guarded" });
     someone.ask("sessions.patch", patch).await.unwrap();
-    someone.send(KEY, "r3", "/call mcp_x_count {}").await;
-    let end = text(&someone.end_of("r3").await);
+    let end = someone.say("r3", "/call mcp_x_count {}").await;
     assert!(end.contains("needs the user's approval"), "{end}");
     someone.ask("sessions.patch", json!({ "key": KEY, "permissionMode": null })).await.unwrap();
-    someone.send(KEY, "r4", "/call mcp_x_count {}").await;
-    let end = text(&someone.end_of("r4").await);
+    let end = someone.say("r4", "/call mcp_x_count {}").await;
     assert!(end.contains("`mcp_x_count` returned: "), "{end}");
 
     let listed = someone.ask("sessions.list", json!({ "includeDerivedTitles": true })).await;
@@ -85,7 +74,7 @@ async fn a_mode_is_stored_and_never_allows_more_than_the_configuration() {
     assert_eq!(row["derivedTitle"], "/call mcp_x_count {}", "{row}");
     let unknown = json!({ "key": KEY, "icon": "x" });
     assert!(someone.ask("sessions.patch", unknown).await.is_ok(), "it is ignored");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -94,8 +83,7 @@ async fn the_model_writes_the_title_of_a_session_once() {
         let is_title = asked["messages"].to_string().contains("Write a title");
         vec![Piece::text(if is_title { "\"A lighthouse\"\n" } else { "Hello." })]
     });
-    let place = Place::new(&with_models(&server));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&with_models(&server)).await;
     let title = json!({ "key": KEY });
     let answer = someone.ask("sessions.title", title.clone()).await.unwrap();
     assert_eq!(answer["ok"], false, "there is no session yet");
@@ -121,7 +109,7 @@ async fn the_model_writes_the_title_of_a_session_once() {
     let listed = someone.ask("sessions.list", json!({})).await.unwrap();
     assert_eq!(listed["sessions"][0]["displayName"], "A lighthouse");
     assert_eq!(server.requests().len(), requests, "the model is not asked again");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
@@ -130,8 +118,7 @@ async fn a_session_is_summarized_on_request_and_tells_what_it_used() {
         let is_summary = asked["messages"].to_string().contains("Summarize the conversation");
         vec![Piece::text(if is_summary { "They met." } else { "Hello." })]
     });
-    let place = Place::new(&with_models(&server));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&with_models(&server)).await;
     for (run, message, expected) in [
         ("r1", "/compact", "There is nothing to summarize yet."),
         ("r2", "/usage", "No tokens were used"),
@@ -140,8 +127,7 @@ async fn a_session_is_summarized_on_request_and_tells_what_it_used() {
         ("r5", "/compact", "There is nothing to summarize yet."),
         ("r6", "/usage", "local/big: 1 request, "),
     ] {
-        someone.send(KEY, run, message).await;
-        let answer = text(&someone.end_of(run).await);
+        let answer = someone.say(run, message).await;
         assert!(answer.contains(expected), "{message}: {answer}");
     }
     someone.send(KEY, "r7", "And now?").await;
@@ -149,5 +135,5 @@ async fn a_session_is_summarized_on_request_and_tells_what_it_used() {
     let last = server.requests().last().unwrap()["messages"].to_string();
     assert!(last.contains("They met.") && last.contains("My name is Ada."), "{last}");
     assert!(!last.contains("Hello."), "the answer is part of the summary only: {last}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

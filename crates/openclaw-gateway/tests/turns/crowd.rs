@@ -1,14 +1,11 @@
 //! Many concurrent sessions.
 
 use futures_util::future::join_all;
-use openclaw_gateway::serve::serve;
-use openclaw_gateway::state;
-use openclaw_protocol::client::{Client, ConnectOptions};
-use openclaw_testkit::Script;
-use serde_json::json;
+use openclaw_protocol::client::Client;
 use tokio::time::timeout;
 
-use crate::support::{LONG, Place, Someone, config, entry, is_end, text};
+use crate::common::connect_options;
+use crate::support::{LONG, Place, Someone, is_end, one_server, text};
 
 /// Sessions per caller.
 const EACH: usize = 20;
@@ -43,7 +40,7 @@ async fn talk(mut someone: Someone, nth: usize) -> usize {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_hundred_conversations_at_once_none_is_lost() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
+    let place = Place::new(&one_server());
     let gateway = place.start().await;
     let talks = (0..10).map(|nth| tokio::spawn(talk(Someone::new(&gateway), nth)));
     let right: usize = join_all(talks).await.into_iter().map(Result::unwrap).sum();
@@ -53,13 +50,11 @@ async fn of_two_hundred_conversations_at_once_none_is_lost() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_two_hundred_conversations_over_sockets_none_is_lost() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let served = serve(place.setup(), None, Some(0)).await.unwrap();
-    timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
-    let found = state::find(served.state()).unwrap();
+    let place = Place::new(&one_server());
+    let served = place.serve(None).await;
+    let options = connect_options(&served);
     let talks = (0..10).map(|nth| {
-        let options = ConnectOptions::new(found.url.clone(), found.token.clone(), "1");
-        let options = ConnectOptions { connect_timeout: LONG, ..options };
+        let options = options.clone();
         tokio::spawn(async move {
             let client = Client::connect(&options).await.unwrap();
             talk(Someone::remote(client), nth).await

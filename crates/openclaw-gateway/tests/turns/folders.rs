@@ -2,11 +2,10 @@
 #![cfg(unix)]
 
 use std::os::unix::fs::PermissionsExt as _;
-use std::time::Duration;
 
 use serde_json::json;
 
-use crate::support::{Place, config};
+use crate::support::{Place, config, stop};
 
 #[tokio::test]
 async fn the_workspace_is_made_for_the_user_alone() {
@@ -14,5 +13,5 @@ async fn the_workspace_is_made_for_the_user_alone() {
     let gateway = place.start().await;
     let workspace = std::fs::metadata(place.path().join("state/workspace")).unwrap();
     assert_eq!(workspace.permissions().mode() & 0o777, 0o700);
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

@@ -1,14 +1,13 @@
 //! Reading the history of a session, whatever its size.
 
 use openclaw_agent::MessageRecord;
-use openclaw_gateway::serve::serve;
 use openclaw_models::{Message, Part};
-use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_sessions::{EntryKind, NewEntry, SessionKey, SessionStore as _, SqliteStore};
 use serde_json::{Value, json};
 use std::time::Duration;
 use tokio::time::timeout;
 
+use crate::common::connect_to;
 use crate::support::{KEY, LONG, Place, Someone, config, start};
 
 /// A place with a session that contains these messages.
@@ -61,11 +60,8 @@ async fn a_long_conversation_comes_through_a_socket_in_pages_and_nothing_is_miss
     let large = (0..40).map(|number| said(format!("{number} {}", "ä\n".repeat(300_000))));
     let small = (0..60).map(|number| said(format!("small {number}")));
     let place = place(large.chain(small).collect()).await;
-    let served = serve(place.setup(), None, Some(0)).await.unwrap();
-    let running = openclaw_gateway::state::find(served.state()).unwrap();
-    let options = ConnectOptions::new(running.url, running.token, "1");
-    let options = ConnectOptions { connect_timeout: LONG, ..options };
-    let client = Client::connect(&options).await.unwrap();
+    let served = place.serve(None).await;
+    let client = connect_to(&served).await;
     let most = client.hello().policy.max_payload;
     let someone = Someone::remote(client);
     let pages = pages(&someone, &json!({})).await;

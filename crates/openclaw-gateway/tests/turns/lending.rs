@@ -1,12 +1,12 @@
 //! Tools that a client provides to a session.
 
-use std::time::Duration;
+use std::sync::Arc;
 
 use openclaw_gateway::Gateway;
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Place, Someone, config, entry, text};
+use crate::support::{KEY, Place, Someone, config, entry, running, stop, text};
 
 const CALL: &str = "/call open_file {\"name\":\"a.txt\"}";
 
@@ -21,10 +21,12 @@ async fn lend(lender: &Someone) {
     assert_eq!(lent, json!({ "ok": true, "tools": ["open_file"] }));
 }
 
-async fn start() -> (Place, std::sync::Arc<Gateway>) {
-    let place = Place::new(&config(&json!({})));
-    let gateway = place.start().await;
-    (place, gateway)
+/// Starts a gateway, with a caller that lends a tool and another one.
+async fn lending() -> (Place, Arc<Gateway>, Someone, Someone) {
+    let (place, gateway, lender) = running(&config(&json!({}))).await;
+    lend(&lender).await;
+    let user = Someone::new(&gateway);
+    (place, gateway, lender, user)
 }
 
 async fn result(someone: &mut Someone, run: &str) -> Value {
@@ -36,8 +38,7 @@ async fn result(someone: &mut Someone, run: &str) -> Value {
 
 #[tokio::test]
 async fn duplicate_tools_and_schemas_that_no_model_may_see_are_rejected_by_name() {
-    let (_place, gateway) = start().await;
-    let lender = Someone::new(&gateway);
+    let (_place, gateway, lender) = running(&config(&json!({}))).await;
     let tool =
         |parameters: Value| json!({ "name": "look", "description": "", "parameters": parameters });
     for (tools, expected) in [
@@ -57,14 +58,12 @@ async fn duplicate_tools_and_schemas_that_no_model_may_see_are_rejected_by_name(
     }
     let params = json!({ "sessionKey": KEY, "tools": [tool(json!({ "type": "object" }))] });
     lender.ask("sessions.setExtraTools", params).await.unwrap();
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_as_from_outside() {
-    let (_place, gateway) = start().await;
-    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
-    lend(&lender).await;
+    let (_place, gateway, mut lender, mut user) = lending().await;
     user.send(KEY, "r", CALL).await;
     let asked = lender.hear_of("node.invoke.request").await;
     assert_eq!(asked["command"], "open_file");
@@ -84,14 +83,12 @@ async fn a_call_of_a_lent_tool_goes_to_its_lender_and_comes_back_as_from_outside
     assert_eq!((&shown["untrusted"], &shown["source"]), (&json!(true), &source), "{shown}");
     assert_eq!(shown["text"], "what stands in it");
     assert!(!user.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn wrong_arguments_never_reach_the_lender_and_other_sessions_have_nothing_of_it() {
-    let (_place, gateway) = start().await;
-    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
-    lend(&lender).await;
+    let (_place, gateway, mut lender, mut user) = lending().await;
     user.send(KEY, "r1", "/call open_file {\"name\":7}").await;
     let data = result(&mut user, "r1").await;
     assert_eq!(data["failure"], "invalid-arguments", "{data}");
@@ -99,14 +96,12 @@ async fn wrong_arguments_never_reach_the_lender_and_other_sessions_have_nothing_
     let data = result(&mut user, "r2").await;
     assert!(data["text"].as_str().unwrap().contains("Unknown tool '"), "{data}");
     assert!(!lender.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_lender_that_disconnects_during_a_call_fails_it_and_its_tools_are_removed() {
-    let (_place, gateway) = start().await;
-    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
-    lend(&lender).await;
+    let (_place, gateway, mut lender, mut user) = lending().await;
     user.send(KEY, "r1", CALL).await;
     lender.hear_of("node.invoke.request").await;
     drop(lender);
@@ -118,16 +113,15 @@ async fn a_lender_that_disconnects_during_a_call_fails_it_and_its_tools_are_remo
     user.send(KEY, "r2", CALL).await;
     let data = result(&mut user, "r2").await;
     assert!(data["text"].as_str().unwrap().contains("Unknown tool '"), "{data}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_lent_tool_takes_no_name_of_another_and_obeys_the_policy() {
     let mut config = config(&json!({ "x": entry(&Script::new()) }));
     config["tools"] = json!({ "deny": ["secret_*", "exec"] });
-    let place = Place::new(&config);
-    let gateway = place.start().await;
-    let [lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
+    let (_place, gateway, lender) = running(&config).await;
+    let mut user = Someone::new(&gateway);
     let lend = async |names: &[&str]| {
         let tools: Vec<Value> =
             names.iter().map(|name| json!({ "name": name, "description": "" })).collect();
@@ -145,13 +139,12 @@ async fn a_lent_tool_takes_no_name_of_another_and_obeys_the_policy() {
     assert_eq!(data["failure"], "denied", "{data}");
     assert!(data["text"].as_str().unwrap().contains("`tools.deny`"), "{data}");
     assert!(!user.heard_so_far().iter().any(|(name, _)| name == "node.invoke.request"));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn too_many_or_invalid_tools_are_rejected() {
-    let (_place, gateway) = start().await;
-    let lender = Someone::new(&gateway);
+    let (_place, gateway, lender) = running(&config(&json!({}))).await;
     let tool = |name: String| json!({ "name": name, "description": "" });
     let many: Vec<Value> = (0..1_025).map(|nth| tool(format!("t{nth}"))).collect();
     let bad = [
@@ -173,14 +166,13 @@ async fn too_many_or_invalid_tools_are_rejected() {
     assert!(error.message.contains("64 sessions"), "{error}");
     lender.ask("sessions.setExtraTools", json!({ "sessionKey": "s0", "tools": [] })).await.unwrap();
     lender.ask("sessions.setExtraTools", one_more).await.unwrap();
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_client_that_lends_tools_uses_those_of_no_other_client() {
-    let (_place, gateway) = start().await;
-    let [mut one, mut two, mut none] = std::array::from_fn(|_| Someone::new(&gateway));
-    lend(&one).await;
+    let (_place, gateway, mut one, mut two) = lending().await;
+    let mut none = Someone::new(&gateway);
     lend(&two).await;
     for (lender, run) in [(&mut two, "r2"), (&mut one, "r1")] {
         lender.send(KEY, run, CALL).await;
@@ -196,14 +188,12 @@ async fn a_client_that_lends_tools_uses_those_of_no_other_client() {
     none.send(KEY, "r3", CALL).await;
     let data = result(&mut none, "r3").await;
     assert!(data["text"].as_str().unwrap().contains("Unknown tool '"), "{data}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn progress_of_a_lent_tool_reaches_the_followers_of_the_session() {
-    let (_place, gateway) = start().await;
-    let [mut lender, mut user] = std::array::from_fn(|_| Someone::new(&gateway));
-    lend(&lender).await;
+    let (_place, gateway, mut lender, mut user) = lending().await;
     user.send(KEY, "r", CALL).await;
     let asked = lender.hear_of("node.invoke.request").await;
     let (id, node) = (&asked["id"], &asked["nodeId"]);
@@ -223,5 +213,5 @@ async fn progress_of_a_lent_tool_reaches_the_followers_of_the_session() {
     let answer = json!({ "id": id, "nodeId": node, "ok": true, "payload": "done" });
     lender.ask("node.invoke.result", answer).await.unwrap();
     user.end_of("r").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

@@ -1,20 +1,17 @@
 //! What clients of the Node gateway rely on. `cargo xtask compat` runs the clients themselves.
 
-use std::time::Duration;
-
 use openclaw_protocol::connect::caps;
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
 use crate::common::ALL_SCOPES;
 use crate::streaming::{provider, talking_to};
-use crate::support::{KEY, Place, Someone, config, entry, entry_with, start, text};
+use crate::support::{KEY, Someone, config, entry_with, one_server, running, stop, text};
 
 #[tokio::test]
 async fn deltas_have_the_text_so_far_for_clients_that_do_not_assemble_it() {
     let (url, serving) = provider(&["The ", "sea ", "is "], false).await;
-    let place = talking_to(&url);
-    let (gateway, mut node) = start(&place).await;
+    let (_place, gateway, mut node) = running(&talking_to(&url)).await;
     let mut ours = Someone::who(&gateway, &ALL_SCOPES, &[caps::DELTA_TEXT]);
     ours.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     node.send(KEY, "r", "what is the sea like?").await;
@@ -36,14 +33,13 @@ async fn deltas_have_the_text_so_far_for_clients_that_do_not_assemble_it() {
             break;
         }
     }
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
     serving.abort();
 }
 
 #[tokio::test]
 async fn agent_events_name_their_session_and_tools_their_results() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&one_server()).await;
     someone.send(KEY, "r", "/call mcp_x_echo {\"text\":\"hello\"}").await;
     let heard = someone.hear_run("r").await;
     let agent: Vec<&Value> =
@@ -54,14 +50,13 @@ async fn agent_events_name_their_session_and_tools_their_results() {
     assert_eq!(result, &json!({ "type": "text", "text": ended["data"]["text"] }));
     let changed = someone.hear_of("sessions.changed").await;
     assert_eq!((&changed["hasActiveRun"], &changed["activeRunIds"]), (&json!(false), &json!([])));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn approvals_are_requested_and_answered_under_their_published_names() {
     let asking = entry_with(&Script::new(), &json!({ "approval": "always" }));
-    let place = Place::new(&config(&json!({ "x": asking })));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&config(&json!({ "x": asking }))).await;
     for (run, resolve) in [("r1", "plugin.approval.resolve"), ("r2", "exec.approval.resolve")] {
         someone.send(KEY, run, "/call mcp_x_echo {\"text\":\"hello\"}").await;
         let asked = someone.hear_of("plugin.approval.requested").await;
@@ -79,13 +74,12 @@ async fn approvals_are_requested_and_answered_under_their_published_names() {
         assert_eq!((&resolved["id"], &resolved["decision"]), (&asked["id"], &json!("allow-once")));
         assert_eq!(someone.end_of(run).await["state"], "final");
     }
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn the_answer_of_a_run_is_the_response_to_agent() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let (gateway, someone) = start(&place).await;
+    let (_place, gateway, someone) = running(&one_server()).await;
     let params =
         json!({ "message": "/call mcp_x_echo {\"text\":\"hello\"}", "idempotencyKey": "r1" });
     let answer = someone.ask("agent", params.clone()).await.unwrap();
@@ -106,13 +100,12 @@ async fn the_answer_of_a_run_is_the_response_to_agent() {
     assert_eq!(answer["status"], "ok", "{answer}");
     let unknown = json!({ "runId": "r9", "timeoutMs": 1 });
     assert_eq!(someone.ask("agent.wait", unknown).await.unwrap()["status"], "timeout");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn sessions_are_created_read_found_and_reset() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&config(&json!({}))).await;
     let created =
         json!({ "key": "tui-1", "label": "plans", "message": "hello", "idempotencyKey": "r1" });
     let created = someone.ask("sessions.create", created).await.unwrap();
@@ -137,13 +130,12 @@ async fn sessions_are_created_read_found_and_reset() {
     assert_ne!(reset["entry"]["sessionId"], created["sessionId"]);
     let read = someone.ask("sessions.get", json!({ "key": key })).await.unwrap();
     assert_eq!(read["messages"], json!([]));
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn conversations_are_listed_with_an_address_a_title_and_their_last_message() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&config(&json!({}))).await;
     someone.send(KEY, "r1", "hello there").await;
     someone.end_of("r1").await;
     let wanted = json!({ "includeDerivedTitles": true, "includeLastMessage": true });
@@ -155,13 +147,12 @@ async fn conversations_are_listed_with_an_address_a_title_and_their_last_message
     assert!(!row["lastMessagePreview"].as_str().unwrap().is_empty(), "{row}");
     let plain = someone.ask("sessions.list", json!({})).await.unwrap();
     assert!(plain["sessions"][0]["lastMessagePreview"].is_null(), "only on request");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn unknown_fields_are_ignored_and_unknown_methods_named() {
-    let place = Place::new(&config(&json!({})));
-    let (gateway, someone) = start(&place).await;
+    let (_place, gateway, someone) = running(&config(&json!({}))).await;
     someone.ask("status", json!({ "includeChannelSummary": true })).await.unwrap();
     someone.ask("chat.history", json!({ "sessionKey": KEY, "maxBytes": 1 })).await.unwrap();
     let error = someone.ask("cron.add", json!({})).await.unwrap_err();
@@ -176,5 +167,5 @@ async fn unknown_fields_are_ignored_and_unknown_methods_named() {
     let expected =
         json!({ "code": "MISSING_SCOPE", "missingScope": scope, "requiredScopes": [scope] });
     assert_eq!(details, expected, "it needs a scope, too");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

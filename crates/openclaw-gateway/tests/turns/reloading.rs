@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_gateway::serve::{Served, serve};
+use openclaw_gateway::serve::Served;
 use openclaw_testkit::Script;
 use serde_json::json;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -10,7 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::support::{
-    KEY, LONG, Place, Someone, assert_nothing_left, config, entry, entry_with, start, text,
+    KEY, LONG, Place, Someone, assert_nothing_left, config, entry, entry_with, running, start, text,
 };
 
 /// The process id of a server.
@@ -26,8 +26,7 @@ async fn pid(someone: &Someone, server: &str) -> String {
 #[tokio::test]
 async fn a_changed_server_is_started_anew_and_an_unchanged_one_keeps_its_process() {
     let (stays, changes) = (entry(&Script::new()), entry(&Script::new().name("before")));
-    let place = Place::new(&config(&json!({ "a": stays, "b": changes })));
-    let (gateway, someone) = start(&place).await;
+    let (place, gateway, someone) = running(&config(&json!({ "a": stays, "b": changes }))).await;
     let before = (pid(&someone, "a").await, pid(&someone, "b").await);
     let same = someone.ask("config.reload", json!({})).await.unwrap();
     assert_eq!(same, json!({ "ok": true, "changed": [], "issues": [] }));
@@ -44,8 +43,7 @@ async fn a_changed_server_is_started_anew_and_an_unchanged_one_keeps_its_process
 
 #[tokio::test]
 async fn a_bad_file_is_refused_with_the_reason_and_the_old_configuration_stays() {
-    let place = Place::new(&config(&json!({ "a": entry(&Script::new()) })));
-    let (gateway, someone) = start(&place).await;
+    let (place, gateway, someone) = running(&config(&json!({ "a": entry(&Script::new()) }))).await;
     let before = pid(&someone, "a").await;
     let bad = config(&json!({ "a": entry_with(&Script::new(), &json!({ "timeout": "soon" })) }));
     for text in ["{ nonsense", "[]", &bad.to_string()] {
@@ -122,8 +120,8 @@ async fn a_newly_created_file_is_applied() {
 #[tokio::test]
 async fn removing_the_server_in_use_in_mid_call_gives_a_clear_error_and_the_turn_goes_on() {
     const TAG: &str = "removed-in-mid-call";
-    let place = Place::new(&config(&json!({ "a": entry(&Script::new().name(TAG)) })));
-    let (gateway, mut someone) = start(&place).await;
+    let (place, gateway, mut someone) =
+        running(&config(&json!({ "a": entry(&Script::new().name(TAG)) }))).await;
     someone.send(KEY, "r1", "/call mcp_a_sleep {\"ms\":80000}").await;
     someone.until_called("r1").await;
     place.write(&config(&json!({})));
@@ -145,7 +143,7 @@ async fn removing_the_server_in_use_in_mid_call_gives_a_clear_error_and_the_turn
 #[tokio::test]
 async fn a_saved_file_is_put_in_force_by_itself_also_after_a_bad_one() {
     let place = Place::new(&config(&json!({})));
-    let served = serve(place.setup(), None, Some(0)).await.unwrap();
+    let served = place.serve(None).await;
     let mut someone = Someone::new(&served.gateway);
     for (broken, name) in [(false, "first"), (true, "second")] {
         if broken {
@@ -177,7 +175,7 @@ async fn status(served: &Served, host: &str, origin: &str) -> String {
 #[tokio::test]
 async fn origins_and_hosts_allowed_later_are_accepted_from_then_on() {
     let place = Place::new(&config(&json!({})));
-    let served = serve(place.setup(), None, Some(0)).await.unwrap();
+    let served = place.serve(None).await;
     let someone = Someone::new(&served.gateway);
     let (page, public) = ("https://page.example", "https://claw.example:8443");
     assert_eq!(status(&served, "localhost", page).await, "403");

@@ -1,16 +1,15 @@
 //! Approvals for later calls: they outlive the gateway, are listed, revoked and added (B17), and a
 //! denial may say what to do instead.
 
-use std::time::Duration;
-
 use openclaw_testkit::Script;
 use serde_json::{Value, json};
 
-use crate::support::{KEY, Place, Someone, config, entry_with, start};
+use crate::support::{KEY, Someone, config, entry_with, running, start, stop};
 
-fn place() -> Place {
+/// A server whose calls may need approval.
+fn asking() -> Value {
     let entry = entry_with(&Script::new(), &json!({ "approval": "auto" }));
-    Place::new(&config(&json!({ "x": entry })))
+    config(&json!({ "x": entry }))
 }
 
 fn exec(command: &str) -> String {
@@ -19,8 +18,7 @@ fn exec(command: &str) -> String {
 
 /// Runs a call that must be asked about, and answers.
 async fn answered(user: &mut Someone, run: &str, call: &str, answer: Value) {
-    user.send(KEY, run, call).await;
-    let asked = user.hear_of("approval.requested").await;
+    let asked = user.asked(run, call).await;
     let mut answer = answer;
     answer["id"] = asked["id"].clone();
     user.ask("approvals.respond", answer).await.unwrap();
@@ -29,8 +27,7 @@ async fn answered(user: &mut Someone, run: &str, call: &str, answer: Value) {
 
 /// Runs a call that must not be asked about.
 async fn free(user: &mut Someone, run: &str, call: &str) {
-    user.send(KEY, run, call).await;
-    assert_eq!(user.end_of(run).await["state"], "final");
+    user.say(run, call).await;
     assert!(!user.heard_so_far().iter().any(|(name, _)| name == "approval.requested"), "{call}");
 }
 
@@ -41,11 +38,10 @@ async fn asked(user: &mut Someone, run: &str, call: &str) {
 
 #[tokio::test]
 async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
-    let place = place();
-    let (gateway, mut user) = start(&place).await;
+    let (place, gateway, mut user) = running(&asking()).await;
     let always = json!({ "decision": "allow-always", "always": 2 });
     answered(&mut user, "r1", &exec("echo a"), always).await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 
     let (gateway, mut user) = start(&place).await;
     free(&mut user, "r2", &exec("echo b")).await;
@@ -60,20 +56,19 @@ async fn a_command_prefix_outlives_the_gateway_and_is_revoked() {
     assert_eq!(rule["words"], "every `echo` command with any arguments");
     let wrong = user.ask("approvals.revoke", json!({ "ids": ["ffffffff0"] })).await.unwrap_err();
     assert!(wrong.message.contains("no approval"), "{wrong}");
-    let writer = Someone::with(&gateway, &["read", "write"]);
+    let writer = Someone::writer(&gateway);
     for method in ["approvals.rules", "approvals.revoke", "approvals.allow"] {
         assert!(writer.ask(method, json!({})).await.unwrap_err().message.contains("operator."));
     }
     let revoked = user.ask("approvals.revoke", json!({ "ids": [rule["id"]] })).await.unwrap();
     assert_eq!(revoked["rules"], json!([rule]));
     asked(&mut user, "r3", &exec("echo b")).await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn calls_are_allowed_in_advance_by_prefix_and_by_argument() {
-    let place = place();
-    let (gateway, mut user) = start(&place).await;
+    let (_place, gateway, mut user) = running(&asking()).await;
     for bad in [
         json!({ "tool": "exec" }),
         json!({ "tool": "exec", "command": "echo a; id" }),
@@ -98,29 +93,26 @@ async fn calls_are_allowed_in_advance_by_prefix_and_by_argument() {
     assert_eq!(allowed["rules"][0]["words"], "`add` with a=2");
     free(&mut user, "r4", "/call mcp_x_add {\"a\":2,\"b\":4}").await;
     asked(&mut user, "r5", "/call mcp_x_add {\"a\":3,\"b\":4}").await;
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_denial_gives_the_model_the_words_of_the_user() {
-    let place = place();
-    let (gateway, mut user) = start(&place).await;
+    let (_place, gateway, mut user) = running(&asking()).await;
     let answer = json!({ "decision": "deny", "instead": "use the other branch" });
     answered(&mut user, "r1", &exec("git push"), answer).await;
     let history = user.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     let text = history.to_string();
     assert!(text.contains("The user denied this call and says: use the other branch"), "{text}");
-    user.send(KEY, "r2", &exec("git push")).await;
-    let asked = user.hear_of("approval.requested").await;
+    let asked = user.asked("r2", &exec("git push")).await;
     let odd = json!({ "id": asked["id"], "decision": "allow-once", "instead": "x" });
     user.ask("approvals.respond", odd).await.unwrap_err();
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }
 
 #[tokio::test]
 async fn a_client_works_in_a_folder_of_its_own() {
-    let place = place();
-    let (gateway, mut user) = start(&place).await;
+    let (_place, gateway, mut user) = running(&asking()).await;
     let folder = tempfile::tempdir().unwrap();
     std::fs::write(folder.path().join("here.txt"), "found it").unwrap();
     let read = "/call read {\"path\":\"here.txt\"}";
@@ -137,8 +129,8 @@ async fn a_client_works_in_a_folder_of_its_own() {
     for bad in ["relative", "/no/such/folder"] {
         user.ask("chat.send", send("r3", bad)).await.unwrap_err();
     }
-    let writer = Someone::with(&gateway, &["read", "write"]);
+    let writer = Someone::writer(&gateway);
     let error = writer.ask("chat.send", send("r4", path)).await.unwrap_err();
     assert!(error.message.contains("operator.admin"), "{error}");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
 }

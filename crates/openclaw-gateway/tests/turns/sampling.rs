@@ -2,43 +2,24 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
 
 use openclaw_gateway::Gateway;
 use openclaw_testkit::Script;
-use openclaw_tools::audit::{Audit, AuditOptions};
 use serde_json::{Value, json};
-use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, config, entry_with, text};
+use crate::support::{KEY, Place, Someone, config, entry_with, eras, stop};
 
 const REQUESTED: &str = "approval.requested";
 const RESOLVED: &str = "approval.resolved";
 const RESPOND: &str = "approvals.respond";
 
-/// Both ways in which servers ask: with a request, and with an input-required result.
-fn eras() -> [Script; 2] {
-    [Script::new().legacy(), Script::new().modern()]
-}
-
-/// A place with a server `x` whose tool `ask` sends any request to the client.
-fn place(script: &Script, sampling: &Value) -> Place {
+/// Starts a gateway with a server `x` whose tool `ask` sends any request to the client. Returns the
+/// file of the audit log, too.
+async fn start(script: &Script, sampling: &Value) -> (Place, Arc<Gateway>, PathBuf) {
     let more = json!({ "sampling": sampling });
-    Place::new(&config(&json!({ "x": entry_with(script, &more) })))
-}
-
-/// A gateway with an audit log, and the log's path.
-async fn start(place: &Place) -> (Arc<Gateway>, PathBuf) {
-    let path = place.path().join("audit.jsonl");
-    let mut setup = place.setup();
-    setup.fleet.services.audit = Audit::to_file(&path, AuditOptions::default()).unwrap();
-    let gateway = Gateway::start(setup).await.unwrap();
-    timeout(LONG, gateway.fleet().tried()).await.unwrap();
-    (gateway, path)
-}
-
-async fn stop(gateway: &Arc<Gateway>) {
-    timeout(LONG, gateway.stop(Duration::ZERO)).await.unwrap();
+    let place = Place::new(&config(&json!({ "x": entry_with(script, &more) })));
+    let (gateway, _, audit) = place.start_audited().await;
+    (place, gateway, audit)
 }
 
 /// The audit lines of sampling requests.
@@ -62,21 +43,12 @@ fn hello() -> Value {
     json!({ "messages": [says("Say hello")], "maxTokens": 500, "systemPrompt": "Be kind." })
 }
 
-/// The result that the server received.
-async fn told(someone: &mut Someone, run: &str) -> String {
-    let end = someone.end_of(run).await;
-    assert_eq!(end["state"], "final", "{end}");
-    text(&end)
-}
-
 #[tokio::test]
 async fn a_server_that_is_always_allowed_gets_the_models_answer_without_a_question() {
     for script in eras() {
-        let place = place(&script, &json!("always"));
-        let (gateway, audit) = start(&place).await;
-        let mut writer = Someone::with(&gateway, &["read", "write"]);
-        writer.send(KEY, "r", &asking(&hello())).await;
-        let said = told(&mut writer, "r").await;
+        let (_place, gateway, audit) = start(&script, &json!("always")).await;
+        let mut writer = Someone::writer(&gateway);
+        let said = writer.say("r", &asking(&hello())).await;
         assert!(said.contains("You asked: Say hello"), "{said}");
         for part in [r#""role":"assistant""#, r#""model":"offline""#, r#""stopReason":"endTurn""#] {
             assert!(said.contains(part), "{part}: {said}");
@@ -94,8 +66,8 @@ async fn a_server_that_is_always_allowed_gets_the_models_answer_without_a_questi
 #[tokio::test]
 async fn where_the_rule_is_to_ask_the_user_sees_all_of_it_and_decides() {
     for script in eras() {
-        let place = place(&script, &json!({ "allow": "ask", "maxTokens": 50 }));
-        let (gateway, audit) = start(&place).await;
+        let (_place, gateway, audit) =
+            start(&script, &json!({ "allow": "ask", "maxTokens": 50 })).await;
         let mut user = Someone::new(&gateway);
         for (run, decision, expected) in [
             ("r0", "deny", "rejected the sampling request"),
@@ -104,10 +76,10 @@ async fn where_the_rule_is_to_ask_the_user_sees_all_of_it_and_decides() {
         ] {
             user.send(KEY, run, &asking(&hello())).await;
             let asked = user.hear_of(REQUESTED).await;
-            assert_eq!(
-                (&asked["kind"], &asked["server"], &asked["sessionKey"], &asked["tool"]),
-                (&json!("sampling"), &json!("x"), &json!(KEY), &json!("sampling/createMessage"))
-            );
+            assert_eq!(asked["kind"], "sampling");
+            assert_eq!(asked["server"], "x");
+            assert_eq!(asked["sessionKey"], KEY);
+            assert_eq!(asked["tool"], "sampling/createMessage");
             assert_eq!(
                 asked["args"],
                 json!({
@@ -115,16 +87,17 @@ async fn where_the_rule_is_to_ask_the_user_sees_all_of_it_and_decides() {
                     "messages": [{ "role": "user", "text": "Say hello" }],
                 })
             );
-            let waiting = user.ask("approvals.list", json!({})).await.unwrap();
-            assert_eq!(waiting["approvals"], json!([asked]));
+            assert_eq!(user.waiting().await, json!([asked]));
             let answer = json!({ "id": asked["id"], "decision": decision });
             user.ask(RESPOND, answer).await.unwrap();
             assert_eq!(user.hear_of(RESOLVED).await["decision"], decision);
-            let said = told(&mut user, run).await;
+            let said = user.answer(run).await;
             assert!(said.contains(expected), "{decision}: {said}");
         }
-        user.send(KEY, "r3", &asking(&hello())).await;
-        assert!(told(&mut user, "r3").await.contains("You asked: Say hello"), "it stays allowed");
+        assert!(
+            user.say("r3", &asking(&hello())).await.contains("You asked: Say hello"),
+            "it stays allowed"
+        );
         stop(&gateway).await;
         let outcomes: Vec<Value> =
             audited(&audit).into_iter().map(|mut line| line["outcome"].take()).collect();
@@ -140,11 +113,9 @@ async fn never_is_the_default_and_without_an_approver_it_is_denied() {
         (Value::from("ask"), "no user answered"),
         (Value::from(true), "no user answered"),
     ] {
-        let place = place(&Script::new().legacy(), &sampling);
-        let (gateway, audit) = start(&place).await;
-        let mut writer = Someone::with(&gateway, &["read", "write"]);
-        writer.send(KEY, "r", &asking(&hello())).await;
-        let said = told(&mut writer, "r").await;
+        let (_place, gateway, audit) = start(&Script::new().legacy(), &sampling).await;
+        let mut writer = Someone::writer(&gateway);
+        let said = writer.say("r", &asking(&hello())).await;
         assert!(said.contains(expected), "{sampling}: {said}");
         stop(&gateway).await;
         let lines = audited(&audit);
@@ -154,12 +125,10 @@ async fn never_is_the_default_and_without_an_approver_it_is_denied() {
 
 #[tokio::test]
 async fn only_followers_of_the_session_are_asked_and_no_one_outside_a_session() {
-    let place = place(&Script::new().legacy(), &json!("ask"));
-    let (gateway, _) = start(&place).await;
-    let mut writer = Someone::with(&gateway, &["read", "write"]);
+    let (_place, gateway, _) = start(&Script::new().legacy(), &json!("ask")).await;
+    let mut writer = Someone::writer(&gateway);
     let mut elsewhere = Someone::new(&gateway);
-    writer.send(KEY, "r", &asking(&hello())).await;
-    let said = told(&mut writer, "r").await;
+    let said = writer.say("r", &asking(&hello())).await;
     assert!(said.contains("no user answered"), "{said}");
     let args = json!({ "method": "sampling/createMessage", "params": hello() });
     let params = json!({ "server": "x", "tool": "ask", "args": args });
@@ -173,8 +142,7 @@ async fn only_followers_of_the_session_are_asked_and_no_one_outside_a_session() 
 #[tokio::test]
 async fn a_request_is_withdrawn_when_its_turn_is_aborted() {
     for script in eras() {
-        let place = place(&script, &json!("ask"));
-        let (gateway, audit) = start(&place).await;
+        let (_place, gateway, audit) = start(&script, &json!("ask")).await;
         let mut user = Someone::new(&gateway);
         user.send(KEY, "r", &asking(&hello())).await;
         let asked = user.hear_of(REQUESTED).await;
@@ -190,8 +158,7 @@ async fn a_request_is_withdrawn_when_its_turn_is_aborted() {
 #[tokio::test]
 async fn limits_are_enforced_and_reported() {
     let limits = json!({ "allow": "always", "maxTokens": 4, "requestsPerMinute": 6 });
-    let place = place(&Script::new().legacy(), &limits);
-    let (gateway, audit) = start(&place).await;
+    let (_place, gateway, audit) = start(&Script::new().legacy(), &limits).await;
     let mut user = Someone::new(&gateway);
     let many: Vec<Value> = (0..101).map(|_| says("x")).collect();
     let long = "x".repeat(300 * 1024);
@@ -214,14 +181,12 @@ async fn limits_are_enforced_and_reported() {
     .enumerate()
     {
         let run = format!("r{nth}");
-        user.send(KEY, &run, &asking(&params)).await;
-        let said = told(&mut user, &run).await;
+        let said = user.say(&run, &asking(&params)).await;
         assert!(said.contains(expected), "{expected}: {said}");
     }
     for nth in 0..6 {
         let run = format!("q{nth}");
-        user.send(KEY, &run, &asking(&hello())).await;
-        let said = told(&mut user, &run).await;
+        let said = user.say(&run, &asking(&hello())).await;
         let expected =
             if nth < 5 { "maxTokens" } else { "6 sampling requests a minute are allowed" };
         assert!(said.contains(expected), "{nth}: {said}");
@@ -237,8 +202,7 @@ async fn limits_are_enforced_and_reported() {
 #[tokio::test]
 async fn tools_of_the_server_are_offered_and_calls_go_back_to_the_server() {
     for script in eras() {
-        let place = place(&script, &json!("always"));
-        let (gateway, _) = start(&place).await;
+        let (_place, gateway, _) = start(&script, &json!("always")).await;
         let mut user = Someone::new(&gateway);
         let echo = json!({
             "name": "echo", "description": "Says it again.",
@@ -247,8 +211,7 @@ async fn tools_of_the_server_are_offered_and_calls_go_back_to_the_server() {
         let mut params = json!({
             "messages": [says("echo good morning")], "maxTokens": 100, "tools": [echo],
         });
-        user.send(KEY, "r0", &asking(&params)).await;
-        let said = told(&mut user, "r0").await;
+        let said = user.say("r0", &asking(&params)).await;
         for part in
             [r#""type":"tool_use""#, r#""name":"echo""#, r#""text":"good morning""#, "toolUse"]
         {
@@ -263,13 +226,11 @@ async fn tools_of_the_server_are_offered_and_calls_go_back_to_the_server() {
         let messages = params["messages"].as_array_mut().unwrap();
         messages.push(json!({ "role": "assistant", "content": [used] }));
         messages.push(json!({ "role": "user", "content": [result] }));
-        user.send(KEY, "r1", &asking(&params)).await;
-        let said = told(&mut user, "r1").await;
+        let said = user.say("r1", &asking(&params)).await;
         assert!(said.contains("good evening") && said.contains("endTurn"), "{said}");
         params["toolChoice"] = json!({ "mode": "none" });
         params["messages"] = json!([says("echo good morning")]);
-        user.send(KEY, "r2", &asking(&params)).await;
-        let said = told(&mut user, "r2").await;
+        let said = user.say("r2", &asking(&params)).await;
         assert!(!said.contains("tool_use") && said.contains("endTurn"), "{said}");
         stop(&gateway).await;
     }

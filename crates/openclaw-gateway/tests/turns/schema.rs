@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use futures_util::{SinkExt as _, StreamExt as _};
-use openclaw_gateway::serve::serve;
 use openclaw_gateway::state;
 use openclaw_testkit::{GatewaySchema, Script};
 use serde_json::{Value, json};
@@ -101,8 +100,7 @@ impl Looking {
 async fn what_a_running_gateway_says_is_what_the_schema_says() {
     let prompts = entry_with(&Script::new(), &json!({ "approval": "auto" }));
     let place = Place::new(&config(&json!({ "x": entry(&Script::new()), "y": prompts })));
-    let served = serve(place.setup(), None, Some(0)).await.unwrap();
-    timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
+    let served = place.serve(None).await;
     let found = state::find(served.state()).unwrap();
     let (socket, _) = timeout(LONG, connect_async(found.url)).await.unwrap().unwrap();
     let mut client = Looking { socket, schema: GatewaySchema::find() };

@@ -6,9 +6,8 @@ use openclaw_gateway::serve::{ServeError, serve};
 use openclaw_gateway::state;
 use serde_json::json;
 use tokio::net::TcpListener;
-use tokio::time::timeout;
 
-use crate::support::{LONG, Place, config};
+use crate::support::{Place, config};
 
 /// A server that runs this script in the state folder and exits.
 fn config_with_server(place: &Place, script: &str) -> serde_json::Value {
@@ -22,8 +21,7 @@ fn config_with_server(place: &Place, script: &str) -> serde_json::Value {
 async fn it_listens_before_its_servers_are_started() {
     let place = Place::new(&json!({}));
     place.write(&config_with_server(&place, "cp gateway.json seen.json"));
-    let served = serve(place.setup(), None, Some(0)).await.unwrap();
-    timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
+    let served = place.serve(None).await;
     let seen = std::fs::read_to_string(served.state().join("seen.json")).unwrap();
     assert!(seen.contains(&state::find(served.state()).unwrap().url), "{seen}");
     served.stop(Duration::ZERO).await;

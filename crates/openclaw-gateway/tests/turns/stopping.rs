@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
-use openclaw_gateway::serve::serve;
 use openclaw_gateway::state;
-use openclaw_protocol::client::{Client, ConnectOptions};
 use openclaw_testkit::Script;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::support::{KEY, LONG, Place, Someone, assert_nothing_left, config, entry, start, text};
+use crate::common::connect_to;
+use crate::support::{
+    KEY, LONG, Place, Someone, assert_nothing_left, config, entry, one_server, running, start, text,
+};
 
 #[tokio::test]
 async fn a_turn_under_way_gets_its_time_and_nothing_new_begins() {
     const TAG: &str = "stopped-in-time";
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new().name(TAG)) })));
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) =
+        running(&config(&json!({ "x": entry(&Script::new().name(TAG)) }))).await;
     someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":500}").await;
     someone.until_called("r").await;
     let turned_away = async {
@@ -33,8 +34,8 @@ async fn a_turn_under_way_gets_its_time_and_nothing_new_begins() {
 #[tokio::test]
 async fn a_turn_that_takes_too_long_is_ended_and_no_process_is_left() {
     const TAG: &str = "stopped-too-slow";
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new().name(TAG)) })));
-    let (gateway, mut someone) = start(&place).await;
+    let (place, gateway, mut someone) =
+        running(&config(&json!({ "x": entry(&Script::new().name(TAG)) }))).await;
     someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":80000}").await;
     someone.send(KEY, "waits", "hello").await;
     someone.until_called("r").await;
@@ -52,16 +53,9 @@ async fn a_turn_that_takes_too_long_is_ended_and_no_process_is_left() {
 
 #[tokio::test]
 async fn callers_on_a_socket_receive_the_end_of_their_turn_before_the_gateway_stops() {
-    let place = Place::new(&config(&json!({ "x": entry(&Script::new()) })));
-    let served = serve(place.setup(), None, Some(0)).await.unwrap();
-    timeout(LONG, served.gateway.fleet().tried()).await.unwrap();
-    let found = state::find(served.state()).unwrap();
-    let options = ConnectOptions {
-        connect_timeout: LONG,
-        ..ConnectOptions::new(found.url, found.token, "1")
-    };
-    let client = Client::connect(&options).await.unwrap();
-    let mut someone = Someone::remote(client);
+    let place = Place::new(&one_server());
+    let served = place.serve(None).await;
+    let mut someone = Someone::remote(connect_to(&served).await);
     someone.send(KEY, "r", "/call mcp_x_sleep {\"ms\":500}").await;
     someone.until_called("r").await;
     let heard = async {

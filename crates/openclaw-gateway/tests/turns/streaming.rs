@@ -1,13 +1,11 @@
 //! A model that streams slowly, stalls, or breaks off.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
-use crate::support::{KEY, Place, config, start, text};
+use crate::support::{KEY, config, running, stop, text};
 
 /// A provider that sends these pieces of every answer immediately and then stalls, or closes the
 /// connection.
@@ -37,19 +35,18 @@ pub(crate) async fn provider(
     (url, serving)
 }
 
-pub(crate) fn talking_to(url: &str) -> Place {
+pub(crate) fn talking_to(url: &str) -> Value {
     let mut config: Value = config(&json!({}));
     config["agents"]["defaults"]["model"] = json!("local/slow");
     config["models"]["providers"]["local"] =
         json!({ "baseUrl": url, "api": "openai", "apiKey": "k" });
-    Place::new(&config)
+    config
 }
 
 #[tokio::test]
 async fn text_before_a_stall_is_streamed_and_stored_when_the_turn_is_aborted() {
     let (url, serving) = provider(&["The ", "sea ", "is "], false).await;
-    let place = talking_to(&url);
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&talking_to(&url)).await;
     someone.send(KEY, "r", "what is the sea like?").await;
     let mut heard = String::new();
     while heard != "The sea is " {
@@ -62,21 +59,20 @@ async fn text_before_a_stall_is_streamed_and_stored_when_the_turn_is_aborted() {
     assert_eq!((&end["state"], text(&end).as_str()), (&json!("aborted"), "The sea is "));
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     assert_eq!(history["messages"][1]["content"][0]["text"], "The sea is ");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
     serving.abort();
 }
 
 #[tokio::test]
 async fn a_stream_that_breaks_off_fails_the_turn_and_its_text_is_stored() {
     let (url, serving) = provider(&["The ", "sea "], true).await;
-    let place = talking_to(&url);
-    let (gateway, mut someone) = start(&place).await;
+    let (_place, gateway, mut someone) = running(&talking_to(&url)).await;
     someone.send(KEY, "r", "what is the sea like?").await;
     let end = someone.end_of("r").await;
     assert_eq!(end["state"], "error", "{end}");
     assert!(!end["errorMessage"].as_str().unwrap().is_empty(), "{end}");
     let history = someone.ask("chat.history", json!({ "sessionKey": KEY })).await.unwrap();
     assert_eq!(history["messages"][1]["content"][0]["text"], "The sea ");
-    gateway.stop(Duration::ZERO).await;
+    stop(&gateway).await;
     serving.abort();
 }

@@ -44,6 +44,35 @@ pub(crate) fn entry_with(script: &Script, more: &Value) -> Value {
     entry
 }
 
+/// A configuration with the offline model and one server.
+pub(crate) fn one_server() -> Value {
+    config(&json!({ "x": entry(&Script::new()) }))
+}
+
+/// Both ways in which servers ask: with a request, and with an input-required result.
+pub(crate) fn eras() -> [Script; 2] {
+    [Script::new().legacy(), Script::new().modern()]
+}
+
+pub(crate) async fn stop(gateway: &Arc<Gateway>) {
+    timeout(LONG, gateway.stop(Duration::ZERO)).await.unwrap();
+}
+
+/// Starts a gateway with this configuration, and connects a caller with all scopes.
+pub(crate) async fn running(config: &Value) -> (Place, Arc<Gateway>, Someone) {
+    let place = Place::new(config);
+    let (gateway, someone) = start(&place).await;
+    (place, gateway, someone)
+}
+
+/// Like [`running`], with a caller that may not approve calls.
+pub(crate) async fn unattended(config: &Value) -> (Place, Arc<Gateway>, Someone) {
+    let place = Place::new(config);
+    let gateway = place.start().await;
+    let writer = Someone::writer(&gateway);
+    (place, gateway, writer)
+}
+
 /// Starts a gateway, with one caller that has all scopes.
 pub(crate) async fn start(place: &Place) -> (Arc<Gateway>, Someone) {
     let gateway = place.start().await;
@@ -91,6 +120,11 @@ impl Someone {
         Self::with(gateway, &ALL_SCOPES)
     }
 
+    /// In this process, without the scope for approvals.
+    pub(crate) fn writer(gateway: &Arc<Gateway>) -> Self {
+        Self::with(gateway, &["read", "write"])
+    }
+
     /// In this process, with these scopes.
     pub(crate) fn with(gateway: &Arc<Gateway>, scopes: &[&str]) -> Self {
         Self::who(gateway, scopes, &[])
@@ -114,6 +148,17 @@ impl Someone {
     pub(crate) async fn send(&self, key: &str, run: &str, message: &str) -> Value {
         let params = json!({ "sessionKey": key, "message": message, "idempotencyKey": run });
         self.ask("chat.send", params).await.unwrap()
+    }
+
+    /// Sends a message in the usual session. Returns the request for approval that it leads to.
+    pub(crate) async fn asked(&mut self, run: &str, message: &str) -> Value {
+        self.send(KEY, run, message).await;
+        self.hear_of("approval.requested").await
+    }
+
+    /// The pending requests for approval.
+    pub(crate) async fn waiting(&self) -> Value {
+        self.ask("approvals.list", json!({})).await.unwrap()["approvals"].take()
     }
 
     /// Answers a request for approval.
@@ -161,6 +206,19 @@ impl Someone {
     /// The last event of a run.
     pub(crate) async fn end_of(&mut self, run: &str) -> Value {
         self.hear_run(run).await.pop().unwrap().1
+    }
+
+    /// The text of the final event of a run.
+    pub(crate) async fn answer(&mut self, run: &str) -> String {
+        let end = self.end_of(run).await;
+        assert_eq!(end["state"], "final", "{end}");
+        text(&end)
+    }
+
+    /// Sends a message in the usual session. Returns the answer.
+    pub(crate) async fn say(&mut self, run: &str, message: &str) -> String {
+        self.send(KEY, run, message).await;
+        self.answer(run).await
     }
 
     /// Waits until a tool is called in a run.

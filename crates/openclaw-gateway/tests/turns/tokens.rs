@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use openclaw_gateway::serve::{Served, serve};
-use openclaw_gateway::state;
+use openclaw_gateway::serve::Served;
 use openclaw_gateway::tokens::TokenStore;
 use openclaw_protocol::client::{Client, ConnectError, ConnectOptions};
 use openclaw_protocol::config::ReloadParams;
@@ -13,6 +12,7 @@ use openclaw_secrets::SecretString;
 use serde_json::json;
 use tokio::time::timeout;
 
+use crate::common::connect_options;
 use crate::support::{LONG, Place, config};
 
 /// A client with a token, or with the gateway's own one. It requests all scopes.
@@ -21,10 +21,9 @@ async fn client(
     token: Option<SecretString>,
     role: &str,
 ) -> Result<Client, ConnectError> {
-    let found = state::find(served.state()).unwrap();
-    let options = ConnectOptions::new(found.url, token.or(found.token), "1");
-    let options = ConnectOptions { connect_timeout: LONG, role: role.to_owned(), ..options };
-    Client::connect(&options).await
+    let own = connect_options(served);
+    let token = token.or(own.token);
+    Client::connect(&ConnectOptions { token, role: role.to_owned(), ..own }).await
 }
 
 async fn asked<R: Rpc>(client: &Client, params: R::Params) -> Result<(), RequestError> {
@@ -42,7 +41,7 @@ fn code(result: Result<(), RequestError>) -> Option<String> {
 #[tokio::test]
 async fn a_client_can_do_what_its_token_allows_and_no_more() {
     let place = Place::new(&config(&json!({})));
-    let served = serve(place.setup(), None, Some(0)).await.unwrap();
+    let served = place.serve(None).await;
     let store = TokenStore::of(served.state());
     let token = store.create("phone", &[Scope::Read]).unwrap();
     let phone = client(&served, Some(token), "operator").await.unwrap();
@@ -68,7 +67,7 @@ async fn a_client_can_do_what_its_token_allows_and_no_more() {
 #[tokio::test]
 async fn a_revoked_token_ends_its_connections_and_admits_no_more() {
     let place = Place::new(&config(&json!({})));
-    let served = serve(place.setup(), None, Some(0)).await.unwrap();
+    let served = place.serve(None).await;
     let store = TokenStore::of(served.state());
     let tokens = ["phone", "laptop"].map(|name| store.create(name, &[Scope::Read]).unwrap());
     let [phone_token, laptop_token] = tokens;

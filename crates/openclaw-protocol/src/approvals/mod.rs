@@ -204,11 +204,11 @@ pub struct RulesParams {
     pub agent_id: Option<String>,
 }
 
-/// Result of `approvals.rules`.
+/// Result of `approvals.rules`, `approvals.revoke` and `approvals.allow`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct RulesResult {
-    /// The approvals for later calls, by agent and tool.
+    /// The approvals for later calls, by agent and tool; or those that were removed or added.
     pub rules: Vec<Rule>,
 }
 
@@ -239,14 +239,6 @@ pub struct Rule {
 pub struct RevokeParams {
     /// Ids of the approvals; each may be shortened as long as it is unique.
     pub ids: Vec<String>,
-}
-
-/// Result of `approvals.revoke` and `approvals.allow`.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ChangedRulesResult {
-    /// The approvals that were removed or added.
-    pub rules: Vec<Rule>,
 }
 
 /// Parameters of `approvals.allow`, which adds an approval for later calls.

@@ -198,7 +198,7 @@ pub fn call_of(event: &Event) -> Option<NodeCall> {
     if event.event != names::NODE_INVOKE_REQUEST {
         return None;
     }
-    let invoke: Invoke = serde_json::from_str(event.payload.get()).ok()?;
+    let invoke: Invoke = event.read()?;
     if invoke.command != CALL {
         return None;
     }

@@ -56,18 +56,6 @@ pub struct CreateResult {
     pub run_error: Option<ErrorShape>,
 }
 
-/// Parameters of `sessions.reset`, which begins the session anew: its messages are deleted, its
-/// settings are kept.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct ResetParams {
-    /// Session key.
-    pub key: String,
-    /// Agent id.
-    pub agent_id: Option<String>,
-}
-
 /// Result of `sessions.reset`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -98,17 +86,6 @@ pub struct GetParams {
 pub struct GetResult {
     /// The last messages, in the shape of `chat.history`.
     pub messages: Vec<Box<RawValue>>,
-}
-
-/// Parameters of `sessions.messages.subscribe` and `sessions.messages.unsubscribe`.
-#[skip_serializing_none]
-#[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub struct MessagesParams {
-    /// Session key.
-    pub key: String,
-    /// Agent id.
-    pub agent_id: Option<String>,
 }
 
 /// Result of `sessions.messages.subscribe` and `sessions.messages.unsubscribe`.

@@ -5,8 +5,8 @@ mod lifecycle;
 
 pub use lending::{ExtraTool, ExtraToolSchema, SetExtraToolsParams, SetExtraToolsResult};
 pub use lifecycle::{
-    ChangedEvent, CreateParams, CreateResult, GetParams, GetResult, MessagesParams, MessagesResult,
-    ResetParams, ResetResult, ResolveParams, ResolveResult,
+    ChangedEvent, CreateParams, CreateResult, GetParams, GetResult, MessagesResult, ResetResult,
+    ResolveParams, ResolveResult,
 };
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -354,12 +354,16 @@ pub struct PatchResult {
     pub entry: Row,
 }
 
-/// Parameters of `sessions.title` (ours), which has the session's model write a title in the background,
-/// unless the session has a title.
+/// Parameters of methods that are about one session:
+///
+/// - `sessions.title` (ours): has the session's model write a title in the background, unless the
+///   session has a title.
+/// - `sessions.reset`: begins the session anew. Its messages are deleted, its settings are kept.
+/// - `sessions.messages.subscribe` and `sessions.messages.unsubscribe`.
 #[skip_serializing_none]
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct TitleParams {
+pub struct SessionParams {
     /// Session key.
     pub key: String,
     /// Agent id.

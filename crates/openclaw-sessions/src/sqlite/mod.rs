@@ -112,66 +112,12 @@ impl SqliteStore {
         Ok(session)
     }
 
-    async fn try_list(&self, filter: &ListFilter) -> Result<Vec<Session>, DatabaseError> {
-        let Some(mut reader) = self.database.reader().await? else { return Ok(Vec::new()) };
-        let sessions = rows::list(&mut reader, filter).await?;
-        reader.give_back();
-        Ok(sessions)
-    }
-
-    async fn try_append(
+    /// Explains a fault for the caller.
+    async fn explained<T>(
         &self,
-        key: &SessionKey,
-        entries: &[NewEntry],
-    ) -> Result<Vec<u64>, DatabaseError> {
-        let bodies = limits::encode(entries)?;
-        let mut writer = self.database.writer().await?;
-        let numbers = rows::append(&mut writer, key, entries, bodies).await?;
-        writer.give_back();
-        Ok(numbers)
-    }
-
-    async fn try_read(
-        &self,
-        key: &SessionKey,
-        filter: ReadFilter,
-    ) -> Result<Vec<Entry>, DatabaseError> {
-        let Some(mut reader) = self.database.reader().await? else { return Ok(Vec::new()) };
-        let entries = rows::read(&mut reader, key, filter).await?;
-        reader.give_back();
-        Ok(entries)
-    }
-
-    async fn try_set(
-        &self,
-        key: &SessionKey,
-        field: SessionField,
-        value: Option<&str>,
-    ) -> Result<(), DatabaseError> {
-        let given = value.unwrap_or_default();
-        match field {
-            SessionField::Title => check_size("a title", given.len(), MAX_TITLE_BYTES)?,
-            SessionField::Model => check_name("the name of a model", given)?,
-            SessionField::Permission => check_name("the name of a mode", given)?,
-        }
-        let mut writer = self.database.writer().await?;
-        rows::set(&mut writer, key, field, value).await?;
-        writer.give_back();
-        Ok(())
-    }
-
-    async fn try_delete(&self, key: &SessionKey) -> Result<bool, DatabaseError> {
-        if self.try_get(key).await?.is_none() {
-            return Ok(false);
-        }
-        let mut writer = self.database.writer().await?;
-        let was_there = rows::delete(&mut writer, key).await?;
-        writer.give_back();
-        Ok(was_there)
-    }
-
-    fn explain(&self, fault: DatabaseError) -> StoreError {
-        self.database.explain(fault)
+        work: impl Future<Output = Result<T, DatabaseError>> + Send,
+    ) -> Result<T, StoreError> {
+        work.await.map_err(|fault| self.database.explain(fault))
     }
 }
 
@@ -179,7 +125,7 @@ impl SqliteStore {
 impl SessionStore for SqliteStore {
     async fn open(&self, key: &SessionKey, agent: &str) -> Result<Session, StoreError> {
         check_name("the name of an agent", agent)?;
-        let session = self.try_open(key, agent).await.map_err(|fault| self.explain(fault))?;
+        let session = self.explained(self.try_open(key, agent)).await?;
         if session.agent != agent {
             let (key, agent) = (session.key, session.agent);
             return Err(StoreError::OtherAgent { key, agent });
@@ -188,11 +134,17 @@ impl SessionStore for SqliteStore {
     }
 
     async fn get(&self, key: &SessionKey) -> Result<Option<Session>, StoreError> {
-        self.try_get(key).await.map_err(|fault| self.explain(fault))
+        self.explained(self.try_get(key)).await
     }
 
     async fn list(&self, filter: ListFilter) -> Result<Vec<Session>, StoreError> {
-        self.try_list(&filter).await.map_err(|fault| self.explain(fault))
+        let list = async {
+            let Some(mut reader) = self.database.reader().await? else { return Ok(Vec::new()) };
+            let sessions = rows::list(&mut reader, &filter).await?;
+            reader.give_back();
+            Ok(sessions)
+        };
+        self.explained(list).await
     }
 
     async fn append(
@@ -200,11 +152,24 @@ impl SessionStore for SqliteStore {
         key: &SessionKey,
         entries: Vec<NewEntry>,
     ) -> Result<Vec<u64>, StoreError> {
-        self.try_append(key, &entries).await.map_err(|fault| self.explain(fault))
+        let append = async {
+            let bodies = limits::encode(&entries)?;
+            let mut writer = self.database.writer().await?;
+            let numbers = rows::append(&mut writer, key, &entries, bodies).await?;
+            writer.give_back();
+            Ok(numbers)
+        };
+        self.explained(append).await
     }
 
     async fn read(&self, key: &SessionKey, filter: ReadFilter) -> Result<Vec<Entry>, StoreError> {
-        self.try_read(key, filter).await.map_err(|fault| self.explain(fault))
+        let read = async {
+            let Some(mut reader) = self.database.reader().await? else { return Ok(Vec::new()) };
+            let entries = rows::read(&mut reader, key, filter).await?;
+            reader.give_back();
+            Ok(entries)
+        };
+        self.explained(read).await
     }
 
     async fn set(
@@ -213,11 +178,32 @@ impl SessionStore for SqliteStore {
         field: SessionField,
         value: Option<&str>,
     ) -> Result<(), StoreError> {
-        self.try_set(key, field, value).await.map_err(|fault| self.explain(fault))
+        let given = value.unwrap_or_default();
+        match field {
+            SessionField::Title => check_size("a title", given.len(), MAX_TITLE_BYTES)?,
+            SessionField::Model => check_name("the name of a model", given)?,
+            SessionField::Permission => check_name("the name of a mode", given)?,
+        }
+        let set = async {
+            let mut writer = self.database.writer().await?;
+            rows::set(&mut writer, key, field, value).await?;
+            writer.give_back();
+            Ok(())
+        };
+        self.explained(set).await
     }
 
     async fn delete(&self, key: &SessionKey) -> Result<bool, StoreError> {
-        self.try_delete(key).await.map_err(|fault| self.explain(fault))
+        let delete = async {
+            if self.try_get(key).await?.is_none() {
+                return Ok(false);
+            }
+            let mut writer = self.database.writer().await?;
+            let was_there = rows::delete(&mut writer, key).await?;
+            writer.give_back();
+            Ok(was_there)
+        };
+        self.explained(delete).await
     }
 
     async fn lease(

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use openclaw_sessions::{ReadFilter, SessionStore as _, SqliteStore, StoreError};
 
-use crate::support::{folder, key, message, names_in, store};
+use crate::support::{folder, key, message, names_in, opened, store};
 
 #[tokio::test]
 async fn a_file_that_is_not_a_database_is_moved_aside_and_a_new_store_is_started() {
@@ -29,9 +29,7 @@ async fn a_file_that_is_not_a_database_is_moved_aside_and_a_new_store_is_started
 
 #[tokio::test]
 async fn what_only_the_log_held_is_in_what_was_set_aside() {
-    let (folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (folder, _path, store, k) = opened().await;
     store.close().await;
     // The connection stays open, so that this is only in the log.
     store.append(&k, vec![message("unforgettable")]).await.unwrap();

@@ -8,7 +8,7 @@ use openclaw_sessions::{
 };
 use sqlx::Connection as _;
 
-use crate::support::{folder, key, message, names_in, raw, store};
+use crate::support::{folder, key, message, names_in, opened, raw, store};
 
 #[tokio::test]
 async fn nothing_is_made_until_something_is_written() {
@@ -46,9 +46,7 @@ async fn files_and_folder_are_private() {
 
 #[tokio::test]
 async fn a_closed_store_is_one_file_and_can_be_used_on() {
-    let (folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (folder, _path, store, k) = opened().await;
     store.append(&k, vec![message("x")]).await.unwrap();
     store.close().await;
     assert_eq!(names_in(folder.path()), ["sessions.db", "sessions.db-lock"]);
@@ -65,9 +63,7 @@ async fn an_empty_file_becomes_a_store() {
 
 #[tokio::test]
 async fn a_file_that_was_removed_or_replaced_is_noticed() {
-    let (folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (folder, path, store, k) = opened().await;
     store.append(&k, vec![message("x")]).await.unwrap();
     std::fs::remove_file(&path).unwrap();
     assert_eq!(store.get(&k).await.unwrap(), None);
@@ -126,9 +122,7 @@ async fn readers_continue_while_another_process_writes_and_writers_fail_with_the
 
 #[tokio::test]
 async fn writers_continue_during_a_read_transaction() {
-    let (_folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (_folder, path, store, k) = opened().await;
     let mut other = raw(&path).await;
     let mut reading = other.begin().await.unwrap();
     let count = "SELECT count(*) FROM entries";

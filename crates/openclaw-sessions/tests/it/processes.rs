@@ -8,7 +8,7 @@ use std::time::Duration;
 use openclaw_sessions::{LeaseError, ReadFilter, SessionStore as _};
 use tokio::time::timeout;
 
-use crate::support::{PATIENCE, folder, key, message, raw, store};
+use crate::support::{PATIENCE, folder, key, message, opened, raw, store};
 
 const LONG: Duration = Duration::from_secs(600);
 
@@ -118,9 +118,7 @@ async fn a_process_that_is_killed_while_it_appends_loses_nothing_that_was_said_t
 
 #[tokio::test]
 async fn a_process_that_is_killed_within_a_transaction_leaves_no_trace_and_no_lock() {
-    let (_folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (_folder, path, store, k) = opened().await;
     store.append(&k, vec![message("before")]).await.unwrap();
     let mut other = Other::new(&["hang-in-transaction", "k"], &path);
     assert_eq!(other.line().as_deref(), Some("in transaction"));

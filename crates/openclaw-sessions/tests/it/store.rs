@@ -9,7 +9,7 @@ use openclaw_sessions::{
 };
 use serde_json::{Value, json};
 
-use crate::support::{folder, key, message, note, store};
+use crate::support::{folder, key, message, note, opened, store};
 
 #[tokio::test]
 async fn a_key_continues_a_conversation_in_the_next_run() {
@@ -81,9 +81,7 @@ async fn a_session_of_another_agent_is_not_opened() {
 
 #[tokio::test]
 async fn a_part_of_a_session_can_be_read() {
-    let (_folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (_folder, _path, store, k) = opened().await;
     store.append(&k, (1..=10).map(|n| note(json!(n))).collect()).await.unwrap();
     let numbers = async |filter| {
         let entries = store.read(&k, filter).await.unwrap();
@@ -143,9 +141,7 @@ async fn a_title_a_model_and_a_mode_can_be_given_and_taken_without_moving_the_se
 
 #[tokio::test]
 async fn a_deleted_session_is_gone_with_its_entries_and_its_key_starts_empty() {
-    let (_folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (_folder, path, store, k) = opened().await;
     store.append(&k, vec![message("unforgettable")]).await.unwrap();
     assert!(store.delete(&k).await.unwrap());
     assert!(!store.delete(&k).await.unwrap());
@@ -159,9 +155,7 @@ async fn a_deleted_session_is_gone_with_its_entries_and_its_key_starts_empty() {
 
 #[tokio::test]
 async fn a_body_comes_back_as_it_was() {
-    let (_folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (_folder, _path, store, k) = opened().await;
     let deep = (1..MAX_BODY_DEPTH).fold(json!([]), |inside, _| json!([inside]));
     let bodies = [
         json!(null),
@@ -179,9 +173,7 @@ async fn a_body_comes_back_as_it_was() {
 
 #[tokio::test]
 async fn of_entries_that_are_too_large_none_is_appended() {
-    let (_folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (_folder, _path, store, k) = opened().await;
     let large = Value::String("x".repeat(MAX_BODY_BYTES - 2));
     assert_eq!(store.append(&k, vec![note(large)]).await.unwrap(), [1]);
 
@@ -200,9 +192,7 @@ async fn of_entries_that_are_too_large_none_is_appended() {
 
 #[tokio::test]
 async fn large_entries_are_read_in_several_pages() {
-    let (_folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (_folder, _path, store, k) = opened().await;
     for _ in 0..4 {
         let large = NewEntry::new(EntryKind::Message, Value::String("x".repeat(25 << 20)));
         store.append(&k, vec![large]).await.unwrap();
@@ -223,9 +213,7 @@ async fn large_entries_are_read_in_several_pages() {
 
 #[tokio::test]
 async fn tasks_of_one_process_append_at_once_without_gaps() {
-    let (_folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (_folder, _path, store, k) = opened().await;
     let appends = (0..50).map(|_| store.append(&k, vec![message("x"), message("y")]));
     let mut numbers: Vec<u64> =
         futures_util::future::try_join_all(appends).await.unwrap().into_iter().flatten().collect();
@@ -235,9 +223,7 @@ async fn tasks_of_one_process_append_at_once_without_gaps() {
 
 #[tokio::test]
 async fn a_dropped_append_is_made_as_a_whole_or_not_at_all() {
-    let (_folder, path) = folder();
-    let (store, k) = (store(&path).await, key("k"));
-    store.open(&k, "main").await.unwrap();
+    let (_folder, _path, store, k) = opened().await;
     for polls in 0..40 {
         let mut append = store.append(&k, vec![message("x"); 10]);
         let mut polled = 0;

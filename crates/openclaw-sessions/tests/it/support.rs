@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use openclaw_sessions::{EntryKind, NewEntry, SessionKey, SqliteOptions, SqliteStore};
+use openclaw_sessions::{
+    EntryKind, NewEntry, SessionKey, SessionStore as _, SqliteOptions, SqliteStore,
+};
 use serde_json::{Value, json};
 use sqlx::sqlite::SqliteConnectOptions;
 use sqlx::{ConnectOptions as _, SqliteConnection};
@@ -36,6 +38,14 @@ pub(crate) async fn store(path: &Path) -> SqliteStore {
         SqliteStore::open_with(path, SqliteOptions { busy_timeout: PATIENCE }).await.unwrap();
     assert_eq!(opened.note, None);
     opened.store
+}
+
+/// Opens a store in a temporary directory, and a session in it.
+pub(crate) async fn opened() -> (tempfile::TempDir, PathBuf, SqliteStore, SessionKey) {
+    let (folder, path) = folder();
+    let (store, k) = (store(&path).await, key("k"));
+    store.open(&k, "main").await.unwrap();
+    (folder, path, store, k)
 }
 
 /// Opens a connection that bypasses the store.

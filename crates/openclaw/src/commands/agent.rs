@@ -1,7 +1,7 @@
 //! `openclaw agent`: sends one message and prints the answer.
 
 use std::collections::VecDeque;
-use std::io::{ErrorKind, IsTerminal as _, Write as _};
+use std::io::{ErrorKind, IsTerminal as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -25,7 +25,7 @@ use crate::error::{CommandError, CommandResult};
 use crate::exit::Exit;
 use crate::fold::fold;
 use crate::output::{FAINT, Output};
-use crate::prompt::OpenQuestion;
+use crate::prompt::{OpenQuestion, say};
 use crate::signals::Signals;
 
 /// How long to wait for servers before the turn starts without them.
@@ -53,10 +53,7 @@ pub(crate) fn agent(args: &TurnArgs, edge: &Edge, output: &mut Output) -> Comman
     let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
     let target = GatewayTarget::find(&args.gateway, edge)?;
     let named = args.workspace.as_deref();
-    let workspace = match target.named() {
-        Some(gateway) => gateway.check_workspace(named)?,
-        None => workspace::choose(named, of, has_user, edge, output)?,
-    };
+    let workspace = workspace::choose(named, of, &target, has_user, edge, output)?;
     let need = Need::agents(role, workspace.clone());
     with_link(&need, &target, edge, output, async |link, signals, output| {
         let mut once = SingleTurn {
@@ -393,12 +390,6 @@ async fn ask(
         }
     }
     UserDecision::DENY
-}
-
-fn say(text: &str) {
-    let mut stderr = anstream::stderr().lock();
-    let _ = stderr.write_all(text.as_bytes());
-    let _ = stderr.flush();
 }
 
 /// Waits until a time in milliseconds since 1970.

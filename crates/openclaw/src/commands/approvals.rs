@@ -6,9 +6,7 @@ use std::path::Path;
 use clap::Parser as _;
 use comfy_table::{Attribute, Cell};
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_protocol::approvals::{
-    AllowParams, ChangedRulesResult, RevokeParams, Rule, RulesParams, RulesResult,
-};
+use openclaw_protocol::approvals::{AllowParams, RevokeParams, Rule, RulesParams};
 use openclaw_protocol::{RequestError, Surface, rpc};
 use serde_json::{Map, Value, json};
 
@@ -121,7 +119,7 @@ async fn run(
         }
         ApprovalsCommand::Allow(args) => {
             let params = allow_params(args, defaults)?;
-            let answer: ChangedRulesResult = look::<rpc::ApprovalsAllow>(surface, params).await?;
+            let answer = look::<rpc::ApprovalsAllow>(surface, params).await?;
             changed(&answer.rules, "allowed", output);
         }
     }
@@ -130,13 +128,12 @@ async fn run(
 
 async fn rules(surface: &dyn Surface, agent: Option<String>) -> Result<Vec<Rule>, RequestError> {
     let params = RulesParams { agent_id: agent };
-    let answer: RulesResult = look::<rpc::ApprovalsRules>(surface, params).await?;
+    let answer = look::<rpc::ApprovalsRules>(surface, params).await?;
     Ok(answer.rules)
 }
 
 async fn revoke(surface: &dyn Surface, ids: Vec<String>) -> Result<Vec<Rule>, RequestError> {
-    let answer: ChangedRulesResult =
-        look::<rpc::ApprovalsRevoke>(surface, RevokeParams { ids }).await?;
+    let answer = look::<rpc::ApprovalsRevoke>(surface, RevokeParams { ids }).await?;
     Ok(answer.rules)
 }
 

@@ -72,10 +72,8 @@ pub(crate) fn serve(args: &McpServerArgs, edge: &Edge, output: &mut Output) -> C
         if let Some(stream) = gateway(&target, &options, &paths, edge, output).await? {
             let mut own = None;
             let lasting = LastingHub { target: &target, options: &options, paths: &paths, edge };
-            let served = tokio::select! {
-                served = Box::pin(lasting.serve(stream, &mut own, output)) => served,
-                _ = signals.next() => Err(CommandError::Interrupted),
-            };
+            let serving = Box::pin(lasting.serve(stream, &mut own, output));
+            let served = signals.interrupt(serving).await;
             if matches!(served, Err(CommandError::Interrupted)) {
                 end_after(GRACE);
             }

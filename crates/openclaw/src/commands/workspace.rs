@@ -10,6 +10,7 @@ use openclaw_config::{Config, Paths};
 use openclaw_protocol::keys::agent_of;
 use serde::{Deserialize, Serialize};
 
+use super::link::GatewayTarget;
 use crate::edge::Edge;
 use crate::error::{CommandError, Context as _};
 use crate::output::{FAINT, Output, STRONG, printable};
@@ -31,15 +32,27 @@ pub(crate) struct Conversation<'a> {
     pub(crate) session: Option<&'a str>,
 }
 
-/// Returns the folder to work in; `None` for the agent's own workspace: that is used without a user,
-/// for an agent whose workspace is configured, and in a folder that the user does not trust.
+/// Returns the folder to work in; `None` for the agent's own workspace: that is used with a named
+/// gateway, which may be on another machine, without a user, for an agent whose workspace is
+/// configured, and in a folder that the user does not trust.
 pub(crate) fn choose(
     named: Option<&Path>,
     of: Conversation<'_>,
+    target: &GatewayTarget,
     has_user: bool,
     edge: &Edge,
     output: &mut Output,
 ) -> Result<Option<PathBuf>, CommandError> {
+    if let Some(gateway) = target.named() {
+        return match named {
+            None => Ok(None),
+            Some(_) => Err(CommandError::usage(format!(
+                "`--workspace` is a folder of this machine; the gateway at {} has its own",
+                gateway.url
+            ))
+            .hint("leave out `--workspace`: the agent works in its own workspace")),
+        };
+    }
     if let Some(named) = named {
         return folder(named).map(Some);
     }

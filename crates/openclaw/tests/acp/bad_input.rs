@@ -57,8 +57,7 @@ fn unknown_sessions_methods_and_early_requests_are_errors() {
 #[test]
 fn an_invalid_block_of_a_prompt_is_named() {
     let place = Place::new();
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let (mut editor, session) = Editor::open(&place, &[]);
     let text = json!({ "type": "text", "text": "hello" });
     for (block, expected) in [
         (json!({ "type": "video" }), "`prompt[1]`: expected one of `text`"),
@@ -78,8 +77,7 @@ fn an_invalid_block_of_a_prompt_is_named() {
 #[test]
 fn a_prompt_of_50_mb_is_refused_and_the_session_goes_on() {
     let place = Place::new();
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let (mut editor, session) = Editor::open(&place, &[]);
     let huge = "x".repeat(50 * 1024 * 1024);
     let prompt = json!([{ "type": "text", "text": huge }]);
     let error = editor.error("session/prompt", json!({ "sessionId": session, "prompt": prompt }));

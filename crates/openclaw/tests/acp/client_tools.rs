@@ -127,8 +127,7 @@ fn what_the_editor_cannot_do_is_reported_with_the_path() {
 #[test]
 fn a_client_without_files_and_terminals_lends_no_tools() {
     let place = Place::new();
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let (mut editor, session) = Editor::open(&place, &[]);
     let (_, text) = editor.prompt(&session, "/call editor_run {\"command\":\"make\"}");
     assert!(!text.contains("exit code"), "{text}");
 }

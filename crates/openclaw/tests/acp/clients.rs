@@ -1,11 +1,11 @@
 //! Real clients: `acpx`, the TypeScript SDK and the Python SDK.
 
-use std::process::{Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
-use openclaw_testkit::{ModelServer, Peers, Piece, Script, TestServer, Tool};
+use openclaw_testkit::{ModelServer, Peers, Piece, Script, TestServer};
 use serde_json::{Value, json};
 
-use crate::editor::Place;
+use crate::editor::{Place, changing};
 
 const AGENT: &str = concat!(env!("CARGO_BIN_EXE_openclaw"), " acp");
 
@@ -15,10 +15,30 @@ fn acpx(place: &Place, args: &[&str]) -> Output {
     place.prepare(&mut command).stdin(Stdio::null()).output().unwrap()
 }
 
+/// Runs a client with an SDK, which opens a session with this server, and returns what it prints.
+fn run(place: &Place, mut command: Command, server: &Value, prompt: &str) -> Value {
+    let program = env!("CARGO_BIN_EXE_openclaw");
+    let output = command.args([program, &place.project(), &server.to_string(), prompt]).output();
+    let output = output.unwrap();
+    let said: Value = serde_json::from_slice(&output.stdout)
+        .unwrap_or_else(|error| panic!("{error}: {output:?}"));
+    assert_eq!((&said["name"], &said["stop"]), (&json!("openclaw"), &json!("end_turn")));
+    said
+}
+
 fn servers(place: &Place, list: &[Value]) -> String {
     let file = place.path("mcp.json");
     std::fs::write(&file, json!({ "mcpServers": list }).to_string()).unwrap();
     file.to_str().unwrap().to_owned()
+}
+
+/// Sends one prompt, with these servers. Returns the exit code and the output.
+fn execute(place: &Place, config: &str, how: &str, prompt: &str) -> (Option<i32>, String) {
+    let project = place.project();
+    let servers = ["--agent", AGENT, "--mcp-config", config, how];
+    let args = [&servers[..], &["--cwd", &project, "--format", "quiet", "exec", prompt]].concat();
+    let output = acpx(place, &args);
+    (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
 #[test]
@@ -29,28 +49,10 @@ fn acpx_uses_the_servers_that_it_passes() {
     local["type"] = json!("stdio");
     let web = json!({ "name": "web", "type": "http", "url": web.url(), "headers": [] });
     let config = servers(&place, &[local, web]);
-    let project = place.project();
     for name in ["local", "web"] {
         let prompt = format!("/call mcp__{name}__echo {{\"text\":\"from {name}\"}}");
-        let output = acpx(
-            &place,
-            &[
-                "--agent",
-                AGENT,
-                "--mcp-config",
-                &config,
-                "--approve-all",
-                "--cwd",
-                &project,
-                "--format",
-                "quiet",
-                "exec",
-                &prompt,
-            ],
-        );
-        let said = String::from_utf8_lossy(&output.stdout).into_owned();
-        assert!(said.contains(&format!("returned: from {name}")), "{said} {output:?}");
-        assert_eq!(output.status.code(), Some(0));
+        let (code, said) = execute(&place, &config, "--approve-all", &prompt);
+        assert!(code == Some(0) && said.contains(&format!("returned: from {name}")), "{said}");
     }
     place.assert_nothing_left();
 }
@@ -58,30 +60,10 @@ fn acpx_uses_the_servers_that_it_passes() {
 #[test]
 fn acpx_approves_and_denies() {
     let place = Place::new();
-    let script = Script::new().tools([Tool::new("change").result(&json!({
-        "content": [{ "type": "text", "text": "done" }]
-    }))]);
-    let mut server = place.stdio("box", &script);
+    let mut server = place.stdio("box", &changing());
     server["type"] = json!("stdio");
     let config = servers(&place, &[server]);
-    let project = place.project();
-    let ask = |how: &str, prompt: &str| {
-        let args = [
-            "--agent",
-            AGENT,
-            "--mcp-config",
-            &config,
-            how,
-            "--cwd",
-            &project,
-            "--format",
-            "quiet",
-            "exec",
-            prompt,
-        ];
-        let output = acpx(&place, &args);
-        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
-    };
+    let ask = |how: &str, prompt: &str| execute(&place, &config, how, prompt);
     let (code, said) = ask("--approve-all", "/call mcp__box__change {}");
     assert!(code == Some(0) && said.contains("returned: done"), "{code:?} {said}");
     let (code, said) = ask("--deny-all", "/call mcp__box__change {}");
@@ -127,25 +109,8 @@ process.exit(0);
 #[test]
 fn the_typescript_sdk_talks_to_it() {
     let place = Place::new();
-    let peers = Peers::find();
-    std::os::unix::fs::symlink(
-        peers.node_modules().canonicalize().unwrap(),
-        place.path("node_modules"),
-    )
-    .unwrap();
-    std::fs::write(place.path("client.mjs"), SDK).unwrap();
-    let server = place.stdio("one", &Script::new()).to_string();
-    let mut command = std::process::Command::new(peers.node());
-    command.arg(place.path("client.mjs")).args([
-        env!("CARGO_BIN_EXE_openclaw"),
-        &place.project(),
-        &server,
-        "/call mcp__one__echo {\"text\":\"hello\"}",
-    ]);
-    let output = place.prepare(&mut command).stdin(Stdio::null()).output().unwrap();
-    let said: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {output:?}"));
-    assert_eq!((&said["name"], &said["stop"]), (&json!("openclaw"), &json!("end_turn")));
+    let server = place.stdio("one", &Script::new());
+    let said = run(&place, place.node(SDK), &server, "/call mcp__one__echo {\"text\":\"hello\"}");
     assert_eq!(said["text"], "`mcp__one__echo` returned: hello");
     assert!(said["kinds"].to_string().contains("tool_call_update"), "{said}");
     place.assert_nothing_left();
@@ -201,26 +166,9 @@ asyncio.run(main())
 #[test]
 fn the_python_sdk_talks_to_it() {
     let place = Place::new();
-    std::fs::write(place.path("client.py"), PYTHON).unwrap();
-    let script = Script::new().tools([Tool::new("change").result(&json!({
-        "content": [{ "type": "text", "text": "done" }]
-    }))]);
-    let server = place.stdio("box", &script).to_string();
-    let client = place.path("client.py");
-    let program = env!("CARGO_BIN_EXE_openclaw");
+    let server = place.stdio("box", &changing());
     let prompt = "/call mcp__box__change {}";
-    let peer = Peers::find().python_with_sdk(&[
-        client.to_str().unwrap(),
-        program,
-        &place.project(),
-        &server,
-        prompt,
-    ]);
-    let mut command = peer.command();
-    let output = place.prepare(&mut command).stdin(Stdio::null()).output().unwrap();
-    let said: Value = serde_json::from_slice(&output.stdout)
-        .unwrap_or_else(|error| panic!("{error}: {output:?}"));
-    assert_eq!((&said["name"], &said["stop"]), (&json!("openclaw"), &json!("end_turn")));
+    let said = run(&place, place.python(PYTHON), &server, prompt);
     assert!(said["text"].as_str().unwrap().contains("returned: done"), "{said}");
     assert_eq!(said["asked"], 1, "{said}");
     assert!(said["refused"].as_str().unwrap().contains("read-only"), "{said}");

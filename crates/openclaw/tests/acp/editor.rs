@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, LazyLock, Mutex};
 use std::time::Duration;
 
-use openclaw_testkit::{AcpSchema, ModelServer, Script, TestServer};
+use openclaw_testkit::{AcpSchema, ModelServer, Script, TestServer, Tool};
 use serde_json::{Value, json};
 
 pub(crate) use crate::common::place::Place;
@@ -74,6 +74,18 @@ impl Editor {
         let answer = editor.ask("initialize", params).unwrap();
         assert_eq!(answer["protocolVersion"], 1);
         editor
+    }
+
+    /// With a session in the project, whose id is returned.
+    pub(crate) fn open(place: &Place, servers: &[Value]) -> (Self, String) {
+        let mut editor = Self::start(place, &[], &json!({}));
+        let session = editor.session(place, servers);
+        (editor, session)
+    }
+
+    /// Allows each call once.
+    pub(crate) fn allowing(place: &Place, args: &[&str]) -> Self {
+        Self::start(place, args, &json!({})).answering(|_, params| choose(params, "allow_once"))
     }
 
     /// Without the handshake.
@@ -187,6 +199,12 @@ impl Editor {
         self.ask("session/new", params).unwrap()["sessionId"].as_str().unwrap().to_owned()
     }
 
+    /// Loads a session in the project, with these servers.
+    pub(crate) fn load(&mut self, place: &Place, session: &str, servers: &[Value]) -> Value {
+        let load = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": servers });
+        self.ask("session/load", load).unwrap()
+    }
+
     pub(crate) fn send_prompt(&mut self, session: &str, text: &str) -> u64 {
         let prompt = json!([{ "type": "text", "text": text }]);
         self.send("session/prompt", json!({ "sessionId": session, "prompt": prompt }))
@@ -204,6 +222,13 @@ impl Editor {
     pub(crate) fn text(&self) -> String {
         let chunks = self.updates.iter().filter(|it| it["sessionUpdate"] == "agent_message_chunk");
         chunks.filter_map(|it| it["content"]["text"].as_str()).collect()
+    }
+
+    /// Waits until there is an update of this kind.
+    pub(crate) fn wait_for(&mut self, kind: &str) {
+        while self.of_kind(kind).is_empty() {
+            self.frame();
+        }
     }
 
     /// The updates of this kind.
@@ -225,6 +250,15 @@ impl DerefMut for Editor {
         &mut self.process
     }
 }
+
+/// A server with a tool that may change something.
+pub(crate) fn changing() -> Script {
+    let done = json!({ "content": [{ "type": "text", "text": "done" }] });
+    Script::new().tools([Tool::new("change").result(&done)])
+}
+
+/// A PNG with one pixel.
+pub(crate) const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 /// Chooses the option of this kind.
 pub(crate) fn choose(params: &Value, kind: &str) -> Option<Value> {

@@ -2,14 +2,12 @@
 
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use openclaw_testkit::{Script, processes};
 use serde_json::json;
 
-use crate::common::LONG;
+use crate::common::{LONG, signal};
 use crate::editor::{Editor, Place};
 
 fn servers_of(place: &Place) -> usize {
@@ -17,11 +15,8 @@ fn servers_of(place: &Place) -> usize {
 }
 
 fn wait_for_servers(place: &Place, count: usize) {
-    let deadline = Instant::now() + LONG;
-    while servers_of(place) < count {
-        assert!(Instant::now() < deadline, "the servers did not start");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    let have_started = || servers_of(place) >= count;
+    assert!(processes::wait_until(LONG, have_started), "the servers did not start");
 }
 
 #[test]
@@ -50,9 +45,7 @@ fn closing_or_loading_a_session_during_a_turn_ends_the_turn() {
         let session = editor.session(&place, std::slice::from_ref(&slow));
         editor.updates.clear();
         let id = editor.send_prompt(&session, "/call mcp__slow__echo {\"text\":\"x\"}");
-        while editor.of_kind("tool_call").is_empty() {
-            editor.frame();
-        }
+        editor.wait_for("tool_call");
         let params = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": [] });
         editor.ask(method, params).unwrap();
         assert_eq!(editor.answer(id).unwrap()["stopReason"], "cancelled", "{method}");
@@ -74,24 +67,21 @@ fn a_client_that_closes_its_end_during_a_call_leaves_nothing() {
     let slow = Script::new().call_delay_ms(60_000).grandchild();
     let session = editor.session(&place, &[place.stdio("slow", &slow)]);
     editor.send_prompt(&session, "/call mcp__slow__echo {\"text\":\"x\"}");
-    while editor.of_kind("tool_call").is_empty() {
-        editor.frame();
-    }
+    editor.wait_for("tool_call");
     assert_eq!(editor.close(), 0);
     place.assert_nothing_left();
 }
 
 #[test]
 fn signals_leave_nothing() {
-    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+    for sent in [Signal::SIGTERM, Signal::SIGKILL] {
         let place = Place::new();
         let mut editor = Editor::start(&place, &[], &json!({}));
         let stubborn = Script::new().ignore_stdin_close().ignore_sigterm();
         let servers = [place.stdio("a", &Script::new()), place.stdio("b", &stubborn)];
         let session = editor.session(&place, &servers);
         editor.prompt(&session, "hello");
-        let pid = i32::try_from(editor.child.id()).unwrap();
-        kill(Pid::from_raw(pid), signal).unwrap();
+        signal(editor.child.id(), sent);
         editor.child.wait().unwrap();
         place.assert_nothing_left();
     }

@@ -4,19 +4,17 @@ use std::io::Write as _;
 use std::process::{Child, ChildStdin, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use openclaw_testkit::{ModelServer, Piece, Script, Tool};
+use openclaw_testkit::{ModelServer, Piece, Script, Tool, processes};
 use serde_json::{Value, json};
 
-use crate::common::LONG;
-use crate::editor::{Editor, Place};
+use crate::common::{self, LONG};
+use crate::editor::{Editor, PNG, Place};
 
 /// Resident memory of a process, in MB.
-fn memory(child: &Child) -> usize {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
-    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() / 1024
+fn memory(child: &Child) -> u64 {
+    common::memory(child.id(), "VmHWM") / 1024
 }
 
 /// An agent whose output is not read.
@@ -38,9 +36,6 @@ impl Unread {
 fn frame(id: u64, method: &str, params: &Value) -> String {
     format!("{}\n", json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }))
 }
-
-/// A PNG with one pixel.
-const PNG: &str = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
 
 #[test]
 fn a_client_that_sends_and_never_reads_is_held_back() {
@@ -92,11 +87,8 @@ fn a_client_that_closes_its_end_without_reading_the_rest_does_not_keep_the_agent
     // Their errors are more than a pipe holds.
     input.write_all("garbage\n".repeat(1_000).as_bytes()).unwrap();
     drop(input);
-    let until = Instant::now() + LONG;
-    while agent.child.try_wait().unwrap().is_none() {
-        assert!(Instant::now() < until, "it does not exit");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    let has_exited = || agent.child.try_wait().unwrap().is_some();
+    assert!(processes::wait_until(LONG, has_exited), "it does not exit");
 }
 
 #[test]
@@ -112,16 +104,11 @@ fn long_output_that_is_not_read_costs_little_memory_and_the_client_gets_the_rest
         (0..PIECES).map(piece).chain([Piece::text("the end")]).collect()
     });
     let place = Place::with_models(&server);
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[place.stdio("one", &Script::new())]);
+    let (mut editor, session) = Editor::open(&place, &[place.stdio("one", &Script::new())]);
     let before = memory(&editor.child);
     editor.pause(true);
     let id = editor.send_prompt(&session, "talk");
-    let until = Instant::now() + LONG;
-    while server.answered() == 0 {
-        assert!(Instant::now() < until, "the turn hangs");
-        std::thread::sleep(Duration::from_millis(20));
-    }
+    assert!(processes::wait_until(LONG, || server.answered() > 0), "the turn hangs");
     let more = memory(&editor.child) - before;
     assert!(more < 100, "{more} MB more");
     editor.pause(false);
@@ -144,8 +131,7 @@ fn output_that_comes_in_a_burst_is_complete_in_the_end() {
         (0..2_000).map(piece).collect()
     });
     let place = Place::with_models(&server);
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let (mut editor, session) = Editor::open(&place, &[]);
     let all: String =
         (0..2_000).filter(|nth| nth % 2 == 1).map(|nth| format!("word {nth} ")).collect();
     let (_, text) = editor.prompt(&session, "talk");
@@ -156,21 +142,20 @@ fn output_that_comes_in_a_burst_is_complete_in_the_end() {
 fn the_result_of_an_editor_s_server_is_shown_in_full_with_its_pictures() {
     let place = Place::new();
     let long = format!("{}\u{1b}[2Jend", "x".repeat(9_000));
-    let png = PNG;
     let result = json!({ "content": [
         { "type": "text", "text": long },
-        { "type": "image", "data": png, "mimeType": "image/png" },
+        { "type": "image", "data": PNG, "mimeType": "image/png" },
     ] });
     let tool =
         Tool::new("show").with("annotations", json!({ "readOnlyHint": true })).result(&result);
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[place.stdio("box", &Script::new().tools([tool]))]);
+    let (mut editor, session) =
+        Editor::open(&place, &[place.stdio("box", &Script::new().tools([tool]))]);
     editor.prompt(&session, "/call mcp__box__show {}");
     let shown = editor.of_kind("tool_call_update").pop().unwrap()["content"].clone();
     let text = shown[0]["content"]["text"].as_str().unwrap();
     assert_eq!(text, format!("{}\\u{{1b}}[2Jend", "x".repeat(9_000)));
     let mut shown = shown.as_array().unwrap().iter();
-    assert!(shown.any(|it| it["content"]["data"] == png), "no picture");
+    assert!(shown.any(|it| it["content"]["data"] == PNG), "no picture");
 }
 
 #[test]

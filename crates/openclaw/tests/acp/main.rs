@@ -1,12 +1,8 @@
 //! `openclaw acp` as an editor sees it. Every frame is checked against the published schema.
 
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::needless_pass_by_value,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "these are tests"
-)]
+#![allow(clippy::needless_pass_by_value, reason = "values are made where they are passed")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "these are tests")]
 
 mod bad_input;
 mod client_tools;

@@ -1,9 +1,9 @@
 //! The model and the mode of a session.
 
-use openclaw_testkit::{ModelServer, Piece, Script, Tool};
+use openclaw_testkit::{ModelServer, Piece};
 use serde_json::{Value, json};
 
-use crate::editor::{Editor, Place, choose};
+use crate::editor::{Editor, Place, changing, choose};
 
 /// A configuration with two models, whose answer is their name.
 fn two_models() -> (ModelServer, Place) {
@@ -31,10 +31,8 @@ fn the_client_chooses_the_model_and_the_session_keeps_it() {
     let opened = editor.ask("session/new", new).unwrap();
     let session = opened["sessionId"].as_str().unwrap().to_owned();
     let model = option(&opened, "model");
-    assert_eq!(
-        (&model["category"], &model["currentValue"]),
-        (&json!("model"), &json!("local/big"))
-    );
+    assert_eq!(model["category"], "model");
+    assert_eq!(model["currentValue"], "local/big");
     let values: Vec<&Value> =
         model["options"].as_array().unwrap().iter().map(|it| &it["value"]).collect();
     assert_eq!(values, ["local/big", "local/small"]);
@@ -60,17 +58,9 @@ fn the_client_chooses_the_model_and_the_session_keeps_it() {
     assert_eq!(editor.close(), 0);
 
     let mut editor = Editor::start(&place, &[], &json!({}));
-    let load = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": [] });
-    let loaded = editor.ask("session/load", load).unwrap();
+    let loaded = editor.load(&place, &session, &[]);
     assert_eq!(option(&loaded, "model")["currentValue"], "local/small");
     assert_eq!(editor.prompt(&session, "who are you?").1, "small");
-}
-
-/// A server with a tool that may change something.
-fn changing() -> Script {
-    Script::new().tools([Tool::new("change").result(&json!({
-        "content": [{ "type": "text", "text": "done" }]
-    }))])
 }
 
 const CHANGE: &str = "/call mcp__box__change {}";
@@ -93,9 +83,7 @@ fn a_read_only_session_changes_nothing_and_asks_nothing() {
 
     let mode = json!({ "sessionId": session, "modeId": "read-only" });
     editor.ask("session/set_mode", mode).unwrap();
-    while editor.of_kind("config_option_update").is_empty() {
-        editor.frame();
-    }
+    editor.wait_for("config_option_update");
     editor.asked.clear();
     let (_, text) = editor.prompt(&session, CHANGE);
     assert!(text.contains("this session is read-only"), "{text}");
@@ -105,9 +93,7 @@ fn a_read_only_session_changes_nothing_and_asks_nothing() {
 
     // Whatever was allowed always is asked about again.
     set(&mut editor, &session, "mode", "guarded").unwrap();
-    while editor.of_kind("current_mode_update").is_empty() {
-        editor.frame();
-    }
+    editor.wait_for("current_mode_update");
     let mut guarded = editor.answering(|_, params| choose(params, "allow_once"));
     for _ in 0..2 {
         assert!(guarded.prompt(&session, CHANGE).1.ends_with("returned: done"));
@@ -115,8 +101,7 @@ fn a_read_only_session_changes_nothing_and_asks_nothing() {
     assert_eq!(guarded.asked.len(), 2);
     let unknown = json!({ "sessionId": session, "modeId": "full" });
     assert!(guarded.error("session/set_mode", unknown).contains("unknown mode"));
-    let load = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": [] });
-    let loaded = guarded.ask("session/load", load).unwrap();
+    let loaded = guarded.load(&place, &session, &[]);
     assert_eq!(loaded["modes"]["currentModeId"], "guarded");
     assert_eq!(guarded.close(), 0);
     place.assert_nothing_left();

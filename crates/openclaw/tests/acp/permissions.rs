@@ -6,14 +6,7 @@ use openclaw_testkit::{Script, Tool};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
-use crate::editor::{Editor, Place, choose};
-
-/// A server with a tool that may change something.
-fn changing() -> Script {
-    Script::new().tools([Tool::new("change").result(&json!({
-        "content": [{ "type": "text", "text": "done" }]
-    }))])
-}
+use crate::editor::{Editor, Place, changing, choose};
 
 const CALL: &str = "/call mcp__box__change {}";
 
@@ -105,8 +98,7 @@ fn a_permission_request_that_is_not_answered_expires() {
 #[test]
 fn a_prompt_that_is_cancelled_at_once_asks_for_nothing() {
     let place = Place::new();
-    let mut editor =
-        Editor::start(&place, &[], &json!({})).answering(|_, params| choose(params, "allow_once"));
+    let mut editor = Editor::allowing(&place, &[]);
     let session = editor.session(&place, &[place.stdio("box", &changing())]);
     // The cancellation is sent before the prompt has an effect.
     for _ in 0..5 {

@@ -3,7 +3,7 @@
 use openclaw_testkit::{ModelServer, Peers, Piece};
 use serde_json::{Value, json};
 
-use crate::editor::{Editor, Place, choose};
+use crate::editor::{Editor, Place};
 
 fn demo() -> Value {
     let program = env!("CARGO_BIN_EXE_openclaw");
@@ -25,8 +25,7 @@ fn wait_for_command(editor: &mut Editor, name: &str) -> Vec<Value> {
 
 /// What the user has said so far, as the agent has it.
 fn said(editor: &mut Editor, place: &Place, session: &str) -> String {
-    let load = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": [] });
-    editor.ask("session/load", load).unwrap();
+    editor.load(place, session, &[]);
     let chunks = editor.of_kind("user_message_chunk").into_iter();
     chunks.filter_map(|it| it["content"]["text"].as_str()).collect::<Vec<_>>().join("\n")
 }
@@ -34,8 +33,7 @@ fn said(editor: &mut Editor, place: &Place, session: &str) -> String {
 #[test]
 fn a_prompt_of_a_session_s_server_is_listed_and_run_when_it_is_typed() {
     let place = Place::new();
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[demo()]);
+    let (mut editor, session) = Editor::open(&place, &[demo()]);
     let commands = wait_for_command(&mut editor, "mcp__mine__summarise-notes");
     let found = commands.iter().find(|it| it["name"] == "mcp__mine__summarise-notes").unwrap();
     assert_eq!(found["description"], "Summarise the notes about OpenClaw");
@@ -56,8 +54,7 @@ fn a_real_server_s_prompt_needs_its_arguments() {
     let place = Place::new();
     let peer = Peers::find().fastmcp();
     let server = json!({ "name": "fast", "command": peer.program, "args": peer.args, "env": [] });
-    let mut editor =
-        Editor::start(&place, &[], &json!({})).answering(|_, params| choose(params, "allow_once"));
+    let mut editor = Editor::allowing(&place, &[]);
     let session = editor.session(&place, &[server]);
     wait_for_command(&mut editor, "mcp__fast__review");
     let (stop, text) = editor.prompt(&session, "/mcp__fast__review");
@@ -81,8 +78,7 @@ fn a_real_server_s_prompt_needs_its_arguments() {
 fn an_unknown_command_is_not_sent_to_the_model() {
     let server = ModelServer::start(|_| vec![Piece::text("got it")]);
     let place = Place::with_models(&server);
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let (mut editor, session) = Editor::open(&place, &[]);
     let (stop, text) = editor.prompt(&session, "/usge please");
     assert_eq!(stop, "end_turn");
     assert_eq!(

@@ -8,7 +8,7 @@ use openclaw_testkit::{Peer, Peers, processes};
 use serde_json::{Value, json};
 
 use crate::common::LONG;
-use crate::editor::{Editor, Place, choose};
+use crate::editor::{Editor, Place};
 
 fn entry(name: &str, peer: &Peer) -> Value {
     json!({ "name": name, "command": peer.program, "args": peer.args, "env": [] })
@@ -25,8 +25,7 @@ fn of_three_real_servers_one_crashes_in_a_call_and_one_never_starts() {
     let mark = place.path("mark").to_str().unwrap().to_owned();
     crashing["args"].as_array_mut().unwrap().push(json!(mark));
     let servers = [entry("good", &peers.everything()), crashing, entry("missing", &missing)];
-    let mut editor =
-        Editor::start(&place, &[], &json!({})).answering(|_, params| choose(params, "allow_once"));
+    let mut editor = Editor::allowing(&place, &[]);
     let session = editor.session(&place, &servers);
     let (_, text) = editor.prompt(&session, "/call mcp__good__echo {\"message\":\"one\"}");
     assert!(text.contains("MCP server `missing` is not available: exited"), "{text}");
@@ -35,9 +34,7 @@ fn of_three_real_servers_one_crashes_in_a_call_and_one_never_starts() {
     editor.updates.clear();
     let slow = json!({ "steps": 2, "milliseconds": 60_000 });
     let id = editor.send_prompt(&session, &format!("/call mcp__crashing__slow {slow}"));
-    while editor.of_kind("tool_call_update").is_empty() {
-        editor.frame();
-    }
+    editor.wait_for("tool_call_update");
     // In the middle of the call.
     for pid in processes::mentioning(&mark) {
         let _ = kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL);

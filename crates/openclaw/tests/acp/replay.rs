@@ -3,16 +3,11 @@
 use openclaw_testkit::{ModelServer, Piece, Script, TestServer};
 use serde_json::{Value, json};
 
-use crate::editor::{Editor, Place, choose};
-use crate::with_gateway::{gateway, gateway_at};
+use crate::common::gateway::RunningGateway;
+use crate::editor::{Editor, Place};
 
 /// A WAV file of one sample.
 const WAV: &str = "UklGRiYAAABXQVZFZm10IBAAAAABAAEAQB8AAIA+AAACABAAZGF0YQIAAAAAAA==";
-
-fn load(editor: &mut Editor, place: &Place, session: &str, servers: &[Value]) -> Value {
-    let load = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": servers });
-    editor.ask("session/load", load).unwrap()
-}
 
 /// Kind, name, content and output of the calls in the updates.
 fn calls(editor: &Editor) -> Vec<Value> {
@@ -39,8 +34,7 @@ fn a_loaded_session_shows_calls_as_they_were() {
     let place = Place::with(&json!({
         "mcp": { "servers": { "kit": { "command": program, "args": args } } },
     }));
-    let mut editor =
-        Editor::start(&place, &[], &json!({})).answering(|_, params| choose(params, "allow_once"));
+    let mut editor = Editor::allowing(&place, &[]);
     let session = editor.session(&place, &[]);
     let mut live = Vec::new();
     for prompt in [
@@ -54,12 +48,10 @@ fn a_loaded_session_shows_calls_as_they_were() {
         live.extend(calls(&editor));
     }
     assert_eq!(live.len(), 5);
-    assert_eq!(
-        (&live[1]["kind"], &live[1]["content"][0]["type"]),
-        (&json!("edit"), &json!("diff"))
-    );
+    assert_eq!(live[1]["kind"], "edit");
+    assert_eq!(live[1]["content"][0]["type"], "diff");
     assert_eq!(live[3]["status"], "failed");
-    load(&mut editor, &place, &session, &[]);
+    editor.load(&place, &session, &[]);
     let replayed = calls(&editor);
     assert_eq!(replayed.len(), live.len());
     for (live, replayed) in live.iter().zip(&replayed) {
@@ -75,12 +67,11 @@ fn a_loaded_session_shows_calls_as_they_were() {
 #[test]
 fn a_replayed_call_of_a_server_has_its_label_and_is_not_failed_first() {
     let place = Place::new();
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[place.stdio("box", &Script::new())]);
+    let (mut editor, session) = Editor::open(&place, &[place.stdio("box", &Script::new())]);
     editor.prompt(&session, "/call mcp__box__echo {\"text\":\"hi\"}");
     let title = editor.of_kind("tool_call")[0]["title"].clone();
     assert_eq!(title, "MCP: box/echo");
-    load(&mut editor, &place, &session, &[]);
+    editor.load(&place, &session, &[]);
     let call = editor.of_kind("tool_call")[0];
     assert_eq!((&call["title"], &call["status"]), (&title, &json!("in_progress")));
     let statuses: Vec<&Value> =
@@ -92,11 +83,10 @@ fn a_replayed_call_of_a_server_has_its_label_and_is_not_failed_first() {
 fn a_loaded_session_shows_how_much_of_the_context_is_used() {
     let server = ModelServer::start(|_| vec![Piece::text("hi")]);
     let place = Place::with_models(&server);
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let (mut editor, session) = Editor::open(&place, &[]);
     editor.prompt(&session, "hello");
     let live = editor.of_kind("usage_update")[0].clone();
-    load(&mut editor, &place, &session, &[]);
+    editor.load(&place, &session, &[]);
     let replayed = editor.of_kind("usage_update");
     assert_eq!((replayed.len(), &replayed[0]["used"]), (1, &live["used"]));
 }
@@ -104,8 +94,7 @@ fn a_loaded_session_shows_how_much_of_the_context_is_used() {
 #[test]
 fn audio_reaches_the_agent_and_is_replayed() {
     let place = Place::new();
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let (mut editor, session) = Editor::open(&place, &[]);
     let prompt = json!([
         { "type": "text", "text": "listen" },
         { "type": "audio", "mimeType": "audio/wav", "data": WAV },
@@ -115,7 +104,7 @@ fn audio_reaches_the_agent_and_is_replayed() {
     let bad = json!([{ "type": "audio", "mimeType": "audio/wav", "data": "not base64" }]);
     let error = editor.error("session/prompt", json!({ "sessionId": session, "prompt": bad }));
     assert!(error.contains("base64"), "{error}");
-    load(&mut editor, &place, &session, &[]);
+    editor.load(&place, &session, &[]);
     let audio = json!({ "type": "audio", "mimeType": "audio/wav", "data": WAV });
     let chunks = editor.of_kind("user_message_chunk");
     assert!(chunks.iter().any(|it| it["content"] == audio), "{chunks:?}");
@@ -124,11 +113,8 @@ fn audio_reaches_the_agent_and_is_replayed() {
 #[test]
 fn two_editors_with_the_same_session_use_their_own_servers() {
     let place = Place::new();
-    let (running, url) = gateway(&place);
-    let start = || {
-        Editor::start(&place, &["--gateway", &url], &json!({}))
-            .answering(|_, params| choose(params, "allow_once"))
-    };
+    let running = place.gateway();
+    let start = || Editor::allowing(&place, &["--gateway", &running.url]);
     let (mut one, mut two) = (start(), start());
     let session = one.session(&place, &[place.stdio("same", &Script::new())]);
     let count = "/call mcp__same__count {}";
@@ -136,10 +122,10 @@ fn two_editors_with_the_same_session_use_their_own_servers() {
         assert!(one.prompt(&session, count).1.ends_with(&format!("returned: {expected}")));
     }
     // The second editor has a server of the same name, and then none.
-    load(&mut two, &place, &session, &[place.stdio("same", &Script::new())]);
+    two.load(&place, &session, &[place.stdio("same", &Script::new())]);
     assert!(two.prompt(&session, count).1.ends_with("returned: 1"), "{}", two.text());
     assert!(one.prompt(&session, count).1.ends_with("returned: 3"), "{}", one.text());
-    load(&mut two, &place, &session, &[]);
+    two.load(&place, &session, &[]);
     let (_, text) = two.prompt(&session, count);
     assert!(!text.contains("returned"), "{text}");
     assert_eq!((one.close(), two.close()), (0, 0));
@@ -150,14 +136,14 @@ fn two_editors_with_the_same_session_use_their_own_servers() {
 #[test]
 fn a_session_is_loaded_again_after_the_gateway_was_restarted() {
     let place = Place::new();
-    let (running, url) = gateway(&place);
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let running = place.gateway();
+    let (mut editor, session) = Editor::open(&place, &[]);
     assert_eq!(editor.prompt(&session, "hello").0, "end_turn");
+    let port = running.url.rsplit_once(':').unwrap().1.to_owned();
     drop(running);
-    let port = url.rsplit_once(':').unwrap().1;
-    let (_running, _) = gateway_at(&place, port);
-    load(&mut editor, &place, &session, &[]);
+    let command = place.command(&["gateway", "run", "--port", &port]);
+    let _running = RunningGateway::start(command, place.folder.path());
+    editor.load(&place, &session, &[]);
     assert_eq!(editor.of_kind("user_message_chunk").len(), 1);
     assert_eq!(editor.prompt(&session, "hello again").0, "end_turn");
     assert_eq!(editor.close(), 0);
@@ -186,7 +172,7 @@ fn a_plan_is_shown_as_one_and_replayed_and_the_session_gets_a_title() {
     editor.prompt(&session, &format!("/call update_plan {}", json!({ "plan": two })));
     assert!(editor.of_kind("plan").is_empty(), "only one step is the current one");
     assert!(editor.of_kind("session_info_update").is_empty(), "it is known");
-    load(&mut editor, &place, &session, &[]);
+    editor.load(&place, &session, &[]);
     let replayed = editor.of_kind("plan");
     assert_eq!((replayed.len(), &replayed[0]["entries"]), (1, &expected));
 }

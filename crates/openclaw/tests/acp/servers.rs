@@ -7,7 +7,7 @@ use nix::unistd::Pid;
 use openclaw_testkit::{Ask, HttpServer, Script, TestServer, Tool, processes};
 use serde_json::{Value, json};
 
-use crate::editor::{Editor, Place, choose};
+use crate::editor::{Editor, PNG, Place, choose};
 
 fn call(tool: &str, args: &Value) -> String {
     format!("/call {tool} {args}")
@@ -30,8 +30,7 @@ fn stdio_http_and_sse_servers_are_used() {
         http("web", "http", modern.url()),
         http("old", "sse", &old.sse_url()),
     ];
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &servers);
+    let (mut editor, session) = Editor::open(&place, &servers);
     for name in ["plain", "typed", "web", "old"] {
         let asked = call(&format!("mcp__{name}__echo"), &json!({ "text": name }));
         let (_, text) = editor.prompt(&session, &asked);
@@ -50,8 +49,7 @@ fn a_server_that_crashes_and_one_that_never_starts_do_not_harm_the_session() {
         place.stdio("crash", &Script::new().call_delay_ms(60_000)),
         place.stdio("never", &Script::new().stderr_line("API_KEY is not set").exit_at_start(3)),
     ];
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &servers);
+    let (mut editor, session) = Editor::open(&place, &servers);
     let (_, text) = editor.prompt(&session, &call("mcp__good__echo", &json!({ "text": "a" })));
     assert!(text.contains("MCP server `never` is not available: exited with status 3"), "{text}");
     assert!(text.contains("\n  | API_KEY is not set\n"), "{text}");
@@ -59,9 +57,7 @@ fn a_server_that_crashes_and_one_that_never_starts_do_not_harm_the_session() {
     let crash = call("mcp__crash__echo", &json!({ "text": "b" }));
     editor.updates.clear();
     let id = editor.send_prompt(&session, &crash);
-    while editor.of_kind("tool_call").is_empty() {
-        editor.frame();
-    }
+    editor.wait_for("tool_call");
     // In the middle of the call.
     let file = format!("{}/crash.script.json", place.folder.path().display());
     for pid in processes::mentioning(&file) {
@@ -80,8 +76,7 @@ fn a_server_that_crashes_and_one_that_never_starts_do_not_harm_the_session() {
 #[test]
 fn two_sessions_share_no_server_and_a_loaded_session_takes_a_new_set() {
     let place = Place::new();
-    let mut editor =
-        Editor::start(&place, &[], &json!({})).answering(|_, params| choose(params, "allow_once"));
+    let mut editor = Editor::allowing(&place, &[]);
     let server = place.stdio("same", &Script::new());
     let one = editor.session(&place, std::slice::from_ref(&server));
     let two = editor.session(&place, &[server]);
@@ -91,8 +86,7 @@ fn two_sessions_share_no_server_and_a_loaded_session_takes_a_new_set() {
     }
     assert!(editor.prompt(&two, &count).1.ends_with("returned: 1"), "{}", editor.text());
     let other = [place.stdio("other", &Script::new())];
-    let load = json!({ "sessionId": one, "cwd": place.project(), "mcpServers": other });
-    editor.ask("session/load", load).unwrap();
+    editor.load(&place, &one, &other);
     let (_, text) = editor.prompt(&one, &call("mcp__other__count", &json!({})));
     assert!(text.ends_with("returned: 1"), "{text}");
     let (_, text) = editor.prompt(&one, &count);
@@ -109,8 +103,7 @@ fn a_server_gets_its_own_variables_and_nothing_secret() {
         { "name": "MINE", "value": "yes" },
         { "name": "LITERAL", "value": "${HOME} secret://env/GIVEN_SECRET" },
     ]);
-    let mut editor =
-        Editor::start(&place, &[], &json!({})).answering(|_, params| choose(params, "allow_once"));
+    let mut editor = Editor::allowing(&place, &[]);
     let session = editor.session(&place, &[server]);
     for (name, expected) in [
         ("MINE", "yes"),
@@ -145,8 +138,7 @@ fn a_server_that_requires_a_login_is_reported_with_what_to_do() {
     let mut with_bad_token = http("bad", "http", server.url());
     with_bad_token["headers"] = json!([{ "name": "Authorization", "value": "Bearer hunter2" }]);
     let servers = [http("without", "http", server.url()), with_token, with_bad_token];
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &servers);
+    let (mut editor, session) = Editor::open(&place, &servers);
     let (_, text) = editor.prompt(&session, &call("mcp__with__echo", &json!({ "text": "in" })));
     assert!(text.contains("MCP server `bad` rejected the token"), "{text}");
     assert!(text.contains("run `openclaw mcp login without`"), "{text}");
@@ -161,8 +153,7 @@ fn commands_about_servers_know_those_of_the_session() {
     let configured =
         json!({ "mcp": { "servers": { "kit": { "command": program, "args": args } } } });
     for (place, has_others) in [(Place::new(), false), (Place::with(&configured), true)] {
-        let mut editor = Editor::start(&place, &[], &json!({}));
-        let session = editor.session(&place, &[place.stdio("mine", &Script::new())]);
+        let (mut editor, session) = Editor::open(&place, &[place.stdio("mine", &Script::new())]);
         let (_, text) = editor.prompt(&session, "/mcp servers");
         assert!(text.contains("MCP servers of this session:\n- mine: ready, "), "{text}");
         assert!(!text.contains("No MCP servers"), "{text}");
@@ -253,13 +244,10 @@ fn a_question_that_is_declined_or_cannot_be_shown_ends_for_the_client() {
 #[test]
 fn an_image_of_a_server_reaches_the_agent() {
     let place = Place::new();
-    // A PNG with one pixel.
-    let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     let tool = Tool::new("draw").with("annotations", json!({ "readOnlyHint": true }));
-    let content = json!([{ "type": "image", "mimeType": "image/png", "data": png }]);
+    let content = json!([{ "type": "image", "mimeType": "image/png", "data": PNG }]);
     let script = Script::new().tools([tool.result(&json!({ "content": content }))]);
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[place.stdio("art", &script)]);
+    let (mut editor, session) = Editor::open(&place, &[place.stdio("art", &script)]);
     let (_, text) = editor.prompt(&session, &call("mcp__art__draw", &json!({})));
     assert!(!text.contains("failed") && text.contains("image"), "{text}");
 }

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::editor::{Editor, Place};
+use crate::editor::{Editor, PNG, Place};
 
 fn demo() -> serde_json::Value {
     let program = env!("CARGO_BIN_EXE_openclaw");
@@ -12,17 +12,14 @@ fn demo() -> serde_json::Value {
 #[test]
 fn a_prompt_is_answered_with_its_calls_and_text() {
     let place = Place::with(&demo());
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let (mut editor, session) = Editor::open(&place, &[]);
     let (stop, text) = editor.prompt(&session, "add 2 and 3");
     assert_eq!((stop.as_str(), text.as_str()), ("end_turn", "`mcp_demo_add` returned: 5"));
     let call = editor.of_kind("tool_call")[0];
     assert_eq!((&call["kind"], &call["rawInput"]), (&json!("read"), &json!({"a": 2, "b": 3})));
     let update = editor.of_kind("tool_call_update")[0];
-    assert_eq!(
-        (&update["status"], &update["rawOutput"]["text"]),
-        (&json!("completed"), &json!("5"))
-    );
+    assert_eq!(update["status"], "completed");
+    assert_eq!(update["rawOutput"]["text"], "5");
     let (_, text) = editor.prompt(&session, "/mcp servers");
     assert!(text.contains("demo"), "{text}");
     assert_eq!(editor.close(), 0);
@@ -31,8 +28,7 @@ fn a_prompt_is_answered_with_its_calls_and_text() {
 #[test]
 fn a_loaded_session_is_replayed_and_goes_on() {
     let place = Place::with(&demo());
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let (mut editor, session) = Editor::open(&place, &[]);
     editor.prompt(&session, "add 2 and 3");
     assert_eq!(editor.close(), 0);
 
@@ -60,8 +56,7 @@ fn a_loaded_session_is_replayed_and_goes_on() {
 #[test]
 fn commands_and_prompts_of_servers_are_listed_once_they_are_known() {
     let place = Place::with(&demo());
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
+    let (mut editor, session) = Editor::open(&place, &[]);
     editor.prompt(&session, "hello");
     let has_prompt = |editor: &Editor| {
         let menus = editor.of_kind("available_commands_update");
@@ -80,9 +75,7 @@ fn a_cancelled_prompt_ends_with_that_reason_and_the_next_one_runs() {
     let slow = openclaw_testkit::Script::new().call_delay_ms(60_000);
     let session = editor.session(&place, &[place.stdio("slow", &slow)]);
     let first = editor.send_prompt(&session, "/call mcp__slow__echo {\"text\":\"x\"}");
-    while editor.of_kind("tool_call").is_empty() {
-        editor.frame();
-    }
+    editor.wait_for("tool_call");
     let second = editor.send_prompt(&session, "hello");
     let error = editor.answer(second).unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("already running"), "{error}");
@@ -96,22 +89,18 @@ fn a_cancelled_prompt_ends_with_that_reason_and_the_next_one_runs() {
 #[test]
 fn attached_files_and_images_reach_the_agent() {
     let place = Place::new();
-    let mut editor = Editor::start(&place, &[], &json!({}));
-    let session = editor.session(&place, &[]);
-    // A PNG with one pixel.
-    let png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+    let (mut editor, session) = Editor::open(&place, &[]);
     let prompt = json!([
         { "type": "text", "text": "hello" },
-        { "type": "image", "mimeType": "image/png", "data": png },
+        { "type": "image", "mimeType": "image/png", "data": PNG },
         { "type": "resource", "resource": { "uri": "file:///a.rs", "text": "fn a() {}" } },
         { "type": "resource_link", "name": "b.rs", "uri": "file:///b.rs" },
     ]);
     let answer = editor.ask("session/prompt", json!({ "sessionId": session, "prompt": prompt }));
     assert_eq!(answer.unwrap()["stopReason"], "end_turn");
-    let load = json!({ "sessionId": session, "cwd": place.project(), "mcpServers": [] });
-    editor.ask("session/load", load).unwrap();
+    editor.load(&place, &session, &[]);
     let said = serde_json::to_string(&editor.of_kind("user_message_chunk")).unwrap();
-    for expected in ["[b.rs](file:///b.rs)", "fn a() {}", png] {
+    for expected in ["[b.rs](file:///b.rs)", "fn a() {}", PNG] {
         assert!(said.contains(expected), "{expected} in {said}");
     }
 }

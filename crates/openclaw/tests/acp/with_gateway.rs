@@ -1,39 +1,23 @@
 //! A gateway in another process.
 
-use openclaw_testkit::{Script, Tool, processes};
+use openclaw_testkit::{Script, processes};
 use serde_json::json;
 
 use crate::common::LONG;
-use crate::common::gateway::RunningGateway;
-use crate::editor::{Editor, Place, choose};
-
-pub(crate) fn gateway(place: &Place) -> (RunningGateway, String) {
-    gateway_at(place, "0")
-}
-
-/// Starts a gateway on this port.
-pub(crate) fn gateway_at(place: &Place, port: &str) -> (RunningGateway, String) {
-    let command = place.command(&["gateway", "run", "--port", port]);
-    let running = RunningGateway::start(command, place.folder.path());
-    let url = running.url.clone();
-    (running, url)
-}
+use crate::editor::{Editor, Place, changing, choose};
 
 #[test]
 fn tools_of_the_session_are_called_over_the_socket() {
     let place = Place::new();
-    let (running, url) = gateway(&place);
-    let script = Script::new().tools([Tool::new("change").result(&json!({
-        "content": [{ "type": "text", "text": "done" }]
-    }))]);
-    for args in [&["--gateway", &url] as &[&str], &[]] {
+    let running = place.gateway();
+    for args in [&["--gateway", &running.url] as &[&str], &[]] {
         let can = json!({ "fs": { "readTextFile": true } });
         let mut editor =
             Editor::start(&place, args, &can).answering(|method, params| match method {
                 "fs/read_text_file" => Some(json!({ "content": "text" })),
                 _ => choose(params, "allow_once"),
             });
-        let servers = [place.stdio("box", &script)];
+        let servers = [place.stdio("box", &changing())];
         let (one, two) = (editor.session(&place, &servers), editor.session(&place, &servers));
         for session in [&one, &two] {
             let (_, text) = editor.prompt(session, "/call mcp__box__change {}");
@@ -51,14 +35,12 @@ fn tools_of_the_session_are_called_over_the_socket() {
 #[test]
 fn losing_the_gateway_ends_the_turn_and_stops_the_servers() {
     let place = Place::new();
-    let (mut running, url) = gateway(&place);
-    let mut editor = Editor::start(&place, &["--gateway", &url], &json!({}));
+    let mut running = place.gateway();
+    let mut editor = Editor::start(&place, &["--gateway", &running.url], &json!({}));
     let slow = Script::new().call_delay_ms(60_000);
     let session = editor.session(&place, &[place.stdio("slow", &slow)]);
     let id = editor.send_prompt(&session, "/call mcp__slow__echo {\"text\":\"x\"}");
-    while editor.of_kind("tool_call").is_empty() {
-        editor.frame();
-    }
+    editor.wait_for("tool_call");
     running.child.kill().unwrap();
     let error = editor.answer(id).unwrap_err();
     assert!(error["message"].as_str().unwrap().contains("gateway"), "{error}");
@@ -85,18 +67,13 @@ fn a_gateway_that_does_not_exist_is_reported() {
 #[test]
 fn an_editor_does_not_decide_about_the_calls_of_another_one_in_the_same_conversation() {
     let place = Place::new();
-    let (_running, url) = gateway(&place);
-    let start = || {
-        Editor::start(&place, &["--gateway", &url], &json!({}))
-            .answering(|_, params| choose(params, "allow_once"))
-    };
+    let running = place.gateway();
+    let start = || Editor::allowing(&place, &["--gateway", &running.url]);
     let (mut idle, mut busy) = (start(), start());
     let session = busy.session(&place, &[]);
     busy.prompt(&session, "hello");
-    let load = |servers: &[serde_json::Value]| json!({ "sessionId": session, "cwd": place.project(), "mcpServers": servers });
-    idle.ask("session/load", load(&[])).unwrap();
-    let change = Script::new().tools([Tool::new("change")]);
-    busy.ask("session/load", load(&[place.stdio("box", &change)])).unwrap();
+    idle.load(&place, &session, &[]);
+    busy.load(&place, &session, &[place.stdio("box", &changing())]);
     busy.prompt(&session, "/call mcp__box__change {}");
     assert_eq!(busy.asked.len(), 1);
     idle.ask("session/list", json!({})).unwrap();

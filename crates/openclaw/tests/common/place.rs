@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use openclaw_testkit::processes;
+use openclaw_testkit::{Peers, processes};
 use serde_json::Value;
 
 use super::gateway::RunningGateway;
@@ -42,6 +42,27 @@ impl Place {
     /// Starts a gateway on any port.
     pub(crate) fn gateway(&self) -> RunningGateway {
         RunningGateway::start(self.command(&["gateway", "run", "--port", "0"]), self.folder.path())
+    }
+
+    /// Returns a command that runs a script with Node.js. It can import the packages of the peers.
+    #[cfg(unix)]
+    pub(crate) fn node(&self, script: &str) -> Command {
+        let peers = Peers::find();
+        let modules = peers.node_modules().canonicalize().unwrap();
+        let _ = std::os::unix::fs::symlink(modules, self.path("node_modules"));
+        std::fs::write(self.path("client.mjs"), script).unwrap();
+        let mut command = Command::new(peers.node());
+        self.prepare(command.arg(self.path("client.mjs"))).stdin(Stdio::null());
+        command
+    }
+
+    /// Returns a command that runs a script with Python. It can import the SDKs.
+    pub(crate) fn python(&self, script: &str) -> Command {
+        let file = self.path("client.py");
+        std::fs::write(&file, script).unwrap();
+        let mut command = Peers::find().python_with_sdk(&[file.to_str().unwrap()]).command();
+        self.prepare(&mut command).stdin(Stdio::null());
+        command
     }
 
     /// Asserts that no process with this folder in its command line is left.

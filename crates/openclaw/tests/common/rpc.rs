@@ -58,8 +58,7 @@ impl RpcProcess {
     pub(crate) fn send(&mut self, method: &str, params: Value) -> u64 {
         let id = self.next;
         self.next += 1;
-        let frame = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        self.write(&frame.to_string());
+        self.write(&request(id, method, params));
         id
     }
 
@@ -91,6 +90,29 @@ impl Drop for RpcProcess {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// The parameters of `initialize`, for a client with these capabilities.
+pub(crate) fn hello(version: &str, capabilities: Value) -> Value {
+    json!({
+        "protocolVersion": version,
+        "capabilities": capabilities,
+        "clientInfo": { "name": "test", "version": "1" },
+    })
+}
+
+/// What a client of 2026-07-28 sends with each request, instead of a handshake.
+pub(crate) fn meta(capabilities: Value) -> Value {
+    json!({
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
+        "io.modelcontextprotocol/clientCapabilities": capabilities,
+    })
+}
+
+/// A request, as it is written.
+pub(crate) fn request(id: u64, method: &str, params: Value) -> String {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
 }
 
 /// Whether a frame is the answer to this request.

@@ -7,10 +7,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use openclaw_testkit::{ModelServer, Peers, Piece, Script, Tool};
+use openclaw_testkit::{ModelServer, Peers, Piece};
 use serde_json::{Value, json};
 
-use crate::editor::{Editor, Place, choose};
+use crate::editor::{Editor, Place};
+use crate::publishing::looking_and_changing;
 use crate::{mcp_client, run, stderr, stdout};
 
 /// The gateway takes half a minute to start on an idle machine.
@@ -168,30 +169,22 @@ fn the_front_ends_work_on_a_node_gateway() {
 
 /// The tools of an editor's server are published to the session; the user approves changes.
 fn editor_uses_its_own_servers(place: &Place, chosen: &[&str]) {
-    let tool = |name: &str| {
-        Tool::new(name).result(&json!({ "content": [{ "type": "text", "text": "done by box" }] }))
-    };
-    let look = tool("look").with("annotations", json!({ "readOnlyHint": true }));
-    let script = Script::new().tools([tool("change"), look]);
-    let mut editor = Editor::start(place, chosen, &json!({}))
-        .answering(|_, params| choose(params, "allow_once"));
-    let session = editor.session(place, &[place.stdio("box", &script)]);
+    let mut editor = Editor::allowing(place, chosen);
+    let session = editor.session(place, &[place.stdio("box", &looking_and_changing())]);
     let (_, text) = editor.prompt(&session, "use mcp__box__look");
-    assert!(text.contains("done by box"), "{text}");
+    assert!(text.contains("done"), "{text}");
     assert!(editor.asked.is_empty(), "{:?}", editor.asked);
     let update = editor.of_kind("tool_call_update").last().copied().unwrap();
-    assert!(update["rawOutput"].to_string().contains("done by box"), "{update}");
+    assert!(update["rawOutput"].to_string().contains("done"), "{update}");
     let (_, text) = editor.prompt(&session, "use mcp__box__change");
-    assert!(text.contains("done by box"), "{text}");
+    assert!(text.contains("done"), "{text}");
     assert_eq!(editor.asked.len(), 1);
     // A tool of the gateway itself.
     let made = place.path("made-on-the-gateway");
     let (_, text) = editor.prompt(&session, &format!("run [touch {}]", made.display()));
     assert_eq!(editor.asked.len(), 2, "{text}");
     assert!(made.exists(), "{text}");
-    let folder = place.project();
-    let load = json!({ "sessionId": session, "cwd": folder, "mcpServers": [] });
-    editor.ask("session/load", load).unwrap();
+    editor.load(place, &session, &[]);
     assert!(!editor.of_kind("user_message_chunk").is_empty());
     assert_eq!(editor.close(), 0);
     place.assert_nothing_left();

@@ -1,5 +1,7 @@
 //! How a gateway is named: options, configuration, token, certificate.
 
+use std::process::Output;
+
 use serde_json::{Value, json};
 
 use crate::editor::Place;
@@ -22,26 +24,27 @@ fn remote(remote: Value) -> Value {
     json!({ "gateway": { "mode": "remote", "remote": remote }, "mcp": { "servers": {} } })
 }
 
+/// Asserts that the gateway has answered the message `hi`.
+fn assert_answered(output: &Output) {
+    assert_eq!(stdout(output), "You said: hi\n", "{}", stderr(output));
+}
+
 #[test]
 fn every_way_to_give_the_token_works() {
     let (gateway, place) = (Forged::start(), Place::new());
     let file = token_file(&place);
     let say = ["agent", "--message", "hi", "--gateway", &gateway.url];
     for more in [["--token", TOKEN], ["--token-file", &file]] {
-        let output = run(&place, &[&say[..], &more].concat());
-        assert_eq!(stdout(&output), "You said: hi\n", "{}", stderr(&output));
+        assert_answered(&run(&place, &[&say[..], &more].concat()));
     }
-    let output = run_with(&place, &say, &[("OPENCLAW_GATEWAY_TOKEN", TOKEN)]);
-    assert_eq!(stdout(&output), "You said: hi\n", "{}", stderr(&output));
+    assert_answered(&run_with(&place, &say, &[("OPENCLAW_GATEWAY_TOKEN", TOKEN)]));
     let configured = Place::with(&remote(json!({ "url": gateway.url, "token": TOKEN })));
-    let output = run(&configured, &["agent", "--message", "hi"]);
-    assert_eq!(stdout(&output), "You said: hi\n", "{}", stderr(&output));
+    assert_answered(&run(&configured, &["agent", "--message", "hi"]));
     // The token of the options comes first, that of the environment last.
     let output = run(&configured, &["agent", "--message", "hi", "--token", "wrong"]);
     assert_eq!(output.status.code(), Some(UNAVAILABLE));
     let wrong = [("OPENCLAW_GATEWAY_TOKEN", "wrong")];
-    let output = run_with(&configured, &["agent", "--message", "hi"], &wrong);
-    assert_eq!(stdout(&output), "You said: hi\n", "{}", stderr(&output));
+    assert_answered(&run_with(&configured, &["agent", "--message", "hi"], &wrong));
     let connected = gateway.last_operator();
     assert!(connected["device"].is_null(), "no device on this machine");
     let caps = connected["caps"].as_array().unwrap();
@@ -94,8 +97,7 @@ fn a_pinned_certificate_is_accepted_and_no_other() {
     assert_eq!(output.status.code(), Some(0), "{}", stdout(&output));
     let pinned = remote(json!({ "url": gateway.url, "token": TOKEN,
         "tlsFingerprint": gateway.fingerprint.to_uppercase() }));
-    let output = run(&Place::with(&pinned), &["agent", "--message", "hi"]);
-    assert_eq!(stdout(&output), "You said: hi\n", "{}", stderr(&output));
+    assert_answered(&run(&Place::with(&pinned), &["agent", "--message", "hi"]));
     // A self-signed certificate is not trusted by itself.
     let say = ["agent", "--message", "hi", "--gateway", &gateway.url, "--token-file", &file];
     let output = run(&place, &say);
@@ -162,9 +164,8 @@ fn errors_say_what_to_do_and_show_no_token() {
 #[test]
 fn a_gateway_that_is_starting_is_waited_for() {
     let gateway = Forged::start_with(Settings { is_starting: true, ..Settings::default() });
-    let output = run(
+    assert_answered(&run(
         &Place::new(),
         &["agent", "--message", "hi", "--gateway", &gateway.url, "--token", TOKEN],
-    );
-    assert_eq!(stdout(&output), "You said: hi\n", "{}", stderr(&output));
+    ));
 }

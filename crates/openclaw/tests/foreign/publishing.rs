@@ -6,7 +6,8 @@ use serde_json::json;
 use crate::editor::{Editor, Place, choose};
 use crate::forged::{Forged, Settings, TOKEN};
 
-fn script() -> Script {
+/// A server with a tool that changes nothing, and one that may.
+pub(crate) fn looking_and_changing() -> Script {
     let tool = |name: &str| {
         Tool::new(name).result(&json!({ "content": [{ "type": "text", "text": "done" }] }))
     };
@@ -14,14 +15,18 @@ fn script() -> Script {
     Script::new().tools([tool("change"), look])
 }
 
+/// An editor whose sessions are at this gateway.
+fn start(place: &Place, gateway: &Forged) -> Editor {
+    Editor::start(place, &["--gateway", &gateway.url, "--token", TOKEN], &json!({}))
+}
+
 #[test]
 fn tools_of_the_editor_are_published_approved_and_called() {
     let (gateway, place) = (Forged::start(), Place::new());
     let mut kinds = ["allow_once", "reject_once"].into_iter();
     let mut editor =
-        Editor::start(&place, &["--gateway", &gateway.url, "--token", TOKEN], &json!({}))
-            .answering(move |_, params| choose(params, kinds.next().unwrap()));
-    let session = editor.session(&place, &[place.stdio("box", &script())]);
+        start(&place, &gateway).answering(move |_, params| choose(params, kinds.next().unwrap()));
+    let session = editor.session(&place, &[place.stdio("box", &looking_and_changing())]);
     let (_, text) = editor.prompt(&session, "call mcp__box__look {}");
     assert_eq!(text, "It returned: done");
     assert!(editor.asked.is_empty(), "it changes nothing");
@@ -48,8 +53,7 @@ fn tools_of_the_editor_are_published_approved_and_called() {
 #[test]
 fn an_editor_without_servers_needs_no_node() {
     let (gateway, place) = (Forged::start(), Place::new());
-    let mut editor =
-        Editor::start(&place, &["--gateway", &gateway.url, "--token", TOKEN], &json!({}));
+    let mut editor = start(&place, &gateway);
     let session = editor.session(&place, &[]);
     let (_, text) = editor.prompt(&session, "hi");
     assert_eq!(text, "You said: hi");
@@ -70,9 +74,8 @@ fn the_user_is_told_why_the_tools_are_missing() {
         ),
     ] {
         let (gateway, place) = (Forged::start_with(settings), Place::new());
-        let mut editor =
-            Editor::start(&place, &["--gateway", &gateway.url, "--token", TOKEN], &json!({}));
-        let session = editor.session(&place, &[place.stdio("box", &script())]);
+        let mut editor = start(&place, &gateway);
+        let session = editor.session(&place, &[place.stdio("box", &looking_and_changing())]);
         let (_, text) = editor.prompt(&session, "hi");
         assert!(text.contains(words), "{text}");
         assert!(text.ends_with("You said: hi"), "the turn goes on: {text}");

@@ -5,21 +5,27 @@ use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::process::Stdio;
 use std::time::Duration;
 
-use openclaw_testkit::{Recording, Script};
+use openclaw_testkit::{Recording, Script, StdioClient};
 use serde_json::{Value, json};
 
-use crate::common::LONG;
+use crate::common::rpc::{hello, request};
+use crate::common::{LONG, memory};
+use crate::http::echo;
 use crate::place::{Place, text};
+
+/// A hub with a call that hangs at its server. Returns what the server records and the id of the
+/// call, too.
+fn hanging_call() -> (Place, Recording, StdioClient, u64) {
+    let (place, recording) = Place::hanging();
+    let mut hub = place.hub(&[]);
+    let id = hub.ask("tools/call", &echo("x"));
+    assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
+    (place, recording, hub, id)
+}
 
 #[test]
 fn a_client_that_disappears_during_a_call_leaves_nothing_behind() {
-    let record = tempfile::tempdir().unwrap();
-    let file = record.path().join("record");
-    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
-    let mut hub = place.hub(&[]);
-    hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } }));
-    let recording = Recording::at(&file);
-    assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
+    let (place, _, hub, _) = hanging_call();
     drop(hub);
     place.assert_nothing_left();
 }
@@ -30,15 +36,7 @@ fn a_client_that_closes_its_end_still_gets_its_replies() {
     let mut command = place.command(&["mcp-server", "--hub", "--no-wrap"]);
     let mut hub = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = hub.stdin.take().unwrap();
-    let hello = json!({
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": { "name": "quick", "version": "1" },
-    });
-    let call = json!({ "name": "echo", "arguments": { "text": "hello" } });
-    let request = |id: u64, method: &str, params: Value| {
-        let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
-        message.to_string()
-    };
+    let hello = hello("2025-11-25", json!({}));
     writeln!(input, "{}", request(1, "initialize", hello)).unwrap();
     writeln!(input, "{}", json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }))
         .unwrap();
@@ -49,7 +47,7 @@ fn a_client_that_closes_its_end_still_gets_its_replies() {
     while !said.contains("\"id\":2") {
         assert!(output.read_line(&mut said).unwrap() > 0, "{said}");
     }
-    writeln!(input, "{}", request(3, "tools/call", call)).unwrap();
+    writeln!(input, "{}", request(3, "tools/call", echo("hello"))).unwrap();
     drop(input);
     output.read_to_string(&mut said).unwrap();
     let messages = said.lines().map(|it| serde_json::from_str::<Value>(it).unwrap());
@@ -62,13 +60,7 @@ fn a_client_that_closes_its_end_still_gets_its_replies() {
 
 #[test]
 fn calls_of_a_client_that_closes_its_end_are_cancelled_soon() {
-    let record = tempfile::tempdir().unwrap();
-    let file = record.path().join("record");
-    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
-    let mut hub = place.hub(&[]);
-    hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } }));
-    let recording = Recording::at(&file);
-    assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
+    let (place, _, mut hub, _) = hanging_call();
     let closed = std::time::Instant::now();
     hub.close();
     assert!(hub.wait().is_some_and(|status| status.success()));
@@ -99,18 +91,13 @@ fn a_client_that_never_reads_is_not_read_and_others_are_served() {
     let mut stuck = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     let mut input = stuck.stdin.take().unwrap();
     let writing = std::thread::spawn(move || {
-        let hello = json!({
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": { "name": "stuck", "version": "1" },
-        });
         let long = "x".repeat(100_000);
         let mut written = 0;
         for id in 0..10_000 {
-            let (method, params) = match id {
-                0 => ("initialize", hello.clone()),
-                _ => ("tools/call", json!({ "name": "echo", "arguments": { "text": long } })),
+            let message = match id {
+                0 => request(id, "initialize", hello("2025-11-25", json!({}))),
+                _ => request(id, "tools/call", echo(&long)),
             };
-            let message = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
             if writeln!(input, "{message}").is_err() {
                 break;
             }
@@ -121,13 +108,8 @@ fn a_client_that_never_reads_is_not_read_and_others_are_served() {
     // Its own hub is stuck, and stays small.
     let mut other = place.hub(&["--no-wrap"]);
     assert_eq!(text(&other.call("echo", &json!({ "text": "hello" }))), "hello");
-    let mut memory = 0;
-    for _ in 0..40 {
-        std::thread::sleep(Duration::from_millis(50));
-        let status = std::fs::read_to_string(format!("/proc/{}/status", stuck.id())).unwrap();
-        let line = status.lines().find(|line| line.starts_with("RssAnon")).unwrap().to_owned();
-        memory = line.split_whitespace().nth(1).unwrap().parse::<u64>().unwrap();
-    }
+    std::thread::sleep(Duration::from_secs(2));
+    let memory = memory(stuck.id(), "RssAnon");
     assert!(memory < 300_000, "{memory} kB");
     stuck.kill().unwrap();
     stuck.wait().unwrap();
@@ -178,13 +160,7 @@ fn garbage_is_answered_with_errors() {
 
 #[test]
 fn a_call_that_is_cancelled_is_cancelled_at_the_server() {
-    let record = tempfile::tempdir().unwrap();
-    let file = record.path().join("record");
-    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
-    let mut hub = place.hub(&[]);
-    let id = hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } }));
-    let recording = Recording::at(&file);
-    assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
+    let (_place, recording, mut hub, id) = hanging_call();
     let cancel = json!({ "method": "notifications/cancelled", "params": { "requestId": id } });
     hub.send(&cancel.to_string());
     assert!(recording.wait_for(LONG, |it| it["method"] == "notifications/cancelled").is_some());
@@ -194,13 +170,12 @@ fn a_call_that_is_cancelled_is_cancelled_at_the_server() {
 
 #[test]
 fn calls_that_time_out_are_reported_and_cancelled_at_the_server() {
-    let record = tempfile::tempdir().unwrap();
-    let file = record.path().join("record");
     let mut place = Place::new();
-    let script = Script::new().silent_after_calls(1).record(&file);
+    let recording = Recording::at(place.path("record"));
+    let script = Script::new().silent_after_calls(1).record(recording.path());
     place.add("one", &script, json!({ "approval": "never", "toolTimeout": 300 }));
     let mut hub = place.hub(&["--no-wrap"]);
-    let call = json!({ "name": "echo", "arguments": { "text": "x" } });
+    let call = echo("x");
     let answered = hub.ask("tools/call", &call);
     assert_eq!(hub.message()["id"], answered);
     let mut ids: BTreeSet<u64> = (0..3).map(|_| hub.ask("tools/call", &call)).collect();
@@ -210,20 +185,16 @@ fn calls_that_time_out_are_reported_and_cancelled_at_the_server() {
         assert!(text(&answer).contains("timed out"), "{answer}");
     }
     let is_cancelled = |it: &Value| it["method"] == "notifications/cancelled";
-    assert!(Recording::at(&file).wait_for(LONG, is_cancelled).is_some());
+    assert!(recording.wait_for(LONG, is_cancelled).is_some());
 }
 
 #[test]
 fn calls_in_flight_are_answered_when_their_server_dies() {
     let place = Place::with("one", &Script::new().crash_after_calls(1));
     let mut hub = place.hub(&["--no-wrap"]);
-    let call = |id: u64| {
-        let params = json!({ "name": "echo", "arguments": { "text": "x" } });
-        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
-        call.to_string()
-    };
+    let calls: Vec<String> = (100..110).map(|id| request(id, "tools/call", echo("x"))).collect();
     // In one write, so that the server exits with most of them unanswered.
-    hub.send(&(100..110).map(call).collect::<Vec<_>>().join("\n"));
+    hub.send(&calls.join("\n"));
     let (mut ids, mut failed) = (BTreeSet::new(), 0);
     while ids.len() < 10 {
         let answer = hub.message();
@@ -263,9 +234,7 @@ fn a_server_that_floods_does_not_stop_the_others() {
 fn a_server_that_changes_its_tools_during_a_call_keeps_the_call() {
     let place = Place::with("one", &Script::new().list_changed_after_calls(1).call_delay_ms(200));
     let mut hub = place.hub(&["--no-wrap"]);
-    let ids: Vec<u64> = (0..4)
-        .map(|_| hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } })))
-        .collect();
+    let ids: Vec<u64> = (0..4).map(|_| hub.ask("tools/call", &echo("x"))).collect();
     let mut answered = Vec::new();
     while answered.len() < ids.len() {
         let message = hub.message();

@@ -19,14 +19,6 @@ fn said(output: &Output) -> String {
     said
 }
 
-/// Packages that a script in the folder of `place` can import.
-fn script(place: &Place, name: &str, text: &str) -> String {
-    let modules = Peers::find().node_modules().canonicalize().unwrap();
-    let _ = std::os::unix::fs::symlink(modules, place.path("node_modules"));
-    std::fs::write(place.path(name), text).unwrap();
-    place.path(name).to_str().unwrap().to_owned()
-}
-
 #[test]
 fn mcp_inspector_speaks_to_it_in_all_eras() {
     let place = Place::with("one", &Script::new());
@@ -77,10 +69,8 @@ fn two_servers() -> Place {
 fn the_typescript_sdk_is_served_over_stdio_and_http() {
     let place = two_servers();
     place.command(&[]);
-    let client = script(&place, "client.mjs", TYPESCRIPT);
     let check = |args: &[&str]| {
-        let mut command = Command::new(Peers::find().node());
-        let seen = said(&run(&place, command.arg(&client).args(args)));
+        let seen = said(&place.node(TYPESCRIPT).args(args).output().unwrap());
         let seen: Value = serde_json::from_str(seen.trim()).unwrap();
         assert!(seen["tools"].as_array().unwrap().contains(&json!("mcp_one_echo")), "{seen}");
         assert!(seen["progress"].as_u64().unwrap() > 0, "{seen}");
@@ -111,12 +101,9 @@ asyncio.run(main())
 fn the_python_sdk_is_served() {
     let place = two_servers();
     place.command(&[]);
-    std::fs::write(place.path("client.py"), PYTHON).unwrap();
-    let file = place.path("client.py");
     // The SDK passes only a few variables on, not the state folder; the default is below HOME.
     std::os::unix::fs::symlink(place.folder.path(), place.path(".openclaw")).unwrap();
-    let peer = Peers::find().python_with_sdk(&[file.to_str().unwrap(), OPENCLAW]);
-    let seen = said(&run(&place, &mut peer.command()));
+    let seen = said(&place.python(PYTHON).arg(OPENCLAW).output().unwrap());
     assert!(seen.trim().ends_with("hello"), "{seen}");
 }
 

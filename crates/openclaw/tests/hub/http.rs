@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::common::LONG;
 use crate::common::gateway::RunningGateway;
+use crate::common::rpc::{self, request};
 use crate::place::{Place, text};
 
 /// A response: its head, its body, and the JSON messages in it.
@@ -44,22 +45,25 @@ pub(crate) fn send(
     send_to(gateway, "/mcp?wrap=false", method, headers, body)
 }
 
-fn send_to(
+/// Sends one request on a connection of its own, without waiting for the response.
+pub(crate) fn begin(
     gateway: &RunningGateway,
     path: &str,
     method: &str,
     headers: &[(&str, &str)],
     body: &str,
-) -> Response {
+) -> TcpStream {
     let mut stream = TcpStream::connect(gateway.address()).unwrap();
-    let mut head = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\n");
+    stream.set_read_timeout(Some(LONG)).unwrap();
+    let mut head = format!("{method} {path} HTTP/1.1\r\n");
     let has = |name: &str| headers.iter().any(|(it, _)| it.eq_ignore_ascii_case(name));
-    let bearer = format!("Bearer {}", gateway.token);
+    let (bearer, length) = (format!("Bearer {}", gateway.token), body.len().to_string());
     for (name, value) in [
         ("Host", gateway.address()),
-        ("Authorization", bearer.as_str()),
+        ("Authorization", &bearer),
         ("Content-Type", "application/json"),
         ("Accept", "application/json, text/event-stream"),
+        ("Content-Length", &length),
     ] {
         if !has(name) {
             head += &format!("{name}: {value}\r\n");
@@ -68,11 +72,20 @@ fn send_to(
     for (name, value) in headers.iter().filter(|(_, value)| !value.is_empty()) {
         head += &format!("{name}: {value}\r\n");
     }
-    head += &format!("Content-Length: {}\r\n\r\n", body.len());
-    stream.write_all(head.as_bytes()).unwrap();
-    stream.write_all(body.as_bytes()).unwrap();
+    stream.write_all(format!("{head}\r\n{body}").as_bytes()).unwrap();
+    stream
+}
+
+fn send_to(
+    gateway: &RunningGateway,
+    path: &str,
+    method: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Response {
+    let headers = [headers, &[("Connection", "close")]].concat();
     let mut all = String::new();
-    stream.read_to_string(&mut all).unwrap();
+    begin(gateway, path, method, &headers, body).read_to_string(&mut all).unwrap();
     let (head, body) = all.split_once("\r\n\r\n").unwrap_or((&all, ""));
     let lines = body.lines().map(|line| line.strip_prefix("data: ").unwrap_or(line));
     let messages = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
@@ -80,16 +93,8 @@ fn send_to(
     Response { head: head.to_owned(), body: body.to_owned(), messages }
 }
 
-pub(crate) fn request(id: u64, method: &str, params: Value) -> String {
-    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params }).to_string()
-}
-
 fn hello(capabilities: Value) -> String {
-    let client = json!({ "name": "raw", "version": "1" });
-    let params = json!({
-        "protocolVersion": "2025-11-25", "capabilities": capabilities, "clientInfo": client,
-    });
-    request(1, "initialize", params)
+    request(1, "initialize", rpc::hello("2025-11-25", capabilities))
 }
 
 pub(crate) fn echo(words: &str) -> Value {
@@ -164,10 +169,8 @@ fn progress_comes_in_a_stream_before_the_result() {
     assert_eq!(called.header("content-type").as_deref(), Some("text/event-stream"));
     let (last, told) = called.messages.split_last().unwrap();
     assert_eq!(last["id"], 2);
-    assert!(
-        !told.is_empty() && told.iter().all(|it| it["params"]["progressToken"] == 7),
-        "{told:?}"
-    );
+    assert!(!told.is_empty(), "{told:?}");
+    assert!(told.iter().all(|it| it["params"]["progressToken"] == 7), "{told:?}");
 }
 
 #[test]
@@ -196,11 +199,7 @@ fn a_question_comes_in_the_stream_and_its_answer_in_another_request() {
 fn a_client_without_a_session_says_everything_with_each_request() {
     let place = Place::with("one", &Script::new());
     let gateway = place.gateway();
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "modern", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
+    let meta = rpc::meta(json!({}));
     let mut call = echo("hello");
     call["_meta"] = meta.clone();
     let body = request(1, "tools/call", call);
@@ -226,12 +225,7 @@ fn arguments_that_are_also_headers_must_agree_with_them() {
     let place = Place::with("one", &Script::new().tools([Tool::new("lookup").schema(schema)]));
     let gateway = place.gateway();
     let call = json!({
-        "name": "lookup", "arguments": { "region": "Rome" },
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-            "io.modelcontextprotocol/clientInfo": { "name": "modern", "version": "1" },
-            "io.modelcontextprotocol/clientCapabilities": {},
-        },
+        "name": "lookup", "arguments": { "region": "Rome" }, "_meta": rpc::meta(json!({})),
     });
     let body = request(1, "tools/call", call);
     let common = [
@@ -295,18 +289,8 @@ fn a_call_goes_on_for_a_client_that_lost_the_connection_to_its_stream() {
     let call = json!({
         "name": "sleep", "arguments": { "ms": 2000 }, "_meta": { "progressToken": 7 },
     });
-    let body = request(2, "tools/call", call);
-    let mut stream = TcpStream::connect(gateway.address()).unwrap();
-    stream.set_read_timeout(Some(LONG)).unwrap();
-    let head = format!(
-        "POST /mcp?wrap=false HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\n\
-         Mcp-Session-Id: {session}\r\nContent-Type: application/json\r\n\
-         Accept: application/json, text/event-stream\r\nContent-Length: {}\r\n\r\n{body}",
-        gateway.address(),
-        gateway.token,
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
+    let (headers, body) = ([("Mcp-Session-Id", &*session)], request(2, "tools/call", call));
+    let stream = begin(&gateway, "/mcp?wrap=false", "POST", &headers, &body);
     let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
     let last = lines.find_map(|line| Some(line.strip_prefix("id: ")?.to_owned())).unwrap();
     drop(lines);
@@ -316,23 +300,28 @@ fn a_call_goes_on_for_a_client_that_lost_the_connection_to_its_stream() {
     assert!(reply["id"] == 2 && reply["result"].is_object(), "{:?}", rest.messages);
 }
 
-#[test]
-fn a_session_that_is_deleted_cancels_its_calls() {
-    let record = tempfile::tempdir().unwrap();
-    let file = record.path().join("record");
-    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
+/// Sends a request of a session during a call that hangs, and waits until the call is cancelled at
+/// its server. Returns both responses.
+pub(crate) fn cancel_call(method: &str, body: &str) -> (Response, Response) {
+    let (place, recording) = Place::hanging();
     let gateway = place.gateway();
     let session = session(&gateway, json!({}));
     let headers = [("Mcp-Session-Id", session.as_str())];
-    let recording = Recording::at(&file);
     std::thread::scope(|scope| {
         let call =
             scope.spawn(|| send(&gateway, "POST", &headers, &request(2, "tools/call", echo("x"))));
         assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
-        assert!(send(&gateway, "DELETE", &headers, "").status() < 300);
-        call.join().unwrap();
-    });
-    assert!(recording.wait_for(LONG, |it| it["method"] == "notifications/cancelled").is_some());
+        let accepted = send(&gateway, method, &headers, body);
+        let called = call.join().unwrap();
+        let is_cancelled = |it: &Value| it["method"] == "notifications/cancelled";
+        assert!(recording.wait_for(LONG, is_cancelled).is_some());
+        (accepted, called)
+    })
+}
+
+#[test]
+fn a_session_that_is_deleted_cancels_its_calls() {
+    assert!(cancel_call("DELETE", "").0.status() < 300);
 }
 
 #[test]
@@ -361,9 +350,9 @@ fn an_id_that_is_in_use_is_refused() {
 #[test]
 fn the_trace_in_the_headers_reaches_the_server_unless_the_message_names_one() {
     const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
-    let record = tempfile::tempdir().unwrap();
-    let recording = Recording::at(record.path().join("record"));
-    let place = Place::with("one", &Script::new().record(recording.path()));
+    let mut place = Place::new();
+    let recording = Recording::at(place.path("record"));
+    place.add("one", &Script::new().record(recording.path()), json!({ "approval": "never" }));
     let gateway = place.gateway();
     let session = session(&gateway, json!({}));
     let parent = |span: &str| format!("00-{TRACE}-{span}-01");
@@ -383,33 +372,19 @@ fn the_trace_in_the_headers_reaches_the_server_unless_the_message_names_one() {
     let calls = recording.of_method("tools/call");
     let received: Vec<&Value> = calls.iter().map(|call| &call["params"]["_meta"]).collect();
     assert_eq!(received[0]["traceparent"], *of_headers);
-    assert_eq!(
-        (&received[0]["tracestate"], &received[0]["baggage"]),
-        (&json!("rojo=1"), &json!("a=b"))
-    );
+    assert_eq!(received[0]["tracestate"], "rojo=1");
+    assert_eq!(received[0]["baggage"], "a=b");
     assert_eq!(received[1]["traceparent"], *of_message);
     assert_eq!(received[1].get("tracestate"), None);
 }
 
 #[test]
 fn a_client_that_disconnects_during_a_call_cancels_it() {
-    let record = tempfile::tempdir().unwrap();
-    let file = record.path().join("record");
-    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
+    let (place, recording) = Place::hanging();
     let gateway = place.gateway();
     let session = session(&gateway, json!({}));
     let body = request(2, "tools/call", echo("x"));
-    let mut stream = TcpStream::connect(gateway.address()).unwrap();
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nMcp-Session-Id: {session}\r\n\
-         Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n\
-         Content-Length: {}\r\n\r\n{body}",
-        gateway.address(),
-        gateway.token,
-        body.len()
-    );
-    stream.write_all(head.as_bytes()).unwrap();
-    let recording = Recording::at(&file);
+    let stream = begin(&gateway, "/mcp", "POST", &[("Mcp-Session-Id", &session)], &body);
     assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
     drop(stream);
     assert!(recording.wait_for(LONG, |it| it["method"] == "notifications/cancelled").is_some());
@@ -451,15 +426,8 @@ fn what_is_not_a_message_is_answered_with_an_error_of_the_protocol() {
 fn a_body_that_is_announced_as_too_large_is_refused_before_it_arrives() {
     let place = Place::with("one", &Script::new());
     let gateway = place.gateway();
-    let mut stream = TcpStream::connect(gateway.address()).unwrap();
-    stream.set_read_timeout(Some(LONG)).unwrap();
-    let head = format!(
-        "POST /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nContent-Length: {}\r\n\r\n",
-        gateway.address(),
-        gateway.token,
-        64 * 1024 * 1024 + 1
-    );
-    stream.write_all(head.as_bytes()).unwrap();
+    let length = (64 * 1024 * 1024 + 1).to_string();
+    let mut stream = begin(&gateway, "/mcp", "POST", &[("Content-Length", &length)], "");
     let mut answer = [0; 12];
     stream.read_exact(&mut answer).unwrap();
     assert_eq!(&answer, b"HTTP/1.1 413");

@@ -1,13 +1,12 @@
 //! What a client with a session over HTTP gets outside of replies, and after a cancellation.
 
-use std::io::{BufRead as _, BufReader, Write as _};
-use std::net::TcpStream;
+use std::io::{BufRead as _, BufReader};
 
-use openclaw_testkit::{Recording, Script, Tool};
+use openclaw_testkit::{Script, Tool};
 use serde_json::{Value, json};
 
-use crate::common::LONG;
-use crate::http::{echo, request, send, session};
+use crate::common::rpc::request;
+use crate::http::{begin, cancel_call, echo, send, session};
 use crate::place::Place;
 
 #[test]
@@ -19,15 +18,8 @@ fn a_changed_list_is_reported_in_the_stream_of_the_session() {
     let headers = [("Mcp-Session-Id", session.as_str())];
     let listed = send(&gateway, "POST", &headers, &request(2, "tools/list", json!({})));
     assert_eq!(listed.status(), 200, "{}", listed.head);
-    let mut stream = TcpStream::connect(gateway.address()).unwrap();
-    stream.set_read_timeout(Some(LONG)).unwrap();
-    let head = format!(
-        "GET /mcp HTTP/1.1\r\nHost: {}\r\nAuthorization: Bearer {}\r\nAccept: text/event-stream\r\n\
-         Mcp-Session-Id: {session}\r\n\r\n",
-        gateway.address(),
-        gateway.token,
-    );
-    stream.write_all(head.as_bytes()).unwrap();
+    let accepting = [headers[0], ("Accept", "text/event-stream")];
+    let stream = begin(&gateway, "/mcp", "GET", &accepting, "");
     let mut lines = BufReader::new(stream).lines().map(Result::unwrap);
     assert!(lines.next().unwrap().contains("200"));
     let called = send(&gateway, "POST", &headers, &request(3, "tools/call", echo("x")));
@@ -43,24 +35,11 @@ fn a_changed_list_is_reported_in_the_stream_of_the_session() {
 
 #[test]
 fn a_cancelled_call_has_no_reply() {
-    let record = tempfile::tempdir().unwrap();
-    let file = record.path().join("record");
-    let place = Place::with("one", &Script::new().call_delay_ms(60_000).record(&file));
-    let gateway = place.gateway();
-    let session = session(&gateway, json!({}));
-    let headers = [("Mcp-Session-Id", session.as_str())];
-    let recording = Recording::at(&file);
-    std::thread::scope(|scope| {
-        let call =
-            scope.spawn(|| send(&gateway, "POST", &headers, &request(2, "tools/call", echo("x"))));
-        assert!(recording.wait_for(LONG, |it| it["method"] == "tools/call").is_some());
-        let cancel = json!({
-            "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 },
-        });
-        let accepted = send(&gateway, "POST", &headers, &cancel.to_string());
-        assert_eq!(accepted.status(), 202, "{}", accepted.head);
-        let called = call.join().unwrap();
-        assert_eq!(called.header("content-type").as_deref(), Some("text/event-stream"));
-        assert_eq!(called.messages, Vec::<Value>::new(), "{}", called.body);
+    let cancel = json!({
+        "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 },
     });
+    let (accepted, called) = cancel_call("POST", &cancel.to_string());
+    assert_eq!(accepted.status(), 202, "{}", accepted.head);
+    assert_eq!(called.header("content-type").as_deref(), Some("text/event-stream"));
+    assert_eq!(called.messages, Vec::<Value>::new(), "{}", called.body);
 }

@@ -1,12 +1,8 @@
 //! `openclaw mcp-server --hub` and the gateway's `/mcp`, as MCP clients see them (S6).
 
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::needless_pass_by_value,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "these are tests"
-)]
+#![allow(clippy::needless_pass_by_value, reason = "values are made where they are passed")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "these are tests")]
 
 mod asks;
 mod bad_input;

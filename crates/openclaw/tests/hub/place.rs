@@ -3,7 +3,7 @@
 use std::ops::Deref;
 use std::process::Command;
 
-use openclaw_testkit::{Peer, Script, StdioClient, TestServer};
+use openclaw_testkit::{Peer, Recording, Script, StdioClient, TestServer};
 use serde_json::{Map, Value, json};
 
 use crate::common::gateway::RunningGateway;
@@ -35,6 +35,15 @@ impl Place {
         let mut place = Self::new();
         place.add(name, script, json!({ "approval": "never" }));
         place
+    }
+
+    /// With one server whose calls take a minute, and what it records.
+    pub(crate) fn hanging() -> (Self, Recording) {
+        let mut place = Self::new();
+        let recording = Recording::at(place.path("record"));
+        let script = Script::new().call_delay_ms(60_000).record(recording.path());
+        place.add("one", &script, json!({ "approval": "never" }));
+        (place, recording)
     }
 
     /// Adds a server of the testkit. Its command line mentions this folder.
@@ -111,6 +120,17 @@ impl RunningGateway {
     /// The URL of the hub.
     pub(crate) fn mcp(&self) -> String {
         format!("http://{}/mcp", self.address())
+    }
+}
+
+/// The next message of this kind.
+pub(crate) fn next(hub: &mut StdioClient, is_meant: impl Fn(&Value) -> bool) -> Value {
+    loop {
+        let message = hub.message();
+        assert!(!message.is_null(), "the hub has exited");
+        if is_meant(&message) {
+            return message;
+        }
     }
 }
 

@@ -3,7 +3,8 @@
 use openclaw_testkit::{Ask, Script};
 use serde_json::json;
 
-use crate::place::{Place, text};
+use crate::asks::call_and_answer;
+use crate::place::{Place, next, text};
 
 #[test]
 fn clients_on_stdio_use_the_servers_of_the_running_gateway() {
@@ -33,13 +34,7 @@ fn a_client_keeps_its_tools_when_the_gateway_ends() {
     // The call has arrived when a later request is answered.
     assert_eq!(hub.request("ping", &json!({}))["result"], json!({}));
     drop(gateway);
-    let failed = loop {
-        let message = hub.message();
-        assert!(!message.is_null(), "the hub has exited");
-        if message["id"] == id {
-            break message;
-        }
-    };
+    let failed = next(&mut hub, |it| it["id"] == id);
     let why = failed["error"]["message"].as_str().unwrap_or_default();
     assert!(why.contains("the gateway has stopped"), "{failed}");
     assert_ne!(hub.call_text("pids", &json!({})), server, "it has its own servers now");
@@ -53,20 +48,10 @@ fn the_options_and_questions_of_a_client_reach_the_gateway() {
     let place = Place::with("one", &Script::new().ask(Ask::Elicitation));
     let _gateway = place.gateway();
     let mut hub = place.hub_for(&[], &json!({ "elicitation": {} }));
-    let id = hub.ask("tools/call", &json!({ "name": "echo", "arguments": { "text": "x" } }));
-    loop {
-        let message = hub.message();
-        if message["method"] == "elicitation/create" {
-            let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
-            let reply = json!({ "jsonrpc": "2.0", "id": message["id"], "result": answer });
-            hub.send(&reply.to_string());
-        } else if message["id"] == id {
-            assert!(text(&message).contains("Ada"), "{message}");
-            assert!(text(&message).starts_with("This is output from MCP server"), "{message}");
-            return;
-        }
-        assert!(!message.is_null(), "the hub has exited");
-    }
+    let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
+    let (_, reply) = call_and_answer(&mut hub, "echo", answer);
+    assert!(text(&reply).contains("Ada"), "{reply}");
+    assert!(text(&reply).starts_with("This is output from MCP server"), "{reply}");
 }
 
 #[test]

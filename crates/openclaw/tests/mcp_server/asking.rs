@@ -1,15 +1,14 @@
 //! Approvals and elicitations of a run, which the client is asked about.
 
-use std::process::Command;
-
-use openclaw_testkit::{Ask, Peers, Piece, Script, TestServer, Tool};
+use openclaw_testkit::{Ask, Piece, Script, Tool};
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::clients::{run, typescript};
-use crate::common::LONG;
+use crate::clients::{python, typescript};
 use crate::common::place::Place;
+use crate::common::rpc::meta;
 use crate::model::Model;
+use crate::tasks::until_status;
 
 /// A model that calls this tool once, and then reports what the tool returned.
 fn model(tool: &'static str) -> Model {
@@ -24,22 +23,17 @@ fn model(tool: &'static str) -> Model {
 }
 
 /// A folder whose agent has this server as `x`.
-fn place(model: &Model, script: &Script, settings: Value, fallback: &str) -> Place {
-    let folder = tempfile::tempdir().unwrap().keep();
-    let (program, args) = TestServer::stdio_from(&folder.join("script.json"), script);
-    let mut entry = json!({ "command": program, "args": args });
-    entry.as_object_mut().unwrap().extend(settings.as_object().unwrap().clone());
+fn place(model: &Model, script: &Script, approval: &str, fallback: &str) -> Place {
     let mut config = model.config();
-    config["mcp"] = json!({ "servers": { "x": entry } });
     config["agents"]["defaults"]["approval"] = json!({ "fallback": fallback });
-    Place::with(&config)
+    Place::with_server(config, "x", script, json!({ "approval": approval }))
 }
 
 /// With a tool that needs an approval.
 fn writing(model: &Model, fallback: &str) -> Place {
     let tool =
         Tool::new("write").result(&json!({ "content": [{ "type": "text", "text": "done" }] }));
-    place(model, &Script::new().tools([tool]), json!({ "approval": "auto" }), fallback)
+    place(model, &Script::new().tools([tool]), "auto", fallback)
 }
 
 /// Calls `order_openclaw` as a client with these capabilities, and answers its first question.
@@ -108,7 +102,7 @@ fn a_client_that_cannot_be_asked_or_dismisses_the_question_gets_the_fallback() {
 fn an_elicitation_of_a_server_reaches_the_client() {
     let model = model("mcp_x_echo");
     let script = Script::new().ask(Ask::Elicitation);
-    let place = place(&model, &script, json!({ "approval": "never" }), "deny");
+    let place = place(&model, &script, "never", "deny");
     let mut client = Client::start_able(&place, &[], json!({ "elicitation": {} }));
     let answer = json!({ "action": "accept", "content": { "name": "Ada" } });
     let (asked, result) = order_and_answer(&mut client, Some(answer));
@@ -119,21 +113,15 @@ fn an_elicitation_of_a_server_reaches_the_client() {
     assert!(asked.is_null() && text(&result).contains("decline"), "{result}");
 }
 
-fn meta(extensions: Value) -> Value {
-    json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {
-            "elicitation": {}, "extensions": extensions
-        },
-    })
+/// A call of a client without a handshake that can be asked and has these extensions.
+fn order(extensions: Value) -> Value {
+    let meta = meta(json!({ "elicitation": {}, "extensions": extensions }));
+    json!({ "name": "order_openclaw", "arguments": { "message": "write it" }, "_meta": meta })
 }
 
 /// Sends a message that needs an approval. Returns the parameters of the call, and its first result.
 fn order_and_be_asked(client: &mut Client) -> (Value, Value) {
-    let arguments = json!({ "message": "write it" });
-    let call =
-        json!({ "name": "order_openclaw", "arguments": arguments, "_meta": meta(json!({})) });
+    let call = order(json!({}));
     let first = client.ask("tools/call", call.clone()).unwrap();
     assert_eq!(first["resultType"], "input_required", "{first}");
     (call, first)
@@ -173,12 +161,10 @@ fn a_task_shows_the_question() {
     let model = model("mcp_x_write");
     let place = writing(&model, "deny");
     let mut client = Client::spawn(&place, &[]);
-    let meta = meta(json!({ "io.modelcontextprotocol/tasks": {} }));
-    let arguments = json!({ "message": "write it" });
-    let call = json!({ "name": "order_openclaw", "arguments": arguments, "_meta": meta });
-    let created = client.ask("tools/call", call).unwrap();
+    let call = order(json!({ "io.modelcontextprotocol/tasks": {} }));
+    let created = client.ask("tools/call", call.clone()).unwrap();
     assert_eq!(created["resultType"], "task", "{created}");
-    let task = json!({ "taskId": created["taskId"], "_meta": meta });
+    let task = json!({ "taskId": created["taskId"], "_meta": call["_meta"] });
     let state = client.ask("tasks/get", task.clone()).unwrap();
     assert_eq!(state["status"], "input_required", "{state}");
     let key = state["inputRequests"].as_object().unwrap().keys().next().unwrap();
@@ -186,15 +172,7 @@ fn a_task_shows_the_question() {
     let answer = json!({ "action": "accept", "content": { "decision": "allow once" } });
     update["inputResponses"] = json!({ key.as_str(): answer });
     client.ask("tasks/update", update).unwrap();
-    let deadline = std::time::Instant::now() + LONG;
-    let state = loop {
-        let state = client.ask("tasks/get", task.clone()).unwrap();
-        if state["status"] == "completed" {
-            break state;
-        }
-        assert!(std::time::Instant::now() < deadline, "{state}");
-        std::thread::sleep(std::time::Duration::from_millis(50));
-    };
+    let state = until_status(&mut client, &task, "completed");
     assert!(text(&state["result"]).contains("done"), "{state}");
 }
 
@@ -263,9 +241,5 @@ fn the_typescript_sdk_is_asked_in_both_eras() {
 fn the_python_sdk_is_asked() {
     let model = model("mcp_x_write");
     let place = writing(&model, "deny");
-    std::fs::write(place.path("client.py"), PYTHON).unwrap();
-    let file = place.path("client.py");
-    let args = [file.to_str().unwrap(), env!("CARGO_BIN_EXE_openclaw")];
-    let command: Command = Peers::find().python_with_sdk(&args).command();
-    check(&run(&place, command));
+    check(&python(&place, PYTHON));
 }

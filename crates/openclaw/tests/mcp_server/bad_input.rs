@@ -2,12 +2,13 @@
 
 use std::io::Write as _;
 
-use openclaw_testkit::{Piece, processes};
+use openclaw_testkit::Piece;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::common::LONG;
+use crate::common::memory;
 use crate::common::place::Place;
+use crate::common::rpc::{hello, request};
 use crate::model::Model;
 
 #[test]
@@ -90,11 +91,7 @@ fn messages_before_the_handshake_are_ignored_or_rejected() {
     let error = client.ask("tools/list", json!({})).unwrap_err();
     assert!(error["message"].is_string());
     client.notify("notifications/initialized", json!({}));
-    let hello = json!({
-        "protocolVersion": "2025-11-25",
-        "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" },
-    });
+    let hello = hello("2025-11-25", json!({}));
     assert_eq!(client.ask("initialize", hello).unwrap()["serverInfo"]["name"], "openclaw");
     assert_eq!(client.close(), 0);
 }
@@ -109,9 +106,7 @@ fn an_endless_line_is_not_kept_and_its_request_is_answered() {
     for _ in 0..200 {
         input.write_all(&piece).unwrap();
     }
-    let status = std::fs::read_to_string(format!("/proc/{}/status", client.child.id())).unwrap();
-    let peak = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap();
-    let kb: u64 = peak.trim().trim_end_matches(" kB").parse().unwrap();
+    let kb = memory(client.child.id(), "VmRSS");
     assert!(kb < 150 * 1024, "{kb} KB");
     client.write("\"}},\"jsonrpc\":\"2.0\",\"id\":99}");
     let error = client.answer(99).unwrap_err();
@@ -122,8 +117,7 @@ fn an_endless_line_is_not_kept_and_its_request_is_answered() {
 #[test]
 fn an_id_that_is_in_use_is_rejected_and_the_first_request_is_answered() {
     let model = Model::start(|_| vec![Piece::Wait, Piece::text("first")]);
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (_place, mut client) = model.client();
     let id = client.send_call("order_openclaw", json!({ "message": "one" }));
     model.next();
     client.write(&json!({ "jsonrpc": "2.0", "id": id, "method": "ping" }).to_string());
@@ -141,10 +135,7 @@ fn a_client_that_never_reads_does_not_make_it_grow() {
     command.stdin(std::process::Stdio::piped()).stdout(std::process::Stdio::piped());
     let mut child = command.spawn().unwrap();
     let mut input = child.stdin.take().unwrap();
-    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-        "protocolVersion": "2025-11-25", "capabilities": {},
-        "clientInfo": { "name": "test", "version": "1" } } });
-    writeln!(input, "{hello}").unwrap();
+    writeln!(input, "{}", request(0, "initialize", hello("2025-11-25", json!({})))).unwrap();
     // It stops reading when enough answers wait, so that this blocks sooner or later.
     let writer = std::thread::spawn(move || {
         for id in 1..2_000_000_u64 {
@@ -154,11 +145,6 @@ fn a_client_that_never_reads_does_not_make_it_grow() {
             }
         }
     });
-    let rss = || {
-        let status = std::fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
-        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:")).unwrap().to_owned();
-        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
-    };
     // Until it is idle: blocked on a client that does not read.
     let mut last = u64::MAX;
     let cpu = || {
@@ -173,11 +159,10 @@ fn a_client_that_never_reads_does_not_make_it_grow() {
         last = now;
         std::thread::sleep(std::time::Duration::from_millis(500));
     }
-    let kb = rss();
+    let kb = memory(child.id(), "VmRSS");
     assert!(kb < 150 * 1024, "{kb} KB");
     child.kill().unwrap();
     child.wait().unwrap();
     writer.join().unwrap();
-    let tag = place.folder.path().to_str().unwrap().to_owned();
-    assert!(processes::wait_until_none(LONG, || processes::mentioning(&tag)).is_empty());
+    place.assert_nothing_left();
 }

@@ -6,7 +6,7 @@ use std::ops::{Deref, DerefMut};
 use serde_json::{Value, json};
 
 use crate::common::place::Place;
-use crate::common::rpc::{RpcProcess, is_answer, outcome};
+use crate::common::rpc::{RpcProcess, hello, is_answer, outcome};
 
 /// A running `openclaw mcp-server` with its client.
 pub(crate) struct Client {
@@ -32,14 +32,7 @@ impl Client {
 
     fn greet(place: &Place, args: &[&str], version: &str, capabilities: Value) -> (Self, Value) {
         let mut client = Self::spawn(place, args);
-        let answer = client.ask(
-            "initialize",
-            json!({
-                "protocolVersion": version,
-                "capabilities": capabilities,
-                "clientInfo": { "name": "test", "version": "1" },
-            }),
-        );
+        let answer = client.ask("initialize", hello(version, capabilities));
         client.notify("notifications/initialized", json!({}));
         (client, answer.unwrap())
     }

@@ -41,7 +41,7 @@ async def main():
 asyncio.run(main())
 "#;
 
-pub(crate) fn run(place: &Place, mut command: Command) -> Value {
+fn run(place: &Place, mut command: Command) -> Value {
     let output = place.prepare(&mut command).stdin(Stdio::null()).output().unwrap();
     let said = serde_json::from_slice(&output.stdout);
     said.unwrap_or_else(|error| panic!("{error}: {output:?}"))
@@ -55,12 +55,14 @@ fn check(place: &Place, said: &Value) {
 }
 
 pub(crate) fn typescript(place: &Place, script: &str) -> Value {
-    let peers = Peers::find();
-    let modules = peers.node_modules().canonicalize().unwrap();
-    std::os::unix::fs::symlink(modules, place.path("node_modules")).unwrap();
-    std::fs::write(place.path("client.mjs"), script).unwrap();
-    let mut command = Command::new(peers.node());
-    command.arg(place.path("client.mjs")).arg(env!("CARGO_BIN_EXE_openclaw"));
+    let mut command = place.node(script);
+    command.arg(env!("CARGO_BIN_EXE_openclaw"));
+    run(place, command)
+}
+
+pub(crate) fn python(place: &Place, script: &str) -> Value {
+    let mut command = place.python(script);
+    command.arg(env!("CARGO_BIN_EXE_openclaw"));
     run(place, command)
 }
 
@@ -76,10 +78,7 @@ fn the_typescript_sdk_talks_to_it() {
 #[test]
 fn the_python_sdk_talks_to_it() {
     let place = Place::new();
-    std::fs::write(place.path("client.py"), PYTHON).unwrap();
-    let file = place.path("client.py");
-    let args = [file.to_str().unwrap(), env!("CARGO_BIN_EXE_openclaw")];
-    check(&place, &run(&place, Peers::find().python_with_sdk(&args).command()));
+    check(&place, &python(&place, PYTHON));
 }
 
 /// A client with the second version of the TypeScript SDK.
@@ -105,25 +104,15 @@ fn the_second_typescript_sdk_talks_to_it() {
 #[test]
 fn mcp_inspector_talks_to_it_in_all_eras() {
     let place = Place::new();
+    let target = ["--", env!("CARGO_BIN_EXE_openclaw"), "mcp-server"];
     for era in ["legacy", "auto", "modern"] {
-        let args = [
-            "--protocol-era",
-            era,
-            "--method",
-            "tools/call",
-            "--tool-name",
-            "order_openclaw",
-            "--tool-arg",
-            "message=add 2 and 3",
-            "--",
-            env!("CARGO_BIN_EXE_openclaw"),
-            "mcp-server",
-        ];
+        let call = ["--method", "tools/call", "--tool-name", "order_openclaw"];
+        let message = ["--tool-arg", "message=add 2 and 3"];
+        let args = [&["--protocol-era", era], &call[..], &message, &target].concat();
         let said = run(&place, Peers::find().inspector(&args).command());
         assert_eq!(said["structuredContent"]["status"], "completed", "{era}: {said}");
     }
     // It knows which schemas clients and models have trouble with.
-    let target = ["--", env!("CARGO_BIN_EXE_openclaw"), "mcp-server"];
     let args = [&["--method", "tools/list", "--strict"], &target[..]].concat();
     let mut command = Peers::find().inspector(&args).command();
     let output = place.prepare(&mut command).stdin(Stdio::null()).output().unwrap();

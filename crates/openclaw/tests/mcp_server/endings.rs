@@ -1,17 +1,13 @@
 //! It ends with its client, and leaves nothing behind.
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use openclaw_testkit::Piece;
 use serde_json::json;
 
 use crate::client::Client;
 use crate::common::place::Place;
+use crate::common::signal;
 use crate::model::{Model, last_message};
-
-fn pid(client: &Client) -> Pid {
-    Pid::from_raw(i32::try_from(client.child.id()).unwrap())
-}
 
 #[test]
 fn it_exits_when_its_input_closes_and_ends_its_servers() {
@@ -32,8 +28,7 @@ fn it_exits_without_a_handshake() {
 #[test]
 fn a_client_that_disappears_during_a_call_ends_it_and_the_run() {
     let model = Model::start(|_| vec![Piece::text("half"), Piece::Wait]);
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (place, mut client) = model.client();
     client.send_call("order_openclaw", json!({ "message": "x" }));
     model.next();
     assert_eq!(client.close(), 0);
@@ -42,13 +37,12 @@ fn a_client_that_disappears_during_a_call_ends_it_and_the_run() {
 
 #[test]
 fn signals_end_it() {
-    for signal in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL] {
+    for sent in [Signal::SIGTERM, Signal::SIGINT, Signal::SIGKILL] {
         let model = Model::start(|_| vec![Piece::Wait]);
-        let place = model.place();
-        let mut client = Client::start(&place, &[]);
+        let (place, mut client) = model.client();
         client.send_call("order_openclaw", json!({ "message": "x" }));
         model.next();
-        kill(pid(&client), signal).unwrap();
+        signal(client.child.id(), sent);
         client.exit();
         place.assert_nothing_left();
     }
@@ -62,16 +56,16 @@ fn a_signal_aborts_the_run_in_the_gateway() {
     });
     let place = model.place();
     let _gateway = place.gateway();
-    for signal in [Signal::SIGTERM, Signal::SIGKILL] {
+    for sent in [Signal::SIGTERM, Signal::SIGKILL] {
         let mut client = Client::start(&place, &[]);
         client.send_call("order_openclaw", json!({ "message": "wait", "sessionKey": "one" }));
         model.next();
-        kill(pid(&client), signal).unwrap();
+        signal(client.child.id(), sent);
         client.exit();
         // The conversation is free again: its next message is not queued behind a run that waits.
         let mut next = Client::start(&place, &[]);
         let result = next.order(json!({ "message": "go on", "sessionKey": "one" }));
-        assert_eq!(result["text"], "done", "{signal}: {result}");
+        assert_eq!(result["text"], "done", "{sent}: {result}");
         model.next();
     }
 }

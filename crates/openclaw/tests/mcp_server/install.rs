@@ -24,6 +24,12 @@ fn openclaw(place: &Place, args: &[&str]) -> Output {
     command.stdin(Stdio::null()).output().unwrap()
 }
 
+/// Asserts that a command succeeded, and returns the file that it has written.
+fn written(place: &Place, file: &str, output: &Output) -> String {
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    std::fs::read_to_string(place.path(file)).unwrap()
+}
+
 #[test]
 fn every_client_is_installed_and_uninstalled() {
     let place = Place::new();
@@ -39,15 +45,13 @@ fn every_client_is_installed_and_uninstalled() {
         assert!(!place.path(file).exists());
 
         let done = openclaw(&place, &["mcp", "install", client, "--yes"]);
-        assert_eq!(done.status.code(), Some(0), "{done:?}");
-        let written = std::fs::read_to_string(place.path(file)).unwrap();
-        assert!(written.contains("mcp-server") && written.contains("openclaw"), "{written}");
+        let text = written(&place, file, &done);
+        assert!(text.contains("mcp-server") && text.contains("openclaw"), "{text}");
         let again = openclaw(&place, &["mcp", "install", client, "--yes"]);
         assert!(String::from_utf8_lossy(&again.stdout).contains("already has"), "{again:?}");
 
         let undone = openclaw(&place, &["mcp", "uninstall", client, "--yes"]);
-        assert_eq!(undone.status.code(), Some(0), "{undone:?}");
-        let left = std::fs::read_to_string(place.path(file)).unwrap();
+        let left = written(&place, file, &undone);
         assert!(!left.contains("mcp-server"), "{left}");
     }
 }
@@ -83,15 +87,13 @@ fn the_variables_that_lead_to_the_configuration_are_in_the_entry() {
         let mut command = place.command(&["mcp", "install", client, "--yes"]);
         command.env_remove("CODEX_HOME").env("OPENCLAW_CONFIG_PATH", "other.json");
         let done = command.stdin(Stdio::null()).output().unwrap();
-        assert_eq!(done.status.code(), Some(0), "{done:?}");
-        let written = std::fs::read_to_string(place.path(file)).unwrap();
+        let text = written(&place, file, &done);
         for value in ["OPENCLAW_STATE_DIR", "OPENCLAW_CONFIG_PATH", &format!("{folder}/other.json")]
         {
-            assert!(written.contains(value), "{value}: {written}");
+            assert!(text.contains(value), "{value}: {text}");
         }
         let undone = openclaw(&place, &["mcp", "uninstall", client, "--yes"]);
-        assert_eq!(undone.status.code(), Some(0), "{undone:?}");
-        let left = std::fs::read_to_string(place.path(file)).unwrap();
+        let left = written(&place, file, &undone);
         assert!(!left.contains("OPENCLAW"), "{left}");
     }
 }

@@ -1,12 +1,8 @@
 //! `openclaw mcp-server` as an MCP client sees it.
 
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::needless_pass_by_value,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "these are tests"
-)]
+#![allow(clippy::needless_pass_by_value, reason = "values are made where they are passed")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "these are tests")]
 
 mod asking;
 mod bad_input;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use openclaw_testkit::{Piece, Script, TestServer, Tool};
+use openclaw_testkit::{Script, Tool};
 use serde_json::json;
 
 use crate::client::Client;
@@ -51,8 +51,7 @@ fn workspace(place: &Place) -> std::path::PathBuf {
 #[test]
 fn attachments_reach_the_model_in_the_form_its_provider_takes() {
     let model = Model::saying("seen");
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (place, mut client) = model.client();
     std::fs::write(workspace(&place).join("notes.txt"), "from a file").unwrap();
     client.order(json!({ "message": "look", "attachments": [
         { "data": PNG, "mimeType": "text/plain", "name": "dot" },
@@ -79,41 +78,32 @@ fn attachments_reach_the_model_in_the_form_its_provider_takes() {
     assert_eq!(parts.len(), 8);
 }
 
-#[test]
-fn a_model_without_documents_gets_the_text_of_a_pdf() {
-    // A provider that accepts no files.
+/// Asserts what a model of a provider that accepts no files gets for a PDF.
+fn assert_read_as(file: &[u8], expected: &str) {
     let model = Model::saying("read");
     let mut config = model.config();
     config["models"]["providers"]["fake"]["api"] = json!("ollama");
     let place = Place::with(&config);
     let mut client = Client::start(&place, &[]);
-    let file = STANDARD.encode(pdf("Hello from a PDF"));
-    let id = client.send_call(
-        "order_openclaw",
-        json!({ "message": "read", "attachments": [{ "data": file, "name": "page.pdf" }] }),
-    );
+    let attachments = json!([{ "data": STANDARD.encode(file), "name": "page.pdf" }]);
+    let id = client
+        .send_call("order_openclaw", json!({ "message": "read", "attachments": attachments }));
     let request = model.next();
-    let text = last_message(&request).as_str().unwrap().to_owned();
-    assert!(text.contains("Hello from a PDF"), "{text}");
+    let text = last_message(&request).as_str().unwrap();
+    assert!(text.contains(expected), "{text}");
     client.notify("notifications/cancelled", json!({ "requestId": id }));
 }
 
 #[test]
+fn a_model_without_documents_gets_the_text_of_a_pdf() {
+    assert_read_as(&pdf("Hello from a PDF"), "Hello from a PDF");
+}
+
+#[test]
 fn a_hostile_pdf_is_described() {
-    let model = Model::saying("read");
-    let mut config = model.config();
-    config["models"]["providers"]["fake"]["api"] = json!("ollama");
-    let place = Place::with(&config);
-    let mut client = Client::start(&place, &[]);
     let deep = format!("%PDF-1.4\n1 0 obj\n{}\nendobj\n", "[".repeat(2_000_000));
-    for file in [b"%PDF-1.7 nothing".to_vec(), deep.into_bytes()] {
-        let attachments = json!([{ "data": STANDARD.encode(file), "name": "bad.pdf" }]);
-        let id = client
-            .send_call("order_openclaw", json!({ "message": "read", "attachments": attachments }));
-        let request = model.next();
-        let text = last_message(&request).as_str().unwrap().to_owned();
-        assert!(text.contains("cannot be read"), "{text}");
-        client.notify("notifications/cancelled", json!({ "requestId": id }));
+    for file in [b"%PDF-1.7 nothing".as_slice(), deep.as_bytes()] {
+        assert_read_as(file, "cannot be read");
     }
 }
 
@@ -176,18 +166,8 @@ fn images_and_audio_of_tools_come_back() {
         { "type": "image", "data": PNG, "mimeType": "image/png" },
         { "type": "audio", "data": wav, "mimeType": "audio/wav" },
     ] }))]);
-    let model = Model::start(|request| {
-        let messages = request["messages"].as_array().unwrap();
-        match messages.iter().any(|it| it["role"] == "tool") {
-            false => vec![Piece::call("mcp_camera_shoot", json!({}))],
-            true => vec![Piece::text("Here it is.")],
-        }
-    });
-    let folder = tempfile::tempdir().unwrap();
-    let (program, args) = TestServer::stdio_from(&folder.path().join("script.json"), &script);
-    let mut config = model.config();
-    config["mcp"] = json!({ "servers": { "camera": { "command": program, "args": args } } });
-    let place = Place::with(&config);
+    let model = Model::calling("mcp_camera_shoot", "Here it is.");
+    let place = Place::with_server(model.config(), "camera", &script, json!({}));
     let mut client = Client::start(&place, &[]);
     let result = client.call("order_openclaw", json!({ "message": "take a picture" }));
     assert_eq!(result["content"][0]["text"], "Here it is.", "{result}");
@@ -213,18 +193,8 @@ fn what_is_too_large_for_a_result_is_linked_and_can_be_read() {
         { "type": "audio", "data": wav(1), "mimeType": "audio/wav" },
         { "type": "audio", "data": wav(2), "mimeType": "audio/wav" },
     ] }))]);
-    let model = Model::start(|request| {
-        let messages = request["messages"].as_array().unwrap();
-        match messages.iter().any(|it| it["role"] == "tool") {
-            false => vec![Piece::call("mcp_recorder_record", json!({}))],
-            true => vec![Piece::text("Listen.")],
-        }
-    });
-    let folder = tempfile::tempdir().unwrap();
-    let (program, args) = TestServer::stdio_from(&folder.path().join("script.json"), &script);
-    let mut config = model.config();
-    config["mcp"] = json!({ "servers": { "recorder": { "command": program, "args": args } } });
-    let place = Place::with(&config);
+    let model = Model::calling("mcp_recorder_record", "Listen.");
+    let place = Place::with_server(model.config(), "recorder", &script, json!({}));
     let mut client = Client::start(&place, &[]);
     let result = client.call("order_openclaw", json!({ "message": "record something" }));
     let content = result["content"].as_array().unwrap();

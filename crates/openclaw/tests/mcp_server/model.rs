@@ -3,9 +3,10 @@
 use std::ops::Deref;
 use std::sync::mpsc::{Receiver, channel};
 
-use openclaw_testkit::{ModelServer, Piece};
+use openclaw_testkit::{ModelServer, Piece, Script, TestServer};
 use serde_json::{Value, json};
 
+use crate::client::Client;
 use crate::common::LONG;
 use crate::common::place::Place;
 
@@ -27,6 +28,22 @@ impl Place {
             config["mcp"] = json!({ "servers": { "demo": demo } });
             std::fs::write(file, config.to_string()).unwrap();
         }
+        place
+    }
+
+    /// With this server of the testkit, whose entry has these settings.
+    pub(crate) fn with_server(
+        mut config: Value,
+        name: &str,
+        script: &Script,
+        settings: Value,
+    ) -> Self {
+        let place = Self::configured(&json!({}));
+        let (program, args) = TestServer::stdio_from(&place.path("script.json"), script);
+        config["mcp"]["servers"][name] = settings;
+        config["mcp"]["servers"][name]["command"] = json!(program);
+        config["mcp"]["servers"][name]["args"] = json!(args);
+        std::fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
         place
     }
 }
@@ -52,9 +69,27 @@ impl Model {
         Self::start(move |_| vec![Piece::text(text)])
     }
 
+    /// Calls this tool once, and then answers with this text.
+    pub(crate) fn calling(tool: &'static str, text: &'static str) -> Self {
+        Self::start(move |request| {
+            let messages = request["messages"].as_array().unwrap();
+            match messages.iter().any(|it| it["role"] == "tool") {
+                false => vec![Piece::call(tool, json!({}))],
+                true => vec![Piece::text(text)],
+            }
+        })
+    }
+
     /// A place whose agent uses it.
     pub(crate) fn place(&self) -> Place {
         Place::with(&self.config())
+    }
+
+    /// Such a place, with a client.
+    pub(crate) fn client(&self) -> (Place, Client) {
+        let place = self.place();
+        let client = Client::start(&place, &[]);
+        (place, client)
     }
 
     pub(crate) fn config(&self) -> Value {

@@ -1,10 +1,11 @@
 //! `order_openclaw`: the message, the answer, progress, cancelling, time.
 
-use openclaw_testkit::{Piece, Script, TestServer};
+use openclaw_testkit::{Piece, Script};
 use serde_json::{Value, json};
 
 use crate::client::Client;
 use crate::common::place::Place;
+use crate::common::rpc::meta;
 use crate::model::{Model, last_message};
 
 #[test]
@@ -15,32 +16,17 @@ fn every_protocol_version_is_served() {
         assert_eq!(hello["protocolVersion"], version);
         assert_eq!(hello["serverInfo"]["name"], "openclaw");
         let tools = client.ask("tools/list", json!({})).unwrap();
-        let names: Vec<&str> = tools["tools"]
-            .as_array()
-            .unwrap()
-            .iter()
-            .map(|it| it["name"].as_str().unwrap())
-            .collect();
-        assert_eq!(
-            names,
-            [
-                "order_openclaw",
-                "list_openclaw_sessions",
-                "read_openclaw_session",
-                "abort_openclaw_run"
-            ]
-        );
+        let tools = tools["tools"].as_array().unwrap().iter();
+        let names: Vec<&Value> = tools.map(|it| &it["name"]).collect();
+        assert_eq!(names[..2], ["order_openclaw", "list_openclaw_sessions"]);
+        assert_eq!(names[2..], ["read_openclaw_session", "abort_openclaw_run"]);
         assert_eq!(client.close(), 0);
     }
     // Without a handshake.
     let mut client = Client::spawn(&place, &[]);
-    let meta = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {},
-    });
     let call = json!({
-        "name": "order_openclaw", "arguments": { "message": "add 2 and 3" }, "_meta": meta
+        "name": "order_openclaw", "arguments": { "message": "add 2 and 3" },
+        "_meta": meta(json!({})),
     });
     let result = client.ask("tools/call", call).unwrap();
     assert!(result["structuredContent"]["text"].as_str().unwrap().contains('5'), "{result}");
@@ -51,8 +37,7 @@ fn every_protocol_version_is_served() {
 #[test]
 fn an_answer_has_text_structure_and_usage_as_its_schema_says() {
     let model = Model::saying("It is noon.");
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (_place, mut client) = model.client();
     let result = client.call("order_openclaw", json!({ "message": "what time is it?" }));
     assert_eq!(result["content"], json!([{ "type": "text", "text": "It is noon." }]));
     let structured = &result["structuredContent"];
@@ -73,8 +58,7 @@ fn an_answer_has_text_structure_and_usage_as_its_schema_says() {
 #[test]
 fn a_message_reaches_the_model_byte_for_byte() {
     let model = Model::saying("ok");
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (_place, mut client) = model.client();
     let planes: String =
         ['a', 'é', '\u{2028}', '語', '\u{200d}', '🦞', '\u{20000}', '\u{e0041}', '\u{10fffd}']
             .iter()
@@ -113,8 +97,7 @@ fn the_outputs_of_a_run_become_one_answer_in_order() {
             _ => vec![Piece::text("It is 6.")],
         }
     });
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (_place, mut client) = model.client();
     let answer = client.order(json!({ "message": "add" }));
     assert_eq!(answer["text"], "Let me add.\n\nLet me add.\n\nIt is 6.");
 }
@@ -122,12 +105,8 @@ fn the_outputs_of_a_run_become_one_answer_in_order() {
 #[test]
 fn the_first_message_waits_for_servers_that_are_starting() {
     let model = Model::saying("ok");
-    let folder = tempfile::tempdir().unwrap();
     let script = Script::new().start_delay_ms(1_500);
-    let (program, args) = TestServer::stdio_from(&folder.path().join("script.json"), &script);
-    let mut config = model.config();
-    config["mcp"] = json!({ "servers": { "slow": { "command": program, "args": args } } });
-    let place = Place::with(&config);
+    let place = Place::with_server(model.config(), "slow", &script, json!({}));
     Client::start(&place, &[]).order(json!({ "message": "hello" }));
     let request = model.next();
     let mut tools = request["tools"].as_array().unwrap().iter();
@@ -137,8 +116,7 @@ fn the_first_message_waits_for_servers_that_are_starting() {
 #[test]
 fn progress_is_reported_and_grows() {
     let model = Model::start(|_| vec![Piece::text("one "), Piece::Wait]);
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (_place, mut client) = model.client();
     let id = client.send(
         "tools/call",
         json!({
@@ -163,8 +141,7 @@ fn progress_is_reported_and_grows() {
 #[test]
 fn a_cancelled_request_aborts_its_run() {
     let model = Model::start(|_| vec![Piece::text("half"), Piece::Wait]);
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (_place, mut client) = model.client();
     let key = "cancelled";
     let id = client.send_call("order_openclaw", json!({ "message": "x", "sessionKey": key }));
     model.next();
@@ -187,8 +164,7 @@ fn a_timeout_returns_the_text_so_far_and_the_key_to_go_on() {
         Some("slow") => vec![Piece::text("so far"), Piece::Wait],
         _ => vec![Piece::text("on time")],
     });
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (_place, mut client) = model.client();
     let result = client.call("order_openclaw", json!({ "message": "slow", "timeoutMs": 3_000 }));
     let structured = &result["structuredContent"];
     assert_eq!(structured["status"], "timeout", "{result}");
@@ -209,8 +185,7 @@ fn different_keys_run_in_parallel_and_equal_ones_in_order() {
             false => vec![Piece::text(format!("done {text}"))],
         }
     });
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (_place, mut client) = model.client();
     let mut order = |message: &str, key: &str| {
         client.send_call("order_openclaw", json!({ "message": message, "sessionKey": key }))
     };

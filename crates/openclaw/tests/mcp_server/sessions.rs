@@ -22,8 +22,7 @@ fn remembering() -> Model {
 #[test]
 fn without_a_key_nothing_is_remembered_and_with_one_everything_is() {
     let model = remembering();
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (place, mut client) = model.client();
     let first = client.order(json!({ "message": "secret" }));
     let second = client.order(json!({ "message": "other" }));
     assert_eq!(second["text"], "other");
@@ -70,17 +69,12 @@ fn conversations_are_listed_read_and_aborted() {
         Some("wait") => vec![Piece::Wait],
         _ => vec![Piece::text("Paris")],
     });
-    let place = model.place();
-    let mut client = Client::start(&place, &[]);
+    let (_place, mut client) = model.client();
     client.order(json!({ "message": "capital of France?", "sessionKey": "geo" }));
     client.order(json!({ "message": "and?", "sessionKey": "other" }));
     let list = client.call("list_openclaw_sessions", json!({ "limit": 5 }));
-    let keys: Vec<&str> = list["structuredContent"]["sessions"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|it| it["sessionKey"].as_str().unwrap())
-        .collect();
+    let sessions = list["structuredContent"]["sessions"].as_array().unwrap().iter();
+    let keys: Vec<&Value> = sessions.map(|it| &it["sessionKey"]).collect();
     assert_eq!(keys, ["other", "geo"]);
     assert!(list["structuredContent"]["sessions"][0]["updatedAt"].is_u64(), "{list}");
     for (search, count) in [("of FRANCE", 1), ("geo", 1), ("Spain", 0)] {

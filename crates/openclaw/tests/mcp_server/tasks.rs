@@ -4,28 +4,26 @@ use openclaw_testkit::Piece;
 use serde_json::{Value, json};
 
 use crate::client::Client;
-use crate::common::LONG;
+use crate::common::{LONG, rpc};
 use crate::model::{Model, last_message};
 
 fn meta() -> Value {
-    json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientInfo": { "name": "test", "version": "1" },
-        "io.modelcontextprotocol/clientCapabilities": {
-            "extensions": { "io.modelcontextprotocol/tasks": {} }
-        },
-    })
+    rpc::meta(json!({ "extensions": { "io.modelcontextprotocol/tasks": {} } }))
 }
 
 fn order(message: &str) -> Value {
     json!({ "name": "order_openclaw", "arguments": { "message": message }, "_meta": meta() })
 }
 
-/// Polls a task until it has this status.
 fn wait(client: &mut Client, task: &str, status: &str) -> Value {
+    until_status(client, &json!({ "taskId": task, "_meta": meta() }), status)
+}
+
+/// Polls a task until it has this status.
+pub(crate) fn until_status(client: &mut Client, task: &Value, status: &str) -> Value {
     let deadline = std::time::Instant::now() + LONG;
     loop {
-        let state = client.ask("tasks/get", json!({ "taskId": task, "_meta": meta() })).unwrap();
+        let state = client.ask("tasks/get", task.clone()).unwrap();
         if state["status"] == status {
             return state;
         }

@@ -31,8 +31,7 @@ fn binary_data_can_be_saved_to_a_folder_or_a_file() {
     let place = place();
     let (exit, _, stderr) = place.said(&["mcp", "call", "test", "archive"]);
     assert!(exit == 0 && stderr.contains("`-o FILE`"), "{stderr}");
-    let (exit, _, stderr) = place.said(&["mcp", "call", "test", "archive", "--save", "out"]);
-    assert_eq!(exit, 0, "{stderr}");
+    place.ok(&["mcp", "call", "test", "archive", "--save", "out"]);
     let expected = b"PK\x03\x04";
     assert_eq!(fs::read(place.path("out/test-archive-1.zip")).unwrap(), expected);
     for _ in 0..2 {
@@ -154,10 +153,8 @@ fn stdout_contains_only_the_text_of_the_server() {
     let place = place();
     let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "archive"]);
     assert_eq!((exit, stdout.as_str()), (0, ""), "{stderr}");
-    assert!(
-        stderr.contains("test://a.zip") && stderr.contains("not shown; use `-o FILE`"),
-        "{stderr}"
-    );
+    assert!(stderr.contains("test://a.zip"), "{stderr}");
+    assert!(stderr.contains("not shown; use `-o FILE`"), "{stderr}");
     for target in [["-o", "it"], ["--save", "out"]] {
         let args = [&["mcp", "call", "test", "archive"], &target[..]].concat();
         let (exit, stdout, stderr) = place.said(&args);
@@ -191,16 +188,14 @@ fn an_image_is_not_repeated_as_text() {
     let (exit, stdout, stderr) = place.said(&["mcp", "call", "test", "see"]);
     assert_eq!((exit, stdout.as_str()), (0, ""), "{stderr}");
     assert!(stderr.contains("image/png, about"), "{stderr}");
-    let (_, stdout, _) = place.said(&["mcp", "call", "test", "see", "--json"]);
-    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    let answer = place.json(&["mcp", "call", "test", "see", "--json"]);
     assert_eq!(answer["structuredContent"], result["structuredContent"]);
 }
 
 #[test]
 fn a_binary_resource_can_be_saved() {
     let place = Place::new(&[("test", &Script::new())]);
-    let (_, stdout, _) = place.said(&["mcp", "resources", "test", "--json"]);
-    let listed: Value = serde_json::from_str(&stdout).unwrap();
+    let listed = place.json(&["mcp", "resources", "test", "--json"]);
     let uris = listed["resources"].as_array().unwrap().iter();
     let saved = uris.filter(|it| {
         let uri = it["uri"].as_str().unwrap();
@@ -213,11 +208,9 @@ fn a_binary_resource_can_be_saved() {
 #[test]
 fn programs_get_structured_content_as_it_is_and_files_as_data() {
     let place = place();
-    let (exit, stdout, _) = place.said(&["mcp", "call", "test", "value", "--json"]);
-    assert_eq!(exit, 0);
+    let stdout = place.ok(&["mcp", "call", "test", "value", "--json"]);
     assert!(stdout.contains(r#""structuredContent": {"n":1.50}"#), "{stdout}");
-    let (_, stdout, _) = place.said(&["mcp", "call", "test", "archive", "--json"]);
-    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    let answer = place.json(&["mcp", "call", "test", "archive", "--json"]);
     assert!(answer.get("structuredContent").is_none());
     let blob = answer["content"].as_array().unwrap().last().unwrap();
     let expected = json!({
@@ -261,9 +254,7 @@ fn raw_tools_have_everything_that_the_server_says() {
         ["mcp", "--json", "tools", "--raw"],
         ["mcp", "tools", "--raw", "--json"],
     ] {
-        let (exit, stdout, stderr) = place.said(&args);
-        assert_eq!(exit, 0, "{args:?}: {stderr}");
-        let said: Value = serde_json::from_str(&stdout).unwrap();
+        let said = place.json(&args);
         let count = &said["tools"][0];
         for (name, value) in &members {
             assert_eq!(count[name], *value, "{name}: {count}");
@@ -288,9 +279,7 @@ fn missing_and_unknown_arguments_of_a_prompt_are_rejected() {
         assert_eq!(exit, 2, "{stderr}");
         assert!(stderr.contains(said) && stderr.contains("it takes: name"), "{stderr}");
     }
-    let (exit, stdout, _) = place.said(&["mcp", "prompt", "test", "greet", "name=Ada", "--json"]);
-    assert_eq!(exit, 0, "{stdout}");
-    let answer: Value = serde_json::from_str(&stdout).unwrap();
+    let answer = place.json(&["mcp", "prompt", "test", "greet", "name=Ada", "--json"]);
     assert_eq!(answer["messages"][0]["role"], "user", "{answer}");
     assert!(answer["messages"][0]["content"].to_string().contains("Ada"), "{answer}");
 }
@@ -300,13 +289,11 @@ fn skills_of_a_server_are_listed_with_its_resources_and_verified_when_they_are_r
     let good = Skill::new("pdf", "Fill PDF forms");
     let evil = Skill::new("evil", "x").serving("skill://evil/SKILL.md", "EVIL");
     let place = Place::new(&[("test", &Script::new().skills([good, evil]))]);
-    let (exit, stdout, stderr) = place.said(&["mcp", "resources", "test"]);
-    assert_eq!(exit, 0, "{stderr}");
+    let stdout = place.ok(&["mcp", "resources", "test"]);
     let line = stdout.lines().find(|line| line.contains("skill://pdf/SKILL.md"));
     assert!(line.is_some_and(|line| line.contains("skill pdf: Fill PDF forms")), "{stdout}");
-    let (_, stdout, _) = place.said(&["mcp", "resources", "test", "--json"]);
-    let listed: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(listed["skills"][0]["frontmatter"]["name"], "pdf", "{stdout}");
+    let listed = place.json(&["mcp", "resources", "test", "--json"]);
+    assert_eq!(listed["skills"][0]["frontmatter"]["name"], "pdf", "{listed}");
     let (exit, stdout, stderr) = place.said(&["mcp", "read", "test", "skill://pdf/SKILL.md"]);
     assert!(exit == 0 && stdout.contains("Use pdf."), "{stdout}{stderr}");
     let (exit, stdout, stderr) = place.said(&["mcp", "read", "test", "skill://evil/SKILL.md"]);

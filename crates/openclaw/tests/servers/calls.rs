@@ -1,12 +1,13 @@
 //! `mcp call` and `mcp logs`: exit codes, arguments, approvals, audit log.
 
 use std::fs;
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader};
 use std::process::Stdio;
 
 use openclaw_testkit::{Ask, Odd, Script, Tool};
 use serde_json::{Value, json};
 
+use crate::common::run_with;
 use crate::support::Place;
 
 #[test]
@@ -53,8 +54,8 @@ fn without_a_terminal_descriptions_are_not_cut() {
     let long = "word ".repeat(300);
     let script = Script::new().tools([Tool::new("echo").description(format!("{long}THE END"))]);
     let place = Place::new(&[("test", &script)]);
-    for args in [&["mcp", "tools", "test"][..], &["mcp", "tools", "test", "--schema"]] {
-        let (_, stdout, _) = place.said(args);
+    for args in [&["mcp", "tools"][..], &["mcp", "tools", "test", "--schema"]] {
+        let stdout = place.ok(args);
         assert!(stdout.contains("THE END"), "{args:?}: {stdout}");
     }
 }
@@ -72,10 +73,7 @@ fn a_failure_that_names_the_protocol_version_has_a_hint_for_every_caller() {
     assert_eq!(lines[0], format!("error: test/plan failed: {text}"), "{stderr}");
     assert!(lines[1].starts_with("hint: ") && lines[1].contains(hint), "{stderr}");
     // An agent's call shows it, too, to the model and to the user.
-    let file = place.path("openclaw.json");
-    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    config["mcp"]["servers"]["test"]["approval"] = json!("never");
-    fs::write(file, config.to_string()).unwrap();
+    place.change(|config| config["mcp"]["servers"]["test"]["approval"] = json!("never"));
     let message = "/call mcp_test_plan {}";
     let (_, stdout, stderr) = place.said(&["agent", "--message", message]);
     assert!(format!("{stdout}{stderr}").contains(hint), "{stdout}{stderr}");
@@ -126,14 +124,8 @@ fn a_log_can_be_followed_before_it_exists() {
 #[test]
 fn arguments_come_from_stdin_for_a_dash() {
     let place = Place::new(&[("test", &Script::new())]);
-    let mut child = place
-        .command(&["mcp", "call", "test", "add", "-"])
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    child.stdin.take().unwrap().write_all(br#"{"a": 2, "b": 3}"#).unwrap();
-    let output = child.wait_with_output().unwrap();
+    let command = place.command(&["mcp", "call", "test", "add", "-"]);
+    let output = run_with(command, br#"{"a": 2, "b": 3}"#);
     assert!(output.stdout.starts_with(b"5\n"), "{output:?}");
 }
 
@@ -144,8 +136,7 @@ fn images_and_audio_are_saved_without_overwriting_files() {
     assert_eq!(exit, 0);
     assert!(stderr.contains("image/png") && stderr.contains("--save"), "{stderr}");
     for _ in 0..2 {
-        let (exit, _, stderr) = place.said(&["mcp", "call", "test", "mixed", "--save", "out"]);
-        assert_eq!(exit, 0, "{stderr}");
+        place.ok(&["mcp", "call", "test", "mixed", "--save", "out"]);
     }
     let mut names: Vec<String> = fs::read_dir(place.path("out"))
         .unwrap()
@@ -244,10 +235,9 @@ fn an_explicit_approval_that_cannot_be_saved_is_reported() {
     let (exit, stdout, stderr) =
         place.said(&["mcp", "call", "--approve", "test", "echo", "text=hi"]);
     assert_eq!((exit, stdout.trim()), (0, "hi"), "{stderr}");
-    assert!(
-        stderr.contains(told) && stderr.contains("cannot write ") && stderr.contains("pins.json: "),
-        "{stderr}"
-    );
+    assert!(stderr.contains(told), "{stderr}");
+    assert!(stderr.contains("cannot write "), "{stderr}");
+    assert!(stderr.contains("pins.json: "), "{stderr}");
 }
 
 /// A first call, or a first server that is added, leaves nothing that other users can read (N3).
@@ -301,33 +291,17 @@ fn a_timeout_includes_the_start_of_the_server() {
 fn denied_and_unusable_tools_are_reported_with_the_reason() {
     let odd = Script::new().tools([Tool::new("fine")]).odd_tool(Odd::SchemaArray);
     let place = Place::new(&[("test", &odd)]);
-    let (_, stdout, _) = place.said(&["mcp", "tools", "test", "--json"]);
-    let listed: Value = serde_json::from_str(&stdout).unwrap();
+    let listed = place.json(&["mcp", "tools", "test", "--json"]);
     let name = listed["leftOut"][0]["name"].as_str().unwrap().to_owned();
     for args in [vec!["test", &name], vec![&*format!("mcp_test_{name}")]] {
         let (exit, _, stderr) = place.said(&[&["mcp", "call"], &args[..]].concat());
         assert_eq!(exit, 1, "{args:?}: {stderr}");
         assert!(stderr.contains("is unusable: "), "{args:?}: {stderr}");
     }
-    let config = fs::read_to_string(place.path("openclaw.json")).unwrap();
-    let mut config: Value = serde_json::from_str(&config).unwrap();
-    config["tools"] = json!({ "deny": ["mcp_test_fine"] });
-    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    place.change(|config| config["tools"] = json!({ "deny": ["mcp_test_fine"] }));
     for args in [&["test", "fine", "invalid argument"][..], &["mcp_test_fine"]] {
         let (exit, _, stderr) = place.said(&[&["mcp", "call"], args].concat());
         assert_eq!(exit, 4, "{args:?}: {stderr}");
         assert!(stderr.contains("`tools.deny`"), "{args:?}: {stderr}");
     }
-}
-
-#[test]
-fn without_a_terminal_descriptions_are_not_truncated() {
-    let words = format!("Reads {}and returns the last.", "one line after another, ".repeat(9));
-    let place = Place::new(&[(
-        "test",
-        &Script::new().tools([Tool::new("long").description(words.as_str())]),
-    )]);
-    let (exit, stdout, stderr) = place.said(&["mcp", "tools"]);
-    assert_eq!(exit, 0, "{stderr}");
-    assert!(stdout.contains(&words), "{stdout}");
 }

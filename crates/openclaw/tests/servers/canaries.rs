@@ -423,10 +423,7 @@ fn no_credential_appears_in_the_output_of_any_command_or_in_its_files() {
 #[test]
 fn a_generated_gateway_token_appears_nowhere() {
     let scene = Scene::new();
-    let file = scene.place.path("openclaw.json");
-    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    config["gateway"] = json!({});
-    fs::write(&file, config.to_string()).unwrap();
+    scene.place.change(|config| config["gateway"] = json!({}));
     let log = scene.place.path("gateway.log");
     let mut running = gateway(&scene, &log);
     let token = fs::read_to_string(scene.place.path("gateway-token")).unwrap();

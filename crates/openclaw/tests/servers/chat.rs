@@ -1,27 +1,15 @@
 //! Elicitations during a chat, standalone and through a gateway (T11).
 
 use openclaw_testkit::{Ask, Script};
-use serde_json::{Value, json};
 
-use crate::support::{Place, command_on_a_terminal, conversation, conversation_with};
+use crate::support::{Place, chat, command_on_a_terminal, conversation, conversation_with};
 use crate::with_gateway::gateway;
 
 const CALL: &str = "/call mcp_x_echo {\"text\":\"hi\"}\r";
 
 /// A chat with a server that elicits during every call, and returns the answer.
 fn asking(ask: Ask) -> Place {
-    asking_nothing(&Script::new().ask(ask))
-}
-
-/// A chat with a server whose calls need no approval.
-fn asking_nothing(script: &Script) -> Place {
-    let place = Place::new(&[("x", script)]);
-    let file = place.path("openclaw.json");
-    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    config["agents"] = json!({ "defaults": { "model": "offline" } });
-    config["mcp"]["servers"]["x"]["approval"] = json!("never");
-    std::fs::write(file, config.to_string()).unwrap();
-    place
+    Place::offline(&Script::new().ask(ask), "never")
 }
 
 /// Calls the tool, types the answers at their prompts, and exits.
@@ -29,9 +17,7 @@ fn shown(place: &Place, answers: &[(&str, &str)]) -> String {
     let mut steps = vec![("› ", CALL)];
     steps.extend(answers);
     steps.extend([("returned:", ""), ("› ", "/exit\r")]);
-    let (exit, shown) = conversation(place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
-    shown
+    chat(place, &steps)
 }
 
 #[test]
@@ -70,8 +56,7 @@ fn in_a_chat_a_url_is_shown_in_full_and_needs_confirmation() {
 fn ctrl_c_at_a_prompt_cancels_the_turn_but_not_the_chat() {
     let place = asking(Ask::Elicitation);
     let steps = [("› ", CALL), ("  name: ", "\u{3}"), ("cancelled", ""), ("› ", "/exit\r")];
-    let (exit, shown) = conversation(&place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    let shown = chat(&place, &steps);
     assert!(!shown.contains("returned:"), "{shown}");
 }
 
@@ -83,7 +68,7 @@ const PROMPT_ENDED: &str = "\u{1b}[?2004l";
 
 /// A chat with a server whose calls take a while.
 fn slow() -> Place {
-    asking_nothing(&Script::new())
+    Place::offline(&Script::new(), "never")
 }
 
 #[test]
@@ -95,8 +80,7 @@ fn text_that_is_typed_during_a_turn_goes_into_the_next_prompt() {
         ("echo one", "\r"),
         ("one", "/exit\r"),
     ];
-    let (exit, shown) = conversation(&slow(), &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    let shown = chat(&slow(), &steps);
     let (turn, rest) = shown.split_once("returned:").unwrap();
     assert!(!turn.contains("echo one"), "it is not echoed into the output: {shown}");
     assert!(rest.contains("echo one"), "{shown}");
@@ -105,8 +89,7 @@ fn text_that_is_typed_during_a_turn_goes_into_the_next_prompt() {
 #[test]
 fn a_line_that_is_typed_during_a_turn_is_sent_after_it() {
     let steps = [("› ", SLEEP), ("mcp_x_sleep(", "/session\r/exit\r")];
-    let (exit, shown) = conversation(&slow(), &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    let shown = chat(&slow(), &steps);
     let (_, rest) = shown.split_once("returned:").unwrap();
     assert!(rest.contains("› /session") && rest.contains("current conversation:"), "{shown}");
 }
@@ -122,8 +105,7 @@ fn text_that_is_typed_before_ctrl_c_is_not_lost_and_not_sent() {
         (PROMPT_ENDED, ""),
         ("› ", "/exit\r"),
     ];
-    let (exit, shown) = conversation(&slow(), &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    let shown = chat(&slow(), &steps);
     let (_, rest) = shown.split_once("✗ cancelled").unwrap();
     assert!(rest.contains("/session") && !rest.contains("current conversation:"), "{shown}");
 }
@@ -140,8 +122,7 @@ fn three_times_ctrl_c_at_an_empty_prompt_exits() {
         ("once more", ""),
         ("› ", "\u{3}"),
     ];
-    let (exit, shown) = conversation(&slow(), &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    chat(&slow(), &steps);
 }
 
 #[test]
@@ -178,10 +159,7 @@ fn a_terminal_without_utf8_gets_ascii_only() {
     assert_eq!(exit, 0, "{shown}");
     assert!(shown.is_ascii(), "{shown}");
     // Questions, too.
-    let place = slow();
-    let file = place.path("openclaw.json");
-    let config = std::fs::read_to_string(&file).unwrap();
-    std::fs::write(file, config.replace("\"never\"", "\"always\"")).unwrap();
+    let place = Place::offline(&Script::new(), "always");
     let steps = [("> ", "echo one\r"), ("[y] once", "y\r"), ("returned:", ""), ("> ", "/exit\r")];
     let (exit, shown) = conversation_with(&place, &steps, &["chat"], ("LC_ALL", "C"));
     assert_eq!(exit, 0, "{shown}");
@@ -222,8 +200,7 @@ fn results_are_numbered_and_shown_in_full() {
         ("no image", "/show 7\r"),
         ("no result `7`", "/exit\r"),
     ];
-    let (exit, shown) = conversation(&slow(), &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    chat(&slow(), &steps);
 }
 
 #[test]

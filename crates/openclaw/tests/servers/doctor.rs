@@ -8,10 +8,7 @@ use serde_json::{Value, json};
 use crate::support::Place;
 
 fn place(servers: &Value) -> Place {
-    let place = Place::new(&[]);
-    let config = json!({ "mcp": { "servers": servers } });
-    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
-    place
+    Place::configured(&json!({ "mcp": { "servers": servers } }))
 }
 
 /// Returns the output of `mcp doctor` for the server `x`, in one line.
@@ -58,9 +55,8 @@ fn a_missing_or_empty_ca_file_is_reported() {
         let place = Place::new(&[]);
         fs::write(place.path("empty.pem"), "nothing").unwrap();
         let file = place.path(file);
-        let servers = json!({ "x": { "url": url, "tls": { "caFile": file } } });
-        let config = json!({ "mcp": { "servers": servers } });
-        fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+        let entry = json!({ "url": url, "tls": { "caFile": file } });
+        place.change(|config| config["mcp"]["servers"]["x"] = entry);
         let shown = examined(&place);
         assert!(shown.contains("→ correct `tls.caFile`"), "{shown}");
         assert!(shown.contains(file.to_str().unwrap()), "{shown}");
@@ -151,9 +147,10 @@ fn status_agrees_with_doctor_about_a_server_and_with_validate_about_a_model() {
     let (_, shown, _) = place.said(&["status"]);
     assert!(!shown.contains("No problems found"), "{shown}");
     // A server with another command is another one.
-    let config = json!({ "mcp": { "servers": { "x": { "command": "/nonexistent/other" } } },
-                         "agents": { "defaults": { "model": "nowhere/model" } } });
-    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    place.change(|config| {
+        config["mcp"]["servers"]["x"] = json!({ "command": "/nonexistent/other" });
+        config["agents"] = json!({ "defaults": { "model": "nowhere/model" } });
+    });
     let (code, out, validated) = place.said(&["config", "validate"]);
     let validated = format!("{out}{validated}");
     assert_eq!(code, 1, "{validated}");

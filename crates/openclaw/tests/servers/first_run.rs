@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt as _;
 
 use openclaw_testkit::{ModelServer, Piece};
 
-use crate::support::{Place, command_on_a_terminal, on_a_terminal};
+use crate::support::{Place, on_a_terminal};
 use crate::with_gateway::gateway;
 
 const NO_COLOUR: (&str, &str) = ("NO_COLOR", "1");
@@ -25,11 +25,11 @@ fn fresh() -> Place {
 fn enter_starts_a_chat_with_the_offline_model_and_it_is_offered_once() {
     let place = fresh();
     let steps = [(PROVIDER, "\r"), TRUST, ("› ", "add 2 and 3\r"), ("returned: 5", ""), EXIT];
-    let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], NO_COLOUR);
+    let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], &[NO_COLOUR]);
     assert_eq!(exit, 0, "{shown}");
     assert!(shown.contains(OFFER) && shown.contains("offline"), "{shown}");
     assert!(!place.path("openclaw.json").exists());
-    let (exit, shown) = on_a_terminal(&place, &[EXIT], &["chat"], NO_COLOUR);
+    let (exit, shown) = on_a_terminal(&place, &[EXIT], &["chat"], &[NO_COLOUR]);
     assert!(exit == 0 && !shown.contains(OFFER), "{shown}");
     place.assert_nothing_left();
 }
@@ -56,7 +56,7 @@ fn a_provider_is_tested_and_its_key_is_kept_in_a_file_without_a_keychain() {
         ("Hello from the model.", ""),
         EXIT,
     ];
-    let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], NO_COLOUR);
+    let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], &[NO_COLOUR]);
     assert_eq!(exit, 0, "{shown}");
     assert!(!shown.contains(key), "{shown}");
     assert!(model.requests().len() >= 2, "{:?}", model.requests());
@@ -85,7 +85,7 @@ fn a_failed_test_sets_nothing_up_and_asks_again() {
         TRUST,
         EXIT,
     ];
-    let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], NO_COLOUR);
+    let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], &[NO_COLOUR]);
     assert_eq!(exit, 0, "{shown}");
     assert!(!place.path("openclaw.json").exists() && !place.path("secrets").exists(), "{shown}");
 }
@@ -93,18 +93,17 @@ fn a_failed_test_sets_nothing_up_and_asks_again() {
 #[test]
 fn nothing_is_offered_in_ci_beside_a_gateway_with_a_model_or_in_a_pipe() {
     let place = fresh();
-    let chat = [env!("CARGO_BIN_EXE_openclaw"), "chat"];
     let ci = [NO_COLOUR, ("CI", "true")];
-    let (exit, shown) = command_on_a_terminal(&place, &[TRUST, EXIT], &chat, &ci);
+    let (exit, shown) = on_a_terminal(&place, &[TRUST, EXIT], &["chat"], &ci);
     assert!(exit == 0 && !shown.contains(OFFER), "{shown}");
-    let named = [&chat[..], &["--model", "offline"]].concat();
-    let (exit, shown) = command_on_a_terminal(&place, &[EXIT], &named, &[NO_COLOUR]);
+    let named = ["chat", "--model", "offline"];
+    let (exit, shown) = on_a_terminal(&place, &[EXIT], &named, &[NO_COLOUR]);
     assert!(exit == 0 && !shown.contains(OFFER), "{shown}");
     let (code, said, _) = place.said(&["agent", "--message", "add 2 and 3"]);
     assert!(code == 0 && !said.contains(OFFER), "{said}");
     {
         let _running = gateway(&place);
-        let (exit, shown) = on_a_terminal(&place, &[EXIT], &["chat"], NO_COLOUR);
+        let (exit, shown) = on_a_terminal(&place, &[EXIT], &["chat"], &[NO_COLOUR]);
         assert!(exit == 0 && !shown.contains(OFFER), "{shown}");
     }
     assert!(!place.path("model-setup.json").exists(), "it was not shown");

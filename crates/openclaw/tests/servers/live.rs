@@ -2,13 +2,13 @@
 //! its conversation, and a chat outlives the gateway.
 
 use std::fs;
-use std::io::Write as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
 use openclaw_testkit::{ModelServer, Piece, Script, processes};
-use serde_json::{Value, json};
+use serde_json::json;
 
+use crate::common::run_with;
 use crate::support::{LONG, Place, terminal};
 use crate::with_gateway::gateway;
 
@@ -16,13 +16,7 @@ const CALL: &str = "/call mcp_x_add {\"a\":2,\"b\":3}";
 
 /// A place with one server whose calls need approval, or not.
 fn place(approval: &str) -> Place {
-    let place = Place::new(&[("x", &Script::new())]);
-    let file = place.path("openclaw.json");
-    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    config["agents"] = json!({ "defaults": { "model": "offline" } });
-    config["mcp"]["servers"]["x"]["approval"] = json!(approval);
-    fs::write(file, config.to_string()).unwrap();
-    place
+    Place::offline(&Script::new(), approval)
 }
 
 /// A program on a terminal that runs beside others. Killed on drop.
@@ -117,10 +111,8 @@ fn the_hint_of_a_denied_call_can_be_pasted() {
         let (_, command) = stderr.split_once("asking: `openclaw ").expect(&stderr);
         let command = shlex::split(command.split_once('`').unwrap().0).unwrap();
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
-        let (code, _, stderr) = place.said(&command);
-        assert_eq!(code, 0, "{command:?}: {stderr}");
-        let (code, stdout, stderr) = place.said(&["agent", "--message", message]);
-        assert_eq!(code, 0, "{stdout}{stderr}");
+        place.ok(&command);
+        place.ok(&["agent", "--message", message]);
     }
 }
 
@@ -128,18 +120,13 @@ fn the_hint_of_a_denied_call_can_be_pasted() {
 fn a_piped_chat_with_a_model_calls_tools_that_need_no_approval() {
     let place = place("never");
     let model = ModelServer::start(|_| vec![Piece::text("hello")]);
-    let file = place.path("openclaw.json");
-    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    config["models"] = json!({ "providers": { "local": model.entry() } });
-    config["agents"]["defaults"]["model"] = json!("local/talkative");
+    place.change(|config| {
+        config["models"] = json!({ "providers": { "local": model.entry() } });
+        config["agents"]["defaults"]["model"] = json!("local/talkative");
+    });
     for (approval, expected) in [("never", "→ 5"), ("auto", "no user answered")] {
-        config["mcp"]["servers"]["x"]["approval"] = json!(approval);
-        fs::write(&file, config.to_string()).unwrap();
-        let mut chat = place.command(&["chat"]);
-        let chat = chat.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut chat = chat.spawn().unwrap();
-        chat.stdin.take().unwrap().write_all(format!("{CALL}\n").as_bytes()).unwrap();
-        let output = chat.wait_with_output().unwrap();
+        place.change(|config| config["mcp"]["servers"]["x"]["approval"] = json!(approval));
+        let output = run_with(place.command(&["chat"]), format!("{CALL}\n").as_bytes());
         let said = [output.stdout, output.stderr].concat();
         let said = String::from_utf8_lossy(&said);
         assert!(said.contains(expected), "{said}");
@@ -244,48 +231,41 @@ fn a_message_waits_for_the_gateway_and_continues_the_conversation() {
     place.assert_nothing_left();
 }
 
+const SLEEP: &str = "/call mcp_x_sleep {\"ms\":2000}";
+
+/// Opens a chat whose gateway is lost during a call. Types the answers, and exits after the next
+/// call.
+fn losing_the_gateway<'a>(place: &'a Place, answers: &[(&str, &str)]) -> Window<'a> {
+    let running = gateway(place);
+    let typed = format!("{SLEEP}\r");
+    let begin = [("› ", typed.as_str()), ("mcp_x_sleep(", "")];
+    let steps = [&begin, answers, &[("returned:", ""), ("› ", "/exit\r")]].concat();
+    let chat = Window::open(place, "chat.out", &steps);
+    chat.shows("mcp_x_sleep(");
+    drop(running);
+    chat
+}
+
 #[test]
 fn a_turn_that_was_lost_with_the_gateway_can_be_sent_again() {
     let place = place("never");
-    let running = gateway(&place);
-    let call = "/call mcp_x_sleep {\"ms\":2000}";
-    let typed = format!("{call}\r");
-    let steps = [
-        ("› ", typed.as_str()),
-        ("mcp_x_sleep(", ""),
-        ("connected to the gateway again", "\r"),
-        ("returned:", ""),
-        ("› ", "/exit\r"),
-    ];
-    let chat = Window::open(&place, "chat.out", &steps);
-    chat.shows("mcp_x_sleep(");
-    drop(running);
+    let chat = losing_the_gateway(&place, &[("connected to the gateway again", "\r")]);
     chat.shows("the turn was interrupted; the message is in the prompt");
     let _running = gateway(&place);
     let shown = chat.ended();
     let (_, after) = shown.split_once("the turn was interrupted").unwrap();
-    assert!(after.contains(call), "{shown}");
+    assert!(after.contains(SLEEP), "{shown}");
 }
 
 #[test]
 fn a_lost_turn_is_sent_again_in_this_process_with_one_word() {
     let place = place("never");
-    let running = gateway(&place);
-    let call = "/call mcp_x_sleep {\"ms\":2000}";
-    let typed = format!("{call}\r");
-    let steps = [
-        ("› ", typed.as_str()),
-        ("mcp_x_sleep(", ""),
+    let answers = [
         // The lost message is in the prompt, and the command is typed behind it.
         ("/local continues in this process", "/local\r"),
         ("continuing in this process", ""),
-        (call, "\r"),
-        ("returned:", ""),
-        ("› ", "/exit\r"),
+        (SLEEP, "\r"),
     ];
-    let chat = Window::open(&place, "chat.out", &steps);
-    chat.shows("mcp_x_sleep(");
-    drop(running);
-    let shown = chat.ended();
+    let shown = losing_the_gateway(&place, &answers).ended();
     assert!(shown.contains("continuing in this process"), "{shown}");
 }

@@ -4,12 +4,12 @@ use std::fs;
 use std::io::{PipeReader, PipeWriter, Write as _, pipe};
 use std::process::{ExitStatus, Stdio};
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use openclaw_testkit::{Script, processes};
 use serde_json::json;
 
 use crate::common::gateway::RunningGateway;
+use crate::common::signal;
 use crate::support::{LONG, Place};
 
 /// Starts a gateway with this log level.
@@ -40,7 +40,7 @@ fn reload(place: &Place) {
 /// Sends SIGTERM, and returns the status.
 fn end(gateway: &mut RunningGateway) -> ExitStatus {
     let pid = gateway.child.id();
-    kill(Pid::from_raw(pid.try_into().unwrap()), Signal::SIGTERM).unwrap();
+    signal(pid, Signal::SIGTERM);
     wait_for("SIGTERM had no effect", || !processes::is_alive(pid));
     gateway.child.wait().unwrap()
 }
@@ -76,8 +76,7 @@ fn a_log_that_is_not_read_does_not_stop_the_gateway() {
 
 #[test]
 fn a_signal_ends_a_program_that_hangs() {
-    let place = Place::new(&[]);
-    fs::write(place.path("openclaw.json"), json!({}).to_string()).unwrap();
+    let place = Place::configured(&json!({}));
     // It hangs while it writes its address to stdout, before it can handle a signal.
     let (_reader, stdout) = full_pipe();
     let mut gateway = start(&place, "trace", stdout, Stdio::null());

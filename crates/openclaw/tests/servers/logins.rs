@@ -11,16 +11,15 @@ use serde_json::{Value, json};
 use crate::support::{LONG, Place, at_a_terminal, conversation, terminal};
 use crate::with_gateway::gateway;
 
-/// A folder with a configuration that has the server as `box`.
-fn place_with(server: &OAuthTestServer) -> Place {
-    place_of(&json!({ "url": server.url(), "timeout": 60_000 }))
+/// A server that requires a login, and a folder with a configuration that has it as `box`.
+fn protected(script: OAuthScript) -> (OAuthTestServer, Place) {
+    let server = OAuthTestServer::start(script);
+    let place = place_of(&json!({ "url": server.url(), "timeout": 60_000 }));
+    (server, place)
 }
 
 fn place_of(entry: &Value) -> Place {
-    let place = Place::new(&[]);
-    let config = json!({ "mcp": { "servers": { "box": entry } } });
-    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
-    place
+    Place::configured(&json!({ "mcp": { "servers": { "box": entry } } }))
 }
 
 fn json(text: &str) -> Value {
@@ -37,14 +36,12 @@ fn begin(place: &Place) -> String {
 /// Logs in with a code, in two processes.
 fn log_in(place: &Place) {
     let callback = Browser::new().approve(&begin(place));
-    let (code, stdout, stderr) = place.said(&["mcp", "login", "box", "--code", &callback]);
-    assert_eq!(code, 0, "{stdout}{stderr}");
+    place.ok(&["mcp", "login", "box", "--code", &callback]);
 }
 
 #[test]
 fn a_call_that_needs_a_login_fails_at_once_with_the_command_to_run() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let place = place_with(&server);
+    let (server, place) = protected(OAuthScript::new());
     for command in [
         &["mcp", "call", "box", "echo", "text=hi"][..],
         &["mcp", "tools", "box"],
@@ -72,15 +69,13 @@ fn a_call_that_needs_a_login_fails_at_once_with_the_command_to_run() {
 
 #[test]
 fn without_a_terminal_the_url_is_printed_and_a_code_finishes_the_login_in_another_process() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let place = place_with(&server);
+    let (server, place) = protected(OAuthScript::new());
     let (code, stdout, stderr) = place.said(&["mcp", "login", "box"]);
     assert_eq!(code, 77);
     assert!(stdout.starts_with(&server.issuer()) && stdout.lines().count() == 1, "{stdout}");
     assert!(stderr.contains("openclaw mcp login box --code"), "{stderr}");
     let callback = Browser::new().approve(stdout.trim());
-    let (code, stdout, stderr) = place.said(&["mcp", "login", "box", "--code", &callback]);
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = place.ok(&["mcp", "login", "box", "--code", &callback]);
     let first = stdout.lines().next().unwrap();
     assert!(first.starts_with("✓ logged in to `box` until "), "{stdout}");
     assert!(first.ends_with("UTC (renewed automatically)"), "{stdout}");
@@ -95,8 +90,7 @@ fn without_a_terminal_the_url_is_printed_and_a_code_finishes_the_login_in_anothe
 
 #[test]
 fn the_synonym_auth_prints_json_and_the_code_can_come_from_stdin() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let place = place_with(&server);
+    let (server, place) = protected(OAuthScript::new());
     let (code, stdout, _) = place.said(&["mcp", "auth", "box", "--json"]);
     let begun = json(&stdout);
     assert_eq!((code, &begun["state"]), (77, &json!("pending")));
@@ -115,8 +109,7 @@ fn the_synonym_auth_prints_json_and_the_code_can_come_from_stdin() {
 
 #[test]
 fn a_wrong_code_is_rejected_with_77_and_a_later_login_works() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let place = place_with(&server);
+    let (_server, place) = protected(OAuthScript::new());
     let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", "x"]);
     assert_eq!(code, 77);
     assert!(stderr.contains("no login to `box` is in progress"), "{stderr}");
@@ -141,8 +134,7 @@ fn a_wrong_code_is_rejected_with_77_and_a_later_login_works() {
 
 #[test]
 fn on_a_terminal_the_browser_is_opened_and_its_callback_ends_the_login() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let place = place_with(&server);
+    let (_server, place) = protected(OAuthScript::new());
     let mut login = on_a_terminal(&place, true, &["mcp", "login", "box"]);
     let (url, before) = login.url();
     assert!(before.contains("Opening your browser to log in to `box` at http://127"), "{before}");
@@ -160,9 +152,7 @@ fn on_a_terminal_the_browser_is_opened_and_its_callback_ends_the_login() {
 #[test]
 fn a_denied_login_ends_with_the_reason_and_77() {
     let denied = Some("access_denied".to_owned());
-    let server =
-        OAuthTestServer::start(OAuthScript { authorize_error: denied, ..OAuthScript::new() });
-    let place = place_with(&server);
+    let (_server, place) = protected(OAuthScript { authorize_error: denied, ..OAuthScript::new() });
     let mut login = on_a_terminal(&place, false, &["mcp", "login", "box"]);
     let (url, before) = login.url();
     assert!(before.contains("No display. Open this URL to log in to `box`"), "{before}");
@@ -174,14 +164,12 @@ fn a_denied_login_ends_with_the_reason_and_77() {
 
 #[test]
 fn a_login_on_a_terminal_ends_when_another_process_finishes_it() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let place = place_with(&server);
+    let (_server, place) = protected(OAuthScript::new());
     let mut login = on_a_terminal(&place, false, &["mcp", "login", "box", "--no-browser"]);
     let (url, before) = login.url();
     assert!(before.contains("Open this URL to log in to `box`"), "{before}");
     let callback = Browser::new().approve(&url);
-    let (code, _, stderr) = place.said(&["mcp", "login", "box", "--code", &callback]);
-    assert_eq!(code, 0, "{stderr}");
+    place.ok(&["mcp", "login", "box", "--code", &callback]);
     let (code, shown) = login.end();
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("✓ logged in to `box`"), "{shown}");
@@ -189,8 +177,7 @@ fn a_login_on_a_terminal_ends_when_another_process_finishes_it() {
 
 #[test]
 fn ctrl_c_ends_a_login_with_130_and_says_how_to_finish_it() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let place = place_with(&server);
+    let (_server, place) = protected(OAuthScript::new());
     let steps = [("or wait: ", "\u{3}")];
     let (code, shown) = conversation(&place, &steps, &["mcp", "login", "box", "--no-browser"]);
     assert_eq!(code, 130, "{shown}");
@@ -203,8 +190,7 @@ fn ctrl_c_ends_a_login_with_130_and_says_how_to_finish_it() {
 
 #[test]
 fn a_logout_revokes_the_tokens_and_deletes_them() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let place = place_with(&server);
+    let (server, place) = protected(OAuthScript::new());
     let (code, _, stderr) = place.said(&["mcp", "logout", "box"]);
     assert_eq!((code, stderr.as_str()), (1, "error: not logged in to `box`\n"));
     log_in(&place);
@@ -224,13 +210,11 @@ fn a_logout_revokes_the_tokens_and_deletes_them() {
 
 #[test]
 fn the_status_shows_the_login_without_its_tokens() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let place = place_with(&server);
+    let (server, place) = protected(OAuthScript::new());
     log_in(&place);
     // Another login can begin, and leaves the first as it is until it is finished.
     begin(&place);
-    let (code, stdout, _) = place.said(&["mcp", "status", "box"]);
-    assert_eq!(code, 0, "{stdout}");
+    let stdout = place.ok(&["mcp", "status", "box"]);
     let row = |key: &str| {
         let line = stdout.lines().find(|line| line.trim_start().starts_with(key));
         line.unwrap_or_else(|| panic!("no {key}: {stdout}")).to_owned()
@@ -240,12 +224,11 @@ fn the_status_shows_the_login_without_its_tokens() {
     assert!(row("Expires").contains("renewed automatically"), "{stdout}");
     assert!(row("Client").contains("registered automatically"), "{stdout}");
     assert!(row("Scopes").contains("mcp"), "{stdout}");
-    let (_, stdout, _) = place.said(&["mcp", "servers", "--json"]);
-    let servers = json(&stdout);
-    assert_eq!(servers["servers"][0]["auth"], "oauth", "{stdout}");
-    assert_eq!(servers["servers"][0]["login"]["scopes"], json!(["mcp"]), "{stdout}");
-    let (_, stdout, _) = place.said(&["mcp", "status", "box", "--json"]);
-    assert_eq!(json(&stdout)["login"]["issuer"], server.issuer());
+    let servers = place.json(&["mcp", "servers", "--json"]);
+    assert_eq!(servers["servers"][0]["auth"], "oauth", "{servers}");
+    assert_eq!(servers["servers"][0]["login"]["scopes"], json!(["mcp"]), "{servers}");
+    let status = place.json(&["mcp", "status", "box", "--json"]);
+    assert_eq!(status["login"]["issuer"], server.issuer());
     let (_, stdout, _) = place.said(&["doctor"]);
     assert!(stdout.contains("1 login readable"), "{stdout}");
     assert!(
@@ -256,8 +239,7 @@ fn the_status_shows_the_login_without_its_tokens() {
 
 #[test]
 fn no_token_appears_in_the_output_or_in_a_file() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let place = place_with(&server);
+    let (server, place) = protected(OAuthScript::new());
     let mut shown = String::new();
     let mut said = |args: &[&str]| {
         let (code, stdout, stderr) = place.said(&[&["--log-level", "trace"], args].concat());
@@ -306,15 +288,14 @@ fn a_server_that_is_added_on_a_terminal_can_be_logged_in_to_right_away() {
     let server = OAuthTestServer::start(OAuthScript::new());
     let place = Place::new(&[]);
     let args = ["mcp", "add", "box", "--url", &server.url()];
-    let (code, stdout, stderr) = place.said(&args);
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = place.ok(&args);
     assert!(stdout.contains("run `openclaw mcp login box`"), "{stdout}");
     let args = ["mcp", "add", "other", "--url", &server.url()];
     let (code, shown) = at_a_terminal(&place, "Log in now? [Y/n]", "n", &args);
     assert_eq!(code, 0, "{shown}");
     assert!(shown.contains("run `openclaw mcp login other`"), "{shown}");
     let args = ["mcp", "add", "third", "--url", &server.url()];
-    let mut login = answering(&place, "Log in now? [Y/n]", "", &args);
+    let mut login = attended(&place, false, &[("Log in now? [Y/n]", "\n")], &args);
     let (url, _) = login.url();
     Browser::new().approve_and_return(&url);
     let (code, shown) = login.end();
@@ -324,8 +305,7 @@ fn a_server_that_is_added_on_a_terminal_can_be_logged_in_to_right_away() {
 
 #[test]
 fn through_a_gateway_the_url_reaches_the_client_and_the_callback_the_gateway() {
-    let server = OAuthTestServer::start(OAuthScript::new());
-    let place = place_with(&server);
+    let (_server, place) = protected(OAuthScript::new());
     let _running = gateway(&place);
     assert_eq!(place.said(&["mcp", "call", "box", "echo", "text=hi"]).0, 77);
     // This process ends at once; the gateway waits for the browser.
@@ -352,14 +332,9 @@ fn through_a_gateway_the_url_reaches_the_client_and_the_callback_the_gateway() {
 
 #[test]
 fn a_gateway_with_a_public_url_serves_the_document_by_which_it_is_known() {
-    let documents = OAuthScript { client_id_documents: true, ..OAuthScript::new() };
-    let server = OAuthTestServer::start(documents);
-    let place = Place::new(&[]);
-    let config = json!({
-        "gateway": { "publicUrl": "https://claw.example" },
-        "mcp": { "servers": { "box": { "url": server.url(), "timeout": 60_000 } } },
-    });
-    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    let (server, place) =
+        protected(OAuthScript { client_id_documents: true, ..OAuthScript::new() });
+    place.change(|config| config["gateway"] = json!({ "publicUrl": "https://claw.example" }));
     let running = gateway(&place);
     // The authorization server fetches the document where a reverse proxy would.
     let address = running.url.replacen("ws://", "http://", 1);
@@ -402,8 +377,8 @@ fn the_client_metadata_document_is_printed_for_hosting() {
     let (code, _, stderr) = place.said(&["mcp", "client-metadata"]);
     assert_eq!(code, 2);
     assert!(stderr.contains("gateway.publicUrl"), "{stderr}");
-    let config = json!({ "gateway": { "publicUrl": "https://example.com/claw" } });
-    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    let url = "https://example.com/claw";
+    place.change(|config| config["gateway"] = json!({ "publicUrl": url }));
     let (code, stdout, _) = place.said(&["mcp", "client-metadata"]);
     let id = "https://example.com/claw/oauth/client-metadata.json";
     assert_eq!((code, &json(&stdout)["client_id"]), (0, &json!(id)));
@@ -418,10 +393,6 @@ struct Attended {
 
 fn on_a_terminal(place: &Place, has_browser: bool, args: &[&str]) -> Attended {
     attended(place, has_browser, &[], args)
-}
-
-fn answering(place: &Place, question: &str, answer: &str, args: &[&str]) -> Attended {
-    attended(place, false, &[(question, &format!("{answer}\n"))], args)
 }
 
 fn attended(place: &Place, has_browser: bool, steps: &[(&str, &str)], args: &[&str]) -> Attended {

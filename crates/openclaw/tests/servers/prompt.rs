@@ -6,7 +6,7 @@ use openclaw_testkit::processes::write_program;
 use openclaw_testkit::{ModelServer, Piece, Script, Tool};
 use serde_json::{Value, json};
 
-use crate::support::{Place, command_on_a_terminal, conversation};
+use crate::support::{Place, chat, command_on_a_terminal, conversation, on_a_terminal};
 
 /// The smallest beginning of a PNG.
 const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
@@ -15,32 +15,30 @@ const PNG: &[u8] = b"\x89PNG\r\n\x1a\n";
 fn place() -> (Place, ModelServer) {
     let model =
         ModelServer::start(|request| vec![Piece::text(format!("saw {}", pictures(request)))]);
-    let place = Place::new(&[]);
-    let config = json!({
+    let place = Place::configured(&json!({
         "agents": { "defaults": { "model": "local/m" } },
         "models": { "providers": { "local": model.entry() } },
         "mcp": { "servers": {} },
-    });
-    fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    }));
     (place, model)
 }
 
-/// A place with a server, with this model, and with these settings of models.
-fn with_server(script: &Script, model: &str, models: Value) -> Place {
-    let place = Place::new(&[("x", script)]);
-    let file = place.path("openclaw.json");
-    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    config["agents"] = json!({ "defaults": { "model": model } });
-    config["models"] = models;
-    config["mcp"]["servers"]["x"]["approval"] = json!("never");
-    fs::write(file, config.to_string()).unwrap();
-    place.trust();
-    place
+/// A place with a server, and a model that says how many pictures it has got.
+fn with_server(script: &Script) -> (Place, ModelServer) {
+    let (_, model) = place();
+    let place = offline(script);
+    place.change(|config| {
+        config["agents"]["defaults"]["model"] = json!("local/m");
+        config["models"] = json!({ "providers": { "local": model.entry() } });
+    });
+    (place, model)
 }
 
 /// A place with a server and the offline model.
 fn offline(script: &Script) -> Place {
-    with_server(script, "offline", json!({}))
+    let place = Place::offline(script, "never");
+    place.trust();
+    place
 }
 
 /// A server whose tool returns a picture.
@@ -69,8 +67,7 @@ fn a_path_is_completed_after_an_at_sign() {
         ("saw 0", ""),
         ("› ", "/exit\r"),
     ];
-    let (exit, shown) = conversation(&place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    chat(&place, &steps);
 }
 
 #[test]
@@ -81,8 +78,7 @@ fn the_path_of_a_picture_that_is_pasted_attaches_it() {
     let path = picture.to_str().unwrap().replace(' ', "\\ ");
     let pasted = format!("\u{1b}[200~{path}\u{1b}[201~ what is it\r");
     let steps = [("› ", pasted.as_str()), ("attached ", ""), ("saw 1", ""), ("› ", "/exit\r")];
-    let (exit, shown) = conversation(&place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    chat(&place, &steps);
 }
 
 #[test]
@@ -95,7 +91,6 @@ fn the_picture_on_the_clipboard_is_attached_to_the_next_message() {
     write_program(&program, &script);
     let path = format!("{}:{}", place.folder.path().display(), std::env::var("PATH").unwrap());
     let variables = [("NO_COLOR", "1"), ("WAYLAND_DISPLAY", "test-0"), ("PATH", path.as_str())];
-    let chat = [env!("CARGO_BIN_EXE_openclaw"), "chat"];
     let steps = [
         ("› ", "/paste\r"),
         ("to the next message", "what is it\r"),
@@ -104,11 +99,11 @@ fn the_picture_on_the_clipboard_is_attached_to_the_next_message() {
         ("saw 0", ""),
         ("› ", "/exit\r"),
     ];
-    let (exit, shown) = command_on_a_terminal(&place, &steps, &chat, &variables);
+    let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], &variables);
     assert_eq!(exit, 0, "{shown}");
     fs::write(place.path("clipboard.png"), "text").unwrap();
     let steps = [("› ", "/paste\r"), ("no image on the clipboard", ""), ("› ", "/exit\r")];
-    let (exit, shown) = command_on_a_terminal(&place, &steps, &chat, &variables);
+    let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], &variables);
     assert_eq!(exit, 0, "{shown}");
 }
 
@@ -161,8 +156,7 @@ fn any_model_of_a_configured_provider_can_be_chosen_by_its_whole_name() {
         ("unknown model `nowhere/other`", ""),
         ("› ", "/exit\r"),
     ];
-    let (exit, shown) = conversation(&place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    chat(&place, &steps);
     assert!(model.requests().iter().any(|it| it["model"] == "other"), "{:?}", model.requests());
     let steps = [("› ", "hello\r"), ("saw 0", ""), ("› ", "/exit\r")];
     let (exit, shown) = conversation(&place, &steps, &["chat", "--model", "local/third"]);
@@ -178,10 +172,9 @@ fn a_terminal_with_sixel_shows_the_pictures_of_a_result() {
     let place = offline(&with_picture());
     let steps =
         [("› ", "/call mcp_x_shot {}\r"), ("#1", ""), ("› ", "/show 1\r"), ("› ", "/exit\r")];
-    let command = [env!("CARGO_BIN_EXE_openclaw"), "chat"];
     let shown = |attributes: &str, terminal: &str| {
         let variables = [("NO_COLOR", "1"), ("DEVICE_ATTRIBUTES", attributes), ("TERM", terminal)];
-        let (exit, shown) = command_on_a_terminal(&place, &steps, &command, &variables);
+        let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], &variables);
         assert_eq!(exit, 0, "{shown}");
         shown
     };
@@ -193,14 +186,13 @@ fn a_terminal_with_sixel_shows_the_pictures_of_a_result() {
     assert!(without.contains("[image/png, /save 1 to save it]"), "{without:?}");
     let steps = [("> ", "/exit\n")];
     let plain = [("NO_COLOR", "1"), ("TERM", "dumb"), ("LC_ALL", "C")];
-    let (_, plain) = command_on_a_terminal(&place, &steps, &command, &plain);
+    let (_, plain) = on_a_terminal(&place, &steps, &["chat"], &plain);
     assert!(!plain.contains("\u{1b}["), "{plain:?}");
 }
 
 #[test]
 fn without_redrawing_every_message_begins_a_new_line() {
     let place = offline(&Script::new().start_delay_ms(2_000));
-    let command = [env!("CARGO_BIN_EXE_openclaw"), "chat"];
     let steps = [
         ("› ", ""),
         ("✓ x", ""),
@@ -210,7 +202,7 @@ fn without_redrawing_every_message_begins_a_new_line() {
         ("› ", "\u{4}"),
     ];
     let variables = [("TERM", "dumb"), ("NO_COLOR", "1")];
-    let (exit, shown) = command_on_a_terminal(&place, &steps, &command, &variables);
+    let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], &variables);
     assert_eq!(exit, 0, "{shown}");
     for line in ["✓ x", "Ctrl-D, or Ctrl-C twice more", "to continue this conversation"] {
         let (before, _) = shown.split_once(line).unwrap();
@@ -220,9 +212,7 @@ fn without_redrawing_every_message_begins_a_new_line() {
 
 #[test]
 fn a_picture_of_a_direct_call_can_be_saved() {
-    let (_, model) = place();
-    let models = json!({ "providers": { "local": model.entry() } });
-    let place = with_server(&with_picture(), "local/m", models);
+    let (place, _model) = with_server(&with_picture());
     let steps = [
         ("› ", "/call mcp_x_shot {}\r"),
         ("#1", ""),
@@ -230,29 +220,22 @@ fn a_picture_of_a_direct_call_can_be_saved() {
         ("saved ", ""),
         ("› ", "/exit\r"),
     ];
-    let (exit, shown) = conversation(&place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    chat(&place, &steps);
     assert!(fs::read(place.path("shot.png")).unwrap().starts_with(PNG));
 }
 
 #[test]
 fn a_direct_call_shows_its_progress() {
-    let (_, model) = place();
-    let models = json!({ "providers": { "local": model.entry() } });
-    let place = with_server(&Script::new(), "local/m", models);
+    let (place, _model) = with_server(&Script::new());
     let demo = json!({ "command": env!("CARGO_BIN_EXE_openclaw"), "args": ["demo-server"] });
-    let file = place.path("openclaw.json");
-    let mut config: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
-    config["mcp"]["servers"] = json!({ "demo": demo });
-    fs::write(file, config.to_string()).unwrap();
+    place.change(|config| config["mcp"]["servers"] = json!({ "demo": demo }));
     let steps = [
         ("demo  4 tools", "/call mcp_demo_count {\"to\":10,\"pause_ms\":300}\r"),
         ("0%", ""),
         ("counted to 10", ""),
         ("› ", "/exit\r"),
     ];
-    let (exit, shown) = conversation(&place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    chat(&place, &steps);
 }
 
 #[test]
@@ -260,8 +243,7 @@ fn typed_text_has_the_colour_of_the_terminal() {
     let (place, _model) = place();
     place.trust();
     let steps = [("› ", "hello\r"), ("saw 0", ""), ("› ", "/exit\r")];
-    let command = [env!("CARGO_BIN_EXE_openclaw"), "chat"];
-    let (exit, shown) = command_on_a_terminal(&place, &steps, &command, &[("COLORTERM", "")]);
+    let (exit, shown) = on_a_terminal(&place, &steps, &["chat"], &[("COLORTERM", "")]);
     assert_eq!(exit, 0, "{shown}");
     // White would be invisible on a white background.
     assert!(shown.contains("\u{1b}[") && !shown.contains("\u{1b}[37m"), "{shown:?}");
@@ -271,7 +253,6 @@ fn typed_text_has_the_colour_of_the_terminal() {
 fn a_command_of_the_gateway_does_not_wait_for_servers() {
     let place = offline(&Script::new().start_delay_ms(8_000));
     let steps = [("› ", "/usage\r"), ("No tokens were used", ""), ("› ", "/exit\r")];
-    let (exit, shown) = conversation(&place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    let shown = chat(&place, &steps);
     assert!(!shown.contains("waiting ("), "{shown}");
 }

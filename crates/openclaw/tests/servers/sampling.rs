@@ -3,19 +3,14 @@
 use openclaw_testkit::{Ask, Peers, Script};
 use serde_json::{Value, json};
 
-use crate::support::{Place, at_a_terminal, conversation};
+use crate::support::{Place, at_a_terminal, chat};
 
 const QUESTION: &str = "[a] always  [n] no";
 
 /// A folder with a server that requests sampling during every call.
 fn place(sampling: &str) -> Place {
-    let place = Place::new(&[("x", &Script::new().ask(Ask::Sampling))]);
-    let file = place.path("openclaw.json");
-    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    config["agents"] = json!({ "defaults": { "model": "offline" } });
-    config["mcp"]["servers"]["x"]["approval"] = json!("never");
-    config["mcp"]["servers"]["x"]["sampling"] = json!(sampling);
-    std::fs::write(file, config.to_string()).unwrap();
+    let place = Place::offline(&Script::new().ask(Ask::Sampling), "never");
+    place.change(|config| config["mcp"]["servers"]["x"]["sampling"] = json!(sampling));
     place
 }
 
@@ -42,8 +37,7 @@ fn in_a_chat_a_sampling_request_needs_approval() {
         ("I am the offline model", ""),
         ("› ", "/exit\r"),
     ];
-    let (exit, shown) = conversation(&place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    let shown = chat(&place, &steps);
     assert!(shown.contains("Let the MCP server x use offline, for at most 16 tokens?"), "{shown}");
     assert!(shown.contains("Untrusted text from the server"), "{shown}");
     assert!(shown.contains("user=\"Say hello\""), "{shown}");
@@ -69,18 +63,15 @@ fn without_a_terminal_sampling_needs_the_rule_always() {
 
 /// `server-everything`, which lists the tool only to clients that announce sampling.
 fn everything(sampling: &str) -> Place {
-    let place = Place::new(&[]);
     let peer = Peers::find().everything();
-    let config = json!({
+    Place::configured(&json!({
         "agents": { "defaults": { "model": "offline" } },
         "mcp": { "servers": { "everything": {
             "command": peer.program, "args": peer.args, "timeout": 120_000,
             "env": peer.env.iter().cloned().collect::<std::collections::BTreeMap<_, _>>(),
             "approval": "never", "sampling": sampling,
         } } },
-    });
-    std::fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
-    place
+    }))
 }
 
 const TRIGGER: &str =

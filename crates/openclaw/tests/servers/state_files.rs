@@ -4,23 +4,21 @@
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-use nix::sys::signal::{Signal, kill};
+use nix::sys::signal::Signal;
 use nix::sys::stat::Mode;
-use nix::unistd::{Pid, mkfifo};
+use nix::unistd::mkfifo;
 use openclaw_testkit::{Script, processes};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use crate::support::{LONG, Place, conversation};
+use crate::common::signal;
+use crate::support::{LONG, Place, chat};
 
 const CALL: [&str; 5] = ["mcp", "call", "x", "echo", "text=hi"];
 
 /// A place with a server, which has been called.
 fn place() -> Place {
     let place = Place::new(&[("x", &Script::new())]);
-    let file = place.path("openclaw.json");
-    let mut config: Value = serde_json::from_str(&std::fs::read_to_string(&file).unwrap()).unwrap();
-    config["agents"] = json!({ "defaults": { "model": "offline" } });
-    std::fs::write(file, config.to_string()).unwrap();
+    place.change(|config| config["agents"] = json!({ "defaults": { "model": "offline" } }));
     assert_eq!(place.said(&CALL).0, 0);
     assert_eq!(place.said(&["agent", "--message", "hi"]).0, 0);
     place
@@ -41,7 +39,7 @@ fn ended(place: &Place, args: &[&str]) -> Output {
     let left = || if output.is_finished() { Vec::new() } else { vec![pid] };
     let is_stuck = !processes::wait_until_none(LONG, left).is_empty();
     if is_stuck {
-        kill(Pid::from_raw(i32::try_from(pid).unwrap()), Signal::SIGKILL).unwrap();
+        signal(pid, Signal::SIGKILL);
     }
     let output = output.join().unwrap();
     assert!(!is_stuck, "{args:?} did not end");
@@ -124,6 +122,5 @@ fn optional_state_files_that_are_pipes_are_ignored() {
 fn a_chat_works_without_its_history_if_that_is_a_pipe() {
     let place = place();
     put_pipe(&place.path("chat-history"));
-    let (exit, shown) = conversation(&place, &[("› ", "/exit\r")], &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    chat(&place, &[("› ", "/exit\r")]);
 }

@@ -7,6 +7,7 @@ use openclaw_testkit::{Script, TestServer};
 use serde_json::{Value, json};
 
 pub(crate) use crate::common::LONG;
+use crate::common::ended;
 pub(crate) use crate::common::place::Place;
 
 impl Place {
@@ -31,6 +32,24 @@ impl Place {
         fs::write(self.path("openclaw.json"), config.to_string()).unwrap();
     }
 
+    /// A place with one server and the offline model. Calls of the server need approval, or not.
+    pub(crate) fn offline(script: &Script, approval: &str) -> Self {
+        let place = Self::new(&[("x", script)]);
+        place.change(|config| {
+            config["agents"] = json!({ "defaults": { "model": "offline" } });
+            config["mcp"]["servers"]["x"]["approval"] = json!(approval);
+        });
+        place
+    }
+
+    /// Changes the configuration.
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Value)) {
+        let file = self.path("openclaw.json");
+        let mut config = serde_json::from_slice(&fs::read(&file).unwrap()).unwrap();
+        change(&mut config);
+        fs::write(file, config.to_string()).unwrap();
+    }
+
     /// Trusts the folder and sets up no model, so that a chat asks about neither.
     pub(crate) fn trust(&self) {
         fs::write(self.path("model-setup.json"), r#"{"answer":"skipped"}"#).unwrap();
@@ -45,9 +64,20 @@ impl Place {
 
     /// Runs a command, and returns the exit code, stdout and stderr.
     pub(crate) fn said(&self, args: &[&str]) -> (i32, String, String) {
-        let output = self.run(args);
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+        ended(self.run(args))
+    }
+
+    /// Runs a command that succeeds, and returns its stdout.
+    pub(crate) fn ok(&self, args: &[&str]) -> String {
+        let (exit, stdout, stderr) = self.said(args);
+        assert_eq!(exit, 0, "{args:?}: {stdout}{stderr}");
+        stdout
+    }
+
+    /// Runs a command, and returns the JSON on its stdout.
+    pub(crate) fn json(&self, args: &[&str]) -> Value {
+        let (_, stdout, stderr) = self.said(args);
+        serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{error}: {stdout}{stderr}"))
     }
 }
 
@@ -119,13 +149,13 @@ pub(crate) fn on_a_terminal(
     place: &Place,
     steps: &[(&str, &str)],
     args: &[&str],
-    variable: (&str, &str),
+    variables: &[(&str, &str)],
 ) -> (i32, String) {
     let command = [&[env!("CARGO_BIN_EXE_openclaw")], args].concat();
-    command_on_a_terminal(place, steps, &command, &[variable])
+    command_on_a_terminal(place, steps, &command, variables)
 }
 
-/// Like [`on_a_terminal`], with any program (by its path) and several variables.
+/// Like [`on_a_terminal`], with any program (by its path).
 pub(crate) fn command_on_a_terminal(
     place: &Place,
     steps: &[(&str, &str)],
@@ -140,7 +170,14 @@ pub(crate) fn command_on_a_terminal(
 /// Runs a dialogue without colours. Returns the exit code and the output.
 pub(crate) fn conversation(place: &Place, steps: &[(&str, &str)], args: &[&str]) -> (i32, String) {
     place.trust();
-    on_a_terminal(place, steps, args, ("NO_COLOR", "1"))
+    on_a_terminal(place, steps, args, &[("NO_COLOR", "1")])
+}
+
+/// Runs a chat without colours, which exits with 0. Returns its output.
+pub(crate) fn chat(place: &Place, steps: &[(&str, &str)]) -> String {
+    let (exit, shown) = conversation(place, steps, &["chat"]);
+    assert_eq!(exit, 0, "{shown}");
+    shown
 }
 
 /// Runs a dialogue with a variable of the environment. Returns the exit code and the output.
@@ -151,7 +188,7 @@ pub(crate) fn conversation_with(
     variable: (&str, &str),
 ) -> (i32, String) {
     place.trust();
-    on_a_terminal(place, steps, args, variable)
+    on_a_terminal(place, steps, args, &[variable])
 }
 
 /// Runs a command on a terminal, and types one answer. Returns the exit code and the output.
@@ -174,5 +211,5 @@ pub(crate) fn typed_ahead(
 ) -> (i32, String) {
     let answer = format!("{answer}\n");
     place.trust();
-    on_a_terminal(place, &[(question, &answer)], args, ("TYPED_AHEAD", ahead))
+    on_a_terminal(place, &[(question, &answer)], args, &[("TYPED_AHEAD", ahead)])
 }

@@ -12,10 +12,8 @@ fn control_characters_on_a_servers_stderr_are_escaped() {
     for args in [&["mcp", "call", "test", "x"][..], &["mcp", "doctor"], &["mcp", "logs", "test"]] {
         let (_, shown) = at_a_terminal(&place, "never asked", "", args);
         assert!(shown.contains("red"), "{args:?}: {shown:?}");
-        assert!(
-            !shown.contains("\u{1b}[31mred") && !shown.contains('\u{7}'),
-            "{args:?}: {shown:?}"
-        );
+        assert!(!shown.contains("\u{1b}[31mred"), "{args:?}: {shown:?}");
+        assert!(!shown.contains('\u{7}'), "{args:?}: {shown:?}");
     }
 }
 
@@ -35,13 +33,12 @@ fn json_of_a_server_is_escaped_on_a_terminal_and_unchanged_in_a_pipe() {
 
 #[test]
 fn a_server_cannot_write_to_the_terminal() {
-    let place = Place::new(&[]);
     let (program, args) = TestServer::stdio(&Script::new());
     let script = "printf SPOOFED >/dev/tty; exec \"$0\" \"$@\"";
     let words = [program.to_str().unwrap().to_owned()].into_iter().chain(args);
     let args: Vec<String> = ["-c".to_owned(), script.to_owned()].into_iter().chain(words).collect();
     let config = json!({ "mcp": { "servers": { "test": { "command": "sh", "args": args } } } });
-    std::fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    let place = Place::configured(&config);
     let (exit, shown) = at_a_terminal(&place, "never asked", "", &CALL);
     assert_eq!(exit, 0, "{shown}");
     assert!(shown.contains("hi") && !shown.contains("SPOOFED"), "{shown}");
@@ -70,12 +67,18 @@ fn the_url_of_an_elicitation_is_shown_in_full_and_needs_confirmation() {
     }
 }
 
-#[test]
-fn a_changed_tool_needs_approval_on_the_terminal() {
+/// A server whose tool has changed since it was called.
+fn changed() -> Place {
     let tool = |says: &str| Script::new().tools([Tool::new("echo").description(says)]);
     let place = Place::new(&[("test", &tool("Answers."))]);
-    assert_eq!(place.said(&CALL).0, 0);
+    place.ok(&CALL);
     place.configure(&[("test", &tool("Answers, and more."))]);
+    place
+}
+
+#[test]
+fn a_changed_tool_needs_approval_on_the_terminal() {
+    let place = changed();
     let (exit, shown) = at_a_terminal(&place, "[y/N] ", "n", &CALL);
     assert_eq!(exit, 4, "{shown}");
     assert!(shown.contains("- Answers.") && shown.contains("+ Answers, and more."), "{shown}");
@@ -94,26 +97,29 @@ fn a_slow_start_is_shown_on_a_terminal_and_erased() {
     assert_eq!(stderr, "", "nothing without a terminal");
 }
 
+/// A call that reports its progress.
+const PROGRESSING: [&str; 6] = ["mcp", "call", "test", "sleep", "ms=3000", "every=100"];
+
+/// Asserts that the progress of a call is shown on a terminal, and erased.
+pub(crate) fn assert_progress_is_shown(place: &Place) {
+    let (exit, shown) = at_a_terminal(place, "never asked", "", &PROGRESSING);
+    assert_eq!(exit, 0, "{shown}");
+    assert!(shown.contains("test/sleep") && shown.contains('%'), "{shown:?}");
+    let last = shown.rfind("\u{1b}[J").unwrap();
+    assert!(shown[last..].contains("slept") && !shown[last..].contains('%'), "{shown:?}");
+}
+
 #[test]
 fn the_progress_of_a_call_is_shown_on_a_terminal_and_erased() {
     let place = Place::new(&[("test", &Script::new())]);
-    let args = ["mcp", "call", "test", "sleep", "ms=3000", "every=100"];
-    let (exit, shown) = at_a_terminal(&place, "never asked", "", &args);
-    assert_eq!(exit, 0, "{shown}");
-    assert!(shown.contains("test/sleep") && shown.contains("%"), "{shown:?}");
-    let last = shown.rfind("\u{1b}[J").unwrap();
-    assert!(shown[last..].contains("slept") && !shown[last..].contains('%'), "{shown:?}");
-    let (exit, _, stderr) = place.said(&args);
+    assert_progress_is_shown(&place);
+    let (exit, _, stderr) = place.said(&PROGRESSING);
     assert_eq!((exit, stderr.as_str()), (0, ""), "nothing without a terminal");
 }
 
 #[test]
 fn input_typed_before_a_prompt_is_discarded() {
-    let tool = |says: &str| Script::new().tools([Tool::new("echo").description(says)]);
-    let place = Place::new(&[("test", &tool("Answers."))]);
-    assert_eq!(place.said(&CALL).0, 0);
-    place.configure(&[("test", &tool("Answers, and more."))]);
-    let (exit, shown) = typed_ahead(&place, "y\ny\n", "[y/N] ", "n", &CALL);
+    let (exit, shown) = typed_ahead(&changed(), "y\ny\n", "[y/N] ", "n", &CALL);
     assert_eq!(exit, 4, "{shown}");
 }
 
@@ -129,10 +135,8 @@ fn asking() -> Place {
 fn keys_pressed_before_the_prompt_do_not_approve_a_call() {
     let place = asking();
     let (_, shown) = typed_ahead(&place, "a\na\n", "[n] no ", "n", &TURN);
-    assert!(
-        shown.contains("The user denied this call") && !shown.contains("it is kept"),
-        "{shown}"
-    );
+    assert!(shown.contains("The user denied this call"), "{shown}");
+    assert!(!shown.contains("it is kept"), "{shown}");
     let (_, shown) = at_a_terminal(&place, "[n] no ", "y", &TURN);
     assert!(shown.contains("it is kept"), "{shown}");
 }

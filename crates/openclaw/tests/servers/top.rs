@@ -1,7 +1,6 @@
 //! `openclaw top`.
 
 use openclaw_testkit::Script;
-use serde_json::Value;
 
 use crate::support::{Place, conversation, on_a_terminal};
 use crate::with_gateway::gateway;
@@ -22,14 +21,11 @@ fn top_shows_a_running_gateway() {
     for _ in 0..3 {
         assert_eq!(place.said(&["mcp", "call", "a", "echo", "text=hi"]).0, 0);
     }
-    let (code, stdout, stderr) = place.said(&["--json", "top"]);
-    assert_eq!(code, 0, "{stderr}");
-    let sample: Value = serde_json::from_str(&stdout).unwrap();
-    assert_eq!(sample["servers"][0]["state"], "ready", "{stdout}");
-    assert_eq!(sample["tools"][0]["calls"], 3, "{stdout}");
+    let sample = place.json(&["--json", "top"]);
+    assert_eq!(sample["servers"][0]["state"], "ready", "{sample}");
+    assert_eq!(sample["tools"][0]["calls"], 3, "{sample}");
 
-    let (code, stdout, stderr) = place.said(&["top", "--count", "2", "--interval", "1"]);
-    assert_eq!(code, 0, "{stderr}");
+    let stdout = place.ok(&["top", "--count", "2", "--interval", "1"]);
     assert_eq!(stdout.matches("SERVER").count(), 2, "{stdout}");
     assert!(stdout.contains("echo") && stdout.contains("since start"), "{stdout}");
 
@@ -43,7 +39,7 @@ fn top_shows_a_running_gateway() {
     let (code, shown) = conversation(&place, &[("SERVER", "\u{3}")], &["top"]);
     assert_eq!(code, 0, "{shown:?}");
     let dumb = ("TERM", "dumb");
-    let (code, shown) = on_a_terminal(&place, &[], &["top", "--count", "1"], dumb);
+    let (code, shown) = on_a_terminal(&place, &[], &["top", "--count", "1"], &[dumb]);
     assert_eq!(code, 0, "{shown:?}");
     assert!(shown.contains("SERVER") && !shown.contains("\u{1b}[?1049h"), "{shown:?}");
 }

@@ -2,12 +2,13 @@
 
 use std::process::Stdio;
 
-use nix::sys::signal::{Signal, kill};
-use nix::unistd::Pid;
+use nix::sys::signal::Signal;
 use openclaw_testkit::{Ask, Script, TestServer, Tool, processes};
 
 use crate::common::gateway::RunningGateway;
+use crate::common::signal;
 use crate::support::{LONG, Place, at_a_terminal};
+use crate::terminal::assert_progress_is_shown;
 
 /// Starts a gateway with a log file.
 pub(crate) fn gateway(place: &Place) -> RunningGateway {
@@ -52,10 +53,8 @@ fn a_running_gateway_knows_what_a_command_has_written_when_the_command_exits() {
     let (program, args) = TestServer::stdio_from(&place.path("new.script.json"), &Script::new());
     let add = ["mcp", "add", "--no-check", "new", "--", program.to_str().unwrap()];
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
-    let (code, _, stderr) = place.said(&[&add[..], &args].concat());
-    assert_eq!(code, 0, "{stderr}");
-    let (code, _, stderr) = place.said(&["mcp", "call", "new", "count"]);
-    assert_eq!(code, 0, "{stderr}");
+    place.ok(&[&add[..], &args].concat());
+    place.ok(&["mcp", "call", "new", "count"]);
     assert_eq!(place.said(&["config", "set", "mcp.servers.new.enabled", "false"]).0, 0);
     let (code, _, stderr) = place.said(&["mcp", "call", "new", "count"]);
     assert_eq!(code, 3, "{stderr}");
@@ -77,8 +76,7 @@ fn a_changed_tool_of_a_gateway_is_called_only_when_it_is_approved() {
     assert_eq!(place.said(&["mcp", "refresh", "a"]).0, 0);
     let (code, _, stderr) = place.said(&call);
     assert_eq!(code, 4, "{stderr}");
-    let (code, _, stderr) = place.said(&["mcp", "call", "--approve", "a", "count"]);
-    assert_eq!(code, 0, "{stderr}");
+    place.ok(&["mcp", "call", "--approve", "a", "count"]);
     assert_eq!(place.said(&call).0, 0, "the changed tool is approved");
 }
 
@@ -90,8 +88,7 @@ fn a_deleted_configuration_is_reported_and_changes_nothing() {
     let (code, _, stderr) = place.said(&["mcp", "reload"]);
     assert_eq!(code, 78, "{stderr}");
     assert!(stderr.contains("openclaw.json was deleted") && !stderr.contains(": :"), "{stderr}");
-    let (code, _, stderr) = place.said(&["mcp", "call", "a", "count"]);
-    assert_eq!(code, 0, "{stderr}");
+    place.ok(&["mcp", "call", "a", "count"]);
 }
 
 #[test]
@@ -144,12 +141,7 @@ fn through_a_gateway_an_elicitation_is_prompted_on_the_terminal() {
 fn through_a_gateway_the_progress_of_a_call_is_shown_on_the_terminal() {
     let place = Place::new(&[("test", &Script::new())]);
     let _running = gateway(&place);
-    let args = ["mcp", "call", "test", "sleep", "ms=3000", "every=100"];
-    let (exit, shown) = at_a_terminal(&place, "never asked", "", &args);
-    assert_eq!(exit, 0, "{shown}");
-    assert!(shown.contains("test/sleep") && shown.contains('%'), "{shown:?}");
-    let last = shown.rfind("\u{1b}[J").unwrap();
-    assert!(shown[last..].contains("slept") && !shown[last..].contains('%'), "{shown:?}");
+    assert_progress_is_shown(&place);
 }
 
 #[test]
@@ -165,7 +157,7 @@ fn an_interrupted_call_is_cancelled_at_the_server_of_the_gateway() {
         processes::wait_until(LONG, has_it)
     };
     assert!(received("tools/call"), "never called");
-    kill(Pid::from_raw(child.id().try_into().unwrap()), Signal::SIGINT).unwrap();
+    signal(child.id(), Signal::SIGINT);
     assert_eq!(child.wait().unwrap().code(), Some(130));
     assert!(received("notifications/cancelled"), "never cancelled");
 }

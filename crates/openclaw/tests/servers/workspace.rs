@@ -2,14 +2,13 @@
 
 use serde_json::json;
 
-use crate::support::{Place, conversation, on_a_terminal};
+use crate::support::{Place, chat, on_a_terminal};
 use crate::with_gateway::gateway;
 
 fn place() -> Place {
-    let place = Place::new(&[]);
     let config =
         json!({ "agents": { "defaults": { "model": "offline" } }, "mcp": { "servers": {} } });
-    std::fs::write(place.path("openclaw.json"), config.to_string()).unwrap();
+    let place = Place::configured(&config);
     std::fs::write(place.path("here.txt"), "found it").unwrap();
     place
 }
@@ -29,22 +28,22 @@ fn a_chat_works_in_the_current_folder_once_it_is_trusted() {
         ("✗", ""),
         ("› ", "/exit\r"),
     ];
-    let (exit, shown) = on_a_terminal(&place, &refused, &["chat"], no_colour);
+    let (exit, shown) = on_a_terminal(&place, &refused, &["chat"], &[no_colour]);
     assert!(exit == 0 && !shown.contains("found it"), "{shown}");
     assert!(shown.contains("the agent's own workspace"), "{shown}");
-    let (exit, shown) = on_a_terminal(&place, &refused[3..], &["chat"], no_colour);
+    let (exit, shown) = on_a_terminal(&place, &refused[3..], &["chat"], &[no_colour]);
     assert!(exit == 0 && shown.contains("use `--workspace .` to work here anyway"), "{shown}");
     assert!(!shown.contains("Trust this folder?"), "the answer is remembered: {shown}");
     std::fs::remove_file(place.path("trusted-folders.json")).unwrap();
     let trusted =
         [("Trust this folder?", "y\r"), ("› ", READ), ("found it", ""), ("› ", "/exit\r")];
-    let (exit, shown) = on_a_terminal(&place, &trusted, &["chat"], no_colour);
+    let (exit, shown) = on_a_terminal(&place, &trusted, &["chat"], &[no_colour]);
     assert_eq!(exit, 0, "{shown}");
     assert!(shown.contains(&format!("Work in {}", folder.display())), "{shown}");
     let again = [("› ", READ), ("found it", ""), ("› ", "/exit\r")];
     for is_beside in [false, true] {
         let running = is_beside.then(|| gateway(&place));
-        let (exit, shown) = on_a_terminal(&place, &again, &["chat"], no_colour);
+        let (exit, shown) = on_a_terminal(&place, &again, &["chat"], &[no_colour]);
         assert!(exit == 0 && !shown.contains("Trust this folder"), "{shown}");
         drop(running);
     }
@@ -79,8 +78,7 @@ fn at_the_terminal_a_denial_has_words_and_always_is_listed_and_revoked() {
         ("one two", ""),
         ("› ", "/exit\r"),
     ];
-    let (exit, shown) = conversation(&place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    let shown = chat(&place, &steps);
     assert!(
         shown.contains("[b] always allow every command that begins with `echo one`"),
         "{shown}"
@@ -90,8 +88,7 @@ fn at_the_terminal_a_denial_has_words_and_always_is_listed_and_revoked() {
     let id = listed.split_whitespace().next().unwrap();
     assert_eq!(place.said(&["approvals", "revoke", id]).0, 0);
     let steps = [("› ", call), ("do … instead)", "n\r"), ("denied", ""), ("› ", "/exit\r")];
-    let (exit, shown) = conversation(&place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    chat(&place, &steps);
     place.assert_nothing_left();
 }
 
@@ -110,7 +107,6 @@ fn approvals_are_added_in_a_chat_as_in_a_shell() {
         ("revoked", ""),
         ("› ", "/exit\r"),
     ];
-    let (exit, shown) = conversation(&place, &steps, &["chat"]);
-    assert_eq!(exit, 0, "{shown}");
+    let shown = chat(&place, &steps);
     assert!(!shown.contains("instead)"), "nothing is asked: {shown}");
 }

@@ -2,12 +2,8 @@
 //! the OpenTelemetry project.
 
 #![cfg(target_os = "linux")]
-#![allow(
-    clippy::needless_pass_by_value,
-    clippy::panic,
-    clippy::unwrap_used,
-    reason = "these are tests"
-)]
+#![allow(clippy::needless_pass_by_value, reason = "values are made where they are passed")]
+#![allow(clippy::panic, clippy::unwrap_used, reason = "these are tests")]
 
 mod collector;
 #[path = "../common/mod.rs"]

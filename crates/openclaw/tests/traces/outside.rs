@@ -4,7 +4,7 @@ use openclaw_testkit::StdioClient;
 use serde_json::{Value, json};
 
 use crate::collector::only;
-use crate::trees::{Traced, gateway};
+use crate::trees::Traced;
 
 const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
 const PARENT: &str = "00f067aa0ba902b7";
@@ -45,12 +45,9 @@ fn the_trace_of_an_editor_is_continued() {
 #[test]
 fn state_and_baggage_cross_the_socket_of_a_gateway() {
     let traced = Traced::new();
-    let mut command = traced.place.command(&["gateway", "run", "--port", "0"]);
-    command.envs(traced.variables());
-    let (running, url) = gateway(&traced.place, command);
-    traced.prompt_in(&["--gateway", &url], &[], &context());
+    let running = traced.gateway();
+    traced.prompt_in(&["--gateway", &running.url], &[], &context());
     check(&traced, "session/prompt");
-    drop(running);
 }
 
 #[test]

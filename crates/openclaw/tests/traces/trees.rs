@@ -1,7 +1,5 @@
 //! The spans of a prompt form one tree, from the front end to the server.
 
-use std::process::Command;
-
 use openclaw_testkit::{ModelServer, Piece, Recording, Script, TestServer, Tool};
 use serde_json::{Value, json};
 
@@ -61,6 +59,13 @@ impl Traced {
         let mut variables = self.collector.variables().to_vec();
         variables.push(("CANARY", CANARY));
         variables
+    }
+
+    /// Starts a gateway that sends its spans, too.
+    pub(crate) fn gateway(&self) -> RunningGateway {
+        let mut command = self.place.command(&["gateway", "run", "--port", "0"]);
+        command.envs(self.variables());
+        RunningGateway::start(command, self.place.folder.path())
     }
 
     fn prompt(&self, args: &[&str], more: &[(&str, &str)]) {
@@ -123,13 +128,6 @@ impl Traced {
     }
 }
 
-/// Starts a gateway, and returns its address.
-pub(crate) fn gateway(place: &Place, command: Command) -> (RunningGateway, String) {
-    let running = RunningGateway::start(command, place.folder.path());
-    let url = running.url.clone();
-    (running, url)
-}
-
 #[test]
 fn a_prompt_with_two_calls_is_one_tree_without_contents_and_secrets() {
     let traced = Traced::new();
@@ -147,12 +145,9 @@ fn a_prompt_with_two_calls_is_one_tree_without_contents_and_secrets() {
 #[test]
 fn the_tree_crosses_the_socket_of_a_gateway() {
     let traced = Traced::new();
-    let mut command = traced.place.command(&["gateway", "run", "--port", "0"]);
-    command.envs(traced.variables());
-    let (running, url) = gateway(&traced.place, command);
-    traced.prompt(&["--gateway", &url], &[]);
+    let running = traced.gateway();
+    traced.prompt(&["--gateway", &running.url], &[]);
     traced.check();
-    drop(running);
 }
 
 #[test]

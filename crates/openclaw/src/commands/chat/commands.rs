@@ -2,9 +2,9 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_mcp::inventory::describe::without_server;
-use openclaw_protocol::agents::{Command, CommandsParams, CommandsResult};
+use openclaw_protocol::agents::{Command, CommandsParams};
 use openclaw_protocol::mcp::servers_settled;
-use openclaw_protocol::tools::{CatalogParams, CatalogResult};
+use openclaw_protocol::tools::CatalogParams;
 use openclaw_protocol::{RequestError, rpc};
 
 use super::turn::SERVERS;
@@ -219,7 +219,7 @@ async fn of_gateway(chat: &Chat<'_>) -> Result<Vec<Command>, RequestError> {
         include_args: Some(true),
         ..CommandsParams::default()
     };
-    let answer: CommandsResult = look::<rpc::CommandsList>(chat.surface, params).await?;
+    let answer = look::<rpc::CommandsList>(chat.surface, params).await?;
     Ok(answer.commands)
 }
 
@@ -249,8 +249,7 @@ async fn tools(chat: &Chat<'_>, word: &str, output: &mut Output) {
     }
     let agent_id = Some(chat.whom.agent.clone());
     let params = CatalogParams { agent_id, include_plugins: Some(true) };
-    let catalog: Result<CatalogResult, RequestError> =
-        look::<rpc::ToolsCatalog>(chat.surface, params).await;
+    let catalog = look::<rpc::ToolsCatalog>(chat.surface, params).await;
     let groups = match catalog {
         Ok(catalog) => catalog.groups,
         Err(error) => return output.warning(&error.to_string()),

@@ -1,8 +1,8 @@
 //! The conversation of a chat: a new one, the latest, or another; with a recap of what was said.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_protocol::chat::{HistoryParams, HistoryResult};
-use openclaw_protocol::sessions::{DescribeParams, DescribeResult, Row, TitleParams, TitleResult};
+use openclaw_protocol::chat::HistoryParams;
+use openclaw_protocol::sessions::{DescribeParams, Row, SessionParams};
 use openclaw_protocol::{RequestError, Surface, rpc};
 
 use super::Chat;
@@ -81,7 +81,7 @@ async fn describe(surface: &dyn Surface, key: &str) -> Result<Option<Row>, Reque
         include_derived_titles: Some(true),
         include_last_message: None,
     };
-    let found: DescribeResult = look::<rpc::SessionsDescribe>(surface, params).await?;
+    let found = look::<rpc::SessionsDescribe>(surface, params).await?;
     Ok(found.session)
 }
 
@@ -187,8 +187,7 @@ pub(super) async fn resumed(chat: &Chat<'_>, row: &Row, output: &mut Output) {
         max_chars: u32::try_from(RECAP_CHARS).ok(),
         ..HistoryParams::default()
     };
-    let history: Result<HistoryResult, RequestError> =
-        look::<rpc::ChatHistory>(chat.surface, params).await;
+    let history = look::<rpc::ChatHistory>(chat.surface, params).await;
     let messages = history.map(|history| history.messages).unwrap_or_default();
     let read = messages.iter().filter_map(|raw| {
         ShownMessage::of(&serde_json::from_str(raw.get()).ok()?)
@@ -211,9 +210,8 @@ pub(super) async fn resumed(chat: &Chat<'_>, row: &Row, output: &mut Output) {
 pub(super) async fn request_title(chat: &mut Chat<'_>) {
     if chat.is_untitled {
         let agent_id = chat.whom.named_for(&chat.session);
-        let params = TitleParams { key: chat.session.clone(), agent_id };
-        let asked: Result<TitleResult, RequestError> =
-            look::<rpc::SessionsTitle>(chat.surface, params).await;
+        let params = SessionParams { key: chat.session.clone(), agent_id };
+        let asked = look::<rpc::SessionsTitle>(chat.surface, params).await;
         // Without it, the title is the beginning of the first message. A command creates no
         // conversation.
         chat.is_untitled = asked.is_ok_and(|asked| !asked.ok);

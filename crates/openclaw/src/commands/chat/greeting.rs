@@ -3,8 +3,8 @@
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_gateway::mcp::summary;
 use openclaw_mcp::server::status::{AuthKind, ServerState, ServerStatus};
-use openclaw_protocol::config::{GetParams, GetResult};
-use openclaw_protocol::{RequestError, rpc};
+use openclaw_protocol::config::GetParams;
+use openclaw_protocol::rpc;
 
 use super::Chat;
 use super::conversation::ChatStart;
@@ -57,8 +57,7 @@ fn label(word: &str) -> String {
 }
 
 async fn config(chat: &Chat<'_>) -> Option<String> {
-    let answer: Result<GetResult, RequestError> =
-        look::<rpc::ConfigGet>(chat.surface, GetParams::default()).await;
+    let answer = look::<rpc::ConfigGet>(chat.surface, GetParams::default()).await;
     let found = answer.ok()?;
     let path = line(&found.path);
     Some(match found.exists {

@@ -7,7 +7,6 @@ use openclaw_protocol::chat::{AgentEvent, ChatEvent};
 use openclaw_protocol::mcp::elicitation::{Elicitation, ResolvedEvent};
 use openclaw_protocol::{Event, Received, names};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 
 /// The maximum number of events that are kept of a run, of runs, and of elicitations.
 const MAX_EVENTS: usize = 1_024;
@@ -99,18 +98,18 @@ impl Inbox {
             names::MCP_SERVER => self.servers = true,
             names::APPROVAL_REQUESTED => self.approvals = true,
             names::MCP_ELICITATION_REQUESTED if self.elicited.len() < MAX_ELICITATIONS => {
-                let new = read(&event);
+                let new = event.read();
                 // One that was listed may also arrive as an event.
                 let is_new = |new: &Elicitation| !self.elicited.iter().any(|it| it.id == new.id);
                 self.elicited.extend(new.filter(is_new));
             }
             names::MCP_ELICITATION_RESOLVED => {
-                if let Some(ResolvedEvent { id, .. }) = read(&event) {
+                if let Some(ResolvedEvent { id, .. }) = event.read() {
                     self.elicited.retain(|it| it.id != id);
                 }
             }
             names::AGENT => {
-                let Some(agent) = read::<AgentEvent>(&event) else { return };
+                let Some(agent) = event.read::<AgentEvent>() else { return };
                 let begins = |data| serde_json::from_value::<Lifecycle>(data).ok();
                 let begun = (agent.stream == "lifecycle").then(|| begins(agent.data)).flatten();
                 let begun = begun.filter(|it| it.phase == "start");
@@ -120,7 +119,7 @@ impl Inbox {
                 self.run(agent.run_id, is_here, message, event, shown);
             }
             names::CHAT => {
-                let Some(chat) = read::<ChatEvent>(&event) else { return };
+                let Some(chat) = event.read::<ChatEvent>() else { return };
                 let is_here = chat.session_key == shown.session;
                 self.run(chat.run_id, is_here, None, event, shown);
             }
@@ -147,10 +146,6 @@ impl Inbox {
             self.runs.push_back(RunElsewhere { id, message, events, has_gap: false });
         }
     }
-}
-
-fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
-    serde_json::from_str(event.payload.get()).ok()
 }
 
 #[cfg(test)]

@@ -223,7 +223,7 @@ impl CallEvents {
 
     /// Returns the call with its progress, if the event is about it.
     fn advanced(&self, event: &Event) -> Option<ShownCall> {
-        let progress: ProgressEvent = serde_json::from_str(event.payload.get()).ok()?;
+        let progress: ProgressEvent = event.read()?;
         let is_ours = progress.token == self.token;
         is_ours.then(|| ShownCall { progress: Some(progress.into()), ..self.call.clone() })
     }

@@ -110,10 +110,7 @@ pub(crate) fn chat(args: &ChatArgs, edge: &Edge, output: &mut Output) -> Command
     }
     let of = Conversation { agent: args.agent.as_deref(), session: args.session.as_deref() };
     let named = args.workspace.as_deref();
-    let workspace = match target.named() {
-        Some(gateway) => gateway.check_workspace(named)?,
-        None => workspace::choose(named, of, is_interactive, edge, output)?,
-    };
+    let workspace = workspace::choose(named, of, &target, is_interactive, edge, output)?;
     let need = Need::agents(role, workspace.clone());
     with_lasting_link(&need, &target, edge, output, async |link, relink, signals, output| {
         let surface = &*link.surface;

@@ -1,8 +1,8 @@
 //! The model of a conversation: `--model` and `/model`.
 
 use openclaw_content::{Untrusted, clean_line};
-use openclaw_protocol::models::{ListParams, ListResult, ModelChoice};
-use openclaw_protocol::sessions::{PatchParams, PatchResult, Row};
+use openclaw_protocol::models::{ListParams, ModelChoice};
+use openclaw_protocol::sessions::{PatchParams, Row};
 use openclaw_protocol::{RequestError, Surface, rpc};
 
 use super::Chat;
@@ -79,7 +79,7 @@ impl SessionModel {
                 model: Some(self.name.clone()),
                 ..PatchParams::default()
             };
-            let _: PatchResult = look::<rpc::SessionsPatch>(surface, params).await?;
+            let _ = look::<rpc::SessionsPatch>(surface, params).await?;
         }
         Ok(())
     }
@@ -104,7 +104,7 @@ async fn list(
         model: other.map(ToOwned::to_owned),
         ..ListParams::default()
     };
-    let listed: ListResult = look::<rpc::ModelsList>(surface, params).await?;
+    let listed = look::<rpc::ModelsList>(surface, params).await?;
     Ok(listed.models)
 }
 

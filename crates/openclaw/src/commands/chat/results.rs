@@ -7,8 +7,8 @@ use std::path::PathBuf;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use openclaw_protocol::chat::{HistoryParams, HistoryResult};
-use openclaw_protocol::{RequestError, rpc};
+use openclaw_protocol::chat::HistoryParams;
+use openclaw_protocol::rpc;
 use serde_json::Value;
 
 use super::Chat;
@@ -188,8 +188,7 @@ async fn stored(chat: &Chat<'_>, session: &str, id: &str, media: bool) -> Option
             include_media: media.then_some(true),
             ..HistoryParams::default()
         };
-        let page: Result<HistoryResult, RequestError> =
-            look::<rpc::ChatHistory>(chat.surface, params).await;
+        let page = look::<rpc::ChatHistory>(chat.surface, params).await;
         let page = page.ok()?;
         for raw in page.messages.iter().rev() {
             let message: Value = serde_json::from_str(raw.get()).ok()?;

@@ -5,13 +5,13 @@ use std::sync::Arc;
 
 use futures_util::FutureExt as _;
 use openclaw_mcp::server::status::ServerStatus;
-use openclaw_protocol::agents::{Command, CommandSource, CommandsParams, CommandsResult};
-use openclaw_protocol::approvals::{Approval, ListParams, ListResult};
+use openclaw_protocol::agents::{Command, CommandSource, CommandsParams};
+use openclaw_protocol::approvals::{Approval, ListParams};
 use openclaw_protocol::chat::HistoryParams;
 use openclaw_protocol::mcp::elicitation::{self, Elicitation};
 use openclaw_protocol::sessions::Row;
-use openclaw_protocol::tools::{CatalogParams, CatalogResult};
-use openclaw_protocol::{EventReceiver, Received, RequestError, rpc};
+use openclaw_protocol::tools::CatalogParams;
+use openclaw_protocol::{EventReceiver, Received, rpc};
 
 use super::Chat;
 use super::commands::LATEST;
@@ -36,7 +36,7 @@ pub(super) struct Watch {
 
 /// Returns the elicitations that wait already, for example of a turn that another client runs.
 async fn elicitations(chat: &Chat<'_>) -> Vec<Elicitation> {
-    let waiting: Result<elicitation::ListResult, RequestError> =
+    let waiting =
         look::<rpc::McpElicitationList>(chat.surface, elicitation::ListParams::default()).await;
     waiting.map(|it| it.elicitations).unwrap_or_default()
 }
@@ -128,8 +128,7 @@ impl Watch {
 
     /// Returns the requests for approval that wait and were not shown.
     pub(super) async fn approvals(&mut self, chat: &Chat<'_>) -> Vec<Approval> {
-        let waiting: Result<ListResult, RequestError> =
-            look::<rpc::ApprovalsList>(chat.surface, ListParams::default()).await;
+        let waiting = look::<rpc::ApprovalsList>(chat.surface, ListParams::default()).await;
         let waiting = waiting.map(|it| it.approvals).unwrap_or_default();
         // Ids are not used again, so that only those that wait need to be kept.
         let ids: BTreeSet<String> = waiting.iter().map(|it| it.id.clone()).collect();
@@ -175,12 +174,10 @@ impl Watch {
             include_args: Some(true),
             ..CommandsParams::default()
         };
-        let commands: Result<CommandsResult, RequestError> =
-            look::<rpc::CommandsList>(chat.surface, params).await;
+        let commands = look::<rpc::CommandsList>(chat.surface, params).await;
         let commands = commands.map(|answer| answer.commands).unwrap_or_default();
         let params = CatalogParams { agent_id, include_plugins: Some(true) };
-        let tools: Result<CatalogResult, RequestError> =
-            look::<rpc::ToolsCatalog>(chat.surface, params).await;
+        let tools = look::<rpc::ToolsCatalog>(chat.surface, params).await;
         let groups = tools.map(|answer| answer.groups).unwrap_or_default();
         let tools = groups.into_iter().flat_map(|group| group.tools);
         let command = |it: Command| {

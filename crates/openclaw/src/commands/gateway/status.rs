@@ -6,9 +6,9 @@ use openclaw_gateway::mcp::summary;
 use openclaw_gateway::state::GatewayRecord;
 use openclaw_mcp::server::status::ServerStatus;
 use openclaw_protocol::client::ConnectError;
-use openclaw_protocol::config::{GetParams, GetResult};
+use openclaw_protocol::config::GetParams;
 use openclaw_protocol::health::{StatusParams, StatusResult};
-use openclaw_protocol::{RequestError, rpc};
+use openclaw_protocol::rpc;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -77,8 +77,7 @@ pub(crate) async fn gateway_state(folder: &Path, edge: &Edge) -> GatewayState {
             let servers = each(&mcp.servers);
             let agents = read(status.agents.as_deref());
             let config = client.hello().snapshot.config_path.clone();
-            let known: Result<GetResult, RequestError> =
-                look::<rpc::ConfigGet>(&client, GetParams::default()).await;
+            let known = look::<rpc::ConfigGet>(&client, GetParams::default()).await;
             let issues = known.map(|it| it.issues).unwrap_or_default();
             let config_issues = issues.iter().map(ToString::to_string).collect();
             GatewayState::Running(Box::new(RunningGateway {

@@ -15,6 +15,7 @@ use std::time::Duration;
 use openclaw_config::{Config, Paths};
 use openclaw_gateway::Gateway;
 use openclaw_mcp::fleet::StartMode;
+use openclaw_protocol::client::Client;
 use openclaw_protocol::connect::caps;
 use openclaw_protocol::mcp::ServersParams;
 use openclaw_protocol::{ErrorShape, RequestError, Rpc, Scope, Surface, ask, detail, rpc};
@@ -199,10 +200,7 @@ pub(crate) fn with_records(
     work: impl AsyncFnOnce(&GatewayLink, &mut Output) -> CommandResult,
 ) -> CommandResult {
     with_link(&Need::Records, target, edge, output, async |link, signals, output| {
-        tokio::select! {
-            result = work(link, output) => result,
-            _ = signals.next() => Err(CommandError::Interrupted),
-        }
+        signals.interrupt(work(link, output)).await
     })
 }
 
@@ -223,11 +221,7 @@ pub(crate) fn with_lasting_link(
     let paths = &edge.paths()?;
     block_on(async {
         let mut signals = Signals::listen().context("cannot start")?;
-        let client = match target {
-            GatewayTarget::Own => remote::find(paths, need, edge, output).await,
-            GatewayTarget::Named(gateway) => Some(gateway.connect(need, edge).await?),
-        };
-        let Some(client) = client else {
+        let Some(client) = connected(need, target, paths, edge, output).await? else {
             let config = load_config_at(paths, edge, output)?;
             let work = async |link: &GatewayLink, signals: &mut Signals, output: &mut Output| {
                 work(link, None, signals, output).await
@@ -257,16 +251,26 @@ async fn attend(
 ) -> CommandResult {
     // Before any process is spawned: from here on, a signal must not leave one behind.
     let mut signals = Signals::listen().context("cannot start")?;
-    let client = match target {
-        GatewayTarget::Own => remote::find(paths, need, edge, output).await,
-        GatewayTarget::Named(gateway) => Some(gateway.connect(need, edge).await?),
-    };
-    if let Some(client) = client {
+    if let Some(client) = connected(need, target, paths, edge, output).await? {
         let link = GatewayLink { surface: Arc::new(client), local: None };
         return work(&link, &mut signals, output).await;
     }
     let config = load_config_at(paths, edge, output)?;
     standalone(config, need, paths, edge, &mut signals, output, work).await
+}
+
+/// Connects to the gateway; `None` if none is running, and none is named.
+async fn connected(
+    need: &Need,
+    target: &GatewayTarget,
+    paths: &Paths,
+    edge: &Edge,
+    output: &mut Output,
+) -> Result<Option<Client>, CommandError> {
+    Ok(match target {
+        GatewayTarget::Own => remote::find(paths, need, edge, output).await,
+        GatewayTarget::Named(gateway) => Some(gateway.connect(need, edge).await?),
+    })
 }
 
 /// Runs a command with a gateway in this process, and stops that gateway.
@@ -327,10 +331,7 @@ pub(crate) fn with_running(
         let Some(client) = remote::find(&paths, &Need::Records, edge, output).await else {
             return Ok(None);
         };
-        tokio::select! {
-            result = work(&client, output) => result.map(Some),
-            _ = signals.next() => Err(CommandError::Interrupted),
-        }
+        signals.interrupt(work(&client, output)).await.map(Some)
     })
 }
 

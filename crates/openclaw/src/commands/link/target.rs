@@ -1,7 +1,7 @@
 //! Which gateway a command uses: one that the user has named, by option or in the configuration, or the
 //! one of this machine. A named one may be foreign, such as a Node OpenClaw gateway.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Duration;
 
 use openclaw_config::{Config, RemoteGateway};
@@ -169,24 +169,6 @@ impl NamedGateway {
         })
     }
 
-    /// Checks that no folder of this machine is named: the agent works on the machine of the gateway.
-    ///
-    /// # Errors
-    /// If one is.
-    pub(crate) fn check_workspace(
-        &self,
-        workspace: Option<&Path>,
-    ) -> Result<Option<PathBuf>, CommandError> {
-        match workspace {
-            None => Ok(None),
-            Some(_) => Err(CommandError::usage(format!(
-                "`--workspace` is a folder of this machine; the gateway at {} has its own",
-                self.url
-            ))
-            .hint("leave out `--workspace`: the agent works in its own workspace")),
-        }
-    }
-
     /// Connects to the gateway.
     ///
     /// # Errors
@@ -203,28 +185,26 @@ impl NamedGateway {
                 "use wss://, or a tunnel (`ssh -N -L 18789:127.0.0.1:18789 HOST`) and \
                  ws://127.0.0.1:18789; in a network that you trust, use --allow-plaintext or \
                  `gateway.remote.allowPlaintext`"
-                    .to_owned()
             }
-            ConnectError::Tls { .. } => "for a self-signed certificate, use --tls-fingerprint or \
+            ConnectError::Tls { .. } => {
+                "for a self-signed certificate, use --tls-fingerprint or \
                  `gateway.remote.tlsFingerprint`; for a gateway without TLS, use ws://"
-                .to_owned(),
+            }
             ConnectError::OtherCertificate { .. } => {
                 "the connection may be intercepted; if the gateway has a new certificate, change \
                  `gateway.remote.tlsFingerprint` or --tls-fingerprint"
-                    .to_owned()
             }
             ConnectError::TokenMissing | ConnectError::TokenMismatch => {
-                "use --token-file FILE, OPENCLAW_GATEWAY_TOKEN or `gateway.remote.token`".to_owned()
+                "use --token-file FILE, OPENCLAW_GATEWAY_TOKEN or `gateway.remote.token`"
             }
-            ConnectError::NotPaired { request } => format!(
+            ConnectError::NotPaired { request } => &format!(
                 "on the machine of the gateway, run `openclaw devices approve {}`, then try again",
                 request.as_deref().unwrap_or("ID")
             ),
             ConnectError::Unreachable { .. } | ConnectError::TimedOut => {
                 "check that the gateway is running, and `gateway.remote.url` or --gateway"
-                    .to_owned()
             }
-            _ => "check `gateway.remote.url` or --gateway".to_owned(),
+            _ => "check `gateway.remote.url` or --gateway",
         };
         CommandError::unavailable(format!("cannot use the gateway at {}", self.url))
             .cause(error.to_string())

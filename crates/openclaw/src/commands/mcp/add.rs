@@ -116,10 +116,7 @@ fn offer_login(
     let agrees = block_on(async {
         let mut signals = Signals::listen().context("cannot start")?;
         let terminal = Terminal::new(Screen::new(false));
-        tokio::select! {
-            agrees = terminal.agree("Log in now?") => Ok(agrees),
-            _ = signals.next() => Err(CommandError::Interrupted),
-        }
+        signals.interrupt(async { Ok(terminal.agree("Log in now?").await) }).await
     });
     let later = format!("run `openclaw mcp login {name}` to log in");
     if !agrees? {

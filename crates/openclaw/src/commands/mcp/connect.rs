@@ -1,6 +1,7 @@
 //! `openclaw mcp connect`: adds the server at a URL, with a name derived from it.
 
 use openclaw_config::{Config, ServerName, Transport};
+use openclaw_gateway::free_name;
 use serde_json::json;
 
 use super::add::{Added, add_one};
@@ -9,9 +10,6 @@ use super::write::{NewServer, already_exists, current, exists};
 use crate::edge::Edge;
 use crate::error::{CommandError, CommandResult};
 use crate::output::Output;
-
-/// The highest number in a derived name.
-const MAX_TWINS: usize = 99;
 
 pub(super) fn connect(
     url: &str,
@@ -51,11 +49,4 @@ fn server_at<'c>(config: &'c Config, url: &str) -> Option<&'c ServerName> {
         Transport::Stdio(_) => false,
     };
     servers.find(|(_, server)| has(&server.connection.transport)).map(|(name, _)| name)
-}
-
-/// Returns the name, with a number appended if it is taken.
-fn free_name(name: &ServerName, is_taken: impl Fn(&ServerName) -> bool) -> Option<ServerName> {
-    let numbered =
-        (2..=MAX_TWINS).filter_map(|number| ServerName::new(format!("{name}-{number}")).ok());
-    std::iter::once(name.clone()).chain(numbered).find(|name| !is_taken(name))
 }

@@ -8,14 +8,14 @@ use openclaw_protocol::approvals::{Approval, ApprovalKind, ResolvedEvent as Reso
 use openclaw_protocol::mcp::elicitation::{Elicitation, ResolvedEvent};
 use openclaw_protocol::mcp::{CallParams, Outcome, ProgressEvent};
 use openclaw_protocol::{Event, EventReceiver, Received, RequestError, ask, names, rpc};
-use serde::de::DeserializeOwned;
 use tokio::sync::watch;
 
 use super::shell::Shell;
-use super::terminal::{Terminal, say};
+use super::terminal::Terminal;
 use crate::commands::elicitation::{Responded, respond};
 use crate::commands::talk::approve::respond as respond_to;
 use crate::commands::talk::fresh_key;
+use crate::prompt::say;
 
 /// The maximum number of times that a form is filled in, if the gateway rejects it.
 const MAX_FORMS: usize = 3;
@@ -157,23 +157,22 @@ impl Events {
     }
 
     fn read(&self, event: &Event) -> Option<CallEvent> {
-        fn payload<T: DeserializeOwned>(event: &Event) -> Option<T> {
-            serde_json::from_str(event.payload.get()).ok()
-        }
         match &*event.event {
-            names::MCP_PROGRESS => payload::<ProgressEvent>(event)
+            names::MCP_PROGRESS => event
+                .read::<ProgressEvent>()
                 .filter(|event| event.token == self.token)
                 .map(CallEvent::Progress),
-            names::MCP_ELICITATION_REQUESTED => payload(event).map(CallEvent::Asked),
+            names::MCP_ELICITATION_REQUESTED => event.read().map(CallEvent::Asked),
             // All clients that may approve receive it; those of conversations are answered there.
-            names::APPROVAL_REQUESTED => payload::<Approval>(event)
+            names::APPROVAL_REQUESTED => event
+                .read::<Approval>()
                 .filter(|it| it.kind == ApprovalKind::Sampling && is_of_call(it))
                 .map(|it| CallEvent::Sampling(Box::new(it))),
             names::APPROVAL_RESOLVED => {
-                payload::<Resolved>(event).map(|event| CallEvent::Settled(event.id))
+                event.read::<Resolved>().map(|event| CallEvent::Settled(event.id))
             }
             names::MCP_ELICITATION_RESOLVED => {
-                payload::<ResolvedEvent>(event).map(|event| CallEvent::Settled(event.id))
+                event.read::<ResolvedEvent>().map(|event| CallEvent::Settled(event.id))
             }
             _ => None,
         }

@@ -19,7 +19,7 @@ use url::Url;
 
 use super::arguments;
 use super::shell::{Shell, servers_of, with_shell};
-use super::terminal::{Terminal, say};
+use super::terminal::Terminal;
 use crate::cli::LoginArgs;
 use crate::commands::link::look;
 use crate::edge::Edge;
@@ -27,6 +27,7 @@ use crate::error::{CommandError, CommandResult, Context as _};
 use crate::exit::Exit;
 use crate::fold::fold;
 use crate::output::{GOOD, Output, STRONG, printable};
+use crate::prompt::say;
 
 /// How often to ask whether the login is finished.
 const POLL: Duration = Duration::from_millis(400);

@@ -57,11 +57,8 @@ pub(super) fn with_shell(
         async |link, signals, output| {
             let (surface, gateway, agent) = (&*link.surface, link.local.as_ref(), agent.as_deref());
             let shell = Shell { surface, gateway, agent, screen, terminal };
-            let result = tokio::select! {
-                result = work(&shell, output) => result,
-                // Dropping the work cancels its requests.
-                _ = signals.next() => Err(CommandError::Interrupted),
-            };
+            // Dropping the work cancels its requests.
+            let result = signals.interrupt(work(&shell, output)).await;
             shell.screen.clear();
             result
         },
@@ -123,10 +120,7 @@ pub(super) fn with_own_servers(
             return Err(CommandError::failed("agent not found"));
         };
         let own = OwnServers { gateway, tools, config: agent, surface: &*link.surface, screen };
-        let result = tokio::select! {
-            result = work(&own, output) => result,
-            _ = signals.next() => Err(CommandError::Interrupted),
-        };
+        let result = signals.interrupt(work(&own, output)).await;
         own.screen.clear();
         result
     })

@@ -1,6 +1,5 @@
 //! Prompts the user for requests of servers, on stderr and stdin (T11).
 
-use std::io::Write as _;
 use std::sync::Arc;
 
 use openclaw_mcp::connection::client::ElicitationAnswer;
@@ -12,6 +11,7 @@ use super::screen::Screen;
 use crate::commands::elicitation::{ElicitationDialogue, Next, is_yes};
 use crate::commands::talk::InputLines;
 use crate::commands::talk::approve::{ApprovalPrompt, TypedChoice, UserDecision};
+use crate::prompt::say;
 
 /// The width of a sampling request, and the maximum number of times that it is asked.
 const WIDTH: u16 = 80;
@@ -106,12 +106,6 @@ impl Terminal {
             }
         }
     }
-}
-
-pub(super) fn say(text: &str) {
-    let mut stderr = anstream::stderr().lock();
-    let _ = stderr.write_all(text.as_bytes());
-    let _ = stderr.flush();
 }
 
 /// Shows a prompt, and waits for the next line; `None` at the end of stdin. Input typed before the

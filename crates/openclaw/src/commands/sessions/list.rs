@@ -52,7 +52,7 @@ pub(crate) async fn latest(
     limit: u64,
 ) -> Result<Vec<Row>, RequestError> {
     let params = params(agent, limit);
-    let answer: ListResult = look::<rpc::SessionsList>(surface, params).await?;
+    let answer = look::<rpc::SessionsList>(surface, params).await?;
     Ok(answer.sessions)
 }
 

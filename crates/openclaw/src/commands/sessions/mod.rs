@@ -81,7 +81,11 @@ async fn delete(
     find(link, key).await?;
     let question = format!("Delete the conversation {} and all its messages?", printable(key));
     let way_out = "use `--yes` to delete without confirmation";
-    if !yes && !agree_async(&question, way_out, edge, output).await? {
+    let is_agreed = yes || {
+        ask(&question, way_out, edge, output)?;
+        answered_yes().await
+    };
+    if !is_agreed {
         output.line("Nothing was deleted.");
         return Ok(Exit::Failed);
     }
@@ -102,8 +106,7 @@ async fn delete(
     }
 }
 
-/// Asks the user a question; `way_out` is the hint if there is no terminal. Blocks: for commands that
-/// do not handle signals.
+/// Like [`ask`], and waits for the answer. Blocks: for commands that do not handle signals.
 pub(super) fn agree(
     question: &str,
     way_out: &str,
@@ -116,22 +119,15 @@ pub(super) fn agree(
     Ok(read.is_ok() && is_yes(&answer))
 }
 
-/// Like [`agree`], without blocking. Cancel-safe.
-async fn agree_async(
-    question: &str,
-    way_out: &str,
-    edge: &Edge,
-    output: &mut Output,
-) -> Result<bool, CommandError> {
-    ask(question, way_out, edge, output)?;
+/// Waits for the answer to a question, without blocking. Cancel-safe.
+async fn answered_yes() -> bool {
     let open = OpenQuestion::new();
-    let answer = InputLines::of_stdin().next().await.ok().flatten();
-    if answer.is_some() {
-        open.answered();
-    }
-    Ok(answer.is_some_and(|answer| is_yes(&answer)))
+    let Some(answer) = InputLines::of_stdin().next().await.ok().flatten() else { return false };
+    open.answered();
+    is_yes(&answer)
 }
 
+/// Shows a question; `way_out` is the hint if there is no terminal.
 fn ask(
     question: &str,
     way_out: &str,

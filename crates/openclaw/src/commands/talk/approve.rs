@@ -2,8 +2,7 @@
 
 use openclaw_content::{Untrusted, clean_line};
 use openclaw_protocol::approvals::{
-    AlwaysChoice, Approval, ApprovalKind, Decision, ListParams, ListResult, RespondParams,
-    RespondResult, Severity,
+    AlwaysChoice, Approval, ApprovalKind, Decision, ListParams, RespondParams, Severity,
 };
 use openclaw_protocol::{ErrorCode, RequestError, Surface, rpc};
 
@@ -248,8 +247,7 @@ fn words_after_no(answer: &str) -> Option<&str> {
 /// Whether a request is still open. It may be decided elsewhere, or by an "always" for another.
 pub(crate) async fn is_open(surface: &dyn Surface, id: &str) -> bool {
     let params = ListParams::default();
-    let waiting: Result<ListResult, RequestError> =
-        look::<rpc::ApprovalsList>(surface, params).await;
+    let waiting = look::<rpc::ApprovalsList>(surface, params).await;
     // If that is unknown, the user is prompted.
     waiting.map_or(true, |waiting| waiting.approvals.iter().any(|approval| approval.id == id))
 }
@@ -262,8 +260,7 @@ pub(crate) async fn respond(
 ) -> Result<(), RequestError> {
     let UserDecision { decision, always, instead } = decided;
     let params = RespondParams { id: id.to_owned(), decision, always, instead };
-    let answer: Result<RespondResult, RequestError> =
-        look::<rpc::ApprovalsRespond>(surface, params).await;
+    let answer = look::<rpc::ApprovalsRespond>(surface, params).await;
     match answer {
         Err(RequestError::Refused(shape)) if shape.code == ErrorCode::ApprovalNotFound => Ok(()),
         other => other.map(|_| ()),

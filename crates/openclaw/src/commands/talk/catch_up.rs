@@ -1,7 +1,7 @@
 //! Reads the answer of a turn from the history if its end was lost.
 
-use openclaw_protocol::chat::{HistoryParams, HistoryResult, SendParams, SendStatus};
-use openclaw_protocol::{RequestError, Surface, rpc};
+use openclaw_protocol::chat::{HistoryParams, SendParams, SendStatus};
+use openclaw_protocol::{Surface, rpc};
 use serde_json::Value;
 
 use super::answer::{TurnOutcome, TurnStatus};
@@ -31,8 +31,7 @@ pub(super) async fn answer(
         limit: Some(LAST),
         ..HistoryParams::default()
     };
-    let history: Result<HistoryResult, RequestError> =
-        look::<rpc::ChatHistory>(surface, params).await;
+    let history = look::<rpc::ChatHistory>(surface, params).await;
     let messages = match history {
         Ok(history) => history.messages,
         Err(error) => return TurnOutcome::refused(&error),

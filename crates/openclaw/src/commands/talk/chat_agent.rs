@@ -1,6 +1,6 @@
 //! The agent of a chat, its model, and the keys of its conversations.
 
-use openclaw_protocol::agents::{Agent, ListParams, ListResult};
+use openclaw_protocol::agents::{Agent, ListParams};
 use openclaw_protocol::keys::{self, agent_of};
 use openclaw_protocol::{Surface, rpc};
 
@@ -30,7 +30,7 @@ impl ChatAgent {
         asked: Option<&str>,
         session: Option<&str>,
     ) -> Result<Self, CommandError> {
-        let known: ListResult = look::<rpc::AgentsList>(surface, ListParams::default()).await?;
+        let known = look::<rpc::AgentsList>(surface, ListParams::default()).await?;
         let of_session = session.and_then(agent_of);
         let id = asked.or(of_session).unwrap_or(&known.default_id).to_owned();
         let Some(agent) = known.agents.iter().find(|agent| agent.id == id) else {

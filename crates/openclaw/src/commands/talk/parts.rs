@@ -123,7 +123,6 @@ fn parsed(args: Value) -> Value {
 }
 
 #[cfg(test)]
-#[allow(clippy::panic, reason = "these are tests")]
 mod tests {
     use serde_json::json;
 

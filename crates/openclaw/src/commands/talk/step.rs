@@ -58,40 +58,36 @@ impl TurnEvent {
     pub(crate) fn of(event: &Event, concern: EventFilter<'_>) -> Option<Self> {
         match &*event.event {
             names::CHAT => {
-                let chat: ChatEvent = read(event)?;
+                let chat: ChatEvent = event.read()?;
                 (chat.run_id == concern.run).then(|| of_chat(chat.state)).flatten()
             }
             names::AGENT => {
-                let agent: AgentEvent = read(event)?;
+                let agent: AgentEvent = event.read()?;
                 (agent.run_id == concern.run).then(|| of_agent(agent)).flatten()
             }
             names::APPROVAL_REQUESTED => {
-                let approval: Approval = read(event)?;
+                let approval: Approval = event.read()?;
                 let is_ours = concern.all_questions
                     || approval.run_id.as_deref() == Some(concern.run)
                     || approval.session_key.as_deref() == Some(concern.session);
                 is_ours.then(|| Self::Asked(Box::new(approval)))
             }
             names::APPROVAL_RESOLVED => {
-                read::<ResolvedEvent>(event).map(|resolved| Self::Decided(resolved.id))
+                event.read::<ResolvedEvent>().map(|resolved| Self::Decided(resolved.id))
             }
             // Not filtered: it is sent only to clients that show it.
             names::MCP_ELICITATION_REQUESTED => {
-                read(event).map(|elicitation| Self::Elicited(Box::new(elicitation)))
+                event.read().map(|elicitation| Self::Elicited(Box::new(elicitation)))
             }
             names::MCP_ELICITATION_RESOLVED => {
-                read::<elicitation::ResolvedEvent>(event).map(|it| Self::Decided(it.id))
+                event.read::<elicitation::ResolvedEvent>().map(|it| Self::Decided(it.id))
             }
             names::SHUTDOWN => {
-                read::<Shutdown>(event).map(|event| Self::EndingServer(event.reason))
+                event.read::<Shutdown>().map(|event| Self::EndingServer(event.reason))
             }
             _ => None,
         }
     }
-}
-
-fn read<T: DeserializeOwned>(event: &Event) -> Option<T> {
-    serde_json::from_str(event.payload.get()).ok()
 }
 
 fn of_chat(state: ChatState) -> Option<TurnEvent> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use openclaw_protocol::chat::{
     AbortParams, AbortResult, Attachment, SendParams, SendResult, SendStatus,
 };
-use openclaw_protocol::sessions::{DescribeParams, DescribeResult, RunStatus};
+use openclaw_protocol::sessions::{DescribeParams, RunStatus};
 use openclaw_protocol::{Event, EventReceiver, Received, RequestError, Surface, ask_in, rpc};
 use openclaw_trace::Span;
 use tokio::time::sleep;
@@ -243,8 +243,7 @@ async fn recheck(surface: &dyn Surface, sent: &SendParams, is_joined: bool) -> O
     if is_joined {
         return recheck_session(surface, sent).await;
     }
-    let answer: Result<SendResult, RequestError> =
-        look::<rpc::ChatSend>(surface, sent.clone()).await;
+    let answer = look::<rpc::ChatSend>(surface, sent.clone()).await;
     match answer {
         Ok(SendResult { status: SendStatus::Started | SendStatus::InFlight, .. }) => None,
         Ok(SendResult { status, .. }) => Some(catch_up::answer(surface, sent, status).await),
@@ -255,8 +254,7 @@ async fn recheck(surface: &dyn Surface, sent: &SendParams, is_joined: bool) -> O
 /// Like [`recheck`], for a message that another client has sent.
 async fn recheck_session(surface: &dyn Surface, sent: &SendParams) -> Option<TurnOutcome> {
     let params = DescribeParams { key: sent.session_key.clone(), ..DescribeParams::default() };
-    let described: Result<DescribeResult, RequestError> =
-        look::<rpc::SessionsDescribe>(surface, params).await;
+    let described = look::<rpc::SessionsDescribe>(surface, params).await;
     match described.map(|it| it.session.and_then(|row| row.status)) {
         Ok(Some(RunStatus::Running)) => None,
         Ok(_) => Some(catch_up::answer(surface, sent, SendStatus::Ok).await),

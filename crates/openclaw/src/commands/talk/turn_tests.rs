@@ -1,5 +1,3 @@
-#![allow(clippy::unwrap_used, clippy::panic, reason = "these are tests")]
-
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
 

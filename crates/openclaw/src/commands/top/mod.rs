@@ -39,10 +39,7 @@ pub(crate) fn top(args: &TopArgs, edge: &Edge, output: &mut Output) -> CommandRe
             false => Display::Lines,
         };
         let work = watch(&client, first, args, &mut display, output);
-        tokio::select! {
-            watched = work => watched,
-            _ = signals.next() => Err(CommandError::Interrupted),
-        }
+        signals.interrupt(work).await
     })
 }
 
