@@ -160,7 +160,9 @@ async fn agents_that_connect_in_the_same_way_share_a_server_and_others_do_not() 
             { "id": "four", "mcp": connected["mcp"] },
         ] },
     }));
-    let (fleet, _) = ready(&config).await;
+    // None of them is the default agent.
+    let fleet = start(&config);
+    fleet.tried().await;
     assert_eq!(fleet.servers().len(), 2);
     let server = |agent: &str| Arc::clone(fleet.agent(agent).unwrap().server("x").unwrap());
     assert!(Arc::ptr_eq(&server("one"), &server("two")));

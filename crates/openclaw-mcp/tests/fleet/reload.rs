@@ -13,7 +13,9 @@ use openclaw_testkit::{Recording, Script, TestServer, Tool, processes};
 use openclaw_tools::ToolFailure;
 use serde_json::{Value, json};
 
-use crate::support::{assert_nothing_left, call, config, entry, entry_with, ready, servers, tools};
+use crate::support::{
+    assert_nothing_left, call, config, entry, entry_with, ready, servers, start, tools,
+};
 
 fn pid(tools: &AgentTools, server: &str) -> u32 {
     tools.server(server).unwrap().status().pid.unwrap()
@@ -200,7 +202,9 @@ async fn agents_that_share_a_process_have_their_own_rules() {
             })) },
         ] },
     }));
-    let (fleet, _) = ready(&config).await;
+    // None of them is the default agent.
+    let fleet = start(&config);
+    fleet.tried().await;
     let (open, strict) = (fleet.agent("open").unwrap(), fleet.agent("strict").unwrap());
     assert_eq!(fleet.servers().len(), 1);
     assert_eq!(pid(&open, "x"), pid(&strict, "x"));

@@ -108,7 +108,7 @@ fn the_hint_of_a_denied_call_can_be_pasted() {
     for message in [CALL, "/call exec {\"command\":\"echo 'a b'\"}"] {
         let (code, _, stderr) = place.said(&["agent", "--message", message]);
         assert_eq!(code, 4, "{stderr}");
-        let (_, command) = stderr.split_once("asking: `openclaw ").expect(&stderr);
+        let (_, command) = stderr.split_once("such calls: `openclaw ").expect(&stderr);
         let command = shlex::split(command.split_once('`').unwrap().0).unwrap();
         let command: Vec<&str> = command.iter().map(String::as_str).collect();
         place.ok(&command);

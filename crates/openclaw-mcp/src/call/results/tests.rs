@@ -206,7 +206,7 @@ fn data_of_a_part_is_not_repeated_as_text() {
     let picture = picture.replace('=', "A");
     let part = json!({"type": "image", "data": picture, "mimeType": "image/png"});
     let mirrored = of(&json!({"content": [part], "structuredContent": {"content": [part]}}));
-    assert_eq!(texts(&mirrored).len(), 1, "only the note about the image");
+    assert_eq!(texts(&mirrored).len(), 2, "only the notes about the image");
     assert!(!mirrored.rendered().contains(PNG.trim_end_matches('=')));
     let json = json!({"content": [part], "structuredContent": {"image": picture, "width": 3}});
     let limits = ResultLimits { everything: true, ..ResultLimits::default() };
