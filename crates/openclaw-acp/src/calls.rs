@@ -103,8 +103,11 @@ pub(crate) fn on_tool(session: &AcpSession, data: &Value) {
             let output = clean(text("text").unwrap_or_default());
             let status = if is_error { ToolCallStatus::Failed } else { ToolCallStatus::Completed };
             let raw = raw_output(&output, is_error, data);
-            // The result of an edit is the diff, and that of a command is its terminal.
-            let content = (is_error || !call.is_shown).then(|| {
+            // The result of an edit is the diff, and that of a command is its terminal, also if it
+            // fails.
+            let is_terminal = ClientTool::find(&call.name) == Some(ClientTool::Run);
+            let is_complete = call.is_shown && (is_terminal || !is_error);
+            let content = (!is_complete).then(|| {
                 let result = call.result.unwrap_or_else(|| vec![text_content(output)]);
                 // Those of a server are what it was asked for; it says what it did.
                 let changes = call.changes.into_iter().filter(|_| !is_error);

@@ -107,6 +107,7 @@ fn a_command_runs_in_a_terminal_of_the_editor() {
     assert_eq!(shown.count(), 1);
     let last = editor.of_kind("tool_call_update").pop().unwrap();
     assert_eq!(last["status"], "failed", "like a command of `exec`: {last}");
+    assert!(last.get("content").is_none(), "the terminal stays: {last}");
     while editor.asked.last().unwrap().0 != "terminal/release" {
         editor.frame();
     }
