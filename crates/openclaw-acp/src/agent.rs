@@ -50,6 +50,8 @@ pub(crate) struct AcpAgent {
     /// A connection for requests that belong to no session, once there is one.
     gateway: tokio::sync::Mutex<Option<Arc<dyn Surface>>>,
     sessions: Mutex<BTreeMap<String, Arc<AcpSession>>>,
+    /// Held while a session is opened that exists already.
+    pub(crate) opening: tokio::sync::Mutex<()>,
     /// The requests being answered.
     requests: TaskTracker,
     /// Cancelled when no request is answered any more.
@@ -64,6 +66,7 @@ impl AcpAgent {
             client: OnceLock::new(),
             gateway: tokio::sync::Mutex::default(),
             sessions: Mutex::default(),
+            opening: tokio::sync::Mutex::default(),
             requests: TaskTracker::new(),
             closed: CancellationToken::new(),
         }
@@ -262,12 +265,18 @@ impl AcpAgent {
         };
         let rows = self.look::<rpc::SessionsList>(params).await?.sessions;
         let next = (rows.len() as u64 >= PAGE).then(|| offset.saturating_add(PAGE).to_string());
+        let wanted = request.cwd.as_ref().map(|cwd| cwd.canonicalize().unwrap_or(cwd.clone()));
         let here: PathBuf = request.cwd.unwrap_or_else(|| self.options.folder.clone());
-        let sessions = rows.into_iter().map(|row| {
-            // A conversation belongs to no folder: it can be loaded in any.
-            let cwd = self.find(&row.key).map_or_else(|| here.clone(), |it| it.cwd.clone());
+        let sessions = rows.into_iter().filter_map(|row| {
+            let folder = row.workspace.as_ref().map(PathBuf::from);
+            // A conversation without a folder can be loaded in any.
+            if folder.is_some() && wanted.is_some() && folder != wanted {
+                return None;
+            }
+            let open = self.find(&row.key).map(|it| it.cwd.clone());
+            let cwd = open.or(folder).unwrap_or_else(|| here.clone());
             let updated = row.updated_at.and_then(timestamp);
-            SessionInfo::new(row.key.clone(), cwd).updated_at(updated).title(title_of(row))
+            Some(SessionInfo::new(row.key.clone(), cwd).updated_at(updated).title(title_of(row)))
         });
         Ok(ListSessionsResponse::new(sessions.collect()).next_cursor(next))
     }

@@ -124,6 +124,11 @@ impl AcpAgent {
         if cwd.is_file() {
             return Err(invalid_params("`cwd` is not a folder"));
         }
+        // Of two requests for the same session, the later one is to win.
+        let _opening = match &id {
+            Some(_) => Some(self.opening.lock().await),
+            None => None,
+        };
         let entries = EditorServer::read_all(servers.as_ref(), &self.options.servers.config.acp)
             .map_err(invalid_params)?;
         let (key, agent, row) = match id {

@@ -10,7 +10,7 @@ use openclaw_content::Text;
 use openclaw_metrics::labels::TurnOutcome;
 use openclaw_models::{Model, ModelError, Part};
 use openclaw_protocol::chat::{ErrorKind, SendStatus};
-use openclaw_sessions::SessionKey;
+use openclaw_sessions::{SessionField, SessionKey};
 use openclaw_tools::{PermissionMode, ToolSource, Toolbox};
 use openclaw_trace::{Span, SpanContext, SpanKind};
 use serde_json::json;
@@ -32,6 +32,8 @@ pub(crate) struct TurnRequest {
     pub(crate) run: RegisteredRun,
     pub(crate) key: SessionKey,
     pub(crate) agent: Arc<AgentRuntime>,
+    /// The folder to work in, if it is not the agent's own.
+    pub(crate) folder: Option<String>,
     pub(crate) work: TurnWork,
     /// The model, instead of the session's.
     pub(crate) model: Option<String>,
@@ -64,6 +66,20 @@ impl TurnWork {
     }
 }
 
+/// Records the folder of a session, so that clients find it where it was used.
+async fn keep_folder(gateway: &Gateway, wanted: &TurnRequest) {
+    let keep = async {
+        let Some(session) = gateway.store.get(&wanted.key).await? else { return Ok(()) };
+        if session.folder == wanted.folder {
+            return Ok(());
+        }
+        gateway.store.set(&wanted.key, SessionField::Folder, wanted.folder.as_deref()).await
+    };
+    if let Err(error) = keep.await {
+        tracing::warn!(session = %wanted.key, %error, "the folder of the session was not stored");
+    }
+}
+
 /// Runs a turn to its end, and sends its events to the session's followers.
 pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
     let turn_events =
@@ -85,6 +101,7 @@ pub(crate) async fn run(gateway: Arc<Gateway>, mut wanted: TurnRequest) {
         answer = Box::pin(answer) => answer,
         never = turn_events.flush_what_waits() => match never {},
     };
+    keep_folder(&gateway, &wanted).await;
     describe(&span, answer.as_ref().ok());
     // Before the end is reported: a front end may end its own span then.
     drop(span);

@@ -21,6 +21,8 @@ pub const MAX_READ: usize = 10_000;
 pub const MAX_READ_BYTES: usize = 64 * 1024 * 1024;
 /// Maximum length of a title, in bytes.
 pub const MAX_TITLE_BYTES: usize = 4_096;
+/// Maximum length of a folder's path in bytes.
+pub(crate) const MAX_FOLDER_BYTES: usize = 4_096;
 /// Maximum length of the name of an agent, model, run or owner, in bytes.
 pub const MAX_NAME_BYTES: usize = 512;
 /// Minimum duration of a lease; shorter ones are extended.

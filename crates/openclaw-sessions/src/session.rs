@@ -17,6 +17,8 @@ pub struct Session {
     pub model: Option<String>,
     /// How strict the session is about tool calls; `None` if that was not set.
     pub permission: Option<String>,
+    /// Folder that the last turn worked in, if it was not the agent's own.
+    pub folder: Option<String>,
     /// Creation time.
     pub created_at: SystemTime,
     /// Time of the last append.
@@ -41,6 +43,8 @@ pub enum SessionField {
     Model,
     /// [`Session::permission`].
     Permission,
+    /// [`Session::folder`].
+    Folder,
 }
 
 /// A position in a listing of sessions. It stays valid when sessions are added, changed or removed.

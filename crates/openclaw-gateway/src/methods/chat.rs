@@ -95,8 +95,9 @@ pub(super) async fn send_to(
             };
             message.extend(files);
             let work = if is_compaction { TurnWork::Compact } else { TurnWork::Answer(message) };
-            let agent = service;
-            let turn = TurnRequest { run, key, agent, work, model, who, caller, timeout, trace };
+            let (agent, folder) = (service, params.workspace);
+            let turn =
+                TurnRequest { run, key, agent, folder, work, model, who, caller, timeout, trace };
             turns::run(gateway, turn).await;
         }
     });

@@ -217,6 +217,7 @@ pub(super) async fn missing(asked: &RequestContext<'_>, key: &SessionKey) -> Row
         title: None,
         model: None,
         permission: None,
+        folder: None,
         created_at: UNIX_EPOCH,
         updated_at: UNIX_EPOCH,
         entries: 0,
@@ -275,6 +276,7 @@ async fn described(gateway: &Gateway, session: &Session) -> Row {
             PermissionMode::Guarded => Some(Asked::Guarded),
             PermissionMode::ReadOnly => Some(Asked::ReadOnly),
         },
+        workspace: session.folder.clone(),
         total_tokens_fresh: usage.map(|_| true),
         // All there is: clients decide how much of it they show.
         verbose_level: Some("full".to_owned()),

@@ -173,6 +173,8 @@ pub struct Row {
     pub model_override_source: Option<String>,
     /// How strict it is about tool calls; absent for the configured rules.
     pub permission_mode: Option<PermissionMode>,
+    /// The folder that its last turn worked in, if it was not the agent's own (ours).
+    pub workspace: Option<String>,
     /// Whether the token counts are those of the last request.
     pub total_tokens_fresh: Option<bool>,
     /// How much of tool calls a client shows by default: `off`, `on` or `full`.

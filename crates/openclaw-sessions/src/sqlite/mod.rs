@@ -22,7 +22,7 @@ use crate::error::StoreError;
 use crate::holder::ProcessIdentity;
 use crate::key::SessionKey;
 use crate::lease::{Lease, LeaseError};
-use crate::limits::{self, MAX_TITLE_BYTES, check_name, check_size};
+use crate::limits::{self, MAX_FOLDER_BYTES, MAX_TITLE_BYTES, check_name, check_size};
 use crate::session::{ListFilter, Session, SessionField};
 use crate::store::SessionStore;
 
@@ -183,6 +183,7 @@ impl SessionStore for SqliteStore {
             SessionField::Title => check_size("a title", given.len(), MAX_TITLE_BYTES)?,
             SessionField::Model => check_name("the name of a model", given)?,
             SessionField::Permission => check_name("the name of a mode", given)?,
+            SessionField::Folder => check_size("a folder", given.len(), MAX_FOLDER_BYTES)?,
         }
         let set = async {
             let mut writer = self.database.writer().await?;

@@ -12,7 +12,8 @@ use crate::key::SessionKey;
 use crate::limits::{MAX_LISTED, MAX_READ, MAX_READ_BYTES};
 use crate::session::{ListFilter, Session, SessionField};
 
-type SessionRow = (String, String, Option<String>, Option<String>, Option<String>, i64, i64, i64);
+type Text = Option<String>;
+type SessionRow = (String, String, Text, Text, Text, Text, i64, i64, i64);
 type EntryRow = (i64, i64, Option<String>, String, String);
 
 /// Creates a session unless it exists, and returns it.
@@ -25,7 +26,7 @@ pub(super) async fn make(
     let rows: Vec<SessionRow> = sqlx::query_as(
         "INSERT INTO sessions (key, agent, created_at, updated_at) VALUES (?, ?, ?, ?)
          ON CONFLICT (key) DO NOTHING;
-         SELECT key, agent, title, model, permission, created_at, updated_at, last_seq
+         SELECT key, agent, title, model, permission, folder, created_at, updated_at, last_seq
          FROM sessions WHERE key = ?",
     )
     .bind(key.as_str())
@@ -43,7 +44,7 @@ pub(super) async fn get(
     key: &SessionKey,
 ) -> Result<Option<Session>, DatabaseError> {
     let row: Option<SessionRow> = sqlx::query_as(
-        "SELECT key, agent, title, model, permission, created_at, updated_at, last_seq
+        "SELECT key, agent, title, model, permission, folder, created_at, updated_at, last_seq
          FROM sessions WHERE key = ?",
     )
     .bind(key.as_str())
@@ -59,11 +60,11 @@ pub(super) async fn list(
     // Two statements, so that each uses its index.
     let query = match &filter.agent {
         None => sqlx::query_as::<_, SessionRow>(
-            "SELECT key, agent, title, model, permission, created_at, updated_at, last_seq FROM sessions
+            "SELECT key, agent, title, model, permission, folder, created_at, updated_at, last_seq FROM sessions
              WHERE (updated_at, key) < (?, ?) ORDER BY updated_at DESC, key DESC LIMIT ?",
         ),
         Some(agent) => sqlx::query_as::<_, SessionRow>(
-            "SELECT key, agent, title, model, permission, created_at, updated_at, last_seq FROM sessions
+            "SELECT key, agent, title, model, permission, folder, created_at, updated_at, last_seq FROM sessions
              WHERE agent = ? AND (updated_at, key) < (?, ?)
              ORDER BY updated_at DESC, key DESC LIMIT ?",
         )
@@ -162,6 +163,7 @@ pub(super) async fn set(
         SessionField::Title => "UPDATE sessions SET title = ? WHERE key = ?",
         SessionField::Model => "UPDATE sessions SET model = ? WHERE key = ?",
         SessionField::Permission => "UPDATE sessions SET permission = ? WHERE key = ?",
+        SessionField::Folder => "UPDATE sessions SET folder = ? WHERE key = ?",
     });
     let done = query.bind(value).bind(key.as_str()).execute(connection).await?;
     found(key, done.rows_affected())
@@ -180,13 +182,14 @@ fn found(key: &SessionKey, rows: u64) -> Result<(), DatabaseError> {
 }
 
 fn session(row: SessionRow) -> Result<Session, DatabaseError> {
-    let (key, agent, title, model, permission, created_at, updated_at, last_seq) = row;
+    let (key, agent, title, model, permission, folder, created_at, updated_at, last_seq) = row;
     Ok(Session {
         key: SessionKey::new(key).map_err(undecodable)?,
         agent,
         title,
         model,
         permission,
+        folder,
         created_at: from_micros(created_at),
         updated_at: from_micros(updated_at),
         entries: u64::try_from(last_seq).map_err(undecodable)?,

@@ -7,7 +7,7 @@ use super::files::Files;
 use crate::error::StoreError;
 
 /// Migrations; each leads from the version that is its index to the next one.
-const STEPS: [&str; 4] = [FIRST, HOLDERS, MAIN, PERMISSION];
+const STEPS: [&str; 5] = [FIRST, HOLDERS, MAIN, PERMISSION, FOLDER];
 
 /// The format version that this program reads and writes.
 const KNOWN: i64 = STEPS.len() as i64;
@@ -65,6 +65,12 @@ const MAIN: &str = "
 const PERMISSION: &str = "
     ALTER TABLE sessions ADD COLUMN permission TEXT;
     PRAGMA user_version = 4;
+";
+
+/// Records the folder that a session works in.
+const FOLDER: &str = "
+    ALTER TABLE sessions ADD COLUMN folder TEXT;
+    PRAGMA user_version = 5;
 ";
 
 /// State of a database.

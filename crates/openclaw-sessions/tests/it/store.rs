@@ -122,16 +122,18 @@ async fn sessions_are_listed_newest_first_page_by_page() {
 }
 
 #[tokio::test]
-async fn a_title_a_model_and_a_mode_can_be_given_and_taken_without_moving_the_session() {
+async fn a_title_a_model_a_mode_and_a_folder_can_be_given_and_taken_without_moving_the_session() {
     let (_folder, path) = folder();
     let (store, k) = (store(&path).await, key("k"));
     let made = store.open(&k, "main").await.unwrap();
     store.set(&k, SessionField::Title, Some("Plans")).await.unwrap();
     store.set(&k, SessionField::Model, Some("m1")).await.unwrap();
     store.set(&k, SessionField::Permission, Some("read-only")).await.unwrap();
+    store.set(&k, SessionField::Folder, Some("/project")).await.unwrap();
     let session = store.get(&k).await.unwrap().unwrap();
     assert_eq!((session.title.as_deref(), session.model.as_deref()), (Some("Plans"), Some("m1")));
     assert_eq!(session.permission.as_deref(), Some("read-only"));
+    assert_eq!(session.folder.as_deref(), Some("/project"));
     assert_eq!(session.updated_at, made.updated_at);
     store.set(&k, SessionField::Title, None).await.unwrap();
     store.set(&k, SessionField::Permission, None).await.unwrap();

@@ -1,10 +1,10 @@
 //! Sessions and turns.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::editor::{Editor, PNG, Place};
 
-fn demo() -> serde_json::Value {
+fn demo() -> Value {
     let program = env!("CARGO_BIN_EXE_openclaw");
     json!({ "mcp": { "servers": { "demo": { "command": program, "args": ["demo-server"] } } } })
 }
@@ -102,5 +102,22 @@ fn attached_files_and_images_reach_the_agent() {
     let said = serde_json::to_string(&editor.of_kind("user_message_chunk")).unwrap();
     for expected in ["[b.rs](file:///b.rs)", "fn a() {}", PNG] {
         assert!(said.contains(expected), "{expected} in {said}");
+    }
+}
+
+#[test]
+fn conversations_are_listed_in_the_folder_that_they_were_used_in() {
+    let place = Place::new();
+    let (here, other) = (place.project(), place.path("other"));
+    std::fs::create_dir(&other).unwrap();
+    let (mut editor, session) = Editor::open(&place, &[]);
+    editor.prompt(&session, "hello");
+    assert_eq!(editor.close(), 0);
+    let mut editor = Editor::start(&place, &[], &json!({}));
+    let mut listed = |params: Value| editor.ask("session/list", params).unwrap()["sessions"].take();
+    assert_eq!(listed(json!({ "cwd": other })), json!([]));
+    for params in [json!({ "cwd": here }), json!({})] {
+        let found = listed(params);
+        assert_eq!((&found[0]["sessionId"], &found[0]["cwd"]), (&json!(session), &json!(here)));
     }
 }
