@@ -227,6 +227,8 @@ pub(super) async fn farewell(chat: &Chat<'_>, output: &mut Output) {
     };
     if is_stored {
         let key = clean(&chat.session);
+        // A user may have chosen it.
+        let key = shlex::try_quote(&key).unwrap_or(key.as_str().into());
         let words = "to continue this conversation:";
         output.folded(format_args!("{FAINT}{words}{FAINT:#} openclaw chat --resume {key}"));
     }
