@@ -112,7 +112,7 @@ impl BegunTurn {
             }
         };
         tokio::pin!(cancelled);
-        let is_command = self.prompt.command_name().is_some();
+        let is_compaction = self.prompt.command_name() == Some("compact");
         let ready = async {
             // A command about servers explains what the others wait for.
             let patience = match self.prompt.mcp_command() {
@@ -134,8 +134,7 @@ impl BegunTurn {
                     commands::learn_tools(&session).await;
                 }
                 let reason = self.send(&mut cancelled).await?;
-                if is_command {
-                    // It may have changed it, such as `/compact`.
+                if is_compaction {
                     show_usage(&session).await;
                 }
                 show_title(&session).await;
