@@ -12,8 +12,8 @@ use crate::key::SessionKey;
 use crate::limits::{MAX_LISTED, MAX_READ, MAX_READ_BYTES};
 use crate::session::{ListFilter, Session, SessionField};
 
-type Text = Option<String>;
-type SessionRow = (String, String, Text, Text, Text, Text, i64, i64, i64);
+type SessionRow =
+    (String, String, Option<String>, Option<String>, Option<String>, Option<String>, i64, i64, i64);
 type EntryRow = (i64, i64, Option<String>, String, String);
 
 /// Creates a session unless it exists, and returns it.
