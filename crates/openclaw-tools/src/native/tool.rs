@@ -206,7 +206,7 @@ impl Tool for NativeTool {
             }
             // It changes nothing.
             (Native::UpdatePlan, _) => ApprovalRule::Never,
-            // It fails anyway: nobody need decide.
+            // It fails anyway, so there is nothing to approve.
             (Native::Write | Native::Edit, _)
                 if text(arguments, PATH).is_some_and(|it| self.shared.workspace.refuses(it)) =>
             {
