@@ -18,6 +18,7 @@ use openclaw_protocol::Connect;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::time::{sleep, timeout};
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::AbortOnDropHandle;
 
 use crate::agent::AcpAgent;
 use crate::lines;
@@ -65,6 +66,16 @@ pub struct AcpServeError(String);
 /// # Errors
 /// If reading or writing fails.
 pub async fn serve(
+    options: AcpOptions,
+    input: impl AsyncRead + Unpin + Send + 'static,
+    output: impl AsyncWrite + Unpin + Send + 'static,
+) -> Result<(), AcpServeError> {
+    // A task of its own: waking the future that a runtime blocks on costs a system call each time.
+    let serving = AbortOnDropHandle::new(tokio::spawn(run(options, input, output)));
+    serving.await.map_err(|error| AcpServeError(error.to_string()))?
+}
+
+async fn run(
     options: AcpOptions,
     input: impl AsyncRead + Unpin + Send + 'static,
     output: impl AsyncWrite + Unpin + Send + 'static,
