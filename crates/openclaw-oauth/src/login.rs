@@ -266,7 +266,7 @@ impl Authorizer {
     async fn probe(&self) -> Result<(), AuthError> {
         let options = &self.0.options;
         let ping = json!({"jsonrpc": "2.0", "id": 0, "method": "ping"});
-        let response = options.http.post_json("the MCP server", &options.url, &ping).await?;
+        let response = options.http.post_json("the login", &options.url, &ping).await?;
         let challenges = [StatusCode::UNAUTHORIZED, StatusCode::FORBIDDEN];
         if !challenges.contains(&response.status) {
             return Err(AuthError::NotAboutTokens);
