@@ -294,8 +294,10 @@ impl Authorizer {
         let grant = match stored {
             Ok(Some(stored)) => stored.grant,
             Ok(None) | Err(_) if !existed => return Ok(Logout::NotLoggedIn),
-            Ok(None) => return Ok(Logout::Forgotten("it could not be read".into())),
-            Err(error) => return Ok(Logout::Forgotten(error.to_string())),
+            // How to repair the file does not matter any more.
+            Ok(None) | Err(_) => {
+                return Ok(Logout::Forgotten("its tokens could not be read".into()));
+            }
         };
         let Some(url) = &grant.revocation_endpoint else {
             let cause = "the authorization server has no revocation endpoint";
