@@ -177,7 +177,7 @@ impl AuthHttpClient {
         for pem in &extra_roots {
             let found = Certificate::from_pem_bundle(pem).ok().filter(|found| !found.is_empty());
             roots.extend(found.ok_or_else(|| AuthError::Setting {
-                setting: "tls.ca",
+                setting: "tls.caFile",
                 cause: "it has no valid PEM certificate".to_owned(),
             })?);
         }
