@@ -1,6 +1,11 @@
 //! Converts AWS errors. The service's messages are omitted, except for the error code.
 
+use reqsign_core::Error;
+
 use crate::{ResolveErrorKind as Kind, resolve_error::ProviderFailure};
+
+/// Marks errors with a message of ours. Those of the library may quote a service.
+const OWN: &str = "own";
 
 /// Extracts the code from `com.amazonaws.secretsmanager#ResourceNotFoundException:http://…`.
 pub(super) fn code(text: &str) -> Option<&str> {
@@ -56,7 +61,17 @@ pub(super) fn no_answer(error: &reqwest::Error) -> ProviderFailure {
     unreachable_service(if error.is_timeout() { "timed out" } else { "connection failed" })
 }
 
-pub(super) fn no_credentials() -> ProviderFailure {
+/// Creates the error for a configured source of credentials that cannot be used.
+pub(super) fn unusable_source(why: impl Into<String>) -> Error {
+    Error::config_invalid(why).with_context(OWN)
+}
+
+pub(super) fn no_credentials(error: &Error) -> ProviderFailure {
+    if error.context().iter().any(|context| context == OWN) {
+        return ProviderFailure::new(Kind::NotConfigured, error.to_string()).hint(
+            "check `secrets.aws.profile` or `AWS_PROFILE`, and the profile in `~/.aws/config`",
+        );
+    }
     ProviderFailure::new(Kind::NotConfigured, "no AWS credentials found")
         .hint("run `aws configure` or `aws sso login`, or set `secrets.aws.profile`")
 }
