@@ -27,12 +27,12 @@ pub(super) fn refusal(status: u16, code: Option<&str>, name: &str) -> ProviderFa
             let cause = "AWS cannot return the secret; it may be scheduled for deletion";
             ProviderFailure::new(Kind::NotFound, cause)
         }
-        Some("InternalServiceError") => unreachable_service("internal error"),
+        Some("InternalServiceError") => busy_service("internal error"),
         Some("DecryptionFailure") => {
             ProviderFailure::new(Kind::Denied, "AWS cannot decrypt the secret with its KMS key")
                 .hint("grant the account `kms:Decrypt` on the key")
         }
-        Some("ThrottlingException") => unreachable_service("too many requests"),
+        Some("ThrottlingException") => busy_service("too many requests"),
         Some(code @ ("AccessDeniedException" | "AccessDenied")) => {
             ProviderFailure::new(Kind::Denied, format!("AWS denied access to the secret ({code})"))
                 .hint("grant the account `secretsmanager:GetSecretValue` on it")
@@ -51,7 +51,7 @@ pub(super) fn refusal(status: u16, code: Option<&str>, name: &str) -> ProviderFa
         None => match status {
             401 | 403 => ProviderFailure::new(Kind::Denied, "AWS rejected the credentials")
                 .hint("log in again with `aws sso login` or `aws configure`"),
-            429 | 500..=599 => unreachable_service(&format!("HTTP {status}")),
+            429 | 500..=599 => busy_service(&format!("HTTP {status}")),
             _ => ProviderFailure::new(Kind::Failed, format!("AWS returned HTTP {status}")),
         },
     }
@@ -82,9 +82,16 @@ pub(super) fn not_sent() -> ProviderFailure {
 }
 
 pub(super) fn unreachable_service(why: &str) -> ProviderFailure {
+    unavailable(why).hint("check the network, the region and the endpoint")
+}
+
+fn busy_service(why: &str) -> ProviderFailure {
+    unavailable(why).hint("try again later")
+}
+
+fn unavailable(why: &str) -> ProviderFailure {
     let cause = format!("AWS Secrets Manager is unavailable: {why}");
     ProviderFailure::new(Kind::Unreachable, cause)
-        .hint("check the network, the region and the endpoint")
 }
 
 #[cfg(test)]
